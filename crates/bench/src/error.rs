@@ -1,0 +1,56 @@
+//! What can go wrong in a benchmark, said for the person who started it.
+
+use std::fmt;
+use std::io;
+
+/// Why a benchmark gave no result.
+#[derive(Debug)]
+pub enum BenchError {
+    /// The options do not fit together.
+    Usage(String),
+    /// The testbed could not be built.
+    Testbed(String),
+    /// A node did not do its part.
+    Node {
+        /// Which node, from 1.
+        node: usize,
+        /// What it said, or did not say.
+        what: String,
+    },
+    /// The nodes delivered different orders: a bug, never to be ignored.
+    Order(String),
+    /// The operating system refused something.
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// The refusal.
+        error: io::Error,
+    },
+}
+
+impl BenchError {
+    /// Turns an I/O error into one that says what was tried.
+    pub fn io(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |error| Self::Io { what, error }
+    }
+}
+
+impl fmt::Display for BenchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(what) | Self::Testbed(what) => f.write_str(what),
+            Self::Node { node, what } => write!(f, "node {node}: {what}"),
+            Self::Order(what) => write!(f, "the nodes disagree about the order: {what}"),
+            Self::Io { what, error } => write!(f, "{what}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for BenchError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Latency histograms: recorded in nanoseconds by each node, merged by the coordinator, shown in
+//! microseconds.
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// Longer latencies are recorded as this: a run never lasts so long.
+const LONGEST_NS: u64 = 600_000_000_000;
+
+/// Latencies of one node, or of all nodes after merging.
+#[derive(Clone, Debug)]
+pub struct Latencies {
+    counts: Histogram<u64>,
+}
+
+/// A histogram on its way from a node to the coordinator: (nanoseconds, how often).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Counts(pub Vec<(u64, u64)>);
+
+/// The figures of `latency_us`, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Summary {
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// 99.9th percentile.
+    pub p999: f64,
+    /// The longest.
+    pub max: f64,
+    /// Mean of the worst 5 %, the figure of the thesis (§5.1).
+    pub worst5_mean: f64,
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Latencies {
+    /// An empty histogram: three significant digits, up to ten minutes.
+    pub fn new() -> Self {
+        let counts = Histogram::new_with_bounds(1, LONGEST_NS, 3)
+            .expect("the bounds are constants that the crate accepts");
+        Self { counts }
+    }
+
+    /// Records one latency.
+    pub fn record(&mut self, nanos: u64) {
+        self.counts.saturating_record(nanos.clamp(1, LONGEST_NS));
+    }
+
+    /// How many latencies were recorded.
+    pub fn len(&self) -> u64 {
+        self.counts.len()
+    }
+
+    /// Whether nothing was recorded.
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// What to send to the coordinator.
+    pub fn to_counts(&self) -> Counts {
+        Counts(
+            self.counts
+                .iter_recorded()
+                .map(|v| (v.value_iterated_to(), v.count_at_value()))
+                .collect(),
+        )
+    }
+
+    /// Adds what a node sent.
+    pub fn merge(&mut self, counts: &Counts) {
+        for &(value, count) in &counts.0 {
+            self.counts
+                .saturating_record_n(value.clamp(1, LONGEST_NS), count);
+        }
+    }
+
+    /// The figures; `None` if nothing was recorded.
+    pub fn summary(&self) -> Option<Summary> {
+        if self.is_empty() {
+            return None;
+        }
+        let us = |nanos: u64| nanos as f64 / 1000.0;
+        let quantile = |q: f64| us(self.counts.value_at_quantile(q));
+        Some(Summary {
+            mean: self.counts.mean() / 1000.0,
+            p50: quantile(0.5),
+            p90: quantile(0.9),
+            p99: quantile(0.99),
+            p999: quantile(0.999),
+            max: us(self.counts.max()),
+            worst5_mean: self.worst_mean(20) / 1000.0,
+        })
+    }
+
+    /// Mean of the worst `1/part` of all values (at least one), in nanoseconds.
+    fn worst_mean(&self, part: u64) -> f64 {
+        let mut wanted = self.len().div_ceil(part).max(1);
+        let total = wanted;
+        let mut sum = 0.0;
+        let counts = self.to_counts().0;
+        for &(value, count) in counts.iter().rev() {
+            let taken = count.min(wanted);
+            sum += value as f64 * taken as f64;
+            wanted -= taken;
+            if wanted == 0 {
+                break;
+            }
+        }
+        sum / total as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: impl IntoIterator<Item = u64>) -> Latencies {
+        let mut latencies = Latencies::new();
+        values.into_iter().for_each(|v| latencies.record(v));
+        latencies
+    }
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() <= b * 0.002
+    }
+
+    #[test]
+    fn worst5_mean_is_the_mean_of_the_worst_twentieth() {
+        // 1..=100 us: the worst 5 % are 96..=100, their mean is 98.
+        let summary = of((1..=100).map(|us| us * 1000))
+            .summary()
+            .expect("not empty");
+        assert!(close(summary.worst5_mean, 98.0), "{}", summary.worst5_mean);
+        assert!(close(summary.p50, 50.0), "{}", summary.p50);
+        assert!(close(summary.max, 100.0), "{}", summary.max);
+        assert!(close(summary.mean, 50.5), "{}", summary.mean);
+    }
+
+    #[test]
+    fn worst5_mean_splits_a_bucket_that_holds_more_than_it_needs() {
+        let summary = of([1_000; 50].into_iter().chain([9_000; 50]))
+            .summary()
+            .expect("not empty");
+        assert!(close(summary.worst5_mean, 9.0), "{}", summary.worst5_mean);
+    }
+
+    #[test]
+    fn worst5_mean_of_few_values_is_the_worst_one() {
+        let summary = of([1_000, 2_000, 7_000]).summary().expect("not empty");
+        assert!(close(summary.worst5_mean, 7.0), "{}", summary.worst5_mean);
+    }
+
+    #[test]
+    fn merging_equals_recording_in_one_place() {
+        let (a, b) = (of((1..500).map(|v| v * 37)), of((1..700).map(|v| v * 91)));
+        let mut merged = Latencies::new();
+        merged.merge(&a.to_counts());
+        merged.merge(&b.to_counts());
+        let whole = of((1..500).map(|v| v * 37).chain((1..700).map(|v| v * 91)));
+        assert_eq!(merged.to_counts(), whole.to_counts());
+        assert_eq!(merged.summary(), whole.summary());
+    }
+
+    #[test]
+    fn counts_survive_json() {
+        let counts = of([5_000, 5_000, 80_000]).to_counts();
+        let text = serde_json::to_string(&counts).expect("plain numbers");
+        assert_eq!(
+            serde_json::from_str::<Counts>(&text).expect("just written"),
+            counts
+        );
+    }
+
+    #[test]
+    fn nothing_recorded_has_no_summary() {
+        assert_eq!(Latencies::new().summary(), None);
+    }
+}

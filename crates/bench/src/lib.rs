@@ -1,0 +1,27 @@
+//! Loads a cluster and measures it; measures the same sockets without a protocol.
+//!
+//! A benchmark builds a [`Testbed`], starts a process for each node (the same program with a hidden
+//! subcommand), gives all of them one start time, and merges what they measured. Nodes and
+//! coordinator talk in lines of JSON over pipes, so the network under test carries nothing else.
+//!
+//! Start reading at [`run_raw`] (the smallest complete run); `cluster` and `child` are the two sides
+//! of the pipe, `testbed` is where nodes live, `hist` what latencies become.
+
+mod child;
+mod clock;
+mod cluster;
+mod error;
+mod hist;
+mod options;
+mod raw;
+mod socket;
+mod testbed;
+
+pub use error::BenchError;
+pub use hist::{Latencies, Summary};
+pub use options::{
+    BenchOptions, BitRate, EngineName, Load, Mode, Offload, ParseError, Pattern, Pin, Place,
+    RawOptions, Senders, ServiceName, TestbedKind, parse_duration,
+};
+pub use raw::{RawReport, raw_node_main, run_raw};
+pub use testbed::{Testbed, Values};

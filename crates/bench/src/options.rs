@@ -1,0 +1,439 @@
+//! What a benchmark is told. Each value is parsed once, here, into a type that cannot be wrong.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Why a value on the command line was not understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError(String);
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+fn wrong<T>(text: &str, hint: &str) -> Result<T, ParseError> {
+    Err(ParseError(format!("`{text}` is not {hint}")))
+}
+
+/// A number of bits per second: `100mbit`, `2.5gbit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BitRate(pub u64);
+
+impl FromStr for BitRate {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let hint = "a rate; write it like 100mbit or 2.5gbit";
+        if text == "0" {
+            return Ok(Self(0));
+        }
+        let digits = text
+            .find(|c: char| c.is_ascii_alphabetic())
+            .unwrap_or(text.len());
+        let (number, unit) = text.split_at(digits);
+        let factor = match unit.to_ascii_lowercase().as_str() {
+            "bit" => 1.0,
+            "kbit" => 1e3,
+            "mbit" => 1e6,
+            "gbit" => 1e9,
+            _ => return wrong(text, hint),
+        };
+        match number.parse::<f64>() {
+            Ok(n) if n >= 0.0 && n * factor < 1e15 => Ok(Self((n * factor).round() as u64)),
+            _ => wrong(text, hint),
+        }
+    }
+}
+
+impl fmt::Display for BitRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (factor, unit) = match self.0 {
+            n if n >= 1_000_000_000 => (1e9, "gbit"),
+            n if n >= 1_000_000 => (1e6, "mbit"),
+            n if n >= 1_000 => (1e3, "kbit"),
+            _ => (1.0, "bit"),
+        };
+        write!(f, "{}{unit}", self.0 as f64 / factor)
+    }
+}
+
+/// How much all senders together send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Load {
+    /// As much as the ring takes: the backlog is never empty when the token comes.
+    Max,
+    /// At fixed times, this much clean payload in all; 0 measures the idle ring.
+    Fixed(BitRate),
+}
+
+impl FromStr for Load {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match text {
+            "max" => Ok(Self::Max),
+            _ => text.parse().map(Self::Fixed).or_else(|_| {
+                wrong(
+                    text,
+                    "a load; write a rate like 100mbit, `max`, or 0 for an idle ring",
+                )
+            }),
+        }
+    }
+}
+
+/// Which nodes send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Senders {
+    /// Every node.
+    All,
+    /// The first half, rounded up.
+    Half,
+    /// The first so many.
+    Count(usize),
+}
+
+impl Senders {
+    /// How many of `nodes` send.
+    pub fn of(self, nodes: usize) -> usize {
+        match self {
+            Self::All => nodes,
+            Self::Half => nodes.div_ceil(2),
+            Self::Count(k) => k.min(nodes),
+        }
+    }
+}
+
+impl FromStr for Senders {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match (text, text.parse::<usize>()) {
+            ("all", _) => Ok(Self::All),
+            ("half", _) => Ok(Self::Half),
+            (_, Ok(k)) if k > 0 => Ok(Self::Count(k)),
+            _ => wrong(text, "a set of senders: all, half, or a number from 1"),
+        }
+    }
+}
+
+/// Reads a duration: `5s`, `200ms`, `50us`, `2m`.
+pub fn parse_duration(text: &str) -> Result<Duration, ParseError> {
+    let hint = "a duration; write it like 5s or 200ms";
+    let digits = text
+        .find(|c: char| c.is_ascii_alphabetic())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let seconds = match unit {
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" => 60.0,
+        _ => return wrong(text, hint),
+    };
+    match number.parse::<f64>() {
+        Ok(n) if n >= 0.0 && n * seconds <= 3600.0 => Ok(Duration::from_secs_f64(n * seconds)),
+        Ok(n) if n > 0.0 => wrong(text, "at most an hour"),
+        _ => wrong(text, hint),
+    }
+}
+
+/// Defines an enum whose variants have one name each, on the command line and in reports.
+macro_rules! names {
+    ($(#[$meta:meta])* $type:ident: $hint:literal { $($(#[$vmeta:meta])* $variant:ident = $name:literal),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum $type { $($(#[$vmeta])* #[serde(rename = $name)] $variant),+ }
+
+        impl $type {
+            /// The name used on the command line and in reports.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = ParseError;
+
+            fn from_str(text: &str) -> Result<Self, ParseError> {
+                match text {
+                    $($name => Ok(Self::$variant),)+
+                    _ => wrong(text, concat!($hint, ": ", $($name, " "),+)).map_err(|ParseError(e)| ParseError(e.trim_end().to_owned())),
+                }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+
+names! {
+    /// Where the nodes run.
+    TestbedKind: "a testbed" {
+        /// Processes on this host's loopback.
+        Loopback = "loopback",
+        /// A network namespace for each node, joined by a bridge. Needs root.
+        Netns = "netns",
+    }
+}
+
+names! {
+    /// Whether segmentation offload carries many packets at once through the links.
+    Offload: "an offload mode" {
+        /// Super-packets cross the links whole.
+        Pass = "pass",
+        /// Every packet is carried alone, as on a wire.
+        Split = "split",
+    }
+}
+
+names! {
+    /// Which protocol orders the messages.
+    EngineName: "an engine" {
+        /// The Accelerated Ring protocol.
+        Accelerated = "accelerated-ring",
+        /// The original Totem single-ring protocol.
+        Totem = "totem-ring",
+    }
+}
+
+names! {
+    /// What the load goes through.
+    Mode: "a mode" {
+        /// The application lives in the ring's own thread.
+        Library = "library",
+        /// The application is a client of a daemon.
+        Daemon = "daemon",
+    }
+}
+
+names! {
+    /// The delivery guarantee asked for.
+    ServiceName: "a service" {
+        /// In the one total order.
+        Agreed = "agreed",
+        /// The same, once every member has it.
+        Safe = "safe",
+    }
+}
+
+names! {
+    /// Which CPUs the nodes may use.
+    Pin: "a way to pin" {
+        /// The scheduler places them.
+        None = "none",
+        /// All on CPU 0.
+        One = "one",
+        /// Node i on CPU i modulo their number.
+        Spread = "spread",
+    }
+}
+
+names! {
+    /// What `rota bench raw` sends.
+    Pattern: "a pattern" {
+        /// Bursts from the senders to all.
+        Multicast = "multicast",
+        /// A 64-byte token round the ring.
+        Token = "token",
+        /// One burst at a time, acknowledged by all.
+        AllAck = "all-ack",
+    }
+}
+
+/// Where and how the nodes run: common to both kinds of benchmark.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Kind of testbed.
+    pub testbed: TestbedKind,
+    /// How many nodes.
+    pub nodes: usize,
+    /// Speed of every link; unlimited if not given. Only in namespaces.
+    pub link_rate: Option<BitRate>,
+    /// Whether super-packets cross the links.
+    pub offload: Offload,
+    /// Which CPUs the nodes may use.
+    pub pin: Pin,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self {
+            testbed: TestbedKind::Loopback,
+            nodes: 4,
+            link_rate: None,
+            offload: Offload::Pass,
+            pin: Pin::None,
+        }
+    }
+}
+
+/// Options of `rota bench`.
+#[derive(Clone, Debug)]
+pub struct BenchOptions {
+    /// Where the nodes run.
+    pub place: Place,
+    /// Which protocol.
+    pub engine: EngineName,
+    /// What the load goes through.
+    pub mode: Mode,
+    /// Clean payload of a message, in bytes; at least 16.
+    pub size: usize,
+    /// How much is sent.
+    pub load: Load,
+    /// Who sends.
+    pub senders: Senders,
+    /// Share of received data packets that each node drops, 0 to 1.
+    pub loss: f64,
+    /// Drop only packets of the node so many places before the dropping node (report §IV-A4).
+    pub loss_distance: Option<usize>,
+    /// The delivery guarantee.
+    pub service: ServiceName,
+    /// How long is measured.
+    pub duration: Duration,
+    /// How long the load runs before that.
+    pub warm_up: Duration,
+    /// Measure the first message after a silence instead; how many trials.
+    pub first_message: Option<u32>,
+    /// Overrides the engine's default.
+    pub personal_window: Option<u32>,
+    /// Overrides the engine's default.
+    pub accelerated_window: Option<u32>,
+    /// Overrides the engine's default.
+    pub global_window: Option<u32>,
+    /// Whether the caller wants JSON on the last line.
+    pub json: bool,
+}
+
+impl Default for BenchOptions {
+    fn default() -> Self {
+        Self {
+            place: Place::default(),
+            engine: EngineName::Accelerated,
+            mode: Mode::Library,
+            size: 1350,
+            load: Load::Max,
+            senders: Senders::All,
+            loss: 0.0,
+            loss_distance: None,
+            service: ServiceName::Agreed,
+            duration: Duration::from_secs(5),
+            warm_up: Duration::from_secs(1),
+            first_message: None,
+            personal_window: None,
+            accelerated_window: None,
+            global_window: None,
+            json: false,
+        }
+    }
+}
+
+/// Options of `rota bench raw`.
+#[derive(Clone, Debug)]
+pub struct RawOptions {
+    /// Where the nodes run.
+    pub place: Place,
+    /// What is sent.
+    pub pattern: Pattern,
+    /// One TCP stream from node 1 to node 2 instead.
+    pub tcp: bool,
+    /// Payload of a packet, in bytes.
+    pub size: usize,
+    /// Who sends; one node by default.
+    pub senders: Senders,
+    /// Packets in one burst; by default what fits 64 KB.
+    pub burst: Option<usize>,
+    /// How long is measured.
+    pub duration: Duration,
+    /// How long it runs before that.
+    pub warm_up: Duration,
+    /// Whether the caller wants JSON on the last line.
+    pub json: bool,
+}
+
+impl Default for RawOptions {
+    fn default() -> Self {
+        Self {
+            place: Place::default(),
+            pattern: Pattern::Multicast,
+            tcp: false,
+            size: 1350,
+            senders: Senders::Count(1),
+            burst: None,
+            duration: Duration::from_secs(2),
+            warm_up: Duration::from_millis(300),
+            json: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_need_a_unit() {
+        assert_eq!("100mbit".parse(), Ok(BitRate(100_000_000)));
+        assert_eq!("2.5gbit".parse(), Ok(BitRate(2_500_000_000)));
+        assert_eq!("1Gbit".parse(), Ok(BitRate(1_000_000_000)));
+        assert_eq!("0".parse(), Ok(BitRate(0)));
+        for bad in ["100", "", "mbit", "-1mbit", "1mb", "9e9gbit", "nangbit"] {
+            assert!(bad.parse::<BitRate>().is_err(), "{bad}");
+        }
+        assert_eq!(BitRate(1_000_000_000).to_string(), "1gbit");
+        assert_eq!(BitRate(2_500_000).to_string(), "2.5mbit");
+    }
+
+    #[test]
+    fn loads_are_a_rate_or_max() {
+        assert_eq!("max".parse(), Ok(Load::Max));
+        assert_eq!("0".parse(), Ok(Load::Fixed(BitRate(0))));
+        assert!(
+            "fast"
+                .parse::<Load>()
+                .expect_err("no load")
+                .to_string()
+                .contains("max")
+        );
+    }
+
+    #[test]
+    fn durations_need_a_unit() {
+        assert_eq!(parse_duration("5s"), Ok(Duration::from_secs(5)));
+        assert_eq!(parse_duration("200ms"), Ok(Duration::from_millis(200)));
+        for bad in ["5", "s", "-1s", "2h", "100000s"] {
+            assert!(parse_duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn senders_are_counted_among_the_nodes() {
+        let of = |text: &str, nodes| text.parse::<Senders>().map(|s| s.of(nodes));
+        assert_eq!(of("all", 5), Ok(5));
+        assert_eq!(of("half", 5), Ok(3));
+        assert_eq!(of("9", 5), Ok(5));
+        assert!(of("0", 5).is_err());
+    }
+
+    #[test]
+    fn names_say_what_is_possible() {
+        assert_eq!("netns".parse(), Ok(TestbedKind::Netns));
+        let error = "vm"
+            .parse::<TestbedKind>()
+            .expect_err("no testbed")
+            .to_string();
+        assert_eq!(error, "`vm` is not a testbed: loopback netns");
+    }
+}

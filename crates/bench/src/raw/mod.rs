@@ -1,0 +1,95 @@
+//! `rota bench raw`: the same sockets and offloads with no protocol. What the machine can do, and
+//! so the yardstick for what Rota makes of it.
+
+mod multicast;
+mod node;
+mod report;
+mod tcp;
+mod token;
+
+use std::time::Duration;
+
+pub use node::raw_node_main;
+pub use report::RawReport;
+
+use crate::clock;
+use crate::cluster::Cluster;
+use crate::error::BenchError;
+use crate::options::{Offload, RawOptions};
+use crate::socket::{MAX_BURST_BYTES, MAX_BURST_PACKETS};
+use crate::testbed::Testbed;
+use node::{Task, Work};
+
+/// Bytes that Ethernet, IPv4 and UDP put before a payload, as the shaper counts them.
+const WIRE_HEADERS: f64 = 42.0;
+/// Share of a shaped link that paced senders fill.
+const LINK_SHARE: f64 = 0.97;
+/// How long a node may take to come up.
+const START_PATIENCE: Duration = Duration::from_secs(20);
+/// Between `go` and the start: every node has read it by then.
+const HEAD_START_NS: u64 = 50_000_000;
+
+/// Measures what the options ask for.
+pub fn run_raw(options: &RawOptions) -> Result<RawReport, BenchError> {
+    let burst = burst_packets(options)?;
+    let testbed = Testbed::new(&options.place)?;
+    let tasks: Vec<Task> = (1..=testbed.nodes())
+        .map(|node| task(options, &testbed, node, burst))
+        .collect();
+    let mut cluster = Cluster::start(&testbed, "raw-node", &tasks)?;
+    cluster.wait_ready(START_PATIENCE)?;
+    let softirq = clock::softirq_threads_ns();
+    cluster.tell_all(&format!("go {}", clock::now_ns() + HEAD_START_NS))?;
+    let patience = options.warm_up + options.duration + Duration::from_secs(10);
+    let results = cluster.results(patience)?;
+    let softirq = clock::softirq_threads_ns().saturating_sub(softirq);
+    Ok(RawReport::new(options, &testbed, burst, &results, softirq))
+}
+
+fn burst_packets(options: &RawOptions) -> Result<usize, BenchError> {
+    let usage = |what: String| Err(BenchError::Usage(what));
+    if !(multicast::HEADER_BYTES..=MAX_BURST_BYTES).contains(&options.size) {
+        return usage(format!(
+            "--size must be {} to {MAX_BURST_BYTES} bytes",
+            multicast::HEADER_BYTES
+        ));
+    }
+    let most = (MAX_BURST_BYTES / options.size).min(MAX_BURST_PACKETS);
+    match options.burst {
+        None => Ok(most),
+        Some(packets) if (1..=most).contains(&packets) => Ok(packets),
+        Some(_) => usage(format!("--burst must be 1 to {most} packets of this size")),
+    }
+}
+
+fn task(options: &RawOptions, testbed: &Testbed, node: usize, burst: usize) -> Task {
+    let nodes = testbed.nodes();
+    let senders = options.senders.of(nodes);
+    Task {
+        node,
+        addresses: (1..=nodes).map(|n| testbed.address(n)).collect(),
+        work: if options.tcp {
+            Work::Tcp
+        } else {
+            Work::Pattern(options.pattern)
+        },
+        senders,
+        size: options.size,
+        burst,
+        // In namespaces the device splits; on loopback there is none that could.
+        offload: testbed.values().kind == crate::options::TestbedKind::Netns
+            || options.place.offload == Offload::Pass,
+        packets_per_second: options.place.link_rate.map(|rate| {
+            // A receiver that sends too does not hear itself.
+            let heard = if senders == nodes {
+                senders - 1
+            } else {
+                senders
+            };
+            let packet_bits = (options.size as f64 + WIRE_HEADERS) * 8.0;
+            rate.0 as f64 * LINK_SHARE / packet_bits / heard.max(1) as f64
+        }),
+        warm_up_ns: options.warm_up.as_nanos() as u64,
+        duration_ns: options.duration.as_nanos() as u64,
+    }
+}

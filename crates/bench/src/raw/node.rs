@@ -1,0 +1,106 @@
+//! A node of the raw benchmark.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::process::ExitCode;
+
+use serde::{Deserialize, Serialize};
+
+use super::{multicast, tcp, token};
+use crate::child::{self, Coordinator};
+use crate::error::BenchError;
+use crate::hist::Counts;
+use crate::options::Pattern;
+
+/// The group of the raw benchmark.
+const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 77, 0, 1), 7700);
+/// Node i listens for unicast at this port plus i.
+const PORT: u16 = 7700;
+
+/// What a node is told.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Task {
+    /// Which node, from 1.
+    pub node: usize,
+    /// Addresses of all nodes.
+    pub addresses: Vec<Ipv4Addr>,
+    /// What to do.
+    pub work: Work,
+    /// Nodes 1 to this send.
+    pub senders: usize,
+    /// Bytes of a packet.
+    pub size: usize,
+    /// Packets of a burst.
+    pub burst: usize,
+    /// Whether sockets use segmentation and receive offload.
+    pub offload: bool,
+    /// Pace of each sender; none: as fast as the receivers follow.
+    pub packets_per_second: Option<f64>,
+    /// Time before the measurement.
+    pub warm_up_ns: u64,
+    /// Time of the measurement.
+    pub duration_ns: u64,
+}
+
+/// What a node does.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) enum Work {
+    /// One of the datagram patterns.
+    Pattern(Pattern),
+    /// One end of a TCP stream.
+    Tcp,
+}
+
+/// What a node has measured.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Measured {
+    /// Packets sent in the measured time.
+    pub sent: u64,
+    /// Packets received in the measured time.
+    pub received: u64,
+    /// Packets sent in the whole run.
+    pub sent_ever: u64,
+    /// Packets received in the whole run.
+    pub received_ever: u64,
+    /// Bytes received in the measured time.
+    pub bytes: u64,
+    /// Time on a CPU in the measured time.
+    pub cpu_ns: u64,
+    /// Length of the measured time.
+    pub elapsed_ns: u64,
+    /// Times that something did not come in time.
+    pub stalls: u64,
+    /// Rotations, or bursts acknowledged by all.
+    pub latencies: Counts,
+}
+
+impl Task {
+    pub(super) fn sends(&self) -> bool {
+        self.node <= self.senders
+    }
+
+    pub(super) fn group(&self) -> SocketAddrV4 {
+        GROUP
+    }
+
+    /// Where a node, from 1, is reached alone.
+    pub(super) fn unicast(&self, node: usize) -> SocketAddrV4 {
+        SocketAddrV4::new(self.addresses[node - 1], PORT + node as u16)
+    }
+}
+
+/// The hidden subcommand `raw-node`: one node of `rota bench raw`.
+pub fn raw_node_main() -> ExitCode {
+    child::run(work)
+}
+
+fn work(task: Task, coordinator: &Coordinator) -> Result<Measured, BenchError> {
+    let known = 1..=task.addresses.len();
+    if !known.contains(&task.node) || task.size == 0 || task.burst == 0 {
+        return Err(BenchError::Usage("a task that cannot be done".into()));
+    }
+    match task.work {
+        Work::Pattern(Pattern::Token) => token::run(&task, coordinator),
+        Work::Pattern(_) => multicast::run(&task, coordinator),
+        Work::Tcp => tcp::run(&task, coordinator),
+    }
+}

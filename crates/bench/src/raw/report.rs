@@ -1,0 +1,154 @@
+//! What `rota bench raw` says.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::node::Measured;
+use crate::hist::{Latencies, Summary};
+use crate::options::{Pattern, RawOptions};
+use crate::testbed::{Testbed, Values};
+
+/// The result of a raw run; serialized it is the JSON object of `--json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct RawReport {
+    /// `multicast`, `token`, `all-ack` or `tcp`.
+    pub pattern: &'static str,
+    /// How many nodes.
+    pub nodes: usize,
+    /// How many of them sent.
+    pub senders: usize,
+    /// Bytes of a packet.
+    pub size_bytes: usize,
+    /// Packets of a burst.
+    pub burst_packets: usize,
+    /// Packets that left all senders in a second.
+    pub sent_pps: f64,
+    /// Payload received, mean over the receivers.
+    pub received_mbps: f64,
+    /// Packets received by all receivers together.
+    pub deliveries: u64,
+    /// Share of the deliveries due that did not come.
+    pub loss: f64,
+    /// Times a sender waited in vain.
+    pub stalls: u64,
+    /// CPU time of all nodes for each delivery (for each hop of a token).
+    pub cpu_ns_per_delivery: f64,
+    /// CPU time of the kernel's soft-interrupt threads for each delivery, not in the figure above.
+    /// Whatever else runs on this host is in it.
+    pub softirqd_ns_per_delivery: f64,
+    /// Rotation time of the token, or time until all have acknowledged a burst.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_us: Option<Summary>,
+    /// Rotations of the token, or bursts that all acknowledged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u64>,
+    /// Length of the measured time.
+    pub seconds: f64,
+    /// Where it ran.
+    pub testbed: Values,
+}
+
+impl RawReport {
+    pub(super) fn new(
+        options: &RawOptions,
+        testbed: &Testbed,
+        burst: usize,
+        measured: &[Measured],
+        softirq_ns: u64,
+    ) -> Self {
+        let token = options.pattern == Pattern::Token && !options.tcp;
+        let sum = |of: fn(&Measured) -> u64| measured.iter().map(of).sum::<u64>();
+        let deliveries = sum(|m| m.received);
+        let per_delivery = |ns: u64, count: u64| ns as f64 / count.max(1) as f64;
+        let received_ever = if token || options.tcp {
+            deliveries
+        } else {
+            sum(|m| m.received_ever)
+        };
+        // Everybody but the sender should receive what it sent.
+        let due = sum(|m| m.sent_ever) * (measured.len() as u64 - 1);
+        let mut latencies = Latencies::new();
+        measured.iter().for_each(|m| latencies.merge(&m.latencies));
+        let receivers: Vec<_> = measured.iter().filter(|m| m.bytes > 0).collect();
+        let mbps = |m: &&Measured| m.bytes as f64 * 8e3 / m.elapsed_ns.max(1) as f64;
+        let seconds = options.duration.as_secs_f64();
+        Self {
+            pattern: if options.tcp {
+                "tcp"
+            } else {
+                options.pattern.name()
+            },
+            nodes: testbed.nodes(),
+            senders: if options.tcp || token {
+                1
+            } else {
+                options.senders.of(testbed.nodes())
+            },
+            size_bytes: if token { 64 } else { options.size },
+            burst_packets: if token || options.tcp { 1 } else { burst },
+            sent_pps: sum(|m| m.sent) as f64 / seconds,
+            received_mbps: receivers.iter().map(mbps).sum::<f64>() / receivers.len().max(1) as f64,
+            deliveries,
+            loss: if due == 0 {
+                0.0
+            } else {
+                1.0 - received_ever.min(due) as f64 / due as f64
+            },
+            stalls: sum(|m| m.stalls),
+            cpu_ns_per_delivery: per_delivery(sum(|m| m.cpu_ns), deliveries),
+            softirqd_ns_per_delivery: per_delivery(softirq_ns, received_ever),
+            latency_us: latencies.summary(),
+            rounds: (!latencies.is_empty()).then_some(latencies.len()),
+            seconds,
+            testbed: testbed.values().clone(),
+        }
+    }
+}
+
+impl fmt::Display for RawReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            pattern,
+            nodes,
+            senders,
+            size_bytes,
+            burst_packets,
+            ..
+        } = self;
+        writeln!(
+            f,
+            "raw {pattern}: {nodes} nodes, {senders} sending, {burst_packets} x {size_bytes} bytes"
+        )?;
+        writeln!(f, "  {}", self.testbed)?;
+        if self.received_mbps > 0.0 {
+            writeln!(
+                f,
+                "  received    {:10.1} Mbit/s at each receiver (mean)",
+                self.received_mbps
+            )?;
+            writeln!(f, "  sent        {:10.0} packets/s", self.sent_pps)?;
+            writeln!(
+                f,
+                "  loss        {:10.3} %   stalls {}",
+                self.loss * 100.0,
+                self.stalls
+            )?;
+        }
+        writeln!(f, "  deliveries  {:10}", self.deliveries)?;
+        writeln!(
+            f,
+            "  CPU         {:10.0} ns a delivery",
+            self.cpu_ns_per_delivery
+        )?;
+        if let Some(us) = self.latency_us {
+            let rounds = self.rounds.unwrap_or_default();
+            writeln!(
+                f,
+                "  round, us   {:10.1} p50, {:.1} p90, {:.1} p99, {:.1} mean, {rounds} rounds",
+                us.p50, us.p90, us.p99, us.mean
+            )?;
+        }
+        Ok(())
+    }
+}

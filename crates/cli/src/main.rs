@@ -1,0 +1,2 @@
+//! The `rota` binary.
+fn main() {}

@@ -1,0 +1,122 @@
+//! Checks the caller's law in debug builds.
+
+use super::{
+    Class, Delivery, Engine, Input, Output, Service, Status, SubmitError, Time, TimerReason,
+};
+
+/// Wraps an engine and asserts that its caller keeps the law of the module page. In release builds
+/// it only forwards.
+#[derive(Debug)]
+pub struct Checked<E> {
+    engine: E,
+    started: bool,
+    now: Time,
+    /// True once `poll_output` has said `None` since the last output or input.
+    drained: bool,
+    /// True while a handed-out output may still be on its way.
+    output_pending: bool,
+}
+
+impl<E: Engine> Checked<E> {
+    /// Wraps `engine`, which must not have been started yet.
+    pub const fn new(engine: E) -> Self {
+        Self {
+            engine,
+            started: false,
+            now: Time(0),
+            drained: true,
+            output_pending: false,
+        }
+    }
+
+    /// The engine inside.
+    pub const fn get(&self) -> &E {
+        &self.engine
+    }
+
+    /// The engine inside, for what the contract does not cover.
+    pub const fn get_mut(&mut self) -> &mut E {
+        &mut self.engine
+    }
+
+    fn check_input(&self, now: Time, input: &Input) {
+        debug_assert!(
+            now >= self.now,
+            "time went backwards: {now:?} after {:?}",
+            self.now
+        );
+        match input {
+            Input::Start(_) => debug_assert!(!self.started, "started twice"),
+            _ => debug_assert!(self.started, "the first input is Start, not {input:?}"),
+        }
+        if let Input::Datagrams {
+            class,
+            bytes,
+            segment,
+            ..
+        } = input
+        {
+            debug_assert!(
+                *segment > 0 && !bytes.is_empty(),
+                "an empty burst was handed in"
+            );
+            debug_assert!(
+                *class == Class::Data || !self.output_pending,
+                "a token was handed in while an output of the previous visit has not left"
+            );
+            debug_assert!(
+                *class == Class::Data || self.drained,
+                "a token was handed in before the outputs were drained"
+            );
+        }
+    }
+}
+
+impl<E: Engine> Engine for Checked<E> {
+    fn handle(&mut self, now: Time, input: Input) {
+        self.check_input(now, &input);
+        self.started = true;
+        self.now = now;
+        self.drained = false;
+        self.engine.handle(now, input);
+    }
+
+    fn submit(&mut self, now: Time, service: Service, payload: &[u8]) -> Result<u64, SubmitError> {
+        debug_assert!(self.started, "submitted before Start");
+        debug_assert!(now >= self.now, "time went backwards");
+        self.now = now;
+        self.drained = false;
+        self.engine.submit(now, service, payload)
+    }
+
+    fn submit_skips(&mut self, now: Time, count: u64) -> Result<(), SubmitError> {
+        debug_assert!(self.started, "submitted before Start");
+        self.now = now;
+        self.drained = false;
+        self.engine.submit_skips(now, count)
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        let output = self.engine.poll_output();
+        self.output_pending = output.is_some();
+        self.drained = output.is_none();
+        output
+    }
+
+    fn poll_delivery(&mut self) -> Option<Delivery> {
+        self.engine.poll_delivery()
+    }
+
+    fn reading(&self) -> Class {
+        debug_assert!(self.started, "asked what to read before Start");
+        self.engine.reading()
+    }
+
+    fn next_timer(&self) -> Option<(Time, TimerReason)> {
+        self.engine.next_timer()
+    }
+
+    fn status(&self) -> Status {
+        self.engine.status()
+    }
+}

@@ -1,0 +1,92 @@
+//! What an application receives.
+
+use alloc::vec::Vec;
+use bytes::Bytes;
+use core::fmt;
+
+use super::{Process, RingId, Seq, Service};
+
+/// The next thing in an application's ordered stream.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Delivery {
+    /// The configuration changed.
+    Configuration(Configuration),
+    /// A message.
+    Message(Message),
+    /// `count` positions from `seq` on were ordered and carry nothing. For a merge of several rings
+    /// (rate leveling); an application never sees it.
+    Skips {
+        /// The first skipped position.
+        seq: Seq,
+        /// How many.
+        count: u64,
+    },
+}
+
+/// A message, delivered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// Who sent it, and which of its messages it is.
+    pub id: MessageId,
+    /// The guarantee it was sent with.
+    pub service: Service,
+    /// Position of the packet that carries (the last fragment of) it: dense over packets, the same
+    /// at every receiver.
+    pub seq: Seq,
+    /// Its index among the messages of that packet. `(seq, index)` orders all messages of a ring.
+    pub index: u16,
+    /// The application's bytes.
+    pub payload: Bytes,
+}
+
+impl Message {
+    /// `(seq, index)` as one number: ascending in the order, one for each message of a ring.
+    /// This is the `seq` of traces.
+    pub const fn position(&self) -> u64 {
+        position(self.seq, self.index)
+    }
+}
+
+/// See [`Message::position`].
+pub const fn position(seq: Seq, index: u16) -> u64 {
+    seq.wrapping_shl(16) | index as u64
+}
+
+/// Names a message for ever: its process and a counter, from 1.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct MessageId {
+    /// The process that submitted it.
+    pub process: Process,
+    /// Its place among that process's messages.
+    pub counter: u64,
+}
+
+impl fmt::Display for MessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Process { node, incarnation } = self.process;
+        write!(f, "{node}.{}.{}", incarnation.0, self.counter)
+    }
+}
+
+/// A configuration: who is in it, and what kind it is (report §II).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Configuration {
+    /// Regular, or transitional between two regular ones.
+    pub kind: ConfigurationKind,
+    /// Its members, by ascending id.
+    pub members: Vec<Process>,
+}
+
+/// The two kinds of configurations of Extended Virtual Synchrony.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConfigurationKind {
+    /// Installed: new messages are ordered in it.
+    Regular(RingId),
+    /// Those of `old` who go to `new` together; delivers what could not be delivered in `old`.
+    Transitional {
+        /// The configuration that ends.
+        old: RingId,
+        /// The configuration that follows.
+        new: RingId,
+    },
+}

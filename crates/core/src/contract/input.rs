@@ -1,0 +1,106 @@
+//! Everything an engine can be told.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::{Channel, Class, LogId, NodeId, PersistId, Process, Session};
+
+/// What a driver tells an engine.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// The first input: who this process is, a seed for everything random, and what was found on disk.
+    Start(StartState),
+    /// Datagrams that arrived together and share one buffer (receive offload): each has `segment`
+    /// bytes, the last may be shorter. A single datagram has `segment == bytes.len()`.
+    Datagrams {
+        /// Which socket they came from.
+        class: Class,
+        /// Which engine they are for.
+        channel: Channel,
+        /// The datagrams, one after the other.
+        bytes: Bytes,
+        /// Size of each but the last, in bytes; never 0.
+        segment: usize,
+    },
+    /// The time that `next_timer` named has come.
+    Timer,
+    /// Evidence that no process listens at a peer's address (ICMP port unreachable).
+    Unreachable {
+        /// The peer that was sent to.
+        peer: NodeId,
+    },
+    /// A reliable link is up.
+    LinkUp {
+        /// The process at its other end.
+        peer: Process,
+        /// Larger than every earlier session with this node.
+        session: Session,
+    },
+    /// A reliable link is gone; nothing more arrives in this session.
+    LinkDown {
+        /// The node at its other end.
+        peer: NodeId,
+        /// The session that ended.
+        session: Session,
+    },
+    /// A whole message arrived over a reliable link.
+    LinkMessage {
+        /// Who sent it.
+        peer: NodeId,
+        /// In which session.
+        session: Session,
+        /// Which engine it is for.
+        channel: Channel,
+        /// The message.
+        bytes: Bytes,
+    },
+    /// A reliable link takes up to `bytes` more. The engine holds back what the link cannot take.
+    Writable {
+        /// The node at its other end.
+        peer: NodeId,
+        /// The session this credit belongs to.
+        session: Session,
+        /// Total room in the link's queue, in bytes.
+        bytes: usize,
+    },
+    /// Everything of this request is durable, and so is everything requested before it.
+    Persisted {
+        /// The request.
+        id: PersistId,
+    },
+    /// The request failed, and sends that wait for it will not be made.
+    PersistFailed {
+        /// The request.
+        id: PersistId,
+        /// What went wrong.
+        error: PersistError,
+    },
+    /// The answer to an `Output::Fetch`: records of a log, in order of their positions.
+    Fetched {
+        /// Which log.
+        log: LogId,
+        /// Position and contents of each record found; an empty list says that none is kept there.
+        records: Vec<(u64, Bytes)>,
+    },
+}
+
+/// What an engine knows when its process starts.
+#[derive(Clone, Debug)]
+pub struct StartState {
+    /// This process.
+    pub me: Process,
+    /// Seeds everything random in the engine.
+    pub seed: u64,
+    /// What was found on disk: log, position, contents; in order. Empty on a first start.
+    pub records: Vec<(LogId, u64, Bytes)>,
+}
+
+/// Why records could not be made durable.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PersistError {
+    /// No room on the device; trying again later may work.
+    NoSpace,
+    /// The device failed. After a failed sync nothing is known about earlier writes.
+    Io(String),
+}

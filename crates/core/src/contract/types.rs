@@ -1,0 +1,221 @@
+//! Names and numbers shared by all engines, and the [`Engine`] trait itself.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use core::fmt;
+
+use super::{Delivery, Input, Output, TimerReason};
+
+/// A node of the cluster, as configured. Never 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NodeId(u16);
+
+impl NodeId {
+    /// A node id; `None` for 0, which is reserved for "nobody" on the wire.
+    pub const fn new(id: u16) -> Option<Self> {
+        if id == 0 { None } else { Some(Self(id)) }
+    }
+
+    /// The number as configured.
+    pub const fn get(self) -> u16 {
+        self.0
+    }
+}
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One life of a node: drawn anew at every start of the process, below 2⁵³.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Incarnation(pub u64);
+
+impl Incarnation {
+    /// The largest incarnation: every JSON reader keeps numbers below 2⁵³ exactly.
+    pub const MAX: u64 = (1 << 53) - 1;
+}
+
+/// A process: a node in one of its lives. A restarted node is a new process.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Process {
+    /// Which node.
+    pub node: NodeId,
+    /// Which of its lives.
+    pub incarnation: Incarnation,
+}
+
+/// The identity of a ring: compared by full equality, never by its number alone.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct RingId {
+    /// Grows with every ring that its members have seen.
+    pub ring_seq: u64,
+    /// The representative: the member with the smallest id, who created the ring.
+    pub rep: NodeId,
+    /// The representative's incarnation.
+    pub incarnation: Incarnation,
+}
+
+impl fmt::Display for RingId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.ring_seq, self.rep, self.incarnation.0)
+    }
+}
+
+/// A position in the order of a ring: dense, starting at 1.
+pub type Seq = u64;
+
+/// Nanoseconds on a monotonic clock whose zero only the driver knows.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Time(pub u64);
+
+impl Time {
+    /// This time plus `nanos` nanoseconds.
+    pub const fn after(self, nanos: u64) -> Self {
+        Self(self.0.saturating_add(nanos))
+    }
+
+    /// Nanoseconds since `earlier`, 0 if that is later.
+    pub const fn since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// How strong a delivery guarantee a message asks for (report §II, thesis §2.3).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Service {
+    /// Delivered once, on receipt, in no particular order.
+    Reliable,
+    /// In the order of its sender; may pass gaps left by other senders.
+    Fifo,
+    /// Served as [`Service::Agreed`], which is stronger and costs the same.
+    Causal,
+    /// In the one total order.
+    Agreed,
+    /// In the one total order, once every member of the configuration is known to have it.
+    Safe,
+}
+
+impl Service {
+    /// The name used in traces and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reliable => "reliable",
+            Self::Fifo => "fifo",
+            Self::Causal => "causal",
+            Self::Agreed => "agreed",
+            Self::Safe => "safe",
+        }
+    }
+}
+
+/// Which of a node's inputs a datagram belongs to. Each class has a socket of its own, so that the
+/// driver can read them in the order the engine asks for (report §III-E).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Class {
+    /// Payload-carrying multicasts.
+    Data,
+    /// The token and the other control messages between nodes.
+    Token,
+}
+
+impl Class {
+    /// The other class.
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Data => Self::Token,
+            Self::Token => Self::Data,
+        }
+    }
+}
+
+/// Tags the traffic of an engine that another engine owns (FastCast beside a membership ring).
+/// The outermost engine uses 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Channel(pub u8);
+
+/// One establishment of a reliable link; a message of an old session never arrives in a new one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Session(pub u64);
+
+/// Names one request to make records durable; drawn by the engine, ascending.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PersistId(pub u64);
+
+/// Names a durable log of the engine (ring ids, an acceptor's votes).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LogId(pub u16);
+
+/// Why a submission was not taken. Nothing of it was kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SubmitError {
+    /// The backlog is full: wait until some of it has been sent, then submit again.
+    Full,
+    /// Larger than the largest message, in bytes: split it.
+    TooLarge {
+        /// The limit that was passed.
+        limit: usize,
+    },
+    /// The engine does not offer this service level.
+    Unsupported,
+    /// The node has left, or was told to stop.
+    Stopped,
+}
+
+impl fmt::Display for SubmitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => f.write_str("the backlog is full; submit again when some of it was sent"),
+            Self::TooLarge { limit } => write!(f, "a message may have at most {limit} bytes"),
+            Self::Unsupported => f.write_str("this engine does not offer that service level"),
+            Self::Stopped => f.write_str("the node has stopped"),
+        }
+    }
+}
+
+impl core::error::Error for SubmitError {}
+
+/// What an engine shows of itself: a line of text, and counters by name. For people and metrics,
+/// never for decisions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// What it is doing now ("forming: waiting for 3, 4", "operational").
+    pub state: String,
+    /// Monotone counters, by their metric names.
+    pub counters: BTreeMap<&'static str, u64>,
+}
+
+/// A protocol that turns submissions into one ordered stream plus configuration changes.
+/// The module page has the law for callers.
+pub trait Engine {
+    /// Tells the engine what happened at `now`.
+    fn handle(&mut self, now: Time, input: Input);
+
+    /// Takes a message for ordering and answers with its counter: the message's id is this process
+    /// and that counter. The payload is copied.
+    fn submit(&mut self, now: Time, service: Service, payload: &[u8]) -> Result<u64, SubmitError>;
+
+    /// Orders `count` empty positions with one message (rate leveling). Engines that feed no merge
+    /// do not offer it.
+    fn submit_skips(&mut self, now: Time, count: u64) -> Result<(), SubmitError> {
+        let _ = (now, count);
+        Err(SubmitError::Unsupported)
+    }
+
+    /// The next thing to do in the world, or `None` when everything has been handed out. Asking says
+    /// that the previous output has left.
+    fn poll_output(&mut self) -> Option<Output>;
+
+    /// The next delivery, if one is due. Call it only while the application has room.
+    fn poll_delivery(&mut self) -> Option<Delivery>;
+
+    /// The class to read first now.
+    fn reading(&self) -> Class;
+
+    /// When to hand in [`Input::Timer`] next, and what for.
+    fn next_timer(&self) -> Option<(Time, TimerReason)>;
+
+    /// State and counters, for people.
+    fn status(&self) -> Status;
+}

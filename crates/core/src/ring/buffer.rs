@@ -1,0 +1,142 @@
+//! Packets by sequence number: from receipt until everybody has them and they are delivered.
+
+use alloc::vec::Vec;
+
+use super::requests::push_merged;
+use crate::contract::{Seq, Service};
+use crate::wire::{Frame, RequestRange};
+
+/// A packet that is kept.
+#[derive(Clone, Debug)]
+pub(super) struct Slot {
+    /// Index of its sender among the members.
+    pub member: usize,
+    pub service: Service,
+    pub round: u16,
+    pub frame: Frame,
+    /// Delivered ahead of its turn.
+    pub delivered: bool,
+}
+
+/// The packets above the discarded ones, in a fixed ring of slots.
+#[derive(Debug)]
+pub(super) struct Buffer {
+    slots: Vec<Option<Slot>>,
+    discarded: Seq,
+    aru: Seq,
+    high: Seq,
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Inserted {
+    New,
+    Duplicate,
+    BeyondWindow,
+}
+
+impl Buffer {
+    /// A buffer for packets above `base`, at least `packets` of them.
+    pub fn new(base: Seq, packets: usize) -> Self {
+        let mut slots = Vec::new();
+        slots.resize_with(packets.next_power_of_two(), || None);
+        Self {
+            slots,
+            discarded: base,
+            aru: base,
+            high: base,
+        }
+    }
+
+    fn index(&self, seq: Seq) -> usize {
+        seq as usize & (self.slots.len() - 1)
+    }
+
+    /// How many packets above the discarded ones it can keep.
+    pub const fn capacity(&self) -> u64 {
+        self.slots.len() as u64
+    }
+
+    /// Everything up to here has been received.
+    pub const fn aru(&self) -> Seq {
+        self.aru
+    }
+
+    /// Everything up to here has been discarded.
+    pub const fn discarded(&self) -> Seq {
+        self.discarded
+    }
+
+    pub fn insert(&mut self, seq: Seq, slot: Slot) -> Inserted {
+        if seq <= self.discarded {
+            return Inserted::Duplicate;
+        }
+        if seq - self.discarded > self.capacity() {
+            return Inserted::BeyondWindow;
+        }
+        let index = self.index(seq);
+        if self.slots[index].is_some() {
+            return Inserted::Duplicate;
+        }
+        self.slots[index] = Some(slot);
+        self.high = self.high.max(seq);
+        while self.aru < self.high && self.slots[self.index(self.aru + 1)].is_some() {
+            self.aru += 1;
+        }
+        Inserted::New
+    }
+
+    pub fn get(&self, seq: Seq) -> Option<&Slot> {
+        if !self.holds_place(seq) {
+            return None;
+        }
+        self.slots[self.index(seq)].as_ref()
+    }
+
+    pub fn get_mut(&mut self, seq: Seq) -> Option<&mut Slot> {
+        if !self.holds_place(seq) {
+            return None;
+        }
+        let index = self.index(seq);
+        self.slots[index].as_mut()
+    }
+
+    const fn holds_place(&self, seq: Seq) -> bool {
+        seq > self.discarded && seq - self.discarded <= self.capacity()
+    }
+
+    /// Forgets everything up to `seq`; never past the aru.
+    pub fn discard_to(&mut self, seq: Seq) {
+        let seq = seq.min(self.aru);
+        while self.discarded < seq {
+            let index = self.index(self.discarded + 1);
+            self.slots[index] = None;
+            self.discarded += 1;
+        }
+    }
+
+    /// Appends what is missing up to `bound` to `ranges`, at most `most` ranges; answers with how
+    /// many packets that is.
+    pub fn missing(&self, bound: Seq, ranges: &mut Vec<RequestRange>, most: usize) -> u64 {
+        let bound = bound.min(self.discarded.saturating_add(self.capacity()));
+        let mut count = 0;
+        let mut seq = self.aru + 1;
+        while seq <= bound {
+            if self.get(seq).is_none() {
+                if !push_merged(
+                    ranges,
+                    RequestRange {
+                        first: seq,
+                        count: 1,
+                    },
+                    most,
+                ) {
+                    break;
+                }
+                count += 1;
+            }
+            seq += 1;
+        }
+        count
+    }
+}

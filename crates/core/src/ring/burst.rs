@@ -1,0 +1,67 @@
+//! Packets laid out for segmentation offload.
+
+use alloc::vec::Vec;
+
+use crate::contract::Burst;
+use crate::wire::Data;
+
+/// Lays packets out in as few bursts as their sizes and the kernel's limits allow, in order.
+#[derive(Debug, Default)]
+pub(super) struct BurstBuilder {
+    done: Vec<Burst>,
+    open: Option<Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    burst: Burst,
+    segments: usize,
+    /// The last packet is shorter than a segment: nothing may follow it.
+    closed: bool,
+}
+
+impl BurstBuilder {
+    /// Appends a packet; `expected` says how many more of its size may follow.
+    pub fn push(&mut self, data: &Data, expected: usize) {
+        let len = data.encoded_len();
+        if !self.open.as_ref().is_some_and(|open| open.takes(len)) {
+            self.close();
+            let capacity = (len * expected.clamp(1, Burst::MAX_SEGMENTS)).min(Burst::MAX_BYTES);
+            let bytes = Vec::with_capacity(capacity.max(len));
+            let burst = Burst {
+                bytes,
+                segment: len,
+            };
+            self.open = Some(Open {
+                burst,
+                segments: 0,
+                closed: false,
+            });
+        }
+        if let Some(open) = self.open.as_mut() {
+            data.encode_into(&mut open.burst.bytes);
+            open.segments += 1;
+            open.closed = len < open.burst.segment;
+        }
+    }
+
+    pub fn finish(mut self) -> Vec<Burst> {
+        self.close();
+        self.done
+    }
+
+    fn close(&mut self) {
+        if let Some(open) = self.open.take() {
+            self.done.push(open.burst);
+        }
+    }
+}
+
+impl Open {
+    const fn takes(&self, len: usize) -> bool {
+        !self.closed
+            && len <= self.burst.segment
+            && self.segments < Burst::MAX_SEGMENTS
+            && self.burst.bytes.len() + len <= Burst::MAX_BYTES
+    }
+}

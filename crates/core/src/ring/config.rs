@@ -1,0 +1,231 @@
+//! What a ring is told once, before it starts.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::contract::{Burst, NodeId};
+use crate::wire;
+
+/// Which of the two protocols orders the messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Protocol {
+    /// `accelerated-ring`: part of a visit's messages leave after the token (report §III).
+    Accelerated,
+    /// `totem-ring`: the original protocol. Everything leaves before the token, requests reach up to
+    /// the received token's `seq`, and the token is read only when no data waits.
+    Original,
+}
+
+/// When the token's priority is raised again after a visit (thesis §3.1.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PriorityMethod {
+    /// On any packet that the predecessor sent in the next rotation: fastest rotation.
+    First,
+    /// On a packet that the predecessor sent after its next token: processes what was sent before it.
+    Second,
+}
+
+/// Time-outs of a ring, in nanoseconds. Derived from a profile, never set one by one
+/// (`timing =` in the configuration).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timers {
+    /// No token for so long: the ring counts as broken.
+    pub token_loss: u64,
+    /// No sign that a sent token arrived for so long: send it again.
+    pub token_retransmit: u64,
+    /// How long an idle ring holds its token between two rotations.
+    pub token_hold: u64,
+    /// How often a starting node asks for the others.
+    pub form: u64,
+}
+
+/// A family of time-outs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Timing {
+    /// Dedicated cores on one switch.
+    LanFast,
+    /// Data centers.
+    Default,
+    /// Crowded or virtual hosts, wide areas.
+    Relaxed,
+}
+
+const MILLIS: u64 = 1_000_000;
+
+impl Timers {
+    /// The time-outs of `timing` for a ring of `nodes`.
+    pub const fn derive(timing: Timing, nodes: usize) -> Self {
+        let beyond_two = nodes.saturating_sub(2) as u64;
+        let loss_millis = match timing {
+            Timing::LanFast => 100 + 5 * beyond_two,
+            Timing::Default => 300 + 10 * beyond_two,
+            Timing::Relaxed => 1000 + 100 * beyond_two,
+        };
+        let token_loss = loss_millis * MILLIS;
+        Self {
+            token_loss,
+            // The thesis's prototype: 5 ms. Many more than the four tries that must fit into a loss.
+            token_retransmit: 5 * MILLIS,
+            // An idle token is sent again after a fifth of the loss time; the hold must end well before.
+            token_hold: token_loss / 10,
+            form: 20 * MILLIS,
+        }
+    }
+
+    /// How long to wait before an idle token is sent again: its receiver may be holding it.
+    pub const fn idle_retransmit(&self) -> u64 {
+        self.token_loss / 5
+    }
+}
+
+/// Everything a ring is told. `RingConfig::new` has the defaults; `check` says what is wrong with it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RingConfig {
+    /// Datagrams of other clusters are counted and dropped.
+    pub cluster: u32,
+    /// All members, by ascending id: the static membership of this release.
+    pub members: Vec<NodeId>,
+    /// Which protocol.
+    pub protocol: Protocol,
+    /// New packets a member may send in one visit.
+    pub personal_window: u32,
+    /// How many of them may leave after the token. 0 in the original protocol.
+    pub accelerated_window: u32,
+    /// Packets all members together may send in one rotation, retransmissions included.
+    pub global_window: u32,
+    /// How far `seq` may run ahead of the safe line: what one slow member can make the others keep
+    /// (Spread: 1600).
+    pub outstanding_window: u32,
+    /// When the token's priority is raised.
+    pub priority_method: PriorityMethod,
+    /// The largest datagram, in bytes of UDP payload.
+    pub datagram_bytes: usize,
+    /// The largest message, in bytes.
+    pub message_bytes: usize,
+    /// Submitted and not yet sent: bytes a member keeps before it answers `Full`.
+    pub backlog_bytes: usize,
+    /// Time-outs.
+    pub timers: Timers,
+    /// Hand out `Output::Originated`.
+    pub trace: bool,
+}
+
+/// What is wrong with a ring's configuration.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RingConfigError {
+    /// No members, too many, not ascending or twice the same.
+    Members,
+    /// A window that must not be 0 is, or one is larger than what holds it.
+    Window(&'static str),
+    /// The datagram size is outside these bounds, in bytes.
+    DatagramBytes {
+        /// Smallest.
+        min: usize,
+        /// Largest.
+        max: usize,
+    },
+    /// The largest message is 0 or too large for the backlog.
+    MessageBytes,
+}
+
+impl fmt::Display for RingConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Members => write!(
+                f,
+                "the members must be 1 to {} different node ids in ascending order",
+                RingConfig::MAX_MEMBERS
+            ),
+            Self::Window(what) => f.write_str(what),
+            Self::DatagramBytes { min, max } => {
+                write!(f, "datagram_bytes must be between {min} and {max}")
+            }
+            Self::MessageBytes => {
+                f.write_str("message_bytes must be at least 1 and at most backlog_bytes")
+            }
+        }
+    }
+}
+
+impl core::error::Error for RingConfigError {}
+
+impl RingConfig {
+    /// Members of one ring: Spread's limit, and what a forming message can list.
+    pub const MAX_MEMBERS: usize = 128;
+    /// Smallest datagram: room for a token with a few requests.
+    pub const MIN_DATAGRAM_BYTES: usize = 512;
+    /// What fits an Ethernet frame without fragmentation over IPv4.
+    pub const DEFAULT_DATAGRAM_BYTES: usize = 1472;
+
+    /// The defaults: measured, see `docs/performance.md`.
+    pub fn new(cluster: u32, members: Vec<NodeId>) -> Self {
+        let timers = Timers::derive(Timing::Default, members.len());
+        Self {
+            cluster,
+            members,
+            protocol: Protocol::Accelerated,
+            personal_window: 40,
+            accelerated_window: 40,
+            global_window: 320,
+            outstanding_window: 1600,
+            priority_method: PriorityMethod::Second,
+            datagram_bytes: Self::DEFAULT_DATAGRAM_BYTES,
+            message_bytes: 16 << 20,
+            backlog_bytes: 32 << 20,
+            timers,
+            trace: false,
+        }
+    }
+
+    /// The same ring, ordered by the original protocol.
+    pub fn original(mut self) -> Self {
+        self.protocol = Protocol::Original;
+        self.accelerated_window = 0;
+        self
+    }
+
+    /// Whether a ring can run with this.
+    pub fn check(&self) -> Result<(), RingConfigError> {
+        let ascending = self.members.windows(2).all(|pair| pair[0] < pair[1]);
+        if self.members.is_empty() || self.members.len() > Self::MAX_MEMBERS || !ascending {
+            return Err(RingConfigError::Members);
+        }
+        self.check_windows()?;
+        let (min, max) = (Self::MIN_DATAGRAM_BYTES, Burst::MAX_BYTES);
+        if !(min..=max).contains(&self.datagram_bytes) {
+            return Err(RingConfigError::DatagramBytes { min, max });
+        }
+        if self.message_bytes == 0 || self.message_bytes > self.backlog_bytes {
+            return Err(RingConfigError::MessageBytes);
+        }
+        Ok(())
+    }
+
+    fn check_windows(&self) -> Result<(), RingConfigError> {
+        let wrong = |what| Err(RingConfigError::Window(what));
+        if self.personal_window == 0 {
+            return wrong("personal_window must be at least 1");
+        }
+        if self.accelerated_window > self.personal_window {
+            return wrong("accelerated_window must not be larger than personal_window");
+        }
+        if self.protocol == Protocol::Original && self.accelerated_window != 0 {
+            return wrong("totem-ring sends nothing after the token: accelerated_window must be 0");
+        }
+        if self.global_window == 0 {
+            return wrong("global_window must be at least 1");
+        }
+        if self.outstanding_window < self.personal_window {
+            return wrong("outstanding_window must be at least personal_window");
+        }
+        if self.outstanding_window > 1 << 20 {
+            return wrong("outstanding_window must be at most 1048576");
+        }
+        Ok(())
+    }
+
+    /// Payload bytes that one packet carries.
+    pub const fn frame_bytes(&self) -> usize {
+        self.datagram_bytes - wire::DATA_HEADER_BYTES
+    }
+}

@@ -1,0 +1,146 @@
+//! How many new packets a visit may send.
+
+use super::RingConfig;
+use crate::contract::Seq;
+
+/// Flow control of one member.
+#[derive(Debug)]
+pub(super) struct Flow {
+    personal: u64,
+    global: u64,
+    outstanding: u64,
+    /// What this member sent in its last visit, retransmissions included.
+    sent_last: u32,
+}
+
+/// What a member knows at the moment it decides.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Demand {
+    /// Packets waiting.
+    pub backlog: usize,
+    /// The received token's `fcc`.
+    pub fcc: u32,
+    /// The received token's `seq`.
+    pub seq: Seq,
+    /// Everybody has everything up to here.
+    pub safe_line: Seq,
+    /// Packets sent again in this visit.
+    pub resent: u32,
+}
+
+impl Flow {
+    pub const fn new(config: &RingConfig) -> Self {
+        Self {
+            personal: config.personal_window as u64,
+            global: config.global_window as u64,
+            outstanding: config.outstanding_window as u64,
+            sent_last: 0,
+        }
+    }
+
+    /// The most packets a visit may send again.
+    pub const fn retransmission_limit(&self) -> u64 {
+        self.global
+    }
+
+    /// `min(backlog, personal_window, global_window − (fcc − sent last) − resent)`, never below 0,
+    /// and never further beyond the safe line than the outstanding window. Report §III-B1 forgets to
+    /// take off what this member itself sent in the last rotation, which would hold a full ring
+    /// below its window; the thesis (§3.1.2.1) allows a personal window too much.
+    pub fn allowed(&self, demand: &Demand) -> u64 {
+        let others = u64::from(demand.fcc.saturating_sub(self.sent_last));
+        let global = self
+            .global
+            .saturating_sub(others)
+            .saturating_sub(u64::from(demand.resent));
+        let ahead = demand.seq.saturating_sub(demand.safe_line);
+        let outstanding = self.outstanding.saturating_sub(ahead);
+        (demand.backlog as u64)
+            .min(self.personal)
+            .min(global)
+            .min(outstanding)
+    }
+
+    /// Whether the windows shared with others kept packets back.
+    pub fn throttled(&self, demand: &Demand, allowed: u64) -> bool {
+        allowed < (demand.backlog as u64).min(self.personal)
+    }
+
+    /// The `fcc` to pass on, having sent `sent` packets in this visit.
+    pub const fn pass_on(&mut self, fcc: u32, sent: u32) -> u32 {
+        let fcc = fcc.saturating_sub(self.sent_last).saturating_add(sent);
+        self.sent_last = sent;
+        fcc
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    fn flow(personal: u32, global: u32) -> Flow {
+        let mut config = RingConfig::new(1, vec![]);
+        config.personal_window = personal;
+        config.global_window = global;
+        config.outstanding_window = 100;
+        Flow::new(&config)
+    }
+
+    const DEMAND: Demand = Demand {
+        backlog: 50,
+        fcc: 0,
+        seq: 0,
+        safe_line: 0,
+        resent: 0,
+    };
+
+    #[test]
+    fn the_three_rules_for_the_global_window_differ_here() {
+        // Window 20, personal 10; the last rotation sent 18 in all, 8 of them this member's.
+        let mut flow = flow(10, 20);
+        flow.pass_on(0, 8);
+        let demand = Demand {
+            fcc: 18,
+            resent: 2,
+            ..DEMAND
+        };
+        let report = 20_u64.saturating_sub(18).saturating_sub(2);
+        let thesis = (20 + 10 - 18).min(10);
+        assert_eq!((report, thesis, flow.allowed(&demand)), (0, 10, 8));
+    }
+
+    #[test]
+    fn never_below_zero() {
+        assert_eq!(
+            flow(10, 20).allowed(&Demand {
+                fcc: 500,
+                resent: 7,
+                ..DEMAND
+            }),
+            0
+        );
+    }
+
+    #[test]
+    fn one_who_lags_throttles_everybody() {
+        let at = |seq| {
+            flow(10, 200).allowed(&Demand {
+                seq,
+                safe_line: 0,
+                ..DEMAND
+            })
+        };
+        assert_eq!(
+            (at(89), at(90), at(95), at(100), at(101)),
+            (10, 10, 5, 0, 0)
+        );
+    }
+
+    #[test]
+    fn fcc_is_what_the_last_rotation_sent() {
+        let mut flow = flow(10, 20);
+        assert_eq!(flow.pass_on(12, 5), 17);
+        assert_eq!(flow.pass_on(17, 3), 15);
+    }
+}

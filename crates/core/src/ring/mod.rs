@@ -1,0 +1,42 @@
+//! Total order on a ring: the Accelerated Ring and the original Totem ring (thesis ch. 3,
+//! report §III).
+//!
+//! A token goes round. Whoever holds it numbers its waiting packets and multicasts them; in the
+//! accelerated protocol part of them leave *after* the token, so that the next member starts while
+//! this one is still sending. The token also says what everybody has (`aru`), what somebody misses
+//! (`rtr`) and how much was sent in the last rotation (`fcc`).
+//!
+//! [`Ordering`] is the protocol on one installed ring. Forming rings is `membership`'s business.
+//! What happens at a token is in `visit`, one step a function; the pieces it works with are small
+//! rooms of their own:
+//!
+//! | file | holds |
+//! |---|---|
+//! | `visit` | what a member does with the token, step by step |
+//! | `buffer` | packets by sequence number, what is missing, the local aru |
+//! | `aru` | the rules for the token's aru |
+//! | `flow` | how much may be sent |
+//! | `requests` | what the token asks to be sent again |
+//! | `delivery` | which packet may be delivered next |
+//! | `priority` | token or data: what to read first |
+//! | `resend` | repeating a token that may be lost |
+//! | `idle` | holding the token of a ring that has nothing to do |
+//! | `burst` | packets laid out for segmentation offload |
+
+mod aru;
+mod buffer;
+mod burst;
+mod config;
+mod counters;
+mod delivery;
+mod flow;
+mod idle;
+mod ordering;
+mod priority;
+mod requests;
+mod resend;
+mod visit;
+
+pub use config::{PriorityMethod, Protocol, RingConfig, RingConfigError, Timers, Timing};
+pub use counters::Counters;
+pub use ordering::{Context, Ordering};

@@ -1,0 +1,410 @@
+//! One member's part of the ordering protocol on one installed ring.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use super::buffer::{Buffer, Inserted, Slot};
+use super::delivery::Delivery;
+use super::flow::Flow;
+use super::idle::Idle;
+use super::priority::Priority;
+use super::resend::Resend;
+use super::{Counters, Protocol, RingConfig};
+use crate::contract::{
+    Burst, Channel, Class, Incarnation, MessageId, NodeId, Output, Process, RingId, Seq, Service,
+    Target, Time, TimerReason,
+};
+use crate::pack::{Inbox, Outbox};
+use crate::wire::{Data, Hurry, Packet, Token};
+
+/// What outlives a ring and is lent to it for one call.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// The time of the call.
+    pub now: Time,
+    /// Messages waiting to be numbered.
+    pub outbox: &'a mut Outbox,
+    /// Where outputs go.
+    pub outputs: &'a mut VecDeque<Output>,
+    /// What is counted.
+    pub counters: &'a mut Counters,
+}
+
+/// The ordering protocol on one installed ring.
+#[derive(Debug)]
+pub struct Ordering {
+    pub(super) config: RingConfig,
+    pub(super) ring: RingId,
+    pub(super) me: NodeId,
+    pub(super) my_index: usize,
+    pub(super) successor: NodeId,
+    members: Vec<Process>,
+    pub(super) buffer: Buffer,
+    pub(super) delivery: Delivery,
+    inbox: Inbox,
+    unpacking: Option<Unpacking>,
+    pub(super) flow: Flow,
+    pub(super) priority: Priority,
+    pub(super) resend: Resend,
+    pub(super) idle: Idle,
+    /// `token_seq` of the newest token accepted or sent.
+    pub(super) token_seq: u64,
+    /// `seq` of the token received in the last visit: requests reach up to it.
+    pub(super) seq_received: Seq,
+    /// `aru` of the token sent in the last visit.
+    pub(super) aru_sent: Seq,
+    /// Everybody has everything up to here.
+    pub(super) safe_line: Seq,
+}
+
+/// The packet whose messages are being handed out.
+#[derive(Clone, Copy, Debug)]
+struct Unpacking {
+    seq: Seq,
+    member: usize,
+    service: Service,
+}
+
+impl Ordering {
+    /// Member `me` of `ring`, whose `members` are listed by ascending id and contain it.
+    pub fn new(
+        config: RingConfig,
+        ring: RingId,
+        members: Vec<Process>,
+        me: NodeId,
+        now: Time,
+    ) -> Self {
+        let count = members.len();
+        let my_index = members
+            .iter()
+            .position(|member| member.node == me)
+            .unwrap_or(0);
+        let neighbour = |step: usize| members[(my_index + step) % count].node;
+        let (successor, predecessor) = (neighbour(1), neighbour(count - 1));
+        // Twice the window: another member's safe line may be one window ahead of what is
+        // delivered here.
+        let packets = 2 * config.outstanding_window as usize + config.personal_window as usize;
+        Self {
+            ring,
+            me,
+            my_index,
+            successor,
+            buffer: Buffer::new(0, packets),
+            delivery: Delivery::new(0, count),
+            inbox: Inbox::new(config.message_bytes),
+            unpacking: None,
+            flow: Flow::new(&config),
+            priority: Priority::new(&config, predecessor),
+            resend: Resend::new(now, config.timers),
+            idle: Idle::new(ring.rep == me, config.timers),
+            token_seq: 0,
+            seq_received: 0,
+            aru_sent: 0,
+            safe_line: 0,
+            members,
+            config,
+        }
+    }
+
+    /// The ring's identity.
+    pub const fn ring(&self) -> RingId {
+        self.ring
+    }
+
+    /// Its members, by ascending id.
+    pub fn members(&self) -> &[Process] {
+        &self.members
+    }
+
+    /// The class to read first.
+    pub fn reading(&self) -> Class {
+        match self.config.protocol {
+            Protocol::Accelerated => self.priority.reading(),
+            Protocol::Original => Class::Data,
+        }
+    }
+
+    /// When to call `on_timer` next.
+    pub fn next_timer(&self) -> Option<(Time, TimerReason)> {
+        if self.is_alone() {
+            return None;
+        }
+        let resend = self.resend.next_timer();
+        Some(
+            self.idle
+                .next_timer()
+                .map_or(resend, |idle| idle.min(resend)),
+        )
+    }
+
+    /// Creates the ring's first token. Called on the representative, once.
+    pub fn start(&mut self, ctx: &mut Context<'_>) {
+        if self.is_alone() {
+            return;
+        }
+        let token = Token {
+            cluster: self.config.cluster,
+            ring: self.ring,
+            sender: self.me,
+            token_seq: 1,
+            seq: 0,
+            aru: 0,
+            aru_id: None,
+            fcc: 0,
+            idle: false,
+            rtr: Vec::new(),
+        };
+        self.on_token(ctx, token);
+    }
+
+    /// Everything received up to here.
+    pub const fn aru(&self) -> Seq {
+        self.buffer.aru()
+    }
+
+    /// Everybody has everything up to here.
+    pub const fn safe_line(&self) -> Seq {
+        self.safe_line
+    }
+
+    /// Whether this member has had the token, or anything ordered by it.
+    pub const fn has_seen_token(&self) -> bool {
+        self.token_seq > 0
+    }
+
+    /// What the token is told this member has. An application that does not take its deliveries
+    /// holds this back, and so, through the safe line, everybody's sending: the buffer is bounded.
+    pub(super) fn reported_aru(&self) -> Seq {
+        let window = u64::from(self.config.outstanding_window);
+        self.buffer
+            .aru()
+            .min(self.delivery.delivered().saturating_add(window))
+    }
+
+    /// A packet of this ring came in (thesis §3.1.3).
+    pub fn on_data(&mut self, ctx: &mut Context<'_>, data: Data) {
+        let Some(member) = self.member_index(data.sender) else {
+            ctx.counters.datagrams_foreign_ring += 1;
+            return;
+        };
+        if self.priority.on_data(data.sender, data.round) {
+            self.resend.on_evidence();
+        }
+        self.keep(ctx, member, data);
+    }
+
+    fn keep(&mut self, ctx: &mut Context<'_>, member: usize, data: Data) {
+        let Data {
+            seq,
+            service,
+            round,
+            frame,
+            ..
+        } = data;
+        let slot = Slot {
+            member,
+            service,
+            round,
+            frame,
+            delivered: false,
+        };
+        match self.buffer.insert(seq, slot) {
+            Inserted::New => {
+                ctx.counters.packets_received += 1;
+                self.delivery.on_packet(&mut self.buffer, seq);
+            }
+            Inserted::Duplicate => ctx.counters.packets_duplicate += 1,
+            Inserted::BeyondWindow => ctx.counters.packets_beyond_window += 1,
+        }
+    }
+
+    fn member_index(&self, node: NodeId) -> Option<usize> {
+        self.members
+            .binary_search_by_key(&node, |member| member.node)
+            .ok()
+    }
+
+    /// Messages wait in the outbox: see that a token comes.
+    pub fn on_submit(&mut self, ctx: &mut Context<'_>) {
+        if self.is_alone() {
+            self.order_alone(ctx);
+        } else if let Some(token) = self.take_held() {
+            self.visit(ctx, token);
+        } else if self.idle.ask(ctx.now) {
+            self.send_hurry(ctx);
+        }
+    }
+
+    /// The held token, if this member holds one.
+    fn take_held(&mut self) -> Option<Token> {
+        if self.idle.is_holding() {
+            self.idle.hurry()
+        } else {
+            None
+        }
+    }
+
+    /// Another member has something to send.
+    pub fn on_hurry(&mut self, ctx: &mut Context<'_>, hurry: &Hurry) {
+        if self.member_index(hurry.sender).is_none() || self.ring.rep != self.me {
+            ctx.counters.datagrams_foreign_ring += 1;
+            return;
+        }
+        if let Some(token) = self.idle.hurry() {
+            self.visit(ctx, token);
+        }
+    }
+
+    /// A time that `next_timer` named has come.
+    pub fn on_timer(&mut self, ctx: &mut Context<'_>) {
+        if self.is_alone() {
+            return;
+        }
+        if let Some(token) = self.idle.due(ctx.now) {
+            ctx.counters.token_holds += 1;
+            self.visit(ctx, token);
+        }
+        if self.idle.ask_again(ctx.now) {
+            self.send_hurry(ctx);
+        }
+        if let Some(token) = self.resend.due(ctx.now) {
+            ctx.counters.token_retransmissions += 1;
+            self.send_token(ctx, token);
+        }
+        if self.resend.lost(ctx.now) && !self.idle.is_holding() {
+            ctx.counters.token_losses += 1;
+        }
+    }
+
+    fn send_hurry(&self, ctx: &mut Context<'_>) {
+        ctx.counters.hurries += 1;
+        let hurry = Hurry {
+            cluster: self.config.cluster,
+            ring: self.ring,
+            sender: self.me,
+        };
+        ctx.outputs
+            .push_back(send_to(self.ring.rep, &Packet::Hurry(hurry)));
+    }
+
+    pub(super) fn send_token(&self, ctx: &mut Context<'_>, token: Token) {
+        ctx.outputs
+            .push_back(send_to(self.successor, &Packet::Token(token)));
+    }
+
+    const fn is_alone(&self) -> bool {
+        self.members.len() == 1
+    }
+
+    /// A ring of one needs no token: what is submitted is ordered, and safe, at once.
+    fn order_alone(&mut self, ctx: &mut Context<'_>) {
+        let window = u64::from(self.config.outstanding_window);
+        while self.aru() < self.delivery.delivered().saturating_add(window) {
+            let Some(out) = ctx.outbox.take() else { return };
+            let seq = self.aru() + 1;
+            self.trace(ctx, seq, &out.frame);
+            let round = 0;
+            let slot = Slot {
+                member: self.my_index,
+                service: out.service,
+                round,
+                frame: out.frame,
+                delivered: false,
+            };
+            self.buffer.insert(seq, slot);
+            self.safe_line = seq;
+            ctx.counters.packets_sent += 1;
+            self.delivery.on_packet(&mut self.buffer, seq);
+        }
+    }
+
+    /// Tells the trace which messages were numbered with this packet.
+    pub(super) fn trace(&self, ctx: &mut Context<'_>, seq: Seq, frame: &crate::wire::Frame) {
+        if !self.config.trace {
+            return;
+        }
+        let messages = frame.start().counter..frame.end().counter;
+        // Record 0 may be the rest of a cut message: it counts as one of the packet's messages.
+        for (index, counter) in (0..=u16::MAX).zip(messages) {
+            ctx.outputs.push_back(Output::Originated {
+                counter,
+                seq,
+                index,
+            });
+        }
+    }
+
+    /// The next message to deliver, if one is due.
+    pub fn poll_message(&mut self, ctx: &mut Context<'_>) -> Option<crate::contract::Message> {
+        loop {
+            if let Some(unpacking) = self.unpacking {
+                match self.inbox.next_message() {
+                    Some(Ok(unpacked)) => return Some(self.message(unpacking, unpacked)),
+                    Some(Err(_)) => {
+                        ctx.counters.messages_broken += 1;
+                        continue;
+                    }
+                    None => self.unpacking = None,
+                }
+            }
+            let Some(due) = self.delivery.next(&mut self.buffer, self.safe_line) else {
+                self.discard();
+                return None;
+            };
+            self.inbox.take(self.members[due.member].node, &due.frame);
+            let (seq, member, service) = (due.seq, due.member, due.service);
+            self.unpacking = Some(Unpacking {
+                seq,
+                member,
+                service,
+            });
+            if self.is_alone() {
+                self.order_alone(ctx);
+            }
+        }
+    }
+
+    fn message(
+        &self,
+        packet: Unpacking,
+        unpacked: crate::pack::Unpacked,
+    ) -> crate::contract::Message {
+        let service = if unpacked.reliable {
+            Service::Reliable
+        } else {
+            packet.service
+        };
+        crate::contract::Message {
+            id: MessageId {
+                process: self.members[packet.member],
+                counter: unpacked.counter,
+            },
+            service,
+            seq: packet.seq,
+            index: unpacked.index,
+            payload: unpacked.payload,
+        }
+    }
+
+    /// Forgets what everybody has and this member has delivered (thesis §3.1.2.4).
+    pub(super) fn discard(&mut self) {
+        self.buffer
+            .discard_to(self.safe_line.min(self.delivery.delivered()));
+    }
+
+    /// Whether `incarnation` is the one of member `node`.
+    pub fn is_member(&self, node: NodeId, incarnation: Incarnation) -> bool {
+        self.members.contains(&Process { node, incarnation })
+    }
+}
+
+pub(super) fn send_to(node: NodeId, packet: &Packet) -> Output {
+    Output::Send {
+        class: Class::Token,
+        channel: Channel::default(),
+        to: Target::Node(node),
+        burst: Burst::single(packet.encode()),
+        after: None,
+        pace: None,
+    }
+}

@@ -1,0 +1,94 @@
+//! Repeating the last token until something shows that it arrived (membership A10).
+
+use super::Timers;
+use crate::contract::{Time, TimerReason};
+use crate::wire::Token;
+
+#[derive(Debug)]
+pub(super) struct Resend {
+    timers: Timers,
+    /// The last token sent, while it may be lost: exactly as it was sent.
+    last: Option<Token>,
+    resend_at: Time,
+    lost_at: Time,
+    /// Longest rotation lately, in nanoseconds: decays by an eighth each visit.
+    rotation: u64,
+    visited_at: Option<Time>,
+}
+
+impl Resend {
+    pub const fn new(now: Time, timers: Timers) -> Self {
+        let lost_at = now.after(timers.token_loss);
+        Self {
+            timers,
+            last: None,
+            resend_at: now,
+            lost_at,
+            rotation: 0,
+            visited_at: None,
+        }
+    }
+
+    /// A new token came: the one before arrived.
+    pub fn on_token(&mut self, now: Time, idle: bool) {
+        self.last = None;
+        self.lost_at = now.after(self.timers.token_loss);
+        if let Some(before) = self.visited_at
+            && !idle
+        {
+            self.rotation = (self.rotation - self.rotation / 8).max(now.since(before));
+        }
+        self.visited_at = Some(now);
+    }
+
+    /// A token was sent on.
+    pub fn on_sent(&mut self, now: Time, token: Token) {
+        self.visited_at = Some(now);
+        self.resend_at = now.after(self.interval(token.idle));
+        self.last = Some(token);
+    }
+
+    /// Somebody acted on the last token.
+    pub fn on_evidence(&mut self) {
+        self.last = None;
+    }
+
+    /// The token to send again, if it is time.
+    pub fn due(&mut self, now: Time) -> Option<Token> {
+        let token = self.last.as_ref()?;
+        if now < self.resend_at {
+            return None;
+        }
+        let token = token.clone();
+        self.resend_at = now.after(self.interval(false));
+        Some(token)
+    }
+
+    /// Whether the ring has to count as broken; asked again only after another loss time.
+    pub fn lost(&mut self, now: Time) -> bool {
+        let lost = now >= self.lost_at;
+        if lost {
+            self.lost_at = now.after(self.timers.token_loss);
+        }
+        lost
+    }
+
+    pub fn next_timer(&self) -> (Time, TimerReason) {
+        let loss = (self.lost_at, TimerReason::TokenLoss);
+        match self.last {
+            Some(_) => loss.min((self.resend_at, TimerReason::TokenRetransmit)),
+            None => loss,
+        }
+    }
+
+    /// Four rotations, at least the configured time, and four tries fit into a token loss. An idle
+    /// token waits longer, for its receiver may be holding it.
+    fn interval(&self, idle: bool) -> u64 {
+        if idle {
+            return self.timers.idle_retransmit();
+        }
+        (4 * self.rotation)
+            .max(self.timers.token_retransmit)
+            .min(self.timers.token_loss / 5)
+    }
+}

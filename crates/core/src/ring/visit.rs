@@ -1,0 +1,270 @@
+//! What a member does with the token, one step a function (report §III-B, thesis §3.1.2).
+//!
+//! 1. [`accept`](Ordering::accept) it, or count why not;
+//! 2. [`answer_requests`](Ordering::answer_requests): packets sent again all leave before the token;
+//! 3. [`number_packets`](Ordering::number_packets): decide how many new packets to send, give them
+//!    their numbers, and part them into those before and those after the token;
+//! 4. [`update_token`](Ordering::update_token): `seq`, `aru`, `fcc`, `rtr`;
+//! 5. [`send`](Ordering::send): first part, token, second part;
+//! 6. [`settle`](Ordering::settle): what became safe, what can be forgotten.
+
+use alloc::vec::Vec;
+
+use super::buffer::Slot;
+use super::burst::BurstBuilder;
+use super::flow::Demand;
+use super::ordering::{Context, Ordering};
+use super::requests::{push_merged, union};
+use super::{Protocol, aru};
+use crate::contract::{Burst, Channel, Class, Output, Seq, Target};
+use crate::pack::OutFrame;
+use crate::wire::{Data, MAX_REQUEST_RANGES, RequestRange, Token};
+
+/// What one visit of the token produces.
+#[derive(Debug)]
+struct Visit {
+    /// The token, being updated.
+    token: Token,
+    /// Its `seq` as received.
+    seq_received: Seq,
+    /// What this member had up to, before it numbered packets of its own.
+    local_aru: Seq,
+    resent: u32,
+    fresh: u32,
+    before: BurstBuilder,
+    after: BurstBuilder,
+}
+
+impl Visit {
+    fn new(token: Token, local_aru: Seq) -> Self {
+        let seq_received = token.seq;
+        let (before, after) = (BurstBuilder::default(), BurstBuilder::default());
+        Self {
+            token,
+            seq_received,
+            local_aru,
+            resent: 0,
+            fresh: 0,
+            before,
+            after,
+        }
+    }
+}
+
+impl Ordering {
+    /// A token of this ring came in.
+    pub fn on_token(&mut self, ctx: &mut Context<'_>, token: Token) {
+        if !self.accept(ctx, &token) {
+            return;
+        }
+        self.resend.on_token(ctx.now, token.idle);
+        if let Some(token) = self.idle.on_token(ctx.now, token, !ctx.outbox.is_empty()) {
+            self.visit(ctx, token);
+        }
+    }
+
+    /// The visit itself; also entered with a token that was held.
+    pub(super) fn visit(&mut self, ctx: &mut Context<'_>, token: Token) {
+        self.priority.begin_visit(token.token_seq);
+        let mut visit = Visit::new(token, self.reported_aru());
+        self.answer_requests(ctx, &mut visit);
+        self.number_packets(ctx, &mut visit);
+        self.update_token(ctx, &mut visit);
+        self.send(ctx, visit);
+        self.settle();
+    }
+
+    /// A repeated token is dropped (membership A10); so is one that contradicts what this member
+    /// knows, which no member of this ring can have sent.
+    fn accept(&mut self, ctx: &mut Context<'_>, token: &Token) -> bool {
+        if token.token_seq <= self.token_seq {
+            ctx.counters.token_duplicates += 1;
+            return false;
+        }
+        let far = self
+            .buffer
+            .discarded()
+            .saturating_add(self.buffer.capacity());
+        let possible = token.aru >= self.safe_line
+            && token.seq >= self.seq_received
+            && token.seq <= far
+            && token.token_seq < u64::MAX / 2;
+        if !possible {
+            ctx.counters.token_invalid += 1;
+            return false;
+        }
+        self.token_seq = token.token_seq;
+        ctx.counters.token_rotations += 1;
+        true
+    }
+
+    /// Sends again what is requested and here (§III-B1); the rest stays requested. Requests for what
+    /// everybody is known to have are stale.
+    fn answer_requests(&self, ctx: &mut Context<'_>, visit: &mut Visit) {
+        let mut open = Vec::new();
+        let limit = self.flow.retransmission_limit();
+        for range in core::mem::take(&mut visit.token.rtr) {
+            let first = range.first.max(self.buffer.discarded() + 1);
+            for seq in first..=range.last() {
+                match self.buffer.get(seq) {
+                    Some(slot) if u64::from(visit.resent) < limit => {
+                        // The round stays as it was: a repeated packet says nothing about who has
+                        // the token.
+                        let data = self.packet(seq, slot, slot.round);
+                        visit.before.push(&data, 1);
+                        visit.resent += 1;
+                    }
+                    _ => {
+                        let one = RequestRange {
+                            first: seq,
+                            count: 1,
+                        };
+                        push_merged(&mut open, one, MAX_REQUEST_RANGES);
+                    }
+                }
+            }
+        }
+        visit.token.rtr = open;
+        ctx.counters.retransmissions += u64::from(visit.resent);
+    }
+
+    /// Decides how many packets this visit sends and numbers them (§III-B1). The last
+    /// `accelerated_window` of them leave after the token; if there are fewer, all of them do.
+    fn number_packets(&mut self, ctx: &mut Context<'_>, visit: &mut Visit) {
+        let demand = Demand {
+            backlog: ctx.outbox.len(),
+            fcc: visit.token.fcc,
+            seq: visit.token.seq,
+            safe_line: self.safe_line,
+            resent: visit.resent,
+        };
+        let allowed = self.flow.allowed(&demand);
+        ctx.counters.visits_throttled += u64::from(self.flow.throttled(&demand, allowed));
+        let before_token = allowed.saturating_sub(u64::from(self.config.accelerated_window));
+        for index in 0..allowed {
+            let Some(out) = ctx.outbox.take() else { break };
+            let left = (allowed - index) as usize;
+            self.number_packet(ctx, visit, out, index < before_token, left);
+        }
+        ctx.counters.packets_sent += u64::from(visit.fresh);
+    }
+
+    fn number_packet(
+        &mut self,
+        ctx: &mut Context<'_>,
+        visit: &mut Visit,
+        out: OutFrame,
+        before_token: bool,
+        left: usize,
+    ) {
+        visit.fresh += 1;
+        let seq = visit.seq_received + u64::from(visit.fresh);
+        self.trace(ctx, seq, &out.frame);
+        let round = if before_token {
+            self.priority.stamp_before_token()
+        } else {
+            self.priority.stamp_after_token()
+        };
+        let OutFrame { service, frame } = out;
+        let slot = Slot {
+            member: self.my_index,
+            service,
+            round,
+            frame,
+            delivered: false,
+        };
+        let data = self.packet(seq, &slot, round);
+        let bursts = if before_token {
+            &mut visit.before
+        } else {
+            &mut visit.after
+        };
+        bursts.push(&data, left);
+        // Own packets are received here: nothing is read back from the network (thesis §5.1.5).
+        self.buffer.insert(seq, slot);
+        self.delivery.on_packet(&mut self.buffer, seq);
+    }
+
+    /// Updates the token's fields (§III-B2).
+    fn update_token(&mut self, ctx: &mut Context<'_>, visit: &mut Visit) {
+        self.request_missing(ctx, visit);
+        let token = &mut visit.token;
+        aru::update(token, self.me, visit.local_aru, u64::from(visit.fresh));
+        token.seq = visit.seq_received + u64::from(visit.fresh);
+        token.fcc = self.flow.pass_on(token.fcc, visit.fresh + visit.resent);
+        token.sender = self.me;
+        token.token_seq += 1;
+        self.idle.on_pass(token, visit.fresh + visit.resent > 0);
+    }
+
+    /// Asks for what is missing. In the accelerated protocol only up to the `seq` received in the
+    /// *last* visit: what is newer may not have been sent yet.
+    fn request_missing(&mut self, ctx: &mut Context<'_>, visit: &mut Visit) {
+        let bound = match self.config.protocol {
+            Protocol::Accelerated => self.seq_received,
+            Protocol::Original => visit.seq_received,
+        };
+        self.seq_received = visit.seq_received;
+        if self.buffer.aru() >= bound {
+            return;
+        }
+        let mut missing = Vec::new();
+        let count = self.buffer.missing(bound, &mut missing, MAX_REQUEST_RANGES);
+        ctx.counters.packets_requested += count;
+        visit.token.rtr = union(&visit.token.rtr, &missing);
+    }
+
+    /// First part, token, second part: in this order on the wire.
+    fn send(&mut self, ctx: &mut Context<'_>, visit: Visit) {
+        let Visit {
+            token,
+            before,
+            after,
+            ..
+        } = visit;
+        ctx.outputs
+            .extend(before.finish().into_iter().map(multicast));
+        self.token_seq = token.token_seq;
+        self.resend.on_sent(ctx.now, token.clone());
+        self.record_aru(token.aru);
+        self.send_token(ctx, token);
+        ctx.outputs
+            .extend(after.finish().into_iter().map(multicast));
+    }
+
+    /// Everybody had the chance to lower the aru between the last visit and this one, so everybody
+    /// has everything up to the lower of the two (§III-B4).
+    fn record_aru(&mut self, aru_sent: Seq) {
+        self.safe_line = self.safe_line.max(self.aru_sent.min(aru_sent));
+        self.aru_sent = aru_sent;
+    }
+
+    fn settle(&mut self) {
+        self.discard();
+    }
+
+    fn packet(&self, seq: Seq, slot: &Slot, round: u16) -> Data {
+        Data {
+            cluster: self.config.cluster,
+            ring: self.ring,
+            seq,
+            sender: self.members()[slot.member].node,
+            round,
+            service: slot.service,
+            frame: slot.frame.clone(),
+        }
+    }
+}
+
+const fn multicast(burst: Burst) -> Output {
+    let channel = Channel(0);
+    let (class, to) = (Class::Data, Target::Others);
+    Output::Send {
+        class,
+        channel,
+        to,
+        burst,
+        after: None,
+        pace: None,
+    }
+}

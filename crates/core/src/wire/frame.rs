@@ -1,0 +1,302 @@
+//! What a data packet carries: whole messages, or parts of large ones.
+//!
+//! A frame starts with the counter of its first message (a variable-length number), followed by
+//! records. A record is a tag, a 16-bit length and the bytes; the first part of a cut message also
+//! has the message's whole size, every further part its index. In a frame, a further part can only
+//! stand first and a first part only last, so that the counters of all its messages follow from
+//! the first.
+
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::DecodeError;
+
+/// Overhead of a whole message, in bytes.
+pub const WHOLE_RECORD_BYTES: usize = 3;
+/// Overhead of the first part of a cut message, in bytes.
+pub const FIRST_RECORD_BYTES: usize = 7;
+/// Overhead of a further part, in bytes.
+pub const NEXT_RECORD_BYTES: usize = 5;
+/// Parts that one message can have.
+pub const MAX_FRAGMENTS: usize = u16::MAX as usize;
+
+const TAG_WHOLE: u8 = 0;
+const TAG_FIRST: u8 = 1;
+const TAG_MIDDLE: u8 = 2;
+const TAG_LAST: u8 = 3;
+/// Set on the parts of a large message that asked for reliable service and travels as fifo.
+const TAG_RELIABLE: u8 = 0x80;
+
+/// A place in the stream of one sender: a message and, inside a cut one, a part.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct FrameCursor {
+    /// Counter of the message.
+    pub counter: u64,
+    /// Index of the part; 0 for the start of a message.
+    pub fragment: u16,
+}
+
+/// A checked frame.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Frame {
+    bytes: Bytes,
+    records_at: u8,
+    start: FrameCursor,
+    end: FrameCursor,
+}
+
+/// What a record holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RecordKind {
+    /// A whole message.
+    Whole,
+    /// The first part of a message of `total` bytes.
+    First {
+        /// Size of the whole message.
+        total: u32,
+    },
+    /// Part `index`, neither first nor last.
+    Middle {
+        /// Index of the part, from 1.
+        index: u16,
+    },
+    /// Part `index`, the last.
+    Last {
+        /// Index of the part, from 1.
+        index: u16,
+    },
+}
+
+/// One record of a frame.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Record {
+    /// What it holds.
+    pub kind: RecordKind,
+    /// Its message asked for reliable service, though the frame is of another.
+    pub reliable: bool,
+    /// The bytes.
+    pub payload: Bytes,
+}
+
+impl Frame {
+    /// Checks a frame.
+    pub fn parse(bytes: Bytes) -> Result<Self, DecodeError> {
+        let (counter, records_at) = read_varint(&bytes)?;
+        if counter == 0 {
+            return Err(DecodeError::Frame("message counters start at 1"));
+        }
+        let mut rest = &bytes[records_at..];
+        if rest.is_empty() {
+            return Err(DecodeError::Frame("a frame without records"));
+        }
+        let mut start = None;
+        let mut at = FrameCursor {
+            counter,
+            fragment: 0,
+        };
+        let mut closed = false;
+        while !rest.is_empty() {
+            let raw = RawRecord::read(rest)?;
+            if closed {
+                return Err(DecodeError::Frame(
+                    "a record after a part that ends its frame",
+                ));
+            }
+            let begins = raw.begins(at, start.is_none())?;
+            start.get_or_insert(begins);
+            (at, closed) = raw.ends(begins)?;
+            rest = &rest[raw.size..];
+        }
+        let start = start.unwrap_or(at);
+        let records_at = u8::try_from(records_at).expect("a variable-length number has 10 bytes");
+        Ok(Self {
+            bytes,
+            records_at,
+            start,
+            end: at,
+        })
+    }
+
+    /// The frame as it travels.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Where its first record stands in the stream of its sender.
+    pub const fn start(&self) -> FrameCursor {
+        self.start
+    }
+
+    /// Where the sender's next frame continues.
+    pub const fn end(&self) -> FrameCursor {
+        self.end
+    }
+
+    /// Its records, in order.
+    pub fn records(&self) -> Records {
+        Records {
+            bytes: self.bytes.clone(),
+            at: usize::from(self.records_at),
+        }
+    }
+}
+
+/// The records of a frame, in order. Owns the frame's bytes.
+#[derive(Clone, Debug)]
+pub struct Records {
+    bytes: Bytes,
+    at: usize,
+}
+
+impl Iterator for Records {
+    type Item = Record;
+
+    fn next(&mut self) -> Option<Record> {
+        // `Frame::parse` has read them all before.
+        let raw = RawRecord::read(&self.bytes[self.at..]).ok()?;
+        let payload_at = self.at + raw.overhead;
+        self.at += raw.size;
+        let payload = self.bytes.slice(payload_at..self.at);
+        Some(Record {
+            kind: raw.kind,
+            reliable: raw.reliable,
+            payload,
+        })
+    }
+}
+
+struct RawRecord {
+    kind: RecordKind,
+    reliable: bool,
+    overhead: usize,
+    size: usize,
+}
+
+impl RawRecord {
+    fn read(rest: &[u8]) -> Result<Self, DecodeError> {
+        let [tag, low, high] = *rest.first_chunk().ok_or(DecodeError::Short)?;
+        let len = usize::from(u16::from_le_bytes([low, high]));
+        let extra = &rest[WHOLE_RECORD_BYTES..];
+        let (kind, overhead) = match tag & !TAG_RELIABLE {
+            TAG_WHOLE => (RecordKind::Whole, WHOLE_RECORD_BYTES),
+            TAG_FIRST => {
+                let total = u32::from_le_bytes(*extra.first_chunk().ok_or(DecodeError::Short)?);
+                (RecordKind::First { total }, FIRST_RECORD_BYTES)
+            }
+            code @ (TAG_MIDDLE | TAG_LAST) => {
+                let index = u16::from_le_bytes(*extra.first_chunk().ok_or(DecodeError::Short)?);
+                let middle = code == TAG_MIDDLE;
+                let kind = if middle {
+                    RecordKind::Middle { index }
+                } else {
+                    RecordKind::Last { index }
+                };
+                (kind, NEXT_RECORD_BYTES)
+            }
+            _ => return Err(DecodeError::Frame("a record with an unknown tag")),
+        };
+        let size = overhead + len;
+        if rest.len() < size {
+            return Err(DecodeError::Short);
+        }
+        Ok(Self {
+            kind,
+            reliable: tag & TAG_RELIABLE != 0,
+            overhead,
+            size,
+        })
+    }
+
+    /// Where this record stands, given where the one before ended.
+    const fn begins(&self, at: FrameCursor, first: bool) -> Result<FrameCursor, DecodeError> {
+        match self.kind {
+            RecordKind::Whole | RecordKind::First { .. } => Ok(at),
+            RecordKind::Middle { index: 0 } | RecordKind::Last { index: 0 } => {
+                Err(DecodeError::Frame("part 0 of a message must be its first"))
+            }
+            RecordKind::Middle { index } | RecordKind::Last { index } if first => Ok(FrameCursor {
+                counter: at.counter,
+                fragment: index,
+            }),
+            _ => Err(DecodeError::Frame("a further part inside a frame")),
+        }
+    }
+
+    /// Where the next record stands, and whether there must be none in this frame.
+    fn ends(&self, begins: FrameCursor) -> Result<(FrameCursor, bool), DecodeError> {
+        let overflow = DecodeError::Frame("a message counter or part index overflows");
+        let next_part = |fragment: u16| fragment.checked_add(1).ok_or(overflow);
+        let next_message = || begins.counter.checked_add(1).ok_or(overflow);
+        Ok(match self.kind {
+            RecordKind::Whole | RecordKind::Last { .. } => (
+                FrameCursor {
+                    counter: next_message()?,
+                    fragment: 0,
+                },
+                false,
+            ),
+            RecordKind::First { .. } | RecordKind::Middle { .. } => {
+                let fragment = next_part(begins.fragment)?;
+                (
+                    FrameCursor {
+                        counter: begins.counter,
+                        fragment,
+                    },
+                    true,
+                )
+            }
+        })
+    }
+}
+
+fn read_varint(bytes: &[u8]) -> Result<(u64, usize), DecodeError> {
+    let mut value = 0_u64;
+    for (index, byte) in bytes.iter().take(10).enumerate() {
+        let bits = u64::from(byte & 0x7f);
+        if index == 9 && bits > 1 {
+            break;
+        }
+        value |= bits << (7 * index);
+        if byte & 0x80 == 0 {
+            return Ok((value, index + 1));
+        }
+    }
+    Err(DecodeError::Frame("a malformed message counter"))
+}
+
+/// Begins a frame whose first record belongs to message `counter`.
+pub fn start_frame(out: &mut Vec<u8>, mut counter: u64) {
+    while counter >= 0x80 {
+        out.push((counter & 0x7f) as u8 | 0x80);
+        counter >>= 7;
+    }
+    out.push(counter as u8);
+}
+
+/// Appends a whole message, of at most 65,535 bytes.
+pub fn push_whole(out: &mut Vec<u8>, payload: &[u8]) {
+    push_record(out, TAG_WHOLE, &[], payload);
+}
+
+/// Appends the first part of a message of `total` bytes.
+pub fn push_first(out: &mut Vec<u8>, reliable: bool, total: u32, part: &[u8]) {
+    push_record(out, tag(TAG_FIRST, reliable), &total.to_le_bytes(), part);
+}
+
+/// Appends part `index` of a message; `last` says that the message ends with it.
+pub fn push_next(out: &mut Vec<u8>, reliable: bool, index: u16, last: bool, part: &[u8]) {
+    let code = if last { TAG_LAST } else { TAG_MIDDLE };
+    push_record(out, tag(code, reliable), &index.to_le_bytes(), part);
+}
+
+const fn tag(code: u8, reliable: bool) -> u8 {
+    if reliable { code | TAG_RELIABLE } else { code }
+}
+
+fn push_record(out: &mut Vec<u8>, tag: u8, extra: &[u8], payload: &[u8]) {
+    let len = u16::try_from(payload.len()).expect("a record is smaller than its datagram");
+    out.push(tag);
+    out.extend_from_slice(&len.to_le_bytes());
+    out.extend_from_slice(extra);
+    out.extend_from_slice(payload);
+}

@@ -1,0 +1,140 @@
+//! The 40 bytes at the start of every datagram.
+
+use alloc::vec::Vec;
+
+use super::DecodeError;
+use crate::contract::{Incarnation, NodeId, RingId, Service};
+
+/// Version of the format.
+pub const VERSION: u8 = 0xA1;
+/// Size of the common header.
+pub const HEADER_BYTES: usize = 40;
+/// Where the checksum stands: four bytes, little-endian, over the datagram with these four as 0.
+pub const CHECKSUM_OFFSET: usize = 36;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Data = 0,
+    Token = 1,
+    Hurry = 2,
+    Hello = 3,
+    Form = 4,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Header {
+    pub kind: Kind,
+    pub service: u8,
+    pub round: u16,
+    pub cluster: u32,
+    pub ring_seq: u64,
+    pub incarnation: u64,
+    pub seq: u64,
+    pub sender: NodeId,
+    pub rep: u16,
+}
+
+impl Header {
+    pub fn of_ring(kind: Kind, cluster: u32, ring: RingId, sender: NodeId) -> Self {
+        let mut header = Self::without_ring(kind, cluster, sender);
+        header.ring_seq = ring.ring_seq;
+        header.incarnation = ring.incarnation.0;
+        header.rep = ring.rep.get();
+        header
+    }
+
+    pub const fn without_ring(kind: Kind, cluster: u32, sender: NodeId) -> Self {
+        Self {
+            kind,
+            service: 0,
+            round: 0,
+            cluster,
+            ring_seq: 0,
+            incarnation: 0,
+            seq: 0,
+            sender,
+            rep: 0,
+        }
+    }
+
+    pub fn read(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let bytes: &[u8; HEADER_BYTES] = bytes.first_chunk().ok_or(DecodeError::Short)?;
+        if bytes[0] != VERSION {
+            return Err(DecodeError::Version(bytes[0]));
+        }
+        let u16_at = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
+        let u64_at = |at: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(word)
+        };
+        Ok(Self {
+            kind: kind(bytes[1] & 0x0f)?,
+            service: bytes[1] >> 4,
+            round: u16_at(2),
+            cluster: u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
+            ring_seq: u64_at(8),
+            incarnation: u64_at(16),
+            seq: u64_at(24),
+            sender: NodeId::new(u16_at(32)).ok_or(DecodeError::ZeroNode)?,
+            rep: u16_at(34),
+        })
+    }
+
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[0] = VERSION;
+        bytes[1] = self.kind as u8 | (self.service << 4);
+        bytes[2..4].copy_from_slice(&self.round.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.cluster.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.ring_seq.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.incarnation.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.seq.to_le_bytes());
+        bytes[32..34].copy_from_slice(&self.sender.get().to_le_bytes());
+        bytes[34..36].copy_from_slice(&self.rep.to_le_bytes());
+        out.extend_from_slice(&bytes);
+    }
+
+    pub fn ring(&self) -> Result<RingId, DecodeError> {
+        if self.incarnation > Incarnation::MAX {
+            return Err(DecodeError::Incarnation);
+        }
+        Ok(RingId {
+            ring_seq: self.ring_seq,
+            rep: NodeId::new(self.rep).ok_or(DecodeError::ZeroNode)?,
+            incarnation: Incarnation(self.incarnation),
+        })
+    }
+
+    pub const fn service(&self) -> Result<Service, DecodeError> {
+        match self.service {
+            0 => Ok(Service::Reliable),
+            1 => Ok(Service::Fifo),
+            2 => Ok(Service::Causal),
+            3 => Ok(Service::Agreed),
+            4 => Ok(Service::Safe),
+            other => Err(DecodeError::Service(other)),
+        }
+    }
+}
+
+const fn kind(code: u8) -> Result<Kind, DecodeError> {
+    match code {
+        0 => Ok(Kind::Data),
+        1 => Ok(Kind::Token),
+        2 => Ok(Kind::Hurry),
+        3 => Ok(Kind::Hello),
+        4 => Ok(Kind::Form),
+        other => Err(DecodeError::Kind(other)),
+    }
+}
+
+pub(super) const fn service_code(service: Service) -> u8 {
+    match service {
+        Service::Reliable => 0,
+        Service::Fifo => 1,
+        Service::Causal => 2,
+        Service::Agreed => 3,
+        Service::Safe => 4,
+    }
+}

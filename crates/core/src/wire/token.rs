@@ -1,0 +1,143 @@
+//! The token of a ring (thesis §3.1.1.2).
+
+use alloc::vec::Vec;
+use bytes::Buf;
+
+use super::DecodeError;
+use super::header::{Header, Kind};
+use crate::contract::{NodeId, RingId, Seq};
+
+/// Ranges of requests that one token carries at most: what fits an Ethernet frame beside the other
+/// fields. What does not fit is requested on a later visit.
+pub const MAX_REQUEST_RANGES: usize = 110;
+
+const FLAG_IDLE: u16 = 1;
+
+/// Neighbouring packets requested for retransmission: `count` of them from `first` on. An offloaded
+/// buffer that is lost takes many neighbours with it, hence ranges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RequestRange {
+    /// The first packet wanted.
+    pub first: Seq,
+    /// How many, at least 1.
+    pub count: u32,
+}
+
+impl RequestRange {
+    /// The last packet wanted.
+    pub const fn last(&self) -> Seq {
+        self.first + (self.count as u64 - 1)
+    }
+}
+
+/// The token.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Token {
+    /// Which cluster it belongs to.
+    pub cluster: u32,
+    /// Which ring it orders.
+    pub ring: RingId,
+    /// Who sent it.
+    pub sender: NodeId,
+    /// Grows by one with every hop: tells a new token from a repeated one.
+    pub token_seq: u64,
+    /// The last sequence number given to a packet.
+    pub seq: Seq,
+    /// All received up to: never above `seq`.
+    pub aru: Seq,
+    /// Who lowered `aru` last, if it is still below what everybody has.
+    pub aru_id: Option<NodeId>,
+    /// Packets multicast during the last rotation, retransmissions included.
+    pub fcc: u32,
+    /// Nothing happened in the last rotation: its receiver may hold it, so it is not repeated soon.
+    pub idle: bool,
+    /// Packets to be sent again, ascending, none above `seq`; at most [`MAX_REQUEST_RANGES`].
+    pub rtr: Vec<RequestRange>,
+}
+
+impl Token {
+    pub(super) fn read(header: &Header, mut body: &[u8]) -> Result<Self, DecodeError> {
+        const FIXED: usize = 8 + 8 + 2 + 2 + 4 + 2;
+        if body.len() < FIXED {
+            return Err(DecodeError::Short);
+        }
+        let (seq, aru) = (body.get_u64_le(), body.get_u64_le());
+        let aru_id = NodeId::new(body.get_u16_le());
+        let flags = body.get_u16_le();
+        let fcc = body.get_u32_le();
+        let count = usize::from(body.get_u16_le());
+        if aru > seq {
+            return Err(DecodeError::Token("a token's aru is above its seq"));
+        }
+        if flags & !FLAG_IDLE != 0 {
+            return Err(DecodeError::Token("a token has unknown flags"));
+        }
+        let rtr = read_requests(body, count, seq)?;
+        let idle = flags & FLAG_IDLE != 0;
+        let (cluster, ring, sender) = (header.cluster, header.ring()?, header.sender);
+        Ok(Self {
+            cluster,
+            ring,
+            sender,
+            token_seq: header.seq,
+            seq,
+            aru,
+            aru_id,
+            fcc,
+            idle,
+            rtr,
+        })
+    }
+
+    pub(super) fn encode_into(&self, out: &mut Vec<u8>) {
+        let mut header = Header::of_ring(Kind::Token, self.cluster, self.ring, self.sender);
+        header.seq = self.token_seq;
+        header.write(out);
+        out.extend_from_slice(&self.seq.to_le_bytes());
+        out.extend_from_slice(&self.aru.to_le_bytes());
+        out.extend_from_slice(&self.aru_id.map_or(0, NodeId::get).to_le_bytes());
+        out.extend_from_slice(&(u16::from(self.idle) * FLAG_IDLE).to_le_bytes());
+        out.extend_from_slice(&self.fcc.to_le_bytes());
+        let count = u16::try_from(self.rtr.len()).expect("requests are bounded");
+        out.extend_from_slice(&count.to_le_bytes());
+        for range in &self.rtr {
+            out.extend_from_slice(&range.first.to_le_bytes());
+            out.extend_from_slice(&range.count.to_le_bytes());
+        }
+    }
+}
+
+fn read_requests(
+    mut body: &[u8],
+    count: usize,
+    seq: Seq,
+) -> Result<Vec<RequestRange>, DecodeError> {
+    if count > MAX_REQUEST_RANGES {
+        return Err(DecodeError::Token("a token requests too many ranges"));
+    }
+    if body.len() != count * 12 {
+        return Err(if body.len() < count * 12 {
+            DecodeError::Short
+        } else {
+            DecodeError::Trailing
+        });
+    }
+    let mut ranges = Vec::with_capacity(count);
+    let mut above = 0;
+    for _ in 0..count {
+        let (first, count) = (body.get_u64_le(), body.get_u32_le());
+        let last = u64::from(count)
+            .checked_sub(1)
+            .and_then(|more| first.checked_add(more));
+        match last {
+            Some(last) if first > above && last <= seq => above = last,
+            _ => {
+                return Err(DecodeError::Token(
+                    "a token's requests are not ascending up to seq",
+                ));
+            }
+        }
+        ranges.push(RequestRange { first, count });
+    }
+    Ok(ranges)
+}

@@ -1,0 +1,425 @@
+//! A node's configuration: one TOML file that all nodes of a cluster can share.
+
+use rota_core::contract::NodeId;
+use rota_core::ring::{PriorityMethod, Protocol, RingConfig, RingConfigError, Timers, Timing};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use crate::fault::FaultConfig;
+
+/// Which protocol orders the messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EngineName {
+    /// Part of a visit's messages leave after the token.
+    #[default]
+    AcceleratedRing,
+    /// The original protocol.
+    TotemRing,
+}
+
+/// Which family of time-outs fits the network and its hosts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimingName {
+    /// Dedicated cores on one switch.
+    LanFast,
+    /// Data centers.
+    #[default]
+    Default,
+    /// Crowded or virtual hosts, wide areas.
+    Relaxed,
+}
+
+/// How data gets to the other nodes. Tokens always go from node to node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// A copy for each node: works everywhere.
+    Unicast,
+    /// One datagram for all: `transport = { multicast = "239.192.0.1:7700" }`.
+    Multicast(SocketAddr),
+}
+
+/// Where a node is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeAddress {
+    /// Its number, not 0.
+    pub id: u16,
+    /// Its address; with multicast also the interface.
+    pub address: IpAddr,
+    /// UDP port that it sends data from, and receives data at when there is no multicast.
+    pub data_port: u16,
+    /// UDP port for tokens.
+    pub token_port: u16,
+}
+
+impl NodeAddress {
+    /// Address and port of the data socket.
+    pub const fn data(&self) -> SocketAddr {
+        SocketAddr::new(self.address, self.data_port)
+    }
+
+    /// Address and port of the token socket.
+    pub const fn token(&self) -> SocketAddr {
+        SocketAddr::new(self.address, self.token_port)
+    }
+}
+
+/// Everything a node is told. Settings that are `None` have a default in the engine, which
+/// `ring_config` shows.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeConfig {
+    /// Keeps clusters on one network apart.
+    pub cluster: u32,
+    /// Which protocol.
+    #[serde(default)]
+    pub engine: EngineName,
+    /// Must be `true`: datagrams are not sealed against attackers yet, and nobody should run without
+    /// knowing it.
+    #[serde(default)]
+    pub insecure: bool,
+    /// Which family of time-outs.
+    #[serde(default)]
+    pub timing: TimingName,
+    /// How data travels.
+    pub transport: Transport,
+    /// The network interface for multicast; else the one that has the node's address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<String>,
+    /// New packets a node may send in one visit of the token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub personal_window: Option<u32>,
+    /// How many of them may leave after the token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accelerated_window: Option<u32>,
+    /// Packets all nodes together may send in one rotation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub global_window: Option<u32>,
+    /// Packets by which the order may run ahead of the slowest node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outstanding_window: Option<u32>,
+    /// When the token's priority is raised again: method 1 or 2 (thesis §3.1.4).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority_method: Option<u8>,
+    /// The largest datagram, in bytes of UDP payload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagram_bytes: Option<usize>,
+    /// The largest message, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_bytes: Option<usize>,
+    /// Submitted and not yet sent, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backlog_bytes: Option<usize>,
+    /// Write a trace to this file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<PathBuf>,
+    /// Receive buffer of each socket, in bytes. It must hold what arrives while the node is not
+    /// scheduled; what does not fit is lost.
+    #[serde(default = "default_receive_buffer")]
+    pub receive_buffer_bytes: usize,
+    /// Send buffer of each socket, in bytes (the kernel books twice as much, for its own needs). Keep
+    /// it below the queue of the network device: then a fast sender waits instead of losing datagrams.
+    #[serde(default = "default_send_buffer")]
+    pub send_buffer_bytes: usize,
+    /// Poll the sockets for so long before going to sleep, in microseconds. Only with a core to spare.
+    #[serde(default)]
+    pub busy_poll_us: u64,
+    /// Hand bursts to the kernel whole. Off for comparison, or for a driver that gets it wrong.
+    #[serde(default = "default_offload")]
+    pub offload: bool,
+    /// The nodes.
+    #[serde(rename = "node")]
+    pub nodes: Vec<NodeAddress>,
+    /// Faults to inject on receipt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faults: Option<FaultConfig>,
+}
+
+const fn default_receive_buffer() -> usize {
+    8 << 20
+}
+
+const fn default_send_buffer() -> usize {
+    400_000
+}
+
+const fn default_offload() -> bool {
+    true
+}
+
+/// What is wrong with a configuration.
+#[derive(Debug)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// Not TOML, an unknown setting or a value of the wrong kind.
+    Syntax(Box<toml::de::Error>),
+    /// It cannot be written as TOML.
+    Write(toml::ser::Error),
+    /// `insecure = true` is missing.
+    NotSealed,
+    /// A node has the id 0.
+    NodeIdZero,
+    /// Two nodes have this id.
+    DuplicateNode(u16),
+    /// Two sockets have this address.
+    DuplicateAddress(SocketAddr),
+    /// A node has port 0.
+    PortZero(u16),
+    /// This node is not listed.
+    UnknownNode(NodeId),
+    /// Not a multicast address, or without a port.
+    NotMulticast(SocketAddr),
+    /// A node's address is of the other IP version than the group or the other nodes.
+    MixedAddresses(IpAddr),
+    /// IPv6 multicast beyond loopback needs `interface`.
+    NeedsInterface,
+    /// `priority_method` is neither 1 nor 2.
+    PriorityMethod(u8),
+    /// A probability of `[faults]` is not between 0 and 1.
+    Faults,
+    /// Windows or sizes do not fit together.
+    Ring(RingConfigError),
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read { path, error } => write!(f, "cannot read {}: {error}", path.display()),
+            Self::Syntax(error) => error.fmt(f),
+            Self::Write(error) => error.fmt(f),
+            Self::NotSealed => f.write_str(
+                "datagrams cannot be encrypted and authenticated yet: write `insecure = true` to run \
+                 without, on a network where everybody is trusted",
+            ),
+            Self::NodeIdZero => f.write_str("node ids start at 1"),
+            Self::DuplicateNode(id) => write!(f, "node {id} is listed twice"),
+            Self::DuplicateAddress(address) => write!(f, "{address} is used by two sockets"),
+            Self::PortZero(id) => write!(f, "node {id} needs ports that are not 0"),
+            Self::UnknownNode(node) => write!(f, "node {node} is not listed"),
+            Self::NotMulticast(address) => write!(f, "{address} is no multicast address and port"),
+            Self::MixedAddresses(address) => {
+                write!(f, "{address} is of another IP version than the rest of the cluster")
+            }
+            Self::NeedsInterface => f.write_str("IPv6 multicast needs `interface = \"NAME\"`"),
+            Self::PriorityMethod(method) => write!(f, "priority_method is 1 or 2, not {method}"),
+            Self::Faults => f.write_str("probabilities in [faults] are between 0 and 1"),
+            Self::Ring(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl NodeConfig {
+    /// `nodes` nodes on this host, with multicast over the loopback interface. Uses the UDP ports from
+    /// `base_port` on: one for the group, then two for each node.
+    pub fn loopback(nodes: u16, base_port: u16) -> Self {
+        let [high, low] = base_port.to_be_bytes();
+        let group = SocketAddr::from((Ipv4Addr::new(239, 192, high, low), base_port));
+        let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let node = |id: u16| NodeAddress {
+            id,
+            address,
+            data_port: base_port.saturating_add(2 * id - 1),
+            token_port: base_port.saturating_add(2 * id),
+        };
+        Self {
+            cluster: u32::from(base_port),
+            engine: EngineName::default(),
+            insecure: true,
+            timing: TimingName::default(),
+            transport: Transport::Multicast(group),
+            interface: None,
+            personal_window: None,
+            accelerated_window: None,
+            global_window: None,
+            outstanding_window: None,
+            priority_method: None,
+            datagram_bytes: None,
+            message_bytes: None,
+            backlog_bytes: None,
+            trace: None,
+            receive_buffer_bytes: default_receive_buffer(),
+            send_buffer_bytes: default_send_buffer(),
+            busy_poll_us: 0,
+            offload: true,
+            nodes: (1..=nodes).map(node).collect(),
+            faults: None,
+        }
+    }
+
+    /// Reads a configuration and checks it.
+    ///
+    /// # Errors
+    /// [`ConfigError`], with the line where that is known.
+    pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
+        let config: Self =
+            toml::from_str(text).map_err(|error| ConfigError::Syntax(Box::new(error)))?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Reads a configuration file and checks it.
+    ///
+    /// # Errors
+    /// [`ConfigError`].
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path).map_err(|error| ConfigError::Read {
+            path: path.to_owned(),
+            error,
+        })?;
+        Self::from_toml(&text)
+    }
+
+    /// This configuration as a file.
+    ///
+    /// # Errors
+    /// [`ConfigError::Write`] where a number does not fit TOML's.
+    pub fn to_toml(&self) -> Result<String, ConfigError> {
+        toml::to_string(self).map_err(ConfigError::Write)
+    }
+
+    /// The node with this id.
+    pub fn node(&self, id: NodeId) -> Option<&NodeAddress> {
+        self.nodes.iter().find(|node| node.id == id.get())
+    }
+
+    /// All nodes, by ascending id.
+    pub fn members(&self) -> Vec<NodeId> {
+        let mut members: Vec<NodeId> = self
+            .nodes
+            .iter()
+            .filter_map(|node| NodeId::new(node.id))
+            .collect();
+        members.sort_unstable();
+        members
+    }
+
+    /// Whether this is a configuration that node `me` can run with.
+    ///
+    /// # Errors
+    /// [`ConfigError`].
+    pub fn check_for(&self, me: NodeId) -> Result<(), ConfigError> {
+        self.check()?;
+        self.node(me)
+            .map(|_| ())
+            .ok_or(ConfigError::UnknownNode(me))
+    }
+
+    /// Whether a cluster can run with this.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: the first thing that is wrong.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if !self.insecure {
+            return Err(ConfigError::NotSealed);
+        }
+        self.check_nodes()?;
+        self.check_transport()?;
+        if let Some(method) = self.priority_method
+            && !(1..=2).contains(&method)
+        {
+            return Err(ConfigError::PriorityMethod(method));
+        }
+        if self
+            .faults
+            .as_ref()
+            .is_some_and(|faults| !faults.is_valid())
+        {
+            return Err(ConfigError::Faults);
+        }
+        self.ring_config().check().map_err(ConfigError::Ring)
+    }
+
+    fn check_nodes(&self) -> Result<(), ConfigError> {
+        let mut ids = BTreeSet::new();
+        let mut addresses = BTreeSet::new();
+        for node in &self.nodes {
+            if node.id == 0 {
+                return Err(ConfigError::NodeIdZero);
+            }
+            if !ids.insert(node.id) {
+                return Err(ConfigError::DuplicateNode(node.id));
+            }
+            if node.data_port == 0 || node.token_port == 0 {
+                return Err(ConfigError::PortZero(node.id));
+            }
+            for address in [node.data(), node.token()] {
+                if !addresses.insert(address) {
+                    return Err(ConfigError::DuplicateAddress(address));
+                }
+            }
+            if node.address.is_ipv4() != self.nodes[0].address.is_ipv4() {
+                return Err(ConfigError::MixedAddresses(node.address));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_transport(&self) -> Result<(), ConfigError> {
+        let Transport::Multicast(group) = self.transport else {
+            return Ok(());
+        };
+        if !group.ip().is_multicast() || group.port() == 0 {
+            return Err(ConfigError::NotMulticast(group));
+        }
+        for node in &self.nodes {
+            if node.address.is_ipv4() != group.is_ipv4() {
+                return Err(ConfigError::MixedAddresses(node.address));
+            }
+            if group.is_ipv6() && self.interface.is_none() && !node.address.is_loopback() {
+                return Err(ConfigError::NeedsInterface);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the ring engine is told: the settings of this file over the engine's defaults.
+    pub fn ring_config(&self) -> RingConfig {
+        let members = self.members();
+        let timing = match self.timing {
+            TimingName::LanFast => Timing::LanFast,
+            TimingName::Default => Timing::Default,
+            TimingName::Relaxed => Timing::Relaxed,
+        };
+        let timers = Timers::derive(timing, members.len());
+        let mut ring = RingConfig::new(self.cluster, members);
+        if self.engine == EngineName::TotemRing {
+            ring = ring.original();
+        }
+        ring.timers = timers;
+        ring.trace = self.trace.is_some();
+        let set = |field: &mut u32, value: Option<u32>| *field = value.unwrap_or(*field);
+        set(&mut ring.personal_window, self.personal_window);
+        if ring.protocol == Protocol::Accelerated {
+            // A smaller personal window alone must not make the default accelerated one wrong.
+            ring.accelerated_window = ring.accelerated_window.min(ring.personal_window);
+        }
+        set(&mut ring.accelerated_window, self.accelerated_window);
+        set(&mut ring.global_window, self.global_window);
+        set(&mut ring.outstanding_window, self.outstanding_window);
+        match self.priority_method {
+            Some(1) => ring.priority_method = PriorityMethod::First,
+            Some(_) => ring.priority_method = PriorityMethod::Second,
+            None => {}
+        }
+        let set = |field: &mut usize, value: Option<usize>| *field = value.unwrap_or(*field);
+        set(&mut ring.datagram_bytes, self.datagram_bytes);
+        set(&mut ring.message_bytes, self.message_bytes);
+        set(&mut ring.backlog_bytes, self.backlog_bytes);
+        ring
+    }
+}

@@ -1,0 +1,411 @@
+//! The loop that runs an engine on sockets, in the thread that calls it.
+//!
+//! It keeps the caller's law of `rota_core::contract`. What costs time here is system calls and
+//! wake-ups: after a burst was read, only the socket that the engine prefers is tried again before
+//! the loop asks the kernel about all of them at once.
+
+mod app;
+mod arrivals;
+mod outputs;
+
+pub use app::{App, Submitter};
+
+use rota_core::contract::{
+    Channel, Class, Delivery, Engine, Input, NodeId, Process, StartState, Status, Time,
+};
+use std::fmt;
+use std::io;
+
+use crate::config::NodeConfig;
+use crate::fault::FaultLayer;
+use crate::sockets::{Arrival, Outgoing, Ready, Sockets, Wait};
+use crate::stats::NetStats;
+use crate::sys;
+use crate::trace::Tracer;
+use app::EngineSubmitter;
+use arrivals::Arrivals;
+
+/// Bursts that may be handed in while a timer is due: datagrams that wait in a socket may be the
+/// very ones whose absence the timer would report.
+const BURSTS_BEFORE_TIMER: u32 = 16;
+
+/// How long to wait when a queue below the socket is full, in nanoseconds: a few packets' time.
+const NO_BUFFERS_NANOS: u64 = 100_000;
+
+/// Deliveries handed out before the sockets are looked at again.
+const DELIVERIES_AT_ONCE: usize = 4096;
+
+/// Why a driver stopped.
+#[derive(Debug)]
+pub enum DriverError {
+    /// A socket failed for good.
+    Socket(io::Error),
+    /// The trace cannot be written.
+    Trace(io::Error),
+    /// The node's own clock or random numbers are not available.
+    System(io::Error),
+}
+
+impl fmt::Display for DriverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Socket(error) => write!(f, "the network failed: {error}"),
+            Self::Trace(error) => write!(f, "the trace cannot be written: {error}"),
+            Self::System(error) => write!(f, "no random numbers from the system: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for DriverError {}
+
+/// Runs one engine on one node's sockets.
+pub struct Driver<E> {
+    engine: E,
+    sockets: Sockets,
+    arrivals: Arrivals,
+    tracer: Option<Tracer>,
+    /// A burst that the kernel has not taken whole.
+    stuck: Option<Outgoing>,
+    /// The kernel said it has no buffers, and not when it will have.
+    no_buffers: bool,
+    /// A message that was pulled early, to see whether a configuration comes first.
+    peeked: Option<Delivery>,
+    /// Inputs that arose while outputs were carried out.
+    answers: Vec<Input>,
+    bursts_past_timer: u32,
+    busy_poll_nanos: u64,
+}
+
+impl<E: Engine> Driver<E> {
+    /// Starts `engine` as node `me`, in a new incarnation.
+    ///
+    /// # Errors
+    /// [`DriverError`] where the trace cannot be opened or the system has no random numbers.
+    pub fn new(
+        engine: E,
+        sockets: Sockets,
+        me: NodeId,
+        config: &NodeConfig,
+    ) -> Result<Self, DriverError> {
+        let random = || sys::random_u64().map_err(DriverError::System);
+        // 0 would look like no incarnation at all.
+        let incarnation = (random()? & rota_core::contract::Incarnation::MAX).max(1);
+        let me = Process {
+            node: me,
+            incarnation: rota_core::contract::Incarnation(incarnation),
+        };
+        Self::with_process(engine, sockets, me, random()?, config)
+    }
+
+    /// Starts `engine` as this very process, with this seed for its random decisions.
+    ///
+    /// # Errors
+    /// [`DriverError::Trace`] where the trace cannot be opened.
+    pub fn with_process(
+        mut engine: E,
+        sockets: Sockets,
+        me: Process,
+        seed: u64,
+        config: &NodeConfig,
+    ) -> Result<Self, DriverError> {
+        let now = sys::monotonic();
+        let tracer = config
+            .trace
+            .as_deref()
+            .map(|path| Tracer::create(path, me, now));
+        let tracer = tracer.transpose().map_err(DriverError::Trace)?;
+        let faults = config.faults.clone();
+        let faults = faults.map(|faults| FaultLayer::new(faults, me.node, &config.members()));
+        engine.handle(
+            now,
+            Input::Start(StartState {
+                me,
+                seed,
+                records: Vec::new(),
+            }),
+        );
+        Ok(Self {
+            engine,
+            sockets,
+            arrivals: Arrivals::new(faults),
+            tracer,
+            stuck: None,
+            no_buffers: false,
+            peeked: None,
+            answers: Vec::new(),
+            bursts_past_timer: 0,
+            busy_poll_nanos: config.busy_poll_us.saturating_mul(1000),
+        })
+    }
+
+    /// Turns until the application stops it. A trace then ends with `leave`.
+    ///
+    /// # Errors
+    /// [`DriverError`].
+    pub fn run<A: App>(&mut self, app: &mut A) -> Result<(), DriverError> {
+        while !app.stop() {
+            self.turn(app, None)?;
+        }
+        self.leave()
+    }
+
+    /// Says in the trace that this node leaves.
+    ///
+    /// # Errors
+    /// [`DriverError::Trace`].
+    pub fn leave(&mut self) -> Result<(), DriverError> {
+        match &mut self.tracer {
+            Some(tracer) => tracer
+                .on_leave(sys::monotonic())
+                .map_err(DriverError::Trace),
+            None => Ok(()),
+        }
+    }
+
+    /// One round: carries out what the engine wants, hands in the next thing that happened, and
+    /// sleeps at most `max_wait_nanos` if nothing did.
+    ///
+    /// # Errors
+    /// [`DriverError`].
+    pub fn turn<A: App>(
+        &mut self,
+        app: &mut A,
+        max_wait_nanos: Option<u64>,
+    ) -> Result<(), DriverError> {
+        self.settle(app)?;
+        if self.hand_in_next(app)? {
+            return self.settle(app);
+        }
+        self.fill(app)?;
+        self.settle(app)?;
+        // Deliveries that there was no time for, or that the application has made room for, go first.
+        let more = app.has_room() && self.deliver(app)? > 0;
+        self.wait(app, if more { Some(0) } else { max_wait_nanos })?;
+        self.settle(app)
+    }
+
+    /// The engine's state and counters, together with those of the sockets.
+    pub fn status(&self) -> Status {
+        let mut status = self.engine.status();
+        status.counters.extend(self.stats().named());
+        status
+    }
+
+    /// The sockets' counters.
+    pub fn stats(&self) -> NetStats {
+        NetStats {
+            faults: self.arrivals.faults(),
+            ..*self.sockets.stats()
+        }
+    }
+
+    /// The engine.
+    pub const fn engine(&self) -> &E {
+        &self.engine
+    }
+
+    /// Carries out all outputs, in order, and hands out deliveries.
+    fn settle<A: App>(&mut self, app: &mut A) -> Result<(), DriverError> {
+        if self.tracer.is_some() {
+            self.deliver_configurations(app)?;
+        }
+        self.carry_out()?;
+        self.deliver(app)?;
+        Ok(())
+    }
+
+    /// Reads or takes the next burst and hands it in, or a timer that is due.
+    fn hand_in_next<A: App>(&mut self, app: &mut A) -> Result<bool, DriverError> {
+        let now = sys::monotonic();
+        while let Some(peer) = self.sockets.next_refused() {
+            self.engine.handle(now, Input::Unreachable { peer });
+            self.carry_out()?;
+        }
+        let due = self.engine.next_timer().is_some_and(|(at, _)| at <= now);
+        if due && self.bursts_past_timer >= BURSTS_BEFORE_TIMER {
+            self.on_timer();
+            return Ok(true);
+        }
+        self.arrivals.release(now);
+        let first = self.engine.reading();
+        let tokens = self.stuck.is_none();
+        let next = self.arrivals.next(&mut self.sockets, first, tokens, now);
+        if let Some((class, arrival)) = next.map_err(DriverError::Socket)? {
+            self.bursts_past_timer += u32::from(due);
+            self.on_arrival(app, class, arrival)?;
+            return Ok(true);
+        }
+        if due {
+            self.on_timer();
+        }
+        Ok(due)
+    }
+
+    fn on_timer(&mut self) {
+        self.bursts_past_timer = 0;
+        self.engine.handle(sys::monotonic(), Input::Timer);
+    }
+
+    fn on_arrival<A: App>(
+        &mut self,
+        app: &mut A,
+        class: Class,
+        arrival: Arrival,
+    ) -> Result<(), DriverError> {
+        if class == Class::Token {
+            // The moment of the token: what is submitted now can leave with this visit.
+            self.fill(app)?;
+            if self.stuck.is_some() {
+                self.arrivals.put_back(class, arrival);
+                return Ok(());
+            }
+        }
+        let Arrival { bytes, segment } = arrival;
+        let input = Input::Datagrams {
+            class,
+            channel: Channel(0),
+            bytes,
+            segment,
+        };
+        self.engine.handle(sys::monotonic(), input);
+        Ok(())
+    }
+
+    /// Lets the application submit, unless an output is stuck.
+    fn fill<A: App>(&mut self, app: &mut A) -> Result<(), DriverError> {
+        if self.stuck.is_some() {
+            return Ok(());
+        }
+        let now = sys::monotonic();
+        let Self { engine, tracer, .. } = self;
+        app.fill(
+            now,
+            &mut EngineSubmitter {
+                engine,
+                tracer: tracer.as_mut(),
+            },
+        );
+        self.carry_out()
+    }
+
+    /// Hands deliveries to the application while it has room; says how many.
+    fn deliver<A: App>(&mut self, app: &mut A) -> Result<usize, DriverError> {
+        let mut count = 0;
+        while count < DELIVERIES_AT_ONCE && app.has_room() {
+            let next = self.peeked.take().or_else(|| self.engine.poll_delivery());
+            let Some(delivery) = next else { break };
+            self.hand_out(app, delivery)?;
+            count += 1;
+        }
+        if count > 0 {
+            app.flush();
+        }
+        Ok(count)
+    }
+
+    /// A trace names the configuration in which a message is sent, so configurations that nothing
+    /// comes before are handed out ahead of the outputs.
+    fn deliver_configurations<A: App>(&mut self, app: &mut A) -> Result<(), DriverError> {
+        while app.has_room() && self.peeked.is_none() {
+            match self.engine.poll_delivery() {
+                Some(delivery @ Delivery::Configuration(_)) => self.hand_out(app, delivery)?,
+                other => {
+                    self.peeked = other;
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn hand_out<A: App>(&mut self, app: &mut A, delivery: Delivery) -> Result<(), DriverError> {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.on_delivery(sys::monotonic(), &delivery);
+            tracer.flush_large().map_err(DriverError::Trace)?;
+        }
+        app.deliver(delivery);
+        Ok(())
+    }
+
+    /// Sleeps until something happens.
+    fn wait<A: App>(&mut self, app: &mut A, limit: Option<u64>) -> Result<(), DriverError> {
+        let wake = [
+            self.engine.next_timer().map(|(at, _)| at),
+            app.next_wake(),
+            self.arrivals.next_due(),
+        ];
+        let now = sys::monotonic();
+        let until = wake.into_iter().flatten().min().map(|at| at.since(now));
+        let mut nanos = match (until, limit) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        if self.no_buffers {
+            nanos = Some(nanos.map_or(NO_BUFFERS_NANOS, |nanos| nanos.min(NO_BUFFERS_NANOS)));
+        }
+        if let Some(tracer) = &mut self.tracer {
+            tracer.flush().map_err(DriverError::Trace)?;
+        }
+        if self.spin(now, nanos)? {
+            return Ok(());
+        }
+        self.sleep(app, nanos)
+    }
+
+    fn sleep<A: App>(&mut self, app: &mut A, nanos: Option<u64>) -> Result<(), DriverError> {
+        // An application with something to submit does not let the loop sleep, but what is stuck
+        // must leave first.
+        let rest = nanos == Some(0) || app.may_sleep() || self.stuck.is_some();
+        let wait = Wait {
+            nanos: if rest { nanos } else { Some(0) },
+            no_token: self.stuck.is_some(),
+            writable: self
+                .stuck
+                .as_ref()
+                .filter(|_| !self.no_buffers)
+                .map(Outgoing::class),
+            waker: app.waker(),
+        };
+        let ready = self.sockets.wait(wait).map_err(DriverError::Socket)?;
+        self.sockets.stats_mut().waits += 1;
+        app.awake(ready.woken);
+        self.arrivals.know(ready);
+        Ok(())
+    }
+
+    /// Polls the sockets for a while before sleeping, where that is configured; says whether
+    /// something came.
+    fn spin(&mut self, start: Time, limit: Option<u64>) -> Result<bool, DriverError> {
+        let nanos = limit.map_or(self.busy_poll_nanos, |limit| {
+            limit.min(self.busy_poll_nanos)
+        });
+        if nanos == 0 || self.stuck.is_some() {
+            return Ok(false);
+        }
+        self.arrivals.know(Ready {
+            data: true,
+            token: true,
+            woken: false,
+        });
+        loop {
+            let first = self.engine.reading();
+            let now = sys::monotonic();
+            let read = self.arrivals.read(&mut self.sockets, first, true, now);
+            if read.map_err(DriverError::Socket)? {
+                return Ok(true);
+            }
+            if now.since(start) >= nanos {
+                return Ok(false);
+            }
+            std::hint::spin_loop();
+        }
+    }
+}
+
+impl<E> fmt::Debug for Driver<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driver")
+            .field("sockets", &self.sockets)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,163 @@
+//! Reading in the order the engine asks for, with as few system calls as that allows.
+
+use rota_core::contract::{Class, Time};
+use std::collections::VecDeque;
+use std::io;
+
+use crate::fault::FaultLayer;
+use crate::sockets::{Arrival, Ready, Sockets};
+
+/// Reads without anything to hand in before the loop looks at its timers again.
+const READS_AT_ONCE: usize = 64;
+
+/// Bursts that were read and not handed in yet, and what is known about the sockets.
+#[derive(Debug)]
+pub(super) struct Arrivals {
+    data: VecDeque<Arrival>,
+    token: VecDeque<Arrival>,
+    /// Which sockets may have something.
+    ready: Ready,
+    /// `ready` is what the kernel said just now: a class without is empty, not merely seen empty a
+    /// while ago.
+    fresh: bool,
+    faults: Option<FaultLayer>,
+    scratch: VecDeque<Arrival>,
+}
+
+impl Arrivals {
+    pub(super) fn new(faults: Option<FaultLayer>) -> Self {
+        Self {
+            data: VecDeque::new(),
+            token: VecDeque::new(),
+            ready: Ready {
+                data: true,
+                token: true,
+                woken: false,
+            },
+            fresh: false,
+            faults,
+            scratch: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn faults(&self) -> u64 {
+        self.faults.as_ref().map_or(0, FaultLayer::faults)
+    }
+
+    pub(super) fn next_due(&self) -> Option<Time> {
+        self.faults.as_ref().and_then(FaultLayer::next_due)
+    }
+
+    /// Takes over what the kernel said.
+    pub(super) const fn know(&mut self, ready: Ready) {
+        self.ready = ready;
+        self.fresh = true;
+    }
+
+    /// Lets delayed datagrams arrive whose time has come.
+    pub(super) fn release(&mut self, now: Time) {
+        while let Some((class, arrival)) = self.faults.as_mut().and_then(|f| f.take_due(now)) {
+            self.queue(class).push_back(arrival);
+        }
+    }
+
+    /// Undoes [`Self::next`].
+    pub(super) fn put_back(&mut self, class: Class, arrival: Arrival) {
+        self.queue(class).push_front(arrival);
+    }
+
+    /// The next burst: of class `first` if there is one, else of the other. Tokens only if `tokens`.
+    pub(super) fn next(
+        &mut self,
+        sockets: &mut Sockets,
+        first: Class,
+        tokens: bool,
+        now: Time,
+    ) -> io::Result<Option<(Class, Arrival)>> {
+        let both = [first, first.other()];
+        let classes: &[Class] = if tokens { &both } else { &[Class::Data] };
+        // What was read may have been dropped or delayed whole; then the next read may bring more.
+        'again: for _ in 0..READS_AT_ONCE {
+            for &class in classes {
+                if let Some(arrival) = self.queue(class).pop_front() {
+                    return Ok(Some((class, arrival)));
+                }
+                if self.read_class(sockets, class, class == classes[0], now)? {
+                    continue 'again;
+                }
+            }
+            break;
+        }
+        Ok(None)
+    }
+
+    /// Reads a burst of any class into the queues; says whether there was one.
+    pub(super) fn read(
+        &mut self,
+        sockets: &mut Sockets,
+        first: Class,
+        tokens: bool,
+        now: Time,
+    ) -> io::Result<bool> {
+        match self.next(sockets, first, tokens, now)? {
+            Some((class, arrival)) => {
+                self.put_back(class, arrival);
+                Ok(true)
+            }
+            None => {
+                self.ready = Ready {
+                    data: true,
+                    token: true,
+                    woken: false,
+                };
+                Ok(false)
+            }
+        }
+    }
+
+    /// Reads one burst of a class. The preferred class is tried unless the kernel has just said that
+    /// it is empty; the other only if it may have something.
+    fn read_class(
+        &mut self,
+        sockets: &mut Sockets,
+        class: Class,
+        preferred: bool,
+        now: Time,
+    ) -> io::Result<bool> {
+        let ready = match class {
+            Class::Data => &mut self.ready.data,
+            Class::Token => &mut self.ready.token,
+        };
+        if !*ready && (self.fresh || !preferred) {
+            return Ok(false);
+        }
+        let Some(faults) = &mut self.faults else {
+            let queue = match class {
+                Class::Data => &mut self.data,
+                Class::Token => &mut self.token,
+            };
+            *ready = sockets.receive(class, queue)?;
+            // What was said about the other socket is now a while ago.
+            self.fresh &= !*ready;
+            return Ok(*ready);
+        };
+        *ready = sockets.receive(class, &mut self.scratch)?;
+        self.fresh &= !*ready;
+        let read = *ready;
+        while let Some(arrival) = self.scratch.pop_front() {
+            let queue = match class {
+                Class::Data => &mut self.data,
+                Class::Token => &mut self.token,
+            };
+            faults.pass(now, class, arrival, queue);
+        }
+        Ok(read)
+    }
+
+    const fn queue(&mut self, class: Class) -> &mut VecDeque<Arrival> {
+        match class {
+            Class::Data => &mut self.data,
+            Class::Token => &mut self.token,
+        }
+    }
+}

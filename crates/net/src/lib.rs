@@ -1,0 +1,35 @@
+//! Runs Rota's engines on real sockets.
+//!
+//! `rota-core` decides; this crate carries out. It owns everything the core must not have: UDP
+//! sockets, the monotonic clock, threads, files, and all `unsafe` code of the project.
+//!
+//! Reading order: [`Node`] is what an application uses; [`driver`] is the loop that keeps the
+//! contract's law; [`socket`] and [`Sockets`] move bursts; [`seal`] guards what arrives; [`fault`]
+//! loses datagrams on purpose.
+//!
+//! The unit of the data path is the burst, never the packet: a wake-up or a system call costs more
+//! than copying a whole burst.
+
+pub mod config;
+pub mod driver;
+pub mod fault;
+mod message;
+pub mod node;
+mod pool;
+mod probe;
+mod runs;
+pub mod seal;
+pub mod socket;
+pub mod sockets;
+mod stats;
+mod sys;
+pub mod trace;
+
+pub use config::{ConfigError, EngineName, NodeAddress, NodeConfig, TimingName, Transport};
+pub use driver::{App, Driver, DriverError, Submitter};
+pub use fault::FaultConfig;
+pub use node::{Node, NodeStatus, Publisher, StartError};
+pub use probe::probe_multicast;
+pub use sockets::{SocketError, Sockets};
+pub use stats::NetStats;
+pub use sys::{WakeFd, monotonic, random_u64};

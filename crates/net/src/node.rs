@@ -1,0 +1,226 @@
+//! A node as a library: the ring in a thread of its own, and blocking calls for the application.
+//!
+//! ```no_run
+//! use rota_core::contract::{Delivery, NodeId, Service};
+//! use rota_net::{Node, NodeConfig};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let config = NodeConfig::loopback(3, 7700);
+//! let node = Node::start(config, NodeId::new(1).ok_or("no node")?)?;
+//! node.submit(Service::Agreed, b"hello")?;
+//! while let Some(delivery) = node.recv() {
+//!     println!("{delivery:?}");
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod shared;
+
+use rota_core::contract::{Checked, Delivery, NodeId, Service, Status, SubmitError};
+use rota_core::membership::RingEngine;
+use rota_core::ring::RingConfigError;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::config::{ConfigError, NodeConfig};
+use crate::driver::{Driver, DriverError};
+use crate::sockets::{SocketError, Sockets};
+use crate::stats::NetStats;
+use shared::{RingApp, Shared};
+
+/// Why a node did not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// The configuration is wrong.
+    Config(ConfigError),
+    /// The engine does not take it.
+    Ring(RingConfigError),
+    /// The sockets cannot be opened.
+    Socket(SocketError),
+    /// The driver cannot run.
+    Driver(DriverError),
+    /// No thread or no descriptor.
+    System(io::Error),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(error) => write!(f, "configuration: {error}"),
+            Self::Ring(error) => write!(f, "configuration: {error}"),
+            Self::Socket(error) => error.fmt(f),
+            Self::Driver(error) => error.fmt(f),
+            Self::System(error) => write!(f, "cannot start the ring's thread: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// What a node shows of itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NodeStatus {
+    /// The engine's state, and the counters of engine and sockets by name.
+    pub engine: Status,
+    /// The sockets' counters.
+    pub net: NetStats,
+}
+
+/// A running node. Dropping it stops the node.
+#[derive(Debug)]
+pub struct Node {
+    shared: Arc<Shared>,
+    deliveries: Receiver<Delivery>,
+    thread: Option<JoinHandle<Result<(), DriverError>>>,
+}
+
+/// Submits to a node from any thread.
+#[derive(Clone, Debug)]
+pub struct Publisher {
+    shared: Arc<Shared>,
+}
+
+impl Publisher {
+    /// See [`Node::submit`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn submit(&self, service: Service, payload: &[u8]) -> Result<(), SubmitError> {
+        self.shared.submit(service, payload)
+    }
+
+    /// See [`Node::submit_blocking`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn submit_blocking(&self, service: Service, payload: &[u8]) -> Result<(), SubmitError> {
+        self.shared.submit_blocking(service, payload)
+    }
+}
+
+impl Node {
+    /// Starts node `me` of a cluster.
+    ///
+    /// # Errors
+    /// [`StartError`]: most often an address in use or a mistake in the configuration.
+    pub fn start(config: NodeConfig, me: NodeId) -> Result<Self, StartError> {
+        config.check_for(me).map_err(StartError::Config)?;
+        let ring = config.ring_config();
+        let limit = ring.message_bytes;
+        let engine = RingEngine::new(ring).map_err(StartError::Ring)?;
+        let sockets = Sockets::open(&config, me).map_err(StartError::Socket)?;
+        let mut driver =
+            Driver::new(Checked::new(engine), sockets, me, &config).map_err(StartError::Driver)?;
+        let (shared, mut app, deliveries) = shared::new(limit).map_err(StartError::System)?;
+        let thread = std::thread::Builder::new()
+            .name(format!("rota-{me}"))
+            .spawn(move || run(&mut driver, &mut app))
+            .map_err(StartError::System)?;
+        Ok(Self {
+            shared,
+            deliveries,
+            thread: Some(thread),
+        })
+    }
+
+    /// Submits a message; it will be delivered here, too. The payload is copied.
+    ///
+    /// # Errors
+    /// [`SubmitError::Full`] while the ring cannot take more: try again later.
+    pub fn submit(&self, service: Service, payload: &[u8]) -> Result<(), SubmitError> {
+        self.shared.submit(service, payload)
+    }
+
+    /// Submits a message, and waits while the ring cannot take more. Deliveries have to be received
+    /// meanwhile, by another thread: a node that receives nothing ends up throttling all senders.
+    ///
+    /// # Errors
+    /// [`SubmitError`], never `Full`.
+    pub fn submit_blocking(&self, service: Service, payload: &[u8]) -> Result<(), SubmitError> {
+        self.shared.submit_blocking(service, payload)
+    }
+
+    /// A handle to submit with from other threads.
+    pub fn publisher(&self) -> Publisher {
+        Publisher {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+
+    /// Waits for the next delivery; `None` when the node has stopped and all were received.
+    pub fn recv(&self) -> Option<Delivery> {
+        let delivery = self.deliveries.recv().ok()?;
+        self.shared.received(&delivery);
+        Some(delivery)
+    }
+
+    /// The next delivery, if there is one already.
+    pub fn try_recv(&self) -> Option<Delivery> {
+        let delivery = self.deliveries.try_recv().ok()?;
+        self.shared.received(&delivery);
+        Some(delivery)
+    }
+
+    /// Waits for the next delivery at most this long.
+    ///
+    /// # Errors
+    /// [`RecvTimeoutError::Timeout`], or `Disconnected` when the node has stopped.
+    pub fn recv_timeout(&self, timeout: Duration) -> Result<Delivery, RecvTimeoutError> {
+        let delivery = self.deliveries.recv_timeout(timeout)?;
+        self.shared.received(&delivery);
+        Ok(delivery)
+    }
+
+    /// State and counters, as of now. `None` when the node has stopped, or is too busy to answer
+    /// within a second.
+    pub fn status(&self) -> Option<NodeStatus> {
+        self.shared.status()
+    }
+
+    /// Stops the node and says how its thread ended.
+    ///
+    /// # Errors
+    /// [`DriverError`] where it had failed.
+    pub fn stop(mut self) -> Result<(), DriverError> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), DriverError> {
+        self.shared.stop();
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        if !std::thread::panicking()
+            && let Err(error) = self.end()
+        {
+            tracing::error!(%error, "a node had failed");
+        }
+        self.shared.stop();
+    }
+}
+
+fn run(driver: &mut Driver<Checked<RingEngine>>, app: &mut RingApp) -> Result<(), DriverError> {
+    use crate::driver::App;
+    while !app.stop() {
+        driver.turn(app, None)?;
+        if app.status_wanted() {
+            app.publish_status(NodeStatus {
+                engine: driver.status(),
+                net: driver.stats(),
+            });
+        }
+    }
+    driver.leave()
+}

@@ -1,0 +1,316 @@
+//! One UDP socket: how it is opened, and how bursts pass through it.
+
+use bytes::Bytes;
+use rota_core::contract::Burst;
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsRawFd, RawFd};
+
+use crate::message;
+use crate::pool::Pool;
+use crate::stats::NetStats;
+use crate::sys;
+
+/// How a socket is tuned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tuning {
+    /// Receive buffer, in bytes.
+    pub receive_buffer_bytes: usize,
+    /// Send buffer, in bytes; `None` leaves the kernel's default.
+    pub send_buffer_bytes: Option<usize>,
+    /// Use segmentation offload and receive offload.
+    pub offload: bool,
+}
+
+/// What became of a send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// All of it has left, or was given up and counted.
+    Done,
+    /// The socket is full: wait until it is writable, then go on.
+    Full,
+    /// A queue below the socket is full, and nothing tells when it has room: try again shortly.
+    NoBuffers,
+}
+
+/// A burst as it was read, not checked yet.
+#[derive(Clone, Debug)]
+pub(crate) struct RawBurst {
+    pub(crate) bytes: Bytes,
+    pub(crate) segment: usize,
+    pub(crate) source: Option<SocketAddr>,
+}
+
+/// A UDP socket with its receive buffers.
+#[derive(Debug)]
+pub(crate) struct Port {
+    socket: Socket,
+    pool: Pool,
+    segmentation: bool,
+    dropped: u32,
+}
+
+impl Port {
+    /// Opens a socket bound to `address`. `shared`: other sockets of the host may be bound to the
+    /// same (multicast) address.
+    pub(crate) fn open(address: SocketAddr, shared: bool, tuning: Tuning) -> io::Result<Self> {
+        let domain = Domain::for_address(address);
+        let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
+        socket.set_nonblocking(true)?;
+        socket.set_reuse_address(shared)?;
+        if address.is_ipv6() {
+            socket.set_only_v6(true)?;
+        }
+        socket.bind(&SockAddr::from(address))?;
+        let fd = socket.as_raw_fd();
+        sys::set_option(fd, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1_i32)?;
+        if tuning.offload
+            && let Err(error) = sys::set_option(fd, libc::SOL_UDP, libc::UDP_GRO, 1_i32)
+        {
+            // The kernel then hands out every datagram alone: slower, and nothing else.
+            tracing::warn!(%error, "no UDP receive offload");
+        }
+        let port = Self {
+            socket,
+            pool: Pool::default(),
+            segmentation: tuning.offload,
+            dropped: 0,
+        };
+        port.set_buffers(tuning)?;
+        Ok(port)
+    }
+
+    fn set_buffers(&self, tuning: Tuning) -> io::Result<()> {
+        let asked = tuning.receive_buffer_bytes;
+        let got = self.set_buffer(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, asked)?;
+        if got < asked {
+            tracing::warn!(
+                asked,
+                got,
+                "the receive buffer is smaller than configured: raise net.core.rmem_max"
+            );
+        }
+        if let Some(asked) = tuning.send_buffer_bytes {
+            let got = self.set_buffer(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, asked)?;
+            if got < asked {
+                tracing::warn!(
+                    asked,
+                    got,
+                    "the send buffer is smaller than configured: raise net.core.wmem_max"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for a buffer of `bytes`, beyond the system's limit where that is allowed; answers with
+    /// the size it has. The kernel books twice the size for its own needs and reports that number.
+    fn set_buffer(&self, force: i32, plain: i32, bytes: usize) -> io::Result<usize> {
+        let value = i32::try_from(bytes).unwrap_or(i32::MAX / 2);
+        let fd = self.socket.as_raw_fd();
+        if sys::set_option(fd, libc::SOL_SOCKET, force, value).is_err() {
+            sys::set_option(fd, libc::SOL_SOCKET, plain, value)?;
+        }
+        let booked = sys::option(fd, libc::SOL_SOCKET, plain)?;
+        Ok(usize::try_from(booked).unwrap_or(0) / 2)
+    }
+
+    /// The receive buffer's size in bytes, as it was asked for (half of what the kernel books).
+    pub(crate) fn receive_buffer_bytes(&self) -> io::Result<usize> {
+        let booked = sys::option(self.raw(), libc::SOL_SOCKET, libc::SO_RCVBUF)?;
+        Ok(usize::try_from(booked).unwrap_or(0) / 2)
+    }
+
+    /// The socket itself, to join groups.
+    pub(crate) const fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    /// The descriptor, to poll.
+    pub(crate) fn raw(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+
+    /// Asks the kernel to report datagrams that nobody took.
+    pub(crate) fn report_errors(&self, v6: bool) -> io::Result<()> {
+        let (level, name) = if v6 {
+            (libc::SOL_IPV6, libc::IPV6_RECVERR)
+        } else {
+            (libc::SOL_IP, libc::IP_RECVERR)
+        };
+        sys::set_option(self.raw(), level, name, 1_i32)
+    }
+
+    /// Sends the rest of a burst, from byte `at` on, and moves `at` over what has left.
+    pub(crate) fn send(
+        &mut self,
+        to: &SockAddr,
+        burst: &Burst,
+        at: &mut usize,
+        stats: &mut NetStats,
+    ) -> io::Result<Progress> {
+        while *at < burst.bytes.len() {
+            let rest = &burst.bytes[*at..];
+            let sent = if self.segmentation && rest.len() > burst.segment {
+                self.send_whole(to, rest, burst.segment)
+            } else {
+                message::send_each(self.raw(), to, rest, burst.segment)
+                    .map(|count| (count * burst.segment).min(rest.len()))
+            };
+            match sent {
+                Ok(bytes) => {
+                    stats.datagrams_out += bytes.div_ceil(burst.segment) as u64;
+                    stats.bytes_out += bytes as u64;
+                    *at += bytes;
+                }
+                Err(error) => {
+                    if let Some(progress) = self.on_send_error(&error, burst, at, stats)? {
+                        return Ok(progress);
+                    }
+                }
+            }
+        }
+        stats.bursts_out += 1;
+        Ok(Progress::Done)
+    }
+
+    fn send_whole(&self, to: &SockAddr, bytes: &[u8], segment: usize) -> io::Result<usize> {
+        let Ok(segment) = u16::try_from(segment) else {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        };
+        message::send_segmented(self.raw(), to, bytes, segment)?;
+        Ok(bytes.len())
+    }
+
+    /// `None`: go on with the same burst. An error is handed back only for the caller to look at the
+    /// error queue and try again.
+    fn on_send_error(
+        &mut self,
+        error: &io::Error,
+        burst: &Burst,
+        at: &mut usize,
+        stats: &mut NetStats,
+    ) -> io::Result<Option<Progress>> {
+        match error.raw_os_error() {
+            Some(libc::EAGAIN) => {
+                stats.would_block += 1;
+                Ok(Some(Progress::Full))
+            }
+            Some(libc::ENOBUFS | libc::ENOMEM) => {
+                stats.would_block += 1;
+                Ok(Some(Progress::NoBuffers))
+            }
+            Some(libc::EINTR) => Ok(None),
+            Some(libc::ECONNREFUSED) => Err(io::Error::from_raw_os_error(libc::ECONNREFUSED)),
+            Some(libc::EIO | libc::EINVAL | libc::ENOPROTOOPT | libc::EMSGSIZE)
+                if self.segmentation && burst.bytes.len() - *at > burst.segment =>
+            {
+                // The device, the path or the kernel cannot: every further burst goes one by one.
+                tracing::warn!(%error, "segmentation offload was refused; sending one by one");
+                stats.gso_fallback += 1;
+                self.segmentation = false;
+                Ok(None)
+            }
+            _ => {
+                // As good as lost on the way, which the protocol repairs; the next may get through.
+                tracing::debug!(%error, "a datagram could not be sent");
+                stats.send_errors += 1;
+                *at = (*at + burst.segment).min(burst.bytes.len());
+                Ok(None)
+            }
+        }
+    }
+
+    /// Reads a burst; `None` when nothing waits.
+    pub(crate) fn receive(&mut self, stats: &mut NetStats) -> io::Result<Option<RawBurst>> {
+        let received = match message::receive(self.socket.as_raw_fd(), self.pool.buffer()) {
+            Ok(received) => received,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if let Some(dropped) = received.dropped {
+            stats.kernel_drops += u64::from(dropped.wrapping_sub(self.dropped));
+            self.dropped = dropped;
+        }
+        stats.bursts_in += 1;
+        stats.bytes_in += received.len as u64;
+        stats.short += u64::from(received.len == 0);
+        let mut bytes = self.pool.take(received.len);
+        if received.truncated {
+            stats.truncated += 1;
+            bytes.clear();
+        }
+        Ok(Some(RawBurst {
+            bytes,
+            segment: received.segment,
+            source: received.source,
+        }))
+    }
+
+    /// Takes one entry from the error queue: the address that refused a datagram, if it is known.
+    /// `None` when the queue is empty.
+    pub(crate) fn take_error(&self) -> Option<(Option<SocketAddr>, i32)> {
+        if let Ok(entry) = message::receive_error(self.raw()) {
+            return Some(entry);
+        }
+        // An error may be pending without an entry; reading it clears it.
+        let _ = sys::option(self.raw(), libc::SOL_SOCKET, libc::SO_ERROR);
+        None
+    }
+
+    /// Keeps datagrams that `own` sent from ever waking this socket's reader.
+    pub(crate) fn drop_own(&self, own: SocketAddr) -> io::Result<()> {
+        sys::attach_filter(self.raw(), &mut own_filter(own))
+    }
+}
+
+/// A BPF program that drops what comes from `own` and takes everything else. A UDP socket's filter
+/// sees a datagram from its UDP header on; the IP header is reached with an offset of its own.
+fn own_filter(own: SocketAddr) -> Vec<libc::sock_filter> {
+    const LOAD_WORD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const LOAD_HALF: u16 = (libc::BPF_LD | libc::BPF_H | libc::BPF_ABS) as u16;
+    const JUMP_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let (source_at, octets) = match own.ip() {
+        IpAddr::V4(ip) => (12, ip.octets().to_vec()),
+        IpAddr::V6(ip) => (8, ip.octets().to_vec()),
+    };
+    let mut tests = vec![(LOAD_HALF, 0, u32::from(own.port()))];
+    for (index, word) in octets.as_chunks::<4>().0.iter().enumerate() {
+        let at = libc::SKF_NET_OFF
+            .cast_unsigned()
+            .wrapping_add(source_at + 4 * index as u32);
+        tests.push((LOAD_WORD, at, u32::from_be_bytes(*word)));
+    }
+    let mut program = Vec::new();
+    for (index, (load, at, wanted)) in tests.iter().enumerate() {
+        // A test that fails jumps over the remaining tests and the dropping return.
+        let over = (2 * (tests.len() - index - 1) + 1) as u8;
+        program.push(libc::sock_filter {
+            code: *load,
+            jt: 0,
+            jf: 0,
+            k: *at,
+        });
+        program.push(libc::sock_filter {
+            code: JUMP_EQUAL,
+            jt: 0,
+            jf: over,
+            k: *wanted,
+        });
+    }
+    program.push(libc::sock_filter {
+        code: RETURN,
+        jt: 0,
+        jf: 0,
+        k: 0,
+    });
+    program.push(libc::sock_filter {
+        code: RETURN,
+        jt: 0,
+        jf: 0,
+        k: u32::MAX,
+    });
+    program
+}

@@ -1,0 +1,544 @@
+//! A node's sockets and the addresses of its peers.
+//!
+//! Each class of datagrams has a socket, so that the engine can choose what to read next. With
+//! multicast there is a third: data leaves from the node's own port, which names the sender even
+//! where several nodes share a host, while the group's port is shared by all receivers.
+
+use bytes::Bytes;
+use rota_core::contract::{Burst, Class, NodeId, Target};
+use socket2::{InterfaceIndexOrAddress, SockAddr};
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::RawFd;
+
+use crate::config::{NodeAddress, NodeConfig, Transport};
+use crate::runs::kept_runs;
+use crate::seal::{OpenError, Seal};
+use crate::socket::{Port, Progress, RawBurst, Tuning};
+use crate::stats::NetStats;
+use crate::sys;
+
+/// Why a node's sockets could not be opened.
+#[derive(Debug)]
+pub enum SocketError {
+    /// The configuration does not list this node.
+    UnknownNode(NodeId),
+    /// An address is in use, or this host does not have it.
+    Bind {
+        /// Which address.
+        address: SocketAddr,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// No network interface has this name.
+    NoInterface(String),
+    /// Multicast does not work with this group and interface.
+    Multicast {
+        /// Which group.
+        group: SocketAddr,
+        /// What the kernel said.
+        error: io::Error,
+    },
+}
+
+impl fmt::Display for SocketError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownNode(node) => write!(f, "the configuration has no node {node}"),
+            Self::Bind { address, error } if error.kind() == io::ErrorKind::AddrInUse => {
+                write!(
+                    f,
+                    "{address} is in use: is another node running with the same ports?"
+                )
+            }
+            Self::Bind { address, error } => write!(f, "cannot use {address}: {error}"),
+            Self::NoInterface(name) => write!(f, "there is no network interface {name:?}"),
+            Self::Multicast { group, error } => {
+                write!(f, "cannot use the multicast group {group}: {error}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SocketError {}
+
+/// Datagrams that arrived together, checked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// The datagrams, one after the other.
+    pub bytes: Bytes,
+    /// Size of each but the last, in bytes.
+    pub segment: usize,
+}
+
+/// A burst on its way out, sealed, with how far it has come.
+#[derive(Debug)]
+pub struct Outgoing {
+    class: Class,
+    to: Target,
+    burst: Burst,
+    /// Which peer is next, where each gets a copy of its own.
+    peer: usize,
+    /// Bytes that have left to that peer.
+    at: usize,
+}
+
+impl Outgoing {
+    /// Which socket of the receivers it goes to.
+    pub const fn class(&self) -> Class {
+        self.class
+    }
+}
+
+/// Which sockets have something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ready {
+    /// The data socket can be read.
+    pub data: bool,
+    /// The token socket can be read.
+    pub token: bool,
+    /// The waker was signalled.
+    pub woken: bool,
+}
+
+/// What to wait for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Wait {
+    /// At most this long, in nanoseconds; `None`: without end.
+    pub nanos: Option<u64>,
+    /// Not for tokens: none may be read now.
+    pub no_token: bool,
+    /// Until this class can be sent.
+    pub writable: Option<Class>,
+    /// Until this descriptor is readable.
+    pub waker: Option<RawFd>,
+}
+
+struct Peer {
+    node: NodeId,
+    ip: IpAddr,
+    data: SockAddr,
+    token: SockAddr,
+}
+
+/// A node's sockets.
+pub struct Sockets {
+    data: Port,
+    token: Port,
+    /// Sends data, where the data socket is bound to a multicast group.
+    sender: Option<Port>,
+    group: Option<SockAddr>,
+    peers: Vec<Peer>,
+    own_data: SocketAddr,
+    seal: Seal,
+    stats: NetStats,
+    refused: VecDeque<NodeId>,
+}
+
+impl Sockets {
+    /// Opens the sockets of node `me`.
+    ///
+    /// # Errors
+    /// [`SocketError`]: an address in use is the usual one.
+    pub fn open(config: &NodeConfig, me: NodeId) -> Result<Self, SocketError> {
+        let own = config.node(me).ok_or(SocketError::UnknownNode(me))?;
+        let tuning = config.tuning();
+        let bind = |address, shared| {
+            Port::open(address, shared, tuning)
+                .map_err(|error| SocketError::Bind { address, error })
+        };
+        let token = bind(own.token(), false)?;
+        let own_port = bind(own.data(), false)?;
+        let v6 = own.address.is_ipv6();
+        let quiet = token
+            .report_errors(v6)
+            .and_then(|()| own_port.report_errors(v6));
+        if let Err(error) = quiet {
+            tracing::warn!(%error, "peers that are down will be noticed later");
+        }
+        let (data, sender, group) = match config.transport {
+            Transport::Unicast => (own_port, None, None),
+            Transport::Multicast(group) => {
+                let (group, index) = scoped(group, config)?;
+                let data = bind(group, true)?;
+                join(&data, &own_port, group, own, config, index)?;
+                (data, Some(own_port), Some(SockAddr::from(group)))
+            }
+        };
+        let peers = config
+            .nodes
+            .iter()
+            .filter(|node| node.id != me.get())
+            .filter_map(peer);
+        Ok(Self {
+            data,
+            token,
+            sender,
+            group,
+            peers: peers.collect(),
+            own_data: own.data(),
+            seal: Seal::Plain,
+            stats: NetStats::default(),
+            refused: VecDeque::new(),
+        })
+    }
+
+    /// The counters so far.
+    pub const fn stats(&self) -> &NetStats {
+        &self.stats
+    }
+
+    /// The counters, to add to.
+    pub const fn stats_mut(&mut self) -> &mut NetStats {
+        &mut self.stats
+    }
+
+    /// The data socket's receive buffer, in bytes: less than asked for where the system's limit is
+    /// lower.
+    ///
+    /// # Errors
+    /// The kernel's own.
+    pub fn receive_buffer_bytes(&self) -> io::Result<usize> {
+        self.data.receive_buffer_bytes()
+    }
+
+    /// Seals a burst for sending.
+    pub fn seal(&self, class: Class, to: Target, mut burst: Burst) -> Outgoing {
+        for datagram in burst.datagrams_mut() {
+            self.seal.seal(datagram);
+        }
+        Outgoing {
+            class,
+            to,
+            burst,
+            peer: 0,
+            at: 0,
+        }
+    }
+
+    /// Sends what is left of a burst. Data for a single node goes by multicast where there is one:
+    /// its header says whom it is for.
+    ///
+    /// # Errors
+    /// None in practice: what the kernel refuses for good is counted and given up.
+    pub fn send(&mut self, out: &mut Outgoing) -> io::Result<Progress> {
+        if out.burst.bytes.is_empty() || out.burst.segment == 0 {
+            return Ok(Progress::Done);
+        }
+        if out.class == Class::Data && self.group.is_some() {
+            return self.send_to(out, None);
+        }
+        while out.peer < self.peers.len() {
+            let wanted = match out.to {
+                Target::Others => true,
+                Target::Node(node) => self.peers[out.peer].node == node,
+            };
+            if wanted {
+                let progress = self.send_to(out, Some(out.peer))?;
+                if progress != Progress::Done {
+                    return Ok(progress);
+                }
+            }
+            out.peer += 1;
+            out.at = 0;
+        }
+        Ok(Progress::Done)
+    }
+
+    fn send_to(&mut self, out: &mut Outgoing, peer: Option<usize>) -> io::Result<Progress> {
+        // A refusal is reported by whatever is sent next and says nothing about that.
+        for _ in 0..REFUSALS_AT_ONCE {
+            let port = match (out.class, &mut self.sender) {
+                (Class::Token, _) => &mut self.token,
+                (Class::Data, Some(sender)) => sender,
+                (Class::Data, None) => &mut self.data,
+            };
+            let to = match (peer.map(|index| &self.peers[index]), &self.group) {
+                (Some(peer), _) if out.class == Class::Token => &peer.token,
+                (Some(peer), _) => &peer.data,
+                (None, Some(group)) => group,
+                (None, None) => return Ok(Progress::Done),
+            };
+            match port.send(to, &out.burst, &mut out.at, &mut self.stats) {
+                Ok(progress) => return Ok(progress),
+                Err(_) => self.read_errors(),
+            }
+        }
+        self.stats.send_errors += 1;
+        Ok(Progress::Done)
+    }
+
+    /// Reads one burst of a class and appends what of it is sound to `arrivals`; `false` when
+    /// nothing waited.
+    ///
+    /// # Errors
+    /// The kernel's own, other than refusals by peers.
+    pub fn receive(&mut self, class: Class, arrivals: &mut VecDeque<Arrival>) -> io::Result<bool> {
+        for _ in 0..REFUSALS_AT_ONCE {
+            let port = match class {
+                Class::Data => &mut self.data,
+                Class::Token => &mut self.token,
+            };
+            match port.receive(&mut self.stats) {
+                Ok(None) => return Ok(false),
+                Ok(Some(raw)) => {
+                    self.open_burst(raw, arrivals);
+                    return Ok(true);
+                }
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EBADF | libc::EFAULT | libc::EINVAL | libc::ENOTSOCK) => {
+                        return Err(error);
+                    }
+                    // Everything else is about some datagram that was sent before.
+                    _ => self.read_errors(),
+                },
+            }
+        }
+        Ok(false)
+    }
+
+    /// Checks a burst; wrong datagrams are counted and cut out.
+    fn open_burst(&mut self, raw: RawBurst, arrivals: &mut VecDeque<Arrival>) {
+        let RawBurst {
+            bytes,
+            segment,
+            source,
+        } = raw;
+        match source {
+            Some(source) if source == self.own_data => {
+                self.stats.own += 1;
+                return;
+            }
+            Some(source) if self.peers.iter().any(|peer| peer.ip == source.ip()) => {}
+            _ => {
+                self.stats.foreign_source += 1;
+                return;
+            }
+        }
+        let Self { seal, stats, .. } = self;
+        let keep = |_: usize, datagram: &[u8]| match seal.open(datagram) {
+            Ok(()) => {
+                stats.datagrams_in += 1;
+                true
+            }
+            Err(OpenError::Short) => {
+                stats.short += 1;
+                false
+            }
+            Err(OpenError::Checksum) => {
+                stats.checksum_errors += 1;
+                false
+            }
+        };
+        kept_runs(&bytes, segment, keep, |bytes| {
+            let segment = segment.min(bytes.len());
+            arrivals.push_back(Arrival { bytes, segment });
+        });
+    }
+
+    /// Waits, spends no time where something is ready already, and says what is.
+    ///
+    /// # Errors
+    /// The kernel's own.
+    pub fn wait(&mut self, wait: Wait) -> io::Result<Ready> {
+        let reading = |port: &Port| libc::pollfd {
+            fd: port.raw(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // A negative descriptor is skipped by the kernel.
+        let mut fds = [
+            reading(&self.data),
+            reading(&self.token),
+            libc::pollfd {
+                fd: -1,
+                events: libc::POLLIN,
+                revents: 0,
+            },
+            libc::pollfd {
+                fd: -1,
+                events: 0,
+                revents: 0,
+            },
+        ];
+        if wait.no_token {
+            fds[1].events = 0;
+        }
+        fds[2].fd = wait.waker.unwrap_or(-1);
+        fds[3].fd = self.sender.as_ref().map_or(-1, Port::raw);
+        match (wait.writable, &self.sender) {
+            (Some(Class::Token), _) => fds[1].events |= libc::POLLOUT,
+            (Some(Class::Data), Some(_)) => fds[3].events |= libc::POLLOUT,
+            (Some(Class::Data), None) => fds[0].events |= libc::POLLOUT,
+            (None, _) => {}
+        }
+        if sys::poll(&mut fds, wait.nanos)? == 0 {
+            return Ok(Ready::default());
+        }
+        if fds.iter().any(|fd| fd.revents & libc::POLLERR != 0) {
+            self.read_errors();
+        }
+        let readable = |fd: &libc::pollfd| fd.revents & libc::POLLIN != 0;
+        Ok(Ready {
+            data: readable(&fds[0]),
+            token: readable(&fds[1]),
+            woken: readable(&fds[2]),
+        })
+    }
+
+    /// A peer at whose address nobody listens, once for each sign of it.
+    pub fn next_refused(&mut self) -> Option<NodeId> {
+        self.refused.pop_front()
+    }
+
+    fn read_errors(&mut self) {
+        let ports = [Some(&self.data), Some(&self.token), self.sender.as_ref()];
+        for port in ports.into_iter().flatten() {
+            for _ in 0..REFUSALS_AT_ONCE {
+                let Some((to, code)) = port.take_error() else {
+                    break;
+                };
+                let refused = |peer: &&Peer| {
+                    let ports = [peer.data.as_socket(), peer.token.as_socket()];
+                    to.is_some() && ports.contains(&to)
+                };
+                let peer = self.peers.iter().find(refused);
+                if let (libc::ECONNREFUSED, Some(peer)) = (code, peer) {
+                    self.stats.unreachable += 1;
+                    if !self.refused.contains(&peer.node) {
+                        self.refused.push_back(peer.node);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Entries of an error queue read in one go: bounds the work that refusing peers can cause.
+const REFUSALS_AT_ONCE: usize = 64;
+
+fn peer(node: &NodeAddress) -> Option<Peer> {
+    Some(Peer {
+        node: NodeId::new(node.id)?,
+        ip: node.address,
+        data: SockAddr::from(node.data()),
+        token: SockAddr::from(node.token()),
+    })
+}
+
+/// The number of the interface for multicast, and the group with it where IPv6 wants that. Without
+/// `interface`, IPv4 goes by the node's address, and IPv6 works on loopback only.
+fn scoped(
+    group: SocketAddr,
+    config: &NodeConfig,
+) -> Result<(SocketAddr, Option<u32>), SocketError> {
+    let name = match (&config.interface, group) {
+        (Some(name), _) => name.as_str(),
+        (None, SocketAddr::V4(_)) => return Ok((group, None)),
+        (None, SocketAddr::V6(_)) => "lo",
+    };
+    let index = sys::interface_index(name);
+    let index = index.ok_or_else(|| SocketError::NoInterface(name.to_owned()))?;
+    let mut group = group;
+    if let SocketAddr::V6(group) = &mut group {
+        group.set_scope_id(index);
+    }
+    Ok((group, Some(index)))
+}
+
+/// Joins the group on the receiving socket and aims the sending one at it.
+fn join(
+    data: &Port,
+    sender: &Port,
+    group: SocketAddr,
+    own: &NodeAddress,
+    config: &NodeConfig,
+    index: Option<u32>,
+) -> Result<(), SocketError> {
+    let shared = own.address.is_loopback()
+        || config
+            .nodes
+            .iter()
+            .any(|node| node.id != own.id && node.address == own.address);
+    let result = match (group.ip(), own.address) {
+        (IpAddr::V4(group), IpAddr::V4(address)) => {
+            let interface = index.map_or(
+                InterfaceIndexOrAddress::Address(address),
+                InterfaceIndexOrAddress::Index,
+            );
+            join_v4(data, sender, group, &interface, address, shared)
+        }
+        (IpAddr::V6(group), _) => join_v6(data, sender, group, index.unwrap_or(0), shared),
+        // The configuration's check has refused this.
+        (IpAddr::V4(_), IpAddr::V6(_)) => Err(io::ErrorKind::InvalidInput.into()),
+    };
+    let filtered = || {
+        if shared {
+            data.drop_own(own.data())
+        } else {
+            Ok(())
+        }
+    };
+    result
+        .and_then(|()| filtered())
+        .map_err(|error| SocketError::Multicast { group, error })
+}
+
+fn join_v4(
+    data: &Port,
+    sender: &Port,
+    group: std::net::Ipv4Addr,
+    interface: &InterfaceIndexOrAddress,
+    address: std::net::Ipv4Addr,
+    loopback: bool,
+) -> io::Result<()> {
+    sys::set_option(data.raw(), libc::SOL_IP, libc::IP_MULTICAST_ALL, 0_i32)?;
+    data.socket().join_multicast_v4_n(&group, interface)?;
+    let index = match interface {
+        InterfaceIndexOrAddress::Index(index) => index.cast_signed(),
+        InterfaceIndexOrAddress::Address(_) => 0,
+    };
+    let outgoing = libc::ip_mreqn {
+        imr_multiaddr: libc::in_addr { s_addr: 0 },
+        imr_address: libc::in_addr {
+            s_addr: u32::from(address).to_be(),
+        },
+        imr_ifindex: index,
+    };
+    sys::set_option(sender.raw(), libc::SOL_IP, libc::IP_MULTICAST_IF, outgoing)?;
+    sender.socket().set_multicast_loop_v4(loopback)
+}
+
+fn join_v6(
+    data: &Port,
+    sender: &Port,
+    group: std::net::Ipv6Addr,
+    index: u32,
+    loopback: bool,
+) -> io::Result<()> {
+    sys::set_option(data.raw(), libc::SOL_IPV6, libc::IPV6_MULTICAST_ALL, 0_i32)?;
+    data.socket().join_multicast_v6(&group, index)?;
+    sender.socket().set_multicast_if_v6(index)?;
+    sender.socket().set_multicast_loop_v6(loopback)
+}
+
+impl fmt::Debug for Sockets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sockets")
+            .field("own", &self.own_data)
+            .finish_non_exhaustive()
+    }
+}
+
+impl NodeConfig {
+    /// How this configuration tunes sockets.
+    pub(crate) const fn tuning(&self) -> Tuning {
+        Tuning {
+            receive_buffer_bytes: self.receive_buffer_bytes,
+            send_buffer_bytes: Some(self.send_buffer_bytes),
+            offload: self.offload,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Counters of the network side.
+
+/// What a node's sockets have seen. All counters only grow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct NetStats {
+    /// Datagrams received and opened.
+    pub datagrams_in: u64,
+    /// Datagrams handed to the kernel (one for each peer in unicast mode).
+    pub datagrams_out: u64,
+    /// Bytes of UDP payload received, before any check.
+    pub bytes_in: u64,
+    /// Bytes of UDP payload handed to the kernel.
+    pub bytes_out: u64,
+    /// Reads that returned datagrams.
+    pub bursts_in: u64,
+    /// Bursts sent (one for each peer in unicast mode).
+    pub bursts_out: u64,
+    /// Datagrams dropped for a wrong checksum.
+    pub checksum_errors: u64,
+    /// Datagrams dropped because they had no whole header.
+    pub short: u64,
+    /// Bursts dropped because no configured node sends from that address.
+    pub foreign_source: u64,
+    /// Own multicasts that came back and were dropped here; the socket filter drops most before.
+    pub own: u64,
+    /// Datagrams that did not fit the receive buffer of a read.
+    pub truncated: u64,
+    /// Datagrams the kernel dropped because a receive buffer was full.
+    pub kernel_drops: u64,
+    /// Times the kernel refused segmentation offload; then a socket sends datagram by datagram.
+    pub gso_fallback: u64,
+    /// Sends that had to wait for room in the kernel.
+    pub would_block: u64,
+    /// Datagrams given up because the kernel refused them for good.
+    pub send_errors: u64,
+    /// Signs that nobody listens at a peer's address.
+    pub unreachable: u64,
+    /// Datagrams that the fault layer lost, delayed, doubled or reordered.
+    pub faults: u64,
+    /// Outputs this driver cannot carry out (links, storage).
+    pub unsupported: u64,
+    /// Times the loop went to sleep.
+    pub waits: u64,
+}
+
+impl NetStats {
+    /// All counters by name, for status pages.
+    pub const fn named(&self) -> [(&'static str, u64); 19] {
+        [
+            ("net_datagrams_in", self.datagrams_in),
+            ("net_datagrams_out", self.datagrams_out),
+            ("net_bytes_in", self.bytes_in),
+            ("net_bytes_out", self.bytes_out),
+            ("net_bursts_in", self.bursts_in),
+            ("net_bursts_out", self.bursts_out),
+            ("net_checksum_errors", self.checksum_errors),
+            ("net_short", self.short),
+            ("net_foreign_source", self.foreign_source),
+            ("net_own", self.own),
+            ("net_truncated", self.truncated),
+            ("net_kernel_drops", self.kernel_drops),
+            ("net_gso_fallback", self.gso_fallback),
+            ("net_would_block", self.would_block),
+            ("net_send_errors", self.send_errors),
+            ("net_unreachable", self.unreachable),
+            ("net_faults", self.faults),
+            ("net_unsupported", self.unsupported),
+            ("net_waits", self.waits),
+        ]
+    }
+}

@@ -1,0 +1,223 @@
+//! Writes what a node sees as JSON Lines, for checkers written by anyone.
+//!
+//! A trace must not lie when the process is killed: the line that says a message got its place in the
+//! order reaches the kernel before the message reaches the wire. So lines are gathered and written
+//! with one `write` just before each send.
+
+use rota_core::contract::{
+    Configuration, ConfigurationKind, Delivery, Message, Process, RingId, Seq, Service, Time,
+};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+/// Lines gathered beyond this are written without waiting for a send.
+const GATHERED_BYTES: usize = 1 << 20;
+
+/// A message that was submitted and has no place in the order yet.
+#[derive(Debug)]
+struct Submitted {
+    service: Service,
+    hash: u64,
+}
+
+/// A node's trace file.
+#[derive(Debug)]
+pub struct Tracer {
+    file: File,
+    me: Process,
+    /// The ring or configuration that is current, as it is written in lines.
+    current: String,
+    lines: String,
+    submitted: BTreeMap<u64, Submitted>,
+}
+
+impl Tracer {
+    /// Starts a trace in a new file, or appends to the one that an earlier life of this node wrote.
+    ///
+    /// # Errors
+    /// The system's own.
+    pub fn create(path: &Path, me: Process, now: Time) -> io::Result<Self> {
+        let mut file = File::options()
+            .create(true)
+            .append(true)
+            .read(true)
+            .open(path)?;
+        end_torn_line(&mut file)?;
+        let mut tracer = Self {
+            file,
+            me,
+            current: String::new(),
+            lines: String::new(),
+            submitted: BTreeMap::new(),
+        };
+        tracer.line(now, "start", format_args!(""));
+        tracer.flush()?;
+        Ok(tracer)
+    }
+
+    /// A message was accepted from the application.
+    pub fn on_submit(&mut self, now: Time, counter: u64, service: Service, payload: &[u8]) {
+        let hash = hash(payload);
+        let Process { node, incarnation } = self.me;
+        let conf = std::mem::take(&mut self.current);
+        self.line(
+            now,
+            "send",
+            format_args!(
+                r#","msg":"{node}.{}.{counter}","conf":"{conf}","service":"{}","hash":"{hash:016x}""#,
+                incarnation.0,
+                service.name()
+            ),
+        );
+        self.current = conf;
+        self.submitted.insert(counter, Submitted { service, hash });
+    }
+
+    /// A message of this node got its place in the order.
+    pub fn on_originated(&mut self, now: Time, counter: u64, seq: Seq, index: u16) {
+        let Some(Submitted { service, hash }) = self.submitted.remove(&counter) else {
+            return;
+        };
+        let Process { node, incarnation } = self.me;
+        let conf = std::mem::take(&mut self.current);
+        self.line(
+            now,
+            "orig",
+            format_args!(
+                r#","msg":"{node}.{}.{counter}","conf":"{conf}","seq":{},"service":"{}","hash":"{hash:016x}""#,
+                incarnation.0,
+                position(seq, index),
+                service.name()
+            ),
+        );
+        self.current = conf;
+    }
+
+    /// Something was delivered to the application.
+    pub fn on_delivery(&mut self, now: Time, delivery: &Delivery) {
+        match delivery {
+            Delivery::Configuration(configuration) => self.on_configuration(now, configuration),
+            Delivery::Message(message) => self.on_message(now, message),
+            Delivery::Skips { .. } => {}
+        }
+    }
+
+    fn on_configuration(&mut self, now: Time, configuration: &Configuration) {
+        let mut members = String::new();
+        for Process { node, incarnation } in &configuration.members {
+            let comma = if members.is_empty() { "" } else { "," };
+            let _ = write!(members, "{comma}[{node},{}]", incarnation.0);
+        }
+        match configuration.kind {
+            ConfigurationKind::Regular(id) => {
+                self.current = id.to_string();
+                let fields = format!(r#","kind":"regular","id":"{id}","members":[{members}]"#);
+                self.line(now, "conf", format_args!("{fields}"));
+            }
+            ConfigurationKind::Transitional { old, new } => {
+                self.current = transitional(old, new);
+                let fields = format!(
+                    r#","kind":"transitional","id":"{old}>{new}","old":"{old}","new":"{new}","members":[{members}]"#
+                );
+                self.line(now, "conf", format_args!("{fields}"));
+            }
+        }
+    }
+
+    fn on_message(&mut self, now: Time, message: &Message) {
+        let conf = std::mem::take(&mut self.current);
+        self.line(
+            now,
+            "deliver",
+            format_args!(
+                r#","msg":"{}","conf":"{conf}","seq":{},"service":"{}","hash":"{:016x}""#,
+                message.id,
+                message.position(),
+                message.service.name(),
+                hash(&message.payload)
+            ),
+        );
+        self.current = conf;
+    }
+
+    /// The node leaves of its own will. Ends the trace.
+    ///
+    /// # Errors
+    /// The system's own.
+    pub fn on_leave(&mut self, now: Time) -> io::Result<()> {
+        self.line(now, "leave", format_args!(""));
+        self.flush()
+    }
+
+    /// Hands all gathered lines to the kernel.
+    ///
+    /// # Errors
+    /// The system's own.
+    pub fn flush(&mut self) -> io::Result<()> {
+        if !self.lines.is_empty() {
+            self.file.write_all(self.lines.as_bytes())?;
+            self.lines.clear();
+        }
+        Ok(())
+    }
+
+    /// Writes what was gathered when it has become much.
+    ///
+    /// # Errors
+    /// The system's own.
+    pub fn flush_large(&mut self) -> io::Result<()> {
+        if self.lines.len() < GATHERED_BYTES {
+            Ok(())
+        } else {
+            self.flush()
+        }
+    }
+
+    fn line(&mut self, now: Time, event: &str, fields: std::fmt::Arguments<'_>) {
+        let Process { node, incarnation } = self.me;
+        let inc = incarnation.0;
+        let t = now.0;
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            self.lines,
+            r#"{{"t":{t},"node":{node},"inc":{inc},"ev":"{event}"{fields}}}"#
+        );
+    }
+}
+
+/// See [`Message::position`].
+const fn position(seq: Seq, index: u16) -> u64 {
+    seq.wrapping_shl(16) | index as u64
+}
+
+fn transitional(old: RingId, new: RingId) -> String {
+    format!("{old}>{new}")
+}
+
+/// The first 64 bits of the payload's SHA-256.
+fn hash(payload: &[u8]) -> u64 {
+    let digest = Sha256::digest(payload);
+    digest
+        .first_chunk()
+        .map_or(0, |bytes| u64::from_be_bytes(*bytes))
+}
+
+/// An earlier life may have been killed within a line: ours starts on one of its own.
+fn end_torn_line(file: &mut File) -> io::Result<()> {
+    use std::io::{Read, Seek, SeekFrom};
+    if file.metadata()?.len() == 0 {
+        return Ok(());
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    if last == *b"\n" {
+        Ok(())
+    } else {
+        file.write_all(b"\n")
+    }
+}

@@ -1,0 +1,143 @@
+//! Configuration files: what is accepted, and what is said about what is not.
+
+use rota_core::contract::NodeId;
+use rota_core::ring::{PriorityMethod, Protocol};
+use rota_net::{ConfigError, EngineName, FaultConfig, NodeConfig, TimingName, Transport};
+
+const GOOD: &str = r#"
+cluster = 7
+insecure = true
+transport = { multicast = "239.192.0.7:7700" }
+
+[[node]]
+id = 1
+address = "10.0.0.1"
+data_port = 7701
+token_port = 7702
+
+[[node]]
+id = 2
+address = "10.0.0.2"
+data_port = 7701
+token_port = 7702
+"#;
+
+#[test]
+fn a_small_file_is_enough_and_the_rest_has_defaults() {
+    let config = NodeConfig::from_toml(GOOD).unwrap();
+    let ring = config.ring_config();
+    assert_eq!(config.engine, EngineName::AcceleratedRing);
+    assert_eq!(ring.cluster, 7);
+    assert_eq!(ring.members.len(), 2);
+    assert_eq!(ring.protocol, Protocol::Accelerated);
+    assert!(config.offload);
+    assert_eq!(ring.check(), Ok(()));
+}
+
+#[test]
+fn a_configuration_survives_being_written_and_read() {
+    let mut config = NodeConfig::loopback(3, 22_000);
+    config.engine = EngineName::TotemRing;
+    config.timing = TimingName::LanFast;
+    config.priority_method = Some(1);
+    config.personal_window = Some(10);
+    config.trace = Some("node-1.trace.jsonl".into());
+    config.faults = Some(FaultConfig {
+        loss: 0.5,
+        loss_distance: Some(2),
+        ..FaultConfig::default()
+    });
+    let again = NodeConfig::from_toml(&config.to_toml().unwrap()).unwrap();
+    assert_eq!(config, again);
+    config.transport = Transport::Unicast;
+    config.faults = None;
+    let again = NodeConfig::from_toml(&config.to_toml().unwrap()).unwrap();
+    assert_eq!(config, again);
+    let ring = again.ring_config();
+    assert_eq!(ring.priority_method, PriorityMethod::First);
+    assert_eq!((ring.accelerated_window, ring.personal_window), (0, 10));
+    assert!(ring.trace);
+}
+
+#[test]
+fn a_smaller_personal_window_takes_the_accelerated_one_with_it() {
+    let text = format!("personal_window = 5{GOOD}");
+    let ring = NodeConfig::from_toml(&text).unwrap().ring_config();
+    assert_eq!((ring.personal_window, ring.accelerated_window), (5, 5));
+}
+
+#[test]
+fn every_mistake_has_a_sentence_of_its_own() {
+    let cases = [
+        ("insecure = true", "insecure = false", "insecure = true"),
+        ("id = 2", "id = 0", "start at 1"),
+        ("id = 2", "id = 1", "listed twice"),
+        (
+            "\"10.0.0.2\"",
+            "\"10.0.0.1\"",
+            "10.0.0.1:7701 is used by two sockets",
+        ),
+        (
+            "token_port = 7702",
+            "token_port = 7701",
+            "used by two sockets",
+        ),
+        ("token_port = 7702", "token_port = 0", "not 0"),
+        ("239.192.0.7", "10.0.0.7", "no multicast address"),
+        ("\"10.0.0.2\"", "\"fe80::1\"", "another IP version"),
+        ("cluster = 7", "cluster = 7\npriority_method = 3", "1 or 2"),
+        (
+            "cluster = 7",
+            "cluster = 7\npersonal_window = 0",
+            "personal_window",
+        ),
+        (
+            "cluster = 7",
+            "cluster = 7\naccelerated_window = 99",
+            "accelerated_window",
+        ),
+        (
+            "cluster = 7",
+            "cluster = 7\ndatagram_bytes = 10",
+            "datagram_bytes",
+        ),
+        (
+            "cluster = 7",
+            "cluster = 7\nmessage_bytes = 0",
+            "message_bytes",
+        ),
+        (
+            "cluster = 7",
+            "cluster = 7\npersonal_widow = 1",
+            "personal_widow",
+        ),
+        (
+            "cluster = 7",
+            "cluster = 7\nengine = \"fastest\"",
+            "fastest",
+        ),
+        (
+            "[[node]]\nid = 1",
+            "[faults]\nloss = 1.5\n[[node]]\nid = 1",
+            "between 0 and 1",
+        ),
+        ("multicast = ", "anycast = ", "anycast"),
+    ];
+    for (good, bad, sentence) in cases {
+        assert!(GOOD.contains(good), "{good}");
+        let text = GOOD.replacen(good, bad, 1);
+        let error = NodeConfig::from_toml(&text).expect_err(bad);
+        assert!(error.to_string().contains(sentence), "{bad}: {error}");
+    }
+}
+
+#[test]
+fn a_node_that_is_not_listed_cannot_run() {
+    let config = NodeConfig::from_toml(GOOD).unwrap();
+    let [two, three] = [2, 3].map(|id| NodeId::new(id).unwrap());
+    assert!(config.check_for(two).is_ok());
+    assert!(matches!(
+        config.check_for(three),
+        Err(ConfigError::UnknownNode(_))
+    ));
+}

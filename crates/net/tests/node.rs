@@ -1,0 +1,115 @@
+//! Whole nodes in one process: the ring on real sockets.
+
+use std::time::{Duration, Instant};
+
+use rota_core::contract::{Delivery, MessageId, NodeId, Service};
+use rota_net::{Node, NodeConfig, StartError, Transport};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn id(number: u16) -> NodeId {
+    NodeId::new(number).unwrap()
+}
+
+fn start(config: &NodeConfig, count: u16) -> Vec<Node> {
+    (1..=count)
+        .map(|node| Node::start(config.clone(), id(node)).unwrap())
+        .collect()
+}
+
+/// The next `count` messages that a node delivers.
+fn messages(node: &Node, count: usize) -> Vec<(MessageId, Vec<u8>)> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut found = Vec::new();
+    while found.len() < count {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match node.recv_timeout(left) {
+            Ok(Delivery::Message(message)) => found.push((message.id, message.payload.to_vec())),
+            Ok(_) => {}
+            Err(error) => panic!("{} of {count}: {error}, {:?}", found.len(), node.status()),
+        }
+    }
+    found
+}
+
+fn all_deliver_the_same(config: &NodeConfig, service: Service) {
+    let nodes = start(config, 3);
+    const EACH: usize = 200;
+    for number in 0..EACH {
+        for (index, node) in nodes.iter().enumerate() {
+            let text = format!("{index} says {number}");
+            node.submit_blocking(service, text.as_bytes()).unwrap();
+        }
+    }
+    let orders: Vec<_> = nodes.iter().map(|node| messages(node, 3 * EACH)).collect();
+    assert_eq!(orders[0], orders[1]);
+    assert_eq!(orders[0], orders[2]);
+    for node in nodes {
+        node.stop().unwrap();
+    }
+}
+
+#[test]
+fn three_nodes_deliver_in_one_order_by_multicast() {
+    all_deliver_the_same(&NodeConfig::loopback(3, 23_000), Service::Agreed);
+}
+
+#[test]
+fn three_nodes_deliver_safely_by_unicast_without_offload() {
+    let config = NodeConfig {
+        transport: Transport::Unicast,
+        offload: false,
+        ..NodeConfig::loopback(3, 23_020)
+    };
+    all_deliver_the_same(&config, Service::Safe);
+}
+
+#[test]
+fn a_message_beyond_the_limit_is_refused_and_a_stopped_node_says_so() {
+    let config = NodeConfig {
+        message_bytes: Some(100),
+        ..NodeConfig::loopback(1, 23_040)
+    };
+    let node = Node::start(config, id(1)).unwrap();
+    assert!(node.submit(Service::Agreed, &[0; 101]).is_err());
+    let publisher = node.publisher();
+    publisher.submit(Service::Agreed, &[0; 100]).unwrap();
+    assert_eq!(messages(&node, 1)[0].1, [0; 100]);
+    assert!(node.status().is_some());
+    node.stop().unwrap();
+    assert!(publisher.submit(Service::Agreed, b"late").is_err());
+}
+
+#[test]
+fn a_second_node_with_the_same_ports_does_not_start() {
+    let config = NodeConfig::loopback(1, 23_050);
+    let _node = Node::start(config.clone(), id(1)).unwrap();
+    let error = Node::start(config, id(1)).unwrap_err();
+    assert!(matches!(error, StartError::Socket(_)), "{error}");
+}
+
+#[test]
+fn a_trace_says_origin_before_delivery_and_ends_with_leave() {
+    let path = std::env::temp_dir().join(format!("rota-trace-{}.jsonl", std::process::id()));
+    let config = NodeConfig {
+        trace: Some(path.clone()),
+        ..NodeConfig::loopback(1, 23_060)
+    };
+    let node = Node::start(config, id(1)).unwrap();
+    node.submit(Service::Safe, b"abc").unwrap();
+    messages(&node, 1);
+    node.stop().unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let line = |event: &str| {
+        let found = text
+            .lines()
+            .position(|line| line.contains(&format!(r#""ev":"{event}""#)));
+        found.unwrap_or_else(|| panic!("no {event} in {text}"))
+    };
+    let order = ["start", "send", "orig", "deliver", "leave"].map(line);
+    assert!(order.is_sorted(), "{text}");
+    assert!(line("conf") < line("orig"), "{text}");
+    // The start of SHA-256("abc").
+    assert_eq!(text.matches("ba7816bf8f01cfea").count(), 3, "{text}");
+}

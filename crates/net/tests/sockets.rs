@@ -1,0 +1,243 @@
+//! Bursts over real sockets on the loopback interface. A host where these cannot run is a host where
+//! a node cannot run on loopback, so nothing here is skipped.
+
+use std::collections::VecDeque;
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
+use rota_core::contract::{Burst, Class, NodeId, Target};
+use rota_net::socket::Progress;
+use rota_net::sockets::{Arrival, Wait};
+use rota_net::{NodeConfig, SocketError, Sockets, Transport, probe_multicast};
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+fn id(number: u16) -> NodeId {
+    NodeId::new(number).unwrap()
+}
+
+fn open(config: &NodeConfig, node: u16) -> Sockets {
+    Sockets::open(config, id(node)).unwrap()
+}
+
+/// A burst of `count` datagrams of `segment` bytes and a last one of `last` bytes.
+fn burst(count: usize, segment: usize, last: usize) -> Burst {
+    let bytes = (0..count * segment + last)
+        .map(|at| (at * 31 + at / 251) as u8)
+        .collect();
+    Burst { bytes, segment }
+}
+
+/// The datagrams without their checksums, which sealing fills in.
+fn plain(bytes: &[u8], segment: usize) -> Vec<Vec<u8>> {
+    let without = |datagram: &[u8]| [&datagram[..36], &datagram[40..]].concat();
+    bytes.chunks(segment).map(without).collect()
+}
+
+fn send(sockets: &mut Sockets, class: Class, to: Target, burst: Burst) {
+    let mut out = sockets.seal(class, to, burst);
+    let deadline = Instant::now() + PATIENCE;
+    while sockets.send(&mut out).unwrap() != Progress::Done {
+        assert!(Instant::now() < deadline, "the burst does not leave");
+    }
+}
+
+fn datagrams(arrivals: &VecDeque<Arrival>) -> Vec<Vec<u8>> {
+    arrivals
+        .iter()
+        .flat_map(|arrival| plain(&arrival.bytes, arrival.segment))
+        .collect()
+}
+
+/// Reads until `count` datagrams have come.
+fn receive(sockets: &mut Sockets, class: Class, count: usize) -> VecDeque<Arrival> {
+    let mut arrivals = VecDeque::new();
+    let deadline = Instant::now() + PATIENCE;
+    while datagrams(&arrivals).len() < count {
+        assert!(
+            Instant::now() < deadline,
+            "{} of {count} came",
+            datagrams(&arrivals).len()
+        );
+        sockets
+            .wait(Wait {
+                nanos: Some(10_000_000),
+                ..Wait::default()
+            })
+            .unwrap();
+        while sockets.receive(class, &mut arrivals).unwrap() {}
+    }
+    arrivals
+}
+
+fn round_trip(config: &NodeConfig) -> (Sockets, Sockets, VecDeque<Arrival>) {
+    let (mut one, mut two) = (open(config, 1), open(config, 2));
+    let sent = burst(20, 1400, 77);
+    let expected = plain(&sent.bytes, sent.segment);
+    send(&mut one, Class::Data, Target::Others, sent);
+    let arrivals = receive(&mut two, Class::Data, 21);
+    assert_eq!(datagrams(&arrivals), expected);
+    (one, two, arrivals)
+}
+
+#[test]
+fn multicast_works_on_loopback() {
+    probe_multicast("127.0.0.1".parse().unwrap()).unwrap();
+}
+
+#[test]
+fn an_offloaded_burst_arrives_whole_with_its_short_last_datagram() {
+    let (one, two, arrivals) = round_trip(&NodeConfig::loopback(2, 21_000));
+    assert_eq!(arrivals.len(), 1, "one burst, one read");
+    assert_eq!(arrivals[0].segment, 1400);
+    assert_eq!(one.stats().datagrams_out, 21);
+    assert_eq!((two.stats().datagrams_in, two.stats().bursts_in), (21, 1));
+    assert_eq!(one.stats().gso_fallback, 0);
+}
+
+#[test]
+fn without_offload_the_same_bytes_arrive_one_by_one() {
+    let config = NodeConfig {
+        offload: false,
+        ..NodeConfig::loopback(2, 21_010)
+    };
+    let (_, two, arrivals) = round_trip(&config);
+    assert_eq!(arrivals.len(), 21);
+    assert_eq!(two.stats().bursts_in, 21);
+}
+
+#[test]
+fn without_multicast_every_peer_gets_a_copy() {
+    let config = NodeConfig {
+        transport: Transport::Unicast,
+        ..NodeConfig::loopback(3, 21_020)
+    };
+    let (mut one, mut two, mut three) = (open(&config, 1), open(&config, 2), open(&config, 3));
+    let sent = burst(3, 500, 40);
+    let expected = plain(&sent.bytes, sent.segment);
+    send(&mut one, Class::Data, Target::Others, sent);
+    assert_eq!(datagrams(&receive(&mut two, Class::Data, 4)), expected);
+    assert_eq!(datagrams(&receive(&mut three, Class::Data, 4)), expected);
+    assert_eq!(one.stats().bursts_out, 2);
+}
+
+#[test]
+fn a_burst_that_the_kernel_will_not_segment_goes_one_by_one_from_then_on() {
+    // No kernel takes so many segments at once; engines never ask for it.
+    let config = NodeConfig::loopback(2, 21_030);
+    let (mut one, mut two) = (open(&config, 1), open(&config, 2));
+    let sent = burst(700, 64, 0);
+    let expected = plain(&sent.bytes, sent.segment);
+    send(&mut one, Class::Data, Target::Others, sent);
+    assert_eq!(datagrams(&receive(&mut two, Class::Data, 700)), expected);
+    assert_eq!(one.stats().gso_fallback, 1);
+    send(&mut one, Class::Data, Target::Others, burst(700, 64, 0));
+    receive(&mut two, Class::Data, 700);
+    assert_eq!(one.stats().gso_fallback, 1);
+}
+
+#[test]
+fn own_multicasts_do_not_come_back() {
+    let config = NodeConfig::loopback(2, 21_040);
+    let (mut one, mut two) = (open(&config, 1), open(&config, 2));
+    send(&mut one, Class::Data, Target::Others, burst(2, 100, 50));
+    receive(&mut two, Class::Data, 3);
+    // What node 2 sends later comes first at node 1, though its own was earlier.
+    let sent = burst(1, 90, 0);
+    let expected = plain(&sent.bytes, sent.segment);
+    send(&mut two, Class::Data, Target::Others, sent);
+    assert_eq!(datagrams(&receive(&mut one, Class::Data, 1)), expected);
+    assert_eq!(
+        (one.stats().bursts_in, one.stats().own),
+        (1, 0),
+        "the filter dropped it"
+    );
+}
+
+#[test]
+fn a_token_goes_to_one_node_only() {
+    let config = NodeConfig::loopback(3, 21_050);
+    let (mut one, mut two, mut three) = (open(&config, 1), open(&config, 2), open(&config, 3));
+    send(&mut one, Class::Token, Target::Node(id(3)), burst(1, 64, 0));
+    assert_eq!(receive(&mut three, Class::Token, 1).len(), 1);
+    let mut arrivals = VecDeque::new();
+    assert!(!two.receive(Class::Token, &mut arrivals).unwrap());
+}
+
+#[test]
+fn damaged_short_and_empty_datagrams_are_counted_and_dropped() {
+    let config = NodeConfig::loopback(2, 21_060);
+    let (mut one, mut two) = (open(&config, 1), open(&config, 2));
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let token = config.nodes[1].token();
+    for datagram in [&[7_u8; 64][..], &[1; 39], &[]] {
+        stranger.send_to(datagram, token).unwrap();
+    }
+    send(&mut one, Class::Token, Target::Node(id(2)), burst(1, 40, 0));
+    assert_eq!(receive(&mut two, Class::Token, 1).len(), 1);
+    let stats = two.stats();
+    assert_eq!(
+        (stats.checksum_errors, stats.short, stats.datagrams_in),
+        (1, 2, 1)
+    );
+}
+
+#[test]
+fn a_host_that_is_not_in_the_cluster_is_not_heard() {
+    let config = NodeConfig::loopback(2, 21_070);
+    let (mut one, mut two) = (open(&config, 1), open(&config, 2));
+    let stranger = UdpSocket::bind("127.0.0.9:0").unwrap();
+    stranger.send_to(&[7; 64], config.nodes[1].token()).unwrap();
+    send(&mut one, Class::Token, Target::Node(id(2)), burst(1, 40, 0));
+    receive(&mut two, Class::Token, 1);
+    assert_eq!(two.stats().foreign_source, 1);
+}
+
+#[test]
+fn a_peer_that_is_down_is_noticed_and_stops_nothing() {
+    let config = NodeConfig::loopback(3, 21_080);
+    let (mut one, mut two) = (open(&config, 1), open(&config, 2));
+    let deadline = Instant::now() + PATIENCE;
+    let refused = loop {
+        send(&mut one, Class::Token, Target::Node(id(3)), burst(1, 64, 0));
+        one.wait(Wait {
+            nanos: Some(10_000_000),
+            ..Wait::default()
+        })
+        .unwrap();
+        if let Some(peer) = one.next_refused() {
+            break peer;
+        }
+        assert!(Instant::now() < deadline, "nobody said that node 3 is down");
+    };
+    assert_eq!(refused, id(3));
+    send(&mut one, Class::Token, Target::Node(id(3)), burst(1, 64, 0));
+    send(&mut one, Class::Token, Target::Node(id(2)), burst(1, 64, 0));
+    assert_eq!(receive(&mut two, Class::Token, 1).len(), 1);
+    send(&mut two, Class::Token, Target::Node(id(1)), burst(1, 64, 0));
+    assert_eq!(receive(&mut one, Class::Token, 1).len(), 1);
+}
+
+#[test]
+fn a_port_in_use_and_an_unknown_node_are_said_clearly() {
+    let config = NodeConfig::loopback(2, 21_090);
+    let _one = open(&config, 1);
+    let error = Sockets::open(&config, id(1)).unwrap_err();
+    assert!(matches!(error, SocketError::Bind { .. }), "{error:?}");
+    assert!(error.to_string().contains("in use"), "{error}");
+    let error = Sockets::open(&config, id(7)).unwrap_err();
+    assert!(matches!(error, SocketError::UnknownNode(_)), "{error:?}");
+}
+
+#[test]
+fn ipv6_multicast_works_the_same() {
+    let mut config = NodeConfig::loopback(2, 21_100);
+    for node in &mut config.nodes {
+        node.address = "::1".parse().unwrap();
+    }
+    config.transport = Transport::Multicast("[ff01::7777]:21100".parse().unwrap());
+    config.check().unwrap();
+    let (one, _, arrivals) = round_trip(&config);
+    assert_eq!(arrivals.len(), 1);
+    assert_eq!(one.stats().gso_fallback, 0);
+}

@@ -1,0 +1,70 @@
+//! The gate: checks that read the sources and never write them, one line of report each.
+
+use std::io::Write;
+use std::time::Instant;
+
+use crate::workspace::{Workspace, output_of};
+use crate::{hygiene, purity, ratchet};
+
+/// What a check found: a remark for its line when it passed, the whole complaint when it failed.
+pub type Verdict = Result<String, String>;
+
+type Check = (&'static str, fn(&Workspace) -> Verdict);
+
+const CHECKS: &[Check] = &[
+    ("format", format),
+    ("clippy", clippy),
+    ("documentation", documentation),
+    ("core dependencies", purity::dependencies),
+    ("core sources", purity::sources),
+    ("core without std", purity::builds_without_std),
+    ("unsafe only in net", purity::unsafe_only_in_net),
+    ("ratchet", ratchet::check),
+    ("hygiene", hygiene::check),
+];
+
+/// Runs every check, also after one failed, and returns how many failed.
+pub fn run(workspace: &Workspace) -> u64 {
+    let mut failed = 0;
+    for (name, check) in CHECKS {
+        print!("gate: {name:<20} ");
+        // The line shows which check is running; losing that to a closed pipe is no failure.
+        let _ = std::io::stdout().flush();
+        let started = Instant::now();
+        let verdict = check(workspace);
+        let seconds = started.elapsed().as_secs_f64();
+        match verdict {
+            Ok(remark) => println!("ok    {seconds:5.1} s  {remark}"),
+            Err(complaint) => {
+                failed += 1;
+                println!("FAIL  {seconds:5.1} s\n{}\n", complaint.trim_end());
+            }
+        }
+    }
+    failed
+}
+
+fn format(workspace: &Workspace) -> Verdict {
+    output_of(&mut workspace.cargo("fmt --all --check"))
+        .map(|_| String::new())
+        .map_err(|said| format!("{said}\nrun `cargo fmt --all`"))
+}
+
+fn clippy(workspace: &Workspace) -> Verdict {
+    let command = "clippy --workspace --all-targets --locked -- -D warnings";
+    output_of(&mut workspace.cargo(command)).map(|_| String::new())
+}
+
+fn documentation(workspace: &Workspace) -> Verdict {
+    let mut command = workspace.cargo("doc --workspace --no-deps --locked");
+    output_of(command.env("RUSTDOCFLAGS", "-D warnings")).map(|_| String::new())
+}
+
+/// Joins findings into a verdict: none is a pass with this remark.
+pub fn verdict(findings: &[String], remark: String) -> Verdict {
+    if findings.is_empty() {
+        Ok(remark)
+    } else {
+        Err(findings.join("\n"))
+    }
+}

@@ -1,0 +1,72 @@
+//! Everything a contributor runs: the gate, the tests, the fuzzers, and the set-up they need.
+
+#![forbid(unsafe_code)]
+
+mod fuzz;
+mod gate;
+mod hygiene;
+mod purity;
+mod ratchet;
+mod setup;
+mod smoke;
+mod source;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+use workspace::Workspace;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  gate              every check that needs no test run; changes no source file
+  test [--ci]       the gate, all tests, and the README's demo; with --ci a skipped test is a failure
+  fuzz [SECONDS]    each fuzz target for SECONDS (60)
+  setup             install what the tests need and this machine lacks
+";
+
+/// Failures of use, as opposed to failures of a check.
+const WRONG_USE: u8 = 2;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let workspace = match Workspace::find() {
+        Ok(workspace) => workspace,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let passed = match arguments.as_slice() {
+        ["gate"] => gate::run(&workspace) == 0,
+        ["test"] => test::run(&workspace, in_ci()),
+        ["test", "--ci"] => test::run(&workspace, true),
+        ["fuzz"] => fuzz::run(&workspace, fuzz::DEFAULT_SECONDS),
+        ["fuzz", seconds] => match seconds.parse() {
+            Ok(seconds) => fuzz::run(&workspace, seconds),
+            Err(_) => return wrong_use(),
+        },
+        ["setup"] => setup::run(),
+        ["--help" | "-h" | "help"] => {
+            print!("{USAGE}");
+            true
+        }
+        _ => return wrong_use(),
+    };
+    if passed {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn wrong_use() -> ExitCode {
+    eprint!("{USAGE}");
+    ExitCode::from(WRONG_USE)
+}
+
+fn in_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| value == "true" || value == "1")
+}

@@ -1,0 +1,140 @@
+//! The core stays sans-I/O: what it depends on, what it names, and that it builds where no standard
+//! library exists. And unsafe code stays in the one crate that may hold it.
+
+use crate::gate::{Verdict, verdict};
+use crate::source;
+use crate::workspace::{Workspace, output_of};
+
+/// All that the core may be built from. A crate earns its place here by reaching no socket, clock,
+/// thread or file.
+const ALLOWED: &[&str] = &["rota-core", "bytes"];
+
+const CORE: &str = "crates/core/src/";
+const NET: &str = "crates/net/";
+
+/// A target whose toolchain has no `std` to link.
+pub const BARE_TARGET: &str = "x86_64-unknown-none";
+
+/// Checks the core's dependency tree, alone and without the features that other members ask for.
+pub fn dependencies(workspace: &Workspace) -> Verdict {
+    let mut command = workspace
+        .cargo("tree -p rota-core -e normal,build --target all --prefix none --locked --format");
+    let tree = output_of(command.arg("{p}|{f}"))?;
+    verdict(&judge_tree(&tree), ALLOWED.join(", "))
+}
+
+/// Judges lines of `name version (path)|feature,feature`.
+fn judge_tree(tree: &str) -> Vec<String> {
+    let mut findings = Vec::new();
+    for line in tree.lines().filter(|line| !line.trim().is_empty()) {
+        let (package, features) = line.split_once('|').unwrap_or((line, ""));
+        let name = package.split_whitespace().next().unwrap_or_default();
+        if !ALLOWED.contains(&name) {
+            findings.push(format!(
+                "rota-core depends on {package}, which is not on the allow-list"
+            ));
+        }
+        if features
+            .split(',')
+            .any(|feature| feature.trim_end_matches(" (*)") == "std")
+        {
+            findings.push(format!(
+                "{name} is built with its `std` feature: default-features = false"
+            ));
+        }
+    }
+    if !tree.contains("rota-core") {
+        findings.push("cargo tree says nothing about rota-core".to_owned());
+    }
+    findings
+}
+
+/// Checks that the core says it needs no `std` and no `unsafe`, and names `std` in tests only.
+pub fn sources(workspace: &Workspace) -> Verdict {
+    let mut findings = Vec::new();
+    let root = source::blank(&workspace.text("crates/core/src/lib.rs")?);
+    for attribute in ["#![no_std]", "#![forbid(unsafe_code)]"] {
+        if !root.lines().any(|line| line.trim() == attribute) {
+            findings.push(format!("crates/core/src/lib.rs: `{attribute}` is missing"));
+        }
+    }
+    let mut files = workspace.rust_files()?;
+    files.retain(|path| path.starts_with(CORE) && !source::is_test_file(path));
+    for path in &files {
+        let code = source::without_tests(&source::blank(&workspace.text(path)?));
+        for line in source::lines_with_word(&code, "std") {
+            findings.push(format!(
+                "{path}:{line}: `std` outside a test; use `core` or `alloc`"
+            ));
+        }
+    }
+    verdict(&findings, format!("{} files", files.len()))
+}
+
+/// Checks the core for [`BARE_TARGET`] where that is installed. Elsewhere the two checks above have
+/// to do, and the report says so.
+pub fn builds_without_std(workspace: &Workspace) -> Verdict {
+    if !bare_target_installed() {
+        output_of(&mut workspace.cargo("check -p rota-core --locked"))?;
+        return Ok(format!(
+            "for the host only: `cargo xtask setup` adds {BARE_TARGET}"
+        ));
+    }
+    let mut command = workspace.cargo("check -p rota-core --lib --locked --target");
+    output_of(command.arg(BARE_TARGET)).map(|_| BARE_TARGET.to_owned())
+}
+
+/// Whether the toolchain in use has [`BARE_TARGET`]'s libraries.
+pub fn bare_target_installed() -> bool {
+    let mut rustc = std::process::Command::new("rustc");
+    rustc.args(["--print", "target-libdir", "--target", BARE_TARGET]);
+    output_of(&mut rustc).is_ok_and(|path| std::path::Path::new(path.trim()).is_dir())
+}
+
+/// Checks that the keyword `unsafe` occurs in no other crate than rota-net.
+pub fn unsafe_only_in_net(workspace: &Workspace) -> Verdict {
+    let mut files = workspace.rust_files()?;
+    files.retain(|path| !path.starts_with(NET));
+    let mut findings = Vec::new();
+    for path in &files {
+        let code = source::blank(&workspace.text(path)?);
+        for line in source::lines_with_word(&code, "unsafe") {
+            findings.push(format!(
+                "{path}:{line}: `unsafe` belongs in crates/net, behind a safe name"
+            ));
+        }
+    }
+    verdict(&findings, format!("{} files", files.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tree_we_have_passes() {
+        let tree = "rota-core v0.1.0 (somewhere/core)|\nbytes v1.12.0|\n";
+        assert_eq!(judge_tree(tree), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_crate_off_the_list_is_named() {
+        let findings = judge_tree("rota-core v0.1.0|\nlibc v0.2.0|default,std\n");
+        assert_eq!(findings.len(), 2, "{findings:?}");
+        assert!(findings[0].contains("libc v0.2.0"));
+        assert!(findings[1].contains("`std` feature"));
+    }
+
+    #[test]
+    fn an_allowed_crate_with_std_is_refused_also_when_repeated() {
+        assert_eq!(
+            judge_tree("rota-core v0.1.0|\nbytes v1.12.0|default,std (*)\n").len(),
+            1
+        );
+    }
+
+    #[test]
+    fn an_empty_tree_proves_nothing() {
+        assert_eq!(judge_tree("").len(), 1);
+    }
+}

@@ -1,0 +1,81 @@
+//! What the tests need from the machine, installed where it is missing.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::Command;
+
+use crate::purity::{BARE_TARGET, bare_target_installed};
+
+/// Programs the tests start, and the package that has them.
+const TOOLS: &[&str] = &["ip", "tc"];
+const PACKAGE: &str = "iproute2";
+
+/// Installs what is missing, saying what it does. False when something the tests need is still missing.
+pub fn run() -> bool {
+    add_with_rustup();
+    let missing: Vec<&str> = TOOLS
+        .iter()
+        .copied()
+        .filter(|tool| !installed(tool))
+        .collect();
+    if missing.is_empty() {
+        println!("setup: {} are here", TOOLS.join(", "));
+        return true;
+    }
+    println!("setup: {} missing", missing.join(", "));
+    if !is_root() {
+        println!("setup: as root: apt-get install {PACKAGE}");
+        return false;
+    }
+    let install = ["install", "-y", "--no-install-recommends", PACKAGE];
+    succeeds("apt-get", &["update"]);
+    succeeds("apt-get", &install) && TOOLS.iter().all(|tool| installed(tool))
+}
+
+/// The gate's tools. Without the bare target the gate still has its other two checks of the core, and
+/// without the others it fails and says so; none of this is worth stopping for here.
+fn add_with_rustup() {
+    if !installed("rustup") {
+        return;
+    }
+    for component in ["rustfmt", "clippy"] {
+        let program = if component == "clippy" {
+            "cargo-clippy"
+        } else {
+            component
+        };
+        let probe = Command::new(program).arg("--version").output();
+        if !probe.is_ok_and(|output| output.status.success()) {
+            succeeds("rustup", &["component", "add", component]);
+        }
+    }
+    if !bare_target_installed() {
+        succeeds("rustup", &["target", "add", BARE_TARGET]);
+    }
+}
+
+/// Whether this process may install packages.
+pub fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+}
+
+fn installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let system = ["/usr/sbin", "/sbin"].map(|folder| Path::new(folder).to_path_buf());
+    std::env::split_paths(&path)
+        .chain(system)
+        .any(|folder| folder.join(program).is_file())
+}
+
+fn succeeds(program: &str, arguments: &[&str]) -> bool {
+    println!("setup: {program} {}", arguments.join(" "));
+    let status = Command::new(program)
+        .args(arguments)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .status();
+    let succeeded = status.is_ok_and(|status| status.success());
+    if !succeeded {
+        println!("setup: {program} failed");
+    }
+    succeeded
+}

@@ -1,0 +1,84 @@
+//! The README's demo, run as a newcomer runs it.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::workspace::Workspace;
+
+/// A demo takes seconds; one that takes this long hangs.
+const DEMO_LIMIT: Duration = Duration::from_secs(120);
+
+const LINES: usize = 200;
+
+/// Builds the release binary and runs the demo without and with a file of input. One result each.
+pub fn demo_smoke(workspace: &Workspace) -> Vec<bool> {
+    let built = workspace.cargo("build --release --locked").status();
+    let built = built.is_ok_and(|status| status.success());
+    report(
+        "cargo build --release",
+        if built {
+            Ok(())
+        } else {
+            Err("failed".to_owned())
+        },
+    );
+    if !built {
+        return vec![false];
+    }
+    let mut plain = workspace.cargo("run --release --locked -- demo");
+    let plain = report("rota demo", succeeds(&mut plain));
+    let with_input = report("rota demo --input FILE", with_input(workspace));
+    vec![built, plain, with_input]
+}
+
+fn with_input(workspace: &Workspace) -> Result<(), String> {
+    let folder = std::env::temp_dir().join(format!("rota-smoke-{}", std::process::id()));
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let result = run_on_file(workspace, &folder.join("input.txt"));
+    // Left-overs in the temporary folder do no harm.
+    let _ = fs::remove_dir_all(&folder);
+    result
+}
+
+fn run_on_file(workspace: &Workspace, input: &Path) -> Result<(), String> {
+    let text: String = (1..=LINES)
+        .map(|number| format!("line {number}\n"))
+        .collect();
+    fs::write(input, text).map_err(|error| format!("{}: {error}", input.display()))?;
+    let mut command = workspace.cargo("run --release --locked -- demo --input");
+    succeeds(command.arg(input))
+}
+
+fn succeeds(command: &mut Command) -> Result<(), String> {
+    let mut child = command
+        .stdin(Stdio::null())
+        .spawn()
+        .map_err(|error| format!("cannot start: {error}"))?;
+    let started = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => return Err(status.to_string()),
+            Ok(None) if started.elapsed() < DEMO_LIMIT => {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            Ok(None) => {
+                // Either the kill works or the child has just ended; both end the wait.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("still running after {} s", DEMO_LIMIT.as_secs()));
+            }
+            Err(error) => return Err(format!("cannot wait: {error}")),
+        }
+    }
+}
+
+fn report(name: &str, result: Result<(), String>) -> bool {
+    match &result {
+        Ok(()) => println!("smoke: {name} ... ok"),
+        Err(error) => println!("smoke: {name} ... FAILED: {error}"),
+    }
+    result.is_ok()
+}

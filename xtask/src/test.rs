@@ -1,0 +1,207 @@
+//! The test command: the gate, every test of the workspace, the demo of the README, one total.
+
+use std::fmt;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use crate::workspace::Workspace;
+use crate::{gate, setup, smoke};
+
+/// Results added up over all test programs.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Totals {
+    passed: u64,
+    failed: u64,
+    skipped: u64,
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} passed, {} failed, {} skipped",
+            self.passed, self.failed, self.skipped
+        )
+    }
+}
+
+impl Totals {
+    /// Adds the summary of one test program, if this line is one.
+    fn add_line(&mut self, line: &str) {
+        let Some(summary) = without_colours(line)
+            .trim()
+            .strip_prefix("test result: ")
+            .map(str::to_owned)
+        else {
+            return;
+        };
+        let counts = summary.split_once(". ").map_or("", |(_, counts)| counts);
+        for part in counts.split(';') {
+            match part.trim().split_once(' ') {
+                Some((count, "passed")) => self.passed += count.parse().unwrap_or(0),
+                Some((count, "failed")) => self.failed += count.parse().unwrap_or(0),
+                Some((count, "ignored")) => self.skipped += count.parse().unwrap_or(0),
+                _ => {}
+            }
+        }
+    }
+
+    fn add_case(&mut self, passed: bool) {
+        if passed {
+            self.passed += 1;
+        } else {
+            self.failed += 1;
+        }
+    }
+
+    fn acceptable(self, ci: bool) -> bool {
+        self.failed == 0 && self.passed > 0 && !(ci && self.skipped > 0)
+    }
+}
+
+/// Runs everything, whatever failed before, and says whether all is well. The last line printed is the
+/// total; a check of the gate enters it when it fails.
+pub fn run(workspace: &Workspace, ci: bool) -> bool {
+    if ci && setup::is_root() && !setup::run() {
+        println!("test: the set-up failed; going on with what is here");
+    }
+    let mut totals = Totals {
+        failed: gate::run(workspace),
+        ..Totals::default()
+    };
+    println!();
+    let failed_before = totals.failed;
+    if let Err(error) = run_cargo_test(workspace, &mut totals) {
+        println!("test: {error}");
+        // A test program that dies writes no summary, and one that does not compile never starts.
+        totals.failed = totals.failed.max(failed_before + 1);
+    }
+    for passed in smoke::demo_smoke(workspace) {
+        totals.add_case(passed);
+    }
+    println!();
+    if ci && totals.skipped > 0 {
+        println!("test: no test may be skipped here");
+    }
+    println!("{totals}");
+    totals.acceptable(ci)
+}
+
+/// Runs `cargo test`, passing its output on line by line. An error means cargo failed.
+fn run_cargo_test(workspace: &Workspace, totals: &mut Totals) -> Result<(), String> {
+    let mut child = workspace
+        .cargo("test --workspace --locked --no-fail-fast")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("cannot start cargo test: {error}"))?;
+    if let Some(stdout) = child.stdout.take() {
+        let mut reader = BufReader::new(stdout);
+        let mut bytes = Vec::new();
+        while reader
+            .read_until(b'\n', &mut bytes)
+            .is_ok_and(|length| length > 0)
+        {
+            let line = String::from_utf8_lossy(&bytes);
+            print!("{line}");
+            totals.add_line(&line);
+            bytes.clear();
+        }
+    }
+    let status = child
+        .wait()
+        .map_err(|error| format!("cannot wait for cargo test: {error}"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("cargo test: {status}"))
+    }
+}
+
+/// Takes out the escape sequences that colour a terminal.
+fn without_colours(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut characters = line.chars();
+    while let Some(character) = characters.next() {
+        if character == '\u{1b}' {
+            // `ESC [ … m`: the first letter ends it.
+            characters.by_ref().find(char::is_ascii_alphabetic);
+        } else {
+            out.push(character);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn totals_of(output: &str) -> Totals {
+        let mut totals = Totals::default();
+        output.lines().for_each(|line| totals.add_line(line));
+        totals
+    }
+
+    #[test]
+    fn summaries_of_all_programs_are_added_up() {
+        let output = "running 2 tests\ntest a ... ok\n\
+            test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 7 filtered out; finished in 0.01s\n\
+            \n   Doc-tests rota_core\n\
+            test result: FAILED. 10 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out\n";
+        assert_eq!(
+            totals_of(output),
+            Totals {
+                passed: 12,
+                failed: 3,
+                skipped: 1
+            }
+        );
+    }
+
+    #[test]
+    fn a_coloured_summary_counts() {
+        let line = "test result: \u{1b}[32mok\u{1b}[m. 4 passed; 0 failed; 0 ignored; 0 measured";
+        assert_eq!(
+            totals_of(line),
+            Totals {
+                passed: 4,
+                failed: 0,
+                skipped: 0
+            }
+        );
+    }
+
+    #[test]
+    fn other_lines_count_nothing() {
+        let output =
+            "test result_is_kept ... ok\n3 passed; 1 failed\nexpected test result: ok. 1 passed\n";
+        assert_eq!(totals_of(output), Totals::default());
+    }
+
+    #[test]
+    fn the_last_line_has_its_exact_form() {
+        let totals = Totals {
+            passed: 5,
+            failed: 0,
+            skipped: 2,
+        };
+        assert_eq!(totals.to_string(), "5 passed, 0 failed, 2 skipped");
+    }
+
+    #[test]
+    fn a_skipped_test_is_a_failure_in_ci_only() {
+        let totals = Totals {
+            passed: 5,
+            failed: 0,
+            skipped: 1,
+        };
+        assert!(totals.acceptable(false));
+        assert!(!totals.acceptable(true));
+    }
+
+    #[test]
+    fn no_test_at_all_is_a_failure() {
+        assert!(!Totals::default().acceptable(false));
+    }
+}
