@@ -42,12 +42,29 @@ impl Coordinator {
 
     /// Says that this node is ready, and waits for the common start time.
     pub(crate) fn ready(&self) -> Result<u64, BenchError> {
-        say(&Said::<()>::Ready);
-        let line = self.line()?;
-        line.strip_prefix("go ")
-            .and_then(|at| at.parse().ok())
-            .ok_or_else(|| BenchError::Usage(format!("expected `go TIME`, not `{line}`")))
+        self.say_ready();
+        start_time(&self.line()?)
     }
+
+    /// Says that this node is ready.
+    pub(crate) fn say_ready(&self) {
+        say(&Said::<()>::Ready);
+    }
+
+    /// The common start time, if it is known by now.
+    pub(crate) fn go(&self) -> Result<Option<u64>, BenchError> {
+        self.lines
+            .try_recv()
+            .ok()
+            .map(|line| start_time(&line))
+            .transpose()
+    }
+}
+
+fn start_time(line: &str) -> Result<u64, BenchError> {
+    line.strip_prefix("go ")
+        .and_then(|at| at.parse().ok())
+        .ok_or_else(|| BenchError::Usage(format!("expected `go TIME`, not `{line}`")))
 }
 
 fn say<T: Serialize>(said: &Said<T>) {

@@ -17,9 +17,12 @@ pub const MAX_BURST_PACKETS: usize = 64;
 
 /// Receive buffer asked for, in bytes.
 const RECEIVE_BUFFER: usize = 32 << 20;
-/// Send buffer asked for: smaller than a shaped port's queue, so that a sender waits for its own
+/// Send buffer on a shaped link: smaller than the port's queue, so that a sender waits for its own
 /// link instead of losing packets in it.
-const SEND_BUFFER: usize = 200 << 10;
+pub const SHAPED_SEND_BUFFER: usize = 200 << 10;
+/// Send buffer elsewhere. A burst counts against it until the last receiver has read it, so a small
+/// one would put the sender to sleep after every few bursts.
+pub const OPEN_SEND_BUFFER: usize = 8 << 20;
 
 /// Datagrams that arrived together.
 #[derive(Clone, Copy, Debug)]
@@ -63,11 +66,18 @@ impl UdpPort {
         if setsockopt(&socket, sockopt::RcvBufForce, &RECEIVE_BUFFER).is_err() {
             socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
         }
-        socket.set_send_buffer_size(SEND_BUFFER)?;
         if offload {
             setsockopt(&socket, sockopt::UdpGroSegment, &true)?;
         }
         Ok(Self { socket, offload })
+    }
+
+    /// How many bytes may be on their way before a send waits.
+    pub fn set_send_buffer(&self, bytes: usize) -> io::Result<()> {
+        if setsockopt(&self.socket, sockopt::SndBufForce, &bytes).is_err() {
+            self.socket.set_send_buffer_size(bytes)?;
+        }
+        Ok(())
     }
 
     /// How long a read waits before it gives up.

@@ -6,15 +6,16 @@
 
 mod app;
 mod arrivals;
+mod error;
 mod outputs;
 
 pub use app::{App, Submitter};
+pub use error::DriverError;
 
 use rota_core::contract::{
     Channel, Class, Delivery, Engine, Input, NodeId, Process, StartState, Status, Time,
 };
 use std::fmt;
-use std::io;
 
 use crate::config::NodeConfig;
 use crate::fault::FaultLayer;
@@ -34,29 +35,6 @@ const NO_BUFFERS_NANOS: u64 = 100_000;
 
 /// Deliveries handed out before the sockets are looked at again.
 const DELIVERIES_AT_ONCE: usize = 4096;
-
-/// Why a driver stopped.
-#[derive(Debug)]
-pub enum DriverError {
-    /// A socket failed for good.
-    Socket(io::Error),
-    /// The trace cannot be written.
-    Trace(io::Error),
-    /// The node's own clock or random numbers are not available.
-    System(io::Error),
-}
-
-impl fmt::Display for DriverError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Socket(error) => write!(f, "the network failed: {error}"),
-            Self::Trace(error) => write!(f, "the trace cannot be written: {error}"),
-            Self::System(error) => write!(f, "no random numbers from the system: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for DriverError {}
 
 /// Runs one engine on one node's sockets.
 pub struct Driver<E> {
@@ -308,7 +286,10 @@ impl<E: Engine> Driver<E> {
     fn deliver_configurations<A: App>(&mut self, app: &mut A) -> Result<(), DriverError> {
         while app.has_room() && self.peeked.is_none() {
             match self.engine.poll_delivery() {
-                Some(delivery @ Delivery::Configuration(_)) => self.hand_out(app, delivery)?,
+                Some(delivery @ Delivery::Configuration(_)) => {
+                    self.hand_out(app, delivery)?;
+                    app.flush();
+                }
                 other => {
                     self.peeked = other;
                     break;

@@ -20,12 +20,14 @@ mod shared;
 use rota_core::contract::{Checked, Delivery, NodeId, Service, Status, SubmitError};
 use rota_core::membership::RingEngine;
 use rota_core::ring::RingConfigError;
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::RecvTimeoutError;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::config::{ConfigError, NodeConfig};
 use crate::driver::{Driver, DriverError};
@@ -75,7 +77,8 @@ pub struct NodeStatus {
 #[derive(Debug)]
 pub struct Node {
     shared: Arc<Shared>,
-    deliveries: Receiver<Delivery>,
+    /// Taken from the ring's thread and not received yet.
+    taken: RefCell<VecDeque<Delivery>>,
     thread: Option<JoinHandle<Result<(), DriverError>>>,
 }
 
@@ -116,14 +119,14 @@ impl Node {
         let sockets = Sockets::open(&config, me).map_err(StartError::Socket)?;
         let mut driver =
             Driver::new(Checked::new(engine), sockets, me, &config).map_err(StartError::Driver)?;
-        let (shared, mut app, deliveries) = shared::new(limit).map_err(StartError::System)?;
+        let (shared, mut app) = shared::new(limit).map_err(StartError::System)?;
         let thread = std::thread::Builder::new()
             .name(format!("rota-{me}"))
             .spawn(move || run(&mut driver, &mut app))
             .map_err(StartError::System)?;
         Ok(Self {
             shared,
-            deliveries,
+            taken: RefCell::default(),
             thread: Some(thread),
         })
     }
@@ -154,16 +157,12 @@ impl Node {
 
     /// Waits for the next delivery; `None` when the node has stopped and all were received.
     pub fn recv(&self) -> Option<Delivery> {
-        let delivery = self.deliveries.recv().ok()?;
-        self.shared.received(&delivery);
-        Some(delivery)
+        self.next(None).ok()
     }
 
     /// The next delivery, if there is one already.
     pub fn try_recv(&self) -> Option<Delivery> {
-        let delivery = self.deliveries.try_recv().ok()?;
-        self.shared.received(&delivery);
-        Some(delivery)
+        self.recv_timeout(Duration::ZERO).ok()
     }
 
     /// Waits for the next delivery at most this long.
@@ -171,9 +170,16 @@ impl Node {
     /// # Errors
     /// [`RecvTimeoutError::Timeout`], or `Disconnected` when the node has stopped.
     pub fn recv_timeout(&self, timeout: Duration) -> Result<Delivery, RecvTimeoutError> {
-        let delivery = self.deliveries.recv_timeout(timeout)?;
-        self.shared.received(&delivery);
-        Ok(delivery)
+        // A time-out beyond what the clock can say is none.
+        self.next(Instant::now().checked_add(timeout))
+    }
+
+    fn next(&self, deadline: Option<Instant>) -> Result<Delivery, RecvTimeoutError> {
+        let mut taken = self.taken.borrow_mut();
+        if taken.is_empty() {
+            self.shared.take(&mut taken, deadline)?;
+        }
+        taken.pop_front().ok_or(RecvTimeoutError::Timeout)
     }
 
     /// State and counters, as of now. `None` when the node has stopped, or is too busy to answer

@@ -49,6 +49,10 @@ pub(crate) struct Port {
     pool: Pool,
     segmentation: bool,
     dropped: u32,
+    /// Units handed to the kernel so far: an offloaded burst is one.
+    units: u64,
+    /// Own units that this socket's filter will drop, and the kernel count with its drops.
+    own_units: u64,
 }
 
 impl Port {
@@ -76,6 +80,8 @@ impl Port {
             pool: Pool::default(),
             segmentation: tuning.offload,
             dropped: 0,
+            units: 0,
+            own_units: 0,
         };
         port.set_buffers(tuning)?;
         Ok(port)
@@ -163,6 +169,13 @@ impl Port {
                     stats.datagrams_out += bytes.div_ceil(burst.segment) as u64;
                     stats.bytes_out += bytes as u64;
                     *at += bytes;
+                    let whole = self.segmentation && bytes > burst.segment;
+                    let units = if whole {
+                        1
+                    } else {
+                        bytes.div_ceil(burst.segment)
+                    };
+                    self.units += units as u64;
                 }
                 Err(error) => {
                     if let Some(progress) = self.on_send_error(&error, burst, at, stats)? {
@@ -230,7 +243,10 @@ impl Port {
             Err(error) => return Err(error),
         };
         if let Some(dropped) = received.dropped {
-            stats.kernel_drops += u64::from(dropped.wrapping_sub(self.dropped));
+            let drops = u64::from(dropped.wrapping_sub(self.dropped));
+            let own = drops.min(self.own_units);
+            self.own_units -= own;
+            stats.kernel_drops += drops - own;
             self.dropped = dropped;
         }
         stats.bursts_in += 1;
@@ -257,6 +273,16 @@ impl Port {
         // An error may be pending without an entry; reading it clears it.
         let _ = sys::option(self.raw(), libc::SOL_SOCKET, libc::SO_ERROR);
         None
+    }
+
+    /// What was handed to the kernel since this was last asked.
+    pub(crate) const fn take_units(&mut self) -> u64 {
+        std::mem::replace(&mut self.units, 0)
+    }
+
+    /// So many units will be dropped by the filter, and are no loss.
+    pub(crate) const fn expect_own(&mut self, units: u64) {
+        self.own_units += units;
     }
 
     /// Keeps datagrams that `own` sent from ever waking this socket's reader.

@@ -4,14 +4,20 @@
 //! multicast there is a third: data leaves from the node's own port, which names the sender even
 //! where several nodes share a host, while the group's port is shared by all receivers.
 
+mod error;
+mod multicast;
+mod wait;
+
+pub use error::SocketError;
+pub use wait::{Ready, Wait};
+
 use bytes::Bytes;
 use rota_core::contract::{Burst, Class, NodeId, Target};
-use socket2::{InterfaceIndexOrAddress, SockAddr};
+use socket2::SockAddr;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::RawFd;
 
 use crate::config::{NodeAddress, NodeConfig, Transport};
 use crate::runs::kept_runs;
@@ -19,50 +25,6 @@ use crate::seal::{OpenError, Seal};
 use crate::socket::{Port, Progress, RawBurst, Tuning};
 use crate::stats::NetStats;
 use crate::sys;
-
-/// Why a node's sockets could not be opened.
-#[derive(Debug)]
-pub enum SocketError {
-    /// The configuration does not list this node.
-    UnknownNode(NodeId),
-    /// An address is in use, or this host does not have it.
-    Bind {
-        /// Which address.
-        address: SocketAddr,
-        /// What the kernel said.
-        error: io::Error,
-    },
-    /// No network interface has this name.
-    NoInterface(String),
-    /// Multicast does not work with this group and interface.
-    Multicast {
-        /// Which group.
-        group: SocketAddr,
-        /// What the kernel said.
-        error: io::Error,
-    },
-}
-
-impl fmt::Display for SocketError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownNode(node) => write!(f, "the configuration has no node {node}"),
-            Self::Bind { address, error } if error.kind() == io::ErrorKind::AddrInUse => {
-                write!(
-                    f,
-                    "{address} is in use: is another node running with the same ports?"
-                )
-            }
-            Self::Bind { address, error } => write!(f, "cannot use {address}: {error}"),
-            Self::NoInterface(name) => write!(f, "there is no network interface {name:?}"),
-            Self::Multicast { group, error } => {
-                write!(f, "cannot use the multicast group {group}: {error}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for SocketError {}
 
 /// Datagrams that arrived together, checked.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -92,30 +54,6 @@ impl Outgoing {
     }
 }
 
-/// Which sockets have something.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Ready {
-    /// The data socket can be read.
-    pub data: bool,
-    /// The token socket can be read.
-    pub token: bool,
-    /// The waker was signalled.
-    pub woken: bool,
-}
-
-/// What to wait for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Wait {
-    /// At most this long, in nanoseconds; `None`: without end.
-    pub nanos: Option<u64>,
-    /// Not for tokens: none may be read now.
-    pub no_token: bool,
-    /// Until this class can be sent.
-    pub writable: Option<Class>,
-    /// Until this descriptor is readable.
-    pub waker: Option<RawFd>,
-}
-
 struct Peer {
     node: NodeId,
     ip: IpAddr,
@@ -132,6 +70,8 @@ pub struct Sockets {
     group: Option<SockAddr>,
     peers: Vec<Peer>,
     own_data: SocketAddr,
+    /// Own multicasts come back, and the data socket's filter drops them.
+    filtered: bool,
     seal: Seal,
     stats: NetStats,
     refused: VecDeque<NodeId>,
@@ -158,13 +98,13 @@ impl Sockets {
         if let Err(error) = quiet {
             tracing::warn!(%error, "peers that are down will be noticed later");
         }
-        let (data, sender, group) = match config.transport {
-            Transport::Unicast => (own_port, None, None),
+        let (data, sender, group, filtered) = match config.transport {
+            Transport::Unicast => (own_port, None, None, false),
             Transport::Multicast(group) => {
-                let (group, index) = scoped(group, config)?;
+                let (group, index) = multicast::scoped(group, config)?;
                 let data = bind(group, true)?;
-                join(&data, &own_port, group, own, config, index)?;
-                (data, Some(own_port), Some(SockAddr::from(group)))
+                let filtered = multicast::join(&data, &own_port, group, own, config, index)?;
+                (data, Some(own_port), Some(SockAddr::from(group)), filtered)
             }
         };
         let peers = config
@@ -179,6 +119,7 @@ impl Sockets {
             group,
             peers: peers.collect(),
             own_data: own.data(),
+            filtered,
             seal: Seal::Plain,
             stats: NetStats::default(),
             refused: VecDeque::new(),
@@ -228,7 +169,13 @@ impl Sockets {
             return Ok(Progress::Done);
         }
         if out.class == Class::Data && self.group.is_some() {
-            return self.send_to(out, None);
+            let progress = self.send_to(out, None);
+            if self.filtered
+                && let Some(sender) = &mut self.sender
+            {
+                self.data.expect_own(sender.take_units());
+            }
+            return progress;
         }
         while out.peer < self.peers.len() {
             let wanted = match out.to {
@@ -426,102 +373,6 @@ fn peer(node: &NodeAddress) -> Option<Peer> {
         data: SockAddr::from(node.data()),
         token: SockAddr::from(node.token()),
     })
-}
-
-/// The number of the interface for multicast, and the group with it where IPv6 wants that. Without
-/// `interface`, IPv4 goes by the node's address, and IPv6 works on loopback only.
-fn scoped(
-    group: SocketAddr,
-    config: &NodeConfig,
-) -> Result<(SocketAddr, Option<u32>), SocketError> {
-    let name = match (&config.interface, group) {
-        (Some(name), _) => name.as_str(),
-        (None, SocketAddr::V4(_)) => return Ok((group, None)),
-        (None, SocketAddr::V6(_)) => "lo",
-    };
-    let index = sys::interface_index(name);
-    let index = index.ok_or_else(|| SocketError::NoInterface(name.to_owned()))?;
-    let mut group = group;
-    if let SocketAddr::V6(group) = &mut group {
-        group.set_scope_id(index);
-    }
-    Ok((group, Some(index)))
-}
-
-/// Joins the group on the receiving socket and aims the sending one at it.
-fn join(
-    data: &Port,
-    sender: &Port,
-    group: SocketAddr,
-    own: &NodeAddress,
-    config: &NodeConfig,
-    index: Option<u32>,
-) -> Result<(), SocketError> {
-    let shared = own.address.is_loopback()
-        || config
-            .nodes
-            .iter()
-            .any(|node| node.id != own.id && node.address == own.address);
-    let result = match (group.ip(), own.address) {
-        (IpAddr::V4(group), IpAddr::V4(address)) => {
-            let interface = index.map_or(
-                InterfaceIndexOrAddress::Address(address),
-                InterfaceIndexOrAddress::Index,
-            );
-            join_v4(data, sender, group, &interface, address, shared)
-        }
-        (IpAddr::V6(group), _) => join_v6(data, sender, group, index.unwrap_or(0), shared),
-        // The configuration's check has refused this.
-        (IpAddr::V4(_), IpAddr::V6(_)) => Err(io::ErrorKind::InvalidInput.into()),
-    };
-    let filtered = || {
-        if shared {
-            data.drop_own(own.data())
-        } else {
-            Ok(())
-        }
-    };
-    result
-        .and_then(|()| filtered())
-        .map_err(|error| SocketError::Multicast { group, error })
-}
-
-fn join_v4(
-    data: &Port,
-    sender: &Port,
-    group: std::net::Ipv4Addr,
-    interface: &InterfaceIndexOrAddress,
-    address: std::net::Ipv4Addr,
-    loopback: bool,
-) -> io::Result<()> {
-    sys::set_option(data.raw(), libc::SOL_IP, libc::IP_MULTICAST_ALL, 0_i32)?;
-    data.socket().join_multicast_v4_n(&group, interface)?;
-    let index = match interface {
-        InterfaceIndexOrAddress::Index(index) => index.cast_signed(),
-        InterfaceIndexOrAddress::Address(_) => 0,
-    };
-    let outgoing = libc::ip_mreqn {
-        imr_multiaddr: libc::in_addr { s_addr: 0 },
-        imr_address: libc::in_addr {
-            s_addr: u32::from(address).to_be(),
-        },
-        imr_ifindex: index,
-    };
-    sys::set_option(sender.raw(), libc::SOL_IP, libc::IP_MULTICAST_IF, outgoing)?;
-    sender.socket().set_multicast_loop_v4(loopback)
-}
-
-fn join_v6(
-    data: &Port,
-    sender: &Port,
-    group: std::net::Ipv6Addr,
-    index: u32,
-    loopback: bool,
-) -> io::Result<()> {
-    sys::set_option(data.raw(), libc::SOL_IPV6, libc::IPV6_MULTICAST_ALL, 0_i32)?;
-    data.socket().join_multicast_v6(&group, index)?;
-    sender.socket().set_multicast_if_v6(index)?;
-    sender.socket().set_multicast_loop_v6(loopback)
 }
 
 impl fmt::Debug for Sockets {

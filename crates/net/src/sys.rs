@@ -121,9 +121,8 @@ impl WakeFd {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: `fd` was just opened and nobody else has it.
-        Ok(Self {
-            fd: unsafe { OwnedFd::from_raw_fd(fd) },
-        })
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        Ok(Self { fd })
     }
 
     /// Wakes the waiting thread, or keeps the next wait from sleeping.

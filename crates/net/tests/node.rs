@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use rota_core::contract::{Delivery, MessageId, NodeId, Service};
-use rota_net::{Node, NodeConfig, StartError, Transport};
+use rota_net::{FaultConfig, Node, NodeConfig, StartError, Transport};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -62,6 +62,57 @@ fn three_nodes_deliver_safely_by_unicast_without_offload() {
         ..NodeConfig::loopback(3, 23_020)
     };
     all_deliver_the_same(&config, Service::Safe);
+}
+
+#[test]
+fn lost_delayed_and_doubled_datagrams_change_nothing() {
+    let faults = FaultConfig {
+        seed: 5,
+        loss: 0.1,
+        duplicate: 0.05,
+        reorder: 0.05,
+        ..FaultConfig::default()
+    };
+    let config = NodeConfig {
+        faults: Some(faults),
+        ..NodeConfig::loopback(3, 23_070)
+    };
+    all_deliver_the_same(&config, Service::Agreed);
+}
+
+#[test]
+fn a_slow_receiver_and_busy_polling_lose_nothing() {
+    let config = NodeConfig {
+        busy_poll_us: 20,
+        ..NodeConfig::loopback(2, 23_080)
+    };
+    let nodes = start(&config, 2);
+    const COUNT: usize = 20_000;
+    let publisher = nodes[0].publisher();
+    let sender = std::thread::spawn(move || {
+        for number in 0..COUNT {
+            publisher
+                .submit_blocking(Service::Agreed, &number.to_le_bytes())
+                .unwrap();
+        }
+    });
+    std::thread::sleep(Duration::from_millis(50));
+    let receivers = nodes.into_iter().map(|node| {
+        std::thread::spawn(move || {
+            let found = messages(&node, COUNT);
+            (node, found)
+        })
+    });
+    let received: Vec<_> = receivers
+        .collect::<Vec<_>>()
+        .into_iter()
+        .map(|thread| thread.join().unwrap())
+        .collect();
+    sender.join().unwrap();
+    for (_node, found) in &received {
+        let numbers = found.iter().map(|(_, payload)| payload.clone());
+        assert!(numbers.eq((0..COUNT).map(|number| number.to_le_bytes().to_vec())));
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::clock::{now_ns, sleep_until, thread_cpu_ns};
 use crate::error::BenchError;
 use crate::hist::Latencies;
 use crate::options::Pattern;
-use crate::socket::UdpPort;
+use crate::socket::{OPEN_SEND_BUFFER, SHAPED_SEND_BUFFER, UdpPort};
 
 /// Every packet and acknowledgement starts with its sender (2 bytes, 6 unused) and a number
 /// (8 bytes): of the packet, or of the first packet not yet received.
@@ -54,6 +54,13 @@ pub(super) fn run(task: &Task, coordinator: &Coordinator) -> Result<Measured, Be
         .map_err(io("cannot open a socket"))?;
     port.set_segment(task.size)
         .map_err(io("cannot use segmentation offload"))?;
+    let shaped = task.packets_per_second.is_some();
+    port.set_send_buffer(if shaped {
+        SHAPED_SEND_BUFFER
+    } else {
+        OPEN_SEND_BUFFER
+    })
+    .map_err(io("cannot set the send buffer"))?;
     port.set_patience(STALL)
         .map_err(io("cannot set a time-out"))?;
     let own = task.addresses[task.node - 1];

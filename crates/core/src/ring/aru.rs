@@ -51,6 +51,7 @@ mod tests {
             aru,
             aru_id,
             fcc: 0,
+            backlog: 0,
             idle: false,
             rtr,
         }

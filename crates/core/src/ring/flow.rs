@@ -11,6 +11,8 @@ pub(super) struct Flow {
     outstanding: u64,
     /// What this member sent in its last visit, retransmissions included.
     sent_last: u32,
+    /// What this member wanted to send in its last visit.
+    wanted_last: u32,
 }
 
 /// What a member knows at the moment it decides.
@@ -20,6 +22,8 @@ pub(super) struct Demand {
     pub backlog: usize,
     /// The received token's `fcc`.
     pub fcc: u32,
+    /// The received token's `backlog`.
+    pub wanted: u32,
     /// The received token's `seq`.
     pub seq: Seq,
     /// Everybody has everything up to here.
@@ -35,6 +39,7 @@ impl Flow {
             global: config.global_window as u64,
             outstanding: config.outstanding_window as u64,
             sent_last: 0,
+            wanted_last: 0,
         }
     }
 
@@ -47,6 +52,10 @@ impl Flow {
     /// and never further beyond the safe line than the outstanding window. Report §III-B1 forgets to
     /// take off what this member itself sent in the last rotation, which would hold a full ring
     /// below its window; the thesis (§3.1.2.1) allows a personal window too much.
+    ///
+    /// Alone, that rule lets the first members of a large ring use up the global window in every
+    /// rotation and starves the last. So when all together want more than the global window, each
+    /// gets its share of it; the token carries the sum of what all want, as Totem's does.
     pub fn allowed(&self, demand: &Demand) -> u64 {
         let others = u64::from(demand.fcc.saturating_sub(self.sent_last));
         let global = self
@@ -55,15 +64,40 @@ impl Flow {
             .saturating_sub(u64::from(demand.resent));
         let ahead = demand.seq.saturating_sub(demand.safe_line);
         let outstanding = self.outstanding.saturating_sub(ahead);
-        (demand.backlog as u64)
-            .min(self.personal)
+        self.wants(demand)
             .min(global)
             .min(outstanding)
+            .min(self.share(demand))
+    }
+
+    fn wants(&self, demand: &Demand) -> u64 {
+        (demand.backlog as u64).min(self.personal)
+    }
+
+    fn share(&self, demand: &Demand) -> u64 {
+        let mine = self.wants(demand);
+        let all = u64::from(demand.wanted.saturating_sub(self.wanted_last)) + mine;
+        if all <= self.global {
+            mine
+        } else {
+            (self.global * mine).div_ceil(all)
+        }
     }
 
     /// Whether the windows shared with others kept packets back.
     pub fn throttled(&self, demand: &Demand, allowed: u64) -> bool {
-        allowed < (demand.backlog as u64).min(self.personal)
+        allowed < self.wants(demand)
+    }
+
+    /// The `backlog` to pass on, given what is waiting in this visit.
+    pub fn pass_on_wanted(&mut self, demand: &Demand) -> u32 {
+        let wants = u32::try_from(self.wants(demand)).unwrap_or(u32::MAX);
+        let wanted = demand
+            .wanted
+            .saturating_sub(self.wanted_last)
+            .saturating_add(wants);
+        self.wanted_last = wants;
+        wanted
     }
 
     /// The `fcc` to pass on, having sent `sent` packets in this visit.
@@ -90,6 +124,7 @@ mod tests {
     const DEMAND: Demand = Demand {
         backlog: 50,
         fcc: 0,
+        wanted: 0,
         seq: 0,
         safe_line: 0,
         resent: 0,
@@ -106,7 +141,7 @@ mod tests {
             ..DEMAND
         };
         let report = 20_u64.saturating_sub(18).saturating_sub(2);
-        let thesis = (20 + 10 - 18).min(10);
+        let thesis = flow.personal.min(20 + 10 - 18);
         assert_eq!((report, thesis, flow.allowed(&demand)), (0, 10, 8));
     }
 
@@ -134,6 +169,32 @@ mod tests {
         assert_eq!(
             (at(89), at(90), at(95), at(100), at(101)),
             (10, 10, 5, 0, 0)
+        );
+    }
+
+    #[test]
+    fn when_all_want_more_than_the_window_each_gets_a_share() {
+        let mut flow = flow(10, 20);
+        assert_eq!(
+            flow.pass_on_wanted(&Demand {
+                wanted: 30,
+                ..DEMAND
+            }),
+            40
+        );
+        assert_eq!(
+            flow.allowed(&Demand {
+                wanted: 40,
+                ..DEMAND
+            }),
+            5
+        );
+        assert_eq!(
+            flow.allowed(&Demand {
+                wanted: 20,
+                ..DEMAND
+            }),
+            10
         );
     }
 

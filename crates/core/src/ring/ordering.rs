@@ -151,6 +151,7 @@ impl Ordering {
             aru: 0,
             aru_id: None,
             fcc: 0,
+            backlog: 0,
             idle: false,
             rtr: Vec::new(),
         };
@@ -298,6 +299,7 @@ impl Ordering {
 
     /// A ring of one needs no token: what is submitted is ordered, and safe, at once.
     fn order_alone(&mut self, ctx: &mut Context<'_>) {
+        self.discard();
         let window = u64::from(self.config.outstanding_window);
         while self.aru() < self.delivery.delivered().saturating_add(window) {
             let Some(out) = ctx.outbox.take() else { return };

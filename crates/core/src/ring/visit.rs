@@ -134,11 +134,13 @@ impl Ordering {
         let demand = Demand {
             backlog: ctx.outbox.len(),
             fcc: visit.token.fcc,
+            wanted: visit.token.backlog,
             seq: visit.token.seq,
             safe_line: self.safe_line,
             resent: visit.resent,
         };
         let allowed = self.flow.allowed(&demand);
+        visit.token.backlog = self.flow.pass_on_wanted(&demand);
         ctx.counters.visits_throttled += u64::from(self.flow.throttled(&demand, allowed));
         let before_token = allowed.saturating_sub(u64::from(self.config.accelerated_window));
         for index in 0..allowed {

@@ -49,6 +49,8 @@ pub struct Token {
     pub aru_id: Option<NodeId>,
     /// Packets multicast during the last rotation, retransmissions included.
     pub fcc: u32,
+    /// Packets that all members together wanted to send in the last rotation.
+    pub backlog: u32,
     /// Nothing happened in the last rotation: its receiver may hold it, so it is not repeated soon.
     pub idle: bool,
     /// Packets to be sent again, ascending, none above `seq`; at most [`MAX_REQUEST_RANGES`].
@@ -57,14 +59,14 @@ pub struct Token {
 
 impl Token {
     pub(super) fn read(header: &Header, mut body: &[u8]) -> Result<Self, DecodeError> {
-        const FIXED: usize = 8 + 8 + 2 + 2 + 4 + 2;
+        const FIXED: usize = 8 + 8 + 2 + 2 + 4 + 4 + 2;
         if body.len() < FIXED {
             return Err(DecodeError::Short);
         }
         let (seq, aru) = (body.get_u64_le(), body.get_u64_le());
         let aru_id = NodeId::new(body.get_u16_le());
         let flags = body.get_u16_le();
-        let fcc = body.get_u32_le();
+        let (fcc, backlog) = (body.get_u32_le(), body.get_u32_le());
         let count = usize::from(body.get_u16_le());
         if aru > seq {
             return Err(DecodeError::Token("a token's aru is above its seq"));
@@ -84,6 +86,7 @@ impl Token {
             aru,
             aru_id,
             fcc,
+            backlog,
             idle,
             rtr,
         })
@@ -98,6 +101,7 @@ impl Token {
         out.extend_from_slice(&self.aru_id.map_or(0, NodeId::get).to_le_bytes());
         out.extend_from_slice(&(u16::from(self.idle) * FLAG_IDLE).to_le_bytes());
         out.extend_from_slice(&self.fcc.to_le_bytes());
+        out.extend_from_slice(&self.backlog.to_le_bytes());
         let count = u16::try_from(self.rtr.len()).expect("requests are bounded");
         out.extend_from_slice(&count.to_le_bytes());
         for range in &self.rtr {

@@ -4,10 +4,10 @@ use rota_core::contract::{Delivery, Service, SubmitError, Time};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::NodeStatus;
 use crate::driver::{App, Submitter};
@@ -37,6 +37,16 @@ impl Queue {
     }
 }
 
+/// Deliveries on their way to the application. They change threads in batches: waking the
+/// application once for each would cost more than everything else.
+#[derive(Debug, Default)]
+struct Outbox {
+    deliveries: VecDeque<Delivery>,
+    bytes: usize,
+    /// The application waits for one.
+    awaited: bool,
+}
+
 /// Shared by a node's handles and its ring thread.
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -49,8 +59,9 @@ pub(super) struct Shared {
     stop: AtomicBool,
     /// Nothing is taken any more: the ring's thread has ended, or will.
     ended: AtomicBool,
-    waiting: AtomicUsize,
-    waiting_bytes: AtomicUsize,
+    outbox: Mutex<Outbox>,
+    /// The outbox has something, or the node has stopped.
+    delivered: Condvar,
     /// The ring stopped delivering for want of room.
     stalled: AtomicBool,
     status_wanted: AtomicBool,
@@ -64,8 +75,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The two sides, and the channel between them.
-pub(super) fn new(message_bytes: usize) -> io::Result<(Arc<Shared>, RingApp, Receiver<Delivery>)> {
-    let (sender, receiver) = sync_channel(DELIVERY_CREDIT);
+pub(super) fn new(message_bytes: usize) -> io::Result<(Arc<Shared>, RingApp)> {
     let shared = Arc::new(Shared {
         queue: Mutex::default(),
         room: Condvar::new(),
@@ -73,8 +83,8 @@ pub(super) fn new(message_bytes: usize) -> io::Result<(Arc<Shared>, RingApp, Rec
         asleep: AtomicBool::new(false),
         stop: AtomicBool::new(false),
         ended: AtomicBool::new(false),
-        waiting: AtomicUsize::new(0),
-        waiting_bytes: AtomicUsize::new(0),
+        outbox: Mutex::default(),
+        delivered: Condvar::new(),
         stalled: AtomicBool::new(false),
         status_wanted: AtomicBool::new(false),
         status: Mutex::new(None),
@@ -83,10 +93,11 @@ pub(super) fn new(message_bytes: usize) -> io::Result<(Arc<Shared>, RingApp, Rec
     });
     let app = RingApp {
         shared: Arc::clone(&shared),
-        sender,
+        batch: Outbox::default(),
+        waiting: (0, 0),
         refused: false,
     };
-    Ok((shared, app, receiver))
+    Ok((shared, app))
 }
 
 impl Shared {
@@ -144,18 +155,40 @@ impl Shared {
         }
     }
 
-    /// The application has taken a delivery.
-    pub(super) fn received(&self, delivery: &Delivery) {
-        let waiting = self.waiting.fetch_sub(1, SeqCst) - 1;
-        let bytes = size(delivery);
-        let waiting_bytes = self.waiting_bytes.fetch_sub(bytes, SeqCst) - bytes;
-        // Half of the credit at once: a wake-up for each message would cost more than the message.
-        if waiting <= DELIVERY_CREDIT / 2
-            && waiting_bytes <= DELIVERY_CREDIT_BYTES / 2
-            && self.stalled.swap(false, SeqCst)
-        {
+    /// Moves everything that was delivered into `taken`, which is empty; waits for it until
+    /// `deadline`, or without end.
+    pub(super) fn take(
+        &self,
+        taken: &mut VecDeque<Delivery>,
+        deadline: Option<Instant>,
+    ) -> Result<(), RecvTimeoutError> {
+        let mut outbox = lock(&self.outbox);
+        while outbox.deliveries.is_empty() {
+            if self.ended.load(SeqCst) {
+                return Err(RecvTimeoutError::Disconnected);
+            }
+            outbox.awaited = true;
+            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+            outbox = match left {
+                Some(Duration::ZERO) => return Err(RecvTimeoutError::Timeout),
+                Some(left) => {
+                    let waited = self.delivered.wait_timeout(outbox, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self
+                    .delivered
+                    .wait(outbox)
+                    .unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+        outbox.awaited = false;
+        outbox.bytes = 0;
+        std::mem::swap(&mut outbox.deliveries, taken);
+        drop(outbox);
+        if self.stalled.swap(false, SeqCst) {
             self.waker.wake();
         }
+        Ok(())
     }
 
     pub(super) fn stop(&self) {
@@ -189,7 +222,11 @@ fn size(delivery: &Delivery) -> usize {
 #[derive(Debug)]
 pub(super) struct RingApp {
     shared: Arc<Shared>,
-    sender: SyncSender<Delivery>,
+    /// Delivered, and not handed over yet.
+    batch: Outbox,
+    /// Messages and bytes in the outbox when it was last looked at: since then they can only have
+    /// become fewer.
+    waiting: (usize, usize),
     /// The engine did not take the oldest message: it will have room after a visit of the token.
     refused: bool,
 }
@@ -204,9 +241,14 @@ impl RingApp {
         self.shared.status_there.notify_all();
     }
 
-    fn room_left(&self) -> bool {
-        self.shared.waiting.load(SeqCst) < DELIVERY_CREDIT
-            && self.shared.waiting_bytes.load(SeqCst) < DELIVERY_CREDIT_BYTES
+    fn has_credit(&self, (count, bytes): (usize, usize)) -> bool {
+        count + self.batch.deliveries.len() < DELIVERY_CREDIT
+            && bytes + self.batch.bytes < DELIVERY_CREDIT_BYTES
+    }
+
+    fn look(&self) -> (usize, usize) {
+        let outbox = lock(&self.shared.outbox);
+        (outbox.deliveries.len(), outbox.bytes)
     }
 }
 
@@ -216,6 +258,8 @@ impl Drop for RingApp {
         // With the locks held nobody can be between looking at `ended` and waiting.
         drop(lock(&self.shared.queue));
         self.shared.room.notify_all();
+        drop(lock(&self.shared.outbox));
+        self.shared.delivered.notify_all();
         drop(lock(&self.shared.status));
         self.shared.status_there.notify_all();
     }
@@ -223,19 +267,29 @@ impl Drop for RingApp {
 
 impl App for RingApp {
     fn deliver(&mut self, delivery: Delivery) {
-        self.shared.waiting.fetch_add(1, SeqCst);
-        self.shared.waiting_bytes.fetch_add(size(&delivery), SeqCst);
-        // Never full, for that is what `has_room` counts; nobody receives when the node is dropped.
-        let _ = self.sender.try_send(delivery);
+        self.batch.bytes += size(&delivery);
+        self.batch.deliveries.push_back(delivery);
     }
 
     fn has_room(&self) -> bool {
-        if self.room_left() {
+        if self.has_credit(self.waiting) || self.has_credit(self.look()) {
             return true;
         }
         self.shared.stalled.store(true, SeqCst);
         // Room may have come just before that was said.
-        self.room_left()
+        self.has_credit(self.look())
+    }
+
+    fn flush(&mut self) {
+        let mut outbox = lock(&self.shared.outbox);
+        outbox.deliveries.append(&mut self.batch.deliveries);
+        outbox.bytes += std::mem::take(&mut self.batch.bytes);
+        self.waiting = (outbox.deliveries.len(), outbox.bytes);
+        let awaited = std::mem::take(&mut outbox.awaited);
+        drop(outbox);
+        if awaited {
+            self.shared.delivered.notify_all();
+        }
     }
 
     fn fill(&mut self, now: Time, submitter: &mut dyn Submitter) {

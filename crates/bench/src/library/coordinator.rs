@@ -1,0 +1,178 @@
+//! The parent process: deals the tasks, gives the start, checks the order, merges the figures.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use rota_net::{EngineName as NetEngine, FaultConfig, NodeConfig};
+
+use super::load::{MIN_PAYLOAD, Plan};
+use super::node::{Measured, Task};
+use super::report::BenchReport;
+use crate::clock::now_ns;
+use crate::cluster::Cluster;
+use crate::error::BenchError;
+use crate::options::{BenchOptions, BitRate, EngineName, Load, Mode, Offload, TestbedKind};
+use crate::testbed::Testbed;
+
+/// How long the nodes may take to start and to form a ring.
+const FORM_PATIENCE: Duration = Duration::from_secs(30);
+/// Between `go` and the start: every node has read it by then.
+const HEAD_START_NS: u64 = 100_000_000;
+/// Personal windows of messages that wait at a sender under full load.
+const BACKLOG_WINDOWS: usize = 2;
+/// Silence before each trial of a first message: the ring has long gone idle.
+pub(super) const TRIAL_GAP_NS: u64 = 600_000_000;
+/// UDP ports of a cluster in namespaces, from here on.
+const NETNS_PORT: u16 = 7800;
+
+/// Loads a cluster as the options say, and measures it.
+///
+/// # Errors
+/// [`BenchError`]; [`BenchError::Order`] if two nodes delivered different orders.
+pub fn run_bench(options: &BenchOptions) -> Result<BenchReport, BenchError> {
+    check(options)?;
+    let testbed = Testbed::new(&options.place)?;
+    let config = node_config(options, &testbed)?;
+    let tasks: Vec<Task> = (1..=testbed.nodes())
+        .map(|node| task(options, &config, node, testbed.nodes()))
+        .collect();
+    let length = Duration::from_nanos(tasks[0].warm_up_ns + tasks[0].duration_ns);
+    let mut cluster = Cluster::start(&testbed, "bench-node", &tasks)?;
+    cluster.wait_ready(FORM_PATIENCE)?;
+    cluster.tell_all(&format!("go {}", now_ns() + HEAD_START_NS))?;
+    let results: Vec<Measured> = cluster.results(length + Duration::from_secs(15))?;
+    check_order(&results)?;
+    Ok(BenchReport::new(
+        options,
+        &testbed,
+        &config.ring_config(),
+        &results,
+    ))
+}
+
+fn check(options: &BenchOptions) -> Result<(), BenchError> {
+    let usage = |what: String| Err(BenchError::Usage(what));
+    if options.mode == Mode::Daemon {
+        return usage("--mode daemon is not there yet: use --mode library".into());
+    }
+    if options.size < MIN_PAYLOAD {
+        return usage(format!(
+            "--size must be at least {MIN_PAYLOAD}: a message carries its time"
+        ));
+    }
+    if !(0.0..=1.0).contains(&options.loss) {
+        return usage("--loss is a probability from 0 to 1".into());
+    }
+    if options.first_message == Some(0) {
+        return usage("--first-message needs at least one trial".into());
+    }
+    if options.duration.is_zero() {
+        return usage("--duration must not be 0".into());
+    }
+    Ok(())
+}
+
+/// The configuration that all nodes share.
+fn node_config(options: &BenchOptions, testbed: &Testbed) -> Result<NodeConfig, BenchError> {
+    let in_namespaces = testbed.values().kind == TestbedKind::Netns;
+    // On loopback other clusters may run on this host; two benchmarks rarely have the same pid.
+    let port = if in_namespaces {
+        NETNS_PORT
+    } else {
+        20_000 + (std::process::id() * 300 % 12_000) as u16
+    };
+    let mut config = NodeConfig::loopback(testbed.nodes() as u16, port);
+    for (index, node) in config.nodes.iter_mut().enumerate() {
+        node.address = IpAddr::V4(testbed.address(index + 1));
+    }
+    config.transport = rota_net::Transport::Multicast(SocketAddr::from(([239, 77, 0, 2], port)));
+    config.engine = match options.engine {
+        EngineName::Accelerated => NetEngine::AcceleratedRing,
+        EngineName::Totem => NetEngine::TotemRing,
+    };
+    config.personal_window = options.personal_window;
+    config.accelerated_window = options.accelerated_window;
+    config.global_window = options.global_window;
+    // In namespaces the device splits; on loopback there is none that could.
+    config.offload = in_namespaces || options.place.offload == Offload::Pass;
+    if options.loss > 0.0 {
+        config.faults = Some(FaultConfig {
+            seed: 1,
+            loss: options.loss,
+            loss_distance: options.loss_distance,
+            ..FaultConfig::default()
+        });
+    }
+    if options.load == Load::Max {
+        let ring = config.ring_config();
+        let windows = BACKLOG_WINDOWS * ring.personal_window as usize * ring.frame_bytes();
+        let backlog = windows.max(2 * options.size);
+        config.backlog_bytes = Some(backlog);
+        config.message_bytes = Some(backlog.min(ring.message_bytes));
+    }
+    config
+        .check()
+        .map_err(|error| BenchError::Usage(error.to_string()))?;
+    Ok(config)
+}
+
+fn task(options: &BenchOptions, config: &NodeConfig, node: usize, nodes: usize) -> Task {
+    let trials = options.first_message;
+    let duration_ns = match trials {
+        Some(trials) => u64::from(trials) * TRIAL_GAP_NS,
+        None => options.duration.as_nanos() as u64,
+    };
+    let warm_up_ns = options.warm_up.as_nanos() as u64;
+    Task {
+        node: node as u16,
+        config: config.clone(),
+        service: options.service,
+        size: options.size,
+        plan: match trials {
+            // The nodes take turns. The trials start with the measured time.
+            Some(_) => Plan::Fixed {
+                offset: warm_up_ns as f64 + (node - 1) as f64 * TRIAL_GAP_NS as f64,
+                interval: nodes as f64 * TRIAL_GAP_NS as f64,
+            },
+            None => plan(options, node, options.senders.of(nodes)),
+        },
+        warm_up_ns,
+        duration_ns,
+        trials: trials.is_some(),
+    }
+}
+
+fn plan(options: &BenchOptions, node: usize, senders: usize) -> Plan {
+    match options.load {
+        _ if node > senders => Plan::Silent,
+        Load::Max => Plan::Max,
+        Load::Fixed(BitRate(0)) => Plan::Silent,
+        Load::Fixed(BitRate(rate)) => {
+            let interval = options.size as f64 * 8e9 * senders as f64 / rate as f64;
+            // Each sender has its own phase, or all would tick together.
+            Plan::Fixed {
+                offset: interval * (node - 1) as f64 / senders as f64,
+                interval,
+            }
+        }
+    }
+}
+
+/// All nodes delivered the same, as far as each came.
+fn check_order(results: &[Measured]) -> Result<(), BenchError> {
+    for (index, result) in results.iter().enumerate() {
+        if result.garbled > 0 {
+            let what = format!(
+                "{} messages arrived at node {} garbled",
+                result.garbled,
+                index + 1
+            );
+            return Err(BenchError::Order(what));
+        }
+        if let Some(at) = results[0].order.differs(&result.order) {
+            let what = format!("nodes 1 and {} differ before message {at}", index + 1);
+            return Err(BenchError::Order(what));
+        }
+    }
+    Ok(())
+}

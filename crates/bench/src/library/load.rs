@@ -1,0 +1,247 @@
+//! The application of a benchmark node: submits by its plan, measures what is delivered.
+//!
+//! Free of coordinated omission: a message's latency counts from when the plan wanted it sent. A ring
+//! that stalls delays its sender too, and those delays are in the figures.
+
+use rota_core::contract::{
+    Configuration, ConfigurationKind, Delivery, Message, Service, SubmitError, Time,
+};
+use rota_net::{App, Submitter};
+use serde::{Deserialize, Serialize};
+
+use super::order::Order;
+use crate::clock::now_ns;
+use crate::hist::Latencies;
+
+/// Smallest payload: when it was due (8 bytes), its sender (4), its number (4).
+pub(crate) const MIN_PAYLOAD: usize = 16;
+/// Deliveries in a row that share one look at the clock.
+const PER_CLOCK: u32 = 8;
+/// While the ring is busy, tokens come often enough to submit at; no extra wake-up is made sooner
+/// than this after the last chance to submit.
+const WAKE_GAP_NS: u64 = 200_000;
+
+/// When a node submits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum Plan {
+    /// Never.
+    Silent,
+    /// Whenever the ring takes more.
+    Max,
+    /// At start + offset + k intervals, in nanoseconds.
+    Fixed {
+        /// Of this node.
+        offset: f64,
+        /// Between two messages of this node.
+        interval: f64,
+    },
+}
+
+/// The measured part of a run, on the common clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Span {
+    pub start: u64,
+    pub from: u64,
+    pub until: u64,
+}
+
+/// What was counted between two moments, or ever.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Delivered {
+    pub messages: u64,
+    pub bytes: u64,
+    pub own_bytes: u64,
+}
+
+/// See the module page.
+pub(super) struct LoadApp {
+    me: u16,
+    members: usize,
+    service: Service,
+    plan: Plan,
+    payload: Vec<u8>,
+    span: Option<Span>,
+    /// Number of the next message.
+    next: u32,
+    last_fill: u64,
+    clock: u64,
+    clock_uses: u32,
+    /// The configuration with all members has been delivered.
+    pub formed: bool,
+    /// Regular configurations after the first.
+    pub reconfigurations: u64,
+    pub delivered: Delivered,
+    pub order: Order,
+    /// Latencies of the others' messages that were due in the measured time.
+    pub latencies: Latencies,
+    /// Latencies of own messages.
+    pub own_latencies: Latencies,
+    /// Number and latency of every message, where there are only a few.
+    pub trials: Option<Vec<(u32, u64)>>,
+    /// Deliveries whose contents are not what was sent.
+    pub garbled: u64,
+    pub submitted: u64,
+    pub refused: Option<SubmitError>,
+}
+
+impl LoadApp {
+    pub(super) fn new(me: u16, members: usize, service: Service, size: usize, plan: Plan) -> Self {
+        Self {
+            me,
+            members,
+            service,
+            plan,
+            payload: vec![0x5A; size.max(MIN_PAYLOAD)],
+            span: None,
+            next: 0,
+            last_fill: 0,
+            clock: 0,
+            clock_uses: 0,
+            formed: false,
+            reconfigurations: 0,
+            delivered: Delivered::default(),
+            order: Order::default(),
+            latencies: Latencies::new(),
+            own_latencies: Latencies::new(),
+            trials: None,
+            garbled: 0,
+            submitted: 0,
+            refused: None,
+        }
+    }
+
+    /// Starts the plan.
+    pub(super) fn begin(&mut self, span: Span) {
+        self.span = Some(span);
+    }
+
+    /// When the next message is due; `None` if there is none any more.
+    fn due(&self) -> Option<u64> {
+        let span = self.span?;
+        let at = match self.plan {
+            Plan::Silent => return None,
+            Plan::Max => span.start,
+            Plan::Fixed { offset, interval } => {
+                span.start + (offset + interval * f64::from(self.next)) as u64
+            }
+        };
+        (at < span.until).then_some(at)
+    }
+
+    /// Submits one message that was due at `at`; `false` if the ring takes no more.
+    fn submit(&mut self, now: Time, at: u64, submitter: &mut dyn Submitter) -> bool {
+        self.payload[..8].copy_from_slice(&at.to_le_bytes());
+        self.payload[8..12].copy_from_slice(&u32::from(self.me).to_le_bytes());
+        self.payload[12..16].copy_from_slice(&self.next.to_le_bytes());
+        match submitter.submit(now, self.service, &self.payload) {
+            Ok(_) => {
+                self.next = self.next.wrapping_add(1);
+                self.submitted += 1;
+                true
+            }
+            Err(SubmitError::Full) => false,
+            Err(error) => {
+                self.refused = Some(error);
+                false
+            }
+        }
+    }
+
+    fn on_message(&mut self, message: &Message) {
+        if self.clock_uses == 0 {
+            self.clock = now_ns();
+            self.clock_uses = PER_CLOCK;
+        }
+        self.clock_uses -= 1;
+        let sender = message.id.process.node.get();
+        self.order.note(sender, message.id.counter);
+        self.delivered.messages += 1;
+        self.delivered.bytes += message.payload.len() as u64;
+        let own = sender == self.me;
+        if own {
+            self.delivered.own_bytes += message.payload.len() as u64;
+        }
+        let Some((at, number)) = read_payload(&message.payload, sender, self.payload.len()) else {
+            self.garbled += 1;
+            return;
+        };
+        let Some(span) = self
+            .span
+            .filter(|span| (span.from..span.until).contains(&at))
+        else {
+            return;
+        };
+        debug_assert!(span.start <= at);
+        let latency = self.clock.saturating_sub(at);
+        if own {
+            &mut self.own_latencies
+        } else {
+            &mut self.latencies
+        }
+        .record(latency);
+        if let Some(trials) = &mut self.trials {
+            trials.push((number, latency));
+        }
+    }
+
+    fn on_configuration(&mut self, configuration: &Configuration) {
+        if let ConfigurationKind::Regular(_) = configuration.kind {
+            if self.formed {
+                self.reconfigurations += 1;
+            }
+            self.formed |= configuration.members.len() == self.members;
+        }
+    }
+}
+
+/// When a message was due and its number, if it is what `sender` sends.
+fn read_payload(payload: &[u8], sender: u16, size: usize) -> Option<(u64, u32)> {
+    let (at, rest) = payload.split_first_chunk::<8>()?;
+    let (node, rest) = rest.split_first_chunk::<4>()?;
+    let number = rest.first_chunk::<4>()?;
+    let right = payload.len() == size && u32::from_le_bytes(*node) == u32::from(sender);
+    right.then(|| (u64::from_le_bytes(*at), u32::from_le_bytes(*number)))
+}
+
+impl App for LoadApp {
+    fn deliver(&mut self, delivery: Delivery) {
+        match delivery {
+            Delivery::Message(message) => self.on_message(&message),
+            Delivery::Configuration(configuration) => self.on_configuration(&configuration),
+            Delivery::Skips { .. } => {}
+        }
+    }
+
+    fn flush(&mut self) {
+        self.clock_uses = 0;
+    }
+
+    fn fill(&mut self, now: Time, submitter: &mut dyn Submitter) {
+        self.last_fill = now.0;
+        while let Some(due) = self.due() {
+            let over = self.span.is_some_and(|span| now.0 >= span.until);
+            if due > now.0 || self.refused.is_some() || (self.plan == Plan::Max && over) {
+                return;
+            }
+            // Without a plan of times, a message is due when the ring would take it.
+            let at = if self.plan == Plan::Max { now.0 } else { due };
+            if !self.submit(now, at, submitter) {
+                return;
+            }
+        }
+    }
+
+    fn stop(&self) -> bool {
+        self.refused.is_some()
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        let due = self.due()?;
+        match self.plan {
+            // The backlog is full, or the start is still to come.
+            Plan::Max if self.next > 0 => None,
+            Plan::Silent => None,
+            _ => Some(Time(due.max(self.last_fill + WAKE_GAP_NS))),
+        }
+    }
+}

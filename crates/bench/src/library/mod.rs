@@ -1,0 +1,12 @@
+//! `rota bench --mode library`: the application lives in the ring's own thread, so that what is
+//! measured is the ring and nothing else.
+
+mod coordinator;
+mod load;
+mod node;
+mod order;
+mod report;
+
+pub use coordinator::run_bench;
+pub use node::bench_node_main;
+pub use report::BenchReport;

@@ -1,0 +1,185 @@
+//! A node of the library benchmark: a driver, the load, and two looks at the counters.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use rota_core::contract::{Checked, NodeId, Service, Status};
+use rota_core::membership::RingEngine;
+use rota_net::{Driver, NodeConfig, Sockets};
+use serde::{Deserialize, Serialize};
+
+use super::load::{Delivered, LoadApp, Plan, Span};
+use super::order::Order;
+use crate::child::{self, Coordinator};
+use crate::clock::{now_ns, process_cpu_ns};
+use crate::error::BenchError;
+use crate::hist::Counts;
+use crate::options::ServiceName;
+
+/// How long the ring may take to form.
+const FORM_NS: u64 = 15_000_000_000;
+/// After the measured time, what is on its way may still arrive.
+const DRAIN_NS: u64 = 700_000_000;
+/// How often the coordinator is listened to before the start.
+const LISTEN_NS: u64 = 5_000_000;
+
+/// What a node is told.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Task {
+    pub node: u16,
+    pub config: NodeConfig,
+    pub service: ServiceName,
+    pub size: usize,
+    pub plan: Plan,
+    pub warm_up_ns: u64,
+    pub duration_ns: u64,
+    /// Report every message's latency.
+    pub trials: bool,
+}
+
+/// What a node has measured.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Measured {
+    pub delivered: Delivered,
+    pub elapsed_ns: u64,
+    pub cpu_ns: u64,
+    /// What the engine and the sockets counted in the measured time.
+    pub counters: BTreeMap<String, u64>,
+    pub reconfigurations: u64,
+    pub latencies: Counts,
+    pub own_latencies: Counts,
+    pub trials: Vec<(u32, u64)>,
+    pub order: Order,
+    pub submitted_ever: u64,
+    pub garbled: u64,
+}
+
+/// A look at everything that grows.
+struct Look {
+    at: u64,
+    cpu: u64,
+    delivered: Delivered,
+    status: Status,
+}
+
+/// The hidden subcommand `bench-node`: one node of `rota bench`.
+pub fn bench_node_main() -> ExitCode {
+    child::run(work)
+}
+
+type RingDriver = Driver<Checked<RingEngine>>;
+
+fn open(task: &Task) -> Result<RingDriver, String> {
+    let me = NodeId::new(task.node).ok_or("node ids start at 1")?;
+    task.config.check_for(me).map_err(|e| e.to_string())?;
+    let engine = RingEngine::new(task.config.ring_config()).map_err(|e| e.to_string())?;
+    let sockets = Sockets::open(&task.config, me).map_err(|e| e.to_string())?;
+    Driver::new(Checked::new(engine), sockets, me, &task.config).map_err(|e| e.to_string())
+}
+
+fn work(task: Task, coordinator: &Coordinator) -> Result<Measured, BenchError> {
+    let failed = |what: String| BenchError::Node {
+        node: usize::from(task.node),
+        what,
+    };
+    let mut driver = open(&task).map_err(failed)?;
+    let service = match task.service {
+        ServiceName::Agreed => Service::Agreed,
+        ServiceName::Safe => Service::Safe,
+    };
+    let members = task.config.nodes.len();
+    let mut app = LoadApp::new(task.node, members, service, task.size, task.plan.clone());
+    app.trials = task.trials.then(Vec::new);
+    form(&mut driver, &mut app).map_err(failed)?;
+    let start = wait_for_go(&mut driver, &mut app, coordinator)?;
+    let from = start + task.warm_up_ns;
+    let span = Span {
+        start,
+        from,
+        until: from + task.duration_ns,
+    };
+    app.begin(span);
+    turn_until(&mut driver, &mut app, span.from).map_err(failed)?;
+    let before = look(&driver, &app);
+    turn_until(&mut driver, &mut app, span.until).map_err(failed)?;
+    let after = look(&driver, &app);
+    turn_until(&mut driver, &mut app, span.until + DRAIN_NS).map_err(failed)?;
+    if let Some(error) = app.refused {
+        return Err(failed(format!("a message was refused: {error}")));
+    }
+    Ok(measured(app, &before, after))
+}
+
+fn form(driver: &mut RingDriver, app: &mut LoadApp) -> Result<(), String> {
+    let until = now_ns() + FORM_NS;
+    while !app.formed {
+        if now_ns() > until {
+            return Err(format!("the ring did not form: {}", driver.status().state));
+        }
+        driver
+            .turn(app, Some(LISTEN_NS))
+            .map_err(|e| e.to_string())?;
+    }
+    Ok(())
+}
+
+fn wait_for_go(
+    driver: &mut RingDriver,
+    app: &mut LoadApp,
+    coordinator: &Coordinator,
+) -> Result<u64, BenchError> {
+    coordinator.say_ready();
+    let until = now_ns() + FORM_NS;
+    loop {
+        if let Some(start) = coordinator.go()? {
+            return Ok(start);
+        }
+        if now_ns() > until {
+            return Err(BenchError::Usage("the coordinator never said go".into()));
+        }
+        let turned = driver.turn(app, Some(LISTEN_NS));
+        turned.map_err(|e| BenchError::Usage(e.to_string()))?;
+    }
+}
+
+fn turn_until(driver: &mut RingDriver, app: &mut LoadApp, until: u64) -> Result<(), String> {
+    loop {
+        let left = until.saturating_sub(now_ns());
+        if left == 0 || app.refused.is_some() {
+            return Ok(());
+        }
+        driver.turn(app, Some(left)).map_err(|e| e.to_string())?;
+    }
+}
+
+fn look(driver: &RingDriver, app: &LoadApp) -> Look {
+    Look {
+        at: now_ns(),
+        cpu: process_cpu_ns(),
+        delivered: app.delivered,
+        status: driver.status(),
+    }
+}
+
+fn measured(app: LoadApp, before: &Look, after: Look) -> Measured {
+    let earlier = |name: &&str| before.status.counters.get(*name).copied().unwrap_or(0);
+    let counters = after.status.counters.iter();
+    let counters = counters.map(|(name, n)| ((*name).to_owned(), n - earlier(name).min(*n)));
+    Measured {
+        delivered: Delivered {
+            messages: after.delivered.messages - before.delivered.messages,
+            bytes: after.delivered.bytes - before.delivered.bytes,
+            own_bytes: after.delivered.own_bytes - before.delivered.own_bytes,
+        },
+        elapsed_ns: after.at - before.at,
+        cpu_ns: after.cpu.saturating_sub(before.cpu),
+        counters: counters.collect(),
+        reconfigurations: app.reconfigurations,
+        latencies: app.latencies.to_counts(),
+        own_latencies: app.own_latencies.to_counts(),
+        trials: app.trials.unwrap_or_default(),
+        order: app.order,
+        submitted_ever: app.submitted,
+        garbled: app.garbled,
+    }
+}

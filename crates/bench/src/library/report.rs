@@ -1,0 +1,240 @@
+//! What `rota bench` says.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use rota_core::ring::RingConfig;
+use serde::Serialize;
+
+use super::node::Measured;
+use crate::hist::{Counts, Latencies, Summary};
+use crate::options::BenchOptions;
+use crate::testbed::{Testbed, Values};
+
+/// The result of a run; serialized it is the JSON object of `--json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct BenchReport {
+    /// Which protocol.
+    pub engine: &'static str,
+    /// What the load went through.
+    pub mode: &'static str,
+    /// How many nodes.
+    pub nodes: usize,
+    /// How many of them sent.
+    pub senders: usize,
+    /// Clean payload of a message.
+    pub size_bytes: usize,
+    /// The guarantee asked for.
+    pub service: &'static str,
+    /// The load, as it was given.
+    pub load: crate::options::Load,
+    /// Messages delivered in the measured time, mean over the nodes.
+    pub messages: u64,
+    /// All nodes delivered everything that was submitted, drain included.
+    pub complete: bool,
+    /// All nodes delivered the same order (a run in which they do not is an error).
+    pub identical: bool,
+    /// Clean payload delivered, own included, mean over the nodes.
+    pub goodput_mbps: f64,
+    /// The same without each node's own.
+    pub received_mbps: f64,
+    /// From when a message was due until another node delivered it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_us: Option<Summary>,
+    /// From when a message was due until its sender delivered it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_sender_us: Option<Summary>,
+    /// After silence: from when a message was due until the last node delivered it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_message_us: Option<Summary>,
+    /// Packets sent again, by all nodes together.
+    pub retransmissions: u64,
+    /// Rotations of the token.
+    pub token_rotations: u64,
+    /// Configurations after the first, at the node that saw most.
+    pub reconfigurations: u64,
+    /// CPU time of all nodes for each delivery, own deliveries included.
+    pub cpu_ns_per_delivery: f64,
+    /// Share of a CPU that a node used, mean.
+    pub cpu_percent_per_node: f64,
+    /// Length of the measured time.
+    pub seconds: f64,
+    /// Windows of the ring: personal, accelerated, global.
+    pub windows: [u32; 3],
+    /// Everything the nodes counted in the measured time, summed.
+    pub counters: BTreeMap<String, u64>,
+    /// Where it ran.
+    pub testbed: Values,
+}
+
+impl BenchReport {
+    pub(super) fn new(
+        options: &BenchOptions,
+        testbed: &Testbed,
+        ring: &RingConfig,
+        results: &[Measured],
+    ) -> Self {
+        let nodes = results.len() as f64;
+        let mean = |of: fn(&Measured) -> f64| results.iter().map(of).sum::<f64>() / nodes;
+        let sum = |of: fn(&Measured) -> u64| results.iter().map(of).sum::<u64>();
+        let counters = summed(results);
+        let counter = |name: &str| counters.get(name).copied().unwrap_or(0);
+        let deliveries = sum(|r| r.delivered.messages);
+        let submitted = sum(|r| r.submitted_ever);
+        let mbps = |bytes: u64, ns: u64| bytes as f64 * 8e3 / ns.max(1) as f64;
+        let goodput = results
+            .iter()
+            .map(|r| mbps(r.delivered.bytes, r.elapsed_ns));
+        let received = results
+            .iter()
+            .map(|r| mbps(r.delivered.bytes - r.delivered.own_bytes, r.elapsed_ns));
+        Self {
+            engine: options.engine.name(),
+            mode: options.mode.name(),
+            nodes: results.len(),
+            senders: options.senders.of(results.len()),
+            size_bytes: options.size,
+            service: options.service.name(),
+            load: options.load,
+            messages: deliveries / results.len().max(1) as u64,
+            complete: results.iter().all(|r| r.order.count() == submitted),
+            identical: true,
+            goodput_mbps: goodput.sum::<f64>() / nodes,
+            received_mbps: received.sum::<f64>() / nodes,
+            latency_us: merged(results, |r| &r.latencies),
+            latency_sender_us: merged(results, |r| &r.own_latencies),
+            first_message_us: first_messages(results),
+            retransmissions: counter("retransmissions"),
+            // Each node counts the tokens it accepts: one in a rotation.
+            token_rotations: counter("token_rotations") / results.len().max(1) as u64,
+            reconfigurations: results
+                .iter()
+                .map(|r| r.reconfigurations)
+                .max()
+                .unwrap_or(0),
+            cpu_ns_per_delivery: sum(|r| r.cpu_ns) as f64 / deliveries.max(1) as f64,
+            cpu_percent_per_node: mean(|r| 100.0 * r.cpu_ns as f64 / r.elapsed_ns.max(1) as f64),
+            seconds: mean(|r| r.elapsed_ns as f64 / 1e9),
+            windows: [
+                ring.personal_window,
+                ring.accelerated_window,
+                ring.global_window,
+            ],
+            counters,
+            testbed: testbed.values().clone(),
+        }
+    }
+}
+
+fn summed(results: &[Measured]) -> BTreeMap<String, u64> {
+    let mut counters = BTreeMap::new();
+    for (name, count) in results.iter().flat_map(|r| &r.counters) {
+        *counters.entry(name.clone()).or_insert(0) += count;
+    }
+    counters
+}
+
+fn merged(results: &[Measured], of: fn(&Measured) -> &Counts) -> Option<Summary> {
+    let mut latencies = Latencies::new();
+    results.iter().for_each(|r| latencies.merge(of(r)));
+    latencies.summary()
+}
+
+/// For each trial the node that came last counts. Trials that did not reach every node are left
+/// out; `complete` says so.
+fn first_messages(results: &[Measured]) -> Option<Summary> {
+    let mut trials: BTreeMap<(usize, u32), (usize, u64)> = BTreeMap::new();
+    for result in results {
+        for (occurrence, (number, latency)) in result.trials.iter().enumerate() {
+            // The order is the same everywhere, so the place in it names the trial.
+            let (reached, last) = trials.entry((occurrence, *number)).or_default();
+            *reached += 1;
+            *last = (*last).max(*latency);
+        }
+    }
+    let mut latencies = Latencies::new();
+    let everywhere = trials
+        .values()
+        .filter(|(reached, _)| *reached == results.len());
+    everywhere.for_each(|(_, last)| latencies.record(*last));
+    latencies.summary()
+}
+
+impl fmt::Display for BenchReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            engine,
+            mode,
+            nodes,
+            senders,
+            size_bytes,
+            service,
+            ..
+        } = self;
+        writeln!(
+            f,
+            "{engine}, {mode}: {nodes} nodes, {senders} sending {size_bytes} bytes, {service}"
+        )?;
+        let [personal, accelerated, global] = self.windows;
+        writeln!(
+            f,
+            "  windows: personal {personal}, accelerated {accelerated}, global {global}"
+        )?;
+        writeln!(f, "  {}", self.testbed)?;
+        writeln!(
+            f,
+            "  goodput     {:10.1} Mbit/s at each node, own included",
+            self.goodput_mbps
+        )?;
+        writeln!(
+            f,
+            "  received    {:10.1} Mbit/s at each node, without own",
+            self.received_mbps
+        )?;
+        writeln!(
+            f,
+            "  messages    {:10} in {:.2} s",
+            self.messages, self.seconds
+        )?;
+        latency(f, "latency, us", self.latency_us)?;
+        latency(f, "at sender  ", self.latency_sender_us)?;
+        latency(f, "first msg  ", self.first_message_us)?;
+        writeln!(
+            f,
+            "  ring        {:10} rotations, {} retransmissions, {} reconfigurations",
+            self.token_rotations, self.retransmissions, self.reconfigurations
+        )?;
+        let (ns, percent) = (self.cpu_ns_per_delivery, self.cpu_percent_per_node);
+        if self.messages > 0 {
+            writeln!(
+                f,
+                "  CPU         {ns:10.0} ns a delivery, {percent:.2} % of a core a node"
+            )?;
+        } else {
+            writeln!(f, "  CPU         {percent:10.3} % of a core a node, idle")?;
+        }
+        let complete = if self.complete {
+            "complete"
+        } else {
+            "NOT complete: the load was more than it took"
+        };
+        writeln!(f, "  order       identical at all nodes, {complete}")
+    }
+}
+
+fn latency(f: &mut fmt::Formatter<'_>, name: &str, summary: Option<Summary>) -> fmt::Result {
+    let Some(us) = summary else { return Ok(()) };
+    let Summary {
+        mean,
+        p50,
+        p90,
+        p99,
+        p999,
+        max,
+        worst5_mean,
+    } = us;
+    writeln!(
+        f,
+        "  {name} {mean:10.1} mean, {p50:.1} p50, {p90:.1} p90, {p99:.1} p99, {p999:.1} p99.9, {max:.1} max, {worst5_mean:.1} worst 5 %"
+    )
+}

@@ -1,0 +1,191 @@
+//! `rota config check`: what a configuration file means.
+
+use std::fmt::{Display, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use rota_core::contract::NodeId;
+use rota_core::pack::Outbox;
+use rota_core::ring::{PriorityMethod, Protocol, RingConfig};
+use rota_net::{NodeConfig, Transport};
+
+use crate::say::{complain, print};
+
+/// Options of `rota config check`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CheckOptions {
+    /// The configuration file
+    file: PathBuf,
+    /// Also whether this node can run with it
+    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..))]
+    node: Option<u16>,
+}
+
+/// Checks a file and prints every effective and derived value.
+pub fn check(options: &CheckOptions) -> ExitCode {
+    match load(&options.file, options.node) {
+        Ok((config, node)) => {
+            print(&describe(&config, node).trim_end());
+            ExitCode::SUCCESS
+        }
+        Err(what) => {
+            complain(&what);
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn load(file: &Path, node: Option<u16>) -> Result<(NodeConfig, Option<NodeId>), String> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+    let wrong = |error| format!("{}: {error}", file.display());
+    let config = NodeConfig::from_toml(&text).map_err(wrong)?;
+    let node = node.and_then(NodeId::new);
+    if let Some(node) = node {
+        config.check_for(node).map_err(wrong)?;
+    }
+    Ok((config, node))
+}
+
+/// Lines of names and values, in sections.
+#[derive(Debug, Default)]
+struct Table(String);
+
+impl Table {
+    fn section(&mut self, name: &str) {
+        let gap = if self.0.is_empty() { "" } else { "\n" };
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.0, "{gap}[{name}]");
+    }
+
+    fn row(&mut self, name: &str, value: impl Display) {
+        let _ = writeln!(self.0, "{name:<22} {value}");
+    }
+}
+
+fn describe(config: &NodeConfig, node: Option<NodeId>) -> String {
+    let ring = config.ring_config();
+    let mut table = Table::default();
+    describe_cluster(config, &ring, &mut table);
+    describe_ring(&ring, &mut table);
+    describe_timers(config, &ring, &mut table);
+    describe_sockets(config, &mut table);
+    describe_nodes(config, &ring, node, &mut table);
+    table.0
+}
+
+fn describe_cluster(config: &NodeConfig, ring: &RingConfig, table: &mut Table) {
+    table.section("cluster");
+    table.row("cluster", config.cluster);
+    let engine = match ring.protocol {
+        Protocol::Accelerated => "accelerated-ring",
+        Protocol::Original => "totem-ring",
+    };
+    table.row("engine", engine);
+    table.row("insecure", config.insecure);
+    match config.transport {
+        Transport::Unicast => table.row("transport", "unicast"),
+        Transport::Multicast(group) => table.row("transport", format!("multicast {group}")),
+    }
+    table.row(
+        "interface",
+        config.interface.as_deref().unwrap_or("by address"),
+    );
+}
+
+fn describe_ring(ring: &RingConfig, table: &mut Table) {
+    table.section("ring");
+    let members: Vec<String> = ring.members.iter().map(ToString::to_string).collect();
+    table.row(
+        "members",
+        format!("{} ({})", members.len(), members.join(", ")),
+    );
+    if let Some(representative) = ring.members.first() {
+        table.row("representative", representative);
+    }
+    table.row(
+        "personal_window",
+        format!("{} packets", ring.personal_window),
+    );
+    table.row(
+        "accelerated_window",
+        format!("{} packets", ring.accelerated_window),
+    );
+    table.row("global_window", format!("{} packets", ring.global_window));
+    table.row(
+        "outstanding_window",
+        format!("{} packets", ring.outstanding_window),
+    );
+    let method = match ring.priority_method {
+        PriorityMethod::First => 1,
+        PriorityMethod::Second => 2,
+    };
+    table.row("priority_method", method);
+    table.row("datagram_bytes", ring.datagram_bytes);
+    table.row("packet_payload_bytes", ring.frame_bytes());
+    // What is cut into most parts may be smaller than what was asked for.
+    let outbox = Outbox::new(ring.frame_bytes(), ring.message_bytes, ring.backlog_bytes);
+    table.row("message_bytes", outbox.limit());
+    table.row("backlog_bytes", ring.backlog_bytes);
+}
+
+fn describe_timers(config: &NodeConfig, ring: &RingConfig, table: &mut Table) {
+    table.section("timers");
+    let timing = serde_json::to_value(config.timing).unwrap_or_default();
+    table.row("timing", timing.as_str().unwrap_or("?"));
+    let timers = &ring.timers;
+    let rows = [
+        ("token_loss_ms", timers.token_loss),
+        ("token_retransmit_ms", timers.token_retransmit),
+        ("idle_retransmit_ms", timers.idle_retransmit()),
+        ("token_hold_ms", timers.token_hold),
+        ("form_ms", timers.form),
+    ];
+    for (name, nanos) in rows {
+        table.row(name, nanos as f64 / 1e6);
+    }
+}
+
+fn describe_sockets(config: &NodeConfig, table: &mut Table) {
+    table.section("sockets");
+    table.row("receive_buffer_bytes", config.receive_buffer_bytes);
+    table.row("send_buffer_bytes", config.send_buffer_bytes);
+    table.row("busy_poll_us", config.busy_poll_us);
+    table.row("offload", config.offload);
+    match &config.trace {
+        Some(path) => table.row("trace", path.display()),
+        None => table.row("trace", "off"),
+    }
+    match &config.faults {
+        Some(faults) => table.row("faults", serde_json::to_string(faults).unwrap_or_default()),
+        None => table.row("faults", "none"),
+    }
+}
+
+fn describe_nodes(config: &NodeConfig, ring: &RingConfig, me: Option<NodeId>, table: &mut Table) {
+    table.section("nodes");
+    for &member in &ring.members {
+        let Some(node) = config.node(member) else {
+            continue;
+        };
+        let mark = if me == Some(member) {
+            "  <- this node"
+        } else {
+            ""
+        };
+        let value = format!("data {}, token {}{mark}", node.data(), node.token());
+        table.row(&format!("node {member}"), value);
+    }
+    let Some(place) = ring.members.iter().position(|member| me == Some(*member)) else {
+        return;
+    };
+    let count = ring.members.len();
+    table.row(
+        "token comes from",
+        format!("node {}", ring.members[(place + count - 1) % count]),
+    );
+    table.row(
+        "token goes to",
+        format!("node {}", ring.members[(place + 1) % count]),
+    );
+}

@@ -1,0 +1,234 @@
+//! The application above the demo's ring: submits a share of the input, takes stock of everything.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::os::fd::RawFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+
+use rota_bench::Latencies;
+use rota_core::contract::{Delivery, Message, NodeId, Service, SubmitError, Time};
+use rota_net::{App, Submitter, monotonic};
+
+use super::node::Orders;
+use super::source::{Share, Step};
+use super::tally::Tally;
+
+/// Bytes submitted and not yet delivered here: enough for several visits of the token. More would
+/// only wait, and show as latency.
+const WINDOW_BYTES: usize = 256 << 10;
+/// What a message counts beside its payload, so that empty ones are bounded as well.
+const MESSAGE_BYTES: usize = 32;
+/// Bytes of input to read at once: the ring waits meanwhile.
+const EFFORT_BYTES: usize = 1 << 20;
+/// Time between two reports of progress.
+const REPORT_NANOS: u64 = 250_000_000;
+
+/// See the module.
+#[derive(Debug)]
+pub struct DemoApp {
+    me: NodeId,
+    service: Service,
+    share: Share,
+    /// The input has more, and there was no time to read it.
+    more: bool,
+    output: Option<BufWriter<File>>,
+    orders: Arc<Orders>,
+    in_ring: bool,
+    tally: Tally,
+    /// When each own message from counter `oldest` on was submitted; taken out on delivery.
+    submitted: VecDeque<Option<Time>>,
+    oldest: u64,
+    outstanding: usize,
+    latencies: Latencies,
+    started: Option<Time>,
+    finished: Time,
+    next_report: Time,
+    error: Option<String>,
+}
+
+impl DemoApp {
+    pub fn new(
+        me: NodeId,
+        service: Service,
+        share: Share,
+        output: Option<File>,
+        orders: Arc<Orders>,
+    ) -> Self {
+        Self {
+            me,
+            service,
+            share,
+            more: false,
+            output: output.map(|file| BufWriter::with_capacity(256 << 10, file)),
+            orders,
+            in_ring: false,
+            tally: Tally::default(),
+            submitted: VecDeque::new(),
+            oldest: 1,
+            outstanding: 0,
+            latencies: Latencies::new(),
+            started: None,
+            finished: Time(0),
+            next_report: monotonic().after(REPORT_NANOS),
+            error: None,
+        }
+    }
+
+    /// Whether the coordinator has ended the run.
+    pub fn stopped(&self) -> bool {
+        self.orders.stop.load(SeqCst)
+    }
+
+    /// Whether a ring was installed.
+    pub const fn is_in_ring(&self) -> bool {
+        self.in_ring
+    }
+
+    /// What went wrong.
+    pub fn take_error(&mut self) -> Option<String> {
+        self.error.take()
+    }
+
+    /// What was delivered.
+    pub const fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// From submit to delivery, own messages only.
+    pub const fn latencies(&self) -> &Latencies {
+        &self.latencies
+    }
+
+    /// When the first own message was submitted.
+    pub const fn started(&self) -> Option<Time> {
+        self.started
+    }
+
+    /// When the last message so far was delivered.
+    pub const fn finished(&self) -> Time {
+        self.finished
+    }
+
+    /// Whether to say how far it is.
+    pub fn report_due(&mut self) -> bool {
+        let now = monotonic();
+        let due = now >= self.next_report;
+        if due {
+            self.next_report = now.after(REPORT_NANOS);
+        }
+        due
+    }
+
+    /// Gives everything delivered so far to the system.
+    pub fn finish_output(&mut self) -> Result<(), String> {
+        match &mut self.output {
+            Some(output) => output
+                .flush()
+                .map_err(|error| format!("cannot write: {error}")),
+            None => Ok(()),
+        }
+    }
+
+    fn on_message(&mut self, message: &Message) {
+        self.tally.add(&message.payload);
+        if let Some(output) = &mut self.output {
+            let written = output
+                .write_all(&message.payload)
+                .and_then(|()| output.write_all(b"\n"));
+            if let Err(error) = written {
+                self.error = Some(format!("cannot write the output: {error}"));
+            }
+        }
+        if message.id.process.node == self.me {
+            self.on_own(message.id.counter, message.payload.len());
+        }
+    }
+
+    fn on_own(&mut self, counter: u64, bytes: usize) {
+        self.outstanding = self.outstanding.saturating_sub(bytes + MESSAGE_BYTES);
+        let index = counter
+            .checked_sub(self.oldest)
+            .and_then(|index| usize::try_from(index).ok());
+        let slot = index.and_then(|index| self.submitted.get_mut(index));
+        if let Some(at) = slot.and_then(Option::take) {
+            self.latencies.record(monotonic().since(at));
+        }
+        while let Some(None) = self.submitted.front() {
+            self.submitted.pop_front();
+            self.oldest += 1;
+        }
+    }
+
+    /// Submits until the window is full or the input has ended.
+    fn submit_all(&mut self, now: Time, submitter: &mut dyn Submitter) -> Result<(), String> {
+        let mut effort = EFFORT_BYTES;
+        self.more = false;
+        while self.outstanding < WINDOW_BYTES {
+            let step = self.share.load(&mut effort);
+            match step.map_err(|error| format!("cannot read the input: {error}"))? {
+                Step::Ready => {}
+                Step::More => {
+                    self.more = true;
+                    return Ok(());
+                }
+                Step::End => return Ok(()),
+            }
+            match submitter.submit(now, self.service, self.share.current()) {
+                Ok(_) => self.submitted.push_back(Some(now)),
+                Err(SubmitError::Full) => return Ok(()),
+                Err(error) => return Err(error.to_string()),
+            }
+            self.started.get_or_insert(now);
+            self.outstanding += self.share.current().len() + MESSAGE_BYTES;
+            self.share.advance();
+        }
+        Ok(())
+    }
+}
+
+impl App for DemoApp {
+    fn deliver(&mut self, delivery: Delivery) {
+        match delivery {
+            Delivery::Message(message) => self.on_message(&message),
+            Delivery::Configuration(_) => self.in_ring = true,
+            Delivery::Skips { .. } => {}
+        }
+    }
+
+    fn fill(&mut self, now: Time, submitter: &mut dyn Submitter) {
+        if self.error.is_none()
+            && self.orders.go.load(SeqCst)
+            && let Err(error) = self.submit_all(now, submitter)
+        {
+            self.error = Some(error);
+        }
+    }
+
+    fn stop(&self) -> bool {
+        self.stopped()
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        Some(self.next_report)
+    }
+
+    fn flush(&mut self) {
+        self.finished = monotonic();
+    }
+
+    fn may_sleep(&mut self) -> bool {
+        !self.more
+    }
+
+    fn awake(&mut self, signalled: bool) {
+        if signalled {
+            self.orders.waker.clear();
+        }
+    }
+
+    fn waker(&self) -> Option<RawFd> {
+        Some(self.orders.waker.raw())
+    }
+}

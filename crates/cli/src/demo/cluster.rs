@@ -1,0 +1,230 @@
+//! The demo's processes, as their coordinator sees them.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use super::DemoError;
+use super::progress::Progress;
+use super::talk::{Done, GO, STOP, Said, Task};
+
+/// A run in which no node gets anywhere for so long has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long processes that were told to stop may take.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// Time between two looks at whether anything moves.
+const LOOK: Duration = Duration::from_millis(100);
+
+#[derive(Debug)]
+struct Node {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    ready: bool,
+    done: Option<Done>,
+    received: u64,
+    state: String,
+}
+
+/// Running node processes. They are killed when this is dropped.
+#[derive(Debug)]
+pub struct Cluster {
+    nodes: Vec<Node>,
+    lines: Receiver<(usize, Option<String>)>,
+    messages: u64,
+    moved: Instant,
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for node in &mut self.nodes {
+            drop(node.stdin.take());
+            // A process that has ended needs no killing.
+            let _ = node.child.kill();
+        }
+        for node in &mut self.nodes {
+            let _ = node.child.wait();
+        }
+    }
+}
+
+impl Cluster {
+    /// Starts a process for each task.
+    pub fn start(tasks: &[Task]) -> Result<Self, DemoError> {
+        let failed = |what: &str| {
+            let what = what.to_owned();
+            move |error: std::io::Error| DemoError::Failed(format!("{what}: {error}"))
+        };
+        let program = std::env::current_exe().map_err(failed("cannot find this program"))?;
+        let (sender, lines) = channel();
+        let messages = tasks.first().map_or(0, |task| task.messages);
+        let mut cluster = Self {
+            nodes: Vec::new(),
+            lines,
+            messages,
+            moved: Instant::now(),
+        };
+        for (index, task) in tasks.iter().enumerate() {
+            let line = serde_json::to_string(task).map_err(|error| {
+                DemoError::Usage(format!("a path that is not UTF-8 cannot be used: {error}"))
+            })?;
+            let mut child = Command::new(&program)
+                .arg("demo-node")
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .map_err(failed("cannot start a process"))?;
+            if let Some(stdout) = child.stdout.take() {
+                forward(index, stdout, sender.clone());
+            }
+            let stdin = child.stdin.take();
+            let state = "starting".to_owned();
+            let node = Node {
+                child,
+                stdin,
+                ready: false,
+                done: None,
+                received: 0,
+                state,
+            };
+            cluster.nodes.push(node);
+            cluster.tell(index, &line);
+        }
+        Ok(cluster)
+    }
+
+    /// Tells a node. One that cannot be told has ended, which the end of its output says.
+    fn tell(&mut self, index: usize, line: &str) {
+        if let Some(stdin) = &mut self.nodes[index].stdin {
+            let _ = writeln!(stdin, "{line}").and_then(|()| stdin.flush());
+        }
+    }
+
+    fn tell_all(&mut self, line: &str) {
+        (0..self.nodes.len()).for_each(|index| self.tell(index, line));
+    }
+
+    /// Waits until every node is in the ring.
+    pub fn wait_ready(&mut self) -> Result<(), DemoError> {
+        while let Some(missing) = self.nodes.iter().position(|node| !node.ready) {
+            self.follow(missing)?;
+        }
+        Ok(())
+    }
+
+    /// Lets the nodes submit, and waits until every node has everything.
+    pub fn run(&mut self) -> Result<Vec<Done>, DemoError> {
+        self.moved = Instant::now();
+        self.tell_all(GO);
+        let mut progress = Progress::new(self.messages * self.nodes.len() as u64);
+        while self.nodes.iter().any(|node| node.done.is_none()) {
+            let unfinished = self
+                .nodes
+                .iter()
+                .enumerate()
+                .filter(|(_, node)| node.done.is_none());
+            let slowest = unfinished.min_by_key(|(_, node)| node.received);
+            self.follow(slowest.map_or(0, |(index, _)| index))?;
+            progress.show(self.nodes.iter().map(|node| node.received).sum());
+        }
+        Ok(self
+            .nodes
+            .iter_mut()
+            .filter_map(|node| node.done.take())
+            .collect())
+    }
+
+    /// Takes what a node says next; `slowest` is to blame if nobody gets anywhere.
+    fn follow(&mut self, slowest: usize) -> Result<(), DemoError> {
+        match self.lines.recv_timeout(LOOK) {
+            Ok((index, Some(line))) => self.on_line(index, &line)?,
+            Ok((index, None)) => return Err(self.ended(index)),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        }
+        if self.moved.elapsed() < PATIENCE {
+            return Ok(());
+        }
+        let seconds = PATIENCE.as_secs();
+        let what = format!(
+            "nothing has moved for {seconds} s; last seen {}",
+            self.seen(slowest)
+        );
+        Err(DemoError::Failed(format!("node {}: {what}", slowest + 1)))
+    }
+
+    fn on_line(&mut self, index: usize, line: &str) -> Result<(), DemoError> {
+        let said = serde_json::from_str(line).map_err(|error| {
+            DemoError::Failed(format!("node {} said `{line}`: {error}", index + 1))
+        })?;
+        let node = &mut self.nodes[index];
+        match said {
+            Said::Ready => {
+                node.ready = true;
+                self.moved = Instant::now();
+            }
+            Said::Progress { received, state } => {
+                if received > node.received {
+                    self.moved = Instant::now();
+                }
+                node.received = received;
+                node.state = state;
+            }
+            Said::Done(done) => {
+                node.received = done.messages;
+                node.done = Some(done);
+                self.moved = Instant::now();
+            }
+            Said::Failed {
+                what,
+                port_in_use: true,
+            } => return Err(DemoError::PortInUse(what)),
+            Said::Failed {
+                what,
+                port_in_use: false,
+            } => {
+                let seen = self.seen(index);
+                let what = format!("node {}: {what} (last seen {seen})", index + 1);
+                return Err(DemoError::Failed(what));
+            }
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, index: usize) -> DemoError {
+        let status = self.nodes[index].child.wait();
+        let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+        let seen = self.seen(index);
+        let what = format!("its process has ended ({how}); last seen {seen}");
+        DemoError::Failed(format!("node {}: {what}", index + 1))
+    }
+
+    fn seen(&self, index: usize) -> String {
+        let Node {
+            received, state, ..
+        } = &self.nodes[index];
+        format!("with {received} of {} messages, {state}", self.messages)
+    }
+
+    /// Ends the processes without force, where they let that happen.
+    pub fn stop(mut self) {
+        self.tell_all(STOP);
+        let until = Instant::now() + FAREWELL;
+        let running = |node: &mut Node| matches!(node.child.try_wait(), Ok(None));
+        while self.nodes.iter_mut().any(running) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+/// Hands on the lines of a process, then `None`.
+fn forward(index: usize, stdout: ChildStdout, to: Sender<(usize, Option<String>)>) {
+    std::thread::spawn(move || {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            if to.send((index, Some(line))).is_err() {
+                return;
+            }
+        }
+        // Nobody listens any more when the run is over.
+        let _ = to.send((index, None));
+    });
+}

@@ -1,0 +1,289 @@
+//! `rota demo`: a local cluster of real processes.
+//!
+//! This process coordinates: it copies the input ([`spool`]), starts the nodes ([`cluster`]), lets
+//! them go together and compares what they received ([`report`]). A node ([`node`]) is this program
+//! again with a hidden subcommand; its application ([`app`]) lives in the ring's thread, reads its
+//! share of the input itself ([`source`]) and keeps only digests ([`tally`]).
+
+mod app;
+mod cluster;
+pub mod node;
+mod ports;
+mod progress;
+mod report;
+mod source;
+mod spool;
+mod talk;
+mod tally;
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::builder::PossibleValuesParser;
+use rota_core::pack::Outbox;
+use rota_net::{EngineName, NodeConfig, Transport, probe_multicast, random_u64};
+
+use crate::say::{complain, print, print_json};
+use cluster::Cluster;
+use report::Report;
+use source::Input;
+use talk::{Done, Task};
+use tally::Census;
+
+/// Ranges of ports to try: another program may take one between the look and the use.
+const PORT_RANGES: usize = 5;
+
+/// Options of `rota demo`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// How many nodes, each a process of its own
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
+    nodes: u16,
+    /// Which protocol orders the messages
+    #[arg(long, default_value = "accelerated-ring",
+        value_parser = PossibleValuesParser::new(["accelerated-ring", "totem-ring"]))]
+    engine: String,
+    /// The delivery guarantee: in the one total order (agreed), or the same once every node is known
+    /// to have the message (safe)
+    #[arg(long, default_value = "agreed",
+        value_parser = PossibleValuesParser::new(["causal", "agreed", "safe"]))]
+    service: String,
+    /// Send the lines of this file (`-`: standard input) instead of generated messages; any bytes
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["messages", "size"])]
+    input: Option<PathBuf>,
+    /// How many messages to generate
+    #[arg(long, default_value_t = 20_000)]
+    messages: u64,
+    /// Bytes of each generated message
+    #[arg(long, value_name = "BYTES", default_value_t = 64)]
+    size: usize,
+    /// Kill a process midway (needs ring membership, which this release does not have yet)
+    #[arg(long)]
+    kill_one: bool,
+    /// Write what each node delivers to node-1.out, node-2.out ... in this directory
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why a demo came to no result.
+#[derive(Debug)]
+pub enum DemoError {
+    /// What was asked for makes no sense.
+    Usage(String),
+    /// It went wrong.
+    Failed(String),
+    /// Another program has a port: with others it may work.
+    PortInUse(String),
+}
+
+impl fmt::Display for DemoError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Usage(what) | Self::Failed(what) | Self::PortInUse(what)) = self;
+        f.write_str(what)
+    }
+}
+
+/// How a demo is set up, for its report.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    nodes: u16,
+    engine: String,
+    service: String,
+    size: Option<usize>,
+    group: Option<SocketAddr>,
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            nodes,
+            engine,
+            service,
+            group,
+            ..
+        } = self;
+        let processes = if *nodes == 1 { "process" } else { "processes" };
+        write!(f, "{nodes} {processes} on 127.0.0.1, {engine}, {service}, ")?;
+        match group {
+            Some(group) => write!(f, "IP multicast {group}"),
+            None => f.write_str("unicast"),
+        }
+    }
+}
+
+/// Runs the demo.
+pub fn main(options: &Options) -> ExitCode {
+    match run(options) {
+        Ok(report) => {
+            if options.json {
+                print_json(&report);
+            } else {
+                print(&report);
+            }
+            if report.is_good() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::from(1)
+            }
+        }
+        Err(error) => {
+            complain(&error);
+            ExitCode::from(if matches!(error, DemoError::Usage(_)) {
+                2
+            } else {
+                1
+            })
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<Report, DemoError> {
+    if options.kill_one {
+        return Err(DemoError::Usage(
+            "--kill-one needs a ring that re-forms without the killed process; this release has a \
+             fixed membership and cannot do that yet"
+                .to_owned(),
+        ));
+    }
+    let limit = message_limit(options);
+    let (input, census, spool) = take_input(options, limit)?;
+    if let Some(dir) = &options.output {
+        std::fs::create_dir_all(dir).map_err(|error| {
+            DemoError::Usage(format!(
+                "cannot create the directory {}: {error}",
+                dir.display()
+            ))
+        })?;
+    }
+    let multicast = probe_multicast(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    if let Err(what) = &multicast {
+        complain(&format!(
+            "no multicast on loopback ({what}): each node gets a copy by unicast"
+        ));
+    }
+    let (mut cluster, setting) = start(options, &input, census.messages, multicast.is_ok())?;
+    // Every node has opened its copy of the input by now.
+    drop(spool);
+    if !options.json {
+        print(&setting);
+    }
+    let done: Vec<Done> = cluster.run()?;
+    cluster.stop();
+    Report::new(&setting, &census, done)
+}
+
+/// The messages, and a temporary file to keep until the nodes have opened it.
+fn take_input(
+    options: &Options,
+    limit: usize,
+) -> Result<(Input, Census, Option<tempfile::NamedTempFile>), DemoError> {
+    let Some(path) = &options.input else {
+        let (messages, size) = (options.messages, options.size);
+        let least = source::digits(messages);
+        if size < least || size > limit {
+            let what = format!("--size must be {least} to {limit} bytes for {messages} messages");
+            return Err(DemoError::Usage(format!("{what} that all differ")));
+        }
+        return Ok((
+            Input::Generated { messages, size },
+            spool::generated(messages, size),
+            None,
+        ));
+    };
+    let spool::Spool {
+        file,
+        census,
+        longest,
+    } = spool::spool(path)?;
+    if longest.bytes > limit as u64 {
+        let what = format!("line {} has {} bytes", longest.line, longest.bytes);
+        return Err(DemoError::Usage(format!(
+            "{what}; a message may have at most {limit}"
+        )));
+    }
+    Ok((Input::Lines(file.path().to_owned()), census, Some(file)))
+}
+
+/// The largest message that the nodes take.
+fn message_limit(options: &Options) -> usize {
+    let ring = config(options, 1, true).ring_config();
+    Outbox::new(ring.frame_bytes(), ring.message_bytes, ring.backlog_bytes).limit()
+}
+
+fn config(options: &Options, base: u16, multicast: bool) -> NodeConfig {
+    let mut config = NodeConfig::loopback(options.nodes, base);
+    if options.engine == "totem-ring" {
+        config.engine = EngineName::TotemRing;
+    }
+    if !multicast {
+        config.transport = Transport::Unicast;
+    }
+    // Two demos that meet on the same ports must not understand each other.
+    if let Ok(random) = random_u64() {
+        config.cluster = (random >> 32) as u32;
+    }
+    config
+}
+
+/// Starts the nodes, on other ports if some are taken, and waits until they form a ring.
+fn start(
+    options: &Options,
+    input: &Input,
+    messages: u64,
+    multicast: bool,
+) -> Result<(Cluster, Setting), DemoError> {
+    let mut error = DemoError::Failed("no free UDP ports on 127.0.0.1".to_owned());
+    for _ in 0..PORT_RANGES {
+        let Some(base) = ports::free_range(options.nodes) else {
+            break;
+        };
+        let config = config(options, base, multicast);
+        let group = match config.transport {
+            Transport::Multicast(group) => Some(group),
+            Transport::Unicast => None,
+        };
+        let task = |node| Task {
+            node,
+            config: config.clone(),
+            service: options.service.clone(),
+            input: input.clone(),
+            messages,
+            output: options
+                .output
+                .as_ref()
+                .map(|dir| dir.join(format!("node-{node}.out"))),
+        };
+        let tasks: Vec<Task> = (1..=options.nodes).map(task).collect();
+        let mut cluster = Cluster::start(&tasks)?;
+        match cluster.wait_ready() {
+            Ok(()) => {
+                let Options {
+                    nodes,
+                    engine,
+                    service,
+                    size,
+                    ..
+                } = options.clone();
+                let size = options.input.is_none().then_some(size);
+                return Ok((
+                    cluster,
+                    Setting {
+                        nodes,
+                        engine,
+                        service,
+                        size,
+                        group,
+                    },
+                ));
+            }
+            Err(taken @ DemoError::PortInUse(_)) => error = taken,
+            Err(other) => return Err(other),
+        }
+    }
+    Err(error)
+}

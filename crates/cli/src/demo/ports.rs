@@ -1,0 +1,26 @@
+//! Finds UDP ports for a cluster on this host.
+
+use std::net::{Ipv4Addr, UdpSocket};
+
+use rota_net::random_u64;
+
+/// The ports to choose from: below those that systems hand out by themselves, so that no other
+/// program gets one between the look and the use.
+const PORTS: std::ops::Range<u16> = 12_000..32_000;
+/// Ranges to look at.
+const TRIES: usize = 100;
+
+/// The first of a range of ports that are free now. They may be gone a moment later.
+pub fn free_range(nodes: u16) -> Option<u16> {
+    let count = 2 * nodes + 1;
+    let choices = PORTS.end - PORTS.start - count;
+    (0..TRIES).find_map(|_| {
+        let random = random_u64().ok()? % u64::from(choices);
+        let base = PORTS.start + u16::try_from(random).ok()?;
+        (base..base + count).all(is_free).then_some(base)
+    })
+}
+
+fn is_free(port: u16) -> bool {
+    UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
+}

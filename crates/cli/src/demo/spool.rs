@@ -1,0 +1,73 @@
+//! Takes the input in, once, and looks at what it is.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use tempfile::NamedTempFile;
+
+use super::DemoError;
+use super::source::generate;
+use super::tally::{Census, LineCensus, Longest};
+
+/// A copy of the input that cannot change while the nodes read it; gone when this is dropped.
+#[derive(Debug)]
+pub struct Spool {
+    /// The copy.
+    pub file: NamedTempFile,
+    /// What its lines are.
+    pub census: Census,
+    /// The longest of them.
+    pub longest: Longest,
+}
+
+/// Copies `input` (`-`: standard input) to a temporary file.
+pub fn spool(input: &Path) -> Result<Spool, DemoError> {
+    let wrong = |error: io::Error| {
+        DemoError::Usage(format!(
+            "cannot read the input {}: {error}",
+            input.display()
+        ))
+    };
+    let mut from: Box<dyn Read> = if input == Path::new("-") {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(File::open(input).map_err(wrong)?)
+    };
+    let no_room = |error: io::Error| {
+        DemoError::Failed(format!(
+            "cannot write a temporary copy of the input: {error}"
+        ))
+    };
+    let mut file = NamedTempFile::with_prefix("rota-demo-").map_err(no_room)?;
+    let mut lines = LineCensus::default();
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        let read = match from.read(&mut buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read.map_err(wrong)?,
+        };
+        if read == 0 {
+            break;
+        }
+        lines.feed(&buffer[..read]);
+        file.write_all(&buffer[..read]).map_err(no_room)?;
+    }
+    let (census, longest) = lines.finish();
+    Ok(Spool {
+        file,
+        census,
+        longest,
+    })
+}
+
+/// What the generated messages are.
+pub fn generated(messages: u64, size: usize) -> Census {
+    let mut census = Census::default();
+    let mut message = Vec::new();
+    for index in 0..messages {
+        generate(index, messages, size, &mut message);
+        census.add(&message);
+    }
+    census
+}

@@ -1,0 +1,76 @@
+//! What the coordinator and its nodes tell each other, in lines of JSON over pipes: the network
+//! under test carries nothing of it.
+
+use std::path::PathBuf;
+
+use rota_net::NodeConfig;
+use serde::{Deserialize, Serialize};
+
+use super::source::Input;
+
+/// The line that lets the nodes submit.
+pub const GO: &str = "go";
+/// The line that ends the nodes.
+pub const STOP: &str = "stop";
+
+/// What a node is told first.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Task {
+    /// Which node, from 1.
+    pub node: u16,
+    /// The cluster.
+    pub config: NodeConfig,
+    /// The delivery guarantee, by name.
+    pub service: String,
+    /// Where the messages of all nodes come from.
+    pub input: Input,
+    /// How many messages there are in all.
+    pub messages: u64,
+    /// Where to write what is delivered.
+    pub output: Option<PathBuf>,
+}
+
+/// What a node says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Said {
+    /// It is in the ring.
+    Ready,
+    /// How far it is.
+    Progress {
+        /// Messages delivered.
+        received: u64,
+        /// The engine's state, in words.
+        state: String,
+    },
+    /// It has everything.
+    Done(Done),
+    /// It cannot go on.
+    Failed {
+        /// Why.
+        what: String,
+        /// Another program has one of its ports: with others it may work.
+        port_in_use: bool,
+    },
+}
+
+/// What a node has received and measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Done {
+    /// Messages delivered.
+    pub messages: u64,
+    /// Their payload bytes.
+    pub bytes: u64,
+    /// SHA-256 of the payloads in their order, each followed by a newline.
+    pub digest: String,
+    /// See [`super::tally::Census::sum`].
+    pub sum: String,
+    /// When it submitted its first message, on the host's monotonic clock in nanoseconds.
+    pub started: Option<u64>,
+    /// When it had its last message.
+    pub finished: u64,
+    /// Histogram of the time from submit to delivery of its own messages.
+    pub latencies: serde_json::Value,
+    /// Packets it sent again.
+    pub retransmissions: Option<u64>,
+}

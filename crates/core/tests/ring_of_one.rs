@@ -1,0 +1,108 @@
+//! A ring of one member: no token, and still the same promises.
+
+use rota_core::contract::{
+    Checked, Delivery, Engine, Incarnation, Input, NodeId, Process, Service, StartState,
+    SubmitError, Time,
+};
+use rota_core::membership::RingEngine;
+use rota_core::ring::RingConfig;
+
+const NOW: Time = Time(1);
+
+fn lone_ring(window: u32) -> Checked<RingEngine> {
+    let node = NodeId::new(1).expect("not 0");
+    let mut config = RingConfig::new(1, vec![node]);
+    config.personal_window = window;
+    config.accelerated_window = 0;
+    config.outstanding_window = window;
+    config.message_bytes = 1000;
+    config.backlog_bytes = 100_000;
+    let mut engine = Checked::new(RingEngine::new(config).expect("a valid ring"));
+    let me = Process {
+        node,
+        incarnation: Incarnation(1),
+    };
+    engine.handle(
+        NOW,
+        Input::Start(StartState {
+            me,
+            seed: 1,
+            records: Vec::new(),
+        }),
+    );
+    drain(&mut engine);
+    engine
+}
+
+fn drain(engine: &mut Checked<RingEngine>) {
+    while engine.poll_output().is_some() {}
+}
+
+/// Submits until the backlog is full or `most` are taken; answers with how many.
+fn submit(engine: &mut Checked<RingEngine>, service: Service, most: u64) -> u64 {
+    for taken in 0..most {
+        let result = engine.submit(NOW, service, &[taken as u8; 900]);
+        drain(engine);
+        match result {
+            Ok(counter) => assert_eq!(counter, taken + 1),
+            Err(error) => {
+                assert_eq!(error, SubmitError::Full);
+                return taken;
+            }
+        }
+    }
+    most
+}
+
+fn counters(engine: &mut Checked<RingEngine>) -> Vec<u64> {
+    let delivery = core::iter::from_fn(|| engine.poll_delivery());
+    delivery
+        .filter_map(|delivery| match delivery {
+            Delivery::Message(message) => Some(message.id.counter),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn every_service_is_delivered_at_once() {
+    for service in [
+        Service::Reliable,
+        Service::Fifo,
+        Service::Agreed,
+        Service::Safe,
+    ] {
+        let mut engine = lone_ring(10);
+        assert_eq!(submit(&mut engine, service, 5), 5);
+        assert_eq!(counters(&mut engine), [1, 2, 3, 4, 5], "{service:?}");
+    }
+}
+
+#[test]
+fn it_sends_nothing_to_nobody() {
+    let mut engine = lone_ring(10);
+    engine
+        .submit(NOW, Service::Safe, b"x")
+        .expect("there is room");
+    assert_eq!(engine.poll_output(), None);
+    assert_eq!(engine.status().state, "operational");
+}
+
+#[test]
+fn an_application_that_takes_nothing_fills_the_backlog_and_loses_nothing() {
+    for service in [
+        Service::Reliable,
+        Service::Fifo,
+        Service::Agreed,
+        Service::Safe,
+    ] {
+        let mut engine = lone_ring(10);
+        let taken = submit(&mut engine, service, 1000);
+        assert!((100..1000).contains(&taken), "bounded: {taken}");
+        assert_eq!(
+            counters(&mut engine),
+            (1..=taken).collect::<Vec<_>>(),
+            "{service:?}"
+        );
+    }
+}

@@ -1,0 +1,77 @@
+//! What can be wrong with a configuration.
+
+use rota_core::contract::NodeId;
+use rota_core::ring::RingConfigError;
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+/// What is wrong with a configuration.
+#[derive(Debug)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// Not TOML, an unknown setting or a value of the wrong kind.
+    Syntax(Box<toml::de::Error>),
+    /// It cannot be written as TOML.
+    Write(toml::ser::Error),
+    /// `insecure = true` is missing.
+    NotSealed,
+    /// A node has the id 0.
+    NodeIdZero,
+    /// Two nodes have this id.
+    DuplicateNode(u16),
+    /// Two sockets have this address.
+    DuplicateAddress(SocketAddr),
+    /// A node has port 0.
+    PortZero(u16),
+    /// This node is not listed.
+    UnknownNode(NodeId),
+    /// Not a multicast address, or without a port.
+    NotMulticast(SocketAddr),
+    /// A node's address is of the other IP version than the group or the other nodes.
+    MixedAddresses(IpAddr),
+    /// IPv6 multicast needs `interface`.
+    NeedsInterface,
+    /// `priority_method` is neither 1 nor 2.
+    PriorityMethod(u8),
+    /// A probability of `[faults]` is not between 0 and 1.
+    Faults,
+    /// Windows or sizes do not fit together.
+    Ring(RingConfigError),
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read { path, error } => write!(f, "cannot read {}: {error}", path.display()),
+            Self::Syntax(error) => error.fmt(f),
+            Self::Write(error) => error.fmt(f),
+            Self::NotSealed => f.write_str(
+                "datagrams cannot be encrypted and authenticated yet: write `insecure = true` to run \
+                 without, on a network where everybody is trusted",
+            ),
+            Self::NodeIdZero => f.write_str("node ids start at 1"),
+            Self::DuplicateNode(id) => write!(f, "node {id} is listed twice"),
+            Self::DuplicateAddress(address) => write!(f, "{address} is used by two sockets"),
+            Self::PortZero(id) => write!(f, "node {id} needs ports that are not 0"),
+            Self::UnknownNode(node) => write!(f, "node {node} is not listed"),
+            Self::NotMulticast(address) => write!(f, "{address} is no multicast address and port"),
+            Self::MixedAddresses(address) => {
+                write!(f, "{address} is of another IP version than the rest of the cluster")
+            }
+            Self::NeedsInterface => f.write_str("IPv6 multicast needs `interface = \"NAME\"`"),
+            Self::PriorityMethod(method) => write!(f, "priority_method is 1 or 2, not {method}"),
+            Self::Faults => f.write_str("probabilities in [faults] are between 0 and 1"),
+            Self::Ring(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}

@@ -1,0 +1,50 @@
+//! What can be wrong with a node's addresses.
+
+use rota_core::contract::NodeId;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+/// Why a node's sockets could not be opened.
+#[derive(Debug)]
+pub enum SocketError {
+    /// The configuration does not list this node.
+    UnknownNode(NodeId),
+    /// An address is in use, or this host does not have it.
+    Bind {
+        /// Which address.
+        address: SocketAddr,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// No network interface has this name.
+    NoInterface(String),
+    /// Multicast does not work with this group and interface.
+    Multicast {
+        /// Which group.
+        group: SocketAddr,
+        /// What the kernel said.
+        error: io::Error,
+    },
+}
+
+impl fmt::Display for SocketError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownNode(node) => write!(f, "the configuration has no node {node}"),
+            Self::Bind { address, error } if error.kind() == io::ErrorKind::AddrInUse => {
+                write!(
+                    f,
+                    "{address} is in use: is another node running with the same ports?"
+                )
+            }
+            Self::Bind { address, error } => write!(f, "cannot use {address}: {error}"),
+            Self::NoInterface(name) => write!(f, "there is no network interface {name:?}"),
+            Self::Multicast { group, error } => {
+                write!(f, "cannot use the multicast group {group}: {error}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SocketError {}
