@@ -2,6 +2,7 @@
 //!
 //! Each command is a module. Exit status: 0 as hoped, 1 a check failed, 2 wrong use.
 
+mod bench;
 mod config;
 mod demo;
 mod say;
@@ -29,6 +30,12 @@ enum Command {
         Exit status: 0 if all nodes delivered the same and everything, 1 if not, 2 for wrong use."
     )]
     Demo(demo::Options),
+    /// Load a cluster that this starts, and measure it
+    #[command(after_help = "Examples:\n  rota bench --nodes 4 --size 1350 --rate max --duration 5s\n  \
+        rota bench --rate 300mbit --service safe --json\n  rota bench raw --nodes 4\n\n\
+        Exit status: 0 if it was measured and all nodes delivered the same order, 1 if not, 2 for \
+        wrong use.")]
+    Bench(bench::Bench),
     /// Look at configuration files
     #[command(after_help = "Example:\n  rota config check rota.toml")]
     Config {
@@ -37,6 +44,10 @@ enum Command {
     },
     #[command(hide = true)]
     DemoNode,
+    #[command(hide = true)]
+    BenchNode,
+    #[command(hide = true)]
+    RawNode,
 }
 
 #[derive(Debug, Subcommand)]
@@ -50,9 +61,12 @@ enum ConfigCommand {
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Demo(options) => demo::main(&options),
+        Command::Bench(bench) => bench::main(&bench),
         Command::Config {
             command: ConfigCommand::Check(options),
         } => config::check(&options),
         Command::DemoNode => demo::node::main(),
+        Command::BenchNode => rota_bench::bench_node_main(),
+        Command::RawNode => rota_bench::raw_node_main(),
     }
 }

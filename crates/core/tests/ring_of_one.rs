@@ -88,21 +88,34 @@ fn it_sends_nothing_to_nobody() {
     assert_eq!(engine.status().state, "operational");
 }
 
+fn fill_then_take_all(service: Service) {
+    let mut engine = lone_ring(10);
+    let taken = submit(&mut engine, service, 1000);
+    assert!((100..1000).contains(&taken), "bounded: {taken}");
+    let delivered = counters(&mut engine);
+    assert_eq!(delivered, (1..=taken).collect::<Vec<_>>(), "{service:?}");
+}
+
 #[test]
-fn an_application_that_takes_nothing_fills_the_backlog_and_loses_nothing() {
-    for service in [
-        Service::Reliable,
-        Service::Fifo,
-        Service::Agreed,
-        Service::Safe,
-    ] {
+fn a_full_backlog_of_ordered_messages_is_delivered_whole() {
+    for service in [Service::Causal, Service::Agreed, Service::Safe] {
+        fill_then_take_all(service);
+    }
+}
+
+#[test]
+fn a_full_backlog_of_messages_that_may_pass_others_is_delivered_whole() {
+    for service in [Service::Reliable, Service::Fifo] {
+        fill_then_take_all(service);
+    }
+}
+
+#[test]
+fn taking_deliveries_makes_room_for_submissions() {
+    for service in [Service::Reliable, Service::Fifo, Service::Agreed, Service::Safe] {
         let mut engine = lone_ring(10);
-        let taken = submit(&mut engine, service, 1000);
-        assert!((100..1000).contains(&taken), "bounded: {taken}");
-        assert_eq!(
-            counters(&mut engine),
-            (1..=taken).collect::<Vec<_>>(),
-            "{service:?}"
-        );
+        submit(&mut engine, service, 1000);
+        let _ = counters(&mut engine);
+        assert!(engine.submit(NOW, service, &[0; 900]).is_ok(), "{service:?} stays full for ever");
     }
 }

@@ -15,13 +15,15 @@ pub use report::RawReport;
 use crate::clock;
 use crate::cluster::Cluster;
 use crate::error::BenchError;
-use crate::options::{Offload, RawOptions};
+use crate::options::{Offload, RawOptions, TestbedKind};
 use crate::socket::{MAX_BURST_BYTES, MAX_BURST_PACKETS};
 use crate::testbed::Testbed;
 use node::{Task, Work};
 
 /// Bytes that Ethernet, IPv4 and UDP put before a payload, as the shaper counts them.
 const WIRE_HEADERS: f64 = 42.0;
+/// UDP payload that fits a packet between namespaces.
+const NETNS_PAYLOAD: usize = 1472;
 /// Share of a shaped link that paced senders fill.
 const LINK_SHARE: f64 = 0.97;
 /// How long a node may take to come up.
@@ -54,7 +56,13 @@ fn burst_packets(options: &RawOptions) -> Result<usize, BenchError> {
             multicast::HEADER_BYTES
         ));
     }
-    let most = (MAX_BURST_BYTES / options.size).min(MAX_BURST_PACKETS);
+    let fragments = options.place.testbed == TestbedKind::Netns && options.size > NETNS_PAYLOAD;
+    let most = if fragments {
+        // Segmentation offload makes no packets that need fragments.
+        1
+    } else {
+        (MAX_BURST_BYTES / options.size).min(MAX_BURST_PACKETS)
+    };
     match options.burst {
         None => Ok(most),
         Some(packets) if (1..=most).contains(&packets) => Ok(packets),
@@ -77,7 +85,7 @@ fn task(options: &RawOptions, testbed: &Testbed, node: usize, burst: usize) -> T
         size: options.size,
         burst,
         // In namespaces the device splits; on loopback there is none that could.
-        offload: testbed.values().kind == crate::options::TestbedKind::Netns
+        offload: testbed.values().kind == TestbedKind::Netns
             || options.place.offload == Offload::Pass,
         packets_per_second: options.place.link_rate.map(|rate| {
             // A receiver that sends too does not hear itself.

@@ -31,7 +31,8 @@ pub struct DemoApp {
     me: NodeId,
     service: Service,
     share: Share,
-    /// The input has more, and there was no time to read it.
+    /// There may be more to submit as soon as the window is open: the input has not ended, and the
+    /// engine was not full.
     more: bool,
     output: Option<BufWriter<File>>,
     orders: Arc<Orders>,
@@ -164,20 +165,24 @@ impl DemoApp {
     /// Submits until the window is full or the input has ended.
     fn submit_all(&mut self, now: Time, submitter: &mut dyn Submitter) -> Result<(), String> {
         let mut effort = EFFORT_BYTES;
-        self.more = false;
+        self.more = true;
         while self.outstanding < WINDOW_BYTES {
             let step = self.share.load(&mut effort);
             match step.map_err(|error| format!("cannot read the input: {error}"))? {
                 Step::Ready => {}
-                Step::More => {
-                    self.more = true;
+                Step::More => return Ok(()),
+                Step::End => {
+                    self.more = false;
                     return Ok(());
                 }
-                Step::End => return Ok(()),
             }
             match submitter.submit(now, self.service, self.share.current()) {
                 Ok(_) => self.submitted.push_back(Some(now)),
-                Err(SubmitError::Full) => return Ok(()),
+                Err(SubmitError::Full) => {
+                    // It has room again after a visit of the token, which wakes the loop anyway.
+                    self.more = false;
+                    return Ok(());
+                }
                 Err(error) => return Err(error.to_string()),
             }
             self.started.get_or_insert(now);
@@ -218,8 +223,9 @@ impl App for DemoApp {
         self.finished = monotonic();
     }
 
+    /// Own deliveries after the last `fill` may have opened the window again.
     fn may_sleep(&mut self) -> bool {
-        !self.more
+        !self.more || self.outstanding >= WINDOW_BYTES
     }
 
     fn awake(&mut self, signalled: bool) {

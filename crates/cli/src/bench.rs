@@ -1,0 +1,214 @@
+//! `rota bench` and `rota bench raw`: from the command line to the benchmarks' options.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use rota_bench::{
+    BenchError, BenchOptions, BitRate, EngineName, Load, Mode, Offload, ParseError, Pattern, Pin,
+    Place, RawOptions, Senders, ServiceName, TestbedKind, parse_duration, run_bench, run_raw,
+};
+use serde::Serialize;
+
+use crate::say::{complain, print, print_json};
+
+/// A value that has one of these names; clap lists them in its help.
+fn one_of<T>(names: &[&'static str]) -> impl TypedValueParser<Value = T> + use<T>
+where
+    T: FromStr<Err = ParseError> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(names.to_vec()).try_map(|name| name.parse::<T>())
+}
+
+/// Options of `rota bench`, and its subcommand.
+#[derive(Clone, Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Bench {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    options: LoadArgs,
+}
+
+#[derive(Clone, Debug, clap::Subcommand)]
+enum Command {
+    /// The same sockets with no protocol: what the machine can do
+    #[command(after_help = "Examples:\n  rota bench raw --nodes 4 --duration 2s\n  \
+        rota bench raw --pattern token --nodes 8\n\n\
+        Exit status: 0 if it was measured, 1 if that failed, 2 for wrong use.")]
+    Raw(RawArgs),
+}
+
+/// Options that both kinds of benchmark have.
+#[derive(Clone, Debug, clap::Args)]
+struct PlaceArgs {
+    /// Where the nodes run; namespaces need root
+    #[arg(long, default_value = "loopback", value_parser = one_of::<TestbedKind>(&["loopback", "netns"]))]
+    testbed: TestbedKind,
+    /// How many nodes
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=128))]
+    nodes: u16,
+    /// Speed of every link, like 1gbit (only with --testbed netns)
+    #[arg(long, value_name = "RATE")]
+    link_rate: Option<BitRate>,
+    /// Whether bursts cross the links whole or in single packets
+    #[arg(long, default_value = "pass", value_parser = one_of::<Offload>(&["pass", "split"]))]
+    offload: Offload,
+    /// Which CPUs the nodes may use: any, all the first, or one after the other
+    #[arg(long, default_value = "none", value_parser = one_of::<Pin>(&["none", "one", "spread"]))]
+    pin: Pin,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+impl PlaceArgs {
+    fn place(&self) -> Place {
+        Place {
+            testbed: self.testbed,
+            nodes: usize::from(self.nodes),
+            link_rate: self.link_rate,
+            offload: self.offload,
+            pin: self.pin,
+        }
+    }
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct LoadArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// Which protocol orders the messages
+    #[arg(long, default_value = "accelerated-ring",
+        value_parser = one_of::<EngineName>(&["accelerated-ring", "totem-ring"]))]
+    engine: EngineName,
+    /// What the load goes through
+    #[arg(long, default_value = "library", value_parser = one_of::<Mode>(&["library", "daemon"]))]
+    mode: Mode,
+    /// Clean payload of a message, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 1350)]
+    size: usize,
+    /// What all senders together send: a rate like 500mbit, max, or 0 for an idle ring
+    #[arg(long, value_name = "RATE", default_value = "max")]
+    rate: Load,
+    /// Which nodes send: all, half, or how many
+    #[arg(long, default_value = "all")]
+    senders: Senders,
+    /// Share of received data packets that each node drops, from 0 to 1
+    #[arg(long, value_name = "P", default_value_t = 0.0)]
+    loss: f64,
+    /// Drop only packets of the node so many places before the one that drops
+    #[arg(long, value_name = "K")]
+    loss_distance: Option<usize>,
+    /// The delivery guarantee
+    #[arg(long, default_value = "agreed",
+        value_parser = one_of::<ServiceName>(&["agreed", "safe"]))]
+    service: ServiceName,
+    /// How long to measure, like 5s
+    #[arg(long, default_value = "5s", value_parser = parse_duration)]
+    duration: Duration,
+    /// How long the load runs before that
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = parse_duration)]
+    warm_up: Duration,
+    /// Measure the first message after a silence instead, so many times
+    #[arg(long, value_name = "TRIALS")]
+    first_message: Option<u32>,
+    /// New packets a node may send in one visit of the token
+    #[arg(long, value_name = "PACKETS")]
+    personal_window: Option<u32>,
+    /// How many of them may leave after the token
+    #[arg(long, value_name = "PACKETS")]
+    accelerated_window: Option<u32>,
+    /// Packets all nodes together may send in one rotation
+    #[arg(long, value_name = "PACKETS")]
+    global_window: Option<u32>,
+}
+
+impl LoadArgs {
+    fn options(&self) -> BenchOptions {
+        BenchOptions {
+            place: self.place.place(),
+            engine: self.engine,
+            mode: self.mode,
+            size: self.size,
+            load: self.rate,
+            senders: self.senders,
+            loss: self.loss,
+            loss_distance: self.loss_distance,
+            service: self.service,
+            duration: self.duration,
+            warm_up: self.warm_up,
+            first_message: self.first_message,
+            personal_window: self.personal_window,
+            accelerated_window: self.accelerated_window,
+            global_window: self.global_window,
+            json: self.place.json,
+        }
+    }
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct RawArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// What is sent: bursts to all, a token round the ring, or bursts that all acknowledge
+    #[arg(long, default_value = "multicast",
+        value_parser = one_of::<Pattern>(&["multicast", "token", "all-ack"]))]
+    pattern: Pattern,
+    /// One TCP stream to a neighbour instead
+    #[arg(long, conflicts_with = "pattern")]
+    tcp: bool,
+    /// Payload of a packet, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 1350)]
+    size: usize,
+    /// Which nodes send: all, half, or how many
+    #[arg(long, default_value = "1")]
+    senders: Senders,
+    /// Packets in one burst [default: what fits 64 KB]
+    #[arg(long, value_name = "PACKETS")]
+    burst: Option<usize>,
+    /// How long to measure, like 2s
+    #[arg(long, default_value = "2s", value_parser = parse_duration)]
+    duration: Duration,
+    /// How long it runs before that
+    #[arg(long, value_name = "DURATION", default_value = "300ms", value_parser = parse_duration)]
+    warm_up: Duration,
+}
+
+impl RawArgs {
+    fn options(&self) -> RawOptions {
+        RawOptions {
+            place: self.place.place(),
+            pattern: self.pattern,
+            tcp: self.tcp,
+            size: self.size,
+            senders: self.senders,
+            burst: self.burst,
+            duration: self.duration,
+            warm_up: self.warm_up,
+            json: self.place.json,
+        }
+    }
+}
+
+/// Runs the benchmark that was asked for.
+pub fn main(bench: &Bench) -> ExitCode {
+    match &bench.command {
+        None => show(run_bench(&bench.options.options()), bench.options.place.json),
+        Some(Command::Raw(raw)) => show(run_raw(&raw.options()), raw.place.json),
+    }
+}
+
+fn show(result: Result<impl Display + Serialize, BenchError>, json: bool) -> ExitCode {
+    match result {
+        Ok(report) if json => print_json(&report),
+        Ok(report) => print(&report.to_string().trim_end()),
+        Err(error) => {
+            complain(&error);
+            return ExitCode::from(if matches!(error, BenchError::Usage(_)) { 2 } else { 1 });
+        }
+    }
+    ExitCode::SUCCESS
+}
