@@ -196,7 +196,10 @@ impl RawArgs {
 /// Runs the benchmark that was asked for.
 pub fn main(bench: &Bench) -> ExitCode {
     match &bench.command {
-        None => show(run_bench(&bench.options.options()), bench.options.place.json),
+        None => show(
+            run_bench(&bench.options.options()),
+            bench.options.place.json,
+        ),
         Some(Command::Raw(raw)) => show(run_raw(&raw.options()), raw.place.json),
     }
 }
@@ -207,7 +210,11 @@ fn show(result: Result<impl Display + Serialize, BenchError>, json: bool) -> Exi
         Ok(report) => print(&report.to_string().trim_end()),
         Err(error) => {
             complain(&error);
-            return ExitCode::from(if matches!(error, BenchError::Usage(_)) { 2 } else { 1 });
+            return ExitCode::from(if matches!(error, BenchError::Usage(_)) {
+                2
+            } else {
+                1
+            });
         }
     }
     ExitCode::SUCCESS

@@ -31,10 +31,12 @@ enum Command {
     )]
     Demo(demo::Options),
     /// Load a cluster that this starts, and measure it
-    #[command(after_help = "Examples:\n  rota bench --nodes 4 --size 1350 --rate max --duration 5s\n  \
+    #[command(
+        after_help = "Examples:\n  rota bench --nodes 4 --size 1350 --rate max --duration 5s\n  \
         rota bench --rate 300mbit --service safe --json\n  rota bench raw --nodes 4\n\n\
         Exit status: 0 if it was measured and all nodes delivered the same order, 1 if not, 2 for \
-        wrong use.")]
+        wrong use."
+    )]
     Bench(bench::Bench),
     /// Look at configuration files
     #[command(after_help = "Example:\n  rota config check rota.toml")]

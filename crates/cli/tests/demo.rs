@@ -8,7 +8,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 fn rota(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_rota")).args(args).output().expect("the binary runs")
+    Command::new(env!("CARGO_BIN_EXE_rota"))
+        .args(args)
+        .output()
+        .expect("the binary runs")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -36,7 +39,11 @@ fn path(path: &Path) -> &str {
 }
 
 fn sorted_lines(bytes: &[u8]) -> Vec<&[u8]> {
-    let mut lines: Vec<_> = bytes.strip_suffix(b"\n").unwrap_or(bytes).split(|b| *b == b'\n').collect();
+    let mut lines: Vec<_> = bytes
+        .strip_suffix(b"\n")
+        .unwrap_or(bytes)
+        .split(|b| *b == b'\n')
+        .collect();
     lines.sort_unstable();
     lines
 }
@@ -47,14 +54,30 @@ fn four_nodes_deliver_the_same() {
     assert_eq!(report["engine"], "accelerated-ring");
     assert_eq!(report["mode"], "library");
     assert_eq!(report["service"], "agreed");
-    assert_eq!((&report["nodes"], &report["messages"]), (&4.into(), &2000.into()));
+    assert_eq!(
+        (&report["nodes"], &report["messages"]),
+        (&4.into(), &2000.into())
+    );
     assert_eq!(report["size_bytes"], 64);
     assert_eq!(report["digest"].as_str().map(str::len), Some(64));
     for key in ["mean", "p50", "p90", "p99", "p999", "max", "worst5_mean"] {
-        assert!(report["latency_us"][key].as_f64().is_some_and(|us| us > 0.0), "{key}");
+        assert!(
+            report["latency_us"][key]
+                .as_f64()
+                .is_some_and(|us| us > 0.0),
+            "{key}"
+        );
     }
-    assert!(report["goodput_mbps"].as_f64().is_some_and(|rate| rate > 0.0));
-    assert!(report["seconds"].as_f64().is_some_and(|seconds| seconds > 0.0));
+    assert!(
+        report["goodput_mbps"]
+            .as_f64()
+            .is_some_and(|rate| rate > 0.0)
+    );
+    assert!(
+        report["seconds"]
+            .as_f64()
+            .is_some_and(|seconds| seconds > 0.0)
+    );
 }
 
 #[test]
@@ -62,7 +85,12 @@ fn text_says_what_every_node_has() {
     let output = rota(&["demo", "--nodes", "3", "--messages", "300"]);
     let out = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{out}");
-    assert_eq!(out.lines().filter(|line| line.contains("300 messages  sha256")).count(), 3);
+    assert_eq!(
+        out.lines()
+            .filter(|line| line.contains("300 messages  sha256"))
+            .count(),
+        3
+    );
     assert!(out.contains("identical and complete: yes"), "{out}");
 }
 
@@ -87,8 +115,10 @@ fn lines_of_any_kind_arrive_everywhere() {
         assert!(other == first, "node {node} has another file");
     }
     use sha2::Digest;
-    let digest: String =
-        sha2::Sha256::digest(&first).iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest: String = sha2::Sha256::digest(&first)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     assert_eq!(report["digest"], digest);
 }
 
@@ -105,29 +135,51 @@ fn nothing_but_empty_lines_and_nothing_at_all() {
 #[test]
 fn any_number_of_nodes() {
     for nodes in ["1", "2", "16"] {
-        assert_eq!(demo(&["--nodes", nodes, "--messages", "200"])["messages"], 200);
+        assert_eq!(
+            demo(&["--nodes", nodes, "--messages", "200"])["messages"],
+            200
+        );
     }
 }
 
 #[test]
 fn a_node_alone_is_not_slow() {
     let report = demo(&["--nodes", "1", "--messages", "30000"]);
-    assert!(report["seconds"].as_f64().is_some_and(|seconds| seconds < 1.0), "{report}");
+    assert!(
+        report["seconds"]
+            .as_f64()
+            .is_some_and(|seconds| seconds < 1.0),
+        "{report}"
+    );
 }
 
 #[test]
 fn safe_and_the_original_protocol() {
-    assert_eq!(demo(&["--service", "safe", "--messages", "1000"])["service"], "safe");
+    assert_eq!(
+        demo(&["--service", "safe", "--messages", "1000"])["service"],
+        "safe"
+    );
     let report = demo(&["--engine", "totem-ring", "--messages", "1000"]);
     assert_eq!(report["engine"], "totem-ring");
-    demo(&["--engine", "totem-ring", "--service", "safe", "--messages", "500", "--nodes", "3"]);
+    demo(&[
+        "--engine",
+        "totem-ring",
+        "--service",
+        "safe",
+        "--messages",
+        "500",
+        "--nodes",
+        "3",
+    ]);
 }
 
 #[test]
 fn many_demos_at_once_do_not_disturb_each_other() {
     let run = || demo(&["--nodes", "3", "--messages", "500"]);
     let threads: Vec<_> = (0..6).map(|_| std::thread::spawn(run)).collect();
-    threads.into_iter().for_each(|thread| drop(thread.join().expect("each is good")));
+    threads
+        .into_iter()
+        .for_each(|thread| drop(thread.join().expect("each is good")));
 }
 
 #[test]
@@ -157,8 +209,14 @@ fn wrong_use_is_status_2() {
 
 #[test]
 fn every_command_has_help_with_an_example() {
-    let commands: &[&[&str]] =
-        &[&["demo"], &["bench"], &["bench", "raw"], &["config", "check"], &["config"], &[]];
+    let commands: &[&[&str]] = &[
+        &["demo"],
+        &["bench"],
+        &["bench", "raw"],
+        &["config", "check"],
+        &["config"],
+        &[],
+    ];
     for command in commands {
         let output = rota(&[command, &["--help"][..]].concat());
         assert_eq!(output.status.code(), Some(0), "{command:?}");
@@ -219,9 +277,21 @@ fn a_bad_configuration_is_status_2() {
         let file = config_file(&dir, &content);
         let output = rota(&["config", "check", path(&file)]);
         assert_eq!(output.status.code(), Some(2), "{content}");
-        assert!(text(&output.stderr).contains("rota.toml"), "{}", text(&output.stderr));
+        assert!(
+            text(&output.stderr).contains("rota.toml"),
+            "{}",
+            text(&output.stderr)
+        );
     }
     let file = config_file(&dir, CONFIG);
-    assert_eq!(rota(&["config", "check", path(&file), "--node", "2"]).status.code(), Some(2));
-    assert_eq!(rota(&["config", "check", "/no/such/file"]).status.code(), Some(2));
+    assert_eq!(
+        rota(&["config", "check", path(&file), "--node", "2"])
+            .status
+            .code(),
+        Some(2)
+    );
+    assert_eq!(
+        rota(&["config", "check", "/no/such/file"]).status.code(),
+        Some(2)
+    );
 }

@@ -52,8 +52,10 @@ pub(super) fn run(task: &Task, coordinator: &Coordinator) -> Result<Measured, Be
     let io = BenchError::io;
     let port = UdpPort::unicast(task.unicast(task.node), task.offload)
         .map_err(io("cannot open a socket"))?;
-    port.set_segment(task.size)
-        .map_err(io("cannot use segmentation offload"))?;
+    if task.burst > 1 {
+        port.set_segment(task.size)
+            .map_err(io("cannot use segmentation offload"))?;
+    }
     let shaped = task.packets_per_second.is_some();
     port.set_send_buffer(if shaped {
         SHAPED_SEND_BUFFER
