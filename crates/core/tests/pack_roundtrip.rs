@@ -27,14 +27,21 @@ fn message() -> impl Strategy<Value = Sent> {
         4 => 200..5000_usize,
         1 => 5000..=MESSAGE_BYTES,
     ];
-    let services =
-        [Service::Reliable, Service::Fifo, Service::Causal, Service::Agreed, Service::Safe];
+    let services = [
+        Service::Reliable,
+        Service::Fifo,
+        Service::Causal,
+        Service::Agreed,
+        Service::Safe,
+    ];
     (prop::sample::select(services.to_vec()), size, any::<u8>())
         .prop_map(|(service, size, first)| (service, content(size, first)))
 }
 
 fn content(size: usize, first: u8) -> Vec<u8> {
-    (0..size).map(|at| (at as u8).wrapping_mul(31).wrapping_add(first)).collect()
+    (0..size)
+        .map(|at| (at as u8).wrapping_mul(31).wrapping_add(first))
+        .collect()
 }
 
 fn frame_bytes() -> impl Strategy<Value = usize> {
@@ -74,10 +81,22 @@ fn carries(frames: &[OutFrame], messages: &[Sent]) -> Result<(), TestCaseError> 
         for unpacked in unpack(&mut inbox, frame) {
             let unpacked = unpacked.expect("the outbox keeps the rules");
             let ((sent, payload), counter) = next.next().expect("one more than sent");
-            let got = if unpacked.reliable { Service::Reliable } else { *service };
+            let got = if unpacked.reliable {
+                Service::Reliable
+            } else {
+                *service
+            };
             prop_assert_eq!((unpacked.counter, got), (counter, *sent));
-            prop_assert!(unpacked.payload == payload, "message {} is another", counter);
-            prop_assert!(indices.insert(unpacked.index), "index {} twice", unpacked.index);
+            prop_assert!(
+                unpacked.payload == payload,
+                "message {} is another",
+                counter
+            );
+            prop_assert!(
+                indices.insert(unpacked.index),
+                "index {} twice",
+                unpacked.index
+            );
         }
     }
     prop_assert!(next.next().is_none(), "messages are missing");
@@ -97,7 +116,10 @@ fn messages_come_out_as_they_went_in() {
 fn no_frame_is_larger_than_asked_for_and_each_continues_the_one_before() {
     let input = (vec(message(), 0..60), frame_bytes(), 1..20_usize);
     property::check(150, input, |(messages, frame_bytes, take_every)| {
-        let mut at = FrameCursor { counter: 1, fragment: 0 };
+        let mut at = FrameCursor {
+            counter: 1,
+            fragment: 0,
+        };
         for OutFrame { frame, .. } in pack(&messages, frame_bytes, take_every) {
             prop_assert!(frame.bytes().len() <= frame_bytes);
             prop_assert_eq!(frame.start(), at);
@@ -109,35 +131,52 @@ fn no_frame_is_larger_than_asked_for_and_each_continues_the_one_before() {
 
 #[test]
 fn small_messages_share_frames_at_three_bytes_each() {
-    property::check(100, (vec(0..100_usize, 1..200), frame_bytes()), |(sizes, frame_bytes)| {
-        let messages: Vec<Sent> =
-            sizes.iter().map(|&size| (Service::Agreed, content(size, 1))).collect();
-        let mut outbox = Outbox::new(frame_bytes, MESSAGE_BYTES, BACKLOG);
-        for (service, payload) in &messages {
-            outbox.push(*service, payload).expect("there is room");
-        }
-        if frame_bytes < 13 + 100 {
-            return Ok(());
-        }
-        let frames = all(&mut outbox);
-        let bytes: usize = frames.iter().map(|out| out.frame.bytes().len()).sum();
-        let payload: usize = sizes.iter().sum();
-        // Counters below 2^14 take two bytes.
-        prop_assert!(bytes <= payload + 3 * sizes.len() + 2 * frames.len());
-        // Every frame but the last had no room for the first message of the next.
-        for pair in frames.windows(2) {
-            let next = pair[1].frame.records().next().expect("a record").payload.len();
-            let used = pair[0].frame.bytes().len();
-            prop_assert!(used + WHOLE_RECORD_BYTES + next > frame_bytes);
-        }
-        Ok(())
-    });
+    property::check(
+        100,
+        (vec(0..100_usize, 1..200), frame_bytes()),
+        |(sizes, frame_bytes)| {
+            let messages: Vec<Sent> = sizes
+                .iter()
+                .map(|&size| (Service::Agreed, content(size, 1)))
+                .collect();
+            let mut outbox = Outbox::new(frame_bytes, MESSAGE_BYTES, BACKLOG);
+            for (service, payload) in &messages {
+                outbox.push(*service, payload).expect("there is room");
+            }
+            if frame_bytes < 13 + 100 {
+                return Ok(());
+            }
+            let frames = all(&mut outbox);
+            let bytes: usize = frames.iter().map(|out| out.frame.bytes().len()).sum();
+            let payload: usize = sizes.iter().sum();
+            // Counters below 2^14 take two bytes.
+            prop_assert!(bytes <= payload + 3 * sizes.len() + 2 * frames.len());
+            // Every frame but the last had no room for the first message of the next.
+            for pair in frames.windows(2) {
+                let next = pair[1]
+                    .frame
+                    .records()
+                    .next()
+                    .expect("a record")
+                    .payload
+                    .len();
+                let used = pair[0].frame.bytes().len();
+                prop_assert!(used + WHOLE_RECORD_BYTES + next > frame_bytes);
+            }
+            Ok(())
+        },
+    );
 }
 
 #[test]
 fn messages_of_another_service_start_another_frame() {
     let mut outbox = Outbox::new(1432, MESSAGE_BYTES, BACKLOG);
-    for service in [Service::Agreed, Service::Agreed, Service::Safe, Service::Agreed] {
+    for service in [
+        Service::Agreed,
+        Service::Agreed,
+        Service::Safe,
+        Service::Agreed,
+    ] {
         outbox.push(service, b"x").expect("there is room");
     }
     let services: Vec<_> = all(&mut outbox).iter().map(|out| out.service).collect();
@@ -147,7 +186,9 @@ fn messages_of_another_service_start_another_frame() {
 #[test]
 fn small_messages_ride_with_the_end_of_a_large_one() {
     let mut outbox = Outbox::new(1432, MESSAGE_BYTES, BACKLOG);
-    outbox.push(Service::Safe, &content(2000, 0)).expect("there is room");
+    outbox
+        .push(Service::Safe, &content(2000, 0))
+        .expect("there is room");
     outbox.push(Service::Safe, b"x").expect("there is room");
     assert_eq!(all(&mut outbox).len(), 2);
 }
@@ -163,9 +204,16 @@ fn a_full_backlog_refuses_and_keeps_nothing() {
             Err(error) => break assert_eq!(error, SubmitError::Full),
         }
     }
-    assert!((10..=14).contains(&taken.len()), "{} messages in 10,000 bytes", taken.len());
+    assert!(
+        (10..=14).contains(&taken.len()),
+        "{} messages in 10,000 bytes",
+        taken.len()
+    );
     let frames = outbox.len();
-    assert_eq!(outbox.push(Service::Fifo, &content(5000, 0)), Err(SubmitError::Full));
+    assert_eq!(
+        outbox.push(Service::Fifo, &content(5000, 0)),
+        Err(SubmitError::Full)
+    );
     assert_eq!(outbox.len(), frames);
     let first = outbox.take().expect("a frame");
     let late = (Service::Fifo, content(600, 9));
@@ -179,8 +227,13 @@ fn a_full_backlog_refuses_and_keeps_nothing() {
 #[test]
 fn empty_messages_fill_the_backlog_too() {
     let mut outbox = Outbox::new(1432, 1000, 1000);
-    let taken = (0..1000).take_while(|_| outbox.push(Service::Agreed, b"").is_ok()).count();
-    assert!((300..400).contains(&taken), "{taken} empty messages in 1000 bytes");
+    let taken = (0..1000)
+        .take_while(|_| outbox.push(Service::Agreed, b"").is_ok())
+        .count();
+    assert!(
+        (300..400).contains(&taken),
+        "{taken} empty messages in 1000 bytes"
+    );
 }
 
 #[test]
@@ -203,12 +256,21 @@ fn a_message_above_the_limit_is_too_large_and_uses_no_counter() {
 fn the_limit_is_never_more_than_a_part_index_counts() {
     let mut outbox = Outbox::new(32, usize::MAX, usize::MAX);
     let limit = outbox.limit();
-    outbox.push(Service::Agreed, &content(limit, 0)).expect("within the limit");
+    outbox
+        .push(Service::Agreed, &content(limit, 0))
+        .expect("within the limit");
     let frames = all(&mut outbox);
     let mut inbox = Inbox::new(limit);
-    let messages: Vec<_> = frames.iter().flat_map(|out| unpack(&mut inbox, &out.frame)).collect();
+    let messages: Vec<_> = frames
+        .iter()
+        .flat_map(|out| unpack(&mut inbox, &out.frame))
+        .collect();
     assert_eq!(messages.len(), 1);
-    assert!(messages[0].as_ref().is_ok_and(|message| message.payload == content(limit, 0)));
+    assert!(
+        messages[0]
+            .as_ref()
+            .is_ok_and(|message| message.payload == content(limit, 0))
+    );
 }
 
 fn built(counter: u64, records: impl FnOnce(&mut Vec<u8>)) -> Frame {
@@ -231,7 +293,9 @@ fn outcome(frames: &[Frame]) -> Vec<Result<u64, InboxError>> {
     let mut inbox = Inbox::new(100);
     let outcomes = frames.iter().map(|frame| unpack(&mut inbox, frame));
     let last = outcomes.last().expect("at least one frame");
-    last.into_iter().map(|message| message.map(|message| message.counter)).collect()
+    last.into_iter()
+        .map(|message| message.map(|message| message.counter))
+        .collect()
 }
 
 #[test]
@@ -239,19 +303,41 @@ fn parts_that_do_not_continue_are_refused() {
     let missing = vec![Err(InboxError::MissingParts)];
     assert_eq!(outcome(&[next(1, 1, true, b"x")]), missing);
     assert_eq!(outcome(&[next(1, 1, false, b"x")]), missing);
-    assert_eq!(outcome(&[first(1, 9, b"x"), next(1, 2, true, b"x")]), missing);
-    assert_eq!(outcome(&[first(1, 9, b"x"), next(2, 1, true, b"x")]), missing);
-    let again = [first(1, 9, b"x"), next(1, 1, false, b"x"), next(1, 1, false, b"x")];
+    assert_eq!(
+        outcome(&[first(1, 9, b"x"), next(1, 2, true, b"x")]),
+        missing
+    );
+    assert_eq!(
+        outcome(&[first(1, 9, b"x"), next(2, 1, true, b"x")]),
+        missing
+    );
+    let again = [
+        first(1, 9, b"x"),
+        next(1, 1, false, b"x"),
+        next(1, 1, false, b"x"),
+    ];
     assert_eq!(outcome(&again), missing);
 }
 
 #[test]
 fn parts_of_another_size_than_announced_are_refused() {
     let wrong = vec![Err(InboxError::WrongSize)];
-    assert_eq!(outcome(&[first(1, 9, b"abc"), next(1, 1, true, b"abc")]), wrong);
-    assert_eq!(outcome(&[first(1, 5, b"abc"), next(1, 1, true, b"abc")]), wrong);
-    assert_eq!(outcome(&[first(1, 5, b"abc"), next(1, 1, false, b"abc")]), wrong);
-    assert_eq!(outcome(&[first(1, 2, b"abc"), next(1, 1, true, b"")]), wrong);
+    assert_eq!(
+        outcome(&[first(1, 9, b"abc"), next(1, 1, true, b"abc")]),
+        wrong
+    );
+    assert_eq!(
+        outcome(&[first(1, 5, b"abc"), next(1, 1, true, b"abc")]),
+        wrong
+    );
+    assert_eq!(
+        outcome(&[first(1, 5, b"abc"), next(1, 1, false, b"abc")]),
+        wrong
+    );
+    assert_eq!(
+        outcome(&[first(1, 2, b"abc"), next(1, 1, true, b"")]),
+        wrong
+    );
 }
 
 #[test]
@@ -272,7 +358,11 @@ fn the_messages_behind_a_broken_one_still_come() {
 
 #[test]
 fn a_message_that_is_never_finished_gives_way_to_the_next() {
-    let frames = [first(1, 9, b"abc"), first(2, 4, b"ab"), next(2, 1, true, b"cd")];
+    let frames = [
+        first(1, 9, b"abc"),
+        first(2, 4, b"ab"),
+        next(2, 1, true, b"cd"),
+    ];
     assert_eq!(outcome(&frames), [Ok(2)]);
 }
 
@@ -284,13 +374,21 @@ fn senders_do_not_share_parts() {
     inbox.take(OTHER, &next(1, 1, true, b"cd"));
     assert_eq!(inbox.next_message(), Some(Err(InboxError::MissingParts)));
     assert_eq!(inbox.next_message(), None);
-    let message = unpack(&mut inbox, &next(1, 1, true, b"cd")).remove(0).expect("whole");
+    let message = unpack(&mut inbox, &next(1, 1, true, b"cd"))
+        .remove(0)
+        .expect("whole");
     assert_eq!(&message.payload[..], b"abcd");
 }
 
 #[test]
 fn any_sequence_of_parts_is_unpacked_without_panic_and_within_bounds() {
-    let part = (0..4_u8, 1..4_u64, 1..4_u16, 0..120_u32, vec(any::<u8>(), 0..60));
+    let part = (
+        0..4_u8,
+        1..4_u64,
+        1..4_u16,
+        0..120_u32,
+        vec(any::<u8>(), 0..60),
+    );
     property::check(2000, vec(part, 0..40), |parts| {
         let mut inbox = Inbox::new(100);
         for (kind, counter, index, total, payload) in parts {

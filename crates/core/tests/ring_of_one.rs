@@ -114,10 +114,18 @@ fn a_full_backlog_of_messages_that_may_pass_others_is_delivered_whole() {
 #[test]
 #[ignore = "poll_message returns None with messages still in the outbox, and Full never ends"]
 fn taking_deliveries_makes_room_for_submissions() {
-    for service in [Service::Reliable, Service::Fifo, Service::Agreed, Service::Safe] {
+    for service in [
+        Service::Reliable,
+        Service::Fifo,
+        Service::Agreed,
+        Service::Safe,
+    ] {
         let mut engine = lone_ring(10);
         submit(&mut engine, service, 1000);
         let _ = counters(&mut engine);
-        assert!(engine.submit(NOW, service, &[0; 900]).is_ok(), "{service:?} stays full for ever");
+        assert!(
+            engine.submit(NOW, service, &[0; 900]).is_ok(),
+            "{service:?} stays full for ever"
+        );
     }
 }

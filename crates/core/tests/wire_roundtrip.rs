@@ -23,8 +23,11 @@ fn incarnation() -> impl Strategy<Value = Incarnation> {
 }
 
 fn ring() -> impl Strategy<Value = RingId> {
-    (any::<u64>(), node(), incarnation())
-        .prop_map(|(ring_seq, rep, incarnation)| RingId { ring_seq, rep, incarnation })
+    (any::<u64>(), node(), incarnation()).prop_map(|(ring_seq, rep, incarnation)| RingId {
+        ring_seq,
+        rep,
+        incarnation,
+    })
 }
 
 fn process() -> impl Strategy<Value = Process> {
@@ -64,42 +67,87 @@ fn frame() -> impl Strategy<Value = Frame> {
 }
 
 fn data() -> impl Strategy<Value = Packet> {
-    (any::<u32>(), ring(), 1..=u64::MAX, node(), any::<u16>(), service(), frame()).prop_map(
-        |(cluster, ring, seq, sender, round, service, frame)| {
-            Packet::Data(Data { cluster, ring, seq, sender, round, service, frame })
-        },
+    (
+        any::<u32>(),
+        ring(),
+        1..=u64::MAX,
+        node(),
+        any::<u16>(),
+        service(),
+        frame(),
     )
+        .prop_map(|(cluster, ring, seq, sender, round, service, frame)| {
+            Packet::Data(Data {
+                cluster,
+                ring,
+                seq,
+                sender,
+                round,
+                service,
+                frame,
+            })
+        })
 }
 
 fn token() -> impl Strategy<Value = Packet> {
     let fields = (any::<u32>(), ring(), node(), any::<u64>());
-    let counts = (any::<u32>(), any::<u32>(), any::<bool>(), prop::option::of(node()));
+    let counts = (
+        any::<u32>(),
+        any::<u32>(),
+        any::<bool>(),
+        prop::option::of(node()),
+    );
     let gaps = vec((1..1000_u64, 1..1000_u32), 0..=MAX_REQUEST_RANGES);
-    (fields, counts, gaps, 0..1000_u64, 0..1000_u64).prop_map(|(fields, counts, gaps, above, aru)| {
-        let (cluster, ring, sender, token_seq) = fields;
-        let (fcc, backlog, idle, aru_id) = counts;
-        let mut last = 0;
-        let mut rtr = Vec::new();
-        for (gap, count) in gaps {
-            rtr.push(RequestRange { first: last + gap, count });
-            last = last + gap + u64::from(count) - 1;
-        }
-        let seq = last + above;
-        let aru = aru.min(seq);
-        Packet::Token(Token {
-            cluster, ring, sender, token_seq, seq, aru, aru_id, fcc, backlog, idle, rtr,
+    (fields, counts, gaps, 0..1000_u64, 0..1000_u64).prop_map(
+        |(fields, counts, gaps, above, aru)| {
+            let (cluster, ring, sender, token_seq) = fields;
+            let (fcc, backlog, idle, aru_id) = counts;
+            let mut last = 0;
+            let mut rtr = Vec::new();
+            for (gap, count) in gaps {
+                rtr.push(RequestRange {
+                    first: last + gap,
+                    count,
+                });
+                last = last + gap + u64::from(count) - 1;
+            }
+            let seq = last + above;
+            let aru = aru.min(seq);
+            Packet::Token(Token {
+                cluster,
+                ring,
+                sender,
+                token_seq,
+                seq,
+                aru,
+                aru_id,
+                fcc,
+                backlog,
+                idle,
+                rtr,
+            })
+        },
+    )
+}
+
+fn hurry() -> impl Strategy<Value = Packet> {
+    (any::<u32>(), ring(), node()).prop_map(|(cluster, ring, sender)| {
+        Packet::Hurry(Hurry {
+            cluster,
+            ring,
+            sender,
         })
     })
 }
 
-fn hurry() -> impl Strategy<Value = Packet> {
-    (any::<u32>(), ring(), node())
-        .prop_map(|(cluster, ring, sender)| Packet::Hurry(Hurry { cluster, ring, sender }))
-}
-
 fn hello() -> impl Strategy<Value = Packet> {
-    (any::<u32>(), process(), prop::option::of(ring()))
-        .prop_map(|(cluster, process, installed)| Packet::Hello(Hello { cluster, process, installed }))
+    (any::<u32>(), process(), prop::option::of(ring())).prop_map(|(cluster, process, installed)| {
+        Packet::Hello(Hello {
+            cluster,
+            process,
+            installed,
+        })
+    })
 }
 
 fn form() -> impl Strategy<Value = Packet> {
@@ -107,7 +155,11 @@ fn form() -> impl Strategy<Value = Packet> {
     (any::<u32>(), ring(), members).prop_map(|(cluster, ring, members)| {
         let process = |(node, incarnation)| Process { node, incarnation };
         let members = members.into_iter().map(process).collect();
-        Packet::Form(Form { cluster, ring, members })
+        Packet::Form(Form {
+            cluster,
+            ring,
+            members,
+        })
     })
 }
 
@@ -210,7 +262,9 @@ fn a_data_packet_costs_40_bytes_before_its_frame() {
     const { assert!(DATA_HEADER_BYTES <= 40) };
     property::check(200, data(), |packet| {
         let len = packet.encode().len();
-        let Packet::Data(data) = packet else { unreachable!() };
+        let Packet::Data(data) = packet else {
+            unreachable!()
+        };
         prop_assert_eq!(len, DATA_HEADER_BYTES + data.frame.bytes().len());
         prop_assert_eq!(len, data.encoded_len());
         Ok(())
@@ -221,14 +275,29 @@ fn node_id(id: u16) -> NodeId {
     NodeId::new(id).expect("not 0")
 }
 
-const RING: RingId =
-    RingId { ring_seq: 9, rep: NodeId::new(1).unwrap(), incarnation: Incarnation(77) };
+const RING: RingId = RingId {
+    ring_seq: 9,
+    rep: NodeId::new(1).unwrap(),
+    incarnation: Incarnation(77),
+};
 
 fn sample_token(seq: u64, rtr: Vec<RequestRange>) -> Token {
     let (cluster, sender) = (5, node_id(2));
     let aru_id = Some(node_id(3));
     let (token_seq, aru, fcc, backlog, idle) = (12, seq / 2, 4, 6, true);
-    Token { cluster, ring: RING, sender, token_seq, seq, aru, aru_id, fcc, backlog, idle, rtr }
+    Token {
+        cluster,
+        ring: RING,
+        sender,
+        token_seq,
+        seq,
+        aru,
+        aru_id,
+        fcc,
+        backlog,
+        idle,
+        rtr,
+    }
 }
 
 fn sample_data() -> Data {
@@ -237,18 +306,36 @@ fn sample_data() -> Data {
     push_whole(&mut bytes, b"hello");
     let frame = Frame::parse(Bytes::from(bytes)).expect("a frame by the rules");
     let (sender, service) = (node_id(2), Service::Agreed);
-    Data { cluster: 5, ring: RING, seq: 8, sender, round: 3, service, frame }
+    Data {
+        cluster: 5,
+        ring: RING,
+        seq: 8,
+        sender,
+        round: 3,
+        service,
+        frame,
+    }
 }
 
 fn sample_form() -> Form {
-    let member = |id| Process { node: node_id(id), incarnation: Incarnation(u64::from(id)) };
-    Form { cluster: 5, ring: RING, members: vec![member(1), member(2)] }
+    let member = |id| Process {
+        node: node_id(id),
+        incarnation: Incarnation(u64::from(id)),
+    };
+    Form {
+        cluster: 5,
+        ring: RING,
+        members: vec![member(1), member(2)],
+    }
 }
 
 #[test]
 fn a_token_with_all_its_requests_fits_an_ethernet_frame() {
     let first = u64::MAX - 1_000_000;
-    let range = |index: usize| RequestRange { first: first + 3 * index as u64, count: 2 };
+    let range = |index: usize| RequestRange {
+        first: first + 3 * index as u64,
+        count: 2,
+    };
     let rtr = (0..MAX_REQUEST_RANGES).map(range).collect();
     let token = Packet::Token(sample_token(u64::MAX, rtr));
     let bytes = token.encode();
@@ -258,8 +345,15 @@ fn a_token_with_all_its_requests_fits_an_ethernet_frame() {
 
 #[test]
 fn a_form_of_the_largest_ring_fits_an_ethernet_frame() {
-    let member = |id| Process { node: node_id(id), incarnation: Incarnation(Incarnation::MAX) };
-    let form = Form { cluster: 5, ring: RING, members: (1..=128).map(member).collect() };
+    let member = |id| Process {
+        node: node_id(id),
+        incarnation: Incarnation(Incarnation::MAX),
+    };
+    let form = Form {
+        cluster: 5,
+        ring: RING,
+        members: (1..=128).map(member).collect(),
+    };
     assert!(Packet::Form(form).encode().len() <= ETHERNET_BYTES);
 }
 
@@ -279,8 +373,18 @@ fn token_with(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 }
 
 fn hello_with(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let process = Process { node: node_id(2), incarnation: Incarnation(3) };
-    changed(Packet::Hello(Hello { cluster: 5, process, installed: Some(RING) }), change)
+    let process = Process {
+        node: node_id(2),
+        incarnation: Incarnation(3),
+    };
+    changed(
+        Packet::Hello(Hello {
+            cluster: 5,
+            process,
+            installed: Some(RING),
+        }),
+        change,
+    )
 }
 
 fn form_with(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
@@ -291,22 +395,43 @@ fn form_with(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 fn every_error_of_the_header_is_reached() {
     let cases = [
         (vec![], DecodeError::Short),
-        (data_with(|b| b.truncate(HEADER_BYTES - 1)), DecodeError::Short),
-        (data_with(|b| b[0] = VERSION + 1), DecodeError::Version(VERSION + 1)),
+        (
+            data_with(|b| b.truncate(HEADER_BYTES - 1)),
+            DecodeError::Short,
+        ),
+        (
+            data_with(|b| b[0] = VERSION + 1),
+            DecodeError::Version(VERSION + 1),
+        ),
         (data_with(|b| b[1] = 5), DecodeError::Kind(5)),
         (data_with(|b| b[1] = 0x50), DecodeError::Service(5)),
         (data_with(|b| b[32..34].fill(0)), DecodeError::ZeroNode),
         (data_with(|b| b[34..36].fill(0)), DecodeError::ZeroNode),
         (data_with(|b| b[24..32].fill(0)), DecodeError::ZeroSeq),
         (data_with(|b| b[22] = 0x20), DecodeError::Incarnation),
-        (hello_with(|b| b[HEADER_BYTES + 6] = 0x20), DecodeError::Incarnation),
-        (hello_with(|b| b.truncate(HEADER_BYTES + 7)), DecodeError::Short),
+        (
+            hello_with(|b| b[HEADER_BYTES + 6] = 0x20),
+            DecodeError::Incarnation,
+        ),
+        (
+            hello_with(|b| b.truncate(HEADER_BYTES + 7)),
+            DecodeError::Short,
+        ),
         (hello_with(|b| b.push(0)), DecodeError::Trailing),
         (form_with(|b| b.push(0)), DecodeError::Trailing),
         (form_with(|b| b[HEADER_BYTES] = 3), DecodeError::Short),
-        (form_with(|b| b[HEADER_BYTES + 2] = 0), DecodeError::ZeroNode),
-        (form_with(|b| b[HEADER_BYTES + 2] = 2), DecodeError::MembersNotAscending),
-        (form_with(|b| b[HEADER_BYTES + 2] = 9), DecodeError::MembersNotAscending),
+        (
+            form_with(|b| b[HEADER_BYTES + 2] = 0),
+            DecodeError::ZeroNode,
+        ),
+        (
+            form_with(|b| b[HEADER_BYTES + 2] = 2),
+            DecodeError::MembersNotAscending,
+        ),
+        (
+            form_with(|b| b[HEADER_BYTES + 2] = 9),
+            DecodeError::MembersNotAscending,
+        ),
     ];
     for (bytes, error) in cases {
         assert_eq!(read(bytes), Err(error));
@@ -321,24 +446,47 @@ fn requesting(seq: u64, ranges: &[(u64, u32)]) -> Vec<u8> {
 #[test]
 fn every_error_of_a_token_is_reached() {
     let wrong = "a token's requests are not ascending up to seq";
-    let many: Vec<_> = (0..=MAX_REQUEST_RANGES as u64).map(|index| (1 + 2 * index, 1)).collect();
+    let many: Vec<_> = (0..=MAX_REQUEST_RANGES as u64)
+        .map(|index| (1 + 2 * index, 1))
+        .collect();
     let short = |mut bytes: Vec<u8>| {
         bytes.pop();
         bytes
     };
     let cases = [
-        (token_with(|b| b.truncate(HEADER_BYTES + 20)), DecodeError::Short),
+        (
+            token_with(|b| b.truncate(HEADER_BYTES + 20)),
+            DecodeError::Short,
+        ),
         (short(requesting(100, &[(1, 1)])), DecodeError::Short),
         (token_with(|b| b.push(0)), DecodeError::Trailing),
-        (token_with(|b| b[48..56].fill(0xff)), DecodeError::Token("a token's aru is above its seq")),
-        (token_with(|b| b[58] = 2), DecodeError::Token("a token has unknown flags")),
-        (requesting(1000, &many), DecodeError::Token("a token requests too many ranges")),
+        (
+            token_with(|b| b[48..56].fill(0xff)),
+            DecodeError::Token("a token's aru is above its seq"),
+        ),
+        (
+            token_with(|b| b[58] = 2),
+            DecodeError::Token("a token has unknown flags"),
+        ),
+        (
+            requesting(1000, &many),
+            DecodeError::Token("a token requests too many ranges"),
+        ),
         (requesting(100, &[(0, 1)]), DecodeError::Token(wrong)),
         (requesting(100, &[(5, 0)]), DecodeError::Token(wrong)),
         (requesting(100, &[(100, 2)]), DecodeError::Token(wrong)),
-        (requesting(100, &[(5, 3), (7, 1)]), DecodeError::Token(wrong)),
-        (requesting(100, &[(9, 1), (5, 1)]), DecodeError::Token(wrong)),
-        (requesting(u64::MAX, &[(u64::MAX, u32::MAX)]), DecodeError::Token(wrong)),
+        (
+            requesting(100, &[(5, 3), (7, 1)]),
+            DecodeError::Token(wrong),
+        ),
+        (
+            requesting(100, &[(9, 1), (5, 1)]),
+            DecodeError::Token(wrong),
+        ),
+        (
+            requesting(u64::MAX, &[(u64::MAX, u32::MAX)]),
+            DecodeError::Token(wrong),
+        ),
     ];
     for (index, (bytes, error)) in cases.into_iter().enumerate() {
         assert_eq!(read(bytes), Err(error), "case {index}");
@@ -361,14 +509,29 @@ fn every_error_of_a_frame_is_reached() {
         (vec![], "a malformed message counter"),
         (vec![0x80], "a malformed message counter"),
         (vec![0xff; 11], "a malformed message counter"),
-        (frame_of(0, |b| push_whole(b, b"")), "message counters start at 1"),
+        (
+            frame_of(0, |b| push_whole(b, b"")),
+            "message counters start at 1",
+        ),
         (frame_of(1, |_| ()), "a frame without records"),
-        (frame_of(1, |b| b.extend([9, 0, 0])), "a record with an unknown tag"),
-        (frame_of(1, |b| middle(b, 0)), "part 0 of a message must be its first"),
-        (frame_of(1, |b| last(b, 0)), "part 0 of a message must be its first"),
+        (
+            frame_of(1, |b| b.extend([9, 0, 0])),
+            "a record with an unknown tag",
+        ),
+        (
+            frame_of(1, |b| middle(b, 0)),
+            "part 0 of a message must be its first",
+        ),
+        (
+            frame_of(1, |b| last(b, 0)),
+            "part 0 of a message must be its first",
+        ),
         (frame_of(u64::MAX, |b| push_whole(b, b"")), overflow),
         (frame_of(1, |b| middle(b, u16::MAX)), overflow),
-        (frame_of(1, |b| [1, 2].into_iter().for_each(|i| last(b, i))), "a further part inside a frame"),
+        (
+            frame_of(1, |b| [1, 2].into_iter().for_each(|i| last(b, i))),
+            "a further part inside a frame",
+        ),
         (
             frame_of(1, |b| [1, 2].into_iter().for_each(|i| middle(b, i))),
             "a record after a part that ends its frame",
@@ -382,7 +545,10 @@ fn every_error_of_a_frame_is_reached() {
         ),
     ];
     for (bytes, what) in cases {
-        assert_eq!(Frame::parse(Bytes::from(bytes)), Err(DecodeError::Frame(what)));
+        assert_eq!(
+            Frame::parse(Bytes::from(bytes)),
+            Err(DecodeError::Frame(what))
+        );
     }
 }
 
@@ -404,10 +570,22 @@ fn the_cursors_of_a_frame_follow_from_its_records() {
     });
     let frame = Frame::parse(Bytes::from(bytes)).expect("a frame by the rules");
     let (start, end) = (frame.start(), frame.end());
-    assert_eq!((start.counter, start.fragment, end.counter, end.fragment), (7, 4, 9, 1));
-    let kinds: Vec<_> = frame.records().map(|record| (record.kind, record.reliable)).collect();
-    let (last, first) = (RecordKind::Last { index: 4 }, RecordKind::First { total: 100 });
-    assert_eq!(kinds, [(last, true), (RecordKind::Whole, false), (first, false)]);
+    assert_eq!(
+        (start.counter, start.fragment, end.counter, end.fragment),
+        (7, 4, 9, 1)
+    );
+    let kinds: Vec<_> = frame
+        .records()
+        .map(|record| (record.kind, record.reliable))
+        .collect();
+    let (last, first) = (
+        RecordKind::Last { index: 4 },
+        RecordKind::First { total: 100 },
+    );
+    assert_eq!(
+        kinds,
+        [(last, true), (RecordKind::Whole, false), (first, false)]
+    );
 }
 
 #[test]

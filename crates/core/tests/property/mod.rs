@@ -16,7 +16,11 @@ pub fn check<S: Strategy>(
     let mut bytes = [0x5a; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
-    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    let config = Config {
+        cases,
+        failure_persistence: None,
+        ..Config::default()
+    };
     println!("repeat with ROTA_PROPERTY_SEED={seed}");
     if let Err(error) = TestRunner::new_with_rng(config, rng).run(&strategy, check) {
         panic!("ROTA_PROPERTY_SEED={seed}: {error}");
