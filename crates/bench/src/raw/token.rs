@@ -23,8 +23,7 @@ pub(super) fn run(task: &Task, coordinator: &Coordinator) -> Result<Measured, Be
     let until = from + task.duration_ns;
     let first = task.node == 1;
     let mut buffer = [0; 2048];
-    let mut measured = Measured::default();
-    let mut latencies = Latencies::new();
+    let (mut measured, mut latencies) = (Measured::default(), Latencies::new());
     sleep_until(start);
     let send = |bytes: &[u8]| {
         port.send(bytes, next)
@@ -33,8 +32,7 @@ pub(super) fn run(task: &Task, coordinator: &Coordinator) -> Result<Measured, Be
     if first {
         send(&[0; TOKEN_BYTES])?;
     }
-    let mut last = now_ns();
-    let mut began = None;
+    let (mut last, mut began) = (now_ns(), None);
     loop {
         let got = port
             .receive(&mut buffer)

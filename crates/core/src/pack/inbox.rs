@@ -65,14 +65,14 @@ impl Inbox {
     }
 
     /// Takes the next frame. The one before must have been unpacked.
-    pub fn take(&mut self, sender: NodeId, frame: &Frame) {
+    pub fn take(&mut self, sender: NodeId, frame: Frame) {
         debug_assert!(self.current.is_none(), "the frame before is not unpacked");
         let counter = frame.start().counter;
         self.current = Some(Current {
             sender,
             counter,
             index: 0,
-            records: frame.records(),
+            records: frame.into_records(),
         });
     }
 

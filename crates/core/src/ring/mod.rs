@@ -18,6 +18,7 @@
 //! | `flow` | how much may be sent |
 //! | `requests` | what the token asks to be sent again |
 //! | `delivery` | which packet may be delivered next |
+//! | `hand_out` | from ordered packets to messages, and the ring of one |
 //! | `priority` | token or data: what to read first |
 //! | `resend` | repeating a token that may be lost |
 //! | `idle` | holding the token of a ring that has nothing to do |
@@ -30,6 +31,7 @@ mod config;
 mod counters;
 mod delivery;
 mod flow;
+mod hand_out;
 mod idle;
 mod ordering;
 mod priority;

@@ -11,8 +11,8 @@ use super::priority::Priority;
 use super::resend::Resend;
 use super::{Counters, Protocol, RingConfig};
 use crate::contract::{
-    Burst, Channel, Class, Incarnation, MessageId, NodeId, Output, Process, RingId, Seq, Service,
-    Target, Time, TimerReason,
+    Burst, Channel, Class, Incarnation, NodeId, Output, Process, RingId, Seq, Service, Target,
+    Time, TimerReason,
 };
 use crate::pack::{Inbox, Outbox};
 use crate::wire::{Data, Hurry, Packet, Token};
@@ -38,11 +38,11 @@ pub struct Ordering {
     pub(super) me: NodeId,
     pub(super) my_index: usize,
     pub(super) successor: NodeId,
-    members: Vec<Process>,
+    pub(super) members: Vec<Process>,
     pub(super) buffer: Buffer,
     pub(super) delivery: Delivery,
-    inbox: Inbox,
-    unpacking: Option<Unpacking>,
+    pub(super) inbox: Inbox,
+    pub(super) unpacking: Option<Unpacking>,
     pub(super) flow: Flow,
     pub(super) priority: Priority,
     pub(super) resend: Resend,
@@ -59,10 +59,10 @@ pub struct Ordering {
 
 /// The packet whose messages are being handed out.
 #[derive(Clone, Copy, Debug)]
-struct Unpacking {
-    seq: Seq,
-    member: usize,
-    service: Service,
+pub(super) struct Unpacking {
+    pub seq: Seq,
+    pub member: usize,
+    pub service: Service,
 }
 
 impl Ordering {
@@ -293,31 +293,8 @@ impl Ordering {
             .push_back(send_to(self.successor, &Packet::Token(token)));
     }
 
-    const fn is_alone(&self) -> bool {
+    pub(super) const fn is_alone(&self) -> bool {
         self.members.len() == 1
-    }
-
-    /// A ring of one needs no token: what is submitted is ordered, and safe, at once.
-    fn order_alone(&mut self, ctx: &mut Context<'_>) {
-        self.discard();
-        let window = u64::from(self.config.outstanding_window);
-        while self.aru() < self.delivery.delivered().saturating_add(window) {
-            let Some(out) = ctx.outbox.take() else { return };
-            let seq = self.aru() + 1;
-            self.trace(ctx, seq, &out.frame);
-            let round = 0;
-            let slot = Slot {
-                member: self.my_index,
-                service: out.service,
-                round,
-                frame: out.frame,
-                delivered: false,
-            };
-            self.buffer.insert(seq, slot);
-            self.safe_line = seq;
-            ctx.counters.packets_sent += 1;
-            self.delivery.on_packet(&mut self.buffer, seq);
-        }
     }
 
     /// Tells the trace which messages were numbered with this packet.
@@ -334,64 +311,6 @@ impl Ordering {
                 index,
             });
         }
-    }
-
-    /// The next message to deliver, if one is due.
-    pub fn poll_message(&mut self, ctx: &mut Context<'_>) -> Option<crate::contract::Message> {
-        loop {
-            if let Some(unpacking) = self.unpacking {
-                match self.inbox.next_message() {
-                    Some(Ok(unpacked)) => return Some(self.message(unpacking, unpacked)),
-                    Some(Err(_)) => {
-                        ctx.counters.messages_broken += 1;
-                        continue;
-                    }
-                    None => self.unpacking = None,
-                }
-            }
-            let Some(due) = self.delivery.next(&mut self.buffer, self.safe_line) else {
-                self.discard();
-                return None;
-            };
-            self.inbox.take(self.members[due.member].node, &due.frame);
-            let (seq, member, service) = (due.seq, due.member, due.service);
-            self.unpacking = Some(Unpacking {
-                seq,
-                member,
-                service,
-            });
-            if self.is_alone() {
-                self.order_alone(ctx);
-            }
-        }
-    }
-
-    fn message(
-        &self,
-        packet: Unpacking,
-        unpacked: crate::pack::Unpacked,
-    ) -> crate::contract::Message {
-        let service = if unpacked.reliable {
-            Service::Reliable
-        } else {
-            packet.service
-        };
-        crate::contract::Message {
-            id: MessageId {
-                process: self.members[packet.member],
-                counter: unpacked.counter,
-            },
-            service,
-            seq: packet.seq,
-            index: unpacked.index,
-            payload: unpacked.payload,
-        }
-    }
-
-    /// Forgets what everybody has and this member has delivered (thesis §3.1.2.4).
-    pub(super) fn discard(&mut self) {
-        self.buffer
-            .discard_to(self.safe_line.min(self.delivery.delivered()));
     }
 
     /// Whether `incarnation` is the one of member `node`.

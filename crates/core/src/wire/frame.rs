@@ -132,10 +132,15 @@ impl Frame {
         self.end
     }
 
-    /// Its records, in order.
+    /// Its records, in order; the frame stays.
     pub fn records(&self) -> Records {
+        self.clone().into_records()
+    }
+
+    /// Its records, in order.
+    pub fn into_records(self) -> Records {
         Records {
-            bytes: self.bytes.clone(),
+            bytes: self.bytes,
             at: usize::from(self.records_at),
         }
     }
@@ -156,7 +161,14 @@ impl Iterator for Records {
         let raw = RawRecord::read(&self.bytes[self.at..]).ok()?;
         let payload_at = self.at + raw.overhead;
         self.at += raw.size;
-        let payload = self.bytes.slice(payload_at..self.at);
+        let payload = if self.at == self.bytes.len() {
+            // The last record takes the frame's share of the buffer: most frames have only one, and
+            // counting shares costs more than all else here.
+            self.at = 0;
+            core::mem::take(&mut self.bytes).split_off(payload_at)
+        } else {
+            self.bytes.slice(payload_at..self.at)
+        };
         Some(Record {
             kind: raw.kind,
             reliable: raw.reliable,

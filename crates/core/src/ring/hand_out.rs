@@ -1,0 +1,85 @@
+//! From ordered packets to the application's messages.
+
+use super::buffer::Slot;
+use super::ordering::{Context, Ordering, Unpacking};
+use crate::contract::{Message, MessageId, Service};
+use crate::pack::Unpacked;
+
+impl Ordering {
+    /// The next message to deliver, if one is due.
+    pub fn poll_message(&mut self, ctx: &mut Context<'_>) -> Option<Message> {
+        loop {
+            if let Some(unpacking) = self.unpacking {
+                match self.inbox.next_message() {
+                    Some(Ok(unpacked)) => return Some(self.message(unpacking, unpacked)),
+                    Some(Err(_)) => {
+                        ctx.counters.messages_broken += 1;
+                        continue;
+                    }
+                    None => self.unpacking = None,
+                }
+            }
+            let Some(due) = self.delivery.next(&mut self.buffer, self.safe_line) else {
+                self.discard();
+                return None;
+            };
+            let (seq, member, service) = (due.seq, due.member, due.service);
+            self.unpacking = Some(Unpacking {
+                seq,
+                member,
+                service,
+            });
+            self.inbox.take(self.members[member].node, due.frame);
+            if self.is_alone() {
+                self.order_alone(ctx);
+            }
+        }
+    }
+
+    fn message(&self, packet: Unpacking, unpacked: Unpacked) -> Message {
+        let service = if unpacked.reliable {
+            Service::Reliable
+        } else {
+            packet.service
+        };
+        Message {
+            id: MessageId {
+                process: self.members[packet.member],
+                counter: unpacked.counter,
+            },
+            service,
+            seq: packet.seq,
+            index: unpacked.index,
+            payload: unpacked.payload,
+        }
+    }
+
+    /// Forgets what everybody has and this member has delivered (thesis §3.1.2.4).
+    pub(super) fn discard(&mut self) {
+        self.buffer
+            .discard_to(self.safe_line.min(self.delivery.delivered()));
+    }
+
+    /// A ring of one needs no token: what is submitted is ordered, and safe, at once.
+    pub(super) fn order_alone(&mut self, ctx: &mut Context<'_>) {
+        self.discard();
+        let window = u64::from(self.config.outstanding_window);
+        while self.aru() < self.delivery.delivered().saturating_add(window) {
+            let Some(out) = ctx.outbox.take() else { return };
+            let seq = self.aru() + 1;
+            self.trace(ctx, seq, &out.frame);
+            let round = 0;
+            let slot = Slot {
+                member: self.my_index,
+                service: out.service,
+                round,
+                frame: out.frame,
+                delivered: false,
+            };
+            self.buffer.insert(seq, slot);
+            self.safe_line = seq;
+            ctx.counters.packets_sent += 1;
+            self.delivery.on_packet(&mut self.buffer, seq);
+        }
+    }
+}
