@@ -75,7 +75,10 @@ fn forwards_and_beacons_name_the_request_they_wait_for() {
         _ => None,
     });
     let waited: Vec<_> = waited.collect();
-    assert!(waited.len() >= 2 && waited.iter().all(|id| *id == PersistId(1)), "{waited:?}");
+    assert!(
+        waited.len() >= 2 && waited.iter().all(|id| *id == PersistId(1)),
+        "{waited:?}"
+    );
 }
 
 #[test]
@@ -91,7 +94,11 @@ fn messages_of_an_old_session_never_arrive_in_a_new_one() {
     assert!(!old.is_empty(), "something was under way");
     cluster.connect(0, 1);
     cluster.inject(old);
-    assert_eq!(cluster.toy(1).ignored(), 1, "the old session's message is ignored");
+    assert_eq!(
+        cluster.toy(1).ignored(),
+        1,
+        "the old session's message is ignored"
+    );
     cluster.settle();
     everybody_has(&cluster, &["a", "b"]);
 }
@@ -112,8 +119,18 @@ fn a_new_session_sends_again_what_the_old_one_lost() {
     cluster.settle();
     let order = texts(&cluster, 0);
     assert_eq!(order.len(), 90);
-    assert_eq!(order.iter().collect::<std::collections::BTreeSet<_>>().len(), 90, "none twice");
-    everybody_has(&cluster, &order.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(
+        order
+            .iter()
+            .collect::<std::collections::BTreeSet<_>>()
+            .len(),
+        90,
+        "none twice"
+    );
+    everybody_has(
+        &cluster,
+        &order.iter().map(String::as_str).collect::<Vec<_>>(),
+    );
 }
 
 #[test]
@@ -135,7 +152,12 @@ fn without_credit_nothing_is_sent() {
     let mut cluster = Cluster::with_link_room(3, 0);
     submit(&mut cluster, 1, "a");
     cluster.settle();
-    assert!(!cluster.outputs().iter().any(|output| matches!(output, Output::LinkSend { .. })));
+    assert!(
+        !cluster
+            .outputs()
+            .iter()
+            .any(|output| matches!(output, Output::LinkSend { .. }))
+    );
 }
 
 #[test]
@@ -165,7 +187,10 @@ fn a_member_that_asks_gets_old_records_from_the_log() {
     assert!(texts(&cluster, 1).is_empty());
     cluster.connect(0, 1);
     cluster.settle();
-    let fetches = cluster.outputs().iter().filter(|o| matches!(o, Output::Fetch { .. }));
+    let fetches = cluster
+        .outputs()
+        .iter()
+        .filter(|o| matches!(o, Output::Fetch { .. }));
     assert!(fetches.count() >= 1);
     everybody_has(&cluster, &["a", "b", "c"]);
 }
@@ -182,7 +207,11 @@ fn a_restarted_sequencer_goes_on_from_what_it_finds_on_disk() {
     cluster.settle();
     let after = texts(&cluster, 1);
     assert_eq!((&after[..2], after[2].as_str()), (&before[..], "c"));
-    assert_eq!(texts(&cluster, 0), after, "the log is delivered again to the new process");
+    assert_eq!(
+        texts(&cluster, 0),
+        after,
+        "the log is delivered again to the new process"
+    );
 }
 
 #[test]
@@ -197,7 +226,9 @@ fn a_range_of_skips_is_one_message_and_one_delivery() {
     submit(&mut cluster, 1, "b");
     cluster.settle();
     everybody_has(&cluster, &["a", "skips 2+1000", "b"]);
-    let Some(Delivery::Message(last)) = cluster.delivered(2).last() else { panic!("a message") };
+    let Some(Delivery::Message(last)) = cluster.delivered(2).last() else {
+        panic!("a message")
+    };
     assert_eq!(last.seq, 1002);
     assert_eq!(cluster.submit_skips(1, 1), Err(SubmitError::Unsupported));
 }
@@ -206,7 +237,9 @@ fn a_range_of_skips_is_one_message_and_one_delivery() {
 fn a_full_backlog_refuses_until_some_of_it_is_ordered() {
     let mut cluster = Cluster::new(3);
     let message = [b'x'; 30];
-    let taken = (0..BACKLOG).take_while(|_| cluster.submit(1, &message).is_ok()).count();
+    let taken = (0..BACKLOG)
+        .take_while(|_| cluster.submit(1, &message).is_ok())
+        .count();
     assert_eq!(taken, BACKLOG / message.len());
     assert_eq!(cluster.submit(1, &message), Err(SubmitError::Full));
     cluster.settle();
@@ -228,9 +261,16 @@ fn beacons_leave_at_the_planned_pace() {
     let mut cluster = Cluster::new(3);
     submit(&mut cluster, 0, "a");
     cluster.settle();
-    let pace = Pace { bits_per_second: 1_000_000, burst_bytes: 100 };
+    let pace = Pace {
+        bits_per_second: 1_000_000,
+        burst_bytes: 100,
+    };
     let paced = cluster.outputs().iter().filter_map(|output| match output {
-        Output::Send { class: Class::Data, pace, .. } => *pace,
+        Output::Send {
+            class: Class::Data,
+            pace,
+            ..
+        } => *pace,
         _ => None,
     });
     assert_eq!(paced.collect::<Vec<_>>(), [pace]);
@@ -241,8 +281,21 @@ fn beacons_leave_at_the_planned_pace() {
 fn an_unreachable_peer_and_a_strange_session_do_no_harm() {
     let mut cluster = Cluster::new(3);
     cluster.hand_in(1, Input::Unreachable { peer: node(0) });
-    cluster.hand_in(1, Input::LinkDown { peer: node(0), session: Session(0) });
-    cluster.hand_in(1, Input::Writable { peer: node(0), session: Session(0), bytes: 9999 });
+    cluster.hand_in(
+        1,
+        Input::LinkDown {
+            peer: node(0),
+            session: Session(0),
+        },
+    );
+    cluster.hand_in(
+        1,
+        Input::Writable {
+            peer: node(0),
+            session: Session(0),
+            bytes: 9999,
+        },
+    );
     submit(&mut cluster, 1, "a");
     cluster.settle();
     everybody_has(&cluster, &["a"]);
@@ -258,19 +311,31 @@ mod broken_laws {
 
     fn datagram(class: Class) -> Input {
         let bytes = Bytes::from_static(b"12345678");
-        Input::Datagrams { class, channel: Channel(0), segment: bytes.len(), bytes }
+        Input::Datagrams {
+            class,
+            channel: Channel(0),
+            segment: bytes.len(),
+            bytes,
+        }
     }
 
     fn empty_datagram(segment: usize) -> Input {
         let (class, channel, bytes) = (Class::Data, Channel(0), Bytes::new());
-        Input::Datagrams { class, channel, bytes, segment }
+        Input::Datagrams {
+            class,
+            channel,
+            bytes,
+            segment,
+        }
     }
 
     /// A started sequencer with an output that was handed out and may still be on its way.
     fn with_output_on_its_way() -> impl Engine {
         let mut engine = checked(0);
         engine.handle(Time(1), start(0));
-        engine.submit(Time(1), Service::Agreed, b"x").expect("there is room");
+        engine
+            .submit(Time(1), Service::Agreed, b"x")
+            .expect("there is room");
         assert!(engine.poll_output().is_some());
         engine
     }
@@ -295,7 +360,13 @@ mod broken_laws {
         let mut engine = with_output_on_its_way();
         engine.handle(Time(2), datagram(Class::Data));
         engine.handle(Time(3), Input::Timer);
-        engine.handle(Time(3), Input::LinkDown { peer: node(1), session: Session(1) });
+        engine.handle(
+            Time(3),
+            Input::LinkDown {
+                peer: node(1),
+                session: Session(1),
+            },
+        );
         while engine.poll_output().is_some() {}
         engine.handle(Time(3), datagram(Class::Token));
     }

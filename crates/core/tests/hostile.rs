@@ -58,13 +58,18 @@ impl Ring {
         let engines = members.iter().map(engine).collect();
         let queues = members.iter().map(|_| VecDeque::new()).collect();
         let delivered = members.iter().map(|_| Vec::new()).collect();
-        Self {
+        let (seen, now) = (Vec::new(), Time(1));
+        let mut ring = Self {
             engines,
             queues,
             delivered,
-            seen: Vec::new(),
-            now: Time(1),
+            seen,
+            now,
+        };
+        for at in 0..ring.engines.len() {
+            ring.carry_out(at);
         }
+        ring
     }
 
     /// Formed, and some messages old.
@@ -552,7 +557,7 @@ fn plausible_forged_tokens_never_make_a_member_panic() {
             rtr.push(RequestRange { first, count });
             first += u64::from(count) + 1 + next_random(random) % 50;
         }
-        let (token_seq, idle) = (real.token_seq + 1000, next_random(random) % 2 == 0);
+        let (token_seq, idle) = (real.token_seq + 1000, next_random(random) & 1 == 0);
         let sender = node(1 + next_random(random) as u16 % 9);
         Token {
             sender,

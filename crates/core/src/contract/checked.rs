@@ -91,6 +91,7 @@ impl<E: Engine> Engine for Checked<E> {
 
     fn submit_skips(&mut self, now: Time, count: u64) -> Result<(), SubmitError> {
         debug_assert!(self.started, "submitted before Start");
+        debug_assert!(now >= self.now, "time went backwards");
         self.now = now;
         self.drained = false;
         self.engine.submit_skips(now, count)

@@ -21,6 +21,10 @@ impl Ordering {
             }
             let Some(due) = self.delivery.next(&mut self.buffer, self.safe_line) else {
                 self.discard();
+                // What was delivered makes room in a ring of one; elsewhere the next token does.
+                if self.is_alone() && self.order_alone(ctx) {
+                    continue;
+                }
                 return None;
             };
             let (seq, member, service) = (due.seq, due.member, due.service);
@@ -30,9 +34,6 @@ impl Ordering {
                 service,
             });
             self.inbox.take(self.members[member].node, due.frame);
-            if self.is_alone() {
-                self.order_alone(ctx);
-            }
         }
     }
 
@@ -60,12 +61,14 @@ impl Ordering {
             .discard_to(self.safe_line.min(self.delivery.delivered()));
     }
 
-    /// A ring of one needs no token: what is submitted is ordered, and safe, at once.
-    pub(super) fn order_alone(&mut self, ctx: &mut Context<'_>) {
+    /// A ring of one needs no token: what is submitted is ordered, and safe, at once. Answers whether
+    /// anything was.
+    pub(super) fn order_alone(&mut self, ctx: &mut Context<'_>) -> bool {
+        let before = self.aru();
         self.discard();
         let window = u64::from(self.config.outstanding_window);
         while self.aru() < self.delivery.delivered().saturating_add(window) {
-            let Some(out) = ctx.outbox.take() else { return };
+            let Some(out) = ctx.outbox.take() else { break };
             let seq = self.aru() + 1;
             self.trace(ctx, seq, &out.frame);
             let round = 0;
@@ -81,5 +84,6 @@ impl Ordering {
             ctx.counters.packets_sent += 1;
             self.delivery.on_packet(&mut self.buffer, seq);
         }
+        self.aru() > before
     }
 }

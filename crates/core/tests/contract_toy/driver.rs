@@ -18,16 +18,25 @@ pub fn node(at: usize) -> NodeId {
 }
 
 fn process(at: usize, life: u64) -> Process {
-    Process { node: node(at), incarnation: Incarnation(life) }
+    Process {
+        node: node(at),
+        incarnation: Incarnation(life),
+    }
 }
 
 /// An engine that was not started.
+#[cfg(debug_assertions)]
 pub fn checked(at: usize) -> Checked<Toy> {
     Checked::new(Toy::new(3, process(at, 1)))
 }
 
+#[cfg(debug_assertions)]
 pub fn start(at: usize) -> Input {
-    Input::Start(StartState { me: process(at, 1), seed: 0, records: Vec::new() })
+    Input::Start(StartState {
+        me: process(at, 1),
+        seed: 0,
+        records: Vec::new(),
+    })
 }
 
 /// A message on a link: from, to, session, bytes.
@@ -77,7 +86,9 @@ impl Cluster {
     /// A cluster whose links take `room` bytes each.
     pub fn with_link_room(nodes: usize, room: usize) -> Self {
         let mut cluster = Self {
-            nodes: (0..nodes).map(|at| Node::new(at, 1, BTreeMap::new())).collect(),
+            nodes: (0..nodes)
+                .map(|at| Node::new(at, 1, BTreeMap::new()))
+                .collect(),
             links: BTreeMap::new(),
             sessions: BTreeMap::new(),
             last_session: 0,
@@ -94,6 +105,7 @@ impl Cluster {
                 cluster.connect(a, b);
             }
         }
+        cluster.settle();
         cluster
     }
 
@@ -173,12 +185,24 @@ impl Cluster {
 
     /// Ends the session between two nodes; answers with what was under way.
     pub fn cut(&mut self, a: usize, b: usize) -> Vec<UnderWay> {
-        let Some(session) = self.sessions.remove(&(a, b)) else { return Vec::new() };
+        let Some(session) = self.sessions.remove(&(a, b)) else {
+            return Vec::new();
+        };
         let mut under_way = Vec::new();
         for (from, to) in [(a, b), (b, a)] {
             let link = self.links.remove(&(from, to)).unwrap_or_default();
-            under_way.extend(link.queue.into_iter().map(|bytes| (from, to, session, bytes)));
-            self.hand_in(from, Input::LinkDown { peer: node(to), session });
+            under_way.extend(
+                link.queue
+                    .into_iter()
+                    .map(|bytes| (from, to, session, bytes)),
+            );
+            self.hand_in(
+                from,
+                Input::LinkDown {
+                    peer: node(to),
+                    session,
+                },
+            );
         }
         under_way
     }
@@ -240,7 +264,9 @@ impl Cluster {
             if self.disk_held {
                 continue;
             }
-            let Some((id, records)) = self.nodes[at].syncing.pop_front() else { continue };
+            let Some((id, records)) = self.nodes[at].syncing.pop_front() else {
+                continue;
+            };
             moved = true;
             match self.disk_error.clone() {
                 Some(error) => {
@@ -263,16 +289,33 @@ impl Cluster {
 
     /// Tells a node how much its link takes. What it sent before and is held back has its room.
     fn grant(&mut self, from: usize, to: usize) {
-        let Some(session) = self.session(from, to) else { return };
+        let Some(session) = self.session(from, to) else {
+            return;
+        };
         let link = self.links.get_mut(&(from, to)).expect("the link is up");
         let bytes = self.room - link.used;
         link.granted = bytes;
-        self.hand_in(from, Input::Writable { peer: node(to), session, bytes });
+        self.hand_in(
+            from,
+            Input::Writable {
+                peer: node(to),
+                session,
+                bytes,
+            },
+        );
     }
 
     fn arrive(&mut self, from: usize, to: usize, session: Session, bytes: Bytes) {
         let (peer, channel) = (node(from), Default::default());
-        self.hand_in(to, Input::LinkMessage { peer, session, channel, bytes });
+        self.hand_in(
+            to,
+            Input::LinkMessage {
+                peer,
+                session,
+                channel,
+                bytes,
+            },
+        );
     }
 
     /// Takes over the outputs of a node and carries out what may leave, in order.
@@ -282,7 +325,12 @@ impl Cluster {
             match output {
                 Output::Persist { id, records } => self.nodes[at].syncing.push_back((id, records)),
                 Output::Fetch { log, from, to } => self.fetch(at, log, from..to),
-                Output::LinkSend { peer, session, ref bytes, .. } => {
+                Output::LinkSend {
+                    peer,
+                    session,
+                    ref bytes,
+                    ..
+                } => {
                     self.reserve(at, peer, session, bytes.len());
                     self.nodes[at].held.push_back(output);
                 }
@@ -305,7 +353,11 @@ impl Cluster {
             return;
         }
         let link = self.links.get_mut(&(from, to)).expect("the link is up");
-        assert!(len <= link.granted, "{len} bytes sent, {} granted", link.granted);
+        assert!(
+            len <= link.granted,
+            "{len} bytes sent, {} granted",
+            link.granted
+        );
         link.granted -= len;
         link.used += len;
         self.fullest = self.fullest.max(link.used);
@@ -313,7 +365,12 @@ impl Cluster {
 
     fn send(&mut self, at: usize, output: Output) {
         match output {
-            Output::LinkSend { peer, session, bytes, .. } => {
+            Output::LinkSend {
+                peer,
+                session,
+                bytes,
+                ..
+            } => {
                 let to = usize::from(peer.get()) - 1;
                 // Dropped silently if that session has ended.
                 if self.session(at, to) == Some(session) {
@@ -323,11 +380,25 @@ impl Cluster {
                     link.queue.push_back(bytes);
                 }
             }
-            Output::Send { class, channel, to: Target::Others, burst, .. } => {
+            Output::Send {
+                class,
+                channel,
+                to: Target::Others,
+                burst,
+                ..
+            } => {
                 for to in (0..self.nodes.len()).filter(|&to| to != at) {
                     let (bytes, segment) = (Bytes::from(burst.bytes.clone()), burst.segment);
                     assert_eq!(class, Class::Data);
-                    self.hand_in(to, Input::Datagrams { class, channel, bytes, segment });
+                    self.hand_in(
+                        to,
+                        Input::Datagrams {
+                            class,
+                            channel,
+                            bytes,
+                            segment,
+                        },
+                    );
                 }
             }
             other => panic!("{other:?} is no send of the toy"),
@@ -338,14 +409,23 @@ impl Cluster {
     fn check_durable(&self, at: usize, bytes: &Bytes) {
         if at == 0 {
             let position = u64::from_le_bytes(bytes[1..9].try_into().expect("a position"));
-            assert!(self.nodes[0].log.contains_key(&(LogId(1), position)), "not durable");
+            assert!(
+                self.nodes[0].log.contains_key(&(LogId(1), position)),
+                "not durable"
+            );
         }
     }
 
     fn fetch(&mut self, at: usize, log: LogId, range: std::ops::Range<u64>) {
-        let found = self.nodes[at].log.range((log, range.start)..(log, range.end));
-        let records = found.map(|((_, position), bytes)| (*position, bytes.clone())).collect();
-        self.nodes[at].engine.handle(self.now, Input::Fetched { log, records });
+        let found = self.nodes[at]
+            .log
+            .range((log, range.start)..(log, range.end));
+        let records = found
+            .map(|((_, position), bytes)| (*position, bytes.clone()))
+            .collect();
+        self.nodes[at]
+            .engine
+            .handle(self.now, Input::Fetched { log, records });
     }
 }
 
@@ -360,20 +440,42 @@ impl Link {
 impl Node {
     fn new(at: usize, life: u64, log: BTreeMap<(LogId, u64), Bytes>) -> Self {
         let me = process(at, life);
-        let records = log.iter().map(|((log, at), bytes)| (*log, *at, bytes.clone())).collect();
+        let records = log
+            .iter()
+            .map(|((log, at), bytes)| (*log, *at, bytes.clone()))
+            .collect();
         let mut engine = Checked::new(Toy::new(3, me));
         // A cluster's clock goes on: the engine of a new process starts at any time.
-        engine.handle(Time(1), Input::Start(StartState { me, seed: 0, records }));
+        engine.handle(
+            Time(1),
+            Input::Start(StartState {
+                me,
+                seed: 0,
+                records,
+            }),
+        );
         let (held, syncing) = (VecDeque::new(), VecDeque::new());
         let (durable, delivered) = (PersistId(0), Vec::new());
-        Self { engine, life, held, durable, syncing, log, delivered }
+        Self {
+            engine,
+            life,
+            held,
+            durable,
+            syncing,
+            log,
+            delivered,
+        }
     }
 
     fn write(&mut self, id: PersistId, records: Vec<LogRecord>) {
         self.durable = id;
         for record in records {
             match record {
-                LogRecord::Put { log, position, bytes } => {
+                LogRecord::Put {
+                    log,
+                    position,
+                    bytes,
+                } => {
                     self.log.insert((log, position), bytes);
                 }
                 LogRecord::Trim { log, position } => {
@@ -385,10 +487,12 @@ impl Node {
 
     /// The next send, if what it waits for is durable.
     fn ready(&mut self) -> Option<Output> {
-        let durable = self.durable;
-        self.held.pop_front_if(|output| match output {
-            Output::LinkSend { after, .. } | Output::Send { after, .. } => *after <= Some(durable),
-            _ => true,
-        })
+        let waits = match self.held.front()? {
+            Output::LinkSend { after, .. } | Output::Send { after, .. } => {
+                *after > Some(self.durable)
+            }
+            _ => false,
+        };
+        if waits { None } else { self.held.pop_front() }
     }
 }

@@ -15,7 +15,10 @@ pub const BACKLOG: usize = 1200;
 const LIMIT: usize = 40;
 const LOG: LogId = LogId(1);
 const CHANNEL: Channel = Channel(0);
-const PACE: Pace = Pace { bits_per_second: 1_000_000, burst_bytes: 100 };
+const PACE: Pace = Pace {
+    bits_per_second: 1_000_000,
+    burst_bytes: 100,
+};
 
 const SUBMISSION: u8 = 1;
 const ORDERED: u8 = 2;
@@ -42,7 +45,11 @@ impl Entry {
 
     fn decode(mut bytes: Bytes) -> Option<Self> {
         let width = bytes.try_get_u64_le().ok()?;
-        let message = if bytes.is_empty() { None } else { Some((decode_id(&mut bytes)?, bytes)) };
+        let message = if bytes.is_empty() {
+            None
+        } else {
+            Some((decode_id(&mut bytes)?, bytes))
+        };
         Some(Self { width, message })
     }
 }
@@ -58,7 +65,10 @@ fn decode_id(bytes: &mut Bytes) -> Option<MessageId> {
     let node = NodeId::new(bytes.try_get_u16_le().ok()?)?;
     let incarnation = Incarnation(bytes.try_get_u64_le().ok()?);
     let process = Process { node, incarnation };
-    Some(MessageId { process, counter: bytes.try_get_u64_le().ok()? })
+    Some(MessageId {
+        process,
+        counter: bytes.try_get_u64_le().ok()?,
+    })
 }
 
 /// One link: its session, what it takes, and what waits for that.
@@ -92,6 +102,8 @@ pub struct Toy {
     stopped: Option<String>,
     beacon: u64,
     ignored: u64,
+    /// On the sequencer: how far its successor was served since it asked.
+    resumed_at: u64,
 }
 
 impl Toy {
@@ -113,6 +125,7 @@ impl Toy {
             stopped: None,
             beacon: 0,
             ignored: 0,
+            resumed_at: 1,
         }
     }
 
@@ -142,7 +155,9 @@ impl Toy {
         self.me = start.me;
         for (log, position, bytes) in start.records {
             assert_eq!(log, LOG);
-            let Some(entry) = Entry::decode(bytes) else { continue };
+            let Some(entry) = Entry::decode(bytes) else {
+                continue;
+            };
             self.end = position + entry.width;
             self.note_numbered(&entry);
             self.deliver(position, entry);
@@ -164,12 +179,24 @@ impl Toy {
     }
 
     fn flush(&mut self, peer: NodeId) {
-        let Some(link) = self.links.get_mut(&peer) else { return };
+        let Some(link) = self.links.get_mut(&peer) else {
+            return;
+        };
         let session = link.session;
-        while let Some((bytes, after)) = link.waiting.pop_front_if(|(b, _)| b.len() <= link.credit)
+        while link
+            .waiting
+            .front()
+            .is_some_and(|(bytes, _)| bytes.len() <= link.credit)
+            && let Some((bytes, after)) = link.waiting.pop_front()
         {
             link.credit -= bytes.len();
-            let send = Output::LinkSend { peer, session, channel: CHANNEL, bytes, after };
+            let send = Output::LinkSend {
+                peer,
+                session,
+                channel: CHANNEL,
+                bytes,
+                after,
+            };
             self.outputs.push_back(send);
         }
     }
@@ -177,7 +204,14 @@ impl Toy {
     fn link_up(&mut self, peer: NodeId, session: Session) {
         let old = self.links.get(&peer).map(|link| link.session);
         assert!(old < Some(session), "sessions ascend");
-        self.links.insert(peer, Link { session, credit: 0, waiting: VecDeque::new() });
+        self.links.insert(
+            peer,
+            Link {
+                session,
+                credit: 0,
+                waiting: VecDeque::new(),
+            },
+        );
         if peer == Self::sequencer() {
             for (counter, payload) in self.pending.clone() {
                 self.send_submission(counter, &payload);
@@ -191,7 +225,10 @@ impl Toy {
     }
 
     fn send_submission(&mut self, counter: u64, payload: &Bytes) {
-        let id = MessageId { process: self.me, counter };
+        let id = MessageId {
+            process: self.me,
+            counter,
+        };
         if self.is_sequencer() {
             self.number(id, payload.clone());
             return;
@@ -203,10 +240,17 @@ impl Toy {
     }
 
     fn number(&mut self, id: MessageId, payload: Bytes) {
-        if self.numbered.get(&id.process).is_some_and(|&last| id.counter <= last) {
+        if self
+            .numbered
+            .get(&id.process)
+            .is_some_and(|&last| id.counter <= last)
+        {
             return;
         }
-        self.append(Entry { width: 1, message: Some((id, payload)) });
+        self.append(Entry {
+            width: 1,
+            message: Some((id, payload)),
+        });
     }
 
     /// Logs an entry; its forward and a beacon wait until it is durable.
@@ -217,7 +261,11 @@ impl Toy {
         self.persists += 1;
         let id = PersistId(self.persists);
         let bytes = Bytes::from(entry.encode());
-        let records = vec![LogRecord::Put { log: LOG, position, bytes }];
+        let records = vec![LogRecord::Put {
+            log: LOG,
+            position,
+            bytes,
+        }];
         self.outputs.push_back(Output::Persist { id, records });
         self.forward(position, &entry, Some(id));
         self.outputs.push_back(Output::Send {
@@ -232,7 +280,9 @@ impl Toy {
     }
 
     fn forward(&mut self, position: u64, entry: &Entry, after: Option<PersistId>) {
-        let Some(successor) = self.successor() else { return };
+        let Some(successor) = self.successor() else {
+            return;
+        };
         let mut bytes = vec![ORDERED];
         bytes.extend_from_slice(&position.to_le_bytes());
         bytes.extend_from_slice(&entry.encode());
@@ -245,13 +295,22 @@ impl Toy {
         }
         self.next += entry.width;
         let delivery = match &entry.message {
-            None => Delivery::Skips { seq: position, count: entry.width },
+            None => Delivery::Skips {
+                seq: position,
+                count: entry.width,
+            },
             Some((id, payload)) => {
                 if id.process == self.me {
                     self.pending.remove(&id.counter);
                 }
                 let (id, payload, service) = (*id, payload.clone(), Service::Agreed);
-                Delivery::Message(Message { id, service, seq: position, index: 0, payload })
+                Delivery::Message(Message {
+                    id,
+                    service,
+                    seq: position,
+                    index: 0,
+                    payload,
+                })
             }
         };
         self.deliveries.push_back(delivery);
@@ -288,22 +347,46 @@ impl Toy {
     /// reads it back.
     fn resume(&mut self, from: u64) {
         if self.is_sequencer() {
-            // What is not durable yet goes out when it is; the successor drops what it gets twice.
-            self.outputs.push_back(Output::Fetch { log: LOG, from, to: self.end });
+            self.resumed_at = from;
+            self.outputs.push_back(Output::Fetch {
+                log: LOG,
+                from,
+                to: self.end,
+            });
             return;
         }
-        let kept: Vec<_> = self.kept.range(from..).map(|(at, e)| (*at, e.clone())).collect();
+        let kept: Vec<_> = self
+            .kept
+            .range(from..)
+            .map(|(at, e)| (*at, e.clone()))
+            .collect();
         for (position, entry) in kept {
             self.forward(position, &entry, None);
         }
     }
 
+    /// Sends what was read back, then what is not durable yet. What became durable between the
+    /// question and the answer has to be asked for.
     fn fetched(&mut self, records: Vec<(u64, Bytes)>) {
-        let after = self.unsynced.keys().next_back().copied();
         for (position, bytes) in records {
             if let Some(entry) = Entry::decode(bytes) {
-                self.forward(position, &entry, after);
+                self.forward(position, &entry, None);
+                self.resumed_at = position + entry.width;
             }
+        }
+        let (from, to) = (self.resumed_at, self.end);
+        let unsynced = self.unsynced.clone();
+        if unsynced
+            .values()
+            .next()
+            .map_or(to, |(position, _)| *position)
+            > from
+        {
+            self.outputs.push_back(Output::Fetch { log: LOG, from, to });
+            return;
+        }
+        for (id, (position, entry)) in unsynced {
+            self.forward(position, &entry, Some(id));
         }
     }
 
@@ -324,15 +407,27 @@ impl Engine for Toy {
             Input::Start(start) => self.start(start),
             Input::LinkUp { peer, session } => self.link_up(peer.node, session),
             Input::LinkDown { peer, session } => {
-                if self.links.get(&peer).is_some_and(|link| link.session == session) {
-                    // Keeps the number, so that nothing of that session is taken any more.
+                if self
+                    .links
+                    .get(&peer)
+                    .is_some_and(|link| link.session == session)
+                {
                     self.links.remove(&peer);
                 }
             }
-            Input::LinkMessage { peer, session, bytes, .. } => {
+            Input::LinkMessage {
+                peer,
+                session,
+                bytes,
+                ..
+            } => {
                 let _ = self.on_message(peer, session, bytes);
             }
-            Input::Writable { peer, session, bytes } => {
+            Input::Writable {
+                peer,
+                session,
+                bytes,
+            } => {
                 if let Some(link) = self.links.get_mut(&peer).filter(|l| l.session == session) {
                     link.credit = bytes;
                     self.flush(peer);
@@ -346,7 +441,9 @@ impl Engine for Toy {
             Input::PersistFailed { error, .. } => self.stop(format!("{error:?}")),
             Input::Fetched { records, .. } => self.fetched(records),
             Input::Datagrams { mut bytes, .. } => {
-                self.beacon = bytes.try_get_u64_le().map_or(self.beacon, |at| self.beacon.max(at));
+                self.beacon = bytes
+                    .try_get_u64_le()
+                    .map_or(self.beacon, |at| self.beacon.max(at));
             }
             Input::Timer | Input::Unreachable { .. } => {}
         }
@@ -373,7 +470,10 @@ impl Engine for Toy {
         if !self.is_sequencer() {
             return Err(SubmitError::Unsupported);
         }
-        self.append(Entry { width: count, message: None });
+        self.append(Entry {
+            width: count,
+            message: None,
+        });
         Ok(())
     }
 
@@ -394,7 +494,13 @@ impl Engine for Toy {
     }
 
     fn status(&self) -> Status {
-        let state = self.stopped.as_ref().map_or("running".into(), |why| format!("stopped: {why}"));
-        Status { state, counters: BTreeMap::new() }
+        let state = self
+            .stopped
+            .as_ref()
+            .map_or("running".into(), |why| format!("stopped: {why}"));
+        Status {
+            state,
+            counters: BTreeMap::new(),
+        }
     }
 }

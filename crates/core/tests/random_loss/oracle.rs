@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rota_core::contract::{Configuration, Message, MessageId, NodeId, Seq, Service};
 
 type Place = (Seq, u16);
+/// A message, as its sender knows it: who and which.
+type Key = (NodeId, u64);
 
 /// What one node has received.
 #[derive(Default, Debug)]
@@ -22,11 +24,11 @@ struct Seen {
 pub struct Oracle {
     nodes: Vec<NodeId>,
     seen: Vec<Seen>,
-    sent: BTreeMap<(NodeId, u64), (Service, Vec<u8>)>,
+    sent: BTreeMap<Key, (Service, Vec<u8>)>,
     /// The one total order, as the first node to deliver each place found it.
     order: Vec<MessageId>,
     places: BTreeMap<Place, MessageId>,
-    originated: BTreeMap<(NodeId, u64), Place>,
+    originated: BTreeMap<Key, Place>,
     tracing: bool,
 }
 

@@ -243,7 +243,8 @@ impl World {
         let mut count = 1;
         while count < most
             && bytes.len() == count * segment
-            && let Some(next) = queue.pop_front_if(|next| next.len() <= segment)
+            && queue.front().is_some_and(|next| next.len() <= segment)
+            && let Some(next) = queue.pop_front()
         {
             bytes.extend_from_slice(&next);
             count += 1;
