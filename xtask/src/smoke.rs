@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::setup::is_root;
 use crate::workspace::Workspace;
 
 /// A demo takes seconds; one that takes this long hangs.
@@ -31,6 +32,23 @@ pub fn demo_smoke(workspace: &Workspace) -> Vec<bool> {
     let plain = report("rota demo", succeeds(&mut plain));
     let with_input = report("rota demo --input FILE", with_input(workspace));
     vec![built, plain, with_input]
+}
+
+/// The benchmark in namespaces of its own, on shaped links, with both engines: it exits 0 only if all
+/// nodes delivered in the same order. `None` says, loudly, that it cannot run: it needs root.
+pub fn namespaces_smoke(workspace: &Workspace) -> Option<Vec<bool>> {
+    if !is_root() {
+        println!("smoke: rota bench --testbed netns ... SKIPPED: it needs root");
+        return None;
+    }
+    let bench = |engine: &str| {
+        let line = "run --release --locked -- bench --testbed netns --nodes 3 --link-rate 100mbit";
+        let mut command = workspace.cargo(line);
+        command.args(["--duration", "1s", "--rate", "20mbit", "--engine", engine]);
+        let name = format!("rota bench --testbed netns --engine {engine}");
+        report(&name, succeeds(&mut command))
+    };
+    Some(["accelerated-ring", "totem-ring"].map(bench).to_vec())
 }
 
 fn with_input(workspace: &Workspace) -> Result<(), String> {

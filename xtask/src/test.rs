@@ -79,6 +79,12 @@ pub fn run(workspace: &Workspace, ci: bool) -> bool {
     for passed in smoke::demo_smoke(workspace) {
         totals.add_case(passed);
     }
+    match smoke::namespaces_smoke(workspace) {
+        Some(results) => results
+            .into_iter()
+            .for_each(|passed| totals.add_case(passed)),
+        None => totals.skipped += 1,
+    }
     println!();
     if ci && totals.skipped > 0 {
         println!("test: no test may be skipped here");

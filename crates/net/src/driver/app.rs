@@ -38,7 +38,8 @@ pub trait App {
     /// Some deliveries were handed out, and no more follow at once.
     fn flush(&mut self) {}
 
-    /// The loop is about to sleep; `false` if it must not.
+    /// The loop is about to sleep; `false` if it must not. An application that submits as its own
+    /// deliveries come back has to say so here: the last of them may come after the last `fill`.
     fn may_sleep(&mut self) -> bool {
         true
     }
