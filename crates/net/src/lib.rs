@@ -19,6 +19,7 @@ mod pool;
 mod probe;
 mod runs;
 pub mod seal;
+mod slab;
 pub mod socket;
 pub mod sockets;
 mod stats;

@@ -7,17 +7,18 @@
 use bytes::Bytes;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::slab::Buffer;
+
 /// Room for the largest burst the kernel hands out at once, in bytes.
 pub(crate) const BUFFER_BYTES: usize = 65_536;
 
-/// Buffers kept for later; more are given back to the allocator.
+/// Buffers kept for later; more are given back.
 const KEPT: usize = 128;
 
 /// Below this share of a buffer, what was read is copied out: a small datagram that an engine keeps
 /// for long must not hold a whole buffer.
 const COPY_BELOW: usize = BUFFER_BYTES / 4;
 
-type Buffer = Box<[u8]>;
 type Shelf = Arc<Mutex<Vec<Buffer>>>;
 
 /// A bounded store of receive buffers, and the one in use.
@@ -31,10 +32,15 @@ impl Pool {
     /// The buffer to read into next.
     pub(crate) fn buffer(&mut self) -> &mut [u8] {
         let shelf = &self.shelf;
-        self.current.get_or_insert_with(|| {
-            let kept = shelf.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            kept.unwrap_or_else(|| vec![0; BUFFER_BYTES].into_boxed_slice())
-        })
+        let buffer = self.current.get_or_insert_with(|| {
+            let mut shelf = shelf.lock().unwrap_or_else(PoisonError::into_inner);
+            if shelf.is_empty() {
+                // As with any allocation: without memory there is no way on.
+                shelf.extend(Buffer::slab().expect("memory for receive buffers"));
+            }
+            shelf.pop().expect("a slab has buffers")
+        });
+        buffer.bytes_mut()
     }
 
     /// Takes the first `len` bytes that were read into [`Self::buffer`].
@@ -44,7 +50,7 @@ impl Pool {
         }
         match self.current.take() {
             Some(buffer) => Bytes::from_owner(Lent {
-                buffer,
+                buffer: Some(buffer),
                 len,
                 shelf: Arc::clone(&self.shelf),
             }),
@@ -55,14 +61,17 @@ impl Pool {
 
 /// A buffer on loan to the engine.
 struct Lent {
-    buffer: Buffer,
+    /// Taken out only when the loan ends.
+    buffer: Option<Buffer>,
     len: usize,
     shelf: Shelf,
 }
 
 impl AsRef<[u8]> for Lent {
     fn as_ref(&self) -> &[u8] {
-        &self.buffer[..self.len]
+        self.buffer
+            .as_ref()
+            .map_or(&[], |buffer| &buffer.bytes()[..self.len])
     }
 }
 
@@ -70,7 +79,7 @@ impl Drop for Lent {
     fn drop(&mut self) {
         let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
         if shelf.len() < KEPT {
-            shelf.push(std::mem::take(&mut self.buffer));
+            shelf.extend(self.buffer.take());
         }
     }
 }

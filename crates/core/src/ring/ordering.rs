@@ -38,6 +38,7 @@ pub struct Ordering {
     pub(super) me: NodeId,
     pub(super) my_index: usize,
     pub(super) successor: NodeId,
+    pub(super) predecessor: NodeId,
     pub(super) members: Vec<Process>,
     pub(super) buffer: Buffer,
     pub(super) delivery: Delivery,
@@ -89,6 +90,7 @@ impl Ordering {
             me,
             my_index,
             successor,
+            predecessor,
             buffer: Buffer::new(0, packets),
             delivery: Delivery::new(0, count),
             inbox: Inbox::new(config.message_bytes),
@@ -145,7 +147,8 @@ impl Ordering {
         let token = Token {
             cluster: self.config.cluster,
             ring: self.ring,
-            sender: self.me,
+            // As if the last member had passed it on.
+            sender: self.predecessor,
             token_seq: 1,
             seq: 0,
             aru: 0,

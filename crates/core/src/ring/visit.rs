@@ -75,7 +75,7 @@ impl Ordering {
     }
 
     /// A repeated token is dropped (membership A10); so is one that contradicts what this member
-    /// knows, which no member of this ring can have sent.
+    /// knows, or comes from another than its predecessor: no member of this ring can have sent it.
     fn accept(&mut self, ctx: &mut Context<'_>, token: &Token) -> bool {
         if token.token_seq <= self.token_seq {
             ctx.counters.token_duplicates += 1;
@@ -85,7 +85,8 @@ impl Ordering {
             .buffer
             .discarded()
             .saturating_add(self.buffer.capacity());
-        let possible = token.aru >= self.safe_line
+        let possible = token.sender == self.predecessor
+            && token.aru >= self.safe_line
             && token.seq >= self.seq_received
             && token.seq <= far
             && token.token_seq < u64::MAX / 2;
