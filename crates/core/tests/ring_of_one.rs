@@ -16,7 +16,7 @@ fn lone_ring(window: u32) -> Checked<RingEngine> {
     config.accelerated_window = 0;
     config.outstanding_window = window;
     config.message_bytes = 1000;
-    config.backlog_bytes = 100_000;
+    config.backlog_bytes = 150_000;
     let mut engine = Checked::new(RingEngine::new(config).expect("a valid ring"));
     let me = Process {
         node,

@@ -13,6 +13,10 @@ use crate::wire::{
 /// Room for the counter at the start of a frame.
 const COUNTER_BYTES: usize = 10;
 
+/// What a waiting frame costs beside its bytes: its place in the queue, and the room it opens with.
+/// Counted, so that many tiny frames (services in turns) cannot outgrow the bound.
+const FRAME_COST: usize = 300;
+
 /// Submitted messages, packed into frames, waiting for an engine. Bounded in bytes.
 #[derive(Debug)]
 pub struct Outbox {
@@ -93,7 +97,7 @@ impl Outbox {
     /// The oldest frame.
     pub fn take(&mut self) -> Option<OutFrame> {
         let Building { service, bytes, .. } = self.frames.pop_front()?;
-        self.queued_bytes -= bytes.len();
+        self.queued_bytes -= bytes.len() + FRAME_COST;
         let frame = Frame::parse(Bytes::from(bytes)).expect("the outbox builds valid frames");
         Some(OutFrame { service, frame })
     }
@@ -116,7 +120,7 @@ impl Outbox {
         if !room {
             let mut bytes = Vec::with_capacity((COUNTER_BYTES + more).max(256));
             start_frame(&mut bytes, counter);
-            self.queued_bytes += bytes.len();
+            self.queued_bytes += bytes.len() + FRAME_COST;
             self.frames.push_back(Building {
                 service,
                 bytes,
@@ -163,7 +167,7 @@ impl Outbox {
         let mut bytes = Vec::with_capacity(self.frame_bytes);
         start_frame(&mut bytes, counter);
         write(&mut bytes);
-        self.queued_bytes += bytes.len();
+        self.queued_bytes += bytes.len() + FRAME_COST;
         self.frames.push_back(Building {
             service,
             bytes,
