@@ -11,7 +11,7 @@ use crate::contract::{
     StartState, Status, SubmitError, Time, TimerReason,
 };
 use crate::pack::Outbox;
-use crate::ring::{Context, Counters, Ordering, RingConfig, RingConfigError};
+use crate::ring::{Context, Counters, Ordering, RingConfig, RingConfigError, send_to};
 use crate::wire::{self, Form, Hello, Packet};
 
 /// One process's ring: membership and, once a ring is installed, its ordering.
@@ -205,7 +205,7 @@ impl RingEngine {
             ring,
             members: forming.members(),
         };
-        self.send(node, &Packet::Form(form));
+        self.outputs.push_back(send_to(node, &Packet::Form(form)));
     }
 
     fn on_form(&mut self, now: Time, form: &Form) {
@@ -247,20 +247,9 @@ impl RingEngine {
         let hello = forming.hello(self.config.cluster);
         for node in self.config.members.clone() {
             if node != hello.process.node {
-                self.send(node, &Packet::Hello(hello));
+                self.outputs.push_back(send_to(node, &Packet::Hello(hello)));
             }
         }
-    }
-
-    fn send(&mut self, node: NodeId, packet: &Packet) {
-        self.outputs.push_back(Output::Send {
-            class: Class::Token,
-            channel: crate::contract::Channel::default(),
-            to: crate::contract::Target::Node(node),
-            burst: crate::contract::Burst::single(packet.encode()),
-            after: None,
-            pace: None,
-        });
     }
 
     fn on_timer(&mut self, now: Time) {

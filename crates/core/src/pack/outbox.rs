@@ -103,13 +103,9 @@ impl Outbox {
     }
 
     fn push_small(&mut self, service: Service, counter: u64, payload: &[u8]) {
-        let before = self.queued_bytes;
         let bytes = self.open(service, counter, WHOLE_RECORD_BYTES + payload.len());
-        let old = bytes.len();
         push_whole(bytes, payload);
-        let grown = bytes.len() - old;
-        debug_assert!(self.queued_bytes >= before);
-        self.queued_bytes += grown;
+        self.queued_bytes += WHOLE_RECORD_BYTES + payload.len();
     }
 
     /// The open frame if it is of this service and has room for `more` bytes, else a new one.
@@ -118,14 +114,8 @@ impl Outbox {
             last.service == service && !last.closed && last.bytes.len() + more <= self.frame_bytes
         });
         if !room {
-            let mut bytes = Vec::with_capacity((COUNTER_BYTES + more).max(256));
-            start_frame(&mut bytes, counter);
-            self.queued_bytes += bytes.len() + FRAME_COST;
-            self.frames.push_back(Building {
-                service,
-                bytes,
-                closed: false,
-            });
+            let room = (COUNTER_BYTES + more).max(256);
+            self.enqueue(service, counter, room, false, |_| ());
         }
         &mut self
             .frames
@@ -142,7 +132,7 @@ impl Outbox {
         let total = u32::try_from(payload.len()).expect("message_bytes is below 4 GB");
         let room = self.frame_bytes - COUNTER_BYTES;
         let (first, mut rest) = payload.split_at(room - FIRST_RECORD_BYTES);
-        self.push_part(service, counter, true, |out| {
+        self.enqueue(service, counter, self.frame_bytes, true, |out| {
             push_first(out, reliable, total, first)
         });
         let mut index = 0_u16;
@@ -150,21 +140,24 @@ impl Outbox {
             index += 1;
             let (part, next) = rest.split_at(rest.len().min(room - NEXT_RECORD_BYTES));
             let last = next.is_empty();
-            self.push_part(service, counter, !last, |out| {
+            self.enqueue(service, counter, self.frame_bytes, !last, |out| {
                 push_next(out, reliable, index, last, part);
             });
             rest = next;
         }
     }
 
-    fn push_part(
+    /// Appends a frame that starts with message `counter` and what `write` puts in; `room` is what it
+    /// may grow to without moving.
+    fn enqueue(
         &mut self,
         service: Service,
         counter: u64,
+        room: usize,
         closed: bool,
         write: impl FnOnce(&mut Vec<u8>),
     ) {
-        let mut bytes = Vec::with_capacity(self.frame_bytes);
+        let mut bytes = Vec::with_capacity(room);
         start_frame(&mut bytes, counter);
         write(&mut bytes);
         self.queued_bytes += bytes.len() + FRAME_COST;

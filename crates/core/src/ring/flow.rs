@@ -74,9 +74,14 @@ impl Flow {
         (demand.backlog as u64).min(self.personal)
     }
 
+    /// What all members want, this one with what it wants now.
+    fn all_want(&self, demand: &Demand) -> u64 {
+        u64::from(demand.wanted.saturating_sub(self.wanted_last)) + self.wants(demand)
+    }
+
     fn share(&self, demand: &Demand) -> u64 {
         let mine = self.wants(demand);
-        let all = u64::from(demand.wanted.saturating_sub(self.wanted_last)) + mine;
+        let all = self.all_want(demand);
         if all <= self.global {
             mine
         } else {
@@ -91,12 +96,8 @@ impl Flow {
 
     /// The `backlog` to pass on, given what is waiting in this visit.
     pub fn pass_on_wanted(&mut self, demand: &Demand) -> u32 {
-        let wants = u32::try_from(self.wants(demand)).unwrap_or(u32::MAX);
-        let wanted = demand
-            .wanted
-            .saturating_sub(self.wanted_last)
-            .saturating_add(wants);
-        self.wanted_last = wants;
+        let wanted = u32::try_from(self.all_want(demand)).unwrap_or(u32::MAX);
+        self.wanted_last = u32::try_from(self.wants(demand)).unwrap_or(u32::MAX);
         wanted
     }
 

@@ -41,4 +41,5 @@ mod visit;
 
 pub use config::{PriorityMethod, Protocol, RingConfig, RingConfigError, Timers, Timing};
 pub use counters::Counters;
+pub(crate) use ordering::send_to;
 pub use ordering::{Context, Ordering};

@@ -322,7 +322,8 @@ impl Ordering {
     }
 }
 
-pub(super) fn send_to(node: NodeId, packet: &Packet) -> Output {
+/// A control message to one node.
+pub(crate) fn send_to(node: NodeId, packet: &Packet) -> Output {
     Output::Send {
         class: Class::Token,
         channel: Channel::default(),
