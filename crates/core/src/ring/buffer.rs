@@ -6,22 +6,30 @@ use super::requests::push_merged;
 use crate::contract::{Seq, Service};
 use crate::wire::{Frame, RequestRange};
 
-/// A packet that is kept.
+/// A packet that is kept. It has to fit a cache line: a busy ring goes through all of them in every
+/// rotation.
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
-    /// Index of its sender among the members.
-    pub member: usize,
-    pub service: Service,
-    pub round: u16,
     pub frame: Frame,
+    /// Index of its sender among the members.
+    pub member: u16,
+    pub round: u16,
+    pub service: Service,
     /// Delivered ahead of its turn.
     pub delivered: bool,
 }
 
-/// The packets above the discarded ones, in a fixed ring of slots.
+const _: () = assert!(size_of::<Option<Slot>>() <= 64);
+
+/// Slots to start with.
+const FEW_SLOTS: usize = 512;
+
+/// The packets above the discarded ones, in a ring of slots: as many as were ever needed, a power of
+/// two. Slots that are seldom used would only drive others out of the processor's cache.
 #[derive(Debug)]
 pub(super) struct Buffer {
     slots: Vec<Option<Slot>>,
+    capacity: usize,
     discarded: Seq,
     aru: Seq,
     high: Seq,
@@ -38,10 +46,12 @@ pub(super) enum Inserted {
 impl Buffer {
     /// A buffer for packets above `base`, at least `packets` of them.
     pub fn new(base: Seq, packets: usize) -> Self {
+        let capacity = packets.next_power_of_two();
         let mut slots = Vec::new();
-        slots.resize_with(packets.next_power_of_two(), || None);
+        slots.resize_with(capacity.min(FEW_SLOTS), || None);
         Self {
             slots,
+            capacity,
             discarded: base,
             aru: base,
             high: base,
@@ -54,7 +64,18 @@ impl Buffer {
 
     /// How many packets above the discarded ones it can keep.
     pub const fn capacity(&self) -> u64 {
-        self.slots.len() as u64
+        self.capacity as u64
+    }
+
+    /// Makes room for `packets` above the discarded ones.
+    fn grow(&mut self, packets: u64) {
+        let mut slots = Vec::new();
+        slots.resize_with((packets as usize).next_power_of_two(), || None);
+        for seq in self.discarded + 1..=self.high {
+            let (from, to) = (self.index(seq), seq as usize & (slots.len() - 1));
+            slots[to] = self.slots[from].take();
+        }
+        self.slots = slots;
     }
 
     /// Everything up to here has been received.
@@ -71,8 +92,12 @@ impl Buffer {
         if seq <= self.discarded {
             return Inserted::Duplicate;
         }
-        if seq - self.discarded > self.capacity() {
+        let place = seq - self.discarded;
+        if place > self.capacity() {
             return Inserted::BeyondWindow;
+        }
+        if place > self.slots.len() as u64 {
+            self.grow(place);
         }
         let index = self.index(seq);
         if self.slots[index].is_some() {
@@ -102,7 +127,7 @@ impl Buffer {
     }
 
     const fn holds_place(&self, seq: Seq) -> bool {
-        seq > self.discarded && seq - self.discarded <= self.capacity()
+        seq > self.discarded && seq - self.discarded <= self.slots.len() as u64
     }
 
     /// Forgets everything up to `seq`; never past the aru.

@@ -37,7 +37,7 @@ struct Chain {
 #[derive(Debug)]
 pub(super) struct Due {
     pub seq: Seq,
-    pub member: usize,
+    pub member: u16,
     pub service: Service,
     pub frame: Frame,
 }
@@ -67,7 +67,10 @@ impl Delivery {
     }
 
     /// A packet came into the buffer.
-    pub fn on_packet(&mut self, buffer: &mut Buffer, seq: Seq) {
+    pub fn on_packet(&mut self, buffer: &mut Buffer, seq: Seq, service: Service) {
+        if matches!(service, Service::Causal | Service::Agreed | Service::Safe) {
+            return;
+        }
         let Some(slot) = buffer.get_mut(seq) else {
             return;
         };
@@ -76,7 +79,7 @@ impl Delivery {
                 slot.delivered = true;
                 self.early.push_back(seq);
                 let (start, end) = (slot.frame.start(), slot.frame.end());
-                self.chains[slot.member].passed(start, end);
+                self.chains[usize::from(slot.member)].passed(start, end);
             }
             Service::Fifo => self.waiting.push(seq),
             Service::Causal | Service::Agreed | Service::Safe => return,
@@ -101,7 +104,7 @@ impl Delivery {
             }
             slot.delivered = true;
             let due = due(seq, slot);
-            self.chains[due.member].passed(due.frame.start(), due.frame.end());
+            self.chains[usize::from(due.member)].passed(due.frame.start(), due.frame.end());
             self.release_waiting(buffer);
             return Some(due);
         }
@@ -109,8 +112,8 @@ impl Delivery {
 
     /// Moves fifo packets whose turn in their sender's stream has come to the ready ones.
     fn release_waiting(&mut self, buffer: &mut Buffer) {
-        let mut moved = !self.waiting.is_empty();
-        while moved {
+        let mut moved = true;
+        while moved && !self.waiting.is_empty() {
             moved = false;
             let Self {
                 waiting,
@@ -122,7 +125,7 @@ impl Delivery {
                 let Some(slot) = buffer.get_mut(seq).filter(|slot| !slot.delivered) else {
                     return false;
                 };
-                let chain = &mut chains[slot.member];
+                let chain = &mut chains[usize::from(slot.member)];
                 if chain.next != slot.frame.start() {
                     return true;
                 }
@@ -143,7 +146,9 @@ impl Chain {
             return;
         }
         self.next = self.next.max(end);
-        while let Some(end) = self.ahead.remove(&self.next) {
+        while !self.ahead.is_empty()
+            && let Some(end) = self.ahead.remove(&self.next)
+        {
             self.next = end;
         }
     }

@@ -33,7 +33,8 @@ impl Ordering {
                 member,
                 service,
             });
-            self.inbox.take(self.members[member].node, due.frame);
+            self.inbox
+                .take(self.members[usize::from(member)].node, due.frame);
         }
     }
 
@@ -45,7 +46,7 @@ impl Ordering {
         };
         Message {
             id: MessageId {
-                process: self.members[packet.member],
+                process: self.members[usize::from(packet.member)],
                 counter: unpacked.counter,
             },
             service,
@@ -82,7 +83,7 @@ impl Ordering {
             self.buffer.insert(seq, slot);
             self.safe_line = seq;
             ctx.counters.packets_sent += 1;
-            self.delivery.on_packet(&mut self.buffer, seq);
+            self.delivery.on_packet(&mut self.buffer, seq, out.service);
         }
         self.aru() > before
     }

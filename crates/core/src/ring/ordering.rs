@@ -36,7 +36,8 @@ pub struct Ordering {
     pub(super) config: RingConfig,
     pub(super) ring: RingId,
     pub(super) me: NodeId,
-    pub(super) my_index: usize,
+    /// Place of this member among the members.
+    pub(super) my_index: u16,
     pub(super) successor: NodeId,
     pub(super) predecessor: NodeId,
     pub(super) members: Vec<Process>,
@@ -62,7 +63,7 @@ pub struct Ordering {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unpacking {
     pub seq: Seq,
-    pub member: usize,
+    pub member: u16,
     pub service: Service,
 }
 
@@ -81,6 +82,7 @@ impl Ordering {
             .position(|member| member.node == me)
             .unwrap_or(0);
         let neighbour = |step: usize| members[(my_index + step) % count].node;
+        let my_index = my_index as u16;
         let (successor, predecessor) = (neighbour(1), neighbour(count - 1));
         // Twice the window: another member's safe line may be one window ahead of what is
         // delivered here.
@@ -197,7 +199,7 @@ impl Ordering {
         self.keep(ctx, member, data);
     }
 
-    fn keep(&mut self, ctx: &mut Context<'_>, member: usize, data: Data) {
+    fn keep(&mut self, ctx: &mut Context<'_>, member: u16, data: Data) {
         let Data {
             seq,
             service,
@@ -215,17 +217,19 @@ impl Ordering {
         match self.buffer.insert(seq, slot) {
             Inserted::New => {
                 ctx.counters.packets_received += 1;
-                self.delivery.on_packet(&mut self.buffer, seq);
+                self.delivery.on_packet(&mut self.buffer, seq, service);
             }
             Inserted::Duplicate => ctx.counters.packets_duplicate += 1,
             Inserted::BeyondWindow => ctx.counters.packets_beyond_window += 1,
         }
     }
 
-    fn member_index(&self, node: NodeId) -> Option<usize> {
-        self.members
-            .binary_search_by_key(&node, |member| member.node)
-            .ok()
+    fn member_index(&self, node: NodeId) -> Option<u16> {
+        let found = self
+            .members
+            .binary_search_by_key(&node, |member| member.node);
+        // At most 128 members.
+        found.ok().map(|index| index as u16)
     }
 
     /// Messages wait in the outbox: see that a token comes.

@@ -185,7 +185,7 @@ impl Ordering {
         bursts.push(&data, left);
         // Own packets are received here: nothing is read back from the network (thesis §5.1.5).
         self.buffer.insert(seq, slot);
-        self.delivery.on_packet(&mut self.buffer, seq);
+        self.delivery.on_packet(&mut self.buffer, seq, service);
     }
 
     /// Updates the token's fields (§III-B2).
@@ -251,7 +251,7 @@ impl Ordering {
             cluster: self.config.cluster,
             ring: self.ring,
             seq,
-            sender: self.members()[slot.member].node,
+            sender: self.members()[usize::from(slot.member)].node,
             round,
             service: slot.service,
             frame: slot.frame.clone(),

@@ -36,13 +36,20 @@ pub struct FrameCursor {
     pub fragment: u16,
 }
 
-/// A checked frame.
+/// A checked frame. Kept small: every member keeps one for each packet in flight.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Frame {
     bytes: Bytes,
+    /// Counter of the first message.
+    counter: u64,
+    /// How many messages end in it: each takes at least three of its bytes, of which a datagram has
+    /// at most 65,507.
+    messages: u16,
+    /// Part of the first message that it starts with.
+    first_part: u16,
+    /// Part that the sender's next frame starts with.
+    next_part: u16,
     records_at: u8,
-    start: FrameCursor,
-    end: FrameCursor,
 }
 
 /// What a record holds.
@@ -89,31 +96,33 @@ impl Frame {
         if rest.is_empty() {
             return Err(DecodeError::Frame("a frame without records"));
         }
-        let mut start = None;
-        let mut at = FrameCursor {
-            counter,
-            fragment: 0,
-        };
-        let mut closed = false;
+        let first = RawRecord::read(rest)?;
+        let first_part = first.part().unwrap_or(0);
+        let mut ends = first.ends(0)?;
+        rest = &rest[first.size..];
         while !rest.is_empty() {
-            let raw = RawRecord::read(rest)?;
-            if closed {
+            if ends.part != 0 {
                 return Err(DecodeError::Frame(
                     "a record after a part that ends its frame",
                 ));
             }
-            let begins = raw.begins(at, start.is_none())?;
-            start.get_or_insert(begins);
-            (at, closed) = raw.ends(begins)?;
+            let raw = RawRecord::read(rest)?;
+            if raw.part().is_some() {
+                return Err(DecodeError::Frame("a further part inside a frame"));
+            }
+            ends = raw.ends(ends.messages)?;
             rest = &rest[raw.size..];
         }
-        let start = start.unwrap_or(at);
-        let records_at = u8::try_from(records_at).expect("a variable-length number has 10 bytes");
+        if counter > u64::MAX - u64::from(ends.messages) {
+            return Err(OVERFLOW);
+        }
         Ok(Self {
             bytes,
-            records_at,
-            start,
-            end: at,
+            counter,
+            messages: ends.messages,
+            first_part,
+            next_part: ends.part,
+            records_at: records_at as u8,
         })
     }
 
@@ -124,12 +133,18 @@ impl Frame {
 
     /// Where its first record stands in the stream of its sender.
     pub const fn start(&self) -> FrameCursor {
-        self.start
+        FrameCursor {
+            counter: self.counter,
+            fragment: self.first_part,
+        }
     }
 
     /// Where the sender's next frame continues.
     pub const fn end(&self) -> FrameCursor {
-        self.end
+        FrameCursor {
+            counter: self.counter + self.messages as u64,
+            fragment: self.next_part,
+        }
     }
 
     /// Its records, in order; the frame stays.
@@ -219,46 +234,45 @@ impl RawRecord {
         })
     }
 
-    /// Where this record stands, given where the one before ended.
-    const fn begins(&self, at: FrameCursor, first: bool) -> Result<FrameCursor, DecodeError> {
+    /// Which part it is, if it is a further part of a cut message.
+    const fn part(&self) -> Option<u16> {
         match self.kind {
-            RecordKind::Whole | RecordKind::First { .. } => Ok(at),
-            RecordKind::Middle { index: 0 } | RecordKind::Last { index: 0 } => {
-                Err(DecodeError::Frame("part 0 of a message must be its first"))
-            }
-            RecordKind::Middle { index } | RecordKind::Last { index } if first => Ok(FrameCursor {
-                counter: at.counter,
-                fragment: index,
-            }),
-            _ => Err(DecodeError::Frame("a further part inside a frame")),
+            RecordKind::Whole | RecordKind::First { .. } => None,
+            RecordKind::Middle { index } | RecordKind::Last { index } => Some(index),
         }
     }
 
-    /// Where the next record stands, and whether there must be none in this frame.
-    fn ends(&self, begins: FrameCursor) -> Result<(FrameCursor, bool), DecodeError> {
-        let overflow = DecodeError::Frame("a message counter or part index overflows");
-        let next_part = |fragment: u16| fragment.checked_add(1).ok_or(overflow);
-        let next_message = || begins.counter.checked_add(1).ok_or(overflow);
-        Ok(match self.kind {
-            RecordKind::Whole | RecordKind::Last { .. } => (
-                FrameCursor {
-                    counter: next_message()?,
-                    fragment: 0,
-                },
-                false,
-            ),
-            RecordKind::First { .. } | RecordKind::Middle { .. } => {
-                let fragment = next_part(begins.fragment)?;
-                (
-                    FrameCursor {
-                        counter: begins.counter,
-                        fragment,
-                    },
-                    true,
-                )
+    /// Where the stream stands behind it, if `messages` messages of the frame ended before it.
+    fn ends(&self, messages: u16) -> Result<Ends, DecodeError> {
+        let part = match self.kind {
+            RecordKind::Middle { index: 0 } | RecordKind::Last { index: 0 } => {
+                return Err(DecodeError::Frame("part 0 of a message must be its first"));
             }
-        })
+            RecordKind::Middle { index: u16::MAX } => {
+                return Err(OVERFLOW);
+            }
+            RecordKind::Whole | RecordKind::Last { .. } => 0,
+            RecordKind::First { .. } => 1,
+            RecordKind::Middle { index } => index + 1,
+        };
+        let messages = if part == 0 {
+            messages.checked_add(1)
+        } else {
+            Some(messages)
+        };
+        let messages = messages.ok_or(OVERFLOW)?;
+        Ok(Ends { messages, part })
     }
+}
+
+const OVERFLOW: DecodeError = DecodeError::Frame("a message counter or part index overflows");
+
+/// Where a sender's stream stands behind a record.
+struct Ends {
+    /// Messages of the frame that have ended.
+    messages: u16,
+    /// The part that comes next, if a message is open, else 0.
+    part: u16,
 }
 
 fn read_varint(bytes: &[u8]) -> Result<(u64, usize), DecodeError> {
