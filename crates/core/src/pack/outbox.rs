@@ -1,8 +1,7 @@
 //! From messages to frames.
 
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use crate::contract::{Service, SubmitError};
 use crate::wire::{
@@ -13,9 +12,12 @@ use crate::wire::{
 /// Room for the counter at the start of a frame.
 const COUNTER_BYTES: usize = 10;
 
-/// What a waiting frame costs beside its bytes: its place in the queue, and the room it opens with.
+/// What a waiting frame costs beside its bytes: its place in the queue, which doubles as it grows.
 /// Counted, so that many tiny frames (services in turns) cannot outgrow the bound.
-const FRAME_COST: usize = 300;
+const FRAME_COST: usize = 100;
+
+/// Frames are written into chunks of this size, so that a frame costs no allocation of its own.
+const CHUNK_BYTES: usize = 32_768;
 
 /// Submitted messages, packed into frames, waiting for an engine. Bounded in bytes.
 #[derive(Debug)]
@@ -25,7 +27,11 @@ pub struct Outbox {
     backlog_bytes: usize,
     queued_bytes: usize,
     next_counter: u64,
-    frames: VecDeque<Building>,
+    ready: VecDeque<Ready>,
+    /// The service of the frame that still takes messages, if there is one.
+    open: Option<Service>,
+    /// That frame's bytes, and room for more frames.
+    chunk: BytesMut,
 }
 
 /// A frame that leaves the outbox.
@@ -37,36 +43,37 @@ pub struct OutFrame {
     pub frame: Frame,
 }
 
+/// A frame that takes no more messages.
 #[derive(Debug)]
-struct Building {
+struct Ready {
     service: Service,
-    bytes: Vec<u8>,
-    /// Ends with a part of a cut message that goes on in the next frame.
-    closed: bool,
+    bytes: Bytes,
 }
 
 impl Outbox {
     /// An outbox for frames of `frame_bytes`, messages of at most `message_bytes`, and
     /// `backlog_bytes` in all.
-    pub const fn new(frame_bytes: usize, message_bytes: usize, backlog_bytes: usize) -> Self {
+    pub fn new(frame_bytes: usize, message_bytes: usize, backlog_bytes: usize) -> Self {
         Self {
             frame_bytes,
             message_bytes,
             backlog_bytes,
             queued_bytes: 0,
             next_counter: 1,
-            frames: VecDeque::new(),
+            ready: VecDeque::new(),
+            open: None,
+            chunk: BytesMut::new(),
         }
     }
 
     /// Frames waiting.
     pub fn len(&self) -> usize {
-        self.frames.len()
+        self.ready.len() + usize::from(self.open.is_some())
     }
 
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
-        self.frames.is_empty()
+        self.len() == 0
     }
 
     /// The largest message this outbox takes, in bytes.
@@ -81,7 +88,7 @@ impl Outbox {
         if payload.len() > limit {
             return Err(SubmitError::TooLarge { limit });
         }
-        if !self.frames.is_empty() && self.queued_bytes + payload.len() > self.backlog_bytes {
+        if !self.is_empty() && self.queued_bytes + payload.len() > self.backlog_bytes {
             return Err(SubmitError::Full);
         }
         let counter = self.next_counter;
@@ -96,32 +103,42 @@ impl Outbox {
 
     /// The oldest frame.
     pub fn take(&mut self) -> Option<OutFrame> {
-        let Building { service, bytes, .. } = self.frames.pop_front()?;
+        if self.ready.is_empty() {
+            self.close();
+        }
+        let Ready { service, bytes } = self.ready.pop_front()?;
         self.queued_bytes -= bytes.len() + FRAME_COST;
-        let frame = Frame::parse(Bytes::from(bytes)).expect("the outbox builds valid frames");
+        let frame = Frame::parse(bytes).expect("the outbox builds valid frames");
         Some(OutFrame { service, frame })
     }
 
     fn push_small(&mut self, service: Service, counter: u64, payload: &[u8]) {
-        let bytes = self.open(service, counter, WHOLE_RECORD_BYTES + payload.len());
-        push_whole(bytes, payload);
-        self.queued_bytes += WHOLE_RECORD_BYTES + payload.len();
+        let size = WHOLE_RECORD_BYTES + payload.len();
+        let room = self.open == Some(service) && self.chunk.len() + size <= self.frame_bytes;
+        if !room {
+            self.open(service, counter);
+        }
+        push_whole(&mut self.chunk, payload);
+        self.queued_bytes += size;
     }
 
-    /// The open frame if it is of this service and has room for `more` bytes, else a new one.
-    fn open(&mut self, service: Service, counter: u64, more: usize) -> &mut Vec<u8> {
-        let room = self.frames.back().is_some_and(|last| {
-            last.service == service && !last.closed && last.bytes.len() + more <= self.frame_bytes
-        });
-        if !room {
-            let room = (COUNTER_BYTES + more).max(256);
-            self.enqueue(service, counter, room, false, |_| ());
+    /// Opens a frame that starts with message `counter`.
+    fn open(&mut self, service: Service, counter: u64) {
+        self.close();
+        if self.chunk.capacity() < self.frame_bytes {
+            self.chunk = BytesMut::with_capacity(CHUNK_BYTES.max(self.frame_bytes));
         }
-        &mut self
-            .frames
-            .back_mut()
-            .expect("there is an open frame")
-            .bytes
+        start_frame(&mut self.chunk, counter);
+        self.open = Some(service);
+        self.queued_bytes += self.chunk.len() + FRAME_COST;
+    }
+
+    /// Closes the open frame, if there is one.
+    fn close(&mut self) {
+        if let Some(service) = self.open.take() {
+            let bytes = self.chunk.split().freeze();
+            self.ready.push_back(Ready { service, bytes });
+        }
     }
 
     /// Cuts a message. Its parts fill their frames, but for the last, which stays open for others.
@@ -132,39 +149,17 @@ impl Outbox {
         let total = u32::try_from(payload.len()).expect("message_bytes is below 4 GB");
         let room = self.frame_bytes - COUNTER_BYTES;
         let (first, mut rest) = payload.split_at(room - FIRST_RECORD_BYTES);
-        self.enqueue(service, counter, self.frame_bytes, true, |out| {
-            push_first(out, reliable, total, first)
-        });
+        self.open(service, counter);
+        push_first(&mut self.chunk, reliable, total, first);
+        self.queued_bytes += FIRST_RECORD_BYTES + first.len();
         let mut index = 0_u16;
         while !rest.is_empty() {
             index += 1;
             let (part, next) = rest.split_at(rest.len().min(room - NEXT_RECORD_BYTES));
-            let last = next.is_empty();
-            self.enqueue(service, counter, self.frame_bytes, !last, |out| {
-                push_next(out, reliable, index, last, part);
-            });
+            self.open(service, counter);
+            push_next(&mut self.chunk, reliable, index, next.is_empty(), part);
+            self.queued_bytes += NEXT_RECORD_BYTES + part.len();
             rest = next;
         }
-    }
-
-    /// Appends a frame that starts with message `counter` and what `write` puts in; `room` is what it
-    /// may grow to without moving.
-    fn enqueue(
-        &mut self,
-        service: Service,
-        counter: u64,
-        room: usize,
-        closed: bool,
-        write: impl FnOnce(&mut Vec<u8>),
-    ) {
-        let mut bytes = Vec::with_capacity(room);
-        start_frame(&mut bytes, counter);
-        write(&mut bytes);
-        self.queued_bytes += bytes.len() + FRAME_COST;
-        self.frames.push_back(Building {
-            service,
-            bytes,
-            closed,
-        });
     }
 }

@@ -67,6 +67,7 @@ impl Delivery {
     }
 
     /// A packet came into the buffer.
+    #[inline]
     pub fn on_packet(&mut self, buffer: &mut Buffer, seq: Seq, service: Service) {
         if matches!(service, Service::Causal | Service::Agreed | Service::Safe) {
             return;
@@ -105,7 +106,9 @@ impl Delivery {
             slot.delivered = true;
             let due = due(seq, slot);
             self.chains[usize::from(due.member)].passed(due.frame.start(), due.frame.end());
-            self.release_waiting(buffer);
+            if !self.waiting.is_empty() {
+                self.release_waiting(buffer);
+            }
             return Some(due);
         }
     }
@@ -140,15 +143,22 @@ impl Delivery {
 }
 
 impl Chain {
+    #[inline]
     fn passed(&mut self, start: FrameCursor, end: FrameCursor) {
+        if start == self.next && self.ahead.is_empty() {
+            self.next = end;
+        } else {
+            self.passed_out_of_turn(start, end);
+        }
+    }
+
+    fn passed_out_of_turn(&mut self, start: FrameCursor, end: FrameCursor) {
         if start > self.next {
             self.ahead.insert(start, end);
             return;
         }
         self.next = self.next.max(end);
-        while !self.ahead.is_empty()
-            && let Some(end) = self.ahead.remove(&self.next)
-        {
+        while let Some(end) = self.ahead.remove(&self.next) {
             self.next = end;
         }
     }

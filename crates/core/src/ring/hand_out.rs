@@ -28,13 +28,27 @@ impl Ordering {
                 return None;
             };
             let (seq, member, service) = (due.seq, due.member, due.service);
-            self.unpacking = Some(Unpacking {
+            let packet = Unpacking {
                 seq,
                 member,
                 service,
-            });
-            self.inbox
-                .take(self.members[usize::from(member)].node, due.frame);
+            };
+            match due.frame.into_single_message() {
+                Ok((counter, payload)) => {
+                    let unpacked = Unpacked {
+                        counter,
+                        index: 0,
+                        reliable: false,
+                        payload,
+                    };
+                    return Some(self.message(packet, unpacked));
+                }
+                Err(frame) => {
+                    self.unpacking = Some(packet);
+                    let sender = self.members[usize::from(member)].node;
+                    self.inbox.take(sender, frame);
+                }
+            }
         }
     }
 

@@ -6,8 +6,7 @@
 //! stand first and a first part only last, so that the counters of all its messages follow from
 //! the first.
 
-use alloc::vec::Vec;
-use bytes::Bytes;
+use bytes::{Buf, BufMut, Bytes};
 
 use super::DecodeError;
 
@@ -100,6 +99,7 @@ impl Frame {
         let first_part = first.part().unwrap_or(0);
         let mut ends = first.ends(0)?;
         rest = &rest[first.size..];
+        // Most frames have one record.
         while !rest.is_empty() {
             if ends.part != 0 {
                 return Err(DecodeError::Frame(
@@ -144,6 +144,22 @@ impl Frame {
         FrameCursor {
             counter: self.counter + self.messages as u64,
             fragment: self.next_part,
+        }
+    }
+
+    /// The counter and the bytes of its message, if it holds just one, and that whole: the short way
+    /// for the most frequent kind of frame.
+    ///
+    /// # Errors
+    /// The frame itself, if it holds anything else.
+    pub fn into_single_message(mut self) -> Result<(u64, Bytes), Self> {
+        let records_at = usize::from(self.records_at);
+        let whole = (self.messages, self.first_part, self.next_part) == (1, 0, 0);
+        if whole && self.bytes[records_at] == TAG_WHOLE {
+            self.bytes.advance(records_at + WHOLE_RECORD_BYTES);
+            Ok((self.counter, self.bytes))
+        } else {
+            Err(self)
         }
     }
 
@@ -291,26 +307,26 @@ fn read_varint(bytes: &[u8]) -> Result<(u64, usize), DecodeError> {
 }
 
 /// Begins a frame whose first record belongs to message `counter`.
-pub fn start_frame(out: &mut Vec<u8>, mut counter: u64) {
+pub fn start_frame(out: &mut impl BufMut, mut counter: u64) {
     while counter >= 0x80 {
-        out.push((counter & 0x7f) as u8 | 0x80);
+        out.put_u8((counter & 0x7f) as u8 | 0x80);
         counter >>= 7;
     }
-    out.push(counter as u8);
+    out.put_u8(counter as u8);
 }
 
 /// Appends a whole message, of at most 65,535 bytes.
-pub fn push_whole(out: &mut Vec<u8>, payload: &[u8]) {
+pub fn push_whole(out: &mut impl BufMut, payload: &[u8]) {
     push_record(out, TAG_WHOLE, &[], payload);
 }
 
 /// Appends the first part of a message of `total` bytes.
-pub fn push_first(out: &mut Vec<u8>, reliable: bool, total: u32, part: &[u8]) {
+pub fn push_first(out: &mut impl BufMut, reliable: bool, total: u32, part: &[u8]) {
     push_record(out, tag(TAG_FIRST, reliable), &total.to_le_bytes(), part);
 }
 
 /// Appends part `index` of a message; `last` says that the message ends with it.
-pub fn push_next(out: &mut Vec<u8>, reliable: bool, index: u16, last: bool, part: &[u8]) {
+pub fn push_next(out: &mut impl BufMut, reliable: bool, index: u16, last: bool, part: &[u8]) {
     let code = if last { TAG_LAST } else { TAG_MIDDLE };
     push_record(out, tag(code, reliable), &index.to_le_bytes(), part);
 }
@@ -319,10 +335,10 @@ const fn tag(code: u8, reliable: bool) -> u8 {
     if reliable { code | TAG_RELIABLE } else { code }
 }
 
-fn push_record(out: &mut Vec<u8>, tag: u8, extra: &[u8], payload: &[u8]) {
+fn push_record(out: &mut impl BufMut, tag: u8, extra: &[u8], payload: &[u8]) {
     let len = u16::try_from(payload.len()).expect("a record is smaller than its datagram");
-    out.push(tag);
-    out.extend_from_slice(&len.to_le_bytes());
-    out.extend_from_slice(extra);
-    out.extend_from_slice(payload);
+    out.put_u8(tag);
+    out.put_u16_le(len);
+    out.put_slice(extra);
+    out.put_slice(payload);
 }
