@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use rota_core::contract::{Incarnation, NodeId, Process, RingId, Service};
 use rota_core::wire::{
-    DATA_HEADER_BYTES, Data, DecodeError, Form, Frame, HEADER_BYTES, Hello, Hurry,
+    DATA_OVERHEAD_BYTES, Data, DecodeError, Form, Frame, HEADER_BYTES, Hello, Hurry,
     MAX_REQUEST_RANGES, Packet, RecordKind, RequestRange, Token, VERSION, decode, push_first,
     push_next, push_whole, start_frame,
 };
@@ -258,14 +258,14 @@ fn no_flipped_bit_makes_the_decoder_panic() {
 }
 
 #[test]
-fn a_data_packet_costs_40_bytes_before_its_frame() {
-    const { assert!(DATA_HEADER_BYTES <= 40) };
+fn a_data_packet_costs_40_bytes_beside_its_frame() {
+    const { assert!(DATA_OVERHEAD_BYTES <= 40) };
     property::check(200, data(), |packet| {
         let len = packet.encode().len();
         let Packet::Data(data) = packet else {
             unreachable!()
         };
-        prop_assert_eq!(len, DATA_HEADER_BYTES + data.frame.bytes().len());
+        prop_assert_eq!(len, DATA_OVERHEAD_BYTES + data.frame.bytes().len());
         prop_assert_eq!(len, data.encoded_len());
         Ok(())
     });
@@ -461,11 +461,11 @@ fn every_error_of_a_token_is_reached() {
         (short(requesting(100, &[(1, 1)])), DecodeError::Short),
         (token_with(|b| b.push(0)), DecodeError::Trailing),
         (
-            token_with(|b| b[48..56].fill(0xff)),
+            token_with(|b| b[HEADER_BYTES + 8..HEADER_BYTES + 16].fill(0xff)),
             DecodeError::Token("a token's aru is above its seq"),
         ),
         (
-            token_with(|b| b[58] = 2),
+            token_with(|b| b[HEADER_BYTES + 18] = 2),
             DecodeError::Token("a token has unknown flags"),
         ),
         (

@@ -2,12 +2,12 @@
 //! on a bad network (report §IV-C) without one. Off unless configured.
 
 use rota_core::contract::{Class, NodeId, Time};
+use rota_core::wire::HEADER_BYTES;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::runs::kept_runs;
-use crate::seal::HEADER_BYTES;
 use crate::sockets::Arrival;
 
 /// Where a data header names its sender.

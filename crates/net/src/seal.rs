@@ -1,16 +1,14 @@
 //! What protects a datagram between two nodes: the only place that knows how.
 //!
-//! [`Seal::Plain`] finds damage, not attackers: a CRC32C over the whole datagram, kept in its header.
-//! Authenticated encryption will be another variant; nothing else has to change for it.
+//! [`Seal::Plain`] finds damage, not attackers: every datagram ends with the CRC32C of all bytes
+//! before. Authenticated encryption will be another variant; nothing else has to change for it.
 
 use std::fmt;
 
-use rota_core::wire::CHECKSUM_OFFSET;
+use rota_core::wire::{HEADER_BYTES, SEAL_BYTES};
 
-/// Bytes of the header that every datagram starts with; the checksum is its last field.
-pub const HEADER_BYTES: usize = CHECKSUM_OFFSET + CHECKSUM_BYTES;
-
-const CHECKSUM_BYTES: usize = 4;
+/// The shortest datagram there is.
+const LEAST_BYTES: usize = HEADER_BYTES + SEAL_BYTES;
 
 /// A way to seal datagrams on sending and to open them on receipt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,7 +20,7 @@ pub enum Seal {
 /// Why a received datagram was not opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OpenError {
-    /// Shorter than the header.
+    /// Shorter than a header and a checksum.
     Short,
     /// Damaged on its way, or not one of ours.
     Checksum,
@@ -31,7 +29,7 @@ pub enum OpenError {
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Short => write!(f, "the datagram has fewer than {HEADER_BYTES} bytes"),
+            Self::Short => write!(f, "the datagram has fewer than {LEAST_BYTES} bytes"),
             Self::Checksum => f.write_str("the datagram's checksum is wrong"),
         }
     }
@@ -40,11 +38,14 @@ impl fmt::Display for OpenError {
 impl std::error::Error for OpenError {}
 
 impl Seal {
-    /// Seals a datagram in place. One without a whole header is left alone: no receiver opens it.
+    /// Seals a datagram in place. One that is too short is left alone: no receiver opens it.
     pub fn seal(self, datagram: &mut [u8]) {
         let Self::Plain = self;
-        if let Some(sum) = checksum(datagram) {
-            datagram[CHECKSUM_OFFSET..HEADER_BYTES].copy_from_slice(&sum.to_le_bytes());
+        if datagram.len() < LEAST_BYTES {
+            return;
+        }
+        if let Some((text, sum)) = datagram.split_last_chunk_mut::<SEAL_BYTES>() {
+            *sum = crc32c::crc32c(text).to_le_bytes();
         }
     }
 
@@ -54,21 +55,68 @@ impl Seal {
     /// [`OpenError`] when the datagram must be dropped.
     pub fn open(self, datagram: &[u8]) -> Result<(), OpenError> {
         let Self::Plain = self;
-        let sum = checksum(datagram).ok_or(OpenError::Short)?;
-        if datagram[CHECKSUM_OFFSET..HEADER_BYTES] == sum.to_le_bytes() {
-            Ok(())
-        } else {
-            Err(OpenError::Checksum)
+        if datagram.len() < LEAST_BYTES {
+            return Err(OpenError::Short);
+        }
+        match datagram.split_last_chunk::<SEAL_BYTES>() {
+            Some((text, sum)) if *sum == crc32c::crc32c(text).to_le_bytes() => Ok(()),
+            _ => Err(OpenError::Checksum),
         }
     }
 }
 
-/// The checksum with its own field taken as zero; `None` without a whole header.
-fn checksum(datagram: &[u8]) -> Option<u32> {
-    let (header, body) = datagram.split_at_checked(HEADER_BYTES)?;
-    let mut blank = [0; HEADER_BYTES];
-    blank[..CHECKSUM_OFFSET].copy_from_slice(&header[..CHECKSUM_OFFSET]);
-    Some(crc32c::crc32c_append(crc32c::crc32c(&blank), body))
+/// Checks whole bursts at once, which takes half the time of checking their datagrams.
+///
+/// After a sound datagram, which ends with its own CRC, the register of a CRC has a value that
+/// depends only on the value before and on the datagram's length. So all sound bursts of one layout
+/// have the same CRC32C as a whole. It is learned from the first, checked datagram by datagram; a
+/// later burst of another CRC has some damaged datagram in it.
+pub(crate) struct Bursts {
+    /// The layouts last seen, by number of datagrams.
+    known: Box<[Option<Layout>; MAX_DATAGRAMS]>,
+}
+
+/// Datagrams that the kernel merges at most.
+const MAX_DATAGRAMS: usize = 64;
+
+/// Bursts of fewer datagrams are checked one by one.
+const WORTHWHILE: usize = 3;
+
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    segment: usize,
+    len: usize,
+    sum: u32,
+}
+
+impl Bursts {
+    pub(crate) fn new() -> Self {
+        Self {
+            known: Box::new([None; MAX_DATAGRAMS]),
+        }
+    }
+
+    /// Whether all datagrams of the burst are known to be sound. `false` says nothing.
+    pub(crate) fn are_sound(&self, burst: &[u8], segment: usize) -> bool {
+        let place = burst.len().div_ceil(segment) % MAX_DATAGRAMS;
+        self.known[place].is_some_and(|known| {
+            (known.segment, known.len) == (segment, burst.len())
+                && known.sum == crc32c::crc32c(burst)
+        })
+    }
+
+    /// Learns from a burst whose datagrams have all been checked.
+    pub(crate) fn learn(&mut self, burst: &[u8], segment: usize) {
+        let datagrams = burst.len().div_ceil(segment);
+        if datagrams < WORTHWHILE {
+            return;
+        }
+        self.known[datagrams % MAX_DATAGRAMS] = Some(Layout {
+            segment,
+            len: burst.len(),
+            sum: crc32c::crc32c(burst),
+        });
+    }
 }
 
 #[cfg(test)]
@@ -92,20 +140,63 @@ mod tests {
     }
 
     #[test]
-    fn a_header_alone_is_enough_and_a_byte_less_is_not() {
-        let mut datagram = vec![9; HEADER_BYTES];
+    fn a_header_and_a_checksum_are_enough_and_a_byte_less_is_not() {
+        let mut datagram = vec![9; LEAST_BYTES];
         Seal::Plain.seal(&mut datagram);
         assert_eq!(Seal::Plain.open(&datagram), Ok(()));
         assert_eq!(
-            Seal::Plain.open(&datagram[..HEADER_BYTES - 1]),
+            Seal::Plain.open(&datagram[..LEAST_BYTES - 1]),
             Err(OpenError::Short)
         );
-        Seal::Plain.seal(&mut datagram[..HEADER_BYTES - 1]);
+        Seal::Plain.seal(&mut datagram[..LEAST_BYTES - 1]);
     }
 
     #[test]
     fn the_polynomial_is_castagnolis() {
         // The check value that catalogues give for CRC-32/ISCSI.
         assert_eq!(crc32c::crc32c(b"123456789"), 0xE306_9283);
+    }
+
+    /// A burst of sealed datagrams with contents that follow from `salt`.
+    fn burst(segment: usize, len: usize, salt: u8) -> Vec<u8> {
+        let mut bytes: Vec<u8> = (0..len).map(|at| (at as u8).wrapping_mul(salt)).collect();
+        for datagram in bytes.chunks_mut(segment) {
+            Seal::Plain.seal(datagram);
+        }
+        bytes
+    }
+
+    #[test]
+    fn a_layout_once_learned_tells_sound_bursts_from_damaged_ones() {
+        let mut bursts = Bursts::new();
+        for (segment, len) in [(100, 4000), (1393, 55_720), (1393, 55_000), (41, 163)] {
+            assert!(
+                !bursts.are_sound(&burst(segment, len, 3), segment),
+                "not learned"
+            );
+            bursts.learn(&burst(segment, len, 3), segment);
+            for salt in 4..40 {
+                let sound = burst(segment, len, salt);
+                assert!(bursts.are_sound(&sound, segment), "{segment} {len} {salt}");
+                for at in (0..len).step_by(97).chain([len - 1]) {
+                    let mut damaged = sound.clone();
+                    damaged[at] ^= 1 << (salt % 8);
+                    assert!(!bursts.are_sound(&damaged, segment), "byte {at} of {len}");
+                }
+            }
+        }
+        assert!(
+            !bursts.are_sound(&burst(100, 4100, 3), 100),
+            "another layout"
+        );
+    }
+
+    #[test]
+    fn datagrams_in_another_order_are_as_sound() {
+        let mut bursts = Bursts::new();
+        let ordered = burst(50, 500, 7);
+        bursts.learn(&ordered, 50);
+        let turned: Vec<u8> = ordered.rchunks(50).flatten().copied().collect();
+        assert!(bursts.are_sound(&turned, 50));
     }
 }

@@ -4,6 +4,7 @@
 //! multicast there is a third: data leaves from the node's own port, which names the sender even
 //! where several nodes share a host, while the group's port is shared by all receivers.
 
+mod check;
 mod error;
 mod multicast;
 mod wait;
@@ -20,9 +21,8 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use crate::config::{NodeAddress, NodeConfig, Transport};
-use crate::runs::kept_runs;
-use crate::seal::{OpenError, Seal};
-use crate::socket::{Port, Progress, RawBurst, Tuning};
+use crate::seal::{Bursts, Seal};
+use crate::socket::{Port, Progress, Tuning};
 use crate::stats::NetStats;
 use crate::sys;
 
@@ -73,6 +73,7 @@ pub struct Sockets {
     /// Own multicasts come back, and the data socket's filter drops them.
     filtered: bool,
     seal: Seal,
+    bursts: Bursts,
     stats: NetStats,
     refused: VecDeque<NodeId>,
 }
@@ -121,6 +122,7 @@ impl Sockets {
             own_data: own.data(),
             filtered,
             seal: Seal::Plain,
+            bursts: Bursts::new(),
             stats: NetStats::default(),
             refused: VecDeque::new(),
         })
@@ -244,45 +246,6 @@ impl Sockets {
             }
         }
         Ok(false)
-    }
-
-    /// Checks a burst; wrong datagrams are counted and cut out.
-    fn open_burst(&mut self, raw: RawBurst, arrivals: &mut VecDeque<Arrival>) {
-        let RawBurst {
-            bytes,
-            segment,
-            source,
-        } = raw;
-        match source {
-            Some(source) if source == self.own_data => {
-                self.stats.own += 1;
-                return;
-            }
-            Some(source) if self.peers.iter().any(|peer| peer.ip == source.ip()) => {}
-            _ => {
-                self.stats.foreign_source += 1;
-                return;
-            }
-        }
-        let Self { seal, stats, .. } = self;
-        let keep = |_: usize, datagram: &[u8]| match seal.open(datagram) {
-            Ok(()) => {
-                stats.datagrams_in += 1;
-                true
-            }
-            Err(OpenError::Short) => {
-                stats.short += 1;
-                false
-            }
-            Err(OpenError::Checksum) => {
-                stats.checksum_errors += 1;
-                false
-            }
-        };
-        kept_runs(&bytes, segment, keep, |bytes| {
-            let segment = segment.min(bytes.len());
-            arrivals.push_back(Arrival { bytes, segment });
-        });
     }
 
     /// Waits, spends no time where something is ready already, and says what is.

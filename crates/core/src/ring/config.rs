@@ -226,6 +226,6 @@ impl RingConfig {
 
     /// Payload bytes that one packet carries.
     pub const fn frame_bytes(&self) -> usize {
-        self.datagram_bytes - wire::DATA_HEADER_BYTES
+        self.datagram_bytes - wire::DATA_OVERHEAD_BYTES
     }
 }

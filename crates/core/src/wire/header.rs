@@ -1,4 +1,4 @@
-//! The 40 bytes at the start of every datagram.
+//! The 36 bytes at the start of every datagram, and the 4 at its end.
 
 use alloc::vec::Vec;
 
@@ -8,9 +8,9 @@ use crate::contract::{Incarnation, NodeId, RingId, Service};
 /// Version of the format.
 pub const VERSION: u8 = 0xA1;
 /// Size of the common header.
-pub const HEADER_BYTES: usize = 40;
-/// Where the checksum stands: four bytes, little-endian, over the datagram with these four as 0.
-pub const CHECKSUM_OFFSET: usize = 36;
+pub const HEADER_BYTES: usize = 36;
+/// Size of what every datagram ends with: room for whoever owns the sockets to seal it.
+pub const SEAL_BYTES: usize = 4;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {

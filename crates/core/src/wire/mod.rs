@@ -2,7 +2,7 @@
 //!
 //! [`decode`] is total: any bytes give a [`Packet`] or a [`DecodeError`], and a `Packet` needs no
 //! further validity check. All numbers are little-endian. Every datagram starts with the same
-//! 40 bytes:
+//! 36 bytes and ends with the same 4:
 //!
 //! | bytes | field |
 //! |---|---|
@@ -15,7 +15,7 @@
 //! | 24..32 | `seq` of a data packet, `token_seq` of a token, else 0 |
 //! | 32..34 | sender |
 //! | 34..36 | ring id: representative; 0 where there is no ring yet |
-//! | 36..40 | checksum: left 0 here, filled in and checked by whoever owns the sockets |
+//! | last 4 | checksum: left 0 here, filled in and checked by whoever owns the sockets |
 
 mod error;
 mod frame;
@@ -31,12 +31,12 @@ pub use frame::{
     FIRST_RECORD_BYTES, Frame, FrameCursor, MAX_FRAGMENTS, NEXT_RECORD_BYTES, Record, RecordKind,
     Records, WHOLE_RECORD_BYTES, push_first, push_next, push_whole, start_frame,
 };
-pub use header::{CHECKSUM_OFFSET, HEADER_BYTES, VERSION};
+pub use header::{HEADER_BYTES, SEAL_BYTES, VERSION};
 use header::{Header, Kind};
 pub use token::{MAX_REQUEST_RANGES, RequestRange, Token};
 
-/// Bytes before the frame of a data packet.
-pub const DATA_HEADER_BYTES: usize = HEADER_BYTES;
+/// What a data packet adds to its frame, in bytes.
+pub const DATA_OVERHEAD_BYTES: usize = HEADER_BYTES + SEAL_BYTES;
 
 /// A datagram, decoded.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -107,6 +107,8 @@ pub struct Form {
 
 /// Reads one datagram.
 pub fn decode(mut bytes: Bytes) -> Result<Packet, DecodeError> {
+    let sealed_at = bytes.len().checked_sub(SEAL_BYTES);
+    bytes.truncate(sealed_at.ok_or(DecodeError::Short)?);
     let header = Header::read(&bytes)?;
     bytes.advance(HEADER_BYTES);
     match header.kind {
@@ -203,23 +205,32 @@ impl Packet {
     /// The datagram, its checksum left 0.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEADER_BYTES + 64);
-        match self {
-            Self::Data(data) => data.encode_into(&mut out),
-            Self::Token(token) => token.encode_into(&mut out),
-            Self::Hurry(hurry) => {
-                Header::of_ring(Kind::Hurry, hurry.cluster, hurry.ring, hurry.sender)
-                    .write(&mut out);
-            }
-            Self::Hello(hello) => hello.encode_into(&mut out),
-            Self::Form(form) => form.encode_into(&mut out),
-        }
+        self.encode_body(&mut out);
+        out.extend_from_slice(&[0; SEAL_BYTES]);
         out
+    }
+
+    fn encode_body(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Data(data) => data.encode_body(out),
+            Self::Token(token) => token.encode_into(out),
+            Self::Hurry(hurry) => {
+                Header::of_ring(Kind::Hurry, hurry.cluster, hurry.ring, hurry.sender).write(out);
+            }
+            Self::Hello(hello) => hello.encode_into(out),
+            Self::Form(form) => form.encode_into(out),
+        }
     }
 }
 
 impl Data {
-    /// Appends the datagram to `out`.
+    /// Appends the datagram to `out`, its checksum left 0.
     pub fn encode_into(&self, out: &mut Vec<u8>) {
+        self.encode_body(out);
+        out.extend_from_slice(&[0; SEAL_BYTES]);
+    }
+
+    fn encode_body(&self, out: &mut Vec<u8>) {
         let mut header = Header::of_ring(Kind::Data, self.cluster, self.ring, self.sender);
         header.service = header::service_code(self.service);
         header.round = self.round;
@@ -230,7 +241,7 @@ impl Data {
 
     /// Size of the datagram, in bytes.
     pub fn encoded_len(&self) -> usize {
-        DATA_HEADER_BYTES + self.frame.bytes().len()
+        DATA_OVERHEAD_BYTES + self.frame.bytes().len()
     }
 }
 
