@@ -8,30 +8,29 @@ mod app;
 mod arrivals;
 mod error;
 mod outputs;
+mod rest;
 
 pub use app::{App, Submitter};
 pub use error::DriverError;
 
 use rota_core::contract::{
-    Channel, Class, Delivery, Engine, Input, NodeId, Process, StartState, Status, Time,
+    Channel, Class, Delivery, Engine, Input, NodeId, Process, StartState, Status,
 };
 use std::fmt;
 
 use crate::config::NodeConfig;
 use crate::fault::FaultLayer;
-use crate::sockets::{Arrival, Outgoing, Ready, Sockets, Wait};
+use crate::sockets::{Arrival, Outgoing, Sockets};
 use crate::stats::NetStats;
 use crate::sys;
 use crate::trace::Tracer;
 use app::EngineSubmitter;
 use arrivals::Arrivals;
+use rest::Doze;
 
 /// Bursts that may be handed in while a timer is due: datagrams that wait in a socket may be the
 /// very ones whose absence the timer would report.
 const BURSTS_BEFORE_TIMER: u32 = 16;
-
-/// How long to wait when a queue below the socket is full, in nanoseconds: a few packets' time.
-const NO_BUFFERS_NANOS: u64 = 100_000;
 
 /// Deliveries handed out before the sockets are looked at again.
 const DELIVERIES_AT_ONCE: usize = 4096;
@@ -51,7 +50,7 @@ pub struct Driver<E> {
     /// Inputs that arose while outputs were carried out.
     answers: Vec<Input>,
     bursts_past_timer: u32,
-    busy_poll_nanos: u64,
+    doze: Doze,
 }
 
 impl<E: Engine> Driver<E> {
@@ -112,7 +111,7 @@ impl<E: Engine> Driver<E> {
             peeked: None,
             answers: Vec::new(),
             bursts_past_timer: 0,
-            busy_poll_nanos: config.busy_poll_us.saturating_mul(1000),
+            doze: Doze::new(config.busy_poll_us.saturating_mul(1000)),
         })
     }
 
@@ -158,7 +157,7 @@ impl<E: Engine> Driver<E> {
         self.settle(app)?;
         // Deliveries that there was no time for, or that the application has made room for, go first.
         let more = app.has_room() && self.deliver(app)? > 0;
-        self.wait(app, if more { Some(0) } else { max_wait_nanos })?;
+        self.rest(app, if more { Some(0) } else { max_wait_nanos })?;
         self.settle(app)
     }
 
@@ -306,85 +305,6 @@ impl<E: Engine> Driver<E> {
         }
         app.deliver(delivery);
         Ok(())
-    }
-
-    /// Sleeps until something happens.
-    fn wait<A: App>(&mut self, app: &mut A, limit: Option<u64>) -> Result<(), DriverError> {
-        let wake = [
-            self.engine.next_timer().map(|(at, _)| at),
-            app.next_wake(),
-            self.arrivals.next_due(),
-        ];
-        let now = sys::monotonic();
-        let until = wake.into_iter().flatten().min().map(|at| at.since(now));
-        let mut nanos = match (until, limit) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
-        if self.no_buffers {
-            nanos = Some(nanos.map_or(NO_BUFFERS_NANOS, |nanos| nanos.min(NO_BUFFERS_NANOS)));
-        }
-        if let Some(tracer) = &mut self.tracer {
-            tracer.flush().map_err(DriverError::Trace)?;
-        }
-        if self.spin(now, nanos)? {
-            return Ok(());
-        }
-        self.sleep(app, nanos)
-    }
-
-    fn sleep<A: App>(&mut self, app: &mut A, nanos: Option<u64>) -> Result<(), DriverError> {
-        // An application with something to submit does not let the loop sleep, but what is stuck
-        // must leave first.
-        let rest = nanos == Some(0) || app.may_sleep() || self.stuck.is_some();
-        let wait = Wait {
-            nanos: if rest { nanos } else { Some(0) },
-            no_token: self.stuck.is_some(),
-            writable: self
-                .stuck
-                .as_ref()
-                .filter(|_| !self.no_buffers)
-                .map(Outgoing::class),
-            waker: app.waker(),
-        };
-        if wait.nanos != Some(0) {
-            // Where nodes share a processor, the others run now and may well send what this one would
-            // sleep for. A sleep and its wake-up cost far more than this call.
-            std::thread::yield_now();
-        }
-        let ready = self.sockets.wait(wait).map_err(DriverError::Socket)?;
-        self.sockets.stats_mut().waits += 1;
-        app.awake(ready.woken);
-        self.arrivals.know(ready);
-        Ok(())
-    }
-
-    /// Polls the sockets for a while before sleeping, where that is configured; says whether
-    /// something came.
-    fn spin(&mut self, start: Time, limit: Option<u64>) -> Result<bool, DriverError> {
-        let nanos = limit.map_or(self.busy_poll_nanos, |limit| {
-            limit.min(self.busy_poll_nanos)
-        });
-        if nanos == 0 || self.stuck.is_some() {
-            return Ok(false);
-        }
-        self.arrivals.know(Ready {
-            data: true,
-            token: true,
-            woken: false,
-        });
-        loop {
-            let first = self.engine.reading();
-            let now = sys::monotonic();
-            let read = self.arrivals.read(&mut self.sockets, first, true, now);
-            if read.map_err(DriverError::Socket)? {
-                return Ok(true);
-            }
-            if now.since(start) >= nanos {
-                return Ok(false);
-            }
-            std::hint::spin_loop();
-        }
     }
 }
 

@@ -91,30 +91,6 @@ impl Arrivals {
         Ok(None)
     }
 
-    /// Reads a burst of any class into the queues; says whether there was one.
-    pub(super) fn read(
-        &mut self,
-        sockets: &mut Sockets,
-        first: Class,
-        tokens: bool,
-        now: Time,
-    ) -> io::Result<bool> {
-        match self.next(sockets, first, tokens, now)? {
-            Some((class, arrival)) => {
-                self.put_back(class, arrival);
-                Ok(true)
-            }
-            None => {
-                self.ready = Ready {
-                    data: true,
-                    token: true,
-                    woken: false,
-                };
-                Ok(false)
-            }
-        }
-    }
-
     /// Reads one burst of a class. The preferred class is tried unless the kernel has just said that
     /// it is empty; the other only if it may have something.
     fn read_class(
