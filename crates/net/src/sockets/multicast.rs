@@ -1,8 +1,9 @@
 //! Joining a multicast group.
 
-use socket2::InterfaceIndexOrAddress;
+use socket2::{InterfaceIndexOrAddress, Socket};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsRawFd;
 
 use super::SocketError;
 use crate::config::{NodeAddress, NodeConfig};
@@ -81,17 +82,10 @@ fn join_v4(
     sys::set_option(data.raw(), libc::SOL_IP, libc::IP_MULTICAST_ALL, 0_i32)?;
     data.socket().join_multicast_v4_n(&group, interface)?;
     let index = match interface {
-        InterfaceIndexOrAddress::Index(index) => index.cast_signed(),
-        InterfaceIndexOrAddress::Address(_) => 0,
+        InterfaceIndexOrAddress::Index(index) => Some(*index),
+        InterfaceIndexOrAddress::Address(_) => None,
     };
-    let outgoing = libc::ip_mreqn {
-        imr_multiaddr: libc::in_addr { s_addr: 0 },
-        imr_address: libc::in_addr {
-            s_addr: u32::from(address).to_be(),
-        },
-        imr_ifindex: index,
-    };
-    sys::set_option(sender.raw(), libc::SOL_IP, libc::IP_MULTICAST_IF, outgoing)?;
+    aim(sender.socket(), IpAddr::V4(address), index)?;
     sender.socket().set_multicast_loop_v4(loopback)
 }
 
@@ -104,6 +98,29 @@ fn join_v6(
 ) -> io::Result<()> {
     sys::set_option(data.raw(), libc::SOL_IPV6, libc::IPV6_MULTICAST_ALL, 0_i32)?;
     data.socket().join_multicast_v6(&group, index)?;
-    sender.socket().set_multicast_if_v6(index)?;
+    aim(
+        sender.socket(),
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        Some(index),
+    )?;
     sender.socket().set_multicast_loop_v6(loopback)
+}
+
+/// Lets multicasts of a socket leave by the interface with this number; without one, by the interface
+/// that has the IPv4 address `own`.
+pub(super) fn aim(socket: &Socket, own: IpAddr, index: Option<u32>) -> io::Result<()> {
+    match own {
+        IpAddr::V4(address) => {
+            let outgoing = libc::ip_mreqn {
+                imr_multiaddr: libc::in_addr { s_addr: 0 },
+                imr_address: libc::in_addr {
+                    s_addr: u32::from(address).to_be(),
+                },
+                imr_ifindex: index.unwrap_or(0).cast_signed(),
+            };
+            let fd = socket.as_raw_fd();
+            sys::set_option(fd, libc::SOL_IP, libc::IP_MULTICAST_IF, outgoing)
+        }
+        IpAddr::V6(_) => socket.set_multicast_if_v6(index.unwrap_or(0)),
+    }
 }
