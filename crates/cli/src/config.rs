@@ -1,13 +1,14 @@
 //! `rota config check`: what a configuration file means.
 
 use std::fmt::{Display, Write as _};
+use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use rota_core::contract::NodeId;
 use rota_core::pack::Outbox;
-use rota_core::ring::{PriorityMethod, Protocol, RingConfig};
-use rota_net::{NodeConfig, Transport};
+use rota_core::ring::{PriorityMethod, Protocol, RingConfig, RingConfigError};
+use rota_net::{ConfigError, DatagramSize, NodeConfig, Transport};
 
 use crate::say::{complain, print};
 
@@ -23,9 +24,9 @@ pub struct CheckOptions {
 
 /// Checks a file and prints every effective and derived value.
 pub fn check(options: &CheckOptions) -> ExitCode {
-    match load(&options.file, options.node) {
-        Ok((config, node)) => {
-            print(&describe(&config, node).trim_end());
+    match checked(&options.file, options.node) {
+        Ok(table) => {
+            print(&table.trim_end());
             ExitCode::SUCCESS
         }
         Err(what) => {
@@ -35,7 +36,7 @@ pub fn check(options: &CheckOptions) -> ExitCode {
     }
 }
 
-fn load(file: &Path, node: Option<u16>) -> Result<(NodeConfig, Option<NodeId>), String> {
+fn checked(file: &Path, node: Option<u16>) -> Result<String, String> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
     let wrong = |error| format!("{}: {error}", file.display());
@@ -44,7 +45,7 @@ fn load(file: &Path, node: Option<u16>) -> Result<(NodeConfig, Option<NodeId>), 
     if let Some(node) = node {
         config.check_for(node).map_err(wrong)?;
     }
-    Ok((config, node))
+    describe(&config, node).map_err(wrong)
 }
 
 /// Lines of names and values, in sections.
@@ -63,15 +64,29 @@ impl Table {
     }
 }
 
-fn describe(config: &NodeConfig, node: Option<NodeId>) -> String {
-    let ring = config.ring_config();
+fn describe(config: &NodeConfig, node: Option<NodeId>) -> Result<String, ConfigError> {
+    let viewpoint = viewpoint(config, node).ok_or(ConfigError::Ring(RingConfigError::Members))?;
+    let size = config.datagram_size(viewpoint);
+    let ring = config.ring_config_at(viewpoint)?;
     let mut table = Table::default();
     describe_cluster(config, &ring, &mut table);
-    describe_ring(&ring, &mut table);
+    describe_ring(&ring, &size, &mut table);
     describe_timers(config, &ring, &mut table);
     describe_sockets(config, &mut table);
     describe_nodes(config, &ring, node, &mut table);
-    table.0
+    Ok(table.0)
+}
+
+/// The node whose paths are looked at: the one asked about, else the first whose address this host has.
+/// If there is none, any node does: this host then knows no path of it.
+fn viewpoint(config: &NodeConfig, node: Option<NodeId>) -> Option<NodeId> {
+    let members = config.members();
+    let is_here = |id: &&NodeId| {
+        let node = config.node(**id);
+        node.is_some_and(|node| UdpSocket::bind((node.address, 0)).is_ok())
+    };
+    let here = || members.iter().find(is_here).or(members.first()).copied();
+    node.or_else(here)
 }
 
 fn describe_cluster(config: &NodeConfig, ring: &RingConfig, table: &mut Table) {
@@ -93,7 +108,7 @@ fn describe_cluster(config: &NodeConfig, ring: &RingConfig, table: &mut Table) {
     );
 }
 
-fn describe_ring(ring: &RingConfig, table: &mut Table) {
+fn describe_ring(ring: &RingConfig, size: &DatagramSize, table: &mut Table) {
     table.section("ring");
     let members: Vec<String> = ring.members.iter().map(ToString::to_string).collect();
     table.row(
@@ -121,7 +136,7 @@ fn describe_ring(ring: &RingConfig, table: &mut Table) {
         PriorityMethod::Second => 2,
     };
     table.row("priority_method", method);
-    table.row("datagram_bytes", ring.datagram_bytes);
+    table.row("datagram_bytes", format!("{} ({size})", size.bytes));
     table.row("packet_payload_bytes", ring.frame_bytes());
     // What is cut into most parts may be smaller than what was asked for.
     let outbox = Outbox::new(ring.frame_bytes(), ring.message_bytes, ring.backlog_bytes);

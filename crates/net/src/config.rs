@@ -110,7 +110,8 @@ pub struct NodeConfig {
     /// When the token's priority is raised again: method 1 or 2 (thesis §3.1.4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority_method: Option<u8>,
-    /// The largest datagram, in bytes of UDP payload.
+    /// The largest datagram, in bytes of UDP payload. Where it is not set, each node takes what fits the
+    /// paths to its peers ([`NodeConfig::ring_config_at`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagram_bytes: Option<usize>,
     /// The largest message, in bytes.
@@ -323,7 +324,8 @@ impl NodeConfig {
         Ok(())
     }
 
-    /// What the ring engine is told: the settings of this file over the engine's defaults.
+    /// What the ring engine is told: the settings of this file over the engine's defaults. A node
+    /// itself goes by [`NodeConfig::ring_config_at`], since datagrams have to fit its paths.
     pub fn ring_config(&self) -> RingConfig {
         let members = self.members();
         let timing = match self.timing {

@@ -31,6 +31,6 @@ pub use driver::{App, Driver, DriverError, Submitter};
 pub use fault::FaultConfig;
 pub use node::{Node, NodeStatus, Publisher, StartError};
 pub use probe::probe_multicast;
-pub use sockets::{SocketError, Sockets};
+pub use sockets::{DatagramSize, PathMtu, SocketError, Sockets};
 pub use stats::NetStats;
 pub use sys::{WakeFd, monotonic, random_u64};

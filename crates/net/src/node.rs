@@ -113,10 +113,10 @@ impl Node {
     /// [`StartError`]: most often an address in use or a mistake in the configuration.
     pub fn start(config: NodeConfig, me: NodeId) -> Result<Self, StartError> {
         config.check_for(me).map_err(StartError::Config)?;
-        let ring = config.ring_config();
+        let sockets = Sockets::open(&config, me).map_err(StartError::Socket)?;
+        let ring = config.ring_config_at(me).map_err(StartError::Config)?;
         let limit = ring.message_bytes;
         let engine = RingEngine::new(ring).map_err(StartError::Ring)?;
-        let sockets = Sockets::open(&config, me).map_err(StartError::Socket)?;
         let mut driver =
             Driver::new(Checked::new(engine), sockets, me, &config).map_err(StartError::Driver)?;
         let (shared, mut app) = shared::new(limit).map_err(StartError::System)?;

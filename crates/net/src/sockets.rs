@@ -7,9 +7,11 @@
 mod check;
 mod error;
 mod multicast;
+mod path;
 mod wait;
 
 pub use error::SocketError;
+pub use path::{DatagramSize, PathMtu};
 pub use wait::{Ready, Wait};
 
 use bytes::Bytes;

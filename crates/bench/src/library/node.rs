@@ -72,8 +72,9 @@ type RingDriver = Driver<Checked<RingEngine>>;
 fn open(task: &Task) -> Result<RingDriver, String> {
     let me = NodeId::new(task.node).ok_or("node ids start at 1")?;
     task.config.check_for(me).map_err(|e| e.to_string())?;
-    let engine = RingEngine::new(task.config.ring_config()).map_err(|e| e.to_string())?;
     let sockets = Sockets::open(&task.config, me).map_err(|e| e.to_string())?;
+    let ring = task.config.ring_config_at(me).map_err(|e| e.to_string())?;
+    let engine = RingEngine::new(ring).map_err(|e| e.to_string())?;
     Driver::new(Checked::new(engine), sockets, me, &task.config).map_err(|e| e.to_string())
 }
 

@@ -76,8 +76,9 @@ fn run() -> Result<(), Failure> {
     listen(stdin, Arc::clone(&orders));
 
     task.config.check_for(me).map_err(Failure::new)?;
-    let engine = RingEngine::new(task.config.ring_config()).map_err(Failure::new)?;
     let sockets = Sockets::open(&task.config, me)?;
+    let ring = task.config.ring_config_at(me).map_err(Failure::new)?;
+    let engine = RingEngine::new(ring).map_err(Failure::new)?;
     let mut driver =
         Driver::new(Checked::new(engine), sockets, me, &task.config).map_err(Failure::new)?;
     let mut app = app(&task, me, orders)?;

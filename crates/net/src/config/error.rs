@@ -1,11 +1,13 @@
 //! What can be wrong with a configuration.
 
 use rota_core::contract::NodeId;
-use rota_core::ring::RingConfigError;
+use rota_core::ring::{RingConfig, RingConfigError};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+
+use crate::sockets::PathMtu;
 
 /// What is wrong with a configuration.
 #[derive(Debug)]
@@ -45,6 +47,8 @@ pub enum ConfigError {
     Faults,
     /// Windows or sizes do not fit together.
     Ring(RingConfigError),
+    /// A path takes no packet with the smallest datagram.
+    PathMtu(PathMtu),
 }
 
 impl fmt::Display for ConfigError {
@@ -70,6 +74,13 @@ impl fmt::Display for ConfigError {
             Self::PriorityMethod(method) => write!(f, "priority_method is 1 or 2, not {method}"),
             Self::Faults => f.write_str("probabilities in [faults] are between 0 and 1"),
             Self::Ring(error) => error.fmt(f),
+            Self::PathMtu(path) => write!(
+                f,
+                "a {path} leaves {} bytes for a datagram, and the least is {}: raise the MTU, or set \
+                 datagram_bytes and have datagrams sent in IP fragments",
+                path.payload(),
+                RingConfig::MIN_DATAGRAM_BYTES
+            ),
         }
     }
 }

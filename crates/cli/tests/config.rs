@@ -1,0 +1,58 @@
+//! `rota config check`, as a person runs it.
+
+use std::io::Write as _;
+use std::process::{Command, Output};
+
+fn check(settings: &str, address: &str, options: &[&str]) -> Output {
+    let mut text = format!("cluster = 7\ninsecure = true\ntransport = \"unicast\"\n{settings}\n");
+    for id in [1, 2] {
+        let ports = format!("data_port = {}\ntoken_port = {}\n", 2000 + id, 3000 + id);
+        text += &format!("[[node]]\nid = {id}\naddress = \"{address}\"\n{ports}");
+    }
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    Command::new(env!("CARGO_BIN_EXE_rota"))
+        .args(["config", "check"])
+        .arg(file.path())
+        .args(options)
+        .output()
+        .unwrap()
+}
+
+/// The line about datagrams' size.
+fn datagram_bytes(settings: &str, address: &str, options: &[&str]) -> String {
+    let output = check(settings, address, options);
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("datagram_bytes"));
+    line.unwrap_or_else(|| panic!("{text}")).trim().to_owned()
+}
+
+#[test]
+fn the_size_of_datagrams_comes_with_where_it_is_from() {
+    for options in [&[][..], &["--node", "2"]] {
+        let derived = datagram_bytes("", "127.0.0.1", options);
+        assert!(derived.starts_with("1472 (path MTU of "), "{derived}");
+        let path = " towards 127.0.0.1, used up to 1500)";
+        assert!(derived.ends_with(path), "{derived}");
+    }
+    let set = datagram_bytes("datagram_bytes = 8972", "127.0.0.1", &[]);
+    assert_eq!(set, "8972 (set)");
+    // An address for documentation, which no host has.
+    let elsewhere = datagram_bytes("", "192.0.2.1", &[]);
+    let assumed = "1472 (no path is known here: a path MTU of 1500 is assumed)";
+    assert_eq!(elsewhere, assumed);
+}
+
+#[test]
+fn what_is_wrong_is_said_and_the_status_is_2() {
+    let output = check("datagram_bytes = 511", "127.0.0.1", &[]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("datagram_bytes must be between 512"),
+        "{said}"
+    );
+}
