@@ -140,20 +140,31 @@ fn number(data: &[u8]) -> u32 {
         .map_or(0, |bytes| u32::from_ne_bytes(*bytes))
 }
 
-/// Takes one entry from a socket's error queue: the address that the failed datagram was sent to,
-/// and the error number.
-pub(crate) fn receive_error(fd: RawFd) -> io::Result<(Option<SocketAddr>, i32)> {
-    let mut code = 0;
+/// What became of a datagram that was sent before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SendError {
+    /// Where it was sent to.
+    pub(crate) to: Option<SocketAddr>,
+    /// The error number.
+    pub(crate) code: i32,
+    /// This host's kernel says so, and has said it to the sender, too; not a peer or a router.
+    pub(crate) local: bool,
+}
+
+/// Takes one entry from a socket's error queue.
+pub(crate) fn receive_error(fd: RawFd) -> io::Result<SendError> {
+    let (mut code, mut local) = (0, false);
     let flags = libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE;
     let (_, _, to) = receive_with(fd, &mut [0; 64], flags, |level, kind, data| {
         let v4 = (level, kind) == (libc::SOL_IP, libc::IP_RECVERR);
         let v6 = (level, kind) == (libc::SOL_IPV6, libc::IPV6_RECVERR);
         if v4 || v6 {
-            // `sock_extended_err` starts with the error number.
+            // `sock_extended_err` starts with the error number and its origin.
             code = number(data).cast_signed();
+            local = data.get(4) == Some(&libc::SO_EE_ORIGIN_LOCAL);
         }
     })?;
-    Ok((to, code))
+    Ok(SendError { to, code, local })
 }
 
 /// One `recvmsg`; `field` sees level, type and data of every ancillary field. Answers with the

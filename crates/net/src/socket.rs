@@ -7,7 +7,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, RawFd};
 
-use crate::message;
+use crate::message::{self, SendError};
 use crate::pool::Pool;
 use crate::stats::NetStats;
 use crate::sys;
@@ -156,6 +156,7 @@ impl Port {
         at: &mut usize,
         stats: &mut NetStats,
     ) -> io::Result<Progress> {
+        let mut too_large_at = None;
         while *at < burst.bytes.len() {
             let rest = &burst.bytes[*at..];
             let sent = if self.segmentation && rest.len() > burst.segment {
@@ -177,6 +178,11 @@ impl Port {
                     };
                     self.units += units as u64;
                 }
+                // A router's word that some earlier datagram was too large is handed to whatever is sent
+                // next. Only what is refused twice is too large itself.
+                Err(error)
+                    if error.raw_os_error() == Some(libc::EMSGSIZE)
+                        && too_large_at.replace(*at) != Some(*at) => {}
                 Err(error) => {
                     if let Some(progress) = self.on_send_error(&error, burst, at, stats)? {
                         return Ok(progress);
@@ -225,6 +231,15 @@ impl Port {
                 self.segmentation = false;
                 Ok(None)
             }
+            Some(libc::EMSGSIZE) => {
+                if stats.too_large == 0 {
+                    let bytes = burst.segment.min(burst.bytes.len() - *at);
+                    tracing::warn!(bytes, "the kernel refused a datagram as too large");
+                }
+                stats.too_large += 1;
+                *at = (*at + burst.segment).min(burst.bytes.len());
+                Ok(None)
+            }
             _ => {
                 // As good as lost on the way, which the protocol repairs; the next may get through.
                 tracing::debug!(%error, "a datagram could not be sent");
@@ -264,9 +279,8 @@ impl Port {
         }))
     }
 
-    /// Takes one entry from the error queue: the address that refused a datagram, if it is known.
-    /// `None` when the queue is empty.
-    pub(crate) fn take_error(&self) -> Option<(Option<SocketAddr>, i32)> {
+    /// Takes one entry from the error queue; `None` when it is empty.
+    pub(crate) fn take_error(&self) -> Option<SendError> {
         if let Ok(entry) = message::receive_error(self.raw()) {
             return Some(entry);
         }

@@ -309,20 +309,23 @@ impl Sockets {
         let ports = [Some(&self.data), Some(&self.token), self.sender.as_ref()];
         for port in ports.into_iter().flatten() {
             for _ in 0..REFUSALS_AT_ONCE {
-                let Some((to, code)) = port.take_error() else {
+                let Some(error) = port.take_error() else {
                     break;
                 };
                 let refused = |peer: &&Peer| {
                     let ports = [peer.data.as_socket(), peer.token.as_socket()];
-                    to.is_some() && ports.contains(&to)
+                    error.to.is_some() && ports.contains(&error.to)
                 };
                 let peer = self.peers.iter().find(refused);
-                if let (libc::ECONNREFUSED, Some(peer)) = (code, peer) {
+                if let (libc::ECONNREFUSED, Some(peer)) = (error.code, peer) {
                     self.stats.unreachable += 1;
                     if !self.refused.contains(&peer.node) {
                         self.refused.push_back(peer.node);
                     }
                 }
+                // What the own kernel refused was counted when it did.
+                let lost_on_the_way = error.code == libc::EMSGSIZE && !error.local;
+                self.stats.too_large += u64::from(lost_on_the_way);
             }
         }
     }

@@ -31,8 +31,10 @@ pub struct NetStats {
     pub gso_fallback: u64,
     /// Sends that had to wait for room in the kernel.
     pub would_block: u64,
-    /// Datagrams given up because the kernel refused them for good.
+    /// Datagrams given up because the kernel refused them for good; not those that were too large.
     pub send_errors: u64,
+    /// Datagrams lost because they were too large: the kernel refused them, or a router said so.
+    pub too_large: u64,
     /// Signs that nobody listens at a peer's address.
     pub unreachable: u64,
     /// Datagrams that the fault layer lost, delayed, doubled or reordered.
@@ -45,7 +47,7 @@ pub struct NetStats {
 
 impl NetStats {
     /// All counters by name, for status pages.
-    pub const fn named(&self) -> [(&'static str, u64); 19] {
+    pub const fn named(&self) -> [(&'static str, u64); 20] {
         [
             ("net_datagrams_in", self.datagrams_in),
             ("net_datagrams_out", self.datagrams_out),
@@ -62,6 +64,7 @@ impl NetStats {
             ("net_gso_fallback", self.gso_fallback),
             ("net_would_block", self.would_block),
             ("net_send_errors", self.send_errors),
+            ("net_too_large", self.too_large),
             ("net_unreachable", self.unreachable),
             ("net_faults", self.faults),
             ("net_unsupported", self.unsupported),

@@ -1,8 +1,9 @@
 //! Paths that take less than Ethernet, in network namespaces that the tests make for themselves.
 
+use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::ops::RangeInclusive;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -10,8 +11,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rota_core::contract::{Delivery, NodeId, Service};
-use rota_net::{Node, NodeConfig, StartError, Transport};
+use rota_core::contract::{Burst, Class, Delivery, NodeId, Service, Target};
+use rota_net::socket::Progress;
+use rota_net::sockets::Wait;
+use rota_net::{Node, NodeConfig, Sockets, StartError, Transport};
 use socket2::{Domain, Protocol, Socket, Type};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -238,6 +241,68 @@ fn a_path_too_narrow_for_the_smallest_datagram_is_an_error_with_a_way_out() {
     in_namespace(&["link set lo mtu 540 up"], || {
         all_deliver_the_same(&start(&NodeConfig::loopback(2, 28_000)));
         assert_eq!(fragments(), 0);
+    });
+}
+
+/// What a router says that dropped a datagram from `from` to `to`: its link takes `mtu` bytes
+/// (RFC 1191). It quotes the headers of IP and UDP.
+fn fragmentation_needed(from: SocketAddrV4, to: SocketAddrV4, mtu: u16) -> Vec<u8> {
+    let mut message = vec![3, 4, 0, 0, 0, 0];
+    message.extend(mtu.to_be_bytes());
+    message.extend([0x45, 0, 0x05, 0xDC, 0, 1, 0x40, 0, 64, 17, 0, 0]);
+    message.extend(from.ip().octets());
+    message.extend(to.ip().octets());
+    message.extend(from.port().to_be_bytes());
+    message.extend(to.port().to_be_bytes());
+    message.extend([0x05, 0xC8, 0, 0]);
+    let words = message
+        .as_chunks::<2>()
+        .0
+        .iter()
+        .map(|word| u16::from_be_bytes(*word));
+    let sum = words.fold(0_u32, |sum, word| sum + u32::from(word));
+    let sum = (sum & 0xFFFF) + (sum >> 16);
+    let checksum = !((sum & 0xFFFF) + (sum >> 16)) as u16;
+    message[2..4].copy_from_slice(&checksum.to_be_bytes());
+    message
+}
+
+#[test]
+#[ignore = "needs root, for a network namespace"]
+fn a_router_that_drops_a_large_datagram_costs_no_other_datagram() {
+    in_namespace(&["link set lo up"], || {
+        let config = NodeConfig::loopback(2, 28_000);
+        let [mut one, mut two] = [1, 2].map(|node| Sockets::open(&config, id(node)).unwrap());
+        let [from, to] = [0, 1].map(|index| config.nodes[index].token());
+        let (SocketAddr::V4(v4_from), SocketAddr::V4(v4_to)) = (from, to) else {
+            panic!()
+        };
+        let router = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::ICMPV4)).unwrap();
+        let said = fragmentation_needed(v4_from, v4_to, 1300);
+        router
+            .send_to(&said, &SocketAddr::new(to.ip(), 0).into())
+            .unwrap();
+        let burst = Burst {
+            bytes: vec![7; 128],
+            segment: 64,
+        };
+        let mut out = one.seal(Class::Token, Target::Node(id(2)), burst);
+        assert_eq!(one.send(&mut out).unwrap(), Progress::Done);
+        let soon = Wait {
+            nanos: Some(100_000_000),
+            ..Wait::default()
+        };
+        let mut arrivals = VecDeque::new();
+        two.wait(soon).unwrap();
+        two.receive(Class::Token, &mut arrivals).unwrap();
+        let arrived: usize = arrivals.iter().map(|arrival| arrival.bytes.len()).sum();
+        assert_eq!(arrived, 128);
+        one.wait(soon).unwrap();
+        let stats = one.stats();
+        let counted = (stats.too_large, stats.send_errors, stats.gso_fallback);
+        assert_eq!(counted, (1, 0, 0));
+        // A node that starts now knows.
+        assert_eq!(config.datagram_size(id(1)).bytes, 1272);
     });
 }
 

@@ -137,6 +137,23 @@ fn a_burst_that_the_kernel_will_not_segment_goes_one_by_one_from_then_on() {
 }
 
 #[test]
+fn a_datagram_that_is_too_large_is_counted_and_the_next_one_leaves() {
+    // More than UDP can say; engines never ask for it.
+    for offload in [true, false] {
+        let config = NodeConfig {
+            offload,
+            ..NodeConfig::loopback(2, 21_110)
+        };
+        let (mut one, mut two) = (open(&config, 1), open(&config, 2));
+        send(&mut one, Class::Data, Target::Others, burst(1, 65_508, 64));
+        assert_eq!(receive(&mut two, Class::Data, 1)[0].segment, 64);
+        let stats = one.stats();
+        let counted = (stats.too_large, stats.send_errors, stats.datagrams_out);
+        assert_eq!(counted, (1, 0, 1));
+    }
+}
+
+#[test]
 fn own_multicasts_do_not_come_back() {
     let config = NodeConfig::loopback(2, 21_040);
     let (mut one, mut two) = (open(&config, 1), open(&config, 2));
