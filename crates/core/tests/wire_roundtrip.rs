@@ -9,7 +9,7 @@ use rota_core::contract::{Incarnation, NodeId, Process, RingId, Service};
 use rota_core::wire::{
     DATA_OVERHEAD_BYTES, Data, DecodeError, Form, Frame, HEADER_BYTES, Hello, Hurry,
     MAX_REQUEST_RANGES, Packet, RecordKind, RequestRange, Token, VERSION, decode, push_first,
-    push_next, push_whole, start_frame,
+    push_next, push_whole, request_ranges_in, start_frame,
 };
 
 const ETHERNET_BYTES: usize = 1472;
@@ -341,6 +341,26 @@ fn a_token_with_all_its_requests_fits_an_ethernet_frame() {
     let bytes = token.encode();
     assert!(bytes.len() <= ETHERNET_BYTES, "{} bytes", bytes.len());
     assert_eq!(read(bytes), Ok(token));
+}
+
+#[test]
+fn as_many_requests_as_fit_a_datagram_fit_and_one_more_does_not() {
+    let range = |index: usize| RequestRange {
+        first: 1 + 3 * index as u64,
+        count: 2,
+    };
+    let token_bytes = |ranges: usize| {
+        let rtr = (0..ranges).map(range).collect();
+        Packet::Token(sample_token(9, rtr)).encode().len()
+    };
+    for datagram_bytes in [512, 513, 523, 524, 1252, 1389] {
+        let most = request_ranges_in(datagram_bytes);
+        assert!(token_bytes(most) <= datagram_bytes, "{datagram_bytes}");
+        assert!(token_bytes(most + 1) > datagram_bytes, "{datagram_bytes}");
+    }
+    assert_eq!(request_ranges_in(1390), MAX_REQUEST_RANGES);
+    assert_eq!(request_ranges_in(9000), MAX_REQUEST_RANGES);
+    assert_eq!(request_ranges_in(0), 0);
 }
 
 #[test]

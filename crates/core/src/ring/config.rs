@@ -224,6 +224,11 @@ impl RingConfig {
         Ok(())
     }
 
+    /// Ranges of requests that one token of this member carries: it has to fit a datagram.
+    pub(super) const fn request_ranges(&self) -> usize {
+        wire::request_ranges_in(self.datagram_bytes)
+    }
+
     /// Payload bytes that one packet carries.
     pub const fn frame_bytes(&self) -> usize {
         self.datagram_bytes - wire::DATA_OVERHEAD_BYTES

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::wire::{MAX_REQUEST_RANGES, RequestRange};
+use crate::wire::RequestRange;
 
 /// Appends a range that starts above all before it, merging it with the last where they touch.
 /// Answers false where that would make more than `most` ranges.
@@ -27,10 +27,14 @@ pub(super) fn push_merged(
     true
 }
 
-/// The union of two sorted lists, cut at what a token carries: the lowest requests stay, since
-/// they are what keeps everybody from delivering.
-pub(super) fn union(left: &[RequestRange], right: &[RequestRange]) -> Vec<RequestRange> {
-    let mut merged = Vec::with_capacity((left.len() + right.len()).min(MAX_REQUEST_RANGES));
+/// The union of two sorted lists, cut at `most` ranges: the lowest requests stay, since they are what
+/// keeps everybody from delivering.
+pub(super) fn union(
+    left: &[RequestRange],
+    right: &[RequestRange],
+    most: usize,
+) -> Vec<RequestRange> {
+    let mut merged = Vec::with_capacity((left.len() + right.len()).min(most));
     let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
     loop {
         let take_left = match (left.peek(), right.peek()) {
@@ -41,7 +45,7 @@ pub(super) fn union(left: &[RequestRange], right: &[RequestRange]) -> Vec<Reques
         };
         let next = if take_left { left.next() } else { right.next() };
         if let Some(range) = next
-            && !push_merged(&mut merged, *range, MAX_REQUEST_RANGES)
+            && !push_merged(&mut merged, *range, most)
         {
             return merged;
         }
@@ -62,20 +66,24 @@ mod tests {
         let merged = union(
             &[range(3, 2), range(9, 1)],
             &[range(4, 4), range(8, 1), range(20, 1)],
+            2,
         );
         assert_eq!(merged, vec![range(3, 7), range(20, 1)]);
     }
 
     #[test]
     fn a_range_inside_another_changes_nothing() {
-        assert_eq!(union(&[range(1, 10)], &[range(3, 2)]), vec![range(1, 10)]);
+        assert_eq!(
+            union(&[range(1, 10)], &[range(3, 2)], 9),
+            vec![range(1, 10)]
+        );
     }
 
     #[test]
     fn union_keeps_the_lowest_requests_when_there_are_too_many() {
         let many: Vec<_> = (0..200).map(|i| range(1 + 3 * i, 1)).collect();
-        let merged = union(&many, &[]);
-        assert_eq!(merged.len(), MAX_REQUEST_RANGES);
+        let merged = union(&many, &[], 36);
+        assert_eq!(merged.len(), 36);
         assert_eq!(merged[0], range(1, 1));
     }
 }

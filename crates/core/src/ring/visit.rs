@@ -18,7 +18,7 @@ use super::requests::{push_merged, union};
 use super::{Protocol, aru};
 use crate::contract::{Burst, Channel, Class, Output, Seq, Target};
 use crate::pack::OutFrame;
-use crate::wire::{Data, MAX_REQUEST_RANGES, RequestRange, Token};
+use crate::wire::{Data, RequestRange, Token};
 
 /// What one visit of the token produces.
 #[derive(Debug)]
@@ -103,6 +103,7 @@ impl Ordering {
     /// everybody is known to have are stale.
     fn answer_requests(&self, ctx: &mut Context<'_>, visit: &mut Visit) {
         let mut open = Vec::new();
+        let most = self.config.request_ranges();
         let limit = self.flow.retransmission_limit();
         for range in core::mem::take(&mut visit.token.rtr) {
             let first = range.first.max(self.buffer.discarded() + 1);
@@ -120,7 +121,7 @@ impl Ordering {
                             first: seq,
                             count: 1,
                         };
-                        push_merged(&mut open, one, MAX_REQUEST_RANGES);
+                        push_merged(&mut open, one, most);
                     }
                 }
             }
@@ -212,9 +213,10 @@ impl Ordering {
             return;
         }
         let mut missing = Vec::new();
-        let count = self.buffer.missing(bound, &mut missing, MAX_REQUEST_RANGES);
+        let most = self.config.request_ranges();
+        let count = self.buffer.missing(bound, &mut missing, most);
         ctx.counters.packets_requested += count;
-        visit.token.rtr = union(&visit.token.rtr, &missing);
+        visit.token.rtr = union(&visit.token.rtr, &missing, most);
     }
 
     /// First part, token, second part: in this order on the wire.

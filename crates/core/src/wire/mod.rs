@@ -33,7 +33,7 @@ pub use frame::{
 };
 pub use header::{HEADER_BYTES, SEAL_BYTES, VERSION};
 use header::{Header, Kind};
-pub use token::{MAX_REQUEST_RANGES, RequestRange, Token};
+pub use token::{MAX_REQUEST_RANGES, RequestRange, Token, request_ranges_in};
 
 /// What a data packet adds to its frame, in bytes.
 pub const DATA_OVERHEAD_BYTES: usize = HEADER_BYTES + SEAL_BYTES;

@@ -4,12 +4,28 @@ use alloc::vec::Vec;
 use bytes::Buf;
 
 use super::DecodeError;
-use super::header::{Header, Kind};
+use super::header::{HEADER_BYTES, Header, Kind, SEAL_BYTES};
 use crate::contract::{NodeId, RingId, Seq};
 
 /// Ranges of requests that one token carries at most: what fits an Ethernet frame beside the other
 /// fields. What does not fit is requested on a later visit.
 pub const MAX_REQUEST_RANGES: usize = 110;
+
+/// Bytes after the header of a token without requests.
+const FIXED_BYTES: usize = 8 + 8 + 2 + 2 + 4 + 4 + 2;
+
+const RANGE_BYTES: usize = 8 + 4;
+
+/// Ranges of requests that fit a token of at most `datagram_bytes`.
+pub const fn request_ranges_in(datagram_bytes: usize) -> usize {
+    let ranges =
+        datagram_bytes.saturating_sub(HEADER_BYTES + FIXED_BYTES + SEAL_BYTES) / RANGE_BYTES;
+    if ranges < MAX_REQUEST_RANGES {
+        ranges
+    } else {
+        MAX_REQUEST_RANGES
+    }
+}
 
 const FLAG_IDLE: u16 = 1;
 
@@ -59,8 +75,7 @@ pub struct Token {
 
 impl Token {
     pub(super) fn read(header: &Header, mut body: &[u8]) -> Result<Self, DecodeError> {
-        const FIXED: usize = 8 + 8 + 2 + 2 + 4 + 4 + 2;
-        if body.len() < FIXED {
+        if body.len() < FIXED_BYTES {
             return Err(DecodeError::Short);
         }
         let (seq, aru) = (body.get_u64_le(), body.get_u64_le());
@@ -119,8 +134,8 @@ fn read_requests(
     if count > MAX_REQUEST_RANGES {
         return Err(DecodeError::Token("a token requests too many ranges"));
     }
-    if body.len() != count * 12 {
-        return Err(if body.len() < count * 12 {
+    if body.len() != count * RANGE_BYTES {
+        return Err(if body.len() < count * RANGE_BYTES {
             DecodeError::Short
         } else {
             DecodeError::Trailing

@@ -339,7 +339,7 @@ impl World {
     fn check_burst(&self, burst: &Burst) {
         assert!(!burst.bytes.is_empty() && burst.bytes.len() <= Burst::MAX_BYTES);
         assert!(burst.datagrams().count() <= Burst::MAX_SEGMENTS);
-        assert!(burst.segment <= self.plan.config.datagram_bytes.max(1472));
+        assert!(burst.segment <= self.plan.config.datagram_bytes);
     }
 
     fn route(&mut self, from: usize, class: Class, to: Target, datagram: &[u8]) {
