@@ -299,11 +299,28 @@ impl Port {
         self.own_units += units;
     }
 
+    /// Lets nothing queue at a socket that only sends.
+    pub(crate) fn receive_nothing(&self) -> io::Result<()> {
+        sys::attach_filter(self.raw(), &mut [RETURN_NOTHING])
+    }
+
     /// Keeps datagrams that `own` sent from ever waking this socket's reader.
     pub(crate) fn drop_own(&self, own: SocketAddr) -> io::Result<()> {
         sys::attach_filter(self.raw(), &mut own_filter(own))
     }
 }
+
+const fn return_at_most(bytes: u32) -> libc::sock_filter {
+    libc::sock_filter {
+        code: (libc::BPF_RET | libc::BPF_K) as u16,
+        jt: 0,
+        jf: 0,
+        k: bytes,
+    }
+}
+
+const RETURN_NOTHING: libc::sock_filter = return_at_most(0);
+const RETURN_ALL: libc::sock_filter = return_at_most(u32::MAX);
 
 /// A BPF program that drops what comes from `own` and takes everything else. A UDP socket's filter
 /// sees a datagram from its UDP header on; the IP header is reached with an offset of its own.
@@ -311,7 +328,6 @@ fn own_filter(own: SocketAddr) -> Vec<libc::sock_filter> {
     const LOAD_WORD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const LOAD_HALF: u16 = (libc::BPF_LD | libc::BPF_H | libc::BPF_ABS) as u16;
     const JUMP_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
     let (source_at, octets) = match own.ip() {
         IpAddr::V4(ip) => (12, ip.octets().to_vec()),
         IpAddr::V6(ip) => (8, ip.octets().to_vec()),
@@ -340,17 +356,7 @@ fn own_filter(own: SocketAddr) -> Vec<libc::sock_filter> {
             k: *wanted,
         });
     }
-    program.push(libc::sock_filter {
-        code: RETURN,
-        jt: 0,
-        jf: 0,
-        k: 0,
-    });
-    program.push(libc::sock_filter {
-        code: RETURN,
-        jt: 0,
-        jf: 0,
-        k: u32::MAX,
-    });
+    program.push(RETURN_NOTHING);
+    program.push(RETURN_ALL);
     program
 }

@@ -172,6 +172,29 @@ fn own_multicasts_do_not_come_back() {
 }
 
 #[test]
+fn nothing_queues_at_the_socket_that_only_sends_to_the_group() {
+    let config = NodeConfig::loopback(2, 21_120);
+    let _one = open(&config, 1);
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    for _ in 0..100 {
+        stranger
+            .send_to(&[7; 1000], config.nodes[0].data())
+            .unwrap();
+    }
+    // Of each socket: number, own address, the other's, state, sizes of its queues.
+    let sockets = std::fs::read_to_string("/proc/thread-self/net/udp").unwrap();
+    let own = format!(" 0100007F:{:04X} ", config.nodes[0].data_port);
+    let line = sockets.lines().find(|line| line.contains(&own)).unwrap();
+    let (_, received) = line
+        .split_whitespace()
+        .nth(4)
+        .unwrap()
+        .split_once(':')
+        .unwrap();
+    assert_eq!(u64::from_str_radix(received, 16), Ok(0), "{line}");
+}
+
+#[test]
 fn a_token_goes_to_one_node_only() {
     let config = NodeConfig::loopback(3, 21_050);
     let (mut one, mut two, mut three) = (open(&config, 1), open(&config, 2), open(&config, 3));

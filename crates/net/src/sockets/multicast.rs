@@ -31,8 +31,8 @@ pub(super) fn scoped(
     Ok((group, Some(index)))
 }
 
-/// Joins the group on the receiving socket and aims the sending one at it; says whether own multicasts
-/// come back and are filtered out.
+/// Joins the group on the receiving socket and aims the sending one at it, which then gets nothing; says
+/// whether own multicasts come back and are filtered out.
 pub(super) fn join(
     data: &Port,
     sender: &Port,
@@ -66,6 +66,7 @@ pub(super) fn join(
         }
     };
     result
+        .and_then(|()| sender.receive_nothing())
         .and_then(|()| filtered())
         .map(|()| shared)
         .map_err(|error| SocketError::Multicast { group, error })
