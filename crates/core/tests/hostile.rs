@@ -384,6 +384,11 @@ fn another_ring_is_dropped_whatever_part_of_its_id_differs() {
                 ring: other,
                 sender: node(2),
             }),
+            Packet::Form(Form {
+                cluster: CLUSTER,
+                ring: other,
+                members: vec![],
+            }),
         ];
         ring.shrugs_off(&packets, |c| c.datagrams_foreign_ring);
     }

@@ -223,6 +223,8 @@ impl RingEngine {
 
     fn on_form(&mut self, now: Time, form: &Form) {
         let Some(forming) = self.forming.as_mut() else {
+            // The own ring is announced until everybody has it.
+            self.counters.datagrams_foreign_ring += u64::from(!self.is_installed(form.ring));
             return;
         };
         if forming.fits(form) {
