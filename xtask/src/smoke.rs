@@ -35,7 +35,7 @@ pub fn demo_smoke(workspace: &Workspace) -> Vec<bool> {
 }
 
 /// The benchmark in namespaces of its own, on shaped links, with both engines: it exits 0 only if all
-/// nodes delivered in the same order. `None` says, loudly, that it cannot run: it needs root.
+/// nodes delivered everything in the same order. `None` says, loudly, that it cannot run: it needs root.
 pub fn namespaces_smoke(workspace: &Workspace) -> Option<Vec<bool>> {
     if !is_root() {
         println!("smoke: rota bench --testbed netns ... SKIPPED: it needs root");

@@ -17,8 +17,6 @@ pub enum BenchError {
         /// What it said, or did not say.
         what: String,
     },
-    /// The nodes delivered different orders: a bug, never to be ignored.
-    Order(String),
     /// The operating system refused something.
     Io {
         /// What was tried.
@@ -40,7 +38,6 @@ impl fmt::Display for BenchError {
         match self {
             Self::Usage(what) | Self::Testbed(what) => f.write_str(what),
             Self::Node { node, what } => write!(f, "node {node}: {what}"),
-            Self::Order(what) => write!(f, "the nodes disagree about the order: {what}"),
             Self::Io { what, error } => write!(f, "{what}: {error}"),
         }
     }

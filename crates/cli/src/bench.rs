@@ -196,26 +196,40 @@ impl RawArgs {
 /// Runs the benchmark that was asked for.
 pub fn main(bench: &Bench) -> ExitCode {
     match &bench.command {
-        None => show(
-            run_bench(&bench.options.options()),
-            bench.options.place.json,
-        ),
-        Some(Command::Raw(raw)) => show(run_raw(&raw.options()), raw.place.json),
+        None => {
+            let json = bench.options.place.json;
+            show(run_bench(&bench.options.options()), json, |report| {
+                report.failure.as_deref()
+            })
+        }
+        Some(Command::Raw(raw)) => show(run_raw(&raw.options()), raw.place.json, |_| None),
     }
 }
 
-fn show(result: Result<impl Display + Serialize, BenchError>, json: bool) -> ExitCode {
-    match result {
-        Ok(report) if json => print_json(&report),
-        Ok(report) => print(&report.to_string().trim_end()),
+/// Prints a report also when `failure` finds that the run does not count.
+fn show<R: Display + Serialize>(
+    result: Result<R, BenchError>,
+    json: bool,
+    failure: impl FnOnce(&R) -> Option<&str>,
+) -> ExitCode {
+    let report = match result {
+        Ok(report) => report,
         Err(error) => {
             complain(&error);
-            return ExitCode::from(if matches!(error, BenchError::Usage(_)) {
-                2
-            } else {
-                1
-            });
+            let usage = matches!(error, BenchError::Usage(_));
+            return ExitCode::from(if usage { 2 } else { 1 });
         }
+    };
+    if json {
+        print_json(&report);
+    } else {
+        print(&report.to_string().trim_end());
     }
-    ExitCode::SUCCESS
+    match failure(&report) {
+        Some(what) => {
+            complain(&what);
+            ExitCode::FAILURE
+        }
+        None => ExitCode::SUCCESS,
+    }
 }

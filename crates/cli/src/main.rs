@@ -34,8 +34,8 @@ enum Command {
     #[command(
         after_help = "Examples:\n  rota bench --nodes 4 --size 1350 --rate max --duration 5s\n  \
         rota bench --rate 300mbit --service safe --json\n  rota bench raw --nodes 4\n\n\
-        Exit status: 0 if it was measured and all nodes delivered the same order, 1 if not, 2 for \
-        wrong use."
+        Exit status: 0 if all nodes delivered the same order and everything that was submitted, 1 if \
+        not (the report\nis printed all the same), 2 for wrong use."
     )]
     Bench(bench::Bench),
     /// Look at configuration files

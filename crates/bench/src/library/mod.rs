@@ -6,6 +6,7 @@ mod load;
 mod node;
 mod order;
 mod report;
+mod verdict;
 
 pub use coordinator::run_bench;
 pub use node::bench_node_main;

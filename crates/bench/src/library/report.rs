@@ -7,6 +7,7 @@ use rota_core::ring::RingConfig;
 use serde::Serialize;
 
 use super::node::Measured;
+use super::verdict::Verdict;
 use crate::hist::{Counts, Latencies, Summary};
 use crate::options::BenchOptions;
 use crate::testbed::{Testbed, Values};
@@ -32,8 +33,11 @@ pub struct BenchReport {
     pub messages: u64,
     /// All nodes delivered everything that was submitted, drain included.
     pub complete: bool,
-    /// All nodes delivered the same order (a run in which they do not is an error).
+    /// All nodes delivered the same order.
     pub identical: bool,
+    /// Why the run does not count, if it is not complete or not identical: a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
     /// Clean payload delivered, own included, mean over the nodes.
     pub goodput_mbps: f64,
     /// The same without each node's own.
@@ -78,9 +82,9 @@ impl BenchReport {
         let mean = |of: fn(&Measured) -> f64| results.iter().map(of).sum::<f64>() / nodes;
         let sum = |of: fn(&Measured) -> u64| results.iter().map(of).sum::<u64>();
         let counters = summed(results);
+        let verdict = Verdict::new(results);
         let counter = |name: &str| counters.get(name).copied().unwrap_or(0);
         let deliveries = sum(|r| r.delivered.messages);
-        let submitted = sum(|r| r.submitted_ever);
         let mbps = |bytes: u64, ns: u64| bytes as f64 * 8e3 / ns.max(1) as f64;
         let goodput = results
             .iter()
@@ -97,8 +101,9 @@ impl BenchReport {
             service: options.service.name(),
             load: options.load,
             messages: deliveries / results.len().max(1) as u64,
-            complete: results.iter().all(|r| r.order.count() == submitted),
-            identical: true,
+            complete: verdict.complete,
+            identical: verdict.identical,
+            failure: verdict.failure,
             goodput_mbps: goodput.sum::<f64>() / nodes,
             received_mbps: received.sum::<f64>() / nodes,
             latency_us: merged(results, |r| &r.latencies),
@@ -213,12 +218,12 @@ impl fmt::Display for BenchReport {
         } else {
             writeln!(f, "  CPU         {percent:10.3} % of a core a node, idle")?;
         }
-        let complete = if self.complete {
-            "complete"
-        } else {
-            "NOT complete: the load was more than it took"
-        };
-        writeln!(f, "  order       identical at all nodes, {complete}")
+        let no = |is: bool| if is { "" } else { "NOT " };
+        let (identical, complete) = (no(self.identical), no(self.complete));
+        writeln!(
+            f,
+            "  order       {identical}identical at all nodes, {complete}complete"
+        )
     }
 }
 
