@@ -298,13 +298,21 @@ impl<E: Engine> Driver<E> {
         Ok(())
     }
 
+    #[inline]
     fn hand_out<A: App>(&mut self, app: &mut A, delivery: Delivery) -> Result<(), DriverError> {
-        if let Some(tracer) = &mut self.tracer {
-            tracer.on_delivery(sys::monotonic(), &delivery);
-            tracer.flush_large().map_err(DriverError::Trace)?;
+        if self.tracer.is_some() {
+            self.trace_delivery(&delivery)?;
         }
         app.deliver(delivery);
         Ok(())
+    }
+
+    fn trace_delivery(&mut self, delivery: &Delivery) -> Result<(), DriverError> {
+        let Some(tracer) = &mut self.tracer else {
+            return Ok(());
+        };
+        tracer.on_delivery(sys::monotonic(), delivery);
+        tracer.flush_large().map_err(DriverError::Trace)
     }
 }
 

@@ -9,9 +9,9 @@ use crate::sys;
 /// How long to wait when a queue below the socket is full, in nanoseconds: a few packets' time.
 const NO_BUFFERS_NANOS: u64 = 100_000;
 
-/// The most looks before a sleep. They cost about as much as a sleep and its wake-up do, so that at
-/// the very worst a rest costs twice what it has to.
-const MOST_LOOKS: u32 = 16;
+/// The most looks before a sleep. They take about as much as a sleep and a wake-up from another
+/// processor do on a virtual machine (25 µs), so that at the very worst a rest costs twice that.
+const MOST_LOOKS: u32 = 32;
 
 /// How often a loop looks whether something has come, and lets others run, before it sleeps. Where
 /// nodes share a processor, those others may well send what it would sleep for.
