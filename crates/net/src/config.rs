@@ -117,7 +117,7 @@ pub struct NodeConfig {
     /// The largest message, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_bytes: Option<usize>,
-    /// Submitted and not yet sent, in bytes.
+    /// Submitted and not yet sent, in bytes; each waiting packet counts for 100 more than it holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog_bytes: Option<usize>,
     /// Write a trace to this file.

@@ -102,7 +102,8 @@ pub struct RingConfig {
     pub datagram_bytes: usize,
     /// The largest message, in bytes.
     pub message_bytes: usize,
-    /// Submitted and not yet sent: bytes a member keeps before it answers `Full`.
+    /// Submitted and not yet sent: bytes a member keeps before it answers `Full`. Each waiting packet
+    /// counts for 100 bytes more than it holds.
     pub backlog_bytes: usize,
     /// Time-outs.
     pub timers: Timers,
