@@ -279,10 +279,12 @@ impl Sockets {
             fds[1].events = 0;
         }
         fds[2].fd = wait.waker.unwrap_or(-1);
-        fds[3].fd = self.sender.as_ref().map_or(-1, Port::raw);
         match (wait.writable, &self.sender) {
             (Some(Class::Token), _) => fds[1].events |= libc::POLLOUT,
-            (Some(Class::Data), Some(_)) => fds[3].events |= libc::POLLOUT,
+            (Some(Class::Data), Some(sender)) => {
+                fds[3].fd = sender.raw();
+                fds[3].events |= libc::POLLOUT;
+            }
             (Some(Class::Data), None) => fds[0].events |= libc::POLLOUT,
             (None, _) => {}
         }

@@ -16,7 +16,7 @@ use crate::socket::{OPEN_SEND_BUFFER, SHAPED_SEND_BUFFER, UdpPort};
 /// (8 bytes): of the packet, or of the first packet not yet received.
 pub(super) const HEADER_BYTES: usize = 16;
 /// Packets that may be on their way to the slowest receiver.
-const WINDOW: u64 = 512;
+const WINDOW: u64 = 2048;
 /// A receiver says how far it is after so many packets: twice in a window.
 const ACK_EVERY: u64 = WINDOW / 2;
 /// Without a word for so long, what is missing counts as lost.
