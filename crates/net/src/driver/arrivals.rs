@@ -91,6 +91,27 @@ impl Arrivals {
         Ok(None)
     }
 
+    /// Looks into both sockets, whatever was known about them; says whether something came.
+    pub(super) fn look(
+        &mut self,
+        sockets: &mut Sockets,
+        first: Class,
+        now: Time,
+    ) -> io::Result<bool> {
+        self.ready = Ready {
+            data: true,
+            token: true,
+            woken: false,
+        };
+        self.fresh = false;
+        let next = self.next(sockets, first, true, now)?;
+        let came = next.is_some();
+        if let Some((class, arrival)) = next {
+            self.put_back(class, arrival);
+        }
+        Ok(came)
+    }
+
     /// Reads one burst of a class. The preferred class is tried unless the kernel has just said that
     /// it is empty; the other only if it may have something.
     fn read_class(

@@ -3,7 +3,7 @@
 use rota_core::contract::{Engine, Time};
 
 use super::{App, Driver, DriverError};
-use crate::sockets::{Outgoing, Ready, Wait};
+use crate::sockets::{Outgoing, Wait};
 use crate::sys;
 
 /// How long to wait when a queue below the socket is full, in nanoseconds: a few packets' time.
@@ -52,28 +52,20 @@ impl<E: Engine> Driver<E> {
         }
         let now = sys::monotonic();
         let until = self.rest_until(app, now, limit);
-        // An application with something to submit does not let the loop sleep, but what is stuck
-        // must leave first.
         let over = until.is_some_and(|until| until <= now);
-        let stay = over || !(app.may_sleep() || self.stuck.is_some());
-        let wait = Wait {
-            nanos: Some(0),
-            no_token: self.stuck.is_some(),
-            writable: self
-                .stuck
-                .as_ref()
-                .filter(|_| !self.no_buffers)
-                .map(Outgoing::class),
-            waker: app.waker(),
-        };
-        let ready = if stay {
-            self.look(wait)?
-        } else {
-            self.doze_or_sleep(wait, now, until)?
-        };
-        app.awake(ready.woken);
-        self.arrivals.know(ready);
-        Ok(())
+        // What is stuck must leave first; the kernel says when it can.
+        if self.stuck.is_some() || over {
+            return self.sleep(app, until);
+        }
+        // An application with something to submit does not let the loop rest.
+        if !app.may_sleep() {
+            return self.sleep(app, Some(now));
+        }
+        if self.doze(app, now, until)? {
+            app.awake(false);
+            return Ok(());
+        }
+        self.sleep(app, until)
     }
 
     /// When there is something to do even if nothing comes.
@@ -88,37 +80,49 @@ impl<E: Engine> Driver<E> {
         wake.into_iter().flatten().min()
     }
 
-    fn doze_or_sleep(
+    /// Looks a few times; says whether there is something to do.
+    fn doze<A: App>(
         &mut self,
-        wait: Wait,
+        app: &mut A,
         start: Time,
         until: Option<Time>,
-    ) -> Result<Ready, DriverError> {
-        let mut now = start;
-        // The kernel tells when there is room again; nothing else matters until then.
-        if self.stuck.is_none() {
-            let mut looks = 0;
-            while looks < self.doze.looks || now.since(start) < self.doze.busy_poll_nanos {
-                std::thread::yield_now();
-                let ready = self.look(wait)?;
-                now = sys::monotonic();
-                if ready != Ready::default() {
-                    self.doze.came();
-                    return Ok(ready);
-                }
-                if until.is_some_and(|until| until <= now) {
-                    return Ok(ready);
-                }
-                looks += 1;
+    ) -> Result<bool, DriverError> {
+        let (mut looks, mut now) = (0, start);
+        while looks < self.doze.looks || now.since(start) < self.doze.busy_poll_nanos {
+            std::thread::yield_now();
+            now = sys::monotonic();
+            let first = self.engine.reading();
+            let look = self.arrivals.look(&mut self.sockets, first, now);
+            if look.map_err(DriverError::Socket)? {
+                self.doze.came();
+                return Ok(true);
             }
-            self.doze.nothing_came();
+            if until.is_some_and(|until| until <= now) || !app.may_sleep() {
+                return Ok(true);
+            }
+            looks += 1;
         }
-        let nanos = until.map(|until| until.since(now));
-        self.look(Wait { nanos, ..wait })
+        self.doze.nothing_came();
+        Ok(false)
     }
 
-    fn look(&mut self, wait: Wait) -> Result<Ready, DriverError> {
-        self.sockets.stats_mut().waits += u64::from(wait.nanos != Some(0));
-        self.sockets.wait(wait).map_err(DriverError::Socket)
+    /// Sleeps until something comes or it is time; not at all if it is time already.
+    fn sleep<A: App>(&mut self, app: &mut A, until: Option<Time>) -> Result<(), DriverError> {
+        let nanos = until.map(|until| until.since(sys::monotonic()));
+        let wait = Wait {
+            nanos,
+            no_token: self.stuck.is_some(),
+            writable: self
+                .stuck
+                .as_ref()
+                .filter(|_| !self.no_buffers)
+                .map(Outgoing::class),
+            waker: app.waker(),
+        };
+        self.sockets.stats_mut().waits += u64::from(nanos != Some(0));
+        let ready = self.sockets.wait(wait).map_err(DriverError::Socket)?;
+        app.awake(ready.woken);
+        self.arrivals.know(ready);
+        Ok(())
     }
 }
