@@ -252,10 +252,13 @@ impl Ordering {
         }
     }
 
-    /// Another member has something to send.
+    /// Another member has something to send: the representative lets the token go.
     pub fn on_hurry(&mut self, ctx: &mut Context<'_>, hurry: &Hurry) {
-        if self.member_index(hurry.sender).is_none() || self.ring.rep != self.me {
+        if self.member_index(hurry.sender).is_none() {
             ctx.counters.datagrams_foreign_ring += 1;
+            return;
+        }
+        if self.ring.rep != self.me {
             return;
         }
         if let Some(token) = self.idle.hurry() {
@@ -284,6 +287,8 @@ impl Ordering {
         }
     }
 
+    /// Only the representative has to know, but it goes to all: they wake up while the token is on
+    /// its way, and not one after the other as it comes.
     fn send_hurry(&self, ctx: &mut Context<'_>) {
         ctx.counters.hurries += 1;
         let hurry = Hurry {
@@ -291,8 +296,14 @@ impl Ordering {
             ring: self.ring,
             sender: self.me,
         };
-        ctx.outputs
-            .push_back(send_to(self.ring.rep, &Packet::Hurry(hurry)));
+        ctx.outputs.push_back(Output::Send {
+            class: Class::Data,
+            channel: Channel::default(),
+            to: Target::Others,
+            burst: Burst::single(Packet::Hurry(hurry).encode()),
+            after: None,
+            pace: None,
+        });
     }
 
     pub(super) fn send_token(&self, ctx: &mut Context<'_>, token: Token) {

@@ -13,6 +13,9 @@ const NO_BUFFERS_NANOS: u64 = 100_000;
 /// processor do on a virtual machine (25 µs), so that at the very worst a rest costs twice that.
 const MOST_LOOKS: u32 = 32;
 
+/// Looks before the next sleep after one that something ended.
+const LOOKS_WHEN_WOKEN: u32 = 8;
+
 /// How often a loop looks whether something has come, and lets others run, before it sleeps. Where
 /// nodes share a processor, those others may well send what it would sleep for.
 #[derive(Debug)]
@@ -33,6 +36,11 @@ impl Doze {
 
     fn came(&mut self) {
         self.looks = (self.looks * 2).min(MOST_LOOKS);
+    }
+
+    /// What ended a sleep is seldom alone: where one node wakes, a token is about to go round.
+    fn woken(&mut self) {
+        self.looks = self.looks.max(LOOKS_WHEN_WOKEN);
     }
 
     fn nothing_came(&mut self) {
@@ -121,6 +129,9 @@ impl<E: Engine> Driver<E> {
         };
         self.sockets.stats_mut().waits += u64::from(nanos != Some(0));
         let ready = self.sockets.wait(wait).map_err(DriverError::Socket)?;
+        if ready.data || ready.token {
+            self.doze.woken();
+        }
         app.awake(ready.woken);
         self.arrivals.know(ready);
         Ok(())
