@@ -61,7 +61,8 @@ pub enum Input {
         peer: NodeId,
         /// The session this credit belongs to.
         session: Session,
-        /// Total room in the link's queue, in bytes.
+        /// Total room in the link's queue, in bytes. Messages held back until something is durable
+        /// take their room from the moment they are handed out.
         bytes: usize,
     },
     /// Everything of this request is durable, and so is everything requested before it.
@@ -76,10 +77,15 @@ pub enum Input {
         /// What went wrong.
         error: PersistError,
     },
-    /// The answer to an `Output::Fetch`: records of a log, in order of their positions.
+    /// The answer to an `Output::Fetch`, which it names by repeating it: records of a log, in order of
+    /// their positions.
     Fetched {
         /// Which log.
         log: LogId,
+        /// First position that was wanted.
+        from: u64,
+        /// Position after the last one that was wanted.
+        to: u64,
         /// Position and contents of each record found; an empty list says that none is kept there.
         records: Vec<(u64, Bytes)>,
     },

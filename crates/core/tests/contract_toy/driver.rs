@@ -423,9 +423,13 @@ impl Cluster {
         let records = found
             .map(|((_, position), bytes)| (*position, bytes.clone()))
             .collect();
-        self.nodes[at]
-            .engine
-            .handle(self.now, Input::Fetched { log, records });
+        let fetched = Input::Fetched {
+            log,
+            from: range.start,
+            to: range.end,
+            records,
+        };
+        self.nodes[at].engine.handle(self.now, fetched);
     }
 }
 

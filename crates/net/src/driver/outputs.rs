@@ -60,10 +60,12 @@ impl<E: Engine> Driver<E> {
                 let error = PersistError::Io("this driver has no storage".to_owned());
                 self.answers.push(Input::PersistFailed { id, error });
             }
-            Output::Fetch { log, .. } => {
+            Output::Fetch { log, from, to } => {
                 self.sockets.stats_mut().unsupported += 1;
                 self.answers.push(Input::Fetched {
                     log,
+                    from,
+                    to,
                     records: Vec::new(),
                 });
             }
