@@ -19,6 +19,8 @@ pub(super) struct Forming {
     installed: BTreeSet<NodeId>,
     /// The ring, once the representative has named it.
     ring: Option<RingId>,
+    /// On the representative: number of the next ring it names.
+    next_ring_seq: u64,
     pub next_hello: Time,
 }
 
@@ -31,6 +33,7 @@ impl Forming {
             known,
             installed: BTreeSet::new(),
             ring: None,
+            next_ring_seq: 1,
             next_hello: now,
         }
     }
@@ -58,12 +61,14 @@ impl Forming {
         }
     }
 
-    /// Notes a hello from a listed node. A node that restarted before the ring was named counts with
-    /// its newer life.
+    /// Notes a hello from a listed node. A node that restarted counts with its newer life; the
+    /// representative then gives up the ring it has named for the older one and names another.
     pub fn on_hello(&mut self, hello: &Hello) {
         let Process { node, incarnation } = hello.process;
-        if self.ring.is_none() {
-            self.known.insert(node, incarnation);
+        let restarted = self.known.insert(node, incarnation) != Some(incarnation);
+        if restarted && self.is_rep() {
+            self.ring = None;
+            self.installed.clear();
         }
         if self.ring.is_some() && hello.installed == self.ring {
             self.installed.insert(node);
@@ -76,10 +81,11 @@ impl Forming {
             return None;
         }
         let ring = RingId {
-            ring_seq: 1,
+            ring_seq: self.next_ring_seq,
             rep: self.me.node,
             incarnation: self.me.incarnation,
         };
+        self.next_ring_seq += 1;
         self.ring = Some(ring);
         self.installed.insert(self.me.node);
         Some(Form {
@@ -94,10 +100,14 @@ impl Forming {
         self.known.iter().map(process).collect()
     }
 
-    /// Elsewhere: whether an announced ring is the one this process waits for.
+    /// Elsewhere: whether an announced ring is the one this process waits for. One that replaces a
+    /// ring without a token yet comes from a later life of the representative, or is its next.
     pub fn fits(&self, form: &Form) -> bool {
         let nodes = form.members.iter().map(|member| member.node);
-        self.ring.is_none()
+        let newer = |ring: RingId| {
+            ring.incarnation != form.ring.incarnation || ring.ring_seq < form.ring.ring_seq
+        };
+        self.ring.is_none_or(newer)
             && form.members.contains(&self.me)
             && nodes.eq(self.expected.iter().copied())
             && self.expected.first() == Some(&form.ring.rep)

@@ -1,5 +1,7 @@
 //! A ring in memory, driven in rounds: nothing is lost, nothing overtakes.
 
+#![allow(dead_code, reason = "each test uses a part of it")]
+
 use std::collections::VecDeque;
 
 use bytes::Bytes;
@@ -13,7 +15,10 @@ use rota_core::ring::RingConfig;
 /// Nodes on a network without loss.
 pub struct Ring {
     pub engines: Vec<Checked<RingEngine>>,
-    queues: Vec<VecDeque<(Class, Bytes)>>,
+    pub queues: Vec<VecDeque<(Class, Bytes)>>,
+    /// Nothing reaches this node.
+    pub deaf: Option<usize>,
+    config: RingConfig,
     pub now: Time,
 }
 
@@ -24,29 +29,23 @@ impl Ring {
         config.personal_window = personal;
         config.accelerated_window = personal;
         config.global_window = global;
-        let engine = |&node: &NodeId| {
-            let me = Process {
-                node,
-                incarnation: Incarnation(1),
-            };
-            let mut engine = Checked::new(RingEngine::new(config.clone()).expect("a valid ring"));
-            engine.handle(
-                Time(1),
-                Input::Start(StartState {
-                    me,
-                    seed: 0,
-                    records: Vec::new(),
-                }),
-            );
-            engine
-        };
+        let engine = |&node: &NodeId| start(&config, node, 1, Time(1));
         let engines = members.iter().map(engine).collect();
         let queues = members.iter().map(|_| VecDeque::new()).collect();
         Self {
             engines,
             queues,
+            deaf: None,
+            config,
             now: Time(1),
         }
+    }
+
+    /// The node at this place dies, with all that was on its way to it, and starts anew.
+    pub fn restart(&mut self, at: usize, incarnation: u64) {
+        self.queues[at].clear();
+        let node = self.config.members[at];
+        self.engines[at] = start(&self.config, node, incarnation, self.now);
     }
 
     /// Every node does what is due and takes what has come; answers with what each delivered.
@@ -85,7 +84,8 @@ impl Ring {
             };
             for receiver in 0..self.engines.len() {
                 let node = NodeId::new(receiver as u16 + 1).expect("not 0");
-                if receiver != at && (to == Target::Others || to == Target::Node(node)) {
+                let reached = receiver != at && self.deaf != Some(receiver);
+                if reached && (to == Target::Others || to == Target::Node(node)) {
                     let copies = burst
                         .datagrams()
                         .map(|d| (class, Bytes::copy_from_slice(d)));
@@ -94,4 +94,16 @@ impl Ring {
             }
         }
     }
+}
+
+fn start(config: &RingConfig, node: NodeId, incarnation: u64, now: Time) -> Checked<RingEngine> {
+    let mut engine = Checked::new(RingEngine::new(config.clone()).expect("a valid ring"));
+    let incarnation = Incarnation(incarnation);
+    let start = StartState {
+        me: Process { node, incarnation },
+        seed: 0,
+        records: Vec::new(),
+    };
+    engine.handle(now, Input::Start(start));
+    engine
 }
