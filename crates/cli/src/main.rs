@@ -60,25 +60,8 @@ enum ConfigCommand {
     Check(config::CheckOptions),
 }
 
-/// The library's warnings go to standard error.
-fn show_warnings() {
-    let show = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::WARN)
-        .with_writer(std::io::stderr)
-        .with_ansi(false)
-        .with_target(false)
-        .without_time();
-    // Fails only where there is a subscriber already.
-    let _ = show.try_init();
-}
-
 fn main() -> ExitCode {
-    let command = Cli::parse().command;
-    // A demo is somebody's first look, on loopback: small socket buffers do not matter there.
-    if !matches!(command, Command::DemoNode) {
-        show_warnings();
-    }
-    match command {
+    match Cli::parse().command {
         Command::Demo(options) => demo::main(&options),
         Command::Bench(bench) => bench::main(&bench),
         Command::Config {
