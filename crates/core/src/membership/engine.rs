@@ -12,7 +12,7 @@ use crate::contract::{
 };
 use crate::pack::Outbox;
 use crate::ring::{Context, Counters, Ordering, RingConfig, RingConfigError, send_to};
-use crate::wire::{self, Data, Form, Hello, Packet};
+use crate::wire::{self, Form, Hello, Packet};
 
 /// One process's ring: membership and, once a ring is installed, its ordering.
 #[derive(Debug)]
@@ -97,32 +97,22 @@ impl RingEngine {
     }
 
     fn on_datagram(&mut self, now: Time, bytes: Bytes) {
-        match wire::decode(bytes) {
-            // By far the most frequent: it takes the short way.
-            Ok(Packet::Data(data)) => self.on_data(now, data),
-            Ok(packet) => self.on_control(now, packet),
-            Err(_) => self.counters.datagrams_malformed += 1,
-        }
-    }
-
-    fn on_data(&mut self, now: Time, data: Data) {
-        if data.cluster != self.config.cluster {
-            self.counters.datagrams_foreign_cluster += 1;
-        } else if self.is_installed(data.ring) {
-            self.with_ring(now, |ring, ctx| ring.on_data(ctx, data));
-            self.ring_runs();
-        } else {
-            self.counters.datagrams_foreign_ring += 1;
-        }
-    }
-
-    fn on_control(&mut self, now: Time, packet: Packet) {
+        let packet = match wire::decode(bytes) {
+            Ok(packet) => packet,
+            Err(_) => {
+                self.counters.datagrams_malformed += 1;
+                return;
+            }
+        };
         if cluster(&packet) != self.config.cluster {
             self.counters.datagrams_foreign_cluster += 1;
             return;
         }
         match packet {
-            Packet::Data(data) => self.on_data(now, data),
+            Packet::Data(data) if self.is_installed(data.ring) => {
+                self.with_ring(now, |ring, ctx| ring.on_data(ctx, data));
+                self.ring_runs();
+            }
             Packet::Token(token) if self.is_installed(token.ring) => {
                 self.with_ring(now, |ring, ctx| ring.on_token(ctx, token));
                 self.ring_runs();
@@ -132,7 +122,7 @@ impl RingEngine {
             }
             Packet::Hello(hello) => self.on_hello(now, &hello),
             Packet::Form(form) => self.on_form(now, &form),
-            Packet::Token(_) | Packet::Hurry(_) => {
+            Packet::Data(_) | Packet::Token(_) | Packet::Hurry(_) => {
                 self.counters.datagrams_foreign_ring += 1;
             }
         }
@@ -146,11 +136,8 @@ impl RingEngine {
 
     /// Somebody's token or data came: everybody has the ring, nothing is left to form.
     fn ring_runs(&mut self) {
-        if self
-            .forming
-            .as_ref()
-            .is_some_and(|forming| !forming.is_rep())
-        {
+        let rep_waits = self.forming.as_ref().is_some_and(Forming::is_rep);
+        if !rep_waits {
             self.forming = None;
         }
     }
