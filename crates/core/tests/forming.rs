@@ -2,8 +2,12 @@
 
 mod lockstep;
 
+use bytes::Bytes;
 use lockstep::Ring;
-use rota_core::contract::{ConfigurationKind, Delivery, Engine, Service};
+use rota_core::contract::{
+    Class, ConfigurationKind, Delivery, Engine, Incarnation, NodeId, Process, Service,
+};
+use rota_core::wire::{Hello, Packet};
 
 /// Rounds of a millisecond until everybody has delivered a message of everybody.
 fn orders_something(ring: &mut Ring) {
@@ -56,6 +60,26 @@ fn a_member_restarts_between_being_counted_on_and_hearing_of_the_ring() {
     let mut ring = named_but_not_heard_of_by(2);
     ring.restart(2, 7);
     orders_something(&mut ring);
+    assert_eq!(ring.engines[0].get().counters().members_restarted, 1);
+}
+
+#[test]
+fn a_hello_in_the_receivers_own_name_changes_nothing() {
+    let mut ring = Ring::new(3, 10, 40);
+    let hello = Hello {
+        cluster: 1,
+        process: Process {
+            node: NodeId::new(1).expect("not 0"),
+            incarnation: Incarnation(99),
+        },
+        installed: None,
+    };
+    let bytes = Bytes::from(Packet::Hello(hello).encode());
+    ring.queues[0].push_back((Class::Token, bytes));
+    orders_something(&mut ring);
+    let counters = ring.engines[0].get().counters();
+    assert_eq!(counters.datagrams_foreign_ring, 1);
+    assert_eq!(counters.members_restarted, 0);
 }
 
 #[test]

@@ -151,7 +151,11 @@ impl RingEngine {
             self.on_late_hello(hello);
             return;
         };
-        forming.on_hello(hello);
+        if forming.is_me(hello) {
+            self.counters.datagrams_foreign_ring += 1;
+            return;
+        }
+        self.counters.members_restarted += u64::from(forming.on_hello(hello));
         let announced = forming.ring().is_some() && hello.installed != forming.ring();
         self.proceed(now);
         if announced {

@@ -42,6 +42,11 @@ impl Forming {
         self.expected.first() == Some(&self.me.node)
     }
 
+    /// Whether a hello claims to come from this very node.
+    pub fn is_me(&self, hello: &Hello) -> bool {
+        self.me.node == hello.process.node
+    }
+
     pub const fn ring(&self) -> Option<RingId> {
         self.ring
     }
@@ -62,10 +67,12 @@ impl Forming {
     }
 
     /// Notes a hello from a listed node. A node that restarted counts with its newer life; the
-    /// representative then gives up the ring it has named for the older one and names another.
-    pub fn on_hello(&mut self, hello: &Hello) {
+    /// representative then gives up the ring it has named for the older one and names another. Says
+    /// whether the node had another life before.
+    pub fn on_hello(&mut self, hello: &Hello) -> bool {
         let Process { node, incarnation } = hello.process;
-        let restarted = self.known.insert(node, incarnation) != Some(incarnation);
+        let before = self.known.insert(node, incarnation);
+        let restarted = before.is_some_and(|before| before != incarnation);
         if restarted && self.is_rep() {
             self.ring = None;
             self.installed.clear();
@@ -73,6 +80,7 @@ impl Forming {
         if self.ring.is_some() && hello.installed == self.ring {
             self.installed.insert(node);
         }
+        restarted
     }
 
     /// On the representative: names the ring as soon as everybody is known.

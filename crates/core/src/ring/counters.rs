@@ -54,6 +54,8 @@ counters! {
     datagrams_foreign_cluster,
     /// Datagrams of another ring, or of a process that is not a member.
     datagrams_foreign_ring,
+    /// Other lives of nodes that were heard of before, while the ring formed.
+    members_restarted,
     /// Messages whose parts do not fit together.
     messages_broken,
 }
