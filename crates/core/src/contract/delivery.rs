@@ -78,7 +78,7 @@ pub struct Configuration {
 }
 
 /// The two kinds of configurations of Extended Virtual Synchrony.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum ConfigurationKind {
     /// Installed: new messages are ordered in it.
     Regular(RingId),

@@ -1,0 +1,76 @@
+//! What a process saw: the lines of a trace, typed.
+
+use rota_core::contract::{ConfigurationKind, MessageId, Process, RingId, Service, Time};
+
+/// Something that one process saw, or the harness did to it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// When, in nanoseconds of a clock that all processes of a simulation share and real ones do not.
+    pub time: Time,
+    /// Which process; a restarted node is a new one.
+    pub process: Process,
+    /// What.
+    pub kind: EventKind,
+}
+
+/// What was seen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum EventKind {
+    /// The process starts.
+    Start,
+    /// A configuration was delivered.
+    Configuration(Conf),
+    /// The application's message was accepted.
+    Send(Sent),
+    /// A message got its place in the order of a ring.
+    Originated(Placed),
+    /// A message was delivered.
+    Delivered(Placed),
+    /// The process was killed.
+    Crash,
+    /// The process left of its own will.
+    Leave,
+}
+
+/// A configuration as an application sees it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Conf {
+    /// Its identity, which says of what kind it is.
+    pub id: ConfigurationKind,
+    /// Its members, as listed.
+    pub members: Vec<Process>,
+}
+
+/// A message, accepted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sent {
+    /// Which message.
+    pub message: MessageId,
+    /// The guarantee it asks for.
+    pub service: Service,
+    /// The first 64 bits of the SHA-256 of its payload.
+    pub hash: u64,
+}
+
+/// A message at a place in the order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Placed {
+    /// Which message.
+    pub message: MessageId,
+    /// The configuration that was current.
+    pub conf: ConfigurationKind,
+    /// Its place: `rota_core::contract::position` of packet and index.
+    pub position: u64,
+    /// The guarantee it asked for.
+    pub service: Service,
+    /// The first 64 bits of the SHA-256 of its payload.
+    pub hash: u64,
+}
+
+/// The regular configuration that a configuration is, or that a transitional one ends.
+pub const fn regular_of(id: ConfigurationKind) -> RingId {
+    match id {
+        ConfigurationKind::Regular(ring) => ring,
+        ConfigurationKind::Transitional { old, .. } => old,
+    }
+}
