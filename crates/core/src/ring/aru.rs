@@ -53,6 +53,7 @@ mod tests {
             fcc: 0,
             backlog: 0,
             idle: false,
+            recovering: false,
             rtr,
         }
     }

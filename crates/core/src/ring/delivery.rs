@@ -23,12 +23,27 @@ pub(super) struct Delivery {
     /// Fifo packets that wait for an earlier one of their sender.
     waiting: Vec<Seq>,
     chains: Vec<Chain>,
+    /// Set when the ring has ended: what may be delivered behind a hole.
+    last_rules: Option<LastRules>,
+}
+
+/// Rule R3 of membership A9.
+#[derive(Clone, Copy, Debug)]
+struct LastRules {
+    /// The highest packet that anybody who goes on has.
+    high: Seq,
+    /// Members whose messages are delivered even behind a hole: bit `i` is member `i`.
+    obliged: u128,
+    /// A packet was missing.
+    hole: bool,
 }
 
 /// What was delivered of one sender's stream.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Chain {
-    next: FrameCursor,
+    /// Not known before the sender's first packet of this ring was delivered in its turn: its stream
+    /// goes on from the ring before.
+    next: Option<FrameCursor>,
     /// Delivered on receipt, ahead of `next`: from where to where.
     ahead: BTreeMap<FrameCursor, FrameCursor>,
 }
@@ -44,21 +59,31 @@ pub(super) struct Due {
 
 impl Delivery {
     pub fn new(base: Seq, members: usize) -> Self {
-        let start = FrameCursor {
-            counter: 1,
-            fragment: 0,
-        };
-        let chain = || Chain {
-            next: start,
-            ahead: BTreeMap::new(),
-        };
-        let chains = core::iter::repeat_with(chain).take(members).collect();
+        let chains = core::iter::repeat_with(Chain::default)
+            .take(members)
+            .collect();
         Self {
             next: base + 1,
             early: VecDeque::new(),
             waiting: Vec::new(),
             chains,
+            last_rules: None,
         }
+    }
+
+    /// The ring is installed: everything up to `base` belonged to its recovery.
+    pub const fn start_behind(&mut self, base: Seq) {
+        self.next = base + 1;
+    }
+
+    /// The ring has ended, and the transitional configuration was delivered (R3).
+    pub const fn end(&mut self, high: Seq, obliged: u128) {
+        let hole = false;
+        self.last_rules = Some(LastRules {
+            high,
+            obliged,
+            hole,
+        });
     }
 
     /// Everything up to here has been delivered.
@@ -93,6 +118,9 @@ impl Delivery {
         if let Some(seq) = self.early.pop_front() {
             return buffer.get(seq).map(|slot| due(seq, slot));
         }
+        if self.last_rules.is_some() {
+            return self.next_of_ended(buffer);
+        }
         loop {
             let seq = self.next;
             let slot = buffer.get_mut(seq)?;
@@ -100,16 +128,62 @@ impl Delivery {
                 return None;
             }
             self.next += 1;
-            if slot.delivered {
+            if let Some(due) = self.pass(buffer, seq) {
+                return Some(due);
+            }
+        }
+    }
+
+    /// Delivers a packet in its turn, unless it was delivered before.
+    #[inline]
+    fn pass(&mut self, buffer: &mut Buffer, seq: Seq) -> Option<Due> {
+        let slot = buffer.get_mut(seq)?;
+        let chain = &mut self.chains[usize::from(slot.member)];
+        if slot.delivered {
+            chain.begin_behind(slot.frame.end());
+            return None;
+        }
+        slot.delivered = true;
+        chain.passed_in_turn(slot.frame.start(), slot.frame.end());
+        let due = due(seq, slot);
+        if !self.waiting.is_empty() {
+            self.release_waiting(buffer);
+        }
+        Some(due)
+    }
+
+    /// R3: everything before the first hole; behind it only what does not depend on what is missing.
+    fn next_of_ended(&mut self, buffer: &mut Buffer) -> Option<Due> {
+        let mut rules = self.last_rules?;
+        while self.next <= rules.high {
+            let seq = self.next;
+            self.next += 1;
+            let Some(slot) = buffer.get(seq) else {
+                rules.hole = true;
+                self.last_rules = Some(rules);
                 continue;
+            };
+            if self.may_follow(rules, slot)
+                && let Some(due) = self.pass(buffer, seq)
+            {
+                return Some(due);
             }
-            slot.delivered = true;
-            let due = due(seq, slot);
-            self.chains[usize::from(due.member)].passed(due.frame.start(), due.frame.end());
-            if !self.waiting.is_empty() {
-                self.release_waiting(buffer);
+        }
+        None
+    }
+
+    /// Whether a packet may be delivered although one before it may be missing. What its sender may
+    /// have known of the missing one does not matter to the services below causal.
+    fn may_follow(&self, rules: LastRules, slot: &Slot) -> bool {
+        if !rules.hole || slot.delivered {
+            return true;
+        }
+        match slot.service {
+            Service::Reliable => true,
+            Service::Fifo => self.chains[usize::from(slot.member)].next == Some(slot.frame.start()),
+            Service::Causal | Service::Agreed | Service::Safe => {
+                rules.obliged & (1 << slot.member) != 0
             }
-            return Some(due);
         }
     }
 
@@ -129,7 +203,7 @@ impl Delivery {
                     return false;
                 };
                 let chain = &mut chains[usize::from(slot.member)];
-                if chain.next != slot.frame.start() {
+                if chain.next != Some(slot.frame.start()) {
                     return true;
                 }
                 slot.delivered = true;
@@ -143,24 +217,43 @@ impl Delivery {
 }
 
 impl Chain {
+    /// A packet was delivered in its turn.
     #[inline]
-    fn passed(&mut self, start: FrameCursor, end: FrameCursor) {
-        if start == self.next && self.ahead.is_empty() {
-            self.next = end;
+    fn passed_in_turn(&mut self, start: FrameCursor, end: FrameCursor) {
+        if self.ahead.is_empty() && self.next.is_none_or(|next| next == start) {
+            self.next = Some(end);
         } else {
-            self.passed_out_of_turn(start, end);
+            self.next.get_or_insert(start);
+            self.passed(start, end);
         }
     }
 
-    fn passed_out_of_turn(&mut self, start: FrameCursor, end: FrameCursor) {
-        if start > self.next {
-            self.ahead.insert(start, end);
-            return;
+    /// A packet that was delivered before has its turn.
+    fn begin_behind(&mut self, end: FrameCursor) {
+        if self.next.is_none() {
+            self.go_on(end);
         }
-        self.next = self.next.max(end);
-        while let Some(end) = self.ahead.remove(&self.next) {
-            self.next = end;
+    }
+
+    /// A packet was delivered, perhaps out of turn.
+    fn passed(&mut self, start: FrameCursor, end: FrameCursor) {
+        match self.next {
+            Some(next) if start <= next => self.go_on(next.max(end)),
+            _ => {
+                self.ahead.insert(start, end);
+            }
         }
+    }
+
+    fn go_on(&mut self, mut next: FrameCursor) {
+        while let Some((&start, &end)) = self.ahead.first_key_value() {
+            if start > next {
+                break;
+            }
+            self.ahead.remove(&start);
+            next = next.max(end);
+        }
+        self.next = Some(next);
     }
 }
 
