@@ -43,6 +43,7 @@ impl RingEngine {
         let timers = self.config.timers;
         self.phase = Phase::Gather(Gather {
             consensus: BTreeSet::from([self.me]),
+            answered: BTreeSet::new(),
             join_at: self.now,
             consensus_at: self.now.after(timers.consensus),
             commit_by: None,
@@ -57,10 +58,25 @@ impl RingEngine {
         let now = self.now;
         if let Phase::Gather(gather) = &mut self.phase {
             gather.join_at = now.after(wait);
+            gather.answered.clear();
         }
         self.counters.joins_sent += 1;
         let join = self.join(false);
         self.say_to_others(&Packet::Join(join));
+    }
+
+    /// Tells one process, which seems not to know it, what this one believes: once between two joins
+    /// to all.
+    fn answer(&mut self, process: Process) {
+        let Phase::Gather(gather) = &mut self.phase else {
+            return;
+        };
+        if gather.answered.insert(process) {
+            self.counters.joins_sent += 1;
+            let join = self.join(false);
+            self.outputs
+                .push_back(send_to(process.node, &Packet::Join(join)));
+        }
     }
 
     fn join(&self, leaving: bool) -> Join {
@@ -155,14 +171,19 @@ impl RingEngine {
                 if !gathers || restarted {
                     self.gather();
                 }
-                if let Phase::Gather(gather) = &mut self.phase {
-                    gather.consensus.insert(join.sender);
+                let Phase::Gather(gather) = &mut self.phase else {
+                    return;
+                };
+                if !gather.consensus.insert(join.sender) {
+                    self.answer(join.sender);
                 }
                 self.check_consensus();
             }
             Verdict::Behind | Verdict::GivenUp => {
                 if !gathers || restarted {
                     self.gather();
+                } else if !self.sets.fails.contains(&join.sender) {
+                    self.answer(join.sender);
                 }
             }
         }
@@ -208,13 +229,26 @@ impl RingEngine {
             Phase::Gather(_) => self.sets.procs.contains(&sender) || !self.avoids(sender),
             Phase::Commit(committing) => {
                 let ring = &committing.token;
-                ring.members.contains(&sender) && join.ring_seq >= ring.ring.ring_seq
+                let newer = join.ring_seq >= ring.ring.ring_seq || self.has_changed_its_mind(join);
+                ring.members.contains(&sender) && newer
             }
             Phase::Recovery(recovery) => {
                 let next = &recovery.next;
                 next.members().contains(&sender) && join.ring_seq >= next.ring().ring_seq
             }
         }
+    }
+
+    /// Whether a member of the ring to be has learnt of more since it agreed: it will not take the
+    /// commit token, and to wait for that to be noticed by time-out would be a waste. Sets only grow, so
+    /// a join from before it agreed holds nothing new.
+    fn has_changed_its_mind(&self, join: &Join) -> bool {
+        let late = self
+            .installed_ring()
+            .is_some_and(|ring| join.ring_seq < ring.ring_seq);
+        let known =
+            join.procs.is_subset(&self.sets.procs) && join.fails.is_subset(&self.sets.fails);
+        !late && !known
     }
 
     /// Whether a process is left alone now: members of the installed ring never are.

@@ -28,6 +28,8 @@ pub(super) enum Phase {
 pub(super) struct Gather {
     /// Who has said the same as this process, itself included.
     pub consensus: BTreeSet<Process>,
+    /// Who was answered since this process has said to all what it believes.
+    pub answered: BTreeSet<Process>,
     pub join_at: Time,
     pub consensus_at: Time,
     /// All agree, and the representative has until then to send the commit token.
