@@ -7,7 +7,7 @@ use super::engine::RingEngine;
 use super::phase::{Committing, Phase};
 use super::plan::Plan;
 use crate::contract::{NodeId, Output, PersistId, Process, RingId, Time, TimerReason};
-use crate::ring::{Ordering, send_to};
+use crate::ring::send_to;
 use crate::wire::{Commit, OldRing, Packet};
 
 /// A new ring's number is larger than all known ones by this much.
@@ -73,7 +73,7 @@ impl RingEngine {
 
     fn tell(&self) -> Option<OldRing> {
         let installed = self.installed.as_ref()?;
-        Some(installed.tell(self.obligations))
+        Some(installed.tell(self.obligations, self.outbox.next_to_leave()))
     }
 
     /// Agrees to a ring: from here on nothing is taken of the old ring any more.
@@ -194,8 +194,7 @@ impl RingEngine {
             return;
         };
         let plan = Plan::new(token, old.ring(), old.members());
-        let (config, me, now) = (self.config.clone(), self.me, self.now);
-        let next = Ordering::new(config, token.ring, vec![me], me.node, now);
+        let next = self.ring_alone(token.ring);
         self.install(next, plan);
     }
 }

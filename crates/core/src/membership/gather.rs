@@ -174,9 +174,9 @@ impl RingEngine {
                 let Phase::Gather(gather) = &mut self.phase else {
                     return;
                 };
-                if !gather.consensus.insert(join.sender) {
-                    self.answer(join.sender);
-                }
+                gather.consensus.insert(join.sender);
+                // What this process has said before may have come too early to be taken.
+                self.answer(join.sender);
                 self.check_consensus();
             }
             Verdict::Behind | Verdict::GivenUp => {

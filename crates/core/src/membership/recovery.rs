@@ -2,6 +2,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec;
+use alloc::vec::Vec;
 
 use super::engine::RingEngine;
 use super::phase::{Phase, Recovery};
@@ -30,7 +31,9 @@ impl RingEngine {
         let queue = self.queue(&plan, old);
         let (ring, members) = (commit.ring, commit.members.clone());
         let (config, node) = (self.config.clone(), self.me.node);
-        let next = Ordering::recovering(config, ring, members, node, self.now, queue);
+        let starts: Vec<u64> = commit.told.iter().map(|told| told.next_message).collect();
+        let mut next = Ordering::new(config, ring, members, &starts, node, self.now);
+        next.begin_recovery(queue);
         commit.token_seq += 1;
         commit.sender = node;
         self.send_commit(&commit, None);
@@ -159,10 +162,15 @@ impl RingEngine {
             rep: self.me.node,
             incarnation: self.me.incarnation,
         };
-        let (config, me) = (self.config.clone(), self.me);
-        let first = Ordering::new(config, ring, vec![me], me.node, self.now);
         self.disk_pause_until = self.now;
+        let first = self.ring_alone(ring);
         self.enter(first);
+    }
+
+    pub(super) fn ring_alone(&self, ring: RingId) -> Ordering {
+        let (config, me) = (self.config.clone(), self.me);
+        let starts = [self.outbox.next_to_leave()];
+        Ordering::new(config, ring, vec![me], &starts, me.node, self.now)
     }
 
     /// Installs a ring (A9): what is still to be delivered of the old one, and where, is settled

@@ -35,6 +35,8 @@ pub struct Outbox {
     chunk: BytesMut,
     /// Frames that have left, of a cut message whose last part has not.
     unfinished: Vec<Ready>,
+    /// The first message that has not left whole.
+    next_to_leave: u64,
 }
 
 /// A frame that leaves the outbox.
@@ -67,6 +69,7 @@ impl Outbox {
             open: None,
             chunk: BytesMut::new(),
             unfinished: Vec::new(),
+            next_to_leave: 1,
         }
     }
 
@@ -113,12 +116,18 @@ impl Outbox {
         let Ready { service, bytes } = self.ready.pop_front()?;
         self.queued_bytes -= bytes.len() + FRAME_COST;
         let frame = Frame::parse(bytes.clone()).expect("the outbox builds valid frames");
+        self.next_to_leave = frame.end().counter;
         if frame.end().fragment != 0 {
             self.unfinished.push(Ready { service, bytes });
         } else if !self.unfinished.is_empty() {
             self.unfinished.clear();
         }
         Some(OutFrame { service, frame })
+    }
+
+    /// The first message that has not left whole.
+    pub const fn next_to_leave(&self) -> u64 {
+        self.next_to_leave
     }
 
     /// Takes back the frames that have left of a message whose last part has not: the ring they went

@@ -1,13 +1,11 @@
 //! What membership does with a ring: ask it, end it, install it (membership A8, A9).
 
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 
-use super::RingConfig;
 use super::buffer::{Inserted, Slot};
 use super::ordering::{Context, Ordering};
 use super::recovering::Recovering;
-use crate::contract::{NodeId, Process, RingId, Seq, Service, Time};
+use crate::contract::{NodeId, Seq, Service};
 use crate::wire::{Frame, MAX_HAVE_RANGES, OldRing};
 
 /// A packet of a ring that has broken.
@@ -31,19 +29,10 @@ pub(crate) struct Ended {
 }
 
 impl Ordering {
-    /// A ring whose members first exchange what they have of their old rings; this one sends
-    /// `queue`, wrapped packets by their old numbers.
-    pub(crate) fn recovering(
-        config: RingConfig,
-        ring: RingId,
-        members: Vec<Process>,
-        me: NodeId,
-        now: Time,
-        queue: VecDeque<(Seq, Frame)>,
-    ) -> Self {
-        let mut ordering = Self::new(config, ring, members, me, now);
-        ordering.recovering = Some(Recovering::new(queue));
-        ordering
+    /// The members first exchange what they have of their old rings; this one sends `queue`, wrapped
+    /// packets by their old numbers.
+    pub(crate) fn begin_recovery(&mut self, queue: VecDeque<(Seq, Frame)>) {
+        self.recovering = Some(Recovering::new(queue));
     }
 
     /// Whether this member has said that it has everything of its old ring.
@@ -80,7 +69,7 @@ impl Ordering {
     }
 
     /// What this member tells the others of its ring.
-    pub(crate) fn tell(&self, obligations: u128) -> OldRing {
+    pub(crate) fn tell(&self, obligations: u128, next_message: u64) -> OldRing {
         let (have, more) = self.buffer.have(MAX_HAVE_RANGES);
         OldRing {
             ring: self.ring,
@@ -88,6 +77,7 @@ impl Ordering {
             high: self.buffer.high(),
             safe_line: self.safe_line,
             obligations,
+            next_message,
             have,
             more,
         }

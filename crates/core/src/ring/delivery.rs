@@ -39,11 +39,9 @@ struct LastRules {
 }
 
 /// What was delivered of one sender's stream.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Chain {
-    /// Not known before the sender's first packet of this ring was delivered in its turn: its stream
-    /// goes on from the ring before.
-    next: Option<FrameCursor>,
+    next: FrameCursor,
     /// Delivered on receipt, ahead of `next`: from where to where.
     ahead: BTreeMap<FrameCursor, FrameCursor>,
 }
@@ -58,10 +56,16 @@ pub(super) struct Due {
 }
 
 impl Delivery {
-    pub fn new(base: Seq, members: usize) -> Self {
-        let chains = core::iter::repeat_with(Chain::default)
-            .take(members)
-            .collect();
+    /// Nothing delivered. `starts` says with which of its messages each member begins.
+    pub fn new(base: Seq, starts: &[u64]) -> Self {
+        let chain = |&counter: &u64| Chain {
+            next: FrameCursor {
+                counter,
+                fragment: 0,
+            },
+            ahead: BTreeMap::new(),
+        };
+        let chains = starts.iter().map(chain).collect();
         Self {
             next: base + 1,
             early: VecDeque::new(),
@@ -138,13 +142,11 @@ impl Delivery {
     #[inline]
     fn pass(&mut self, buffer: &mut Buffer, seq: Seq) -> Option<Due> {
         let slot = buffer.get_mut(seq)?;
-        let chain = &mut self.chains[usize::from(slot.member)];
         if slot.delivered {
-            chain.begin_behind(slot.frame.end());
             return None;
         }
         slot.delivered = true;
-        chain.passed_in_turn(slot.frame.start(), slot.frame.end());
+        self.chains[usize::from(slot.member)].passed(slot.frame.start(), slot.frame.end());
         let due = due(seq, slot);
         if !self.waiting.is_empty() {
             self.release_waiting(buffer);
@@ -180,7 +182,7 @@ impl Delivery {
         }
         match slot.service {
             Service::Reliable => true,
-            Service::Fifo => self.chains[usize::from(slot.member)].next == Some(slot.frame.start()),
+            Service::Fifo => self.chains[usize::from(slot.member)].next == slot.frame.start(),
             Service::Causal | Service::Agreed | Service::Safe => {
                 rules.obliged & (1 << slot.member) != 0
             }
@@ -203,7 +205,7 @@ impl Delivery {
                     return false;
                 };
                 let chain = &mut chains[usize::from(slot.member)];
-                if chain.next != Some(slot.frame.start()) {
+                if chain.next != slot.frame.start() {
                     return true;
                 }
                 slot.delivered = true;
@@ -217,43 +219,24 @@ impl Delivery {
 }
 
 impl Chain {
-    /// A packet was delivered in its turn.
     #[inline]
-    fn passed_in_turn(&mut self, start: FrameCursor, end: FrameCursor) {
-        if self.ahead.is_empty() && self.next.is_none_or(|next| next == start) {
-            self.next = Some(end);
-        } else {
-            self.next.get_or_insert(start);
-            self.passed(start, end);
-        }
-    }
-
-    /// A packet that was delivered before has its turn.
-    fn begin_behind(&mut self, end: FrameCursor) {
-        if self.next.is_none() {
-            self.go_on(end);
-        }
-    }
-
-    /// A packet was delivered, perhaps out of turn.
     fn passed(&mut self, start: FrameCursor, end: FrameCursor) {
-        match self.next {
-            Some(next) if start <= next => self.go_on(next.max(end)),
-            _ => {
-                self.ahead.insert(start, end);
-            }
+        if start == self.next && self.ahead.is_empty() {
+            self.next = end;
+        } else {
+            self.passed_out_of_turn(start, end);
         }
     }
 
-    fn go_on(&mut self, mut next: FrameCursor) {
-        while let Some((&start, &end)) = self.ahead.first_key_value() {
-            if start > next {
-                break;
-            }
-            self.ahead.remove(&start);
-            next = next.max(end);
+    fn passed_out_of_turn(&mut self, start: FrameCursor, end: FrameCursor) {
+        if start > self.next {
+            self.ahead.insert(start, end);
+            return;
         }
-        self.next = Some(next);
+        self.next = self.next.max(end);
+        while let Some(end) = self.ahead.remove(&self.next) {
+            self.next = end;
+        }
     }
 }
 

@@ -89,11 +89,13 @@ pub(super) struct Unpacking {
 }
 
 impl Ordering {
-    /// Member `me` of `ring`, whose `members` are listed by ascending id and contain it.
+    /// Member `me` of `ring`, whose `members` are listed by ascending id and contain it. `starts`
+    /// says with which of its messages each of them begins.
     pub fn new(
         config: RingConfig,
         ring: RingId,
         members: Vec<Process>,
+        starts: &[u64],
         me: NodeId,
         now: Time,
     ) -> Self {
@@ -115,7 +117,7 @@ impl Ordering {
             successor,
             predecessor,
             buffer: Buffer::new(0, packets),
-            delivery: Delivery::new(0, count),
+            delivery: Delivery::new(0, starts),
             inbox: Inbox::new(config.message_bytes),
             unpacking: None,
             flow: Flow::new(&config),

@@ -49,6 +49,8 @@ pub struct OldRing {
     pub safe_line: Seq,
     /// Whose messages it must deliver even behind a hole: bit `i` is member `i` of the old ring.
     pub obligations: u128,
+    /// The first of its own messages that will be numbered on the new ring.
+    pub next_message: u64,
     /// What it has above `aru`, ascending.
     pub have: Vec<RequestRange>,
     /// It has more, above the last of those ranges.
@@ -135,6 +137,7 @@ impl OldRing {
         let high = body.try_get_u64_le().map_err(short)?;
         let safe_line = body.try_get_u64_le().map_err(short)?;
         let obligations = body.try_get_u128_le().map_err(short)?;
+        let next_message = body.try_get_u64_le().map_err(short)?;
         let flags = body.try_get_u8().map_err(short)?;
         let count = usize::from(body.try_get_u16_le().map_err(short)?);
         if aru > high || safe_line > aru || flags & !FLAG_MORE != 0 || count > MAX_HAVE_RANGES {
@@ -153,6 +156,7 @@ impl OldRing {
             high,
             safe_line,
             obligations,
+            next_message,
             have,
             more: flags & FLAG_MORE != 0,
         })
@@ -166,6 +170,7 @@ impl OldRing {
             out.extend_from_slice(&seq.to_le_bytes());
         }
         out.extend_from_slice(&self.obligations.to_le_bytes());
+        out.extend_from_slice(&self.next_message.to_le_bytes());
         out.push(u8::from(self.more) * FLAG_MORE);
         let count = u16::try_from(self.have.len()).expect("ranges are bounded");
         out.extend_from_slice(&count.to_le_bytes());
