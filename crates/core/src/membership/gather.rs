@@ -1,7 +1,7 @@
 //! From a broken ring, or two that hear of each other, to a set of processes that all agree on it
 //! (A5, A6).
 
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 
 use super::engine::RingEngine;
 use super::phase::{Gather, Phase};
@@ -9,6 +9,10 @@ use super::sets::{Sets, Verdict};
 use crate::contract::{Burst, Channel, Class, NodeId, Output, Process, Target, Time, TimerReason};
 use crate::ring::{Ordering, send_to};
 use crate::wire::{Data, Join, MAX_JOIN_PROCESSES, Packet, Presence};
+
+/// Answers to one process between two joins to all: two processes that answer each other must come to
+/// an end.
+const ANSWERS: u32 = 3;
 
 impl Gather {
     pub fn next_timer(&self) -> (Time, TimerReason) {
@@ -43,7 +47,7 @@ impl RingEngine {
         let timers = self.config.timers;
         self.phase = Phase::Gather(Gather {
             consensus: BTreeSet::from([self.me]),
-            answered: BTreeSet::new(),
+            answered: BTreeMap::new(),
             join_at: self.now,
             consensus_at: self.now.after(timers.consensus),
             commit_by: None,
@@ -65,13 +69,15 @@ impl RingEngine {
         self.say_to_others(&Packet::Join(join));
     }
 
-    /// Tells one process, which seems not to know it, what this one believes: once between two joins
+    /// Tells one process, which may not know it, what this one believes: a few times between two joins
     /// to all.
     fn answer(&mut self, process: Process) {
         let Phase::Gather(gather) = &mut self.phase else {
             return;
         };
-        if gather.answered.insert(process) {
+        let answers = gather.answered.entry(process).or_default();
+        if *answers < ANSWERS {
+            *answers += 1;
             self.counters.joins_sent += 1;
             let join = self.join(false);
             self.outputs

@@ -1,6 +1,6 @@
 //! The four states of a process, and what is kept in each (A3).
 
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 
 use super::plan::Plan;
 use crate::contract::{Process, Time};
@@ -28,8 +28,8 @@ pub(super) enum Phase {
 pub(super) struct Gather {
     /// Who has said the same as this process, itself included.
     pub consensus: BTreeSet<Process>,
-    /// Who was answered since this process has said to all what it believes.
-    pub answered: BTreeSet<Process>,
+    /// Who was answered, and how often, since this process has said to all what it believes.
+    pub answered: BTreeMap<Process, u32>,
     pub join_at: Time,
     pub consensus_at: Time,
     /// All agree, and the representative has until then to send the commit token.
