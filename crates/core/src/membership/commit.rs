@@ -7,6 +7,7 @@ use super::engine::RingEngine;
 use super::phase::{Committing, Phase};
 use super::plan::Plan;
 use crate::contract::{NodeId, Output, PersistId, Process, RingId, Time, TimerReason};
+use crate::mutants::{self, Mutant};
 use crate::ring::send_to;
 use crate::wire::{Commit, OldRing, Packet};
 
@@ -73,6 +74,11 @@ impl RingEngine {
 
     fn tell(&self) -> Option<OldRing> {
         let installed = self.installed.as_ref()?;
+        if mutants::on(Mutant::M15) && self.attempts > 0 {
+            let mut told = installed.tell(self.obligations, self.outbox.next_to_leave());
+            told.ring.ring_seq = self.ring_seq.agreed;
+            return Some(told);
+        }
         Some(installed.tell(self.obligations, self.outbox.next_to_leave()))
     }
 
@@ -125,7 +131,7 @@ impl RingEngine {
     /// Whether a commit token is for the set this process gathers, and it is its turn to tell.
     fn is_first_visit(&self, commit: &Commit) -> bool {
         let index = commit.members.iter().position(|&member| member == self.me);
-        commit.members == self.sets.members()
+        (commit.members == self.sets.members() || mutants::on(Mutant::M29))
             && index == Some(commit.told.len())
             && commit.ring.ring_seq > self.ring_seq.agreed
             && commit.ring.ring_seq - self.ring_seq.agreed <= 1 << 32

@@ -15,6 +15,7 @@ use crate::contract::{
     Class, Configuration, ConfigurationKind, Delivery, Engine, Incarnation, Input, NodeId, Output,
     Process, RingId, Seq, Service, StartState, Status, SubmitError, Time, TimerReason,
 };
+use crate::mutants::{self, Mutant};
 use crate::pack::Outbox;
 use crate::ring::{Context, Counters, Ordering, RingConfig, RingConfigError};
 use crate::wire::{self, Data, Packet};
@@ -133,7 +134,8 @@ impl RingEngine {
         &mut self,
         call: impl FnOnce(&mut Ordering, &mut Context<'_>) -> T,
     ) -> Option<T> {
-        let hold_messages = !matches!(self.phase, Phase::Operational) || !self.stages.is_empty();
+        let hold_messages = !matches!(self.phase, Phase::Operational)
+            || !self.stages.is_empty() && !mutants::on(Mutant::M33);
         let mut context = Context {
             now: self.now,
             outbox: &mut self.outbox,
@@ -212,6 +214,12 @@ impl RingEngine {
     }
 
     fn is_operational_on(&self, ring: RingId) -> bool {
+        if mutants::on(Mutant::M09) && matches!(self.phase, Phase::Gather(_)) {
+            return self.installed_ring() == Some(ring);
+        }
+        if mutants::on(Mutant::M10) && matches!(self.phase, Phase::Operational) {
+            return self.installed_ring().map(|mine| mine.ring_seq) == Some(ring.ring_seq);
+        }
         matches!(self.phase, Phase::Operational) && self.installed_ring() == Some(ring)
     }
 
@@ -229,6 +237,9 @@ impl RingEngine {
             }
             Phase::Recovery(recovery) if recovery.next.ring() == data.ring => {
                 self.on_recovery_data(data);
+            }
+            Phase::Commit(_) | Phase::Recovery(_) if mine && mutants::on(Mutant::R06) => {
+                self.on_installed(|ring, ctx| ring.on_data(ctx, data));
             }
             Phase::Operational => self.on_foreign_data(&data),
             _ => self.counters.datagrams_foreign_ring += 1,

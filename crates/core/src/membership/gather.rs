@@ -7,6 +7,7 @@ use super::engine::RingEngine;
 use super::phase::{Gather, Phase};
 use super::sets::{Sets, Verdict};
 use crate::contract::{Burst, Channel, Class, NodeId, Output, Process, Target, Time, TimerReason};
+use crate::mutants::{self, Mutant};
 use crate::ring::{Ordering, send_to};
 use crate::wire::{Data, Join, MAX_JOIN_PROCESSES, Packet, Presence};
 
@@ -26,7 +27,11 @@ impl RingEngine {
     /// Leaves the installed ring: those who were on it are wanted on the next.
     pub(super) fn leave_ring(&mut self) {
         if let Some(installed) = &self.installed {
+            let fails = core::mem::take(&mut self.sets.fails);
             self.sets = Sets::of_ring(installed.members());
+            if mutants::on(Mutant::M30) {
+                self.sets.fails = fails;
+            }
         }
         self.heard.clear();
         let token_loss = self.config.timers.token_loss;
@@ -230,7 +235,8 @@ impl RingEngine {
                 };
                 let stale = installed.members().contains(&sender)
                     && join.ring_seq < installed.ring().ring_seq;
-                !stale && !join.fails.contains(&self.me) && !self.avoids(sender)
+                let given_up = join.fails.contains(&self.me) && !mutants::on(Mutant::M27);
+                (!stale || mutants::on(Mutant::R04)) && !given_up && !self.avoids(sender)
             }
             Phase::Gather(_) => self.sets.procs.contains(&sender) || !self.avoids(sender),
             Phase::Commit(committing) => {
@@ -303,7 +309,7 @@ impl RingEngine {
         let lately = self
             .answered_at
             .is_some_and(|at| self.now.since(at) < pause);
-        if late || lately || data.sender == self.me.node {
+        if mutants::on(Mutant::M31) || late || lately || data.sender == self.me.node {
             return;
         }
         self.answered_at = Some(self.now);
@@ -313,7 +319,7 @@ impl RingEngine {
     /// On the representative of a ring that lacks configured nodes: they learn of it.
     pub(super) fn look_for_absent(&mut self) {
         self.presence_at = self.now.after(self.config.timers.merge);
-        if !self.looks_for_absent() {
+        if !self.looks_for_absent() || mutants::on(Mutant::M31) {
             return;
         }
         for node in self.config.members.clone() {

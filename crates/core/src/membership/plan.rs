@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::contract::{Process, RingId, Seq};
+use crate::mutants::{self, Mutant};
 use crate::ring::Ended;
 use crate::wire::{Commit, OldRing};
 
@@ -21,8 +22,9 @@ pub(super) struct Plan {
 impl Plan {
     /// For the members of `old`, which has `members`.
     pub fn new(commit: &Commit, old: RingId, members: &[Process]) -> Self {
-        let together =
-            |(process, told): &(&Process, &OldRing)| told.ring == old && members.contains(process);
+        let together = |(process, told): &(&Process, &OldRing)| {
+            (told.ring == old || mutants::on(Mutant::M14)) && members.contains(process)
+        };
         let (transitional, told): (Vec<Process>, Vec<OldRing>) = commit
             .members
             .iter()

@@ -9,7 +9,10 @@ use super::phase::{Phase, Recovery};
 use super::plan::Plan;
 use super::sets::Sets;
 use super::wrap::{unwrap, wrap};
-use crate::contract::{Configuration, ConfigurationKind, Process, RingId, Seq, Time, TimerReason};
+use crate::contract::{
+    Configuration, ConfigurationKind, NodeId, Process, RingId, Seq, Time, TimerReason,
+};
+use crate::mutants::{self, Mutant};
 use crate::ring::Ordering;
 use crate::wire::{Commit, Data, Frame, Token};
 
@@ -27,7 +30,10 @@ impl RingEngine {
         let Some(old) = &self.installed else {
             return;
         };
-        let plan = Plan::new(&commit, old.ring(), old.members());
+        let mut plan = Plan::new(&commit, old.ring(), old.members());
+        if mutants::on(Mutant::M16) {
+            plan.ended.line = old.safe_line();
+        }
         let queue = self.queue(&plan, old);
         let (ring, members) = (commit.ring, commit.members.clone());
         let (config, node) = (self.config.clone(), self.me.node);
@@ -68,7 +74,8 @@ impl RingEngine {
         let third = next.ring() == commit.ring
             && next.ring().rep == self.me.node
             && commit.token_seq > recovery.commit_seq;
-        if !third || recovery.started {
+        let again = recovery.started && !mutants::on(Mutant::R02);
+        if !third || again {
             self.counters.commits_ignored += 1;
             return;
         }
@@ -104,22 +111,33 @@ impl RingEngine {
     /// it is looked at if that is this process's, too.
     pub(super) fn on_recovery_data(&mut self, data: Data) {
         let sender = data.sender;
+        if mutants::on(Mutant::M25) && !self.comes_along(sender) {
+            return;
+        }
         let Some(frame) = self.on_next(|ring, ctx| ring.on_data(ctx, data)).flatten() else {
             return;
         };
+        if !self.comes_along(sender) && !mutants::on(Mutant::R03) {
+            return;
+        }
         let Phase::Recovery(recovery) = &mut self.phase else {
             return;
         };
-        let together = |process: &Process| process.node == sender;
-        if !recovery.plan.transitional.iter().any(together) {
-            return;
-        }
         let Some(packet) = unwrap(frame) else {
             self.counters.datagrams_malformed += 1;
             return;
         };
         recovery.next.recovered_by_another(packet.seq);
         self.on_installed(|ring, ctx| ring.adopt(ctx, packet));
+    }
+
+    /// Whether a member of the ring to be comes from the same ring as this process.
+    fn comes_along(&self, node: NodeId) -> bool {
+        let Phase::Recovery(recovery) = &self.phase else {
+            return false;
+        };
+        let transitional = &recovery.plan.transitional;
+        transitional.iter().any(|process| process.node == node)
     }
 
     pub(super) fn on_recovery_timer(&mut self) {
@@ -149,7 +167,7 @@ impl RingEngine {
         if let Phase::Recovery(recovery) = &self.phase {
             self.counters.failed_recoveries += 1;
             self.attempts = self.attempts.saturating_add(1);
-            if recovery.next.recovery_acknowledged() {
+            if recovery.next.recovery_acknowledged() && !mutants::on(Mutant::M20) {
                 self.obligations |= recovery.plan.ended.obliged;
             }
         }
@@ -195,16 +213,26 @@ impl RingEngine {
     fn enter(&mut self, ring: Ordering) {
         let members = ring.members();
         self.stages.begin(Self::regular(&ring));
+        let before = self.obligations;
         self.obligations = members
             .iter()
             .position(|&member| member == self.me)
             .map_or(0, |index| 1 << index);
+        if mutants::on(Mutant::M21) {
+            self.obligations |= before;
+        }
+        let fails = core::mem::take(&mut self.sets.fails);
         self.sets = Sets::of_ring(members);
+        if mutants::on(Mutant::M30) {
+            self.sets.fails = fails;
+        }
         self.attempts = 0;
         self.installed = Some(ring);
         self.installed_at = self.now;
         self.phase = Phase::Operational;
-        self.outbox.rewind();
+        if !mutants::on(Mutant::R01) {
+            self.outbox.rewind();
+        }
         self.counters.configurations += 1;
         self.look_for_absent();
     }

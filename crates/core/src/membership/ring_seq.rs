@@ -7,6 +7,7 @@ use alloc::vec;
 use bytes::Bytes;
 
 use crate::contract::{LogId, LogRecord, Output, PersistId, StartState};
+use crate::mutants::{self, Mutant};
 
 /// The log whose record 0 holds the largest reserved ring number, as eight bytes, little-endian.
 pub const RING_SEQ_LOG: LogId = LogId(1);
@@ -35,6 +36,7 @@ impl RingSeq {
             Some(u64::from_le_bytes(*bytes))
         };
         let stored = start.records.iter().find_map(stored).unwrap_or(0);
+        let stored = if mutants::on(Mutant::M13) { 0 } else { stored };
         Self {
             max: stored,
             agreed: stored,
@@ -59,7 +61,8 @@ impl RingSeq {
     pub fn agree(&mut self, ring_seq: u64) -> (Option<PersistId>, Option<Output>) {
         self.max = self.max.max(ring_seq);
         self.agreed = self.agreed.max(ring_seq);
-        if ring_seq <= self.durable {
+        if ring_seq <= self.durable || mutants::on(Mutant::M12) {
+            self.durable = self.durable.max(ring_seq);
             return (None, None);
         }
         match self.asked {

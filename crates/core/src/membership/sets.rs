@@ -4,6 +4,7 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use crate::contract::Process;
+use crate::mutants::{self, Mutant};
 use crate::wire::Join;
 
 /// What one process believes while it gathers. Both sets only grow until a ring is installed, which
@@ -52,7 +53,8 @@ impl Sets {
 
     /// Takes in what another process believes.
     pub fn process(&mut self, me: Process, join: &Join) -> Verdict {
-        if join.procs == self.procs && join.fails == self.fails {
+        let same_fails = join.fails == self.fails || mutants::on(Mutant::M28);
+        if join.procs == self.procs && same_fails {
             return Verdict::Agrees;
         }
         if join.procs.is_subset(&self.procs) && join.fails.is_subset(&self.fails) {
@@ -62,7 +64,7 @@ impl Sets {
             return Verdict::GivenUp;
         }
         self.procs.extend(join.procs.iter().copied());
-        if join.fails.contains(&me) {
+        if join.fails.contains(&me) && !mutants::on(Mutant::M26) {
             // Who has given me up cannot be on a ring with me (§0.10).
             self.procs.insert(join.sender);
             self.fails.insert(join.sender);

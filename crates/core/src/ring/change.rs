@@ -6,6 +6,7 @@ use super::buffer::{Inserted, Slot};
 use super::ordering::{Context, Ordering};
 use super::recovering::Recovering;
 use crate::contract::{NodeId, Seq, Service};
+use crate::mutants::{self, Mutant};
 use crate::wire::{Frame, MAX_HAVE_RANGES, OldRing};
 
 /// A packet of a ring that has broken.
@@ -124,6 +125,9 @@ impl Ordering {
     pub(crate) fn end_regular(&mut self, ended: &Ended) {
         self.ended = true;
         self.safe_line = self.safe_line.max(ended.line);
+        if mutants::on(Mutant::M17) {
+            self.safe_line = ended.high;
+        }
     }
 
     /// From now on what is due in the transitional configuration can be polled (R3).

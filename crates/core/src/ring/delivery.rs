@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 
 use super::buffer::{Buffer, Slot};
 use crate::contract::{Seq, Service};
+use crate::mutants::{self, Mutant};
 use crate::wire::{Frame, FrameCursor};
 
 /// What is delivered so far, and what may be delivered ahead of its turn.
@@ -126,6 +127,12 @@ impl Delivery {
             return self.next_of_ended(buffer);
         }
         loop {
+            if mutants::on(Mutant::M06)
+                && buffer.get(self.next).is_none()
+                && buffer.get(self.next + 1).is_some()
+            {
+                self.next += 1;
+            }
             let seq = self.next;
             let slot = buffer.get_mut(seq)?;
             if slot.service == Service::Safe && seq > safe_line {
@@ -142,7 +149,7 @@ impl Delivery {
     #[inline]
     fn pass(&mut self, buffer: &mut Buffer, seq: Seq) -> Option<Due> {
         let slot = buffer.get_mut(seq)?;
-        if slot.delivered {
+        if slot.delivered || slot.encapsulated {
             return None;
         }
         slot.delivered = true;
@@ -184,7 +191,8 @@ impl Delivery {
             Service::Reliable => true,
             Service::Fifo => self.chains[usize::from(slot.member)].next == slot.frame.start(),
             Service::Causal | Service::Agreed | Service::Safe => {
-                rules.obliged & (1 << slot.member) != 0
+                let obliged = rules.obliged & (1 << slot.member) != 0;
+                (obliged || mutants::on(Mutant::M18)) && !mutants::on(Mutant::M19)
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::buffer::Slot;
 use super::ordering::{Context, Ordering, Unpacking};
 use crate::contract::{Message, MessageId, Service};
+use crate::mutants::{self, Mutant};
 use crate::pack::Unpacked;
 
 impl Ordering {
@@ -78,6 +79,11 @@ impl Ordering {
             self.safe_line
         } else {
             self.safe_line.min(self.delivery.delivered())
+        };
+        let done_with = if mutants::on(Mutant::M08) {
+            self.delivery.delivered()
+        } else {
+            done_with
         };
         self.buffer.discard_to(done_with);
     }

@@ -8,6 +8,7 @@
 use alloc::collections::VecDeque;
 
 use crate::contract::{Seq, Service};
+use crate::mutants::{self, Mutant};
 use crate::pack::OutFrame;
 use crate::wire::{Frame, Token};
 
@@ -60,7 +61,7 @@ impl Recovering {
         if came_clear && !self.queue.is_empty() {
             token.recovering = true;
             self.flag_is_mine = true;
-        } else if self.flag_is_mine && self.queue.is_empty() {
+        } else if (self.flag_is_mine || mutants::on(Mutant::M24)) && self.queue.is_empty() {
             token.recovering = false;
             self.flag_is_mine = false;
         }
@@ -69,7 +70,7 @@ impl Recovering {
         } else {
             0
         };
-        if self.clear_visits == 2 {
+        if self.clear_visits == 2 || self.clear_visits == 1 && mutants::on(Mutant::M23) {
             self.install_seq = token.seq;
         }
         if self.clear_visits >= 2 && local_aru >= self.install_seq {
@@ -77,6 +78,12 @@ impl Recovering {
         }
         let everybody = aru_received.min(self.aru_before) >= self.install_seq;
         self.complete |= self.clear_visits >= 3 && everybody && self.acknowledged;
+        if mutants::on(Mutant::M22) && self.clear_visits >= 2 {
+            self.complete |= aru_received >= self.install_seq && self.acknowledged;
+        }
+        if mutants::on(Mutant::M23) && self.clear_visits >= 1 {
+            self.complete |= everybody;
+        }
         self.aru_before = aru_received;
     }
 

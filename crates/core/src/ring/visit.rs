@@ -18,6 +18,7 @@ use super::recovering::Recovering;
 use super::requests::{push_merged, union};
 use super::{Protocol, aru};
 use crate::contract::{Burst, Channel, Class, Output, Seq, Target};
+use crate::mutants::{self, Mutant};
 use crate::pack::OutFrame;
 use crate::wire::{Data, RequestRange, Token};
 
@@ -81,8 +82,11 @@ impl Ordering {
     /// A repeated token is dropped (membership A10); so is one that contradicts what this member
     /// knows, or comes from another than its predecessor: no member of this ring can have sent it.
     fn accept(&mut self, ctx: &mut Context<'_>, token: &Token) -> bool {
-        if token.token_seq <= self.token_seq {
+        if token.token_seq <= self.token_seq && !mutants::on(Mutant::M09) {
             ctx.counters.token_duplicates += 1;
+            if mutants::on(Mutant::M11) {
+                self.resend.on_token(ctx.now, false);
+            }
             return false;
         }
         let far = self
@@ -97,6 +101,9 @@ impl Ordering {
         if !possible {
             ctx.counters.token_invalid += 1;
             return false;
+        }
+        if mutants::on(Mutant::M01) {
+            self.safe_line = self.safe_line.max(token.aru);
         }
         self.token_seq = token.token_seq;
         ctx.counters.token_rotations += 1;
@@ -229,6 +236,9 @@ impl Ordering {
         let aru_received = token.aru;
         aru::update(token, self.me, visit.local_aru, u64::from(visit.fresh));
         token.seq = visit.seq_received + u64::from(visit.fresh);
+        if mutants::on(Mutant::M05) {
+            token.seq -= u64::from(visit.fresh.min(self.config.accelerated_window));
+        }
         if let Some(recovering) = &mut self.recovering {
             recovering.on_token(token, aru_received, local_aru);
         }
@@ -242,6 +252,7 @@ impl Ordering {
     /// *last* visit: what is newer may not have been sent yet.
     fn request_missing(&mut self, ctx: &mut Context<'_>, visit: &mut Visit) {
         let bound = match self.protocol() {
+            Protocol::Accelerated if mutants::on(Mutant::M07) => visit.seq_received,
             Protocol::Accelerated => self.seq_received,
             Protocol::Original => visit.seq_received,
         };
@@ -277,6 +288,9 @@ impl Ordering {
     /// Everybody had the chance to lower the aru between the last visit and this one, so everybody
     /// has everything up to the lower of the two (§III-B4).
     fn record_aru(&mut self, aru_sent: Seq) {
+        if mutants::on(Mutant::M02) {
+            self.safe_line = self.safe_line.max(aru_sent);
+        }
         self.safe_line = self.safe_line.max(self.aru_sent.min(aru_sent));
         self.aru_sent = aru_sent;
     }
@@ -293,7 +307,7 @@ impl Ordering {
             sender: self.members()[usize::from(slot.member)].node,
             round,
             service: slot.service,
-            encapsulated: slot.encapsulated,
+            encapsulated: slot.encapsulated && !(mutants::on(Mutant::R05) && slot.round == 0),
             frame: slot.frame.clone(),
         }
     }
