@@ -10,6 +10,7 @@ pub mod counters;
 pub mod event;
 mod graph;
 pub mod name;
+pub mod online;
 pub mod properties;
 pub mod report;
 pub mod trace;
