@@ -7,8 +7,10 @@
 //! [`plan`] is what a seed decides; [`world`] runs a plan; [`observe`] is how checkers watch.
 
 pub mod basics;
+pub mod campaign;
 pub mod observe;
 pub mod plan;
 pub mod ring;
 pub mod rng;
+pub mod trace;
 pub mod world;

@@ -56,6 +56,58 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// Nodes on a network where nothing goes wrong, whose applications take all and submit nothing
+    /// yet: to be changed by a test.
+    pub fn plain(nodes: usize, protocol: Protocol) -> Self {
+        let members = (1..=nodes as u16).filter_map(NodeId::new).collect();
+        let mut ring = RingConfig::new(1, members);
+        ring.trace = true;
+        if protocol == Protocol::Original {
+            ring = ring.original();
+        }
+        let host = HostPlan {
+            start: 0,
+            clock: Clock {
+                offset: 0,
+                drift: 0,
+                coarse: 1,
+            },
+            source: Source {
+                every: MILLIS,
+                batch: 1,
+                budget: 0,
+                small_bytes: 100,
+                large_bytes: 0,
+                large: 0,
+                services: vec![Service::Agreed],
+            },
+            appetite: Appetite {
+                take: 256,
+                pause: 0,
+            },
+        };
+        Self {
+            seed: 1,
+            ring,
+            hosts: vec![host; nodes],
+            cost: Cost {
+                receive: 2000,
+                receive_datagram: 300,
+                send: 2000,
+                send_datagram: 300,
+                turn: 200,
+                stuck: 0,
+                stuck_for: 0,
+            },
+            net: Net::perfect(),
+            disk_latency: (100 * MICROS, 200 * MICROS),
+            faults: Vec::new(),
+            horizon: SECONDS,
+        }
+    }
+}
+
 impl Net {
     /// Nothing goes wrong.
     pub const fn perfect() -> Self {
