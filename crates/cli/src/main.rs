@@ -6,6 +6,7 @@ mod bench;
 mod config;
 mod demo;
 mod say;
+mod sim;
 
 use std::process::ExitCode;
 
@@ -38,6 +39,11 @@ enum Command {
         not (the report\nis printed all the same), 2 for wrong use."
     )]
     Bench(bench::Bench),
+    /// Run an engine in virtual time, under faults drawn from a seed
+    Sim {
+        #[command(subcommand)]
+        command: sim::Sim,
+    },
     /// Look at configuration files
     #[command(after_help = "Example:\n  rota config check rota.toml")]
     Config {
@@ -64,6 +70,7 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Demo(options) => demo::main(&options),
         Command::Bench(bench) => bench::main(&bench),
+        Command::Sim { command } => sim::main(&command),
         Command::Config {
             command: ConfigCommand::Check(options),
         } => config::check(&options),

@@ -1,0 +1,171 @@
+//! `rota sim run` and `rota sim replay`: from the command line to the simulator's options.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use rota_sim::campaign::{self, Cuts, EngineName, Options};
+use rota_sim::plan::Profile;
+
+use crate::say::{complain, print, print_json};
+
+/// Subcommands of `rota sim`.
+#[derive(Clone, Debug, clap::Subcommand)]
+pub enum Sim {
+    /// Run many seeds, with all properties checked
+    #[command(after_help = "Example:\n  rota sim run --seeds 0..1000 --jobs 2\n\n\
+        Exit status: 0 if every property held, 1 if not, 2 for wrong use.")]
+    Run(RunArgs),
+    /// Run one seed again, with all its faults or some of them
+    #[command(after_help = "Examples:\n  rota sim replay --seed 17\n  \
+        rota sim replay --seed 17 --keep 2,5 --trace traces\n\n\
+        Exit status: 0 if every property held, 1 if not, 2 for wrong use.")]
+    Replay(ReplayArgs),
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct CommonArgs {
+    /// Which protocol orders the messages
+    #[arg(long, default_value = "accelerated-ring", value_parser = engines())]
+    engine: EngineName,
+    /// Which faults to draw from; none that the engine does not claim to survive
+    #[arg(long, value_name = "NAME", default_value = "all", value_parser = profiles())]
+    faults: Profile,
+    /// A protocol bug to put in (only in builds with --features mutants)
+    #[arg(long, value_name = "M")]
+    mutant: Option<String>,
+    /// Write what each node saw, below a directory for each seed
+    #[arg(long, value_name = "DIR")]
+    trace: Option<PathBuf>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct RunArgs {
+    #[command(flatten)]
+    common: CommonArgs,
+    /// Which seeds: from A, without B
+    #[arg(long, value_name = "A..B", value_parser = parse_range)]
+    seeds: Range<u64>,
+    /// Threads; the result does not depend on them
+    #[arg(long, value_name = "K", default_value_t = 1)]
+    jobs: usize,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct ReplayArgs {
+    #[command(flatten)]
+    common: CommonArgs,
+    /// Which seed
+    #[arg(long)]
+    seed: u64,
+    /// Only these of its timed faults, by their places from 0, or none
+    #[arg(long, value_name = "PLACES", value_parser = parse_keep)]
+    keep: Option<Keep>,
+    /// End the faults at this time, in nanoseconds
+    #[arg(long, value_name = "NANOSECONDS")]
+    horizon_ns: Option<u64>,
+    /// Without the network's own losses, repetitions and delays
+    #[arg(long)]
+    calm: bool,
+}
+
+/// Places of faults that stay.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Keep(Vec<usize>);
+
+fn engines() -> impl TypedValueParser<Value = EngineName> {
+    PossibleValuesParser::new(EngineName::EACH.map(EngineName::name))
+        .try_map(|name| name.parse::<EngineName>())
+}
+
+fn profiles() -> impl TypedValueParser<Value = Profile> {
+    PossibleValuesParser::new(Profile::EACH.map(Profile::name))
+        .try_map(|name| name.parse::<Profile>())
+}
+
+fn parse_range(text: &str) -> Result<Range<u64>, String> {
+    let ends = text.split_once("..").and_then(|(start, end)| {
+        let (start, end) = (start.parse().ok()?, end.parse().ok()?);
+        Some(start..end)
+    });
+    ends.ok_or_else(|| "a range of seeds looks like 0..1000".to_owned())
+}
+
+fn parse_keep(text: &str) -> Result<Keep, String> {
+    if text == "none" {
+        return Ok(Keep(Vec::new()));
+    }
+    let places: Result<Vec<usize>, _> = text.split(',').map(str::parse).collect();
+    places
+        .map(Keep)
+        .map_err(|_| "places of faults look like 0,3,4".to_owned())
+}
+
+impl CommonArgs {
+    fn options(&self, seeds: Range<u64>, jobs: usize, cuts: Cuts) -> Options {
+        Options {
+            engine: self.engine,
+            seeds,
+            faults: self.faults,
+            mutant: self.mutant.clone(),
+            trace: self.trace.clone(),
+            jobs,
+            cuts,
+        }
+    }
+}
+
+/// Runs the simulation that was asked for.
+pub fn main(sim: &Sim) -> ExitCode {
+    match sim {
+        Sim::Run(run) => {
+            let options = run
+                .common
+                .options(run.seeds.clone(), run.jobs, Cuts::default());
+            show(&options, run.common.json)
+        }
+        Sim::Replay(replay) => {
+            let cuts = Cuts {
+                keep: replay.keep.clone().map(|Keep(places)| places),
+                horizon: replay.horizon_ns,
+                calm: replay.calm,
+            };
+            let seeds = replay.seed..replay.seed.saturating_add(1);
+            let options = replay.common.options(seeds, 1, cuts);
+            if !replay.common.json {
+                for fault in options.plan(replay.seed).faults {
+                    print(&fault);
+                }
+            }
+            show(&options, replay.common.json)
+        }
+    }
+}
+
+fn show(options: &Options, json: bool) -> ExitCode {
+    if let Err(error) = options.check() {
+        complain(&error);
+        return ExitCode::from(2);
+    }
+    let report = match campaign::run(options) {
+        Ok(report) => report,
+        Err(error) => {
+            complain(&format_args!("traces cannot be written: {error}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    if json {
+        print_json(&report);
+    } else {
+        print(&report);
+    }
+    if report.violations.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}

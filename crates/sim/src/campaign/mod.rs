@@ -1,0 +1,124 @@
+//! Many seeds, one after the other and on several threads: totals, failures and how to repeat them.
+
+mod options;
+mod report;
+mod shrink;
+
+use std::io;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+pub use options::{Cuts, EngineName, Options, UsageError};
+pub use report::{Report, Violation};
+pub use shrink::shrink;
+
+use crate::basics::Basics;
+use crate::observe::Finding;
+use crate::plan::Plan;
+use crate::ring::{Ring, SafeIsHeld};
+use crate::trace::Traces;
+use crate::world::{Outcome, Tally, World};
+
+/// Failing seeds that are shrunk: more of them hardly say more.
+const SHRUNK: usize = 3;
+
+/// Runs a campaign.
+///
+/// # Errors
+/// What the system says about trace files.
+pub fn run(options: &Options) -> io::Result<Report> {
+    let started = Instant::now();
+    let next = AtomicU64::new(options.seeds.start);
+    let done = Mutex::new(Vec::new());
+    quiet_panics(|| {
+        std::thread::scope(|scope| {
+            for _ in 0..options.jobs.max(1) {
+                scope.spawn(|| work(options, &next, &done));
+            }
+        });
+    });
+    let mut done = done
+        .into_inner()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    done.sort_by_key(|(seed, _)| *seed);
+    let mut report = Report::new(options);
+    for (seed, result) in done {
+        report.add(&result?, &options.plan(seed));
+    }
+    let failed: Vec<Outcome> = report.failed.drain(..).collect();
+    for (index, outcome) in failed.iter().enumerate() {
+        let cuts = if index < SHRUNK {
+            quiet_panics(|| shrink(options, outcome))
+        } else {
+            options.cuts.clone()
+        };
+        report.violated(options, outcome, cuts);
+    }
+    report.seconds = started.elapsed().as_secs_f64();
+    Ok(report)
+}
+
+type Done = Mutex<Vec<(u64, io::Result<Outcome>)>>;
+
+fn work(options: &Options, next: &AtomicU64, done: &Done) {
+    loop {
+        let seed = next.fetch_add(1, Ordering::Relaxed);
+        if seed >= options.seeds.end {
+            return;
+        }
+        let result = run_traced(options, &options.plan(seed));
+        if let Ok(mut done) = done.lock() {
+            done.push((seed, result));
+        }
+    }
+}
+
+/// Runs one plan, writing its trace if that is wanted.
+fn run_traced(options: &Options, plan: &Plan) -> io::Result<Outcome> {
+    let Some(directory) = &options.trace else {
+        return Ok(run_plan(options, plan, None));
+    };
+    let mut traces = Traces::create(&directory.join(format!("seed-{}", plan.seed)))?;
+    let outcome = run_plan(options, plan, Some(&mut traces));
+    traces.finish()?;
+    Ok(outcome)
+}
+
+/// Runs one plan. An engine or a check that panics is a finding like any other.
+pub fn run_plan(options: &Options, plan: &Plan, traces: Option<&mut Traces>) -> Outcome {
+    let run = AssertUnwindSafe(|| {
+        let ring = Ring(options.engine.protocol());
+        let mut basics = Basics::default();
+        let mut world = World::new(plan, &ring)
+            .probed_by(SafeIsHeld)
+            .watched_by(&mut basics);
+        if let Some(traces) = traces {
+            world = world.watched_by(traces);
+        }
+        world.run()
+    });
+    panic::catch_unwind(run).unwrap_or_else(|what| Outcome {
+        seed: plan.seed,
+        virtual_nanos: 0,
+        trace_hash: 0,
+        tally: Tally::default(),
+        finding: Some(Finding::new("panic", said(what.as_ref()))),
+    })
+}
+
+fn said(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no reason given".to_owned())
+}
+
+/// Panics become findings: while `run` runs, they are not shown as well.
+fn quiet_panics<T>(run: impl FnOnce() -> T) -> T {
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let result = run();
+    panic::set_hook(hook);
+    result
+}

@@ -1,0 +1,195 @@
+//! What a campaign is asked to do.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use rota_core::ring::Protocol;
+
+use crate::plan::{Plan, Profile};
+use crate::ring::ABILITIES;
+
+/// An engine that can be simulated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EngineName {
+    /// The Accelerated Ring.
+    AcceleratedRing,
+    /// The original Totem ring.
+    TotemRing,
+}
+
+impl EngineName {
+    /// All of them, by the names of the command line.
+    pub const EACH: [Self; 2] = [Self::AcceleratedRing, Self::TotemRing];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AcceleratedRing => "accelerated-ring",
+            Self::TotemRing => "totem-ring",
+        }
+    }
+
+    pub(super) const fn protocol(self) -> Protocol {
+        match self {
+            Self::AcceleratedRing => Protocol::Accelerated,
+            Self::TotemRing => Protocol::Original,
+        }
+    }
+}
+
+impl fmt::Display for EngineName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for EngineName {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let mut each = Self::EACH.into_iter();
+        each.find(|engine| engine.name() == name)
+            .ok_or_else(|| format!("no engine is called {name}"))
+    }
+}
+
+/// What is taken away from a drawn plan, to make a failure smaller.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Cuts {
+    /// Only these of the timed faults, by their places in the drawn list; `None` keeps all.
+    pub keep: Option<Vec<usize>>,
+    /// The world heals at this time already, in nanoseconds.
+    pub horizon: Option<u64>,
+    /// The network loses, repeats, damages and delays nothing by itself.
+    pub calm: bool,
+}
+
+impl Cuts {
+    /// What is left of a plan.
+    pub fn apply(&self, plan: &mut Plan) {
+        if let Some(keep) = &self.keep {
+            let mut place = 0..;
+            plan.faults
+                .retain(|_| place.next().is_some_and(|place| keep.contains(&place)));
+        }
+        if let Some(horizon) = self.horizon {
+            plan.horizon = horizon.min(plan.horizon);
+        }
+        if self.calm {
+            plan.net = crate::plan::Net {
+                fifo: plan.net.fifo,
+                whole: plan.net.whole,
+                ..crate::plan::Net::perfect()
+            };
+        }
+    }
+}
+
+impl fmt::Display for Cuts {
+    /// As options of `rota sim replay`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.keep.as_deref() {
+            Some([]) => f.write_str(" --keep none")?,
+            Some(keep) => {
+                let keep: Vec<String> = keep.iter().map(ToString::to_string).collect();
+                write!(f, " --keep {}", keep.join(","))?;
+            }
+            None => {}
+        }
+        if let Some(horizon) = self.horizon {
+            write!(f, " --horizon-ns {horizon}")?;
+        }
+        if self.calm {
+            f.write_str(" --calm")?;
+        }
+        Ok(())
+    }
+}
+
+/// A campaign.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which engine.
+    pub engine: EngineName,
+    /// Which seeds.
+    pub seeds: Range<u64>,
+    /// Which faults.
+    pub faults: Profile,
+    /// A protocol bug to put in.
+    pub mutant: Option<String>,
+    /// Where trace files go: a directory for each seed.
+    pub trace: Option<PathBuf>,
+    /// Threads.
+    pub jobs: usize,
+    /// What is taken away from each plan.
+    pub cuts: Cuts,
+}
+
+/// Why a campaign cannot run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UsageError(pub String);
+
+impl fmt::Display for UsageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+impl Options {
+    /// All seeds of a range, with all faults that the engine claims to survive.
+    pub const fn new(engine: EngineName, seeds: Range<u64>) -> Self {
+        Self {
+            engine,
+            seeds,
+            faults: Profile::All,
+            mutant: None,
+            trace: None,
+            jobs: 1,
+            cuts: Cuts {
+                keep: None,
+                horizon: None,
+                calm: false,
+            },
+        }
+    }
+
+    /// Whether this build can do what is asked.
+    ///
+    /// # Errors
+    /// What it cannot do, and what to try.
+    pub fn check(&self) -> Result<(), UsageError> {
+        if self.seeds.is_empty() {
+            return Err(UsageError(
+                "--seeds A..B excludes B: A must be less".to_owned(),
+            ));
+        }
+        match &self.mutant {
+            None => Ok(()),
+            Some(mutant) if cfg!(feature = "mutants") => {
+                Err(UsageError(format!("no mutant is called {mutant}")))
+            }
+            Some(_) => Err(UsageError(
+                "this build has no mutants: build with --features mutants".to_owned(),
+            )),
+        }
+    }
+
+    /// The plan of a seed, or what is left of it.
+    pub fn plan(&self, seed: u64) -> Plan {
+        let mut plan = Plan::random(seed, self.engine.protocol(), self.faults, ABILITIES);
+        self.cuts.apply(&mut plan);
+        plan
+    }
+
+    /// The command that runs one seed again.
+    pub fn replay_command(&self, seed: u64, cuts: &Cuts) -> String {
+        let (engine, faults) = (self.engine, self.faults);
+        let mutant = self.mutant.as_deref();
+        let mutant = mutant.map_or_else(String::new, |mutant| format!(" --mutant {mutant}"));
+        format!("rota sim replay --engine {engine} --seed {seed} --faults {faults}{mutant}{cuts}")
+    }
+}

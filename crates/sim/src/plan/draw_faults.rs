@@ -1,0 +1,255 @@
+//! Draws what goes wrong when.
+//!
+//! Faults come in episodes: what breaks recoveries is not the first failure but the one that follows
+//! within a rotation, a token-loss time or an agreement. Single ones are episodes of one.
+
+use super::profile::Allowed;
+use super::{DiskLoss, Fault, FaultKind, MICROS, Matrix, Plan};
+use crate::rng::Rng;
+
+impl Plan {
+    pub(super) fn draw_faults(&mut self, rng: &mut Rng, allowed: Allowed) {
+        let kinds = self.kinds(rng, allowed);
+        if kinds.is_empty() {
+            return;
+        }
+        for _ in 0..rng.range(0, 6) {
+            let mut at = rng.range(self.horizon / 20, self.horizon * 9 / 10);
+            for _ in 0..rng.pick(&[1, 1, 1, 2, 3, 5]) {
+                let draw = kinds[rng.index(kinds.len())];
+                let fault = draw(self, rng, at);
+                self.faults.push(fault);
+                at += match rng.below(4) {
+                    0 => rng.below(500 * MICROS),
+                    1 => rng.below(self.ring.timers.token_loss / 4),
+                    2 => rng.range(
+                        self.ring.timers.token_loss * 9 / 10,
+                        self.ring.timers.token_loss * 3 / 2,
+                    ),
+                    _ => rng.range(self.consensus() / 2, self.consensus() * 2),
+                };
+            }
+        }
+        self.faults.retain(|fault| fault.at < self.horizon);
+        self.faults.sort_by_key(|fault| fault.at);
+        if self.hosts.len() > 2 && allowed.crashes && rng.percent(20) {
+            self.let_one_rest();
+        }
+    }
+
+    /// The last one killed stays dead.
+    fn let_one_rest(&mut self) {
+        for fault in self.faults.iter_mut().rev() {
+            if let FaultKind::Kill { for_good, .. } = &mut fault.kind {
+                *for_good = true;
+                fault.lasts = u64::MAX;
+                return;
+            }
+        }
+    }
+
+    fn kinds(&self, rng: &mut Rng, allowed: Allowed) -> Vec<Draw> {
+        let several = self.hosts.len() > 1;
+        let mut kinds: Vec<Draw> = Vec::new();
+        let mut add = |wanted: bool, draw: Draw| {
+            if wanted && rng.percent(60) {
+                kinds.push(draw);
+            }
+        };
+        add(allowed.network, replay);
+        add(allowed.network && allowed.partitions && several, storm);
+        add(allowed.pauses, pause);
+        add(allowed.pauses, stall);
+        add(allowed.crashes, kill);
+        add(allowed.crashes, kill);
+        add(allowed.partitions && several, cut);
+        add(allowed.partitions && several, cut);
+        add(allowed.partitions && several, flap);
+        add(allowed.disk, disk_fails);
+        kinds
+    }
+
+    /// How long something lasts: around the times that the protocol waits.
+    fn duration(&self, rng: &mut Rng) -> u64 {
+        let (token, consensus) = (self.ring.timers.token_loss, self.consensus());
+        match rng.below(5) {
+            0 => rng.range(token / 5, token),
+            1 => rng.range(token * 9 / 10, token * 11 / 10),
+            2 => rng.range(token, token + consensus),
+            3 => rng.range(consensus, 3 * consensus),
+            _ => rng.range(token / 5, 10 * consensus),
+        }
+    }
+}
+
+type Draw = fn(&Plan, &mut Rng, u64) -> Fault;
+
+fn replay(plan: &Plan, rng: &mut Rng, at: u64) -> Fault {
+    let host = rng.index(plan.nodes());
+    let count = rng.spread(1, 100) as u32;
+    let kind = FaultKind::Replay { host, count };
+    Fault { at, lasts: 0, kind }
+}
+
+fn storm(plan: &Plan, rng: &mut Rng, at: u64) -> Fault {
+    let (_, links) = shape(plan.nodes(), rng);
+    let percent = rng.range(50, 99) as u8;
+    let kind = FaultKind::Storm { links, percent };
+    let lasts = plan.duration(rng);
+    Fault { at, lasts, kind }
+}
+
+fn pause(plan: &Plan, rng: &mut Rng, at: u64) -> Fault {
+    let host = rng.index(plan.nodes());
+    let kind = FaultKind::Pause { host };
+    let lasts = plan.duration(rng);
+    Fault { at, lasts, kind }
+}
+
+fn stall(plan: &Plan, rng: &mut Rng, at: u64) -> Fault {
+    let host = rng.index(plan.nodes());
+    let kind = FaultKind::Stall { host };
+    let lasts = plan.duration(rng);
+    Fault { at, lasts, kind }
+}
+
+fn kill(plan: &Plan, rng: &mut Rng, at: u64) -> Fault {
+    let kind = FaultKind::Kill {
+        host: rng.index(plan.nodes()),
+        outputs: rng.below(12) as u32,
+        host_too: rng.percent(40),
+        disk: rng.pick(&[
+            DiskLoss::Nothing,
+            DiskLoss::Unsynced,
+            DiskLoss::Torn,
+            DiskLoss::Everything,
+            DiskLoss::Backup,
+        ]),
+        for_good: false,
+    };
+    let token = plan.ring.timers.token_loss;
+    let lasts = match rng.below(4) {
+        // Back before anybody has noticed.
+        0 => rng.range(100 * MICROS, token / 5),
+        1 => rng.range(token * 4 / 5, token * 5 / 4),
+        2 => plan.duration(rng),
+        _ => u64::MAX,
+    };
+    Fault { at, lasts, kind }
+}
+
+fn disk_fails(plan: &Plan, rng: &mut Rng, at: u64) -> Fault {
+    let kind = FaultKind::DiskFails {
+        host: rng.index(plan.nodes()),
+        full: rng.percent(50),
+    };
+    let lasts = plan.duration(rng);
+    Fault { at, lasts, kind }
+}
+
+fn cut(plan: &Plan, rng: &mut Rng, at: u64) -> Fault {
+    let (shape, links) = shape(plan.nodes(), rng);
+    let kind = FaultKind::Cut { shape, links };
+    let lasts = if rng.percent(20) {
+        u64::MAX
+    } else {
+        plan.duration(rng)
+    };
+    Fault { at, lasts, kind }
+}
+
+fn flap(plan: &Plan, rng: &mut Rng, at: u64) -> Fault {
+    let (_, links) = shape(plan.nodes(), rng);
+    let around = rng.pick(&[plan.ring.timers.token_loss, plan.consensus()]);
+    let period = rng.range(around / 2, around * 3 / 2);
+    let kind = FaultKind::Flap { links, period };
+    let lasts = period * rng.range(2, 8);
+    Fault { at, lasts, kind }
+}
+
+/// Who no longer reaches whom.
+fn shape(hosts: usize, rng: &mut Rng) -> (&'static str, Matrix) {
+    let mut links = Matrix::open(hosts);
+    let name = match rng.below(7) {
+        0 => {
+            groups(&mut links, rng);
+            "groups"
+        }
+        1 => {
+            let alone = rng.index(hosts);
+            for other in 0..hosts {
+                links.cut_both(alone, other);
+            }
+            "one alone"
+        }
+        2 => {
+            let order = shuffled(hosts, rng);
+            for (place, &one) in order.iter().enumerate() {
+                for &other in order.iter().skip(place + 2) {
+                    links.cut_both(one, other);
+                }
+            }
+            "chain"
+        }
+        3 => {
+            // Everybody reaches one host and only some of the others.
+            let bridge = rng.index(hosts);
+            let side: Vec<bool> = (0..hosts).map(|_| rng.percent(50)).collect();
+            for one in (0..hosts).filter(|&one| one != bridge) {
+                for other in (0..hosts).filter(|&other| other != bridge) {
+                    if side[one] != side[other] {
+                        links.cut(one, other);
+                    }
+                }
+            }
+            "bridge"
+        }
+        4 => {
+            let from = rng.index(hosts);
+            links.cut(from, (from + 1 + rng.index(hosts - 1)) % hosts);
+            "one way"
+        }
+        5 => {
+            let from = rng.index(hosts);
+            links.cut(from, (from + 1) % hosts);
+            if rng.percent(50) {
+                links.cut((from + 1) % hosts, from);
+            }
+            "ring neighbours"
+        }
+        _ => {
+            let mute = rng.index(hosts);
+            let hears = rng.percent(50);
+            for other in 0..hosts {
+                if hears {
+                    links.cut(mute, other);
+                } else {
+                    links.cut(other, mute);
+                }
+            }
+            if hears { "mute" } else { "deaf" }
+        }
+    };
+    (name, links)
+}
+
+fn groups(links: &mut Matrix, rng: &mut Rng) {
+    let hosts = links.0.len();
+    let count = rng.range(2, 3);
+    let group: Vec<u64> = (0..hosts).map(|_| rng.below(count)).collect();
+    for one in 0..hosts {
+        for other in 0..hosts {
+            if group[one] != group[other] {
+                links.cut(one, other);
+            }
+        }
+    }
+}
+
+fn shuffled(hosts: usize, rng: &mut Rng) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..hosts).collect();
+    for place in (1..hosts).rev() {
+        order.swap(place, rng.index(place + 1));
+    }
+    order
+}

@@ -1,0 +1,177 @@
+//! Faults that happen at a time.
+
+use std::fmt;
+
+/// Who cannot reach whom: a bit for each receiving host, by sending host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Matrix(pub Vec<u64>);
+
+impl Matrix {
+    /// Everybody reaches everybody.
+    pub fn open(hosts: usize) -> Self {
+        Self(vec![0; hosts])
+    }
+
+    /// Cuts one direction.
+    pub fn cut(&mut self, from: usize, to: usize) {
+        if from != to {
+            self.0[from] |= 1 << to;
+        }
+    }
+
+    /// Cuts both directions.
+    pub fn cut_both(&mut self, one: usize, other: usize) {
+        self.cut(one, other);
+        self.cut(other, one);
+    }
+
+    /// Whether this direction is cut.
+    pub fn is_cut(&self, from: usize, to: usize) -> bool {
+        self.0[from] & (1 << to) != 0
+    }
+}
+
+impl fmt::Display for Matrix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hosts = self.0.len();
+        let mut between = "";
+        for from in 0..hosts {
+            for to in (0..hosts).filter(|&to| self.is_cut(from, to)) {
+                write!(f, "{between}{from}>{to}")?;
+                between = " ";
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a restarted process finds on its disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DiskLoss {
+    /// Everything it had asked to be written, synced or not.
+    Nothing,
+    /// What had been reported as durable.
+    Unsynced,
+    /// That, and the first part of what had not.
+    Torn,
+    /// Nothing: the disk was replaced.
+    Everything,
+    /// An older state: a backup was put back.
+    Backup,
+}
+
+/// Something that goes wrong at a time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// When.
+    pub at: u64,
+    /// For how long, where it has an end: `u64::MAX` is until the world heals.
+    pub lasts: u64,
+    /// What.
+    pub kind: FaultKind,
+}
+
+/// What goes wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FaultKind {
+    /// Links are cut.
+    Cut {
+        /// Name of the shape, for people.
+        shape: &'static str,
+        /// Which links.
+        links: Matrix,
+    },
+    /// Links are cut and mended again and again.
+    Flap {
+        /// Which links.
+        links: Matrix,
+        /// How long they stay cut, and mended.
+        period: u64,
+    },
+    /// A whole process stands still, and its sockets fill.
+    Pause {
+        /// Which host.
+        host: usize,
+    },
+    /// An application takes no deliveries.
+    Stall {
+        /// Which host.
+        host: usize,
+    },
+    /// A process is killed, between two of its outputs; it starts again after `lasts`.
+    Kill {
+        /// Which host.
+        host: usize,
+        /// Outputs that it still carries out.
+        outputs: u32,
+        /// The host is gone as well: nobody says that nobody listens.
+        host_too: bool,
+        /// What is left on its disk.
+        disk: DiskLoss,
+        /// It stays dead also when the world heals.
+        for_good: bool,
+    },
+    /// Nothing can be made durable.
+    DiskFails {
+        /// Which host.
+        host: usize,
+        /// The device is full; otherwise it is broken.
+        full: bool,
+    },
+    /// Links lose most of what is sent.
+    Storm {
+        /// Which links.
+        links: Matrix,
+        /// How much, in a hundred.
+        percent: u8,
+    },
+    /// Datagrams of any age come again.
+    Replay {
+        /// To which host.
+        host: usize,
+        /// How many.
+        count: u32,
+    },
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:>13} ns  {}", self.at, self.kind)?;
+        match self.lasts {
+            0 => Ok(()),
+            u64::MAX => f.write_str(", until the world heals"),
+            lasts => write!(f, ", for {lasts} ns"),
+        }
+    }
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cut { shape, links } => write!(f, "cut ({shape}): {links}"),
+            Self::Flap { links, period } => write!(f, "flap every {period} ns: {links}"),
+            Self::Pause { host } => write!(f, "host {host} pauses"),
+            Self::Stall { host } => write!(f, "the application of host {host} stalls"),
+            Self::Kill {
+                host,
+                outputs,
+                host_too,
+                disk,
+                for_good,
+            } => {
+                let what = if *host_too { "host" } else { "process on host" };
+                let back = if *for_good { " for good" } else { "" };
+                write!(
+                    f,
+                    "{what} {host} dies{back} after {outputs} outputs; lost on disk: {disk:?}"
+                )
+            }
+            Self::DiskFails { host, full } => {
+                let how = if *full { "full" } else { "broken" };
+                write!(f, "the disk of host {host} is {how}")
+            }
+            Self::Storm { links, percent } => write!(f, "{percent} % lost: {links}"),
+            Self::Replay { host, count } => write!(f, "{count} old datagrams to host {host}"),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! What a seed decides: the ring, the machines, the network, the load and the faults.
+//!
+//! Everything that a run depends on is in the [`Plan`], so a plan that was made smaller runs as well
+//! as one that was drawn, and a failure can be shrunk.
+
+mod draw;
+mod draw_faults;
+mod fault;
+mod profile;
+
+use rota_core::contract::Service;
+use rota_core::ring::RingConfig;
+
+pub use fault::{DiskLoss, Fault, FaultKind, Matrix};
+pub use profile::{Abilities, Profile};
+
+use crate::rng::Ppm;
+
+/// Nanoseconds in a microsecond.
+pub const MICROS: u64 = 1_000;
+/// Nanoseconds in a millisecond.
+pub const MILLIS: u64 = 1_000_000;
+/// Nanoseconds in a second.
+pub const SECONDS: u64 = 1_000_000_000;
+
+/// One world, and what happens to it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// What it was drawn from; also seeds what is drawn while it runs.
+    pub seed: u64,
+    /// The ring that the nodes are configured for.
+    pub ring: RingConfig,
+    /// The machines, one for each member of the ring.
+    pub hosts: Vec<HostPlan>,
+    /// What the nodes' work costs them.
+    pub cost: Cost,
+    /// The network between them.
+    pub net: Net,
+    /// How long it takes to make something durable: at least, and at most.
+    pub disk_latency: (u64, u64),
+    /// What goes wrong when; by ascending time.
+    pub faults: Vec<Fault>,
+    /// When the faults and the load end and the world heals.
+    pub horizon: u64,
+}
+
+/// A machine and its application.
+#[derive(Clone, PartialEq, Debug)]
+pub struct HostPlan {
+    /// When its process is started for the first time.
+    pub start: u64,
+    /// Its clock.
+    pub clock: Clock,
+    /// What its application submits.
+    pub source: Source,
+    /// How its application takes deliveries.
+    pub appetite: Appetite,
+}
+
+/// A monotonic clock that is not quite right.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Clock {
+    /// What it shows when the world begins.
+    pub offset: u64,
+    /// How much too fast it is, in thousandths; negative when it is slow.
+    pub drift: i64,
+    /// Its timers fire at multiples of this only.
+    pub coarse: u64,
+}
+
+impl Clock {
+    /// What it shows at `now`.
+    pub const fn at(&self, now: u64) -> u64 {
+        self.offset + (now as u128 * (1000 + self.drift) as u128 / 1000) as u64
+    }
+
+    /// The first moment at which it shows `local` or more and its timers may fire.
+    pub const fn when(&self, local: u64) -> u64 {
+        let elapsed = local.saturating_sub(self.offset) as u128;
+        let exact = (elapsed * 1000).div_ceil((1000 + self.drift) as u128);
+        let exact = if exact > (u64::MAX / 2) as u128 {
+            u64::MAX / 2
+        } else {
+            exact as u64
+        };
+        exact.next_multiple_of(self.coarse)
+    }
+}
+
+/// What an application submits: `batch` messages each `every` nanoseconds, `budget` in all.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Source {
+    /// Nanoseconds between two batches; half of it to one and a half, drawn.
+    pub every: u64,
+    /// Messages in a batch.
+    pub batch: u32,
+    /// Messages in all.
+    pub budget: u32,
+    /// The largest of most messages.
+    pub small_bytes: u64,
+    /// The largest of the others.
+    pub large_bytes: u64,
+    /// How many are of the others.
+    pub large: Ppm,
+    /// The guarantees they ask for, in equal shares.
+    pub services: Vec<Service>,
+}
+
+/// How an application takes deliveries: up to `take`, then nothing for `pause` nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Appetite {
+    /// How many at a time.
+    pub take: u32,
+    /// How long it digests them.
+    pub pause: u64,
+}
+
+/// What work costs a node, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cost {
+    /// Receiving a burst.
+    pub receive: u64,
+    /// Each datagram of it.
+    pub receive_datagram: u64,
+    /// Sending a burst.
+    pub send: u64,
+    /// Each datagram of it.
+    pub send_datagram: u64,
+    /// A delivery, a submission, or any other turn of its loop.
+    pub turn: u64,
+    /// How often an output does not fit its socket at once.
+    pub stuck: Ppm,
+    /// For how long, then.
+    pub stuck_for: u64,
+}
+
+/// Which way a datagram takes through the network: what is lost and delayed alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lane {
+    /// Payload.
+    Data = 0,
+    /// Tokens of a running ring.
+    Token = 1,
+    /// Everything that forms rings.
+    Control = 2,
+}
+
+/// What the network does to the datagrams of one lane.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LanePlan {
+    /// How many are lost.
+    pub loss: Ppm,
+    /// How many arrive twice.
+    pub duplicate: Ppm,
+    /// How many are damaged: a bit turned, or the end cut off.
+    pub damage: Ppm,
+    /// How long they take at least.
+    pub delay: u64,
+    /// How much longer they take at most, usually.
+    pub jitter: u64,
+    /// How many take much longer.
+    pub spike: Ppm,
+    /// How much longer those take at most.
+    pub spike_for: u64,
+}
+
+/// One direction between two hosts that loses more than the others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LossyLink {
+    /// Sending host.
+    pub from: usize,
+    /// Receiving host.
+    pub to: usize,
+    /// What it loses of each lane.
+    pub loss: [Ppm; 3],
+}
+
+/// The network.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Net {
+    /// By [`Lane`].
+    pub lanes: [LanePlan; 3],
+    /// Links that are worse.
+    pub lossy: Vec<LossyLink>,
+    /// Nothing overtakes anything on its link.
+    pub fifo: bool,
+    /// How many bursts arrive as one; the others arrive datagram by datagram.
+    pub whole: Ppm,
+    /// Bytes that wait in a socket at most.
+    pub socket_bytes: usize,
+    /// After how many sends some old datagram comes again.
+    pub replay: Ppm,
+    /// After how many sends a datagram arrives that is nonsense or of another cluster.
+    pub garbage: Ppm,
+    /// There is no multicast: data is sent to each, and each may answer that nobody listens.
+    pub unicast: bool,
+}
+
+impl Plan {
+    /// How many nodes.
+    pub const fn nodes(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// How long a ring waits for agreement on its members (membership A4).
+    pub const fn consensus(&self) -> u64 {
+        self.ring.timers.token_loss / 4 * 5
+    }
+
+    /// Time from healing until everybody shares one configuration, at most.
+    pub const fn converges_within(&self) -> u64 {
+        // Three rounds of waiting and agreeing; a slow clock, coarse timers and the joins of many
+        // nodes come on top.
+        5 * (self.ring.timers.token_loss + self.consensus()) + SECONDS
+    }
+
+    /// How long nothing may change after that.
+    pub const fn quiet_for(&self) -> u64 {
+        10 * self.ring.timers.token_loss
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_never_fires_before_its_clock_shows_the_time() {
+        for drift in [-100, -1, 0, 37, 100] {
+            for coarse in [1, 7, MILLIS] {
+                let clock = Clock {
+                    offset: 12_345,
+                    drift,
+                    coarse,
+                };
+                for local in [12_345, 12_346, 999_999, 10 * SECONDS] {
+                    let when = clock.when(local);
+                    assert!(clock.at(when) >= local && when.is_multiple_of(coarse));
+                    let coarse_before = when.saturating_sub(coarse);
+                    assert!(when == 0 || clock.at(coarse_before) < local || coarse_before == 0);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Which faults a campaign asks for, and which an engine can stand.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What an engine claims to survive. Faults beyond are not drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Abilities {
+    /// Processes may die and come back.
+    pub crashes: bool,
+    /// The network may split.
+    pub partitions: bool,
+}
+
+impl Abilities {
+    /// Everything.
+    pub const ALL: Self = Self {
+        crashes: true,
+        partitions: true,
+    };
+    /// Members that live and reach each other, sooner or later.
+    pub const STATIC: Self = Self {
+        crashes: false,
+        partitions: false,
+    };
+}
+
+/// A family of faults: `--faults NAME`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Profile {
+    /// Nothing goes wrong.
+    None,
+    /// The network loses, repeats, delays, damages and reorders.
+    Loss,
+    /// Processes and applications stand still as well.
+    Pauses,
+    /// Processes die as well.
+    Crashes,
+    /// The network splits as well, and nobody dies.
+    Partitions,
+    /// Processes die and disks fail as well.
+    Disk,
+    /// All of it.
+    #[default]
+    All,
+}
+
+/// The timed faults that a plan may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Allowed {
+    pub network: bool,
+    pub pauses: bool,
+    pub crashes: bool,
+    pub partitions: bool,
+    pub disk: bool,
+}
+
+impl Profile {
+    /// All of them.
+    pub const EACH: [Self; 7] = [
+        Self::None,
+        Self::Loss,
+        Self::Pauses,
+        Self::Crashes,
+        Self::Partitions,
+        Self::Disk,
+        Self::All,
+    ];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Loss => "loss",
+            Self::Pauses => "pauses",
+            Self::Crashes => "crashes",
+            Self::Partitions => "partitions",
+            Self::Disk => "disk",
+            Self::All => "all",
+        }
+    }
+
+    pub(super) const fn allowed(self, abilities: Abilities) -> Allowed {
+        let all = matches!(self, Self::All);
+        let disk = all || matches!(self, Self::Disk);
+        Allowed {
+            network: !matches!(self, Self::None),
+            pauses: all || matches!(self, Self::Pauses),
+            crashes: abilities.crashes && (disk || matches!(self, Self::Crashes)),
+            partitions: abilities.partitions && (all || matches!(self, Self::Partitions)),
+            disk: abilities.crashes && disk,
+        }
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Profile {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Self::EACH
+            .into_iter()
+            .find(|profile| profile.name() == name)
+            .ok_or_else(|| format!("no faults are called {name}"))
+    }
+}

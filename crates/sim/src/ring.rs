@@ -1,0 +1,83 @@
+//! The engine of `accelerated-ring` and `totem-ring`, as the simulator knows it.
+
+use rota_core::contract::{ConfigurationKind, Delivery, Message, NodeId, Process, RingId, Service};
+use rota_core::membership::RingEngine;
+use rota_core::ring::Protocol;
+
+use crate::observe::{Engines, Finding, Probe};
+use crate::plan::{Abilities, Plan};
+use crate::world::System;
+
+/// What the rings survive: without membership nobody may die, and the network may not split.
+pub const ABILITIES: Abilities = Abilities::STATIC;
+
+/// One of the two rings.
+#[derive(Clone, Copy, Debug)]
+pub struct Ring(pub Protocol);
+
+impl System for Ring {
+    type Engine = RingEngine;
+
+    /// # Panics
+    /// If the plan's configuration is not one that a ring can run with.
+    fn engine(&self, plan: &Plan, _: NodeId) -> RingEngine {
+        match RingEngine::new(plan.ring.clone()) {
+            Ok(engine) => engine,
+            Err(error) => panic!("a plan has a configuration that does not work: {error}"),
+        }
+    }
+
+    fn ring(&self, engine: &RingEngine) -> Option<RingId> {
+        engine.ordering().map(|ordering| ordering.ring())
+    }
+}
+
+/// F3: when a process delivers a safe message in a regular configuration, every live member that is
+/// in that configuration has it. Much sharper than what can be seen from outside, as it needs no
+/// failure to show a mistake.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SafeIsHeld;
+
+impl Probe<RingEngine> for SafeIsHeld {
+    fn delivered(
+        &mut self,
+        engines: &dyn Engines<RingEngine>,
+        process: Process,
+        conf: Option<ConfigurationKind>,
+        delivery: &Delivery,
+    ) -> Result<(), Finding> {
+        let (Delivery::Message(message), Some(ConfigurationKind::Regular(ring))) = (delivery, conf)
+        else {
+            return Ok(());
+        };
+        if message.service != Service::Safe {
+            return Ok(());
+        }
+        held_by_all(engines, process, ring, message)
+    }
+}
+
+fn held_by_all(
+    engines: &dyn Engines<RingEngine>,
+    process: Process,
+    ring: RingId,
+    message: &Message,
+) -> Result<(), Finding> {
+    let mut lacks = None;
+    engines.each(&mut |other, engine| {
+        let ordering = engine.ordering().filter(|ordering| ordering.ring() == ring);
+        if let Some(ordering) = ordering
+            && ordering.aru() < message.seq
+        {
+            lacks = Some((other, ordering.aru()));
+        }
+    });
+    lacks.map_or(Ok(()), |(other, aru)| {
+        let (node, seq) = (process.node, message.seq);
+        let what = format!(
+            "node {node} delivers {} at {seq} in {ring} as safe while node {} has all to {aru} only",
+            message.id, other.node
+        );
+        Err(Finding::new("F3", what))
+    })
+}

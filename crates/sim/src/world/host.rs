@@ -1,0 +1,168 @@
+//! A machine, the process that lives on it, and that process's application.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use rota_core::contract::{
+    Checked, Class, ConfigurationKind, Input, MessageId, NodeId, Output, PersistId, Process,
+};
+
+use super::disk::Disk;
+use crate::observe::Engines;
+use crate::rng::Rng;
+
+/// A machine.
+#[derive(Debug)]
+pub struct Host<E> {
+    pub node: NodeId,
+    pub disk: Disk,
+    pub life: Option<Life<E>>,
+    /// How many processes it has started.
+    pub lives: u32,
+    /// Counts wake-ups: only the latest one asked for counts.
+    pub ticket: u32,
+    /// When that is.
+    pub wakes_at: u64,
+    pub paused_until: u64,
+    pub stalled_until: u64,
+    /// Nobody says that nobody listens.
+    pub gone: bool,
+    /// It does not come back.
+    pub retired: bool,
+    /// Messages that its application may still submit.
+    pub budget: u32,
+    pub rng: Rng,
+}
+
+/// A process.
+#[derive(Debug)]
+pub struct Life<E> {
+    pub process: Process,
+    pub engine: Checked<E>,
+    pub data: Socket,
+    pub token: Socket,
+    /// What the system has to tell it besides datagrams.
+    pub inputs: VecDeque<Input>,
+    /// In the middle of something until its next wake-up.
+    pub busy: bool,
+    /// The engine may have outputs.
+    pub undrained: bool,
+    /// An output that its socket does not take yet, and until when.
+    pub stuck: Option<(Output, u64)>,
+    /// Sends that wait for something to be durable.
+    pub waiting: Vec<(PersistId, Output)>,
+    pub durable: Option<PersistId>,
+    pub failed: Vec<PersistId>,
+    /// Outputs left until it is killed, and by which fault.
+    pub doom: Option<(u32, u32)>,
+    pub app: App,
+}
+
+/// A socket's receive queue: bounded in bytes.
+#[derive(Default, Debug)]
+pub struct Socket {
+    queue: VecDeque<(Bytes, usize)>,
+    bytes: usize,
+}
+
+impl Socket {
+    /// Takes datagrams if there is room.
+    pub fn push(&mut self, bytes: Bytes, segment: usize, room: usize) -> bool {
+        if self.bytes + bytes.len() > room {
+            return false;
+        }
+        self.bytes += bytes.len();
+        self.queue.push_back((bytes, segment));
+        true
+    }
+
+    pub fn pop(&mut self) -> Option<(Bytes, usize)> {
+        let first = self.queue.pop_front()?;
+        self.bytes -= first.0.len();
+        Some(first)
+    }
+}
+
+/// What a process's application knows.
+#[derive(Default, Debug)]
+pub struct App {
+    /// Its configuration.
+    pub conf: Option<ConfigurationKind>,
+    pub members: Vec<Process>,
+    /// Configurations so far.
+    pub confs: u64,
+    /// Messages delivered in this configuration: how many, and a sum that any order gives.
+    pub delivered: (u64, u64),
+    /// Messages it wants to submit.
+    pub pending: u32,
+    pub sent: u64,
+    /// Of its own messages, how many it has got back.
+    pub returned: u64,
+    /// When it takes deliveries again.
+    pub hungry_at: u64,
+    /// There may be deliveries to take.
+    pub more: bool,
+    /// When it tries again to submit.
+    pub retry_at: u64,
+}
+
+impl App {
+    pub fn configured(&mut self, conf: ConfigurationKind, members: Vec<Process>) {
+        self.conf = Some(conf);
+        self.members = members;
+        self.confs += 1;
+        self.delivered = (0, 0);
+    }
+
+    pub fn delivered(&mut self, id: MessageId, me: Process) {
+        let mixed = Rng::split(
+            id.process.incarnation.0 ^ u64::from(id.process.node.get()) << 53,
+            id.counter,
+        )
+        .next();
+        self.delivered.0 += 1;
+        self.delivered.1 = self.delivered.1.wrapping_add(mixed);
+        self.returned += u64::from(id.process == me);
+    }
+}
+
+impl<E> Life<E> {
+    pub fn new(process: Process, engine: Checked<E>) -> Self {
+        Self {
+            process,
+            engine,
+            data: Socket::default(),
+            token: Socket::default(),
+            inputs: VecDeque::new(),
+            busy: false,
+            undrained: true,
+            stuck: None,
+            waiting: Vec::new(),
+            durable: None,
+            failed: Vec::new(),
+            doom: None,
+            app: App::default(),
+        }
+    }
+
+    pub const fn socket(&mut self, class: Class) -> &mut Socket {
+        match class {
+            Class::Data => &mut self.data,
+            Class::Token => &mut self.token,
+        }
+    }
+}
+
+/// The live processes of a world.
+pub struct Alive<'a, E>(pub &'a [Host<E>]);
+
+impl<E> Engines<E> for Alive<'_, E>
+where
+    E: rota_core::contract::Engine,
+{
+    fn each(&self, look: &mut dyn FnMut(Process, &E)) {
+        for life in self.0.iter().filter_map(|host| host.life.as_ref()) {
+            look(life.process, life.engine.get());
+        }
+    }
+}

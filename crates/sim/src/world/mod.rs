@@ -1,0 +1,250 @@
+//! The world: machines, processes and a network in virtual time, all in one thread.
+//!
+//! A process is driven as `rota-net` drives it, by the law of `rota_core::contract`: its outputs leave
+//! one by one and each takes its time, it reads what the engine asks for, and its application takes
+//! deliveries when it likes. Between any two outputs it may be killed, stand still or find its socket
+//! full.
+
+mod disk;
+mod host;
+mod network;
+mod output;
+mod payload;
+mod queue;
+mod rest;
+mod tally;
+mod trouble;
+mod turn;
+
+use std::collections::BTreeSet;
+
+use rota_check::event::{Event, EventKind};
+use rota_core::contract::{Engine, NodeId, Process, RingId, Time};
+
+pub use tally::{Outcome, Tally};
+
+use crate::observe::{Finding, NoProbe, Observer, Probe, TraceHash};
+use crate::plan::{HostPlan, Plan};
+use crate::rng::Rng;
+use disk::Disk;
+use host::{Alive, Host};
+use network::Network;
+use payload::Payloads;
+use queue::{Queue, What};
+use rest::Phase;
+
+/// Things that happen in one run, at most: beyond, something runs in circles.
+const EVENTS: u64 = 100_000_000;
+
+/// An engine, as the simulator needs to know it.
+pub trait System {
+    /// Its type.
+    type Engine: Engine;
+
+    /// An engine for the process that starts on this node.
+    fn engine(&self, plan: &Plan, node: NodeId) -> Self::Engine;
+
+    /// The ring in which it numbers messages now, where it can be asked.
+    fn ring(&self, engine: &Self::Engine) -> Option<RingId> {
+        let _ = engine;
+        None
+    }
+}
+
+/// A plan, being run.
+pub struct World<'a, S: System> {
+    plan: &'a Plan,
+    system: &'a S,
+    now: u64,
+    queue: Queue,
+    hosts: Vec<Host<S::Engine>>,
+    network: Network,
+    payloads: Payloads,
+    observers: Vec<&'a mut dyn Observer>,
+    probe: Box<dyn Probe<S::Engine> + 'a>,
+    hash: TraceHash,
+    rings: BTreeSet<RingId>,
+    tally: Tally,
+    phase: Phase,
+    finding: Option<Finding>,
+    rng: Rng,
+}
+
+impl<'a, S: System> World<'a, S> {
+    /// The world of a plan, before anything has happened.
+    pub fn new(plan: &'a Plan, system: &'a S) -> Self {
+        let hosts: Vec<_> = (0..)
+            .zip(&plan.hosts)
+            .map(|(at, host)| new_host(plan, at, host))
+            .collect();
+        let largest = plan.hosts.iter().map(|host| {
+            let source = &host.source;
+            source.small_bytes.max(source.large_bytes)
+        });
+        let mut world = Self {
+            plan,
+            system,
+            now: 0,
+            queue: Queue::default(),
+            network: Network::new(plan.net.clone(), hosts.len(), plan.seed),
+            payloads: Payloads::new(plan.seed, largest.max().unwrap_or(0)),
+            hosts,
+            observers: Vec::new(),
+            probe: Box::new(NoProbe),
+            hash: TraceHash::default(),
+            rings: BTreeSet::new(),
+            tally: Tally::default(),
+            phase: Phase::Faulty,
+            finding: None,
+            rng: Rng::split(plan.seed, 4),
+        };
+        world.expect();
+        world
+    }
+
+    /// Lets somebody watch.
+    #[must_use]
+    pub fn watched_by(mut self, observer: &'a mut dyn Observer) -> Self {
+        self.observers.push(observer);
+        self
+    }
+
+    /// Lets somebody look into the engines.
+    #[must_use]
+    pub fn probed_by(mut self, probe: impl Probe<S::Engine> + 'a) -> Self {
+        self.probe = Box::new(probe);
+        self
+    }
+
+    /// Runs to the end, or to the first finding.
+    pub fn run(mut self) -> Outcome {
+        let plan = self.plan;
+        for (host, at) in (0..).zip(&plan.hosts) {
+            self.queue.push(at.start, What::Start(host));
+            self.queue.push(at.start, What::Submit(host));
+        }
+        for (index, fault) in (0..).zip(&plan.faults) {
+            self.queue.push(fault.at, What::Begin(index));
+        }
+        self.queue.push(plan.horizon, What::Heal);
+        while self.finding.is_none() && self.phase != Phase::Over {
+            let Some((time, what)) = self.queue.pop() else {
+                break;
+            };
+            self.now = time;
+            self.tally.events += 1;
+            if self.tally.events > EVENTS {
+                self.found("progress", "the run does not come to an end");
+            }
+            self.happen(what);
+        }
+        self.outcome()
+    }
+
+    fn happen(&mut self, what: What) {
+        match what {
+            What::Wake { host, ticket } => {
+                if self.hosts[usize::from(host)].ticket == ticket {
+                    self.step(usize::from(host));
+                }
+            }
+            What::Arrive(slot) => self.arrive(slot),
+            What::Unreachable { host, peer } => self.unreachable(host.into(), peer.into()),
+            What::Written { host, life } => self.written(host.into(), life),
+            What::Start(host) => self.start(host.into()),
+            What::Submit(host) => self.want_to_submit(host.into()),
+            What::Begin(fault) => self.begin(fault),
+            What::Beat(fault) => self.beat(fault),
+            What::End(fault) => self.end(fault),
+            What::Heal => self.heal(),
+            What::Look => self.look(),
+        }
+    }
+
+    /// What a host's clock shows.
+    fn local(&self, at: usize) -> Time {
+        Time(self.plan.hosts[at].clock.at(self.now))
+    }
+
+    /// Has a host's loop turn at a time; an earlier wake-up no longer counts.
+    fn wake(&mut self, at: usize, time: u64) {
+        let host = &mut self.hosts[at];
+        host.ticket = host.ticket.wrapping_add(1);
+        host.wakes_at = time;
+        let ticket = host.ticket;
+        self.queue.push(
+            time,
+            What::Wake {
+                host: at as u16,
+                ticket,
+            },
+        );
+    }
+
+    /// Something is there for a host to look at, if it is not in the middle of something.
+    fn wake_now(&mut self, at: usize) {
+        let host = &self.hosts[at];
+        let idle = host.life.as_ref().is_some_and(|life| !life.busy);
+        if idle && host.paused_until <= self.now && host.wakes_at > self.now {
+            self.wake(at, self.now);
+        }
+    }
+
+    /// Tells everybody who watches.
+    fn emit(&mut self, process: Process, kind: EventKind) {
+        let time = Time(self.now);
+        let event = Event {
+            time,
+            process,
+            kind,
+        };
+        self.hash.event(&event);
+        for observer in &mut self.observers {
+            if let Err(finding) = observer.observe(&event) {
+                self.finding.get_or_insert(finding);
+            }
+        }
+    }
+
+    fn found(&mut self, property: &str, detail: impl Into<String>) {
+        self.finding
+            .get_or_insert_with(|| Finding::new(property, detail));
+    }
+
+    fn outcome(mut self) -> Outcome {
+        for at in 0..self.hosts.len() {
+            self.count_life(at);
+        }
+        self.tally.add_network(&self.network.tally);
+        let mut coverage = std::mem::take(&mut self.tally.coverage);
+        for observer in &self.observers {
+            observer.coverage(&mut coverage);
+        }
+        self.tally.coverage = coverage;
+        self.tally.configurations = self.rings.len() as u64;
+        Outcome {
+            seed: self.plan.seed,
+            virtual_nanos: self.now,
+            trace_hash: self.hash.get(),
+            tally: self.tally,
+            finding: self.finding,
+        }
+    }
+}
+
+fn new_host<E>(plan: &Plan, at: usize, host: &HostPlan) -> Host<E> {
+    Host {
+        node: plan.ring.members[at],
+        disk: Disk::default(),
+        life: None,
+        lives: 0,
+        ticket: 0,
+        wakes_at: u64::MAX,
+        paused_until: 0,
+        stalled_until: 0,
+        gone: false,
+        retired: false,
+        budget: host.source.budget,
+        rng: Rng::split(plan.seed, 100 + at as u64),
+    }
+}

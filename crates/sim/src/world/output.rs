@@ -1,0 +1,272 @@
+//! Carries out what an engine asks for, one output after the other.
+
+use bytes::Bytes;
+use rota_check::event::{EventKind, Placed};
+use rota_core::contract::{
+    Burst, Class, ConfigurationKind, Engine, Input, MessageId, Output, Seq, Target,
+};
+
+use super::network::Sending;
+use super::queue::What;
+use super::{System, World};
+use crate::plan::MICROS;
+
+impl<S: System> World<'_, S> {
+    /// Carries out the next output, if one can leave, and says how long that takes.
+    pub(super) fn next_output(&mut self, at: usize) -> Option<u64> {
+        let life = self.hosts[at].life.as_mut()?;
+        if let Some((_, until)) = life.stuck {
+            if until > self.now {
+                return None;
+            }
+            let (output, _) = life.stuck.take()?;
+            return Some(self.carry_out(at, output));
+        }
+        if !life.undrained {
+            return None;
+        }
+        let Some(output) = life.engine.poll_output() else {
+            life.undrained = false;
+            return None;
+        };
+        if let Some((left, fault)) = &mut life.doom {
+            if *left == 0 {
+                let fault = *fault;
+                self.kill(at, fault);
+                return None;
+            }
+            *left -= 1;
+        }
+        let cost = &self.plan.cost;
+        let host = &mut self.hosts[at];
+        if matches!(output, Output::Send { .. }) && host.rng.ppm(cost.stuck) && !healed(&self.phase)
+        {
+            let until = self.now + host.rng.spread(1, cost.stuck_for);
+            host.life.as_mut()?.stuck = Some((output, until));
+            self.tally.cover("outputs_stuck");
+            return Some(cost.turn);
+        }
+        Some(self.carry_out(at, output))
+    }
+
+    fn carry_out(&mut self, at: usize, output: Output) -> u64 {
+        let turn = self.plan.cost.turn;
+        match output {
+            Output::Send {
+                after: Some(id), ..
+            } => {
+                let Some(life) = &mut self.hosts[at].life else {
+                    return turn;
+                };
+                if life.durable.is_some_and(|durable| durable >= id) {
+                    return self.send(at, output);
+                }
+                if life.failed.contains(&id) {
+                    self.tally.cover("sends_not_made");
+                } else {
+                    life.waiting.push((id, output));
+                }
+            }
+            Output::Send { .. } => return self.send(at, output),
+            Output::Persist { id, records } => {
+                let (least, most) = self.plan.disk_latency;
+                let host = &mut self.hosts[at];
+                let done = self.now + host.rng.range(least, most);
+                let done = host.disk.persist(id, records, done);
+                let (host, life) = (at as u16, host.lives);
+                self.queue.push(done, What::Written { host, life });
+            }
+            Output::Fetch { log, from, to } => {
+                let host = &mut self.hosts[at];
+                let answer = host.disk.fetch(log, from, to);
+                if let Some(life) = &mut host.life {
+                    life.inputs.push_back(answer);
+                }
+            }
+            Output::Originated {
+                counter,
+                seq,
+                index,
+            } => self.originated(at, counter, (seq, index)),
+            Output::LinkSend { .. } => self.found("links", "the simulator has no links yet"),
+        }
+        turn
+    }
+
+    /// Sends a burst: it leaves when the sending is done.
+    fn send(&mut self, at: usize, output: Output) -> u64 {
+        let Output::Send {
+            class, to, burst, ..
+        } = output
+        else {
+            return 0;
+        };
+        self.check_burst(&burst);
+        let datagrams = burst.bytes.len().div_ceil(burst.segment.max(1)) as u64;
+        let one_each = self.network.unicast() && to == Target::Others;
+        let times = if one_each {
+            self.hosts.len() as u64 - 1
+        } else {
+            1
+        };
+        let plan = &self.plan.cost;
+        let cost = times * (plan.send + datagrams * plan.send_datagram);
+        let bytes = Bytes::from(burst.bytes);
+        let sending = Sending {
+            from: at,
+            class,
+            bytes: &bytes,
+            segment: burst.segment,
+            at: self.now + cost,
+        };
+        self.network.note(&mut self.queue, &sending);
+        for receiver in 0..self.hosts.len() {
+            let wanted = match to {
+                Target::Others => receiver != at,
+                Target::Node(node) => self.hosts[receiver].node == node,
+            };
+            if wanted {
+                self.network.carry(&mut self.queue, &sending, receiver);
+            }
+        }
+        cost
+    }
+
+    fn check_burst(&mut self, burst: &Burst) {
+        let (bytes, segment) = (burst.bytes.len(), burst.segment);
+        if bytes == 0
+            || bytes > Burst::MAX_BYTES
+            || segment == 0
+            || segment > self.plan.ring.datagram_bytes
+            || bytes.div_ceil(segment) > Burst::MAX_SEGMENTS
+        {
+            let what = format!("a burst of {bytes} bytes in datagrams of {segment}");
+            self.found("contract", what);
+        }
+    }
+
+    /// A message got its place. The application has the configuration of that place by then: an
+    /// appetite holds back messages, and what the engine knows of them throttles the senders; a
+    /// configuration is not held back behind them.
+    fn originated(&mut self, at: usize, counter: u64, (seq, index): (Seq, u16)) {
+        let Some(life) = &self.hosts[at].life else {
+            return;
+        };
+        let process = life.process;
+        let ring = self.system.ring(life.engine.get());
+        if let Some(wanted) = ring.map(ConfigurationKind::Regular) {
+            while self.conf(at) != Some(wanted) && self.deliver_one(at) {}
+        }
+        let message = MessageId { process, counter };
+        let Some(sent) = self.payloads.get(message).copied() else {
+            let what = format!("{message} got a place and was not submitted");
+            return self.found("E1", what);
+        };
+        let Some(conf) = self.conf(at) else {
+            let what = format!("{message} got a place before any configuration");
+            return self.found("E4", what);
+        };
+        let placed = Placed {
+            message,
+            conf,
+            position: position(seq, index),
+            service: sent.service,
+            hash: sent.hash,
+        };
+        self.emit(process, EventKind::Originated(placed));
+    }
+
+    fn conf(&self, at: usize) -> Option<ConfigurationKind> {
+        self.hosts[at].life.as_ref()?.app.conf
+    }
+
+    /// Datagrams arrive at a host.
+    pub(super) fn arrive(&mut self, slot: u32) {
+        let Some(arrival) = self.network.take(slot) else {
+            return;
+        };
+        let (from, to, class) = (arrival.from, arrival.to, arrival.class);
+        let room = self.network.socket_bytes();
+        let host = &mut self.hosts[to];
+        if let Some(life) = &mut host.life {
+            if !life
+                .socket(class)
+                .push(arrival.bytes, arrival.segment, room)
+            {
+                self.tally.cover("sockets_overflown");
+            }
+            return self.wake_now(to);
+        }
+        let answers = class == Class::Token || self.network.unicast();
+        let heard = from != to && !self.network.is_cut(to, from);
+        if !host.gone && answers && heard && self.rng.percent(90) {
+            let at = self.now + self.rng.range(10, 100) * MICROS;
+            let (host, peer) = (from as u16, to as u16);
+            self.queue.push(at, What::Unreachable { host, peer });
+        }
+    }
+
+    /// A host learns that nobody listens at a peer.
+    pub(super) fn unreachable(&mut self, at: usize, peer: usize) {
+        let peer = self.hosts[peer].node;
+        if let Some(life) = &mut self.hosts[at].life {
+            life.inputs.push_back(Input::Unreachable { peer });
+            self.tally.cover("unreachable");
+        }
+        self.wake_now(at);
+    }
+
+    /// A host's disk is done with something.
+    pub(super) fn written(&mut self, at: usize, life: u32) {
+        let host = &mut self.hosts[at];
+        if host.lives != life || host.life.is_none() {
+            return;
+        }
+        while let Some(answer) = self.hosts[at].disk.written(self.now, &mut self.rng) {
+            self.answer(at, answer);
+        }
+        self.wake_now(at);
+    }
+
+    /// Tells a process that something is durable or failed, once what waited for it has left.
+    fn answer(&mut self, at: usize, answer: Input) {
+        let Some(life) = &mut self.hosts[at].life else {
+            return;
+        };
+        let mut ready = Vec::new();
+        match answer {
+            Input::Persisted { id } => {
+                life.durable = life.durable.max(Some(id));
+                let waiting = std::mem::take(&mut life.waiting);
+                let (due, rest): (Vec<_>, Vec<_>) =
+                    waiting.into_iter().partition(|(after, _)| *after <= id);
+                (ready, life.waiting) = (due, rest);
+            }
+            Input::PersistFailed { id, .. } => {
+                life.failed.push(id);
+                let before = life.waiting.len();
+                life.waiting.retain(|(after, _)| *after != id);
+                if life.waiting.len() < before {
+                    self.tally.cover("sends_not_made");
+                }
+                self.tally.cover("persist_failures");
+            }
+            _ => {}
+        }
+        if let Some(life) = &mut self.hosts[at].life {
+            life.inputs.push_back(answer);
+        }
+        for (_, output) in ready {
+            self.send(at, output);
+        }
+    }
+}
+
+fn healed(phase: &super::Phase) -> bool {
+    *phase != super::Phase::Faulty
+}
+
+/// `rota_core::contract::Message::position`, of a place that has no message yet.
+const fn position(seq: Seq, index: u16) -> u64 {
+    seq.wrapping_shl(16) | index as u64
+}

@@ -1,0 +1,117 @@
+//! What a run comes to.
+
+use std::collections::BTreeMap;
+
+use rota_core::contract::Engine;
+
+use super::network::NetTally;
+use super::{System, World};
+use crate::observe::{Coverage, Finding};
+use crate::plan::FaultKind;
+
+/// What a run comes to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// Of which seed.
+    pub seed: u64,
+    /// How long it took, in the world's own time.
+    pub virtual_nanos: u64,
+    /// The same for the same plan, always.
+    pub trace_hash: u64,
+    /// What was counted.
+    pub tally: Tally,
+    /// What must not be and was.
+    pub finding: Option<Finding>,
+}
+
+/// What a run counts.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Tally {
+    /// Things that happened in the world.
+    pub events: u64,
+    /// Messages delivered.
+    pub deliveries: u64,
+    /// Different regular configurations.
+    pub configurations: u64,
+    /// The engines' counters, over all processes.
+    pub counters: BTreeMap<&'static str, u64>,
+    /// How often what a campaign is about happened.
+    pub coverage: Coverage,
+}
+
+impl Tally {
+    /// One of the engines' counters; 0 if they have none of that name.
+    pub fn counter(&self, name: &str) -> u64 {
+        self.counters.get(name).copied().unwrap_or(0)
+    }
+
+    pub(super) fn cover(&mut self, what: &'static str) {
+        *self.coverage.entry(what).or_default() += 1;
+    }
+
+    pub(super) fn add_network(&mut self, network: &NetTally) {
+        for (what, count) in [
+            ("datagrams_cut", network.cut),
+            ("datagrams_lost", network.lost),
+            ("datagrams_duplicated", network.duplicated),
+            ("datagrams_damaged", network.damaged),
+            ("datagrams_late", network.late),
+            ("datagrams_replayed", network.replayed),
+            ("datagrams_garbage", network.garbage),
+        ] {
+            if let Some(covered) = self.coverage.get_mut(what) {
+                *covered += count;
+            } else if count > 0 {
+                self.coverage.insert(what, count);
+            }
+        }
+    }
+}
+
+impl<S: System> World<'_, S> {
+    /// What the plan sets out to do has to happen in some run: it counts from 0.
+    pub(super) fn expect(&mut self) {
+        let plan = self.plan;
+        for lane in &plan.net.lanes {
+            for (what, planned) in [
+                ("datagrams_lost", lane.loss),
+                ("datagrams_duplicated", lane.duplicate),
+                ("datagrams_damaged", lane.damage),
+                ("datagrams_late", lane.spike),
+            ] {
+                if planned > 0 {
+                    self.tally.coverage.entry(what).or_default();
+                }
+            }
+        }
+        for fault in &plan.faults {
+            let what = match fault.kind {
+                FaultKind::Cut { .. } | FaultKind::Flap { .. } => "datagrams_cut",
+                FaultKind::Pause { .. } => "pauses",
+                FaultKind::Stall { .. } => "stalls",
+                FaultKind::Kill { .. } => "crashes",
+                FaultKind::DiskFails { .. } => "persist_failures",
+                FaultKind::Storm { .. } => "storms",
+                FaultKind::Replay { .. } => "datagrams_replayed",
+            };
+            self.tally.coverage.entry(what).or_default();
+            if matches!(fault.kind, FaultKind::Kill { .. }) {
+                self.tally.coverage.entry("restarts").or_default();
+                self.tally
+                    .coverage
+                    .entry("transitional_deliveries")
+                    .or_default();
+            }
+        }
+    }
+
+    /// Adds up what the process on a host has counted.
+    pub(super) fn count_life(&mut self, at: usize) {
+        let Some(life) = &self.hosts[at].life else {
+            return;
+        };
+        for (name, count) in life.engine.status().counters {
+            *self.tally.counters.entry(name).or_default() += count;
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Faults begin and end; processes start and are killed.
+
+use rota_check::event::EventKind;
+use rota_core::contract::{Checked, Engine, Incarnation, Input, PersistError, Process, StartState};
+
+use super::host::Life;
+use super::queue::What;
+use super::{System, World};
+use crate::plan::{FaultKind, MILLIS};
+
+/// A process that has no outputs to be killed between is killed after this long.
+const DOOMED_FOR: u64 = 20 * MILLIS;
+
+impl<S: System> World<'_, S> {
+    /// A host starts a process, unless it has one.
+    pub(super) fn start(&mut self, at: usize) {
+        let host = &self.hosts[at];
+        if host.life.is_some() || host.retired {
+            return;
+        }
+        let process = Process {
+            node: host.node,
+            incarnation: Incarnation(self.rng.range(1, Incarnation::MAX)),
+        };
+        let engine = Checked::new(self.system.engine(self.plan, host.node));
+        let now = self.local(at);
+        let start = StartState {
+            me: process,
+            seed: self.rng.next(),
+            records: self.hosts[at].disk.records(),
+        };
+        self.emit(process, EventKind::Start);
+        self.payloads.start(process);
+        let mut life = Life::new(process, engine);
+        life.engine.handle(now, Input::Start(start));
+        life.app.more = true;
+        let host = &mut self.hosts[at];
+        if host.lives > 0 {
+            self.tally.cover("restarts");
+        }
+        host.life = Some(life);
+        host.lives += 1;
+        host.gone = false;
+        (host.paused_until, host.stalled_until) = (0, 0);
+        self.wake(at, self.now);
+    }
+
+    /// A process dies of a fault.
+    pub(super) fn kill(&mut self, at: usize, fault: u32) {
+        let plan = self.plan;
+        let fault = &plan.faults[fault as usize];
+        let FaultKind::Kill {
+            host_too,
+            disk,
+            for_good,
+            ..
+        } = fault.kind
+        else {
+            return;
+        };
+        self.count_life(at);
+        let host = &mut self.hosts[at];
+        let Some(life) = host.life.take() else { return };
+        (host.gone, host.retired) = (host_too, for_good);
+        host.disk.crash(disk, &mut self.rng);
+        let node = host.node;
+        self.tally.cover("crashes");
+        self.emit(life.process, EventKind::Crash);
+        for observer in &mut self.observers {
+            observer.disk_lost(node, disk);
+        }
+        if fault.lasts != u64::MAX {
+            self.queue
+                .push(self.now + fault.lasts, What::Start(at as u16));
+        }
+    }
+
+    /// A fault begins.
+    pub(super) fn begin(&mut self, index: u32) {
+        let plan = self.plan;
+        let fault = &plan.faults[index as usize];
+        if self.healed() {
+            return;
+        }
+        let until = self.now.saturating_add(fault.lasts);
+        match &fault.kind {
+            FaultKind::Cut { links, .. } => self.network.cut(links, true),
+            FaultKind::Flap { links, period } => {
+                self.network.cut(links, true);
+                self.queue.push(self.now + period, What::Beat(index));
+            }
+            FaultKind::Pause { host } => {
+                self.tally.cover("pauses");
+                let paused = &mut self.hosts[*host].paused_until;
+                *paused = until.max(*paused);
+            }
+            FaultKind::Stall { host } => {
+                self.tally.cover("stalls");
+                let stalled = &mut self.hosts[*host].stalled_until;
+                *stalled = until.max(*stalled);
+            }
+            FaultKind::Kill { host, outputs, .. } => {
+                if let Some(life) = &mut self.hosts[*host].life {
+                    life.doom.get_or_insert((*outputs, index));
+                    self.queue.push(self.now + DOOMED_FOR, What::Beat(index));
+                }
+                return;
+            }
+            FaultKind::DiskFails { host, full } => {
+                self.hosts[*host].disk.fails = Some(if *full {
+                    PersistError::NoSpace
+                } else {
+                    PersistError::Io("the device does not answer".to_owned())
+                });
+            }
+            FaultKind::Storm { links, percent } => {
+                self.tally.cover("storms");
+                self.network.storm(links, u32::from(*percent) * 10_000);
+            }
+            FaultKind::Replay { host, count } => {
+                self.network
+                    .replay(&mut self.queue, self.now, *host, *count);
+            }
+        }
+        if fault.lasts > 0 && fault.lasts != u64::MAX {
+            self.queue.push(until, What::End(index));
+        }
+    }
+
+    /// A fault goes on.
+    pub(super) fn beat(&mut self, index: u32) {
+        let plan = self.plan;
+        let fault = &plan.faults[index as usize];
+        match &fault.kind {
+            FaultKind::Kill { host, .. } => {
+                let doomed = self.hosts[*host].life.as_ref().and_then(|life| life.doom);
+                if doomed.is_some_and(|(_, by)| by == index) {
+                    self.kill(*host, index);
+                }
+            }
+            FaultKind::Flap { links, period } if !self.healed() => {
+                let next = self.now + period;
+                let turns = (self.now - fault.at) / period;
+                if next <= fault.at.saturating_add(fault.lasts) {
+                    self.network.cut(links, turns.is_multiple_of(2));
+                    self.queue.push(next, What::Beat(index));
+                } else if !turns.is_multiple_of(2) {
+                    self.network.cut(links, false);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A fault ends.
+    pub(super) fn end(&mut self, index: u32) {
+        let plan = self.plan;
+        if self.healed() {
+            return;
+        }
+        match &plan.faults[index as usize].kind {
+            FaultKind::Cut { links, .. } => self.network.cut(links, false),
+            FaultKind::Storm { links, .. } => self.network.storm(links, 0),
+            FaultKind::DiskFails { host, .. } => self.hosts[*host].disk.fails = None,
+            FaultKind::Pause { host } | FaultKind::Stall { host } => self.wake_now(*host),
+            FaultKind::Flap { .. } | FaultKind::Kill { .. } | FaultKind::Replay { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! One turn of a process's loop: what it does next, and how long that takes it.
+
+use rota_check::event::{Conf, EventKind, Placed, Sent};
+use rota_core::contract::{
+    Class, ConfigurationKind, Delivery, Engine, Input, Message, MessageId, Service, SubmitError,
+    Time,
+};
+
+use super::{System, World};
+use crate::plan::{Appetite, MICROS};
+
+/// How long an application waits after the engine was full.
+const FULL_FOR: u64 = 200 * MICROS;
+/// Messages that an application wants to submit, at most.
+const PENDING: u32 = 256;
+
+impl<S: System> World<'_, S> {
+    /// A host's loop turns, or would.
+    pub(super) fn step(&mut self, at: usize) {
+        let host = &mut self.hosts[at];
+        host.wakes_at = u64::MAX;
+        let until = host.paused_until;
+        let Some(life) = &mut host.life else { return };
+        if until > self.now {
+            return self.wake(at, until);
+        }
+        life.busy = false;
+        let process = life.process;
+        let cost = self.turn(at);
+        if let Err(finding) = self.probe.stepped(&super::Alive(&self.hosts), process) {
+            self.finding.get_or_insert(finding);
+        }
+        let Some(life) = &mut self.hosts[at].life else {
+            return;
+        };
+        if let Some(cost) = cost {
+            life.busy = true;
+            self.wake(at, self.now + cost.max(1));
+        } else if let Some(next) = self.next_turn(at) {
+            self.wake(at, next);
+        }
+    }
+
+    /// Does one thing, and says how long that takes; `None` if there is nothing to do.
+    fn turn(&mut self, at: usize) -> Option<u64> {
+        if let Some(cost) = self.next_output(at) {
+            return Some(cost);
+        }
+        let stuck = self.hosts[at].life.as_ref()?.stuck.is_some();
+        if !stuck && let Some(input) = self.hosts[at].life.as_mut()?.inputs.pop_front() {
+            return Some(self.hand_in(at, input));
+        }
+        if let Some(cost) = self.deliver(at) {
+            return Some(cost);
+        }
+        // What a loop looks at first when several things are due is nobody's promise.
+        let order = self.hosts[at].rng.below(3);
+        (0..3).find_map(|place| match (order + place) % 3 {
+            0 => self.read(at, stuck),
+            1 => self.fire_timer(at),
+            _ if stuck => None,
+            _ => self.submit(at),
+        })
+    }
+
+    fn hand_in(&mut self, at: usize, input: Input) -> u64 {
+        let now = self.local(at);
+        if let Some(life) = &mut self.hosts[at].life {
+            life.engine.handle(now, input);
+            (life.undrained, life.app.more) = (true, true);
+        }
+        self.plan.cost.turn
+    }
+
+    /// Reads the next burst of the class that the engine asks for, or else of the other one.
+    fn read(&mut self, at: usize, stuck: bool) -> Option<u64> {
+        let life = self.hosts[at].life.as_mut()?;
+        let first = life.engine.reading();
+        // No token while an output has not left.
+        let mut readable = [first, first.other()]
+            .into_iter()
+            .filter(|&class| class == Class::Data || !stuck);
+        let (class, (bytes, segment)) =
+            readable.find_map(|class| life.socket(class).pop().map(|burst| (class, burst)))?;
+        let datagrams = bytes.len().div_ceil(segment) as u64;
+        let channel = Default::default();
+        self.hand_in(
+            at,
+            Input::Datagrams {
+                class,
+                channel,
+                bytes,
+                segment,
+            },
+        );
+        let cost = &self.plan.cost;
+        Some(cost.receive + datagrams * cost.receive_datagram)
+    }
+
+    fn fire_timer(&mut self, at: usize) -> Option<u64> {
+        let now = self.local(at);
+        let life = self.hosts[at].life.as_ref()?;
+        let (due, _) = life.engine.next_timer()?;
+        (due <= now).then(|| self.hand_in(at, Input::Timer))
+    }
+
+    /// When there is something to do again, as far as the process itself knows.
+    fn next_turn(&self, at: usize) -> Option<u64> {
+        let host = &self.hosts[at];
+        let life = host.life.as_ref()?;
+        let app = &life.app;
+        let timer = life.engine.next_timer();
+        let timer = timer.map(|(Time(due), _)| self.plan.hosts[at].clock.when(due));
+        let stuck = life.stuck.as_ref().map(|(_, until)| *until);
+        let hungry = app.more.then(|| app.hungry_at.max(host.stalled_until));
+        let submit = (app.pending > 0 && stuck.is_none()).then_some(app.retry_at);
+        let next = [timer, stuck, hungry, submit].into_iter().flatten().min();
+        next.map(|next| next.max(self.now + 1))
+    }
+
+    /// The application takes what it has an appetite for.
+    fn deliver(&mut self, at: usize) -> Option<u64> {
+        let Appetite { take, pause } = self.appetite(at);
+        let host = &self.hosts[at];
+        let app = &host.life.as_ref()?.app;
+        if !app.more || app.hungry_at.max(host.stalled_until) > self.now {
+            return None;
+        }
+        let mut taken = 0;
+        while taken < u64::from(take) && self.finding.is_none() && self.deliver_one(at) {
+            taken += 1;
+        }
+        let life = self.hosts[at].life.as_mut()?;
+        if taken == 0 {
+            return None;
+        }
+        life.undrained = true;
+        life.app.hungry_at = self.now + pause;
+        Some(taken * self.plan.cost.turn)
+    }
+
+    fn appetite(&self, at: usize) -> Appetite {
+        if self.healed() {
+            return Appetite {
+                take: 256,
+                pause: 0,
+            };
+        }
+        self.plan.hosts[at].appetite
+    }
+
+    /// Hands the next delivery to the application, if there is one.
+    pub(super) fn deliver_one(&mut self, at: usize) -> bool {
+        let Some(life) = self.hosts[at].life.as_mut() else {
+            return false;
+        };
+        let Some(delivery) = life.engine.poll_delivery() else {
+            life.app.more = false;
+            return false;
+        };
+        let (process, conf) = (life.process, life.app.conf);
+        let alive = super::Alive(&self.hosts);
+        if let Err(finding) = self.probe.delivered(&alive, process, conf, &delivery) {
+            self.finding.get_or_insert(finding);
+        }
+        match delivery {
+            Delivery::Configuration(configuration) => {
+                if let ConfigurationKind::Regular(ring) = configuration.kind {
+                    self.rings.insert(ring);
+                }
+                if let Some(life) = &mut self.hosts[at].life {
+                    let members = configuration.members.clone();
+                    life.app.configured(configuration.kind, members);
+                }
+                let conf = Conf {
+                    id: configuration.kind,
+                    members: configuration.members,
+                };
+                self.emit(process, EventKind::Configuration(conf));
+            }
+            Delivery::Message(message) => self.deliver_message(at, &message, conf),
+            Delivery::Skips { .. } => self.found("skips", "nobody asked for skips"),
+        }
+        true
+    }
+
+    fn deliver_message(&mut self, at: usize, message: &Message, conf: Option<ConfigurationKind>) {
+        let Some(life) = &mut self.hosts[at].life else {
+            return;
+        };
+        let process = life.process;
+        life.app.delivered(message.id, process);
+        self.tally.deliveries += 1;
+        let Some(conf) = conf else {
+            let what = format!("{} before any configuration, at {process:?}", message.id);
+            return self.found("E4", what);
+        };
+        if matches!(conf, ConfigurationKind::Transitional { .. }) {
+            self.tally.cover("transitional_deliveries");
+            if message.service == Service::Safe {
+                self.tally.cover("transitional_safe_deliveries");
+            }
+        }
+        let placed = Placed {
+            message: message.id,
+            conf,
+            position: message.position(),
+            service: message.service,
+            hash: self.payloads.hash_of(message.id, &message.payload),
+        };
+        self.emit(process, EventKind::Delivered(placed));
+    }
+
+    /// It is time for a host's application to want more.
+    pub(super) fn want_to_submit(&mut self, at: usize) {
+        let source = &self.plan.hosts[at].source;
+        if self.healed() {
+            return;
+        }
+        let host = &mut self.hosts[at];
+        if let Some(life) = &mut host.life {
+            let room = PENDING.saturating_sub(life.app.pending);
+            let more = source.batch.min(host.budget).min(room);
+            life.app.pending += more;
+            host.budget -= more;
+        }
+        if host.budget > 0 {
+            let later = host.rng.range(source.every / 2, source.every / 2 * 3);
+            let next = self.now + later.max(1);
+            self.queue.push(next, super::What::Submit(at as u16));
+        }
+        self.wake_now(at);
+    }
+
+    fn submit(&mut self, at: usize) -> Option<u64> {
+        let source = &self.plan.hosts[at].source;
+        let now = self.local(at);
+        let host = &mut self.hosts[at];
+        let life = host.life.as_mut()?;
+        if life.app.pending == 0 || life.app.retry_at > self.now {
+            return None;
+        }
+        let rng = &mut host.rng;
+        let most = if rng.ppm(source.large) {
+            source.large_bytes
+        } else {
+            source.small_bytes
+        };
+        let length = rng.below(most + 1).min(self.plan.ring.message_bytes as u64);
+        let service = source.services[rng.index(source.services.len())];
+        let (start, payload) = self.payloads.draw(rng, length);
+        let answer = life.engine.submit(now, service, &payload);
+        (life.undrained, life.app.more) = (true, true);
+        match answer {
+            Ok(counter) => {
+                life.app.pending -= 1;
+                life.app.sent += 1;
+                let process = life.process;
+                let message = MessageId { process, counter };
+                self.submitted(message, service, (start, &payload));
+            }
+            Err(SubmitError::Full) => life.app.retry_at = self.now + FULL_FOR,
+            Err(SubmitError::Unsupported) => life.app.pending -= 1,
+            Err(error) => self.found("submit", format!("{length} bytes: {error}")),
+        }
+        Some(self.plan.cost.turn)
+    }
+
+    fn submitted(&mut self, message: MessageId, service: Service, payload: (u32, &bytes::Bytes)) {
+        let Some(submitted) = self.payloads.submitted(message, service, payload) else {
+            let what = format!("{message} does not follow the counter before");
+            return self.found("E3", what);
+        };
+        let sent = Sent {
+            message,
+            service,
+            hash: submitted.hash,
+        };
+        self.emit(message.process, EventKind::Send(sent));
+    }
+}

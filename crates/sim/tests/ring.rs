@@ -1,0 +1,38 @@
+//! The real rings in the simulator.
+
+use rota_core::ring::Protocol;
+use rota_sim::basics::Basics;
+use rota_sim::plan::{Plan, Profile};
+use rota_sim::ring::{ABILITIES, Ring, SafeIsHeld};
+use rota_sim::world::{Outcome, World};
+
+fn run(seed: u64, protocol: Protocol, profile: Profile) -> Outcome {
+    let plan = Plan::random(seed, protocol, profile, ABILITIES);
+    let mut basics = Basics::default();
+    let ring = Ring(protocol);
+    let world = World::new(&plan, &ring);
+    world.probed_by(SafeIsHeld).watched_by(&mut basics).run()
+}
+
+#[test]
+fn both_rings_survive_what_a_static_ring_can_survive() {
+    for protocol in [Protocol::Accelerated, Protocol::Original] {
+        for seed in 0..60 {
+            let outcome = run(seed, protocol, Profile::All);
+            assert_eq!(
+                outcome.finding, None,
+                "seed {seed}, {protocol:?}: {:?}",
+                outcome.tally
+            );
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    for seed in 0..10 {
+        let once = run(seed, Protocol::Accelerated, Profile::All);
+        assert_eq!(once, run(seed, Protocol::Accelerated, Profile::All));
+        assert!(once.tally.deliveries > 0 || once.tally.coverage.len() < 2 || seed > 0);
+    }
+}
