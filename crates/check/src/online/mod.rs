@@ -76,6 +76,13 @@ impl Online {
         self.rings.len()
     }
 
+    /// A node lost what it had made durable: nothing keeps it from using numbers of rings again.
+    pub fn disk_lost(&mut self, node: NodeId) {
+        if let Some(life) = self.nodes.get_mut(&node) {
+            life.ring = None;
+        }
+    }
+
     /// Looks at what happened next. After a violation the checker knows no more what is right.
     ///
     /// # Errors

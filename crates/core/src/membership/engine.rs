@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::evidence::{BackOff, Refusals};
+use super::evidence::{BackOff, Former, Refusals};
 use super::phase::Phase;
 use super::ring_seq::RingSeq;
 use super::sets::Sets;
@@ -50,8 +50,12 @@ pub struct RingEngine {
     pub(super) disk_pause_until: Time,
     pub(super) refusals: Refusals,
     pub(super) back_off: BackOff,
+    pub(super) former: Former,
     /// When to look for absent nodes next.
     pub(super) presence_at: Time,
+    /// The application has made room, or has seen its configuration: messages that wait may be
+    /// ordered now.
+    release: bool,
     /// When a stranger was answered last.
     pub(super) answered_at: Option<Time>,
 }
@@ -87,7 +91,9 @@ impl RingEngine {
             disk_pause_until: Time(0),
             refusals: Refusals::default(),
             back_off: BackOff::default(),
+            former: Former::default(),
             presence_at: Time(0),
+            release: false,
             answered_at: None,
         })
     }
@@ -247,6 +253,9 @@ impl RingEngine {
     }
 
     fn on_timer(&mut self) {
+        if self.release {
+            self.release_messages();
+        }
         match &self.phase {
             Phase::Idle => self.form_first_ring(),
             Phase::Operational => self.on_operational_timer(),
@@ -269,15 +278,22 @@ impl RingEngine {
         }
     }
 
-    /// The messages that wait may be sent now.
-    pub(super) fn release_messages(&mut self) {
-        if matches!(self.phase, Phase::Operational) && self.stages.is_empty() {
-            self.on_installed(|ring, ctx| {
-                if !ctx.outbox.is_empty() {
-                    ring.on_submit(ctx);
-                }
-            });
+    /// Orders the messages that wait, or sees that a token comes for them.
+    fn release_messages(&mut self) {
+        self.release = false;
+        if self.may_release() {
+            self.on_installed(|ring, ctx| ring.on_submit(ctx));
         }
+    }
+
+    fn may_release(&self) -> bool {
+        let operational = matches!(self.phase, Phase::Operational);
+        operational && self.stages.is_empty() && !self.outbox.is_empty()
+    }
+
+    fn is_alone(&self) -> bool {
+        let ring = self.installed.as_ref();
+        ring.is_some_and(|ring| ring.members().len() == 1)
     }
 
     fn state(&self) -> String {
@@ -309,6 +325,10 @@ impl RingEngine {
             members: ordering.members().to_vec(),
         }
     }
+}
+
+const fn is_originated(output: &Output) -> bool {
+    matches!(output, Output::Originated { .. })
 }
 
 impl Engine for RingEngine {
@@ -368,15 +388,21 @@ impl Engine for RingEngine {
                 counters: &mut self.counters,
             };
             let delivery = self.stages.poll(&mut context);
-            // The application has seen the configuration in which its messages will be sent.
-            self.release_messages();
+            // Now it may have seen the configuration in which its messages will be sent.
+            self.release = true;
             if delivery.is_some() {
                 return delivery;
             }
         }
-        self.on_installed(|ring, ctx| ring.poll_message(ctx))
-            .flatten()
-            .map(Delivery::Message)
+        if self.config.trace && self.outputs.iter().any(is_originated) {
+            // A trace has to say that a message got its place before it says that it was delivered.
+            return None;
+        }
+        let message = self
+            .on_installed(|ring, ctx| ring.poll_message(ctx))
+            .flatten();
+        self.release |= self.is_alone();
+        message.map(Delivery::Message)
     }
 
     fn reading(&self) -> Class {
@@ -391,6 +417,9 @@ impl Engine for RingEngine {
     }
 
     fn next_timer(&self) -> Option<(Time, TimerReason)> {
+        if self.release && self.may_release() {
+            return Some((self.now, TimerReason::Other("release")));
+        }
         match &self.phase {
             Phase::Idle => Some((self.disk_pause_until, TimerReason::Commit)),
             Phase::Operational => {

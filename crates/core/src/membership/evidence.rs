@@ -1,8 +1,8 @@
 //! Signs that a process is gone, and who is better left alone for a while.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 
-use crate::contract::{NodeId, Process, Time};
+use crate::contract::{Incarnation, NodeId, Process, Time};
 
 /// Two refusals within this time count as a death (A4): one may be of a datagram from before the
 /// process started.
@@ -24,6 +24,38 @@ impl Refusals {
     /// A process of this node was heard.
     pub fn clear(&mut self, node: NodeId) {
         self.last.remove(&node);
+    }
+}
+
+/// Lives of nodes that are over: a later process of the same node has been on a ring. What is left of
+/// theirs in the network must not pass for news.
+#[derive(Debug, Default)]
+pub(super) struct Former {
+    latest: BTreeMap<NodeId, Incarnation>,
+    over: VecDeque<Process>,
+}
+
+/// Lives remembered. Packets do not stay in a network for as long as it takes to restart so often.
+const LIVES: usize = 256;
+
+impl Former {
+    /// A process is on an installed ring.
+    pub fn on_ring(&mut self, process: Process) {
+        let Process { node, incarnation } = process;
+        let before = self.latest.insert(node, incarnation);
+        if let Some(before) = before.filter(|before| *before != incarnation) {
+            if self.over.len() == LIVES {
+                self.over.pop_front();
+            }
+            self.over.push_back(Process {
+                node,
+                incarnation: before,
+            });
+        }
+    }
+
+    pub fn contains(&self, process: Process) -> bool {
+        self.over.contains(&process)
     }
 }
 

@@ -213,12 +213,12 @@ impl RingEngine {
         ended > 0
     }
 
-    /// Whether a packet comes from another node: two processes that go by one number are a mistake
+    /// Whether a packet comes from another node, in its present life: two processes that go by one number are a mistake
     /// of the operator (P-07).
     fn is_another(&mut self, sender: Process) -> bool {
         let same_node = sender.node == self.me.node;
         self.counters.duplicate_nodes += u64::from(same_node && sender != self.me);
-        !same_node
+        !same_node && !self.former.contains(sender)
     }
 
     /// Whether a join concerns this process now: the rows "Join" of A6.

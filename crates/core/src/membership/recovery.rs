@@ -212,6 +212,9 @@ impl RingEngine {
 
     fn enter(&mut self, ring: Ordering) {
         let members = ring.members();
+        for &member in members {
+            self.former.on_ring(member);
+        }
         self.stages.begin(Self::regular(&ring));
         let before = self.obligations;
         self.obligations = members

@@ -23,10 +23,6 @@ impl Ordering {
             }
             let Some(due) = self.delivery.next(&mut self.buffer, self.safe_line) else {
                 self.discard();
-                // What was delivered makes room in a ring of one; elsewhere the next token does.
-                if self.is_alone() && !self.ended && self.order_alone(ctx) {
-                    continue;
-                }
                 return None;
             };
             let (seq, member, service) = (due.seq, due.member, due.service);
@@ -88,10 +84,8 @@ impl Ordering {
         self.buffer.discard_to(done_with);
     }
 
-    /// A ring of one needs no token: what is submitted is ordered, and safe, at once. Answers whether
-    /// anything was.
-    pub(super) fn order_alone(&mut self, ctx: &mut Context<'_>) -> bool {
-        let before = self.aru();
+    /// A ring of one needs no token: what is submitted is ordered, and safe, at once.
+    pub(super) fn order_alone(&mut self, ctx: &mut Context<'_>) {
         self.discard();
         let window = u64::from(self.config.outstanding_window);
         while self.aru() < self.delivery.delivered().saturating_add(window) {
@@ -115,6 +109,5 @@ impl Ordering {
             ctx.counters.packets_sent += 1;
             self.delivery.on_packet(&mut self.buffer, seq, out.service);
         }
-        self.aru() > before
     }
 }

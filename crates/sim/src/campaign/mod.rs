@@ -15,6 +15,7 @@ pub use report::{Report, Violation};
 pub use shrink::shrink;
 
 use crate::basics::Basics;
+use crate::checks::Checks;
 use crate::observe::Finding;
 use crate::plan::Plan;
 use crate::ring::{Ring, SafeIsHeld};
@@ -91,9 +92,11 @@ pub fn run_plan(options: &Options, plan: &Plan, traces: Option<&mut Traces>) -> 
     let run = AssertUnwindSafe(|| {
         let ring = Ring(options.engine.protocol());
         let mut basics = Basics::default();
+        let mut online = Checks::default();
         let mut world = World::new(plan, &ring)
             .probed_by(SafeIsHeld)
-            .watched_by(&mut basics);
+            .watched_by(&mut basics)
+            .watched_by(&mut online);
         if let Some(traces) = traces {
             world = world.watched_by(traces);
         }
