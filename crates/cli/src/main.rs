@@ -3,6 +3,7 @@
 //! Each command is a module. Exit status: 0 as hoped, 1 a check failed, 2 wrong use.
 
 mod bench;
+mod check;
 mod config;
 mod demo;
 mod say;
@@ -38,6 +39,16 @@ enum Command {
         not (the report\nis printed all the same), 2 for wrong use."
     )]
     Bench(bench::Bench),
+    /// Check recorded traces: whether what the processes saw is Extended Virtual Synchrony
+    #[command(
+        after_help = "Example:\n  rota check node-1.jsonl node-2.jsonl node-3.jsonl --json\n\n\
+        Each property has a line with the number of cases in which it had something to say. \
+        A process whose trace\nends without crash or leave may have failed, unless the trace or \
+        --quiescent says that all was at rest.\n\n\
+        Exit status: 0 if all properties hold, 1 if one is violated, 2 for wrong use or a file that \
+        is no trace."
+    )]
+    Check(check::CheckOptions),
     /// Look at configuration files
     #[command(after_help = "Example:\n  rota config check rota.toml")]
     Config {
@@ -63,6 +74,7 @@ enum ConfigCommand {
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Demo(options) => demo::main(&options),
+        Command::Check(options) => check::main(&options),
         Command::Bench(bench) => bench::main(&bench),
         Command::Config {
             command: ConfigCommand::Check(options),
