@@ -6,6 +6,8 @@ mod basic;
 mod configurations;
 #[path = "properties/early.rs"]
 mod early;
+#[path = "properties/model.rs"]
+mod model;
 #[path = "properties/online.rs"]
 mod online;
 #[path = "properties/order.rs"]
