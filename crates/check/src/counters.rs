@@ -67,6 +67,19 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// The rare ones, by name: a campaign must have seen each of them.
+    pub fn rare(&self) -> [(&'static str, u64); 7] {
+        [
+            ("merges", self.merges),
+            ("merges_of_groups", self.merges_of_groups),
+            ("splits", self.splits),
+            ("transitional_safe", self.transitional_safe),
+            ("post_hole", self.post_hole),
+            ("post_hole_left_out", self.post_hole_left_out),
+            ("early", self.early),
+        ]
+    }
+
     pub(crate) fn of(view: &View<'_>) -> Self {
         let mut counters = Self::default();
         counters.count_processes(view);

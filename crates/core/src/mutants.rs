@@ -26,6 +26,12 @@ impl Mutant {
     ];
 }
 
+impl core::fmt::Display for Mutant {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        core::fmt::Debug::fmt(self, f)
+    }
+}
+
 #[cfg(feature = "mutants")]
 mod switch {
     use super::Mutant;

@@ -113,6 +113,8 @@ impl Trace {
 }
 
 fn parse(text: &[u8]) -> Result<Line, Bad> {
+    // A line break within a string would hide that the line was cut off.
+    let text = text.strip_suffix(b"\n").unwrap_or(text);
     let fields: Fields<'_> = serde_json::from_slice(text).map_err(|error| Bad {
         cut: error.is_eof(),
         what: error.to_string(),

@@ -169,6 +169,7 @@ impl RingEngine {
             self.attempts = self.attempts.saturating_add(1);
             if recovery.next.recovery_acknowledged() && !mutants::on(Mutant::M20) {
                 self.obligations |= recovery.plan.ended.obliged;
+                self.counters.obligations_kept += 1;
             }
         }
     }

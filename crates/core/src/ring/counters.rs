@@ -60,6 +60,8 @@ counters! {
     gathers,
     /// Rings that were formed and broke before they were installed.
     failed_recoveries,
+    /// Of these, after this process had said that it has everything: it still owes what that promised.
+    obligations_kept,
     /// Packets of an old ring that came from others during recovery.
     packets_recovered,
     /// Joins sent.

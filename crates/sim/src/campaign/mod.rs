@@ -31,6 +31,8 @@ const SHRUNK: usize = 3;
 /// What the system says about trace files.
 pub fn run(options: &Options) -> io::Result<Report> {
     let started = Instant::now();
+    #[cfg(feature = "mutants")]
+    rota_core::mutants::set(options.mutant());
     let next = AtomicU64::new(options.seeds.start);
     let done = Mutex::new(Vec::new());
     quiet_panics(|| {
@@ -70,6 +72,9 @@ fn work(options: &Options, next: &AtomicU64, done: &Done) {
             return;
         }
         let result = run_traced(options, &options.plan(seed));
+        if options.first && !matches!(&result, Ok(outcome) if outcome.finding.is_none()) {
+            next.store(options.seeds.end, Ordering::Relaxed);
+        }
         if let Ok(mut done) = done.lock() {
             done.push((seed, result));
         }
