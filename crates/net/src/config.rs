@@ -120,6 +120,13 @@ pub struct NodeConfig {
     /// Submitted and not yet sent, in bytes; each waiting packet counts for 100 more than it holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog_bytes: Option<usize>,
+    /// Keep the newest ring id in this directory, which has to exist, in a file of each node's own. Without
+    /// it only the incarnation keeps the rings of two lives of a node apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state_dir: Option<PathBuf>,
+    /// Start with a new file where the one in `state_dir` is refused.
+    #[serde(default)]
+    pub reset_ring_id: bool,
     /// Write a trace to this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<PathBuf>,
@@ -188,6 +195,8 @@ impl NodeConfig {
             datagram_bytes: None,
             message_bytes: None,
             backlog_bytes: None,
+            state_dir: None,
+            reset_ring_id: false,
             trace: None,
             receive_buffer_bytes: default_receive_buffer(),
             send_buffer_bytes: default_send_buffer(),
@@ -227,6 +236,12 @@ impl NodeConfig {
     /// [`ConfigError::Write`] where a number does not fit TOML's.
     pub fn to_toml(&self) -> Result<String, ConfigError> {
         toml::to_string(self).map_err(ConfigError::Write)
+    }
+
+    /// Where node `me` keeps its newest ring id.
+    pub fn ring_id_file(&self, me: NodeId) -> Option<PathBuf> {
+        let directory = self.state_dir.as_ref()?;
+        Some(directory.join(format!("node-{me}.ring")))
     }
 
     /// The node with this id.

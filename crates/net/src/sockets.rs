@@ -26,7 +26,6 @@ use crate::config::{NodeAddress, NodeConfig, Transport};
 use crate::seal::{Bursts, Seal};
 use crate::socket::{Port, Progress, Tuning};
 use crate::stats::NetStats;
-use crate::sys;
 
 /// Datagrams that arrived together, checked.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -248,58 +247,6 @@ impl Sockets {
             }
         }
         Ok(false)
-    }
-
-    /// Waits, spends no time where something is ready already, and says what is.
-    ///
-    /// # Errors
-    /// The kernel's own.
-    pub fn wait(&mut self, wait: Wait) -> io::Result<Ready> {
-        let reading = |port: &Port| libc::pollfd {
-            fd: port.raw(),
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        // A negative descriptor is skipped by the kernel.
-        let mut fds = [
-            reading(&self.data),
-            reading(&self.token),
-            libc::pollfd {
-                fd: -1,
-                events: libc::POLLIN,
-                revents: 0,
-            },
-            libc::pollfd {
-                fd: -1,
-                events: 0,
-                revents: 0,
-            },
-        ];
-        if wait.no_token {
-            fds[1].events = 0;
-        }
-        fds[2].fd = wait.waker.unwrap_or(-1);
-        match (wait.writable, &self.sender) {
-            (Some(Class::Token), _) => fds[1].events |= libc::POLLOUT,
-            (Some(Class::Data), Some(sender)) => {
-                fds[3].fd = sender.raw();
-                fds[3].events |= libc::POLLOUT;
-            }
-            (Some(Class::Data), None) => fds[0].events |= libc::POLLOUT,
-            (None, _) => {}
-        }
-        if sys::poll(&mut fds, wait.nanos)? == 0 {
-            return Ok(Ready::default());
-        }
-        if fds.iter().any(|fd| fd.revents & libc::POLLERR != 0) {
-            self.read_errors();
-        }
-        let readable = |fd: &libc::pollfd| fd.revents & libc::POLLIN != 0;
-        Ok(Ready {
-            data: readable(&fds[0]),
-            token: readable(&fds[1]),
-            woken: readable(&fds[2]),
-        })
     }
 
     /// A peer at whose address nobody listens, once for each sign of it.
