@@ -107,6 +107,7 @@ fn describe_cluster(config: &NodeConfig, ring: &RingConfig, table: &mut Table) {
         "interface",
         config.interface.as_deref().unwrap_or("by address"),
     );
+    table.row("open_membership", config.open_membership);
 }
 
 fn describe_ring(ring: &RingConfig, size: &DatagramSize, table: &mut Table) {

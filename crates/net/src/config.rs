@@ -144,6 +144,9 @@ pub struct NodeConfig {
     /// Hand bursts to the kernel whole. Off for comparison, or for a driver that gets it wrong.
     #[serde(default = "default_offload")]
     pub offload: bool,
+    /// Let nodes join that are not listed. Their data port has to be the one below their token port.
+    #[serde(default)]
+    pub open_membership: bool,
     /// The nodes.
     #[serde(rename = "node")]
     pub nodes: Vec<NodeAddress>,
@@ -202,6 +205,7 @@ impl NodeConfig {
             send_buffer_bytes: default_send_buffer(),
             busy_poll_us: 0,
             offload: true,
+            open_membership: false,
             nodes: (1..=nodes).map(node).collect(),
             faults: None,
         }

@@ -19,7 +19,8 @@ pub struct NetStats {
     pub checksum_errors: u64,
     /// Datagrams dropped because they had no whole header.
     pub short: u64,
-    /// Bursts dropped because no configured node sends from that address.
+    /// Bursts dropped because no known node sends from that address; of what might have come from a joining
+    /// node, datagrams.
     pub foreign_source: u64,
     /// Own multicasts that came back and were dropped here; the socket filter drops most before.
     pub own: u64,
