@@ -37,6 +37,8 @@ struct World {
 enum Left {
     Nothing,
     All,
+    /// The names, and nothing of what is in the files.
+    Names,
     /// So many bytes of the last write, and no names.
     Torn(usize),
 }
@@ -75,7 +77,7 @@ impl World {
             inode.seen.clone_from(&inode.durable);
             inode.clean = true;
         }
-        if left == Left::All {
+        if left == Left::All || left == Left::Names {
             self.durable_names.clone_from(&self.names);
         }
         self.names.clone_from(&self.durable_names);
@@ -227,7 +229,7 @@ fn power_loss_at_every_call(start: impl Fn() -> FakeDisk, before: Option<u64>) {
     let calls = whole.world().calls - from;
     assert!(calls > 6, "{:?}", whole.world().log);
     let torn = (0..=40).map(Left::Torn);
-    for left in torn.chain([Left::Nothing, Left::All]) {
+    for left in torn.chain([Left::Nothing, Left::All, Left::Names]) {
         for last in 1..=calls {
             let disk = start();
             disk.world().power_until = Some(from + last);

@@ -95,7 +95,8 @@ fn a_file_of_every_length_is_refused_or_read() {
 #[test]
 fn with_one_slot_damaged_the_other_counts_and_the_next_write_repairs_it() {
     for (at, left) in [(0, 4), (SECOND, 8)] {
-        for bit in 0..USED * 8 {
+        // Some of the bits: each costs a few syncs.
+        for bit in (0..USED * 8).step_by(13) {
             let (_directory, path) = prepared();
             let mut bytes = fs::read(&path).unwrap();
             bytes[at + bit / 8] ^= 1 << (bit % 8);
