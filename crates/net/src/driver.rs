@@ -145,11 +145,15 @@ impl<E: Engine> Driver<E> {
         self.leave()
     }
 
-    /// Says in the trace that this node leaves.
+    /// Tells the other nodes, and the trace, that this node leaves.
     ///
     /// # Errors
     /// [`DriverError::Trace`].
     pub fn leave(&mut self) -> Result<(), DriverError> {
+        // The token that may be stuck in a full socket goes first; if it cannot, the others will
+        // notice by its absence.
+        self.engine.leave(sys::monotonic());
+        self.carry_out()?;
         match &mut self.tracer {
             Some(tracer) => tracer
                 .on_leave(sys::monotonic())

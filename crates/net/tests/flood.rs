@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use rota_core::contract::{Delivery, Incarnation, MessageId, NodeId, Process, RingId, Service};
-use rota_core::wire::{Data, Form, Frame, Hello, Packet, Token, push_whole, start_frame};
+use rota_core::wire::{
+    Commit, Data, Frame, Join, OldRing, Packet, Presence, Token, push_whole, start_frame,
+};
 use rota_net::seal::Seal;
 use rota_net::{Node, NodeConfig, Publisher, Transport};
 use socket2::SockRef;
@@ -56,7 +58,7 @@ type Make = fn(&mut Random, u32) -> Vec<u8>;
 
 /// Kinds of garbage, with the counter that each must move; they are sent in turns. The first is what a
 /// stranger sends.
-const KINDS: [(&str, Make); 7] = [
+const KINDS: [(&str, Make); 8] = [
     ("net_foreign_source", |random, _| noise(random)),
     ("net_checksum_errors", |random, _| noise(random)),
     ("net_short", |random, _| {
@@ -65,10 +67,17 @@ const KINDS: [(&str, Make); 7] = [
     }),
     ("net_checksum_errors", damaged),
     ("datagrams_foreign_cluster", |random, cluster| {
-        sealed(packet(random, cluster + 1).encode())
+        let kind = random.below(5);
+        sealed(packet(random, cluster + 1, kind).encode())
     }),
+    // Joins and presences of the own cluster are not garbage: whoever can send them can have rings
+    // re-formed, until datagrams are sealed with a key.
     ("datagrams_foreign_ring", |random, cluster| {
-        sealed(packet(random, cluster).encode())
+        let kind = random.below(2);
+        sealed(packet(random, cluster, kind).encode())
+    }),
+    ("commits_ignored", |random, cluster| {
+        sealed(packet(random, cluster, 2).encode())
     }),
     ("datagrams_malformed", |random, _| {
         // The checksum is right, the version never.
@@ -91,7 +100,10 @@ fn noise(random: &mut Random) -> Vec<u8> {
 
 /// A sound datagram that has lost its end, or one bit.
 fn damaged(random: &mut Random, cluster: u32) -> Vec<u8> {
-    let mut datagram = sealed(packet(random, cluster).encode());
+    let mut datagram = sealed({
+        let kind = random.below(5);
+        packet(random, cluster, kind).encode()
+    });
     if random.below(2) == 0 {
         let length = 40 + random.below(datagram.len() - 40);
         datagram.truncate(length);
@@ -103,7 +115,7 @@ fn damaged(random: &mut Random, cluster: u32) -> Vec<u8> {
 }
 
 /// A packet that nothing is wrong with, of a ring that is not there.
-fn packet(random: &mut Random, cluster: u32) -> Packet {
+fn packet(random: &mut Random, cluster: u32, kind: usize) -> Packet {
     let node = NodeId::new(1 + random.below(3) as u16).unwrap();
     let incarnation = Incarnation(random.next() & Incarnation::MAX);
     let process = Process { node, incarnation };
@@ -113,7 +125,7 @@ fn packet(random: &mut Random, cluster: u32) -> Packet {
         incarnation,
     };
     let seq = 1 + random.next() % 5000;
-    match random.below(4) {
+    match kind {
         0 => {
             let mut frame = Vec::new();
             start_frame(&mut frame, seq);
@@ -126,6 +138,7 @@ fn packet(random: &mut Random, cluster: u32) -> Packet {
                 sender: node,
                 round: random.next() as u16,
                 service: Service::Agreed,
+                encapsulated: random.below(4) == 0,
                 frame: Frame::parse(Bytes::from(frame)).unwrap(),
             })
         }
@@ -140,18 +153,43 @@ fn packet(random: &mut Random, cluster: u32) -> Packet {
             fcc: 0,
             backlog: 0,
             idle: false,
+            recovering: false,
             rtr: Vec::new(),
         }),
-        2 => Packet::Hello(Hello {
+        4 => Packet::Presence(Presence {
             cluster,
-            process,
-            installed: None,
+            sender: process,
+            ring,
         }),
-        _ => Packet::Form(Form {
+        3 => Packet::Join(Join {
+            cluster,
+            sender: process,
+            ring_seq: ring.ring_seq,
+            leaving: false,
+            procs: [process].into(),
+            fails: [].into(),
+        }),
+        _ => Packet::Commit(Commit {
             cluster,
             ring,
+            sender: node,
+            token_seq: random.next() >> 1,
             members: vec![process],
+            told: vec![old_ring(ring, seq)],
         }),
+    }
+}
+
+fn old_ring(ring: RingId, high: u64) -> OldRing {
+    OldRing {
+        ring,
+        aru: 0,
+        high,
+        safe_line: 0,
+        obligations: u128::MAX,
+        next_message: 1,
+        have: Vec::new(),
+        more: true,
     }
 }
 
@@ -280,12 +318,26 @@ fn drops(nodes: &[Node]) -> BTreeMap<&'static str, u64> {
     sums
 }
 
+fn wait_for_members(node: &Node, count: usize) {
+    loop {
+        let next = node.recv_timeout(PATIENCE).unwrap();
+        if let Delivery::Configuration(configuration) = next
+            && configuration.members.len() == count
+        {
+            return;
+        }
+    }
+}
+
 /// Starts the nodes, and lets them order a little: what they need in memory is there then.
 fn start(config: &NodeConfig) -> Vec<Node> {
     const EACH: usize = 100;
     let members = config.members();
     let start = |id: &NodeId| Node::start(config.clone(), *id).unwrap();
     let nodes: Vec<Node> = members.iter().map(start).collect();
+    for node in &nodes {
+        wait_for_members(node, members.len());
+    }
     let at_once = AtomicUsize::new(FLOOD);
     for node in &nodes {
         publish(&node.publisher(), EACH, &at_once);

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use rota_core::contract::{Burst, Class, Incarnation, NodeId, Process, Target};
-use rota_core::wire::{DATA_OVERHEAD_BYTES, Hello, Packet};
+use rota_core::contract::{Burst, Class, Incarnation, NodeId, Process, RingId, Target};
+use rota_core::wire::{DATA_OVERHEAD_BYTES, Packet, Presence};
 use rota_net::socket::Progress;
 use rota_net::sockets::{Arrival, Wait};
 use rota_net::{NodeAddress, NodeConfig, Sockets, Transport};
@@ -49,17 +49,22 @@ impl Cluster {
         }
     }
 
-    fn hello(&self, node: u16) -> Burst {
+    fn presence(&self, node: u16) -> Burst {
         let process = Process {
             node: id(node),
             incarnation: Incarnation(5),
         };
-        let hello = Hello {
-            cluster: self.listed.cluster,
-            process,
-            installed: None,
+        let ring = RingId {
+            ring_seq: 1,
+            rep: process.node,
+            incarnation: process.incarnation,
         };
-        Burst::single(Packet::Hello(hello).encode())
+        let presence = Presence {
+            cluster: self.listed.cluster,
+            sender: process,
+            ring,
+        };
+        Burst::single(Packet::Presence(presence).encode())
     }
 }
 
@@ -105,7 +110,7 @@ fn drops_a_stranger(sockets: &mut Sockets, class: Class) {
 #[test]
 fn a_stranger_is_not_heard_unless_membership_is_open() {
     let mut cluster = Cluster::new(21_200, false, false);
-    let hello = cluster.hello(3);
+    let hello = cluster.presence(3);
     send(&mut cluster.three, Class::Token, Target::Others, hello);
     drops_a_stranger(&mut cluster.one, Class::Token);
     drops_a_stranger(&mut cluster.two, Class::Token);
@@ -114,7 +119,7 @@ fn a_stranger_is_not_heard_unless_membership_is_open() {
 #[test]
 fn a_stranger_that_says_hello_is_reached_from_then_on() {
     let mut cluster = Cluster::new(21_210, true, false);
-    let hello = cluster.hello(3);
+    let hello = cluster.presence(3);
     let Cluster {
         one, two, three, ..
     } = &mut cluster;
@@ -138,7 +143,7 @@ fn a_stranger_that_says_hello_is_reached_from_then_on() {
 #[test]
 fn with_multicast_a_stranger_hears_the_group_and_is_heard_there() {
     let mut cluster = Cluster::new(21_220, true, true);
-    let hello = cluster.hello(3);
+    let hello = cluster.presence(3);
     let Cluster {
         one, two, three, ..
     } = &mut cluster;
@@ -156,7 +161,7 @@ fn with_multicast_a_stranger_hears_the_group_and_is_heard_there() {
 #[test]
 fn a_stranger_that_comes_back_elsewhere_is_reached_there() {
     let mut cluster = Cluster::new(21_230, true, false);
-    let hello = cluster.hello(3);
+    let hello = cluster.presence(3);
     send(
         &mut cluster.three,
         Class::Token,
@@ -182,9 +187,9 @@ fn a_stranger_that_comes_back_elsewhere_is_reached_there() {
 #[test]
 fn nobody_takes_a_configured_nodes_place() {
     let mut cluster = Cluster::new(21_240, true, false);
-    let (as_two, foreign) = (cluster.hello(2), {
+    let (as_two, foreign) = (cluster.presence(2), {
         cluster.listed.cluster += 1;
-        cluster.hello(3)
+        cluster.presence(3)
     });
     let Cluster {
         one, two, three, ..

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use rota_core::contract::{Delivery, MessageId, NodeId, Service};
+use rota_core::contract::{Configuration, ConfigurationKind, Delivery, MessageId, NodeId, Service};
 use rota_net::{FaultConfig, Node, NodeConfig, StartError, Transport};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -11,10 +11,33 @@ fn id(number: u16) -> NodeId {
     NodeId::new(number).unwrap()
 }
 
+/// Starts nodes and waits until all are on one ring.
 fn start(config: &NodeConfig, count: u16) -> Vec<Node> {
-    (1..=count)
+    let nodes: Vec<Node> = (1..=count)
         .map(|node| Node::start(config.clone(), id(node)).unwrap())
-        .collect()
+        .collect();
+    for node in &nodes {
+        wait_for_members(node, usize::from(count));
+    }
+    nodes
+}
+
+/// The configuration with so many members, or the first message of somebody.
+fn wait_for_members(node: &Node, count: usize) -> Configuration {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match node.recv_timeout(left) {
+            Ok(Delivery::Configuration(configuration)) => {
+                let regular = matches!(configuration.kind, ConfigurationKind::Regular(_));
+                if regular && configuration.members.len() == count {
+                    return configuration;
+                }
+            }
+            Ok(other) => panic!("{other:?} before {count} members"),
+            Err(error) => panic!("not {count} members: {error}, {:?}", node.status()),
+        }
+    }
 }
 
 /// The next `count` messages that a node delivers.
@@ -181,4 +204,23 @@ fn a_trace_says_origin_before_delivery_and_ends_with_leave() {
     assert!(line("conf") < line("orig"), "{text}");
     // The start of SHA-256("abc").
     assert_eq!(text.matches("ba7816bf8f01cfea").count(), 3, "{text}");
+}
+
+#[test]
+fn who_stops_is_missed_at_once_and_who_starts_is_found() {
+    let config = NodeConfig::loopback(3, 23_110);
+    let mut nodes = start(&config, 3);
+    let began = Instant::now();
+    nodes.remove(1).stop().unwrap();
+    let members = wait_for_members(&nodes[0], 2).members;
+    let left: Vec<u16> = members.iter().map(|member| member.node.get()).collect();
+    assert_eq!(left, [1, 3]);
+    // Far below the 310 ms after which a token counts as lost, and that would be only the beginning.
+    assert!(began.elapsed() < Duration::from_millis(300));
+    let again = Node::start(config, id(2)).unwrap();
+    wait_for_members(&again, 3);
+    wait_for_members(&nodes[1], 2);
+    wait_for_members(&nodes[1], 3);
+    again.submit(Service::Safe, b"here again").unwrap();
+    assert_eq!(messages(&nodes[0], 1)[0].1, b"here again");
 }

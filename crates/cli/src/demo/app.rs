@@ -36,6 +36,8 @@ pub struct DemoApp {
     more: bool,
     output: Option<BufWriter<File>>,
     orders: Arc<Orders>,
+    /// How many nodes there are.
+    nodes: usize,
     in_ring: bool,
     tally: Tally,
     /// When each own message from counter `oldest` on was submitted; taken out on delivery.
@@ -53,6 +55,7 @@ impl DemoApp {
     pub fn new(
         me: NodeId,
         service: Service,
+        nodes: usize,
         share: Share,
         output: Option<File>,
         orders: Arc<Orders>,
@@ -64,6 +67,7 @@ impl DemoApp {
             more: false,
             output: output.map(|file| BufWriter::with_capacity(256 << 10, file)),
             orders,
+            nodes,
             in_ring: false,
             tally: Tally::default(),
             submitted: VecDeque::new(),
@@ -82,7 +86,7 @@ impl DemoApp {
         self.orders.stop.load(SeqCst)
     }
 
-    /// Whether a ring was installed.
+    /// Whether a ring of all nodes was installed.
     pub const fn is_in_ring(&self) -> bool {
         self.in_ring
     }
@@ -197,7 +201,9 @@ impl App for DemoApp {
     fn deliver(&mut self, delivery: Delivery) {
         match delivery {
             Delivery::Message(message) => self.on_message(&message),
-            Delivery::Configuration(_) => self.in_ring = true,
+            Delivery::Configuration(configuration) => {
+                self.in_ring |= configuration.members.len() == self.nodes;
+            }
             Delivery::Skips { .. } => {}
         }
     }

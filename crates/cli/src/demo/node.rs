@@ -102,6 +102,7 @@ fn app(task: &Task, me: NodeId, orders: Arc<Orders>) -> Result<DemoApp, Failure>
     Ok(DemoApp::new(
         me,
         service,
+        task.config.nodes.len(),
         share,
         output.transpose()?,
         orders,
