@@ -9,7 +9,7 @@ use super::{System, World};
 use crate::plan::{FaultKind, MILLIS};
 
 /// A process that has no outputs to be killed between is killed after this long.
-const DOOMED_FOR: u64 = 20 * MILLIS;
+const DOOMED_FOR: u64 = 100 * MILLIS;
 
 impl<S: System> World<'_, S> {
     /// A host starts a process, unless it has one.
