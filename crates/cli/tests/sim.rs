@@ -66,6 +66,7 @@ fn wrong_use_is_told_apart_from_a_failed_check() {
         "sim run --seeds 3..3",
         "sim run --seeds some",
         "sim run --seeds 0..3 --mutant M01",
+        "sim run --seeds 0..3 --faults unheard-of",
         "sim replay --seed 1 --keep first",
     ] {
         assert_eq!(rota(arguments).status.code(), Some(2), "{arguments}");

@@ -167,7 +167,8 @@ fn nothing_that_waits_for_a_failed_write_is_sent() {
     assert_eq!(outcome.finding, None);
     assert!(outcome.tally.counter("persist_failed") > 0);
     assert!(outcome.tally.coverage["sends_not_made"] > 0);
-    assert_eq!(outcome.tally.counter("persisted"), 3);
+    // Its first hello is heard when the disk works again.
+    assert!(outcome.tally.counter("persisted") >= 3);
 }
 
 #[test]

@@ -46,6 +46,7 @@ pub struct Toy {
     now: Time,
     number: u64,
     requests: u64,
+    turns: u64,
     next: Time,
     /// Whom it heard, and when.
     heard: BTreeMap<Process, Time>,
@@ -187,6 +188,11 @@ impl Engine for Toy {
                     self.halves.clear();
                 }
                 self.next = now.after(HELLO_EVERY);
+                self.turns += 1;
+                // Again, so that a disk has something to fail at.
+                if self.turns.is_multiple_of(8) {
+                    self.persist();
+                }
                 self.hello();
                 self.settle();
             }
