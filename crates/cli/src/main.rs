@@ -3,6 +3,7 @@
 //! Each command is a module. Exit status: 0 as hoped, 1 a check failed, 2 wrong use.
 
 mod bench;
+mod check;
 mod config;
 mod demo;
 mod say;
@@ -44,6 +45,16 @@ enum Command {
         #[command(subcommand)]
         command: sim::Sim,
     },
+    /// Check recorded traces: whether what the processes saw is Extended Virtual Synchrony
+    #[command(
+        after_help = "Example:\n  rota check node-1.jsonl node-2.jsonl node-3.jsonl --json\n\n\
+        Each property has a line with the number of cases in which it had something to say. \
+        A process whose trace\nends without crash or leave may have failed, unless the trace or \
+        --quiescent says that all was at rest.\n\n\
+        Exit status: 0 if all properties hold, 1 if one is violated, 2 for wrong use or a file that \
+        is no trace."
+    )]
+    Check(check::CheckOptions),
     /// Look at configuration files
     #[command(after_help = "Example:\n  rota config check rota.toml")]
     Config {
@@ -69,6 +80,7 @@ enum ConfigCommand {
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Demo(options) => demo::main(&options),
+        Command::Check(options) => check::main(&options),
         Command::Bench(bench) => bench::main(&bench),
         Command::Sim { command } => sim::main(&command),
         Command::Config {

@@ -112,6 +112,7 @@ impl CommonArgs {
             seeds,
             faults: self.faults,
             mutant: self.mutant.clone(),
+            first: false,
             trace: self.trace.clone(),
             jobs,
             cuts,

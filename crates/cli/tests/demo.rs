@@ -197,6 +197,8 @@ fn wrong_use_is_status_2() {
         &["bench", "--duration", "5"],
         &["bench", "--size", "1"],
         &["bench", "raw", "--pattern", "circle"],
+        &["check"],
+        &["check", "/no/such/trace"],
         &[],
     ];
     for case in cases {
@@ -213,6 +215,7 @@ fn every_command_has_help_with_an_example() {
         &["demo"],
         &["bench"],
         &["bench", "raw"],
+        &["check"],
         &["config", "check"],
         &["config"],
         &[],

@@ -14,6 +14,7 @@ extern crate alloc;
 
 pub mod contract;
 pub mod membership;
+pub mod mutants;
 pub mod pack;
 pub mod ring;
 pub mod wire;

@@ -8,6 +8,7 @@
 
 pub mod basics;
 pub mod campaign;
+mod checks;
 pub mod observe;
 pub mod plan;
 pub mod ring;

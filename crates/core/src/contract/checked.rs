@@ -97,6 +97,13 @@ impl<E: Engine> Engine for Checked<E> {
         self.engine.submit_skips(now, count)
     }
 
+    fn leave(&mut self, now: Time) {
+        debug_assert!(now >= self.now, "time went backwards");
+        self.now = now;
+        self.drained = false;
+        self.engine.leave(now);
+    }
+
     fn poll_output(&mut self) -> Option<Output> {
         let output = self.engine.poll_output();
         self.output_pending = output.is_some();

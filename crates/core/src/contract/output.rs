@@ -140,8 +140,14 @@ pub enum LogRecord {
 /// What a wake-up is for; shown in logs and traces.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum TimerReason {
-    /// Ask again for the other members while the ring forms.
-    Form,
+    /// Say again whom a ring is wanted with.
+    Join,
+    /// Give up those who have not agreed on a ring.
+    Consensus,
+    /// Send the commit token again, or give up the ring it was to form.
+    Commit,
+    /// Look for nodes that are not on the ring.
+    Merge,
     /// Send the last token again: nobody has shown that it arrived.
     TokenRetransmit,
     /// No token for so long that the ring counts as broken.

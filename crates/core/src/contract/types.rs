@@ -203,6 +203,12 @@ pub trait Engine {
         Err(SubmitError::Unsupported)
     }
 
+    /// The application leaves of its own will: tells the others, so that they need not find out. After
+    /// that the engine does nothing any more.
+    fn leave(&mut self, now: Time) {
+        let _ = now;
+    }
+
     /// The next thing to do in the world, or `None` when everything has been handed out. Asking says
     /// that the previous output has left.
     fn poll_output(&mut self) -> Option<Output>;

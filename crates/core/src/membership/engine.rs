@@ -1,49 +1,100 @@
-//! The engine of `accelerated-ring` and `totem-ring`.
+//! The engine of `accelerated-ring` and `totem-ring`: what it is told goes to the right place.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::forming::Forming;
+use super::evidence::{BackOff, Former, Refusals};
+use super::phase::Phase;
+use super::ring_seq::RingSeq;
+use super::sets::Sets;
+use super::stages::Stages;
 use crate::contract::{
-    Class, Configuration, ConfigurationKind, Delivery, Engine, Input, NodeId, Output, Service,
-    StartState, Status, SubmitError, Time, TimerReason,
+    Class, Configuration, ConfigurationKind, Delivery, Engine, Incarnation, Input, NodeId, Output,
+    Process, RingId, Seq, Service, StartState, Status, SubmitError, Time, TimerReason,
 };
+use crate::mutants::{self, Mutant};
 use crate::pack::Outbox;
-use crate::ring::{Context, Counters, Ordering, RingConfig, RingConfigError, send_to};
-use crate::wire::{self, Form, Hello, Packet};
+use crate::ring::{Context, Counters, Ordering, RingConfig, RingConfigError};
+use crate::wire::{self, Data, Packet};
 
-/// One process's ring: membership and, once a ring is installed, its ordering.
+/// One process's ring: membership and, on the installed ring, ordering.
 #[derive(Debug)]
 pub struct RingEngine {
-    config: RingConfig,
-    forming: Option<Forming>,
-    ordering: Option<Ordering>,
-    /// A configuration that the application has not seen yet.
-    announced: Option<Configuration>,
-    outbox: Outbox,
-    outputs: VecDeque<Output>,
-    counters: Counters,
+    pub(super) config: RingConfig,
+    pub(super) me: Process,
+    rng: u64,
+    /// The time of the newest call.
+    pub(super) now: Time,
+    pub(super) phase: Phase,
+    /// The ring installed last: in every phase but the first there is one.
+    pub(super) installed: Option<Ordering>,
+    pub(super) installed_at: Time,
+    /// What the application has not taken yet of the rings before.
+    pub(super) stages: Stages,
+    pub(super) outbox: Outbox,
+    pub(super) outputs: VecDeque<Output>,
+    pub(super) counters: Counters,
+    pub(super) sets: Sets,
+    /// Who was heard itself since the last ring was installed.
+    pub(super) heard: BTreeSet<Process>,
+    /// Whose messages of the installed ring this process has to deliver even behind a hole: bit `i`
+    /// is member `i` (A8, obligation set).
+    pub(super) obligations: u128,
+    /// Recoveries from the installed ring that have failed.
+    pub(super) attempts: u32,
+    pub(super) ring_seq: RingSeq,
+    /// The disk has refused a ring number: no ring is agreed to before this time.
+    pub(super) disk_pause_until: Time,
+    pub(super) refusals: Refusals,
+    pub(super) back_off: BackOff,
+    pub(super) former: Former,
+    /// When to look for absent nodes next.
+    pub(super) presence_at: Time,
+    /// The application has made room, or has seen its configuration: messages that wait may be
+    /// ordered now.
+    release: bool,
+    /// When a stranger was answered last.
+    pub(super) answered_at: Option<Time>,
 }
 
 impl RingEngine {
     /// An engine that waits for its `Start`.
     pub fn new(config: RingConfig) -> Result<Self, RingConfigError> {
         config.check()?;
-        let outbox = Outbox::new(
-            config.frame_bytes(),
-            config.message_bytes,
-            config.backlog_bytes,
-        );
+        let (frame, message) = (config.frame_bytes(), config.message_bytes);
+        let outbox = Outbox::new(frame, message, config.backlog_bytes);
+        // Until `Start` says who this is.
+        let me = Process {
+            node: config.members[0],
+            incarnation: Incarnation(0),
+        };
         Ok(Self {
             config,
-            forming: None,
-            ordering: None,
-            announced: None,
+            me,
+            rng: 0,
+            now: Time(0),
+            phase: Phase::Idle,
+            installed: None,
+            installed_at: Time(0),
+            stages: Stages::default(),
             outbox,
             outputs: VecDeque::new(),
             counters: Counters::default(),
+            sets: Sets::default(),
+            heard: BTreeSet::new(),
+            obligations: 0,
+            attempts: 0,
+            ring_seq: RingSeq::default(),
+            disk_pause_until: Time(0),
+            refusals: Refusals::default(),
+            back_off: BackOff::default(),
+            former: Former::default(),
+            presence_at: Time(0),
+            release: false,
+            answered_at: None,
         })
     }
 
@@ -52,9 +103,9 @@ impl RingEngine {
         &self.config
     }
 
-    /// The ordering of the installed ring.
+    /// The ordering of the ring installed last.
     pub const fn ordering(&self) -> Option<&Ordering> {
-        self.ordering.as_ref()
+        self.installed.as_ref()
     }
 
     /// What it has counted.
@@ -67,267 +118,260 @@ impl RingEngine {
         self.outbox.len()
     }
 
+    /// The state of A3: `starting`, `operational`, `gathering`, `committing`, `recovering` or `left`.
+    pub const fn phase_name(&self) -> &'static str {
+        self.phase.name()
+    }
+
+    /// Whether this process has, or had, a packet of a ring; `None` if it knows that ring no more.
+    pub fn has_received(&self, ring: RingId, seq: Seq) -> Option<bool> {
+        let of_ring =
+            |ordering: &Ordering| (ordering.ring() == ring).then(|| ordering.has_received(seq));
+        let next = match &self.phase {
+            Phase::Recovery(recovery) => of_ring(&recovery.next),
+            _ => None,
+        };
+        next.or_else(|| self.installed.as_ref().and_then(of_ring))
+            .or_else(|| self.stages.rings().find_map(of_ring))
+    }
+
     /// Calls the installed ring with what it needs for one call.
-    fn with_ring<T>(
+    pub(super) fn on_installed<T>(
         &mut self,
-        now: Time,
         call: impl FnOnce(&mut Ordering, &mut Context<'_>) -> T,
     ) -> Option<T> {
-        let Self {
-            ordering,
-            outbox,
-            outputs,
-            counters,
-            ..
-        } = self;
+        let hold_messages = !matches!(self.phase, Phase::Operational)
+            || !self.stages.is_empty() && !mutants::on(Mutant::M33);
         let mut context = Context {
-            now,
-            outbox,
-            outputs,
-            counters,
+            now: self.now,
+            outbox: &mut self.outbox,
+            hold_messages,
+            outputs: &mut self.outputs,
+            counters: &mut self.counters,
         };
-        ordering
-            .as_mut()
-            .map(|ordering| call(ordering, &mut context))
+        let ordering = self.installed.as_mut()?;
+        Some(call(ordering, &mut context))
     }
 
-    fn start(&mut self, now: Time, start: &StartState) {
-        self.forming = Some(Forming::new(start.me, self.config.members.clone(), now));
-        self.proceed(now);
+    /// Calls the ring that is being formed with what it needs for one call.
+    pub(super) fn on_next<T>(
+        &mut self,
+        call: impl FnOnce(&mut Ordering, &mut Context<'_>) -> T,
+    ) -> Option<T> {
+        let Phase::Recovery(recovery) = &mut self.phase else {
+            return None;
+        };
+        let mut context = Context {
+            now: self.now,
+            outbox: &mut self.outbox,
+            hold_messages: true,
+            outputs: &mut self.outputs,
+            counters: &mut self.counters,
+        };
+        Some(call(&mut recovery.next, &mut context))
     }
 
-    fn on_datagram(&mut self, now: Time, bytes: Bytes) {
-        let packet = match wire::decode(bytes) {
-            Ok(packet) => packet,
-            Err(_) => {
-                self.counters.datagrams_malformed += 1;
-                return;
-            }
+    /// A random number below `end`, which must not be 0 (splitmix64).
+    pub(super) const fn random_below(&mut self, end: u64) -> u64 {
+        self.rng = self.rng.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.rng;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % end
+    }
+
+    fn start(&mut self, start: &StartState) {
+        self.me = start.me;
+        self.rng = start.seed ^ start.me.incarnation.0 ^ u64::from(start.me.node.get()) << 48;
+        self.ring_seq = RingSeq::new(start);
+        self.form_first_ring();
+    }
+
+    fn on_datagram(&mut self, bytes: Bytes) {
+        let Ok(packet) = wire::decode(bytes) else {
+            self.counters.datagrams_malformed += 1;
+            return;
         };
-        if cluster(&packet) != self.config.cluster {
+        if packet.cluster() != self.config.cluster {
             self.counters.datagrams_foreign_cluster += 1;
             return;
         }
         match packet {
-            Packet::Data(data) if self.is_installed(data.ring) => {
-                self.with_ring(now, |ring, ctx| ring.on_data(ctx, data));
-                self.ring_runs();
+            Packet::Data(data) => self.on_data(data),
+            Packet::Token(token) => {
+                if self.is_operational_on(token.ring) {
+                    self.on_installed(|ring, ctx| ring.on_token(ctx, token));
+                    self.give_up_deaf();
+                } else {
+                    self.on_recovery_token(token);
+                }
             }
-            Packet::Token(token) if self.is_installed(token.ring) => {
-                self.with_ring(now, |ring, ctx| ring.on_token(ctx, token));
-                self.ring_runs();
+            Packet::Hurry(hurry) => {
+                if self.is_operational_on(hurry.ring) {
+                    self.on_installed(|ring, ctx| ring.on_hurry(ctx, &hurry));
+                } else {
+                    self.counters.datagrams_foreign_ring += 1;
+                }
             }
-            Packet::Hurry(hurry) if self.is_installed(hurry.ring) => {
-                self.with_ring(now, |ring, ctx| ring.on_hurry(ctx, &hurry));
+            Packet::Join(join) => self.on_join(&join),
+            Packet::Commit(commit) => self.on_commit(commit),
+            Packet::Presence(presence) => self.on_presence(&presence),
+        }
+    }
+
+    fn is_operational_on(&self, ring: RingId) -> bool {
+        if mutants::on(Mutant::M09) && matches!(self.phase, Phase::Gather(_)) {
+            return self.installed_ring() == Some(ring);
+        }
+        if mutants::on(Mutant::M10) && matches!(self.phase, Phase::Operational) {
+            return self.installed_ring().map(|mine| mine.ring_seq) == Some(ring.ring_seq);
+        }
+        matches!(self.phase, Phase::Operational) && self.installed_ring() == Some(ring)
+    }
+
+    pub(super) fn installed_ring(&self) -> Option<RingId> {
+        self.installed.as_ref().map(Ordering::ring)
+    }
+
+    /// Data belongs to the ring it names. The old ring's is taken until this process has told what it
+    /// has of it (A8, fill).
+    fn on_data(&mut self, data: Data) {
+        let mine = self.installed_ring() == Some(data.ring);
+        match &self.phase {
+            Phase::Operational | Phase::Gather(_) if mine => {
+                self.on_installed(|ring, ctx| ring.on_data(ctx, data));
             }
-            Packet::Hello(hello) => self.on_hello(now, &hello),
-            Packet::Form(form) => self.on_form(now, &form),
-            Packet::Data(_) | Packet::Token(_) | Packet::Hurry(_) => {
-                self.counters.datagrams_foreign_ring += 1;
+            Phase::Recovery(recovery) if recovery.next.ring() == data.ring => {
+                self.on_recovery_data(data);
             }
-        }
-    }
-
-    fn is_installed(&self, ring: crate::contract::RingId) -> bool {
-        self.ordering
-            .as_ref()
-            .is_some_and(|ordering| ordering.ring() == ring)
-    }
-
-    /// Somebody's token or data came: everybody has the ring, nothing is left to form.
-    fn ring_runs(&mut self) {
-        let rep_waits = self.forming.as_ref().is_some_and(Forming::is_rep);
-        if !rep_waits {
-            self.forming = None;
-        }
-    }
-
-    fn on_hello(&mut self, now: Time, hello: &Hello) {
-        if !self.config.members.contains(&hello.process.node) {
-            self.counters.datagrams_foreign_ring += 1;
-            return;
-        }
-        let Some(forming) = self.forming.as_mut() else {
-            self.on_late_hello(hello);
-            return;
-        };
-        if forming.is_me(hello) {
-            self.counters.datagrams_foreign_ring += 1;
-            return;
-        }
-        self.counters.members_restarted += u64::from(forming.on_hello(hello));
-        let announced = forming.ring().is_some() && hello.installed != forming.ring();
-        self.proceed(now);
-        if announced {
-            self.announce_to(hello.process.node);
-        }
-    }
-
-    /// The ring runs. A member that says hello without the ring has restarted: it stays outside, as
-    /// the membership is static.
-    fn on_late_hello(&mut self, hello: &Hello) {
-        let process = hello.process;
-        let member = self
-            .ordering
-            .as_ref()
-            .is_some_and(|ring| ring.is_member(process.node, process.incarnation));
-        if !member {
-            self.counters.datagrams_foreign_ring += 1;
-        }
-    }
-
-    /// Names the ring, or starts it, if it is time.
-    fn proceed(&mut self, now: Time) {
-        let Some(forming) = self.forming.as_mut() else {
-            return;
-        };
-        if let Some(form) = forming.name_ring() {
-            self.install(now, form.clone());
-            for member in &form.members {
-                self.announce_to(member.node);
+            Phase::Commit(_) | Phase::Recovery(_) if mine && mutants::on(Mutant::R06) => {
+                self.on_installed(|ring, ctx| ring.on_data(ctx, data));
             }
-        }
-        if self
-            .forming
-            .as_ref()
-            .is_some_and(|f| f.is_rep() && f.is_complete())
-        {
-            self.forming = None;
-            self.with_ring(now, Ordering::start);
+            Phase::Operational => self.on_foreign_data(&data),
+            _ => self.counters.datagrams_foreign_ring += 1,
         }
     }
 
-    fn announce_to(&mut self, node: NodeId) {
-        let Some(forming) = self.forming.as_ref().filter(|forming| forming.is_rep()) else {
-            return;
-        };
-        let Some(ring) = forming.ring().filter(|ring| ring.rep != node) else {
-            return;
-        };
-        let form = Form {
-            cluster: self.config.cluster,
-            ring,
-            members: forming.members(),
-        };
-        self.outputs.push_back(send_to(node, &Packet::Form(form)));
-    }
-
-    fn on_form(&mut self, now: Time, form: &Form) {
-        let Some(forming) = self.forming.as_mut() else {
-            // The own ring is announced until everybody has it.
-            self.counters.datagrams_foreign_ring += u64::from(!self.is_installed(form.ring));
-            return;
-        };
-        if forming.fits(form) {
-            forming.install(form);
-            self.install(now, form.clone());
-            self.say_hello(now);
-        } else if forming.ring() != Some(form.ring) {
-            self.counters.datagrams_foreign_ring += 1;
+    fn on_timer(&mut self) {
+        if self.release {
+            self.release_messages();
+        }
+        match &self.phase {
+            Phase::Idle => self.form_first_ring(),
+            Phase::Operational => self.on_operational_timer(),
+            Phase::Gather(_) => self.on_gather_timer(),
+            Phase::Commit(_) => self.on_commit_timer(),
+            Phase::Recovery(_) => self.on_recovery_timer(),
+            Phase::Left => {}
         }
     }
 
-    fn install(&mut self, now: Time, form: Form) {
-        let Some(me) = self
-            .forming
-            .as_ref()
-            .map(|forming| forming.hello(0).process)
-        else {
-            return;
-        };
-        let kind = ConfigurationKind::Regular(form.ring);
-        self.announced = Some(Configuration {
-            kind,
-            members: form.members.clone(),
-        });
-        let config = self.config.clone();
-        self.ordering = Some(Ordering::new(config, form.ring, form.members, me.node, now));
-        self.with_ring(now, |ring, ctx| ring.on_submit(ctx));
-    }
-
-    fn say_hello(&mut self, now: Time) {
-        let Some(forming) = self.forming.as_mut() else {
-            return;
-        };
-        forming.next_hello = now.after(self.config.timers.form);
-        let hello = forming.hello(self.config.cluster);
-        for node in self.config.members.clone() {
-            if node != hello.process.node {
-                self.outputs.push_back(send_to(node, &Packet::Hello(hello)));
-            }
+    fn on_operational_timer(&mut self) {
+        self.on_installed(Ordering::on_timer);
+        let now = self.now;
+        if self.on_installed(|ring, _| ring.has_lost_token(now)) == Some(true) {
+            self.counters.token_losses += 1;
+            self.leave_ring();
+            self.gather();
+        } else if now >= self.presence_at {
+            self.look_for_absent();
         }
     }
 
-    fn on_timer(&mut self, now: Time) {
-        if self
-            .forming
-            .as_ref()
-            .is_some_and(|forming| now >= forming.next_hello)
-        {
-            self.say_hello(now);
+    /// Orders the messages that wait, or sees that a token comes for them.
+    fn release_messages(&mut self) {
+        self.release = false;
+        if self.may_release() {
+            self.on_installed(|ring, ctx| ring.on_submit(ctx));
         }
-        self.with_ring(now, Ordering::on_timer);
+    }
+
+    fn may_release(&self) -> bool {
+        let operational = matches!(self.phase, Phase::Operational);
+        operational && self.stages.is_empty() && !self.outbox.is_empty()
+    }
+
+    fn is_alone(&self) -> bool {
+        let ring = self.installed.as_ref();
+        ring.is_some_and(|ring| ring.members().len() == 1)
     }
 
     fn state(&self) -> String {
-        match (&self.forming, &self.ordering) {
-            (Some(forming), None) => {
-                let missing: alloc::vec::Vec<String> =
-                    forming.missing().iter().map(ToString::to_string).collect();
-                if missing.is_empty() {
-                    String::from("forming: waiting for the representative")
-                } else {
-                    format!("forming: waiting for {}", missing.join(", "))
-                }
+        let names = |nodes: &mut dyn Iterator<Item = NodeId>| {
+            let names: Vec<String> = nodes.map(|node| node.to_string()).collect();
+            names.join(", ")
+        };
+        match &self.phase {
+            Phase::Operational => {
+                let members = self.installed.as_ref().map_or(&[][..], Ordering::members);
+                let members = names(&mut members.iter().map(|member| member.node));
+                format!("operational: {members}")
             }
-            (Some(_), Some(_)) => String::from("forming: waiting for the first token"),
-            (None, Some(_)) => String::from("operational"),
-            (None, None) => String::from("not started"),
+            Phase::Gather(gather) => {
+                let wanted = self.sets.members();
+                let mut silent = wanted
+                    .iter()
+                    .filter(|process| !gather.consensus.contains(process))
+                    .map(|process| process.node);
+                format!("gathering: waiting for {}", names(&mut silent))
+            }
+            phase => String::from(phase.name()),
+        }
+    }
+
+    pub(super) fn regular(ordering: &Ordering) -> Configuration {
+        Configuration {
+            kind: ConfigurationKind::Regular(ordering.ring()),
+            members: ordering.members().to_vec(),
         }
     }
 }
 
-const fn cluster(packet: &Packet) -> u32 {
-    match packet {
-        Packet::Data(data) => data.cluster,
-        Packet::Token(token) => token.cluster,
-        Packet::Hurry(hurry) => hurry.cluster,
-        Packet::Hello(hello) => hello.cluster,
-        Packet::Form(form) => form.cluster,
-    }
+const fn is_originated(output: &Output) -> bool {
+    matches!(output, Output::Originated { .. })
 }
 
 impl Engine for RingEngine {
     fn handle(&mut self, now: Time, input: Input) {
+        self.now = now;
         match input {
-            Input::Start(start) => self.start(now, &start),
+            _ if matches!(self.phase, Phase::Left) => {}
+            Input::Start(start) => self.start(&start),
             Input::Datagrams { bytes, segment, .. } => {
                 let segment = segment.max(1);
                 let mut at = 0;
                 while at < bytes.len() {
                     let end = (at + segment).min(bytes.len());
-                    self.on_datagram(now, bytes.slice(at..end));
+                    self.on_datagram(bytes.slice(at..end));
                     at = end;
                 }
             }
-            Input::Timer => self.on_timer(now),
-            // Without membership there is nothing to do about a peer that is gone, and the ring
-            // uses neither links nor persistence yet.
-            Input::Unreachable { .. }
-            | Input::LinkUp { .. }
+            Input::Timer => self.on_timer(),
+            Input::Unreachable { peer } => self.on_unreachable(peer),
+            Input::Persisted { id } => self.on_persisted(id),
+            Input::PersistFailed { id, .. } => self.on_persist_failed(id),
+            // The ring uses no links and reads nothing back.
+            Input::LinkUp { .. }
             | Input::LinkDown { .. }
             | Input::LinkMessage { .. }
             | Input::Writable { .. }
-            | Input::Persisted { .. }
-            | Input::PersistFailed { .. }
             | Input::Fetched { .. } => {}
         }
     }
 
     fn submit(&mut self, now: Time, service: Service, payload: &[u8]) -> Result<u64, SubmitError> {
+        self.now = now;
+        if matches!(self.phase, Phase::Left) {
+            return Err(SubmitError::Stopped);
+        }
         let counter = self.outbox.push(service, payload)?;
-        self.with_ring(now, |ring, ctx| ring.on_submit(ctx));
+        self.release_messages();
         Ok(counter)
+    }
+
+    fn leave(&mut self, now: Time) {
+        self.now = now;
+        self.say_goodbye();
     }
 
     fn poll_output(&mut self) -> Option<Output> {
@@ -335,28 +379,61 @@ impl Engine for RingEngine {
     }
 
     fn poll_delivery(&mut self) -> Option<Delivery> {
-        if let Some(configuration) = self.announced.take() {
-            return Some(Delivery::Configuration(configuration));
+        if !self.stages.is_empty() {
+            let mut context = Context {
+                now: self.now,
+                outbox: &mut self.outbox,
+                hold_messages: true,
+                outputs: &mut self.outputs,
+                counters: &mut self.counters,
+            };
+            let delivery = self.stages.poll(&mut context);
+            // Now it may have seen the configuration in which its messages will be sent.
+            self.release = true;
+            if delivery.is_some() {
+                return delivery;
+            }
         }
-        // Delivering needs no time: nothing in it waits.
-        self.with_ring(Time(0), |ring, ctx| ring.poll_message(ctx))
-            .flatten()
-            .map(Delivery::Message)
+        if self.config.trace && self.outputs.iter().any(is_originated) {
+            // A trace has to say that a message got its place before it says that it was delivered.
+            return None;
+        }
+        let message = self
+            .on_installed(|ring, ctx| ring.poll_message(ctx))
+            .flatten();
+        self.release |= self.is_alone();
+        message.map(Delivery::Message)
     }
 
     fn reading(&self) -> Class {
-        self.ordering
-            .as_ref()
-            .map_or(Class::Token, Ordering::reading)
+        match &self.phase {
+            Phase::Operational => self
+                .installed
+                .as_ref()
+                .map_or(Class::Token, Ordering::reading),
+            Phase::Recovery(recovery) => recovery.next.reading(),
+            _ => Class::Token,
+        }
     }
 
     fn next_timer(&self) -> Option<(Time, TimerReason)> {
-        let forming = self
-            .forming
-            .as_ref()
-            .map(|f| (f.next_hello, TimerReason::Form));
-        let ring = self.ordering.as_ref().and_then(Ordering::next_timer);
-        [forming, ring].into_iter().flatten().min()
+        if self.release && self.may_release() {
+            return Some((self.now, TimerReason::Other("release")));
+        }
+        match &self.phase {
+            Phase::Idle => Some((self.disk_pause_until, TimerReason::Commit)),
+            Phase::Operational => {
+                let ring = self.installed.as_ref().and_then(Ordering::next_timer);
+                let merge = self
+                    .looks_for_absent()
+                    .then_some((self.presence_at, TimerReason::Merge));
+                [ring, merge].into_iter().flatten().min()
+            }
+            Phase::Gather(gather) => Some(gather.next_timer()),
+            Phase::Commit(committing) => Some(committing.next_timer()),
+            Phase::Recovery(recovery) => recovery.next_timer(),
+            Phase::Left => None,
+        }
     }
 
     fn status(&self) -> Status {

@@ -1,12 +1,35 @@
-//! Who is on the ring.
+//! Who is on the ring: Totem's single-ring membership, with Extended Virtual Synchrony kept exactly
+//! (membership A1 to A10).
 //!
-//! In this release the members are a configured list. All that happens here is that the listed
-//! processes find each other, agree on a ring id that carries the representative's incarnation, and
-//! start; a member that dies stops the ring, and a restarted one stays outside. [`RingEngine`] is
-//! the seam where Totem's membership and recovery go: it owns the ordering of the installed ring and
-//! is the only one to install another.
+//! A process is *operational* on an installed ring; when the ring breaks, or another is heard of, it
+//! *gathers* with whom it can hear, *commits* to a ring with them, *recovers* what messages they have
+//! of their old rings, and installs the new one.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `engine` | [`RingEngine`]: what it is told goes to the right place |
+//! | `phase` | the four states, and what is kept in each |
+//! | `sets` | who is wanted on the ring and who was given up; when a set is agreed on |
+//! | `gather` | joins, consensus, giving up: from a broken ring to an agreed set |
+//! | `commit` | the commit token: from an agreed set to a ring with a name |
+//! | `plan` | what those who come from the same ring have to send each other |
+//! | `wrap` | packets of an old ring inside packets of a new one |
+//! | `recovery` | from a ring with a name to an installed one |
+//! | `stages` | what an application is still to get of the rings before: rules R1 to R5 |
+//! | `ring_seq` | numbers of rings, durable before they are used |
+//! | `evidence` | signs that a process is gone; who is better left alone for a while |
 
+mod commit;
 mod engine;
-mod forming;
+mod evidence;
+mod gather;
+mod phase;
+mod plan;
+mod recovery;
+mod ring_seq;
+mod sets;
+mod stages;
+mod wrap;
 
 pub use engine::RingEngine;
+pub use ring_seq::RING_SEQ_LOG;

@@ -1,6 +1,7 @@
 //! From messages to frames.
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 
 use crate::contract::{Service, SubmitError};
@@ -32,6 +33,10 @@ pub struct Outbox {
     open: Option<Service>,
     /// That frame's bytes, and room for more frames.
     chunk: BytesMut,
+    /// Frames that have left, of a cut message whose last part has not.
+    unfinished: Vec<Ready>,
+    /// The first message that has not left whole.
+    next_to_leave: u64,
 }
 
 /// A frame that leaves the outbox.
@@ -63,6 +68,8 @@ impl Outbox {
             ready: VecDeque::new(),
             open: None,
             chunk: BytesMut::new(),
+            unfinished: Vec::new(),
+            next_to_leave: 1,
         }
     }
 
@@ -108,8 +115,28 @@ impl Outbox {
         }
         let Ready { service, bytes } = self.ready.pop_front()?;
         self.queued_bytes -= bytes.len() + FRAME_COST;
-        let frame = Frame::parse(bytes).expect("the outbox builds valid frames");
+        let frame = Frame::parse(bytes.clone()).expect("the outbox builds valid frames");
+        self.next_to_leave = frame.end().counter;
+        if frame.end().fragment != 0 {
+            self.unfinished.push(Ready { service, bytes });
+        } else if !self.unfinished.is_empty() {
+            self.unfinished.clear();
+        }
         Some(OutFrame { service, frame })
+    }
+
+    /// The first message that has not left whole.
+    pub const fn next_to_leave(&self) -> u64 {
+        self.next_to_leave
+    }
+
+    /// Takes back the frames that have left of a message whose last part has not: the ring they went
+    /// out on has ended, and the message is sent whole on the next (membership R4).
+    pub fn rewind(&mut self) {
+        while let Some(ready) = self.unfinished.pop() {
+            self.queued_bytes += ready.bytes.len() + FRAME_COST;
+            self.ready.push_front(ready);
+        }
     }
 
     fn push_small(&mut self, service: Service, counter: u64, payload: &[u8]) {

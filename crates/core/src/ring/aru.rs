@@ -5,12 +5,13 @@
 //! aru rises together with `seq`.
 
 use crate::contract::{NodeId, Seq};
+use crate::mutants::{self, Mutant};
 use crate::wire::Token;
 
 /// Applies the rules to a received token. `local` is what this member has up to, `fresh` how many
 /// new packets it is about to number. `token.seq` is still as received.
 pub(super) fn update(token: &mut Token, me: NodeId, local: Seq, fresh: u64) {
-    let mine = token.aru_id == Some(me);
+    let mine = token.aru_id == Some(me) || mutants::on(Mutant::M03);
     if local < token.aru {
         token.aru = local;
         token.aru_id = Some(me);
@@ -21,7 +22,7 @@ pub(super) fn update(token: &mut Token, me: NodeId, local: Seq, fresh: u64) {
         }
     }
     // Nobody below: the aru goes with seq, this visit's packets included.
-    if token.aru == token.seq && token.aru_id.is_none() {
+    if token.aru == token.seq && token.aru_id.is_none() || mutants::on(Mutant::M04) {
         token.aru += fresh;
     }
 }
@@ -53,6 +54,7 @@ mod tests {
             fcc: 0,
             backlog: 0,
             idle: false,
+            recovering: false,
             rtr,
         }
     }

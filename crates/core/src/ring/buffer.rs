@@ -15,6 +15,8 @@ pub(super) struct Slot {
     pub member: u16,
     pub round: u16,
     pub service: Service,
+    /// It carries a packet of an old ring, and nothing for the application.
+    pub encapsulated: bool,
     /// Delivered ahead of its turn.
     pub delivered: bool,
 }
@@ -86,6 +88,24 @@ impl Buffer {
     /// Everything up to here has been discarded.
     pub const fn discarded(&self) -> Seq {
         self.discarded
+    }
+
+    /// The highest packet received.
+    pub const fn high(&self) -> Seq {
+        self.high
+    }
+
+    /// What has been received above the aru, in at most `most` ranges; and whether there is more.
+    pub fn have(&self, most: usize) -> (Vec<RequestRange>, bool) {
+        let mut ranges = Vec::new();
+        for seq in self.aru + 1..=self.high {
+            let first = seq;
+            let range = RequestRange { first, count: 1 };
+            if self.get(seq).is_some() && !push_merged(&mut ranges, range, most) {
+                return (ranges, true);
+            }
+        }
+        (ranges, false)
     }
 
     pub fn insert(&mut self, seq: Seq, slot: Slot) -> Inserted {

@@ -35,8 +35,13 @@ pub struct Timers {
     pub token_retransmit: u64,
     /// How long an idle ring holds its token between two rotations.
     pub token_hold: u64,
-    /// How often a starting node asks for the others.
-    pub form: u64,
+    /// How long a gathering process waits before it says again whom it wants a ring with; a random
+    /// part of up to a half is added.
+    pub join: u64,
+    /// How long a gathering process waits for the others to agree before it gives them up.
+    pub consensus: u64,
+    /// How often a ring that lacks configured nodes looks for them.
+    pub merge: u64,
 }
 
 /// A family of time-outs.
@@ -51,6 +56,10 @@ pub enum Timing {
 }
 
 const MILLIS: u64 = 1_000_000;
+
+const fn at_least(least: u64, nanos: u64) -> u64 {
+    if nanos < least { least } else { nanos }
+}
 
 impl Timers {
     /// The time-outs of `timing` for a ring of `nodes`.
@@ -68,7 +77,9 @@ impl Timers {
             token_retransmit: 5 * MILLIS,
             // An idle token is sent again after a fifth of the loss time; the hold must end well before.
             token_hold: token_loss / 10,
-            form: 20 * MILLIS,
+            join: at_least(10 * MILLIS, token_loss / 20),
+            consensus: token_loss / 4 * 5,
+            merge: 100 * MILLIS,
         }
     }
 
@@ -83,7 +94,7 @@ impl Timers {
 pub struct RingConfig {
     /// Datagrams of other clusters are counted and dropped.
     pub cluster: u32,
-    /// All members, by ascending id: the static membership of this release.
+    /// The configured nodes, by ascending id: whom a ring that lacks them looks for. Others may join.
     pub members: Vec<NodeId>,
     /// Which protocol.
     pub protocol: Protocol,
@@ -230,8 +241,9 @@ impl RingConfig {
         wire::request_ranges_in(self.datagram_bytes)
     }
 
-    /// Payload bytes that one packet carries.
+    /// Payload bytes that one packet carries: it has to fit a datagram also when it is wrapped in a
+    /// packet of another ring (membership A8).
     pub const fn frame_bytes(&self) -> usize {
-        self.datagram_bytes - wire::DATA_OVERHEAD_BYTES
+        self.datagram_bytes - wire::DATA_OVERHEAD_BYTES - wire::WRAPPER_BYTES
     }
 }

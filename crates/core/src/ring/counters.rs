@@ -54,8 +54,32 @@ counters! {
     datagrams_foreign_cluster,
     /// Datagrams of another ring, or of a process that is not a member.
     datagrams_foreign_ring,
-    /// Other lives of nodes that were heard of before, while the ring formed.
-    members_restarted,
+    /// Regular configurations installed.
+    configurations,
+    /// Times this process began to look for a new ring.
+    gathers,
+    /// Rings that were formed and broke before they were installed.
+    failed_recoveries,
+    /// Of these, after this process had said that it has everything: it still owes what that promised.
+    obligations_kept,
+    /// Packets of an old ring that came from others during recovery.
+    packets_recovered,
+    /// Joins sent.
+    joins_sent,
+    /// Joins that were out of date or did not fit what this process was doing.
+    joins_ignored,
+    /// Commit tokens that did not fit what this process was doing.
+    commits_ignored,
+    /// Members given up because nothing listens at their address any more, or because they restarted.
+    members_dead,
+    /// Members given up because they could not receive what others could.
+    members_deaf,
+    /// Ring numbers that could not be made durable.
+    persist_failures,
+    /// Times another process was kept away for a while, as no ring with it had formed.
+    back_offs,
+    /// Datagrams from another process that goes by this node's number.
+    duplicate_nodes,
     /// Messages whose parts do not fit together.
     messages_broken,
 }

@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 
 use super::buffer::{Buffer, Slot};
 use crate::contract::{Seq, Service};
+use crate::mutants::{self, Mutant};
 use crate::wire::{Frame, FrameCursor};
 
 /// What is delivered so far, and what may be delivered ahead of its turn.
@@ -23,6 +24,19 @@ pub(super) struct Delivery {
     /// Fifo packets that wait for an earlier one of their sender.
     waiting: Vec<Seq>,
     chains: Vec<Chain>,
+    /// Set when the ring has ended: what may be delivered behind a hole.
+    last_rules: Option<LastRules>,
+}
+
+/// Rule R3 of membership A9.
+#[derive(Clone, Copy, Debug)]
+struct LastRules {
+    /// The highest packet that anybody who goes on has.
+    high: Seq,
+    /// Members whose messages are delivered even behind a hole: bit `i` is member `i`.
+    obliged: u128,
+    /// A packet was missing.
+    hole: bool,
 }
 
 /// What was delivered of one sender's stream.
@@ -43,22 +57,38 @@ pub(super) struct Due {
 }
 
 impl Delivery {
-    pub fn new(base: Seq, members: usize) -> Self {
-        let start = FrameCursor {
-            counter: 1,
-            fragment: 0,
-        };
-        let chain = || Chain {
-            next: start,
+    /// Nothing delivered. `starts` says with which of its messages each member begins.
+    pub fn new(base: Seq, starts: &[u64]) -> Self {
+        let chain = |&counter: &u64| Chain {
+            next: FrameCursor {
+                counter,
+                fragment: 0,
+            },
             ahead: BTreeMap::new(),
         };
-        let chains = core::iter::repeat_with(chain).take(members).collect();
+        let chains = starts.iter().map(chain).collect();
         Self {
             next: base + 1,
             early: VecDeque::new(),
             waiting: Vec::new(),
             chains,
+            last_rules: None,
         }
+    }
+
+    /// The ring is installed: everything up to `base` belonged to its recovery.
+    pub const fn start_behind(&mut self, base: Seq) {
+        self.next = base + 1;
+    }
+
+    /// The ring has ended, and the transitional configuration was delivered (R3).
+    pub const fn end(&mut self, high: Seq, obliged: u128) {
+        let hole = false;
+        self.last_rules = Some(LastRules {
+            high,
+            obliged,
+            hole,
+        });
     }
 
     /// Everything up to here has been delivered.
@@ -93,23 +123,77 @@ impl Delivery {
         if let Some(seq) = self.early.pop_front() {
             return buffer.get(seq).map(|slot| due(seq, slot));
         }
+        if self.last_rules.is_some() {
+            return self.next_of_ended(buffer);
+        }
         loop {
+            if mutants::on(Mutant::M06)
+                && buffer.get(self.next).is_none()
+                && buffer.get(self.next + 1).is_some()
+            {
+                self.next += 1;
+            }
             let seq = self.next;
             let slot = buffer.get_mut(seq)?;
             if slot.service == Service::Safe && seq > safe_line {
                 return None;
             }
             self.next += 1;
-            if slot.delivered {
+            if let Some(due) = self.pass(buffer, seq) {
+                return Some(due);
+            }
+        }
+    }
+
+    /// Delivers a packet in its turn, unless it was delivered before.
+    #[inline]
+    fn pass(&mut self, buffer: &mut Buffer, seq: Seq) -> Option<Due> {
+        let slot = buffer.get_mut(seq)?;
+        if slot.delivered || slot.encapsulated {
+            return None;
+        }
+        slot.delivered = true;
+        self.chains[usize::from(slot.member)].passed(slot.frame.start(), slot.frame.end());
+        let due = due(seq, slot);
+        if !self.waiting.is_empty() {
+            self.release_waiting(buffer);
+        }
+        Some(due)
+    }
+
+    /// R3: everything before the first hole; behind it only what does not depend on what is missing.
+    fn next_of_ended(&mut self, buffer: &mut Buffer) -> Option<Due> {
+        let mut rules = self.last_rules?;
+        while self.next <= rules.high {
+            let seq = self.next;
+            self.next += 1;
+            let Some(slot) = buffer.get(seq) else {
+                rules.hole = true;
+                self.last_rules = Some(rules);
                 continue;
+            };
+            if self.may_follow(rules, slot)
+                && let Some(due) = self.pass(buffer, seq)
+            {
+                return Some(due);
             }
-            slot.delivered = true;
-            let due = due(seq, slot);
-            self.chains[usize::from(due.member)].passed(due.frame.start(), due.frame.end());
-            if !self.waiting.is_empty() {
-                self.release_waiting(buffer);
+        }
+        None
+    }
+
+    /// Whether a packet may be delivered although one before it may be missing. What its sender may
+    /// have known of the missing one does not matter to the services below causal.
+    fn may_follow(&self, rules: LastRules, slot: &Slot) -> bool {
+        if !rules.hole || slot.delivered {
+            return true;
+        }
+        match slot.service {
+            Service::Reliable => true,
+            Service::Fifo => self.chains[usize::from(slot.member)].next == slot.frame.start(),
+            Service::Causal | Service::Agreed | Service::Safe => {
+                let obliged = rules.obliged & (1 << slot.member) != 0;
+                (obliged || mutants::on(Mutant::M18)) && !mutants::on(Mutant::M19)
             }
-            return Some(due);
         }
     }
 

@@ -21,24 +21,31 @@
 //! | `hand_out` | from ordered packets to messages, and the ring of one |
 //! | `priority` | token or data: what to read first |
 //! | `resend` | repeating a token that may be lost |
+//! | `recovering` | the first rotations, in which packets of old rings go round |
+//! | `change` | what membership does with a ring: ask it, end it, install it |
+//! | `deaf` | who holds everybody back by missing the same packet for ever |
 //! | `idle` | holding the token of a ring that has nothing to do |
 //! | `burst` | packets laid out for segmentation offload |
 
 mod aru;
 mod buffer;
 mod burst;
+mod change;
 mod config;
 mod counters;
+mod deaf;
 mod delivery;
 mod flow;
 mod hand_out;
 mod idle;
 mod ordering;
 mod priority;
+mod recovering;
 mod requests;
 mod resend;
 mod visit;
 
+pub(crate) use change::{Ended, OldPacket};
 pub use config::{PriorityMethod, Protocol, RingConfig, RingConfigError, Timers, Timing};
 pub use counters::Counters;
 pub(crate) use ordering::send_to;

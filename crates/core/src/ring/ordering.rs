@@ -4,10 +4,12 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::buffer::{Buffer, Inserted, Slot};
+use super::deaf::Deaf;
 use super::delivery::Delivery;
 use super::flow::Flow;
 use super::idle::Idle;
 use super::priority::Priority;
+use super::recovering::Recovering;
 use super::resend::Resend;
 use super::{Counters, Protocol, RingConfig};
 use crate::contract::{
@@ -15,7 +17,7 @@ use crate::contract::{
     Time, TimerReason,
 };
 use crate::pack::{Inbox, Outbox};
-use crate::wire::{Data, Hurry, Packet, Token};
+use crate::wire::{Data, Frame, Hurry, Packet, Token};
 
 /// What outlives a ring and is lent to it for one call.
 #[derive(Debug)]
@@ -24,13 +26,27 @@ pub struct Context<'a> {
     pub now: Time,
     /// Messages waiting to be numbered.
     pub outbox: &'a mut Outbox,
+    /// They must wait: the application has not seen the configuration yet in which they would be
+    /// sent.
+    pub hold_messages: bool,
     /// Where outputs go.
     pub outputs: &'a mut VecDeque<Output>,
     /// What is counted.
     pub counters: &'a mut Counters,
 }
 
-/// The ordering protocol on one installed ring.
+impl Context<'_> {
+    /// Packets that may be numbered now.
+    pub(super) fn waiting(&self) -> usize {
+        if self.hold_messages {
+            0
+        } else {
+            self.outbox.len()
+        }
+    }
+}
+
+/// The ordering protocol on one ring.
 #[derive(Debug)]
 pub struct Ordering {
     pub(super) config: RingConfig,
@@ -57,6 +73,11 @@ pub struct Ordering {
     pub(super) aru_sent: Seq,
     /// Everybody has everything up to here.
     pub(super) safe_line: Seq,
+    /// Until the ring is installed.
+    pub(super) recovering: Option<Recovering>,
+    /// The ring has broken and another follows: nothing new is ordered on it.
+    pub(super) ended: bool,
+    pub(super) deaf: Deaf,
 }
 
 /// The packet whose messages are being handed out.
@@ -68,11 +89,13 @@ pub(super) struct Unpacking {
 }
 
 impl Ordering {
-    /// Member `me` of `ring`, whose `members` are listed by ascending id and contain it.
+    /// Member `me` of `ring`, whose `members` are listed by ascending id and contain it. `starts`
+    /// says with which of its messages each of them begins.
     pub fn new(
         config: RingConfig,
         ring: RingId,
         members: Vec<Process>,
+        starts: &[u64],
         me: NodeId,
         now: Time,
     ) -> Self {
@@ -94,7 +117,7 @@ impl Ordering {
             successor,
             predecessor,
             buffer: Buffer::new(0, packets),
-            delivery: Delivery::new(0, count),
+            delivery: Delivery::new(0, starts),
             inbox: Inbox::new(config.message_bytes),
             unpacking: None,
             flow: Flow::new(&config),
@@ -105,6 +128,9 @@ impl Ordering {
             seq_received: 0,
             aru_sent: 0,
             safe_line: 0,
+            recovering: None,
+            ended: false,
+            deaf: Deaf::default(),
             members,
             config,
         }
@@ -120,9 +146,18 @@ impl Ordering {
         &self.members
     }
 
+    /// The protocol in force: nothing is accelerated before the ring is installed (membership §0.6).
+    pub(super) const fn protocol(&self) -> Protocol {
+        if self.recovering.is_some() {
+            Protocol::Original
+        } else {
+            self.config.protocol
+        }
+    }
+
     /// The class to read first.
     pub fn reading(&self) -> Class {
-        match self.config.protocol {
+        match self.protocol() {
             Protocol::Accelerated => self.priority.reading(),
             Protocol::Original => Class::Data,
         }
@@ -158,6 +193,7 @@ impl Ordering {
             fcc: 0,
             backlog: 0,
             idle: false,
+            recovering: false,
             rtr: Vec::new(),
         };
         self.on_token(ctx, token);
@@ -181,50 +217,61 @@ impl Ordering {
     /// What the token is told this member has. An application that does not take its deliveries
     /// holds this back, and so, through the safe line, everybody's sending: the buffer is bounded.
     pub(super) fn reported_aru(&self) -> Seq {
+        if self.recovering.is_some() {
+            return self.buffer.aru();
+        }
         let window = u64::from(self.config.outstanding_window);
         self.buffer
             .aru()
             .min(self.delivery.delivered().saturating_add(window))
     }
 
-    /// A packet of this ring came in (thesis §3.1.3).
-    pub fn on_data(&mut self, ctx: &mut Context<'_>, data: Data) {
+    /// A packet of this ring came in (thesis §3.1.3). Answers with what a packet of an old ring is
+    /// wrapped in, if it is one and new.
+    pub fn on_data(&mut self, ctx: &mut Context<'_>, data: Data) -> Option<Frame> {
         let Some(member) = self.member_index(data.sender) else {
             ctx.counters.datagrams_foreign_ring += 1;
-            return;
+            return None;
         };
         if self.priority.on_data(data.sender, data.round) {
             self.resend.on_evidence();
         }
-        self.keep(ctx, member, data);
+        self.keep(ctx, member, data)
     }
 
-    fn keep(&mut self, ctx: &mut Context<'_>, member: u16, data: Data) {
+    fn keep(&mut self, ctx: &mut Context<'_>, member: u16, data: Data) -> Option<Frame> {
         let Data {
             seq,
             service,
             round,
             frame,
+            encapsulated,
             ..
         } = data;
+        let wrapped = encapsulated.then(|| frame.clone());
         let slot = Slot {
             member,
             service,
             round,
             frame,
+            encapsulated,
             delivered: false,
         };
         match self.buffer.insert(seq, slot) {
             Inserted::New => {
                 ctx.counters.packets_received += 1;
-                self.delivery.on_packet(&mut self.buffer, seq, service);
+                if !encapsulated {
+                    self.delivery.on_packet(&mut self.buffer, seq, service);
+                }
+                return wrapped;
             }
             Inserted::Duplicate => ctx.counters.packets_duplicate += 1,
             Inserted::BeyondWindow => ctx.counters.packets_beyond_window += 1,
         }
+        None
     }
 
-    fn member_index(&self, node: NodeId) -> Option<u16> {
+    pub(super) fn member_index(&self, node: NodeId) -> Option<u16> {
         let found = self
             .members
             .binary_search_by_key(&node, |member| member.node);
@@ -282,9 +329,16 @@ impl Ordering {
             ctx.counters.token_retransmissions += 1;
             self.send_token(ctx, token);
         }
-        if self.resend.lost(ctx.now) && !self.idle.is_holding() {
-            ctx.counters.token_losses += 1;
-        }
+    }
+
+    /// A member that has to be given up because it cannot receive what the others can.
+    pub fn deaf_member(&self, now: Time) -> Option<NodeId> {
+        self.deaf.member(now, &self.config.timers)
+    }
+
+    /// Whether the token has been away for so long that the ring counts as broken.
+    pub fn has_lost_token(&mut self, now: Time) -> bool {
+        !self.is_alone() && self.resend.lost(now) && !self.idle.is_holding()
     }
 
     /// Only the representative has to know, but it goes to all: they wake up while the token is on
@@ -316,7 +370,7 @@ impl Ordering {
     }
 
     /// Tells the trace which messages were numbered with this packet.
-    pub(super) fn trace(&self, ctx: &mut Context<'_>, seq: Seq, frame: &crate::wire::Frame) {
+    pub(super) fn trace(&self, ctx: &mut Context<'_>, seq: Seq, frame: &Frame) {
         if !self.config.trace {
             return;
         }

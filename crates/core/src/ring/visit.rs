@@ -14,9 +14,11 @@ use super::buffer::Slot;
 use super::burst::BurstBuilder;
 use super::flow::Demand;
 use super::ordering::{Context, Ordering};
+use super::recovering::Recovering;
 use super::requests::{push_merged, union};
 use super::{Protocol, aru};
 use crate::contract::{Burst, Channel, Class, Output, Seq, Target};
+use crate::mutants::{self, Mutant};
 use crate::pack::OutFrame;
 use crate::wire::{Data, RequestRange, Token};
 
@@ -58,7 +60,10 @@ impl Ordering {
             return;
         }
         self.resend.on_token(ctx.now, token.idle);
-        if let Some(token) = self.idle.on_token(ctx.now, token, !ctx.outbox.is_empty()) {
+        self.deaf.on_token(ctx.now, &token, self.me);
+        if self.recovering.is_some() {
+            self.visit(ctx, token);
+        } else if let Some(token) = self.idle.on_token(ctx.now, token, ctx.waiting() > 0) {
             self.visit(ctx, token);
         }
     }
@@ -77,8 +82,11 @@ impl Ordering {
     /// A repeated token is dropped (membership A10); so is one that contradicts what this member
     /// knows, or comes from another than its predecessor: no member of this ring can have sent it.
     fn accept(&mut self, ctx: &mut Context<'_>, token: &Token) -> bool {
-        if token.token_seq <= self.token_seq {
+        if token.token_seq <= self.token_seq && !mutants::on(Mutant::M09) {
             ctx.counters.token_duplicates += 1;
+            if mutants::on(Mutant::M11) {
+                self.resend.on_token(ctx.now, false);
+            }
             return false;
         }
         let far = self
@@ -93,6 +101,9 @@ impl Ordering {
         if !possible {
             ctx.counters.token_invalid += 1;
             return false;
+        }
+        if mutants::on(Mutant::M01) {
+            self.safe_line = self.safe_line.max(token.aru);
         }
         self.token_seq = token.token_seq;
         ctx.counters.token_rotations += 1;
@@ -134,7 +145,7 @@ impl Ordering {
     /// `accelerated_window` of them leave after the token; if there are fewer, all of them do.
     fn number_packets(&mut self, ctx: &mut Context<'_>, visit: &mut Visit) {
         let demand = Demand {
-            backlog: ctx.outbox.len(),
+            backlog: self.waiting(ctx),
             fcc: visit.token.fcc,
             wanted: visit.token.backlog,
             seq: visit.token.seq,
@@ -144,13 +155,35 @@ impl Ordering {
         let allowed = self.flow.allowed(&demand);
         visit.token.backlog = self.flow.pass_on_wanted(&demand);
         ctx.counters.visits_throttled += u64::from(self.flow.throttled(&demand, allowed));
-        let before_token = allowed.saturating_sub(u64::from(self.config.accelerated_window));
+        let before_token = match self.protocol() {
+            Protocol::Accelerated => {
+                allowed.saturating_sub(u64::from(self.config.accelerated_window))
+            }
+            Protocol::Original => allowed,
+        };
         for index in 0..allowed {
-            let Some(out) = ctx.outbox.take() else { break };
+            let Some(out) = self.take_waiting(ctx) else {
+                break;
+            };
             let left = (allowed - index) as usize;
             self.number_packet(ctx, visit, out, index < before_token, left);
         }
         ctx.counters.packets_sent += u64::from(visit.fresh);
+    }
+
+    /// Packets this visit could send, if it were allowed to: before the ring is installed those of the
+    /// old ring, then the application's.
+    fn waiting(&self, ctx: &Context<'_>) -> usize {
+        self.recovering
+            .as_ref()
+            .map_or_else(|| ctx.waiting(), Recovering::waiting)
+    }
+
+    fn take_waiting(&mut self, ctx: &mut Context<'_>) -> Option<OutFrame> {
+        match &mut self.recovering {
+            Some(recovering) => recovering.take(),
+            None => ctx.outbox.take(),
+        }
     }
 
     fn number_packet(
@@ -163,7 +196,10 @@ impl Ordering {
     ) {
         visit.fresh += 1;
         let seq = visit.seq_received + u64::from(visit.fresh);
-        self.trace(ctx, seq, &out.frame);
+        let encapsulated = self.recovering.is_some();
+        if !encapsulated {
+            self.trace(ctx, seq, &out.frame);
+        }
         let round = if before_token {
             self.priority.stamp_before_token()
         } else {
@@ -175,6 +211,7 @@ impl Ordering {
             service,
             round,
             frame,
+            encapsulated,
             delivered: false,
         };
         let data = self.packet(seq, &slot, round);
@@ -186,15 +223,25 @@ impl Ordering {
         bursts.push(&data, left);
         // Own packets are received here: nothing is read back from the network (thesis §5.1.5).
         self.buffer.insert(seq, slot);
-        self.delivery.on_packet(&mut self.buffer, seq, service);
+        if !encapsulated {
+            self.delivery.on_packet(&mut self.buffer, seq, service);
+        }
     }
 
     /// Updates the token's fields (§III-B2).
     fn update_token(&mut self, ctx: &mut Context<'_>, visit: &mut Visit) {
         self.request_missing(ctx, visit);
+        let local_aru = self.reported_aru();
         let token = &mut visit.token;
+        let aru_received = token.aru;
         aru::update(token, self.me, visit.local_aru, u64::from(visit.fresh));
         token.seq = visit.seq_received + u64::from(visit.fresh);
+        if mutants::on(Mutant::M05) {
+            token.seq -= u64::from(visit.fresh.min(self.config.accelerated_window));
+        }
+        if let Some(recovering) = &mut self.recovering {
+            recovering.on_token(token, aru_received, local_aru);
+        }
         token.fcc = self.flow.pass_on(token.fcc, visit.fresh + visit.resent);
         token.sender = self.me;
         token.token_seq += 1;
@@ -204,7 +251,8 @@ impl Ordering {
     /// Asks for what is missing. In the accelerated protocol only up to the `seq` received in the
     /// *last* visit: what is newer may not have been sent yet.
     fn request_missing(&mut self, ctx: &mut Context<'_>, visit: &mut Visit) {
-        let bound = match self.config.protocol {
+        let bound = match self.protocol() {
+            Protocol::Accelerated if mutants::on(Mutant::M07) => visit.seq_received,
             Protocol::Accelerated => self.seq_received,
             Protocol::Original => visit.seq_received,
         };
@@ -240,6 +288,9 @@ impl Ordering {
     /// Everybody had the chance to lower the aru between the last visit and this one, so everybody
     /// has everything up to the lower of the two (§III-B4).
     fn record_aru(&mut self, aru_sent: Seq) {
+        if mutants::on(Mutant::M02) {
+            self.safe_line = self.safe_line.max(aru_sent);
+        }
         self.safe_line = self.safe_line.max(self.aru_sent.min(aru_sent));
         self.aru_sent = aru_sent;
     }
@@ -256,6 +307,7 @@ impl Ordering {
             sender: self.members()[usize::from(slot.member)].node,
             round,
             service: slot.service,
+            encapsulated: slot.encapsulated && !(mutants::on(Mutant::R05) && slot.round == 0),
             frame: slot.frame.clone(),
         }
     }

@@ -6,7 +6,7 @@ use super::DecodeError;
 use crate::contract::{Incarnation, NodeId, RingId, Service};
 
 /// Version of the format.
-pub const VERSION: u8 = 0xA1;
+pub const VERSION: u8 = 0xA2;
 /// Size of the common header.
 pub const HEADER_BYTES: usize = 36;
 /// Size of what every datagram ends with: room for whoever owns the sockets to seal it.
@@ -17,8 +17,11 @@ pub(super) enum Kind {
     Data = 0,
     Token = 1,
     Hurry = 2,
-    Hello = 3,
-    Form = 4,
+    Join = 3,
+    Commit = 4,
+    Presence = 5,
+    /// A data packet that carries a packet of an old ring.
+    Recovered = 6,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -107,14 +110,18 @@ impl Header {
     }
 
     pub const fn service(&self) -> Result<Service, DecodeError> {
-        match self.service {
-            0 => Ok(Service::Reliable),
-            1 => Ok(Service::Fifo),
-            2 => Ok(Service::Causal),
-            3 => Ok(Service::Agreed),
-            4 => Ok(Service::Safe),
-            other => Err(DecodeError::Service(other)),
-        }
+        service_of(self.service)
+    }
+}
+
+pub(crate) const fn service_of(code: u8) -> Result<Service, DecodeError> {
+    match code {
+        0 => Ok(Service::Reliable),
+        1 => Ok(Service::Fifo),
+        2 => Ok(Service::Causal),
+        3 => Ok(Service::Agreed),
+        4 => Ok(Service::Safe),
+        other => Err(DecodeError::Service(other)),
     }
 }
 
@@ -123,13 +130,15 @@ const fn kind(code: u8) -> Result<Kind, DecodeError> {
         0 => Ok(Kind::Data),
         1 => Ok(Kind::Token),
         2 => Ok(Kind::Hurry),
-        3 => Ok(Kind::Hello),
-        4 => Ok(Kind::Form),
+        3 => Ok(Kind::Join),
+        4 => Ok(Kind::Commit),
+        5 => Ok(Kind::Presence),
+        6 => Ok(Kind::Recovered),
         other => Err(DecodeError::Kind(other)),
     }
 }
 
-pub(super) const fn service_code(service: Service) -> u8 {
+pub(crate) const fn service_code(service: Service) -> u8 {
     match service {
         Service::Reliable => 0,
         Service::Fifo => 1,

@@ -10,22 +10,25 @@
 //! | 1 | kind (low four bits), service of a data packet (high four bits) |
 //! | 2..4 | round of a data packet: low bits of the `token_seq` of its sender's visit |
 //! | 4..8 | cluster |
-//! | 8..16 | ring id: `ring_seq` |
+//! | 8..16 | ring id: `ring_seq`; of a join, the largest its sender knows of |
 //! | 16..24 | ring id: incarnation of the representative |
-//! | 24..32 | `seq` of a data packet, `token_seq` of a token, else 0 |
+//! | 24..32 | `seq` of a data packet, `token_seq` of a token or commit token, else 0 |
 //! | 32..34 | sender |
 //! | 34..36 | ring id: representative; 0 where there is no ring yet |
 //! | last 4 | checksum: left 0 here, filled in and checked by whoever owns the sockets |
 
+mod commit;
 mod error;
 mod frame;
 mod header;
+mod join;
 mod token;
 
 use alloc::vec::Vec;
 use bytes::{Buf, Bytes};
 
-use crate::contract::{Incarnation, NodeId, Process, RingId, Seq, Service};
+use crate::contract::{Incarnation, NodeId, RingId, Seq, Service};
+pub use commit::{Commit, MAX_HAVE_RANGES, MAX_MEMBERS, OldRing};
 pub use error::DecodeError;
 pub use frame::{
     FIRST_RECORD_BYTES, Frame, FrameCursor, MAX_FRAGMENTS, NEXT_RECORD_BYTES, Record, RecordKind,
@@ -33,10 +36,16 @@ pub use frame::{
 };
 pub use header::{HEADER_BYTES, SEAL_BYTES, VERSION};
 use header::{Header, Kind};
+pub(crate) use header::{service_code, service_of};
+pub use join::{Join, MAX_JOIN_PROCESSES, Presence};
 pub use token::{MAX_REQUEST_RANGES, RequestRange, Token, request_ranges_in};
 
 /// What a data packet adds to its frame, in bytes.
 pub const DATA_OVERHEAD_BYTES: usize = HEADER_BYTES + SEAL_BYTES;
+
+/// What wrapping a packet of an old ring adds to its frame, in bytes: the counter and the record of
+/// the frame around it, and service, `seq` and sender of the packet inside.
+pub const WRAPPER_BYTES: usize = 1 + WHOLE_RECORD_BYTES + 1 + 8 + 2;
 
 /// A datagram, decoded.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,10 +56,12 @@ pub enum Packet {
     Token(Token),
     /// "I have something to send": wakes the holder of an idle ring's token.
     Hurry(Hurry),
-    /// "Here I am": sent by a starting node until its ring runs.
-    Hello(Hello),
-    /// The representative's announcement of a formed ring.
-    Form(Form),
+    /// Who wants a ring with whom.
+    Join(Join),
+    /// The token that forms a ring.
+    Commit(Commit),
+    /// "I am here, in this ring."
+    Presence(Presence),
 }
 
 /// An ordered packet (thesis §3.1.1.1).
@@ -68,7 +79,9 @@ pub struct Data {
     pub round: u16,
     /// The guarantee its messages ask for.
     pub service: Service,
-    /// Its messages.
+    /// It carries a packet of an old ring during recovery (membership A8).
+    pub encapsulated: bool,
+    /// Its messages; or, as the one message, the packet of an old ring.
     pub frame: Frame,
 }
 
@@ -83,28 +96,6 @@ pub struct Hurry {
     pub sender: NodeId,
 }
 
-/// A starting node's message to the others.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Hello {
-    /// Which cluster it belongs to.
-    pub cluster: u32,
-    /// Who is starting.
-    pub process: Process,
-    /// The ring it has installed, once it has one.
-    pub installed: Option<RingId>,
-}
-
-/// A ring and all its members, from its representative.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Form {
-    /// Which cluster it belongs to.
-    pub cluster: u32,
-    /// The ring.
-    pub ring: RingId,
-    /// Its members, by ascending id.
-    pub members: Vec<Process>,
-}
-
 /// Reads one datagram.
 pub fn decode(mut bytes: Bytes) -> Result<Packet, DecodeError> {
     let sealed_at = bytes.len().checked_sub(SEAL_BYTES);
@@ -112,7 +103,8 @@ pub fn decode(mut bytes: Bytes) -> Result<Packet, DecodeError> {
     let header = Header::read(&bytes)?;
     bytes.advance(HEADER_BYTES);
     match header.kind {
-        Kind::Data => decode_data(&header, bytes),
+        Kind::Data => decode_data(&header, bytes, false),
+        Kind::Recovered => decode_data(&header, bytes, true),
         Kind::Token => Token::read(&header, &bytes).map(Packet::Token),
         Kind::Hurry => {
             expect_empty(&bytes)?;
@@ -123,12 +115,13 @@ pub fn decode(mut bytes: Bytes) -> Result<Packet, DecodeError> {
                 sender: header.sender,
             }))
         }
-        Kind::Hello => decode_hello(&header, &bytes),
-        Kind::Form => decode_form(&header, &bytes),
+        Kind::Join => Join::read(&header, &bytes).map(Packet::Join),
+        Kind::Commit => Commit::read(&header, &bytes).map(Packet::Commit),
+        Kind::Presence => Presence::read(&header, &bytes).map(Packet::Presence),
     }
 }
 
-fn decode_data(header: &Header, body: Bytes) -> Result<Packet, DecodeError> {
+fn decode_data(header: &Header, body: Bytes, encapsulated: bool) -> Result<Packet, DecodeError> {
     if header.seq == 0 {
         return Err(DecodeError::ZeroSeq);
     }
@@ -139,48 +132,8 @@ fn decode_data(header: &Header, body: Bytes) -> Result<Packet, DecodeError> {
         sender: header.sender,
         round: header.round,
         service: header.service()?,
+        encapsulated,
         frame: Frame::parse(body)?,
-    }))
-}
-
-fn decode_hello(header: &Header, mut body: &[u8]) -> Result<Packet, DecodeError> {
-    let incarnation = read_incarnation(&mut body)?;
-    expect_empty(body)?;
-    let installed = if header.rep == 0 {
-        None
-    } else {
-        Some(header.ring()?)
-    };
-    let process = Process {
-        node: header.sender,
-        incarnation,
-    };
-    Ok(Packet::Hello(Hello {
-        cluster: header.cluster,
-        process,
-        installed,
-    }))
-}
-
-fn decode_form(header: &Header, mut body: &[u8]) -> Result<Packet, DecodeError> {
-    let count = body.try_get_u16_le().map_err(|_| DecodeError::Short)?;
-    let mut members: Vec<Process> = Vec::new();
-    for _ in 0..count {
-        let node = body.try_get_u16_le().map_err(|_| DecodeError::Short)?;
-        let node = NodeId::new(node).ok_or(DecodeError::ZeroNode)?;
-        if members.last().is_some_and(|last| last.node >= node) {
-            return Err(DecodeError::MembersNotAscending);
-        }
-        members.push(Process {
-            node,
-            incarnation: read_incarnation(&mut body)?,
-        });
-    }
-    expect_empty(body)?;
-    Ok(Packet::Form(Form {
-        cluster: header.cluster,
-        ring: header.ring()?,
-        members,
     }))
 }
 
@@ -202,6 +155,18 @@ fn expect_empty(body: &[u8]) -> Result<(), DecodeError> {
 }
 
 impl Packet {
+    /// Which cluster it belongs to.
+    pub const fn cluster(&self) -> u32 {
+        match self {
+            Self::Data(data) => data.cluster,
+            Self::Token(token) => token.cluster,
+            Self::Hurry(hurry) => hurry.cluster,
+            Self::Join(join) => join.cluster,
+            Self::Commit(commit) => commit.cluster,
+            Self::Presence(presence) => presence.cluster,
+        }
+    }
+
     /// The datagram, its checksum left 0.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEADER_BYTES + 64);
@@ -217,8 +182,9 @@ impl Packet {
             Self::Hurry(hurry) => {
                 Header::of_ring(Kind::Hurry, hurry.cluster, hurry.ring, hurry.sender).write(out);
             }
-            Self::Hello(hello) => hello.encode_into(out),
-            Self::Form(form) => form.encode_into(out),
+            Self::Join(join) => join.encode_into(out),
+            Self::Commit(commit) => commit.encode_into(out),
+            Self::Presence(presence) => presence.encode_into(out),
         }
     }
 }
@@ -231,8 +197,13 @@ impl Data {
     }
 
     fn encode_body(&self, out: &mut Vec<u8>) {
-        let mut header = Header::of_ring(Kind::Data, self.cluster, self.ring, self.sender);
-        header.service = header::service_code(self.service);
+        let kind = if self.encapsulated {
+            Kind::Recovered
+        } else {
+            Kind::Data
+        };
+        let mut header = Header::of_ring(kind, self.cluster, self.ring, self.sender);
+        header.service = service_code(self.service);
         header.round = self.round;
         header.seq = self.seq;
         header.write(out);
@@ -242,28 +213,5 @@ impl Data {
     /// Size of the datagram, in bytes.
     pub fn encoded_len(&self) -> usize {
         DATA_OVERHEAD_BYTES + self.frame.bytes().len()
-    }
-}
-
-impl Hello {
-    fn encode_into(&self, out: &mut Vec<u8>) {
-        let header = match self.installed {
-            Some(ring) => Header::of_ring(Kind::Hello, self.cluster, ring, self.process.node),
-            None => Header::without_ring(Kind::Hello, self.cluster, self.process.node),
-        };
-        header.write(out);
-        out.extend_from_slice(&self.process.incarnation.0.to_le_bytes());
-    }
-}
-
-impl Form {
-    fn encode_into(&self, out: &mut Vec<u8>) {
-        Header::of_ring(Kind::Form, self.cluster, self.ring, self.ring.rep).write(out);
-        let count = u16::try_from(self.members.len()).expect("a ring has at most 128 members");
-        out.extend_from_slice(&count.to_le_bytes());
-        for member in &self.members {
-            out.extend_from_slice(&member.node.get().to_le_bytes());
-            out.extend_from_slice(&member.incarnation.0.to_le_bytes());
-        }
     }
 }

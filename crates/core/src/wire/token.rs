@@ -28,6 +28,7 @@ pub const fn request_ranges_in(datagram_bytes: usize) -> usize {
 }
 
 const FLAG_IDLE: u16 = 1;
+const FLAG_RECOVERING: u16 = 2;
 
 /// Neighbouring packets requested for retransmission: `count` of them from `first` on. An offloaded
 /// buffer that is lost takes many neighbours with it, hence ranges.
@@ -69,6 +70,8 @@ pub struct Token {
     pub backlog: u32,
     /// Nothing happened in the last rotation: its receiver may hold it, so it is not repeated soon.
     pub idle: bool,
+    /// Somebody still has packets of its old ring to send (Totem's `retrans_flg`, membership A8).
+    pub recovering: bool,
     /// Packets to be sent again, ascending, none above `seq`; at most [`MAX_REQUEST_RANGES`].
     pub rtr: Vec<RequestRange>,
 }
@@ -86,11 +89,11 @@ impl Token {
         if aru > seq {
             return Err(DecodeError::Token("a token's aru is above its seq"));
         }
-        if flags & !FLAG_IDLE != 0 {
+        if flags & !(FLAG_IDLE | FLAG_RECOVERING) != 0 {
             return Err(DecodeError::Token("a token has unknown flags"));
         }
         let rtr = read_requests(body, count, seq)?;
-        let idle = flags & FLAG_IDLE != 0;
+        let (idle, recovering) = (flags & FLAG_IDLE != 0, flags & FLAG_RECOVERING != 0);
         let (cluster, ring, sender) = (header.cluster, header.ring()?, header.sender);
         Ok(Self {
             cluster,
@@ -103,6 +106,7 @@ impl Token {
             fcc,
             backlog,
             idle,
+            recovering,
             rtr,
         })
     }
@@ -114,15 +118,20 @@ impl Token {
         out.extend_from_slice(&self.seq.to_le_bytes());
         out.extend_from_slice(&self.aru.to_le_bytes());
         out.extend_from_slice(&self.aru_id.map_or(0, NodeId::get).to_le_bytes());
-        out.extend_from_slice(&(u16::from(self.idle) * FLAG_IDLE).to_le_bytes());
+        let flags = u16::from(self.idle) * FLAG_IDLE | u16::from(self.recovering) * FLAG_RECOVERING;
+        out.extend_from_slice(&flags.to_le_bytes());
         out.extend_from_slice(&self.fcc.to_le_bytes());
         out.extend_from_slice(&self.backlog.to_le_bytes());
         let count = u16::try_from(self.rtr.len()).expect("requests are bounded");
         out.extend_from_slice(&count.to_le_bytes());
-        for range in &self.rtr {
-            out.extend_from_slice(&range.first.to_le_bytes());
-            out.extend_from_slice(&range.count.to_le_bytes());
-        }
+        write_ranges(&self.rtr, out);
+    }
+}
+
+pub(super) fn write_ranges(ranges: &[RequestRange], out: &mut Vec<u8>) {
+    for range in ranges {
+        out.extend_from_slice(&range.first.to_le_bytes());
+        out.extend_from_slice(&range.count.to_le_bytes());
     }
 }
 
@@ -141,19 +150,29 @@ fn read_requests(
             DecodeError::Trailing
         });
     }
+    read_ranges(&mut body, count, 0, seq)
+}
+
+/// Reads `count` ascending ranges, all above `above` and up to `most`.
+pub(super) fn read_ranges(
+    body: &mut &[u8],
+    count: usize,
+    mut above: Seq,
+    most: Seq,
+) -> Result<Vec<RequestRange>, DecodeError> {
+    if body.len() < count * RANGE_BYTES {
+        return Err(DecodeError::Short);
+    }
     let mut ranges = Vec::with_capacity(count);
-    let mut above = 0;
     for _ in 0..count {
         let (first, count) = (body.get_u64_le(), body.get_u32_le());
         let last = u64::from(count)
             .checked_sub(1)
             .and_then(|more| first.checked_add(more));
         match last {
-            Some(last) if first > above && last <= seq => above = last,
+            Some(last) if first > above && last <= most => above = last,
             _ => {
-                return Err(DecodeError::Token(
-                    "a token's requests are not ascending up to seq",
-                ));
+                return Err(DecodeError::Token("ranges are not ascending within bounds"));
             }
         }
         ranges.push(RequestRange { first, count });

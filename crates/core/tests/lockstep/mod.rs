@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use rota_core::contract::{
@@ -18,6 +18,10 @@ pub struct Ring {
     pub queues: Vec<VecDeque<(Class, Bytes)>>,
     /// Nothing reaches this node.
     pub deaf: Option<usize>,
+    /// From whom nothing reaches whom.
+    pub cut: BTreeSet<(usize, usize)>,
+    /// Killed, and not restarted yet.
+    pub dead: BTreeSet<usize>,
     config: RingConfig,
     pub now: Time,
 }
@@ -36,6 +40,8 @@ impl Ring {
             engines,
             queues,
             deaf: None,
+            cut: BTreeSet::new(),
+            dead: BTreeSet::new(),
             config,
             now: Time(1),
         }
@@ -44,8 +50,19 @@ impl Ring {
     /// The node at this place dies, with all that was on its way to it, and starts anew.
     pub fn restart(&mut self, at: usize, incarnation: u64) {
         self.queues[at].clear();
+        self.dead.remove(&at);
         let node = self.config.members[at];
         self.engines[at] = start(&self.config, node, incarnation, self.now);
+    }
+
+    /// Cuts the network into the nodes of `group` and the others.
+    pub fn part(&mut self, group: &[usize]) {
+        let nodes = 0..self.engines.len();
+        let crosses = |&(from, to): &(usize, usize)| group.contains(&from) != group.contains(&to);
+        let pairs = nodes
+            .clone()
+            .flat_map(|from| nodes.clone().map(move |to| (from, to)));
+        self.cut = pairs.filter(crosses).collect();
     }
 
     /// Every node does what is due and takes what has come; answers with what each delivered.
@@ -55,6 +72,10 @@ impl Ring {
     }
 
     fn node(&mut self, at: usize) -> Vec<Delivery> {
+        if self.dead.contains(&at) {
+            self.queues[at].clear();
+            return Vec::new();
+        }
         let engine = &mut self.engines[at];
         if engine.next_timer().is_some_and(|(due, _)| due <= self.now) {
             engine.handle(self.now, Input::Timer);
@@ -76,6 +97,10 @@ impl Ring {
 
     fn carry_out(&mut self, at: usize) {
         while let Some(output) = self.engines[at].poll_output() {
+            if let Output::Persist { id, .. } = output {
+                self.engines[at].handle(self.now, Input::Persisted { id });
+                continue;
+            }
             let Output::Send {
                 class, to, burst, ..
             } = output
@@ -84,7 +109,9 @@ impl Ring {
             };
             for receiver in 0..self.engines.len() {
                 let node = NodeId::new(receiver as u16 + 1).expect("not 0");
-                let reached = receiver != at && self.deaf != Some(receiver);
+                let reached = receiver != at
+                    && self.deaf != Some(receiver)
+                    && !self.cut.contains(&(at, receiver));
                 if reached && (to == Target::Others || to == Target::Node(node)) {
                     let copies = burst
                         .datagrams()

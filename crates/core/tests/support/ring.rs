@@ -24,6 +24,8 @@ pub struct Member {
 pub struct Ring {
     pub now: Time,
     pub members: Vec<Member>,
+    /// From now on deliveries are taken.
+    formed: bool,
 }
 
 /// `A` for the first member, and so on.
@@ -40,6 +42,7 @@ impl Ring {
         let mut ring = Self {
             now: Time(1),
             members: Vec::new(),
+            formed: false,
         };
         for &node in &config.members {
             let engine = RingEngine::new(config.clone()).expect("a valid configuration");
@@ -68,34 +71,46 @@ impl Ring {
         ring
     }
 
-    /// Lets the members find each other, until the first token is created.
+    /// Lets the members find each other, up to the first visit of the token in which messages can be
+    /// sent. Nobody takes a delivery before, so what was submitted waits for this ring.
     pub fn form(&mut self) -> String {
-        for index in 0..self.members.len() {
-            self.members[index].engine.handle(self.now, Input::Timer);
-        }
-        for _ in 0..100 {
-            let mut report = String::new();
+        for _ in 0..1000 {
             for index in 0..self.members.len() {
-                report += &self.settle(index);
-                for bytes in self.take_control(index) {
-                    self.hand_in(index, Class::Token, bytes);
-                    report += &self.settle(index);
+                if index == 0 && self.is_formed() {
+                    return self.first_visit();
                 }
-            }
-            if report.contains("token") {
-                return report;
+                self.settle(index);
+                for bytes in std::mem::take(&mut self.members[index].tokens) {
+                    self.hand_in(index, Class::Token, bytes);
+                    self.settle(index);
+                }
             }
         }
         "the ring did not form\n".into()
     }
 
-    /// Everything for `index` but the token itself.
-    fn take_control(&mut self, index: usize) -> Vec<Bytes> {
-        let tokens = std::mem::take(&mut self.members[index].tokens);
-        let is_token = |bytes: &Bytes| matches!(wire::decode(bytes.clone()), Ok(Packet::Token(_)));
-        let (tokens, control) = tokens.into_iter().partition(is_token);
-        self.members[index].tokens = tokens;
-        control
+    fn is_formed(&self) -> bool {
+        let nodes = self.members.len();
+        let on_it = |member: &Member| {
+            let engine = member.engine.get();
+            let ring = engine
+                .ordering()
+                .filter(|ring| ring.members().len() == nodes);
+            engine.phase_name() == "operational" && ring.is_some()
+        };
+        let token = nodes == 1 || !self.members[0].tokens.is_empty();
+        token && self.members.iter().all(on_it)
+    }
+
+    fn first_visit(&mut self) -> String {
+        self.formed = true;
+        for index in 0..self.members.len() {
+            self.deliver(index);
+        }
+        for bytes in std::mem::take(&mut self.members[0].tokens) {
+            self.hand_in(0, Class::Token, bytes);
+        }
+        self.settle(0)
     }
 
     pub fn submit(
@@ -149,6 +164,10 @@ impl Ring {
     }
 
     fn carry_out(&mut self, index: usize, output: Output, sends: &mut Vec<String>) {
+        if let Output::Persist { id, .. } = output {
+            let member = &mut self.members[index];
+            return member.engine.handle(self.now, Input::Persisted { id });
+        }
         let Output::Send {
             class, to, burst, ..
         } = output
@@ -184,6 +203,9 @@ impl Ring {
 
     fn deliver(&mut self, index: usize) -> String {
         let mut delivered = Vec::new();
+        if !self.formed {
+            return String::new();
+        }
         while let Some(delivery) = self.members[index].engine.poll_delivery() {
             if let Delivery::Message(message) = delivery {
                 let sender = name_of(message.id.process.node);
@@ -223,6 +245,6 @@ fn describe(packet: &Packet, me: usize) -> Option<String> {
             Some(text + " |")
         }
         Packet::Hurry(_) => Some("hurry".into()),
-        Packet::Hello(_) | Packet::Form(_) => None,
+        Packet::Join(_) | Packet::Commit(_) | Packet::Presence(_) => None,
     }
 }

@@ -15,6 +15,7 @@ pub use report::{Report, Violation};
 pub use shrink::shrink;
 
 use crate::basics::Basics;
+use crate::checks::Checks;
 use crate::observe::Finding;
 use crate::plan::Plan;
 use crate::ring::{Ring, SafeIsHeld};
@@ -30,6 +31,8 @@ const SHRUNK: usize = 3;
 /// What the system says about trace files.
 pub fn run(options: &Options) -> io::Result<Report> {
     let started = Instant::now();
+    #[cfg(feature = "mutants")]
+    rota_core::mutants::set(options.mutant());
     let next = AtomicU64::new(options.seeds.start);
     let done = Mutex::new(Vec::new());
     quiet_panics(|| {
@@ -80,6 +83,9 @@ fn work(options: &Options, next: &AtomicU64, done: &Done) {
             return;
         }
         let result = run_traced(options, &options.plan(seed));
+        if options.first && !matches!(&result, Ok(outcome) if outcome.finding.is_none()) {
+            next.store(options.seeds.end, Ordering::Relaxed);
+        }
         if let Ok(mut done) = done.lock() {
             done.push((seed, result));
         }
@@ -102,9 +108,11 @@ pub fn run_plan(options: &Options, plan: &Plan, traces: Option<&mut Traces>) -> 
     let run = AssertUnwindSafe(|| {
         let ring = Ring(options.engine.protocol());
         let mut basics = Basics::default();
+        let mut online = Checks::default();
         let mut world = World::new(plan, &ring)
             .probed_by(SafeIsHeld)
-            .watched_by(&mut basics);
+            .watched_by(&mut basics)
+            .watched_by(&mut online);
         if let Some(traces) = traces {
             world = world.watched_by(traces);
         }

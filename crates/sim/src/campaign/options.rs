@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use rota_core::mutants::Mutant;
 use rota_core::ring::Protocol;
 
 use crate::plan::{Plan, Profile};
@@ -119,6 +120,8 @@ pub struct Options {
     pub faults: Profile,
     /// A protocol bug to put in.
     pub mutant: Option<String>,
+    /// Stop at the first seed that fails.
+    pub first: bool,
     /// Where trace files go: a directory for each seed.
     pub trace: Option<PathBuf>,
     /// Threads.
@@ -147,6 +150,7 @@ impl Options {
             seeds,
             faults: Profile::All,
             mutant: None,
+            first: false,
             trace: None,
             jobs: 1,
             cuts: Cuts {
@@ -174,13 +178,22 @@ impl Options {
         }
         match &self.mutant {
             None => Ok(()),
-            Some(mutant) if cfg!(feature = "mutants") => {
-                Err(UsageError(format!("no mutant is called {mutant}")))
-            }
+            Some(name) if cfg!(feature = "mutants") => match self.mutant() {
+                Some(_) => Ok(()),
+                None => Err(UsageError(format!("no mutant is called {name}"))),
+            },
             Some(_) => Err(UsageError(
                 "this build has no mutants: build with --features mutants".to_owned(),
             )),
         }
+    }
+
+    /// The protocol bug to put in, if there is one of that name.
+    pub fn mutant(&self) -> Option<Mutant> {
+        let name = self.mutant.as_deref()?;
+        Mutant::ALL
+            .into_iter()
+            .find(|mutant| mutant.to_string() == name)
     }
 
     /// The plan of a seed, or what is left of it.

@@ -54,7 +54,10 @@ impl<S: System> World<'_, S> {
             return None;
         }
         let output = life.engine.poll_output();
-        life.undrained = output.is_some();
+        if output.is_none() {
+            // What waited for the outputs may be delivered now.
+            (life.undrained, life.app.more) = (false, true);
+        }
         output
     }
 
@@ -143,13 +146,24 @@ impl<S: System> World<'_, S> {
 
     fn check_burst(&mut self, burst: &Burst) {
         let (bytes, segment) = (burst.bytes.len(), burst.segment);
+        // What forms rings may be larger than a datagram of the path: IP cuts it.
+        let forms =
+            bytes == segment && matches!(burst.bytes.get(1).map(|kind| kind & 0x0f), Some(3 | 4));
+        let most = if forms {
+            Burst::MAX_BYTES
+        } else {
+            self.plan.ring.datagram_bytes
+        };
         if bytes == 0
             || bytes > Burst::MAX_BYTES
             || segment == 0
-            || segment > self.plan.ring.datagram_bytes
+            || segment > most
             || bytes.div_ceil(segment) > Burst::MAX_SEGMENTS
         {
-            let what = format!("a burst of {bytes} bytes in datagrams of {segment}");
+            let what = format!(
+                "a burst of kind {:?} {bytes} bytes in datagrams of {segment}",
+                burst.bytes.get(1)
+            );
             self.found("contract", what);
         }
     }

@@ -22,6 +22,8 @@ pub enum Phase {
     Healing(u64),
     /// Everybody agrees and has everything; nothing may change until a time.
     Quiet {
+        /// When the faults ended.
+        since: u64,
         until: u64,
         /// Configurations that the processes had had when it began.
         confs: u64,
@@ -66,7 +68,11 @@ impl<S: System> World<'_, S> {
                 let drained = agreed.and_then(|()| self.drained());
                 if drained.is_ok() {
                     let until = self.now + self.plan.quiet_for();
-                    self.phase = Phase::Quiet { until, confs };
+                    self.phase = Phase::Quiet {
+                        since,
+                        until,
+                        confs,
+                    };
                 } else if self.now > since + self.plan.converges_within()
                     && let Err(what) = self.agreed()
                 {
@@ -78,10 +84,14 @@ impl<S: System> World<'_, S> {
                 }
             }
             Phase::Quiet {
+                since,
                 until,
                 confs: before,
             } => {
-                if confs != before {
+                if confs != before && self.now <= since + self.plan.converges_within() {
+                    // Something from before was still on its way.
+                    self.phase = Phase::Healing(since);
+                } else if confs != before {
                     self.found("C8", "a configuration changed though nothing had happened");
                 } else if self.now >= until {
                     self.quiesce();

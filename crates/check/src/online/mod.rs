@@ -1,0 +1,254 @@
+//! Checks while a run goes on, so that it stops at the first wrong step.
+//!
+//! What can be judged at once is: E1 to E4, C1 to C3, C7, O4, and the prefix test in regular
+//! configurations. The rest needs the whole trace and [`crate::check_all`].
+//!
+//! Events have to come in one order in which causes precede effects, as in a simulation. Memory does
+//! not grow with the length of a run: of a ring only what somebody in it has still to deliver is
+//! remembered, and nothing once all its members have gone on or died.
+
+mod conf;
+mod intervals;
+mod ring;
+
+use rota_core::contract::{ConfigurationKind, NodeId, Process, RingId, Service};
+use rustc_hash::FxHashMap;
+
+use crate::event::{Event, EventKind, Placed, regular_of};
+use crate::name::Name;
+use crate::report::Violation;
+use intervals::Intervals;
+use ring::{Progress, RingState};
+
+/// Deliveries of a ring after which is looked for what can be forgotten.
+const SWEEP: u32 = 1024;
+
+/// What is known of a process.
+#[derive(Debug, Default)]
+struct State {
+    /// Whether it has seen anything.
+    begun: bool,
+    ended: Option<&'static str>,
+    current: Option<ConfigurationKind>,
+    /// In the ring of the current configuration.
+    progress: Progress,
+    originated: Intervals,
+    /// Counters of delivered messages, by sender.
+    delivered: FxHashMap<Process, Intervals>,
+    /// The rings that it is in or may still come to.
+    rings: Vec<RingId>,
+}
+
+/// What is known of a node, over its lives.
+#[derive(Clone, Copy, Debug)]
+struct Life {
+    process: Process,
+    /// Its last regular configuration.
+    ring: Option<RingId>,
+}
+
+/// The checker.
+#[derive(Debug, Default)]
+pub struct Online {
+    processes: FxHashMap<Process, State>,
+    nodes: FxHashMap<NodeId, Life>,
+    rings: FxHashMap<RingId, RingState>,
+}
+
+/// A violation of a property.
+fn wrong(property: &'static str, detail: String) -> Violation {
+    Violation { property, detail }
+}
+
+impl Online {
+    /// A checker that has seen nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many messages are remembered, over all rings.
+    pub fn remembered(&self) -> usize {
+        self.rings.values().map(RingState::remembered).sum()
+    }
+
+    /// How many rings are remembered.
+    pub fn rings(&self) -> usize {
+        self.rings.len()
+    }
+
+    /// A node lost what it had made durable: nothing keeps it from using numbers of rings again.
+    pub fn disk_lost(&mut self, node: NodeId) {
+        if let Some(life) = self.nodes.get_mut(&node) {
+            life.ring = None;
+        }
+    }
+
+    /// Looks at what happened next. After a violation the checker knows no more what is right.
+    ///
+    /// # Errors
+    /// A property is violated.
+    pub fn observe(&mut self, event: &Event) -> Result<(), Violation> {
+        let who = event.process;
+        let at = |mut violation: Violation| {
+            violation.detail += &format!(" (t={})", event.time.0);
+            violation
+        };
+        self.observe_unplaced(who, &event.kind).map_err(at)
+    }
+
+    fn observe_unplaced(&mut self, who: Process, kind: &EventKind) -> Result<(), Violation> {
+        let state = self.processes.entry(who).or_default();
+        if let Some(ended) = state.ended {
+            let text = format!("{} {ended} and saw something after that", Name(who));
+            return Err(wrong("E4", text));
+        }
+        if !std::mem::replace(&mut state.begun, true) {
+            self.begin(who);
+        } else if *kind == EventKind::Start {
+            let text = format!("{} started again in the same incarnation", Name(who));
+            return Err(wrong("E4", text));
+        }
+        match kind {
+            EventKind::Start | EventKind::Send(_) => Ok(()),
+            EventKind::Configuration(conf) => self.on_configuration(who, conf),
+            EventKind::Originated(placed) => self.on_originated(who, placed),
+            EventKind::Delivered(placed) => self.on_delivered(who, placed),
+            EventKind::Crash => {
+                self.end(who, "crashed");
+                Ok(())
+            }
+            EventKind::Leave => {
+                self.end(who, "left");
+                Ok(())
+            }
+        }
+    }
+
+    /// A process is seen for the first time: whoever its node was before is no more.
+    fn begin(&mut self, who: Process) {
+        let life = Life {
+            process: who,
+            ring: None,
+        };
+        let node = self.nodes.entry(who.node).or_insert(life);
+        let before = std::mem::replace(&mut node.process, who);
+        if before != who {
+            self.end(before, "was followed by another life of its node");
+        }
+    }
+
+    fn end(&mut self, who: Process, how: &'static str) {
+        if let Some(state) = self.processes.get_mut(&who)
+            && state.ended.is_none()
+        {
+            let rings = std::mem::take(&mut state.rings);
+            *state = State {
+                begun: true,
+                ended: Some(how),
+                ..State::default()
+            };
+            rings.iter().for_each(|ring| self.gone(who, *ring));
+        }
+    }
+
+    /// A process will deliver nothing more of a ring.
+    fn gone(&mut self, who: Process, ring: RingId) {
+        if let Some(state) = self.rings.get_mut(&ring) {
+            state.owing.retain(|process| *process != who);
+            if state.owing.is_empty() {
+                self.rings.remove(&ring);
+            }
+        }
+    }
+
+    fn on_originated(&mut self, who: Process, placed: &Placed) -> Result<(), Violation> {
+        let state = self.processes.entry(who).or_default();
+        let text = |what: &str| format!("{} originated {}, {what}", Name(who), placed.message);
+        let Some(current) = state.current else {
+            return Err(wrong("E4", text("before its first configuration")));
+        };
+        if placed.message.process != who {
+            return Err(wrong("E3", text("which is another's")));
+        }
+        let ConfigurationKind::Regular(ring) = current else {
+            return Err(wrong("E3", text("in a transitional configuration")));
+        };
+        if placed.conf != current {
+            let (named, current) = (Name(placed.conf), Name(current));
+            let where_ = format!("in {named} while {current} was current");
+            return Err(wrong("E3", text(&where_)));
+        }
+        if !state.originated.insert(placed.message.counter) {
+            return Err(wrong("E3", text("which had been originated before")));
+        }
+        let ring = self.rings.get_mut(&ring);
+        ring.map_or(Ok(()), |ring| ring.originate(who, placed))
+    }
+
+    fn on_delivered(&mut self, who: Process, placed: &Placed) -> Result<(), Violation> {
+        let state = self.processes.entry(who).or_default();
+        let text = |what: &str| format!("{} delivered {} {what}", Name(who), placed.message);
+        let Some(current) = state.current else {
+            return Err(wrong("E4", text("before its first configuration")));
+        };
+        if placed.conf != current {
+            let what = format!("as in {}, but in {}", Name(placed.conf), Name(current));
+            return Err(wrong("E4", text(&what)));
+        }
+        let sender = placed.message.process;
+        let seen = state.delivered.entry(sender).or_default();
+        if !seen.insert(placed.message.counter) {
+            return Err(wrong("E2", text("again")));
+        }
+        let id = regular_of(current);
+        let Some(ring) = self.rings.get_mut(&id) else {
+            return Ok(());
+        };
+        ring.deliver(who, placed)?;
+        if !matches!(placed.service, Service::Reliable | Service::Fifo) {
+            in_order(who, state, ring, placed)?;
+        }
+        ring.unswept += 1;
+        if ring.unswept >= SWEEP {
+            ring.unswept = 0;
+            let passed = passed(&self.processes, id, &ring.owing);
+            ring.forget(passed);
+        }
+        Ok(())
+    }
+}
+
+/// A message of the total order is delivered in its turn.
+fn in_order(
+    who: Process,
+    state: &mut State,
+    ring: &mut RingState,
+    placed: &Placed,
+) -> Result<(), Violation> {
+    let last = std::mem::replace(&mut state.progress.position, placed.position);
+    if last >= placed.position {
+        let (who, message, conf) = (Name(who), placed.message, Name(placed.conf));
+        let mine = placed.position;
+        let text = format!("{who} delivered {message} at seq {mine} of {conf} after seq {last}");
+        return Err(wrong("O4", text));
+    }
+    if matches!(placed.conf, ConfigurationKind::Regular(_)) {
+        ring.follow(who, state.progress.count, placed)?;
+        state.progress.count += 1;
+    }
+    Ok(())
+}
+
+/// What all these processes have delivered of a ring.
+fn passed(processes: &FxHashMap<Process, State>, ring: RingId, owing: &[Process]) -> Progress {
+    let progress = |who: &Process| {
+        let state = processes.get(who);
+        let here = state.filter(|state| state.current.map(regular_of) == Some(ring));
+        here.map_or_else(Progress::default, |state| state.progress)
+    };
+    let least = |a: Progress, b: Progress| Progress {
+        count: a.count.min(b.count),
+        position: a.position.min(b.position),
+    };
+    owing.iter().map(progress).reduce(least).unwrap_or_default()
+}

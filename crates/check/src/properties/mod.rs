@@ -1,0 +1,95 @@
+//! The properties, one a file: what it says, where it comes from, and what it leaves alone.
+//!
+//! E, C, S, V, O and F follow the definition of Extended Virtual Synchrony (Moser, Amir,
+//! Melliar-Smith and Agarwal 1994, §2): basic delivery, configuration changes, self-delivery,
+//! failure atomicity, order, and safe delivery. All are predicates over what processes saw, and none
+//! knows how an engine works.
+//!
+//! Messages of the services reliable and fifo are delivered before their turn, so only the
+//! properties without an order hold of them, and fifo's own.
+
+mod c1_membership;
+mod c2_no_redelivery;
+mod c3_alternation;
+mod c4_same_transition;
+mod c5_transitional_sets;
+mod c6_disjointness;
+mod c7_monotone_ids;
+mod c8_progress;
+mod e1_no_creation;
+mod e2_no_duplication;
+mod e3_unique_origination;
+mod e4_position;
+mod f1_safe;
+mod f2_safe_in_regular;
+mod fifo;
+mod o1_merge;
+mod o2_causal;
+mod o3_no_holes;
+mod o4_global_position;
+mod prefix;
+mod s1_self_delivery;
+mod v1_atomicity;
+
+use crate::counters::Counters;
+use crate::report::{Findings, Options, Report};
+use crate::trace::Trace;
+use crate::view::View;
+
+/// A property.
+struct Property {
+    name: &'static str,
+    title: &'static str,
+    check: fn(&View<'_>, &mut Findings),
+}
+
+const fn property(
+    name: &'static str,
+    title: &'static str,
+    check: fn(&View<'_>, &mut Findings),
+) -> Property {
+    Property { name, title, check }
+}
+
+/// All of them.
+const ALL: [Property; 22] = [
+    property("E1", "no creation", e1_no_creation::check),
+    property("E2", "no duplication", e2_no_duplication::check),
+    property("E3", "unique origination", e3_unique_origination::check),
+    property("E4", "within a life", e4_position::check),
+    property("C1", "agreed membership", c1_membership::check),
+    property("C2", "no repeated configuration", c2_no_redelivery::check),
+    property("C3", "alternation", c3_alternation::check),
+    property("C4", "same transition", c4_same_transition::check),
+    property("C5", "consistent sets", c5_transitional_sets::check),
+    property("C6", "disjoint sets", c6_disjointness::check),
+    property("C7", "growing ring ids", c7_monotone_ids::check),
+    property("C8", "progress", c8_progress::check),
+    property("S1", "self-delivery", s1_self_delivery::check),
+    property("V1", "failure atomicity", v1_atomicity::check),
+    property("O1", "one order", o1_merge::check),
+    property("O2", "causal order", o2_causal::check),
+    property("O3", "no holes", o3_no_holes::check),
+    property("O4", "one place each", o4_global_position::check),
+    property("F1", "safe", f1_safe::check),
+    property("F2", "safe, installed", f2_safe_in_regular::check),
+    property("prefix", "prefixes", prefix::check),
+    property("fifo", "sender's order", fifo::check),
+];
+
+/// Checks all properties.
+pub fn check_all(trace: &Trace, options: &Options) -> Report {
+    let view = View::new(trace, options);
+    let mut report = Report {
+        verdicts: Vec::new(),
+        violations: Vec::new(),
+        counters: Counters::of(&view),
+    };
+    for property in &ALL {
+        let mut findings = Findings::new(property.name, property.title);
+        (property.check)(&view, &mut findings);
+        report.verdicts.push(findings.verdict);
+        report.violations.extend(findings.violations);
+    }
+    report
+}

@@ -1,0 +1,111 @@
+//! O1, one order: what all processes saw fits into one order of time.
+//!
+//! The graph has a node for every origination, one for every message, which stands for all its
+//! deliveries, and one for every configuration. Edges lead from each thing a process saw to the next,
+//! and from a message's origination to the message. It must have no cycle: then originations,
+//! deliveries and configuration changes can be numbered so that causes come before effects and all
+//! processes agree, as the definition asks of its function `ord`.
+//!
+//! Reliable and fifo messages are left out: they have no place in the total order.
+
+use crate::graph::Graph;
+use crate::report::Findings;
+use crate::trace::Step;
+use crate::view::{View, is_ordered};
+
+pub(super) fn check(view: &View<'_>, findings: &mut Findings) {
+    let nodes = Nodes::of(view);
+    let graph = Graph::new(nodes.count(), |edge| {
+        nodes.walk(&mut |from, to, _| edge(from, to))
+    });
+    let cycle = graph.cycle();
+    findings.check(cycle.is_none(), || {
+        nodes.describe(&cycle.unwrap_or_default())
+    });
+}
+
+/// Numbers the nodes: messages, then configurations, then originations.
+struct Nodes<'a> {
+    view: &'a View<'a>,
+    messages: u32,
+    configurations: u32,
+    /// By origination: its message.
+    originations: Vec<u32>,
+}
+
+impl<'a> Nodes<'a> {
+    fn of(view: &'a View<'a>) -> Self {
+        let originations = view.all_steps().filter_map(|(_, _, step)| match step {
+            Step::Orig(place) if is_ordered(place.service) => Some(place.message),
+            _ => None,
+        });
+        Self {
+            view,
+            messages: view.homes.len() as u32,
+            configurations: view.trace.configurations().len() as u32,
+            originations: originations.collect(),
+        }
+    }
+
+    fn count(&self) -> usize {
+        (self.messages + self.configurations) as usize + self.originations.len()
+    }
+
+    /// Tells every edge, and the process that saw it; none for that of a message.
+    fn walk(&self, edge: &mut dyn FnMut(u32, u32, Option<u32>)) {
+        let first = self.messages + self.configurations;
+        let mut originated = 0;
+        let mut last: Option<(u32, u32)> = None;
+        for (process, _, step) in self.view.all_steps() {
+            let node = match step {
+                Step::Conf { conf, .. } => self.messages + conf,
+                Step::Deliver(place) if is_ordered(place.service) => place.message,
+                Step::Orig(place) if is_ordered(place.service) => {
+                    let node = first + originated;
+                    originated += 1;
+                    edge(node, place.message, None);
+                    node
+                }
+                _ => continue,
+            };
+            if let Some((_, before)) = last.filter(|(who, _)| *who == process) {
+                edge(before, node, Some(process));
+            }
+            last = Some((process, node));
+        }
+    }
+
+    fn describe(&self, cycle: &[u32]) -> String {
+        let mut seen_by = vec![None; cycle.len()];
+        let successor = |place: usize| cycle[(place + 1) % cycle.len()];
+        self.walk(&mut |from, to, process| {
+            let place = cycle.iter().position(|node| *node == from);
+            if let Some(place) = place.filter(|place| successor(*place) == to) {
+                seen_by[place].get_or_insert(process);
+            }
+        });
+        let mut text = String::from("a cycle: ");
+        for (node, process) in cycle.iter().zip(seen_by) {
+            text += &self.name(*node);
+            match process.flatten() {
+                Some(process) => text += &format!(", then at {} ", self.view.who(process)),
+                None => text += ", and so ",
+            }
+        }
+        text + &cycle
+            .first()
+            .map_or_else(String::new, |node| self.name(*node))
+    }
+
+    fn name(&self, node: u32) -> String {
+        if node < self.messages {
+            return self.view.what(node);
+        }
+        let conf = node - self.messages;
+        if conf < self.configurations {
+            return self.view.conf(conf);
+        }
+        let message = self.originations[(conf - self.configurations) as usize];
+        format!("the origination of {}", self.view.message(message))
+    }
+}

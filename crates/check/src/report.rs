@@ -1,0 +1,106 @@
+//! What comes out of a check.
+
+use rota_core::contract::Process;
+
+use crate::counters::Counters;
+
+/// Details kept for each property: the first are the ones to look at.
+const KEPT: usize = 10;
+
+/// Something that must hold and does not.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Violation {
+    /// Which property, by its short name.
+    pub property: &'static str,
+    /// What was seen, naming processes, messages and configurations.
+    pub detail: String,
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.property, self.detail)
+    }
+}
+
+impl std::error::Error for Violation {}
+
+/// What a trace does not say about its run.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Whoever has not crashed or left by the end was alive and had nothing left to do, even if the
+    /// trace does not say so.
+    pub quiescent: bool,
+    /// The live processes at the end, by who could reach whom; for C8, which holds without them.
+    pub components: Vec<Vec<Process>>,
+}
+
+/// What was found about one property.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Verdict {
+    /// The property's short name.
+    pub property: &'static str,
+    /// What it says.
+    pub title: &'static str,
+    /// How many cases it had something to say about: where it is 0, that it holds means nothing.
+    pub checked: u64,
+    /// How many of them violate it.
+    pub violations: u64,
+}
+
+/// What was found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Report {
+    /// One for each property, in the order of their names' numbers.
+    pub verdicts: Vec<Verdict>,
+    /// The first violations of each property.
+    pub violations: Vec<Violation>,
+    /// How much happened in the run.
+    pub counters: Counters,
+}
+
+impl Report {
+    /// Whether nothing is violated.
+    pub fn holds(&self) -> bool {
+        self.violations.is_empty()
+    }
+}
+
+/// Collects what is found about one property.
+#[derive(Debug)]
+pub(crate) struct Findings {
+    pub verdict: Verdict,
+    pub violations: Vec<Violation>,
+}
+
+impl Findings {
+    pub const fn new(property: &'static str, title: &'static str) -> Self {
+        Self {
+            verdict: Verdict {
+                property,
+                title,
+                checked: 0,
+                violations: 0,
+            },
+            violations: Vec::new(),
+        }
+    }
+
+    /// A case in which the property has something to say; if it does not hold, `detail` says how.
+    pub fn check(&mut self, holds: bool, detail: impl FnOnce() -> String) {
+        self.verdict.checked += 1;
+        if !holds {
+            self.violated(detail);
+        }
+    }
+
+    /// A violation in a case that is counted elsewhere.
+    pub fn violated(&mut self, detail: impl FnOnce() -> String) {
+        self.verdict.violations += 1;
+        if self.violations.len() < KEPT {
+            self.violations.push(Violation {
+                property: self.verdict.property,
+                detail: detail(),
+            });
+        }
+    }
+}

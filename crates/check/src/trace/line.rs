@@ -1,0 +1,142 @@
+//! One line of a trace file.
+
+use std::borrow::Cow;
+
+use rota_core::contract::{ConfigurationKind, Time};
+use serde::Deserialize;
+
+use crate::event::{Conf, Event, EventKind, Placed, Sent};
+use crate::name;
+
+/// What a line says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Line {
+    Event(Event),
+    /// The whole run has come to rest.
+    Quiesce,
+    /// Something about clients and their groups, which the properties here do not speak of.
+    Client,
+}
+
+/// A string, borrowed from the line where no escapes stand in the way.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl Text<'_> {
+    fn read<T>(&self, parse: fn(&str) -> Option<T>) -> Option<T> {
+        parse(&self.0)
+    }
+}
+
+/// The fields of a line, as they are written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Fields<'a> {
+    t: Option<u64>,
+    node: Option<u64>,
+    inc: Option<u64>,
+    #[serde(borrow)]
+    ev: Text<'a>,
+    #[serde(borrow)]
+    kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    id: Option<Text<'a>>,
+    #[serde(borrow)]
+    old: Option<Text<'a>>,
+    #[serde(borrow)]
+    new: Option<Text<'a>>,
+    members: Option<Vec<(u64, u64)>>,
+    #[serde(borrow)]
+    msg: Option<Text<'a>>,
+    #[serde(borrow)]
+    conf: Option<Text<'a>>,
+    seq: Option<u64>,
+    #[serde(borrow)]
+    service: Option<Text<'a>>,
+    #[serde(borrow)]
+    hash: Option<Text<'a>>,
+    ring: Option<serde::de::IgnoredAny>,
+    client: Option<serde::de::IgnoredAny>,
+}
+
+/// What is wrong with the fields of a line, as a sentence.
+type Wrong = String;
+
+impl Fields<'_> {
+    pub(super) fn line(&self) -> Result<Line, Wrong> {
+        if self.ring.is_some() {
+            return Err("a trace of several rings, of which nothing can be checked yet".into());
+        }
+        if self.client.is_some() {
+            return Ok(Line::Client);
+        }
+        let time = Time(self.t.ok_or("\"t\" is missing")?);
+        if self.ev.0 == "quiesce" {
+            return Ok(Line::Quiesce);
+        }
+        let process = self.node.zip(self.inc);
+        let process = process.and_then(|(node, inc)| name::process(node, inc));
+        Ok(Line::Event(Event {
+            time,
+            process: process.ok_or("\"node\" and \"inc\" have to name a process")?,
+            kind: self.event_kind()?,
+        }))
+    }
+
+    fn event_kind(&self) -> Result<EventKind, Wrong> {
+        Ok(match &*self.ev.0 {
+            "start" => EventKind::Start,
+            "conf" => EventKind::Configuration(self.configuration()?),
+            "send" => EventKind::Send(Sent {
+                message: read("msg", self.msg.as_ref(), name::message)?,
+                service: read("service", self.service.as_ref(), name::service)?,
+                hash: read("hash", self.hash.as_ref(), name::hash)?,
+            }),
+            "orig" => EventKind::Originated(self.placed()?),
+            "deliver" => EventKind::Delivered(self.placed()?),
+            "crash" => EventKind::Crash,
+            "leave" => EventKind::Leave,
+            "" => return Err("\"ev\" is missing".into()),
+            other => return Err(format!("no event is called {other:?}")),
+        })
+    }
+
+    fn placed(&self) -> Result<Placed, Wrong> {
+        Ok(Placed {
+            message: read("msg", self.msg.as_ref(), name::message)?,
+            conf: read("conf", self.conf.as_ref(), name::configuration)?,
+            position: self.seq.ok_or("\"seq\" is missing")?,
+            service: read("service", self.service.as_ref(), name::service)?,
+            hash: read("hash", self.hash.as_ref(), name::hash)?,
+        })
+    }
+
+    fn configuration(&self) -> Result<Conf, Wrong> {
+        let id = read("id", self.id.as_ref(), name::configuration)?;
+        let kind = self.kind.as_ref().map(|kind| &*kind.0);
+        let as_written = match id {
+            ConfigurationKind::Regular(_) => kind == Some("regular"),
+            ConfigurationKind::Transitional { old, new } => {
+                let ring = |text: &Option<Text<'_>>| text.as_ref()?.read(name::ring);
+                kind == Some("transitional")
+                    && ring(&self.old) == Some(old)
+                    && ring(&self.new) == Some(new)
+            }
+        };
+        if !as_written {
+            return Err("\"kind\", \"old\" and \"new\" do not fit to \"id\"".into());
+        }
+        let members = self.members.iter().flatten();
+        let members = members.map(|(node, inc)| name::process(*node, *inc));
+        let members: Option<Vec<_>> = members.collect();
+        let members = members.filter(|members| !members.is_empty());
+        let members = members.ok_or("\"members\" have to be pairs of a node and an incarnation")?;
+        Ok(Conf { id, members })
+    }
+}
+
+fn read<T>(key: &str, text: Option<&Text<'_>>, parse: fn(&str) -> Option<T>) -> Result<T, Wrong> {
+    let text = text.ok_or_else(|| format!("{key:?} is missing"))?;
+    let value = text.read(parse);
+    value.ok_or_else(|| format!("{key:?} cannot be {:?}", text.0))
+}

@@ -1,0 +1,219 @@
+//! What all processes saw, in memory and in files.
+//!
+//! A [`Trace`] keeps one list of events for each process, in the order in which they were pushed.
+//! Nothing is assumed about the clocks of different processes. Names are replaced by numbers when an
+//! event comes in, so that ten million events fit into half a gigabyte.
+
+mod line;
+mod read;
+mod write;
+
+use rota_core::contract::{ConfigurationKind, MessageId, Process, Service, Time};
+use rustc_hash::FxHashMap;
+use std::hash::Hash;
+
+use crate::event::{Conf, Event, EventKind, Placed};
+
+pub use read::TraceError;
+pub use write::TraceWriter;
+
+/// Gives things numbers, from 0, in the order in which they are first seen.
+#[derive(Clone, Debug)]
+pub(crate) struct Interner<T> {
+    numbers: FxHashMap<T, u32>,
+    things: Vec<T>,
+}
+
+impl<T> Default for Interner<T> {
+    fn default() -> Self {
+        Self {
+            numbers: FxHashMap::default(),
+            things: Vec::new(),
+        }
+    }
+}
+
+impl<T: Clone + Eq + Hash> Interner<T> {
+    fn number(&mut self, thing: &T) -> u32 {
+        if let Some(number) = self.numbers.get(thing) {
+            return *number;
+        }
+        // Four thousand million distinct names do not fit into memory.
+        let number = u32::try_from(self.things.len()).unwrap_or(u32::MAX);
+        self.things.push(thing.clone());
+        self.numbers.insert(thing.clone(), number);
+        number
+    }
+
+    pub(crate) fn all(&self) -> &[T] {
+        &self.things
+    }
+}
+
+/// A message at a place, by numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub position: u64,
+    pub hash: u64,
+    pub message: u32,
+    pub conf: u32,
+    pub service: Service,
+}
+
+/// An event, by numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    Start,
+    Conf { conf: u32, members: u32 },
+    Send { message: u32, hash: u64 },
+    Orig(Place),
+    Deliver(Place),
+    Crash,
+    Leave,
+}
+
+/// What one process saw.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Story {
+    pub steps: Vec<Step>,
+    pub times: Vec<Time>,
+}
+
+/// What all processes saw.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    processes: Interner<Process>,
+    messages: Interner<MessageId>,
+    configurations: Interner<ConfigurationKind>,
+    /// Lists of members, as listed.
+    members: Interner<Vec<Process>>,
+    stories: Vec<Story>,
+    /// Who saw something, by who began first: the order of a node's lives.
+    began: Vec<u32>,
+    quiescent: bool,
+}
+
+impl Trace {
+    /// An empty trace.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds what a process saw after everything it saw before.
+    ///
+    /// The lives of a node have to be pushed one after the other: its restarted process says nothing
+    /// before its predecessor has said its last.
+    pub fn push(&mut self, event: &Event) {
+        let process = self.process(event.process);
+        let step = match &event.kind {
+            EventKind::Start => Step::Start,
+            EventKind::Configuration(Conf { id, members }) => {
+                for member in members {
+                    self.process(*member);
+                }
+                Step::Conf {
+                    conf: self.configurations.number(id),
+                    members: self.members.number(members),
+                }
+            }
+            EventKind::Send(sent) => {
+                self.process(sent.message.process);
+                Step::Send {
+                    message: self.messages.number(&sent.message),
+                    hash: sent.hash,
+                }
+            }
+            EventKind::Originated(placed) => Step::Orig(self.place(placed)),
+            EventKind::Delivered(placed) => Step::Deliver(self.place(placed)),
+            EventKind::Crash => Step::Crash,
+            EventKind::Leave => Step::Leave,
+        };
+        let story = &mut self.stories[process as usize];
+        if story.steps.is_empty() {
+            self.began.push(process);
+        }
+        story.steps.push(step);
+        story.times.push(event.time);
+    }
+
+    /// All faults are healed, all rings stable and all queues empty at the end of the trace: who has
+    /// not crashed or left by then is alive.
+    pub const fn quiesce(&mut self) {
+        self.quiescent = true;
+    }
+
+    /// How many events there are.
+    pub fn events(&self) -> usize {
+        self.stories.iter().map(|story| story.steps.len()).sum()
+    }
+
+    fn process(&mut self, process: Process) -> u32 {
+        let number = self.processes.number(&process);
+        if self.stories.len() <= number as usize {
+            self.stories.push(Story::default());
+        }
+        number
+    }
+
+    fn place(&mut self, placed: &Placed) -> Place {
+        self.process(placed.message.process);
+        Place {
+            position: placed.position,
+            hash: placed.hash,
+            message: self.messages.number(&placed.message),
+            conf: self.configurations.number(&placed.conf),
+            service: placed.service,
+        }
+    }
+
+    /// Everybody who saw something or is named.
+    pub(crate) fn processes(&self) -> &[Process] {
+        self.processes.all()
+    }
+
+    pub(crate) fn process_number(&self, process: Process) -> Option<u32> {
+        self.processes.numbers.get(&process).copied()
+    }
+
+    pub(crate) fn messages(&self) -> &[MessageId] {
+        self.messages.all()
+    }
+
+    pub(crate) fn configurations(&self) -> &[ConfigurationKind] {
+        self.configurations.all()
+    }
+
+    pub(crate) fn configuration_number(&self, id: ConfigurationKind) -> Option<u32> {
+        self.configurations.numbers.get(&id).copied()
+    }
+
+    pub(crate) fn member_lists(&self) -> &[Vec<Process>] {
+        self.members.all()
+    }
+
+    pub(crate) fn story(&self, process: u32) -> &Story {
+        &self.stories[process as usize]
+    }
+
+    pub(crate) fn began(&self) -> &[u32] {
+        &self.began
+    }
+
+    pub(crate) const fn is_quiescent(&self) -> bool {
+        self.quiescent
+    }
+}
+
+impl<'a> Extend<&'a Event> for Trace {
+    fn extend<I: IntoIterator<Item = &'a Event>>(&mut self, events: I) {
+        events.into_iter().for_each(|event| self.push(event));
+    }
+}
+
+impl<'a> FromIterator<&'a Event> for Trace {
+    fn from_iter<I: IntoIterator<Item = &'a Event>>(events: I) -> Self {
+        let mut trace = Self::new();
+        trace.extend(events);
+        trace
+    }
+}

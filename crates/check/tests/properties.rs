@@ -1,0 +1,18 @@
+//! Every property, seen red and seen green: a trace that violates it, and one that nearly does.
+
+#[path = "properties/basic.rs"]
+mod basic;
+#[path = "properties/configurations.rs"]
+mod configurations;
+#[path = "properties/early.rs"]
+mod early;
+#[path = "properties/model.rs"]
+mod model;
+#[path = "properties/online.rs"]
+mod online;
+#[path = "properties/order.rs"]
+mod order;
+#[path = "properties/safe.rs"]
+mod safe;
+#[path = "properties/story.rs"]
+mod story;

@@ -1,0 +1,106 @@
+//! Signs that a process is gone, and who is better left alone for a while.
+
+use alloc::collections::{BTreeMap, VecDeque};
+
+use crate::contract::{Incarnation, NodeId, Process, Time};
+
+/// Two refusals within this time count as a death (A4): one may be of a datagram from before the
+/// process started.
+const REFUSALS_WITHIN: u64 = 50_000_000;
+
+/// Refusals by the kernels of peers: nobody listens at their address.
+#[derive(Debug, Default)]
+pub(super) struct Refusals {
+    last: BTreeMap<NodeId, Time>,
+}
+
+impl Refusals {
+    /// Notes one; answers whether the node's process is dead.
+    pub fn note(&mut self, now: Time, node: NodeId) -> bool {
+        let before = self.last.insert(node, now);
+        before.is_some_and(|before| now.since(before) <= REFUSALS_WITHIN)
+    }
+
+    /// A process of this node was heard.
+    pub fn clear(&mut self, node: NodeId) {
+        self.last.remove(&node);
+    }
+}
+
+/// Lives of nodes that are over: a later process of the same node has been on a ring. What is left of
+/// theirs in the network must not pass for news.
+#[derive(Debug, Default)]
+pub(super) struct Former {
+    latest: BTreeMap<NodeId, Incarnation>,
+    over: VecDeque<Process>,
+}
+
+/// Lives remembered. Packets do not stay in a network for as long as it takes to restart so often.
+const LIVES: usize = 256;
+
+impl Former {
+    /// A process is on an installed ring.
+    pub fn on_ring(&mut self, process: Process) {
+        let Process { node, incarnation } = process;
+        let before = self.latest.insert(node, incarnation);
+        if let Some(before) = before.filter(|before| *before != incarnation) {
+            if self.over.len() == LIVES {
+                self.over.pop_front();
+            }
+            self.over.push_back(Process {
+                node,
+                incarnation: before,
+            });
+        }
+    }
+
+    pub fn contains(&self, process: Process) -> bool {
+        self.over.contains(&process)
+    }
+}
+
+/// Processes with whom rings were tried in vain: some link between them and a member is cut for good,
+/// and to try again and again would leave nobody in service (P-12).
+#[derive(Debug, Default)]
+pub(super) struct BackOff {
+    failures: BTreeMap<NodeId, Failures>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Failures {
+    count: u32,
+    until: Time,
+}
+
+/// The longest pause is the token loss time shifted by this.
+const MAX_SHIFT: u32 = 6;
+
+impl BackOff {
+    /// A ring was tried with a process that was there to be heard, and formed without it. The first
+    /// time costs nothing: it may have been a lost packet.
+    pub fn failed(&mut self, now: Time, process: Process, token_loss: u64) -> bool {
+        let failures = self.failures.entry(process.node).or_insert(Failures {
+            count: 0,
+            until: now,
+        });
+        failures.count = failures.count.saturating_add(1);
+        if failures.count < 2 {
+            return false;
+        }
+        let shift = (failures.count - 1).min(MAX_SHIFT);
+        failures.until = now.after(token_loss << shift);
+        true
+    }
+
+    /// A ring with this node has lasted.
+    pub fn lasted(&mut self, node: NodeId) {
+        self.failures.remove(&node);
+    }
+
+    /// Whether a node is to be left alone now.
+    pub fn is_avoided(&self, now: Time, node: NodeId) -> bool {
+        self.failures
+            .get(&node)
+            .is_some_and(|failures| now < failures.until)
+    }
+}

@@ -1,0 +1,416 @@
+//! From a broken ring, or two that hear of each other, to a set of processes that all agree on it
+//! (A5, A6).
+
+use alloc::collections::{BTreeMap, BTreeSet};
+
+use super::engine::RingEngine;
+use super::phase::{Gather, Phase};
+use super::sets::{Sets, Verdict};
+use crate::contract::{Burst, Channel, Class, NodeId, Output, Process, Target, Time, TimerReason};
+use crate::mutants::{self, Mutant};
+use crate::ring::{Ordering, send_to};
+use crate::wire::{Data, Join, MAX_JOIN_PROCESSES, Packet, Presence};
+
+/// Answers to one process between two joins to all: two processes that answer each other must come to
+/// an end.
+const ANSWERS: u32 = 3;
+
+impl Gather {
+    pub fn next_timer(&self) -> (Time, TimerReason) {
+        let join = (self.join_at, TimerReason::Join);
+        let end = self.commit_by.unwrap_or(self.consensus_at);
+        join.min((end, TimerReason::Consensus))
+    }
+}
+
+impl RingEngine {
+    /// Leaves the installed ring: those who were on it are wanted on the next.
+    pub(super) fn leave_ring(&mut self) {
+        if let Some(installed) = &self.installed {
+            let fails = core::mem::take(&mut self.sets.fails);
+            self.sets = Sets::of_ring(installed.members());
+            if mutants::on(Mutant::M30) {
+                self.sets.fails = fails;
+            }
+        }
+        self.heard.clear();
+        let token_loss = self.config.timers.token_loss;
+        if self.now.since(self.installed_at) > 10 * token_loss {
+            for member in self.sets.members() {
+                self.back_off.lasted(member.node);
+            }
+        }
+    }
+
+    /// Enters Gather, from anywhere (A5); enters it anew when the sets have changed.
+    pub(super) fn gather(&mut self) {
+        self.give_up_recovery();
+        if !matches!(self.phase, Phase::Gather(_)) {
+            self.counters.gathers += 1;
+        }
+        self.sets.procs.insert(self.me);
+        let timers = self.config.timers;
+        self.phase = Phase::Gather(Gather {
+            consensus: BTreeSet::from([self.me]),
+            answered: BTreeMap::new(),
+            join_at: self.now,
+            consensus_at: self.now.after(timers.consensus),
+            commit_by: None,
+        });
+        self.send_join();
+        self.check_consensus();
+    }
+
+    fn send_join(&mut self) {
+        let timers = self.config.timers;
+        let wait = timers.join + self.random_below(timers.join / 2 + 1);
+        let now = self.now;
+        if let Phase::Gather(gather) = &mut self.phase {
+            gather.join_at = now.after(wait);
+            gather.answered.clear();
+        }
+        self.counters.joins_sent += 1;
+        let join = self.join(false);
+        self.say_to_others(&Packet::Join(join));
+    }
+
+    /// Tells one process, which may not know it, what this one believes: a few times between two joins
+    /// to all.
+    fn answer(&mut self, process: Process) {
+        let Phase::Gather(gather) = &mut self.phase else {
+            return;
+        };
+        let answers = gather.answered.entry(process).or_default();
+        if *answers < ANSWERS {
+            *answers += 1;
+            self.counters.joins_sent += 1;
+            let join = self.join(false);
+            self.outputs
+                .push_back(send_to(process.node, &Packet::Join(join)));
+        }
+    }
+
+    fn join(&self, leaving: bool) -> Join {
+        Join {
+            cluster: self.config.cluster,
+            sender: self.me,
+            ring_seq: self.ring_seq.max,
+            leaving,
+            procs: self.sets.procs.clone(),
+            fails: self.sets.fails.clone(),
+        }
+    }
+
+    fn say_to_others(&mut self, packet: &Packet) {
+        self.outputs.push_back(Output::Send {
+            class: Class::Token,
+            channel: Channel::default(),
+            to: Target::Others,
+            burst: Burst::single(packet.encode()),
+            after: None,
+            pace: None,
+        });
+    }
+
+    /// All who are wanted have said the same: the smallest of them forms the ring, the others wait
+    /// for its commit token (A6, process(J) 1).
+    fn check_consensus(&mut self) {
+        let members = self.sets.members();
+        let (now, token_loss) = (self.now, self.config.timers.token_loss);
+        let Phase::Gather(gather) = &mut self.phase else {
+            return;
+        };
+        if !members
+            .iter()
+            .all(|process| gather.consensus.contains(process))
+        {
+            return;
+        }
+        if members.first() == Some(&self.me) {
+            self.form_ring(members);
+        } else {
+            gather.commit_by.get_or_insert(now.after(token_loss));
+        }
+    }
+
+    pub(super) fn on_gather_timer(&mut self) {
+        let now = self.now;
+        let Phase::Gather(gather) = &mut self.phase else {
+            return;
+        };
+        match gather.commit_by {
+            // The commit token never came: everybody has to say again what it believes.
+            Some(by) if now >= by => return self.gather(),
+            None if now >= gather.consensus_at => return self.give_up_silent(),
+            _ => {}
+        }
+        if now >= gather.join_at {
+            self.send_join();
+            self.check_consensus();
+        }
+    }
+
+    /// Consensus expiry (A6): those who have not agreed are given up.
+    fn give_up_silent(&mut self) {
+        let Phase::Gather(gather) = &self.phase else {
+            return;
+        };
+        let silent = self.sets.procs.difference(&gather.consensus);
+        let silent: BTreeSet<Process> = silent.copied().collect();
+        self.sets.fails.extend(silent);
+        self.gather();
+    }
+
+    /// A join came in, in any state (A6).
+    pub(super) fn on_join(&mut self, join: &Join) {
+        if !self.is_another(join.sender) || !self.ring_seq.see(join.ring_seq) {
+            return;
+        }
+        if !self.takes_join(join) {
+            self.counters.joins_ignored += 1;
+            return;
+        }
+        if matches!(self.phase, Phase::Operational) {
+            self.leave_ring();
+        }
+        let gathers = matches!(self.phase, Phase::Gather(_));
+        self.refusals.clear(join.sender.node);
+        let restarted = self.hear(join);
+        match self.sets.process(self.me, join) {
+            Verdict::Merged => self.gather(),
+            Verdict::Agrees => {
+                if !gathers || restarted {
+                    self.gather();
+                }
+                let Phase::Gather(gather) = &mut self.phase else {
+                    return;
+                };
+                gather.consensus.insert(join.sender);
+                // What this process has said before may have come too early to be taken.
+                self.answer(join.sender);
+                self.check_consensus();
+            }
+            Verdict::Behind | Verdict::GivenUp => {
+                if !gathers || restarted {
+                    self.gather();
+                } else if !self.sets.fails.contains(&join.sender) {
+                    self.answer(join.sender);
+                }
+            }
+        }
+    }
+
+    /// Notes that the sender of a join is alive; answers whether that ends another life of its node.
+    fn hear(&mut self, join: &Join) -> bool {
+        if join.leaving || self.sets.fails.contains(&join.sender) {
+            return false;
+        }
+        self.heard.insert(join.sender);
+        let before = self.sets.fails.len();
+        self.sets.hear(join.sender);
+        let ended = self.sets.fails.len() - before;
+        self.counters.members_dead += ended as u64;
+        ended > 0
+    }
+
+    /// Whether a packet comes from another node, in its present life: two processes that go by one number are a mistake
+    /// of the operator (P-07).
+    fn is_another(&mut self, sender: Process) -> bool {
+        let same_node = sender.node == self.me.node;
+        self.counters.duplicate_nodes += u64::from(same_node && sender != self.me);
+        !same_node && !self.former.contains(sender)
+    }
+
+    /// Whether a join concerns this process now: the rows "Join" of A6.
+    fn takes_join(&self, join: &Join) -> bool {
+        let sender = join.sender;
+        if join.procs.len() + self.sets.procs.len() > MAX_JOIN_PROCESSES {
+            return false;
+        }
+        match &self.phase {
+            Phase::Idle | Phase::Left => false,
+            Phase::Operational => {
+                let Some(installed) = &self.installed else {
+                    return false;
+                };
+                let stale = installed.members().contains(&sender)
+                    && join.ring_seq < installed.ring().ring_seq;
+                let given_up = join.fails.contains(&self.me) && !mutants::on(Mutant::M27);
+                (!stale || mutants::on(Mutant::R04)) && !given_up && !self.avoids(sender)
+            }
+            Phase::Gather(_) => self.sets.procs.contains(&sender) || !self.avoids(sender),
+            Phase::Commit(committing) => {
+                let ring = &committing.token;
+                let newer = join.ring_seq >= ring.ring.ring_seq || self.has_changed_its_mind(join);
+                ring.members.contains(&sender) && newer
+            }
+            Phase::Recovery(recovery) => {
+                let next = &recovery.next;
+                next.members().contains(&sender) && join.ring_seq >= next.ring().ring_seq
+            }
+        }
+    }
+
+    /// Whether a member of the ring to be has learnt of more since it agreed: it will not take the
+    /// commit token, and to wait for that to be noticed by time-out would be a waste. Sets only grow, so
+    /// a join from before it agreed holds nothing new.
+    fn has_changed_its_mind(&self, join: &Join) -> bool {
+        let late = self
+            .installed_ring()
+            .is_some_and(|ring| join.ring_seq < ring.ring_seq);
+        let known =
+            join.procs.is_subset(&self.sets.procs) && join.fails.is_subset(&self.sets.fails);
+        !late && !known
+    }
+
+    /// Whether a process is left alone now: members of the installed ring never are.
+    fn avoids(&self, process: Process) -> bool {
+        let installed = self.installed.as_ref().map_or(&[][..], Ordering::members);
+        !installed.contains(&process) && self.back_off.is_avoided(self.now, process.node)
+    }
+
+    /// Another ring is there (A6, merge-detect).
+    pub(super) fn on_presence(&mut self, presence: &Presence) {
+        let sender = presence.sender;
+        if !self.is_another(sender) || !self.ring_seq.see(presence.ring.ring_seq) {
+            return;
+        }
+        let Some(installed) = &self.installed else {
+            return;
+        };
+        let stale = installed.members().contains(&sender)
+            && presence.ring.ring_seq <= installed.ring().ring_seq;
+        let known = self.sets.procs.contains(&sender);
+        let news = match &self.phase {
+            Phase::Operational => !stale && presence.ring != installed.ring(),
+            Phase::Gather(_) => !known,
+            _ => false,
+        };
+        if !news || self.avoids(sender) {
+            return;
+        }
+        if matches!(self.phase, Phase::Operational) {
+            self.leave_ring();
+        }
+        self.sets.hear(sender);
+        self.sets.procs.insert(sender);
+        self.gather();
+    }
+
+    /// Data of another ring: its sender learns of this one (A6, foreign data).
+    pub(super) fn on_foreign_data(&mut self, data: &Data) {
+        self.counters.datagrams_foreign_ring += 1;
+        let Some(installed) = &self.installed else {
+            return;
+        };
+        let member = installed.members().iter().any(|m| m.node == data.sender);
+        let late = member && data.ring.ring_seq < installed.ring().ring_seq;
+        let pause = self.config.timers.join;
+        let lately = self
+            .answered_at
+            .is_some_and(|at| self.now.since(at) < pause);
+        if mutants::on(Mutant::M31) || late || lately || data.sender == self.me.node {
+            return;
+        }
+        self.answered_at = Some(self.now);
+        self.show_presence(data.sender);
+    }
+
+    /// On the representative of a ring that lacks configured nodes: they learn of it.
+    pub(super) fn look_for_absent(&mut self) {
+        self.presence_at = self.now.after(self.config.timers.merge);
+        if !self.looks_for_absent() || mutants::on(Mutant::M31) {
+            return;
+        }
+        for node in self.config.members.clone() {
+            if self.is_absent(node) {
+                self.show_presence(node);
+            }
+        }
+    }
+
+    pub(super) fn looks_for_absent(&self) -> bool {
+        let rep = self.installed.as_ref().map(|ring| ring.ring().rep);
+        rep == Some(self.me.node) && self.config.members.iter().any(|&node| self.is_absent(node))
+    }
+
+    fn is_absent(&self, node: NodeId) -> bool {
+        let installed = self.installed.as_ref().map_or(&[][..], Ordering::members);
+        !installed.iter().any(|member| member.node == node)
+    }
+
+    fn show_presence(&mut self, node: NodeId) {
+        let Some(ring) = self.installed_ring() else {
+            return;
+        };
+        let presence = Presence {
+            cluster: self.config.cluster,
+            sender: self.me,
+            ring,
+        };
+        self.outputs
+            .push_back(send_to(node, &Packet::Presence(presence)));
+    }
+
+    /// Nobody listens at a peer's address any more (A4, evidence).
+    pub(super) fn on_unreachable(&mut self, node: NodeId) {
+        if !self.refusals.note(self.now, node) {
+            return;
+        }
+        let members = match &self.phase {
+            Phase::Operational => self.installed.as_ref().map(|ring| ring.members().to_vec()),
+            Phase::Gather(_) | Phase::Commit(_) | Phase::Recovery(_) => Some(self.sets.members()),
+            Phase::Idle | Phase::Left => None,
+        };
+        let dead = members
+            .into_iter()
+            .flatten()
+            .find(|process| process.node == node && *process != self.me);
+        if let Some(dead) = dead {
+            self.counters.members_dead += 1;
+            self.give_up(dead);
+        }
+    }
+
+    /// Gives up a process that was on the ring, or wanted on the next.
+    fn give_up(&mut self, process: Process) {
+        if matches!(self.phase, Phase::Operational) {
+            self.leave_ring();
+        }
+        self.sets.fails.insert(process);
+        self.gather();
+    }
+
+    /// Gives up a member that cannot receive what the others can (A10, fail to receive).
+    pub(super) fn give_up_deaf(&mut self) {
+        let Some(ring) = self.installed.as_ref() else {
+            return;
+        };
+        let Some(node) = ring.deaf_member(self.now) else {
+            return;
+        };
+        let deaf = ring.members().iter().find(|member| member.node == node);
+        if let Some(deaf) = deaf.copied() {
+            self.counters.members_deaf += 1;
+            self.give_up(deaf);
+        }
+    }
+
+    /// Leaves of its own will (A10): the others need not wait for a token to be missed.
+    pub(super) fn say_goodbye(&mut self) {
+        if matches!(self.phase, Phase::Idle | Phase::Left) {
+            self.phase = Phase::Left;
+            return;
+        }
+        if matches!(self.phase, Phase::Operational) {
+            self.leave_ring();
+        }
+        self.sets.procs.remove(&self.me);
+        self.sets.fails.insert(self.me);
+        let goodbye = Packet::Join(self.join(true));
+        // Twice: the others would notice the loss of the first only by a lost token.
+        self.say_to_others(&goodbye);
+        self.say_to_others(&goodbye);
+        self.phase = Phase::Left;
+    }
+}

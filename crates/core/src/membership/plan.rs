@@ -1,0 +1,70 @@
+//! What those who come from the same ring have to send each other, and what they will deliver of it.
+
+use alloc::vec::Vec;
+
+use crate::contract::{Process, RingId, Seq};
+use crate::mutants::{self, Mutant};
+use crate::ring::Ended;
+use crate::wire::{Commit, OldRing};
+
+/// What a complete commit token says about one old ring. The same at all who come from it.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// Those who go from it to the new ring together, by ascending id.
+    pub transitional: Vec<Process>,
+    /// Everybody has everything up to here.
+    pub low: Seq,
+    pub ended: Ended,
+    /// What each of `transitional` has told.
+    told: Vec<OldRing>,
+}
+
+impl Plan {
+    /// For the members of `old`, which has `members`.
+    pub fn new(commit: &Commit, old: RingId, members: &[Process]) -> Self {
+        let together = |(process, told): &(&Process, &OldRing)| {
+            (told.ring == old || mutants::on(Mutant::M14)) && members.contains(process)
+        };
+        let (transitional, told): (Vec<Process>, Vec<OldRing>) = commit
+            .members
+            .iter()
+            .zip(&commit.told)
+            .filter(together)
+            .map(|(process, told)| (*process, told.clone()))
+            .unzip();
+        let over = |value: fn(&OldRing) -> Seq| told.iter().map(value);
+        let ended = Ended {
+            high: over(|told| told.high).max().unwrap_or(0),
+            line: over(|told| told.safe_line).max().unwrap_or(0),
+            obliged: told.iter().fold(0, |all, told| all | told.obligations),
+        };
+        let low = over(|told| told.aru).min().unwrap_or(0);
+        Self {
+            transitional,
+            low,
+            ended,
+            told,
+        }
+    }
+
+    /// Whether `me` sends a packet that somebody may lack: the lowest of those who have it does, or,
+    /// with `all`, everybody. Where a list of ranges was cut nobody knows, and who has it sends it.
+    pub fn is_sent_by(&self, me: Process, seq: Seq, all: bool) -> bool {
+        if self.told.iter().all(|told| has(told, seq)) {
+            return false;
+        }
+        let first = self.told.iter().position(|told| has(told, seq));
+        all || first.is_none_or(|index| self.transitional[index] == me)
+    }
+
+    /// The packets that somebody may lack.
+    pub const fn range(&self) -> core::ops::RangeInclusive<Seq> {
+        self.low + 1..=self.ended.high
+    }
+}
+
+/// Whether a member is known to have a packet.
+fn has(told: &OldRing, seq: Seq) -> bool {
+    let index = told.have.partition_point(|range| range.last() < seq);
+    seq <= told.aru || told.have.get(index).is_some_and(|range| range.first <= seq)
+}

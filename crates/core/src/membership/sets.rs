@@ -1,0 +1,76 @@
+//! Who is wanted on the ring, and who was given up.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use crate::contract::Process;
+use crate::mutants::{self, Mutant};
+use crate::wire::Join;
+
+/// What one process believes while it gathers. Both sets only grow until a ring is installed, which
+/// is why gathering ends (A6).
+#[derive(Clone, Default, Debug)]
+pub(super) struct Sets {
+    /// Everybody heard of.
+    pub procs: BTreeSet<Process>,
+    /// Those of them given up.
+    pub fails: BTreeSet<Process>,
+}
+
+/// What a join does to the sets (A6, process(J)).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Verdict {
+    /// Its sender believes the same.
+    Agrees,
+    /// Its sender is behind; what this process says will tell it.
+    Behind,
+    /// Its sender was given up.
+    GivenUp,
+    /// It brought news.
+    Merged,
+}
+
+impl Sets {
+    /// The sets of an installed ring.
+    pub fn of_ring(members: &[Process]) -> Self {
+        Self {
+            procs: members.iter().copied().collect(),
+            fails: BTreeSet::new(),
+        }
+    }
+
+    /// Those a ring is wanted with, by ascending id.
+    pub fn members(&self) -> Vec<Process> {
+        self.procs.difference(&self.fails).copied().collect()
+    }
+
+    /// A process was heard: other lives of its node are over.
+    pub fn hear(&mut self, process: Process) {
+        let before = |other: &&Process| other.node == process.node && **other != process;
+        let over: Vec<Process> = self.procs.iter().filter(before).copied().collect();
+        self.fails.extend(over);
+    }
+
+    /// Takes in what another process believes.
+    pub fn process(&mut self, me: Process, join: &Join) -> Verdict {
+        let same_fails = join.fails == self.fails || mutants::on(Mutant::M28);
+        if join.procs == self.procs && same_fails {
+            return Verdict::Agrees;
+        }
+        if join.procs.is_subset(&self.procs) && join.fails.is_subset(&self.fails) {
+            return Verdict::Behind;
+        }
+        if self.fails.contains(&join.sender) {
+            return Verdict::GivenUp;
+        }
+        self.procs.extend(join.procs.iter().copied());
+        if join.fails.contains(&me) && !mutants::on(Mutant::M26) {
+            // Who has given me up cannot be on a ring with me (§0.10).
+            self.procs.insert(join.sender);
+            self.fails.insert(join.sender);
+        } else {
+            self.fails.extend(join.fails.iter().copied());
+        }
+        Verdict::Merged
+    }
+}

@@ -1,0 +1,54 @@
+//! A member that cannot receive what the others can (membership A10, fail to receive).
+
+use super::Timers;
+use crate::contract::{NodeId, Seq, Time};
+use crate::wire::Token;
+
+/// New tokens in which nothing moved, at least, before a member counts as deaf.
+const VISITS: u32 = 20;
+
+/// Watches who holds the token's aru back by missing the same packet again and again.
+#[derive(Debug, Default)]
+pub(super) struct Deaf {
+    suspect: Option<Suspect>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Suspect {
+    node: NodeId,
+    aru: Seq,
+    since: Time,
+    visits: u32,
+}
+
+impl Deaf {
+    /// A new token came in. A member whose application is slow holds the aru back, too, but asks for
+    /// nothing.
+    pub fn on_token(&mut self, now: Time, token: &Token, me: NodeId) {
+        let missing = token.rtr.first().map(|range| range.first);
+        let stuck = missing == Some(token.aru + 1);
+        let node = token.aru_id.filter(|&node| stuck && node != me);
+        self.suspect = match (node, self.suspect) {
+            (None, _) => None,
+            (Some(node), Some(before)) if (before.node, before.aru) == (node, token.aru) => {
+                Some(Suspect {
+                    visits: before.visits.saturating_add(1),
+                    ..before
+                })
+            }
+            (Some(node), _) => Some(Suspect {
+                node,
+                aru: token.aru,
+                since: now,
+                visits: 0,
+            }),
+        };
+    }
+
+    /// Who has been deaf for three token loss times, in which others answered what it asked for.
+    pub fn member(&self, now: Time, timers: &Timers) -> Option<NodeId> {
+        let suspect = self.suspect?;
+        let long = now.since(suspect.since) >= 3 * timers.token_loss;
+        (long && suspect.visits >= VISITS).then_some(suspect.node)
+    }
+}

@@ -1,0 +1,103 @@
+//! The first rotations of a new ring: packets of old rings go round until all who come from the same
+//! one have the same (membership A8).
+//!
+//! Packets of old rings travel inside packets of the new ring, ordered and repeated as any other. The
+//! token's `recovering` flag says that somebody still has some to send. When everybody has everything,
+//! *and everybody knows that*, the ring can be installed.
+
+use alloc::collections::VecDeque;
+
+use crate::contract::{Seq, Service};
+use crate::mutants::{self, Mutant};
+use crate::pack::OutFrame;
+use crate::wire::{Frame, Token};
+
+/// Progress of a ring that is not installed yet.
+#[derive(Debug, Default)]
+pub(super) struct Recovering {
+    /// Packets of the old ring that this member sends, wrapped, by their old numbers.
+    queue: VecDeque<(Seq, Frame)>,
+    /// This member has set the token's flag.
+    flag_is_mine: bool,
+    /// Visits in a row in which the token came without the flag.
+    clear_visits: u32,
+    /// Everything numbered up to here belongs to the recovery; known from the second clear visit on.
+    install_seq: Seq,
+    /// `aru` of the token received in the last visit.
+    aru_before: Seq,
+    acknowledged: bool,
+    complete: bool,
+}
+
+impl Recovering {
+    pub fn new(queue: VecDeque<(Seq, Frame)>) -> Self {
+        Self {
+            queue,
+            ..Self::default()
+        }
+    }
+
+    pub fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// The next wrapped packet. They travel as agreed: nothing is delivered early from them.
+    pub fn take(&mut self) -> Option<OutFrame> {
+        let service = Service::Agreed;
+        let (_, frame) = self.queue.pop_front()?;
+        Some(OutFrame { service, frame })
+    }
+
+    /// Another member has sent this packet of the old ring.
+    pub fn sent_by_another(&mut self, seq: Seq) {
+        self.queue.retain(|(queued, _)| *queued != seq);
+    }
+
+    /// Steps 2 to 6 of A8. `token` is as received but for what this visit has numbered: its `seq`
+    /// is already the new one, `aru_received` is what it came with, and `local_aru` what this member
+    /// has.
+    pub fn on_token(&mut self, token: &mut Token, aru_received: Seq, local_aru: Seq) {
+        let came_clear = !token.recovering;
+        if came_clear && !self.queue.is_empty() {
+            token.recovering = true;
+            self.flag_is_mine = true;
+        } else if (self.flag_is_mine || mutants::on(Mutant::M24)) && self.queue.is_empty() {
+            token.recovering = false;
+            self.flag_is_mine = false;
+        }
+        self.clear_visits = if came_clear && !token.recovering {
+            self.clear_visits.saturating_add(1)
+        } else {
+            0
+        };
+        if self.clear_visits == 2 || self.clear_visits == 1 && mutants::on(Mutant::M23) {
+            self.install_seq = token.seq;
+        }
+        if self.clear_visits >= 2 && local_aru >= self.install_seq {
+            self.acknowledged = true;
+        }
+        let everybody = aru_received.min(self.aru_before) >= self.install_seq;
+        self.complete |= self.clear_visits >= 3 && everybody && self.acknowledged;
+        if mutants::on(Mutant::M22) && self.clear_visits >= 2 {
+            self.complete |= aru_received >= self.install_seq && self.acknowledged;
+        }
+        if mutants::on(Mutant::M23) && self.clear_visits >= 1 {
+            self.complete |= everybody;
+        }
+        self.aru_before = aru_received;
+    }
+
+    /// This member has everything and says so: from now on others may rely on it.
+    pub const fn acknowledged(&self) -> bool {
+        self.acknowledged
+    }
+
+    /// Everybody is known to have acknowledged: the ring may be installed.
+    pub const fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    pub const fn install_seq(&self) -> Seq {
+        self.install_seq
+    }
+}

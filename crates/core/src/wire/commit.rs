@@ -1,0 +1,179 @@
+//! The token that forms a ring (membership A1, A8).
+
+use alloc::vec::Vec;
+use bytes::Buf;
+
+use super::header::{Header, Kind};
+use super::join::{read_process, write_process};
+use super::token::{read_ranges, write_ranges};
+use super::{DecodeError, RequestRange, expect_empty, read_incarnation};
+use crate::contract::{NodeId, Process, RingId, Seq};
+
+/// Members that a ring has at most: an obligation set is a mask of as many bits.
+pub const MAX_MEMBERS: usize = 128;
+
+/// Ranges that one member lists at most of what it has above its aru. A member with more lists the
+/// lowest of them and says so.
+pub const MAX_HAVE_RANGES: usize = 64;
+
+const FLAG_MORE: u8 = 1;
+
+/// Goes round the members of a ring to be: in the first rotation each tells what it has of its old
+/// ring, in the second all read it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Commit {
+    /// Which cluster it belongs to.
+    pub cluster: u32,
+    /// The ring that is being formed.
+    pub ring: RingId,
+    /// Who sent it.
+    pub sender: NodeId,
+    /// Grows by one with every hop.
+    pub token_seq: u64,
+    /// The members, by ascending id; the first is the representative.
+    pub members: Vec<Process>,
+    /// What the first of them have told; complete after the first rotation.
+    pub told: Vec<OldRing>,
+}
+
+/// What a member tells of the ring it comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OldRing {
+    /// That ring.
+    pub ring: RingId,
+    /// It has everything up to here.
+    pub aru: Seq,
+    /// The highest packet it has.
+    pub high: Seq,
+    /// It knows that everybody has everything up to here.
+    pub safe_line: Seq,
+    /// Whose messages it must deliver even behind a hole: bit `i` is member `i` of the old ring.
+    pub obligations: u128,
+    /// The first of its own messages that will be numbered on the new ring.
+    pub next_message: u64,
+    /// What it has above `aru`, ascending.
+    pub have: Vec<RequestRange>,
+    /// It has more, above the last of those ranges.
+    pub more: bool,
+}
+
+impl Commit {
+    /// Whether every member has told its part.
+    pub fn is_complete(&self) -> bool {
+        self.told.len() == self.members.len()
+    }
+
+    pub(super) fn read(header: &Header, mut body: &[u8]) -> Result<Self, DecodeError> {
+        let ring = header.ring()?;
+        let members = read_members(&mut body, ring)?;
+        let told_count = usize::from(body.try_get_u16_le().map_err(|_| DecodeError::Short)?);
+        if told_count > members.len() {
+            return Err(DecodeError::Commit("more have told than there are members"));
+        }
+        let mut told = Vec::new();
+        for _ in 0..told_count {
+            told.push(OldRing::read(&mut body)?);
+        }
+        expect_empty(body)?;
+        Ok(Self {
+            cluster: header.cluster,
+            ring,
+            sender: header.sender,
+            token_seq: header.seq,
+            members,
+            told,
+        })
+    }
+
+    pub(super) fn encode_into(&self, out: &mut Vec<u8>) {
+        let mut header = Header::of_ring(Kind::Commit, self.cluster, self.ring, self.sender);
+        header.seq = self.token_seq;
+        header.write(out);
+        let count = |len: usize| u16::try_from(len).expect("a ring has at most 128 members");
+        out.extend_from_slice(&count(self.members.len()).to_le_bytes());
+        for member in &self.members {
+            write_process(*member, out);
+        }
+        out.extend_from_slice(&count(self.told.len()).to_le_bytes());
+        for old in &self.told {
+            old.write(out);
+        }
+    }
+}
+
+fn read_members(body: &mut &[u8], ring: RingId) -> Result<Vec<Process>, DecodeError> {
+    let count = usize::from(body.try_get_u16_le().map_err(|_| DecodeError::Short)?);
+    if count == 0 || count > MAX_MEMBERS {
+        return Err(DecodeError::Commit("a ring has 1 to 128 members"));
+    }
+    let mut members: Vec<Process> = Vec::new();
+    for _ in 0..count {
+        let member = read_process(body)?;
+        if members.last().is_some_and(|last| last.node >= member.node) {
+            return Err(DecodeError::MembersNotAscending);
+        }
+        members.push(member);
+    }
+    let rep = Process {
+        node: ring.rep,
+        incarnation: ring.incarnation,
+    };
+    if members[0] != rep {
+        return Err(DecodeError::Commit(
+            "a ring's first member is its representative",
+        ));
+    }
+    Ok(members)
+}
+
+impl OldRing {
+    fn read(body: &mut &[u8]) -> Result<Self, DecodeError> {
+        let short = |_| DecodeError::Short;
+        let ring_seq = body.try_get_u64_le().map_err(short)?;
+        let incarnation = read_incarnation(body)?;
+        let rep = body.try_get_u16_le().map_err(short)?;
+        let rep = NodeId::new(rep).ok_or(DecodeError::ZeroNode)?;
+        let aru = body.try_get_u64_le().map_err(short)?;
+        let high = body.try_get_u64_le().map_err(short)?;
+        let safe_line = body.try_get_u64_le().map_err(short)?;
+        let obligations = body.try_get_u128_le().map_err(short)?;
+        let next_message = body.try_get_u64_le().map_err(short)?;
+        let flags = body.try_get_u8().map_err(short)?;
+        let count = usize::from(body.try_get_u16_le().map_err(short)?);
+        if aru > high || safe_line > aru || flags & !FLAG_MORE != 0 || count > MAX_HAVE_RANGES {
+            return Err(DecodeError::Commit(
+                "what a member tells contradicts itself",
+            ));
+        }
+        let have = read_ranges(body, count, aru, high)?;
+        Ok(Self {
+            ring: RingId {
+                ring_seq,
+                rep,
+                incarnation,
+            },
+            aru,
+            high,
+            safe_line,
+            obligations,
+            next_message,
+            have,
+            more: flags & FLAG_MORE != 0,
+        })
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.ring.ring_seq.to_le_bytes());
+        out.extend_from_slice(&self.ring.incarnation.0.to_le_bytes());
+        out.extend_from_slice(&self.ring.rep.get().to_le_bytes());
+        for seq in [self.aru, self.high, self.safe_line] {
+            out.extend_from_slice(&seq.to_le_bytes());
+        }
+        out.extend_from_slice(&self.obligations.to_le_bytes());
+        out.extend_from_slice(&self.next_message.to_le_bytes());
+        out.push(u8::from(self.more) * FLAG_MORE);
+        let count = u16::try_from(self.have.len()).expect("ranges are bounded");
+        out.extend_from_slice(&count.to_le_bytes());
+        write_ranges(&self.have, out);
+    }
+}
