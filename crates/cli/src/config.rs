@@ -73,6 +73,7 @@ fn describe(config: &NodeConfig, node: Option<NodeId>) -> Result<String, ConfigE
     describe_ring(&ring, &size, &mut table);
     describe_timers(config, &ring, &mut table);
     describe_sockets(config, &mut table);
+    describe_state(config, node, &mut table);
     describe_nodes(config, &ring, node, &mut table);
     Ok(table.0)
 }
@@ -106,6 +107,7 @@ fn describe_cluster(config: &NodeConfig, ring: &RingConfig, table: &mut Table) {
         "interface",
         config.interface.as_deref().unwrap_or("by address"),
     );
+    table.row("open_membership", config.open_membership);
 }
 
 fn describe_ring(ring: &RingConfig, size: &DatagramSize, table: &mut Table) {
@@ -174,6 +176,21 @@ fn describe_sockets(config: &NodeConfig, table: &mut Table) {
     match &config.faults {
         Some(faults) => table.row("faults", serde_json::to_string(faults).unwrap_or_default()),
         None => table.row("faults", "none"),
+    }
+}
+
+fn describe_state(config: &NodeConfig, me: Option<NodeId>, table: &mut Table) {
+    table.section("state");
+    match &config.state_dir {
+        Some(directory) => table.row("state_dir", directory.display()),
+        None => table.row(
+            "state_dir",
+            "none (ring ids are in memory only: the incarnation alone keeps them unique)",
+        ),
+    }
+    table.row("reset_ring_id", config.reset_ring_id);
+    if let Some(file) = me.and_then(|me| config.ring_id_file(me)) {
+        table.row("ring_id_file", file.display());
     }
 }
 

@@ -47,6 +47,19 @@ fn the_size_of_datagrams_comes_with_where_it_is_from() {
 }
 
 #[test]
+fn where_ring_ids_are_kept_is_said_and_what_it_means_if_nowhere() {
+    let said = |settings: &str| {
+        let output = check(settings, "127.0.0.1", &["--node", "2"]);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let memory = said("");
+    assert!(memory.contains("in memory only"), "{memory}");
+    let disk = said("state_dir = \"/var/lib/rota\"");
+    assert!(disk.contains("/var/lib/rota/node-2.ring"), "{disk}");
+}
+
+#[test]
 fn what_is_wrong_is_said_and_the_status_is_2() {
     let output = check("datagram_bytes = 511", "127.0.0.1", &[]);
     assert_eq!(output.status.code(), Some(2));

@@ -120,6 +120,13 @@ pub struct NodeConfig {
     /// Submitted and not yet sent, in bytes; each waiting packet counts for 100 more than it holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog_bytes: Option<usize>,
+    /// Keep the newest ring id in this directory, which has to exist, in a file of each node's own. Without
+    /// it only the incarnation keeps the rings of two lives of a node apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state_dir: Option<PathBuf>,
+    /// Start with a new file where the one in `state_dir` is refused.
+    #[serde(default)]
+    pub reset_ring_id: bool,
     /// Write a trace to this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<PathBuf>,
@@ -137,6 +144,9 @@ pub struct NodeConfig {
     /// Hand bursts to the kernel whole. Off for comparison, or for a driver that gets it wrong.
     #[serde(default = "default_offload")]
     pub offload: bool,
+    /// Let nodes join that are not listed. Their data port has to be the one below their token port.
+    #[serde(default)]
+    pub open_membership: bool,
     /// The nodes.
     #[serde(rename = "node")]
     pub nodes: Vec<NodeAddress>,
@@ -188,11 +198,14 @@ impl NodeConfig {
             datagram_bytes: None,
             message_bytes: None,
             backlog_bytes: None,
+            state_dir: None,
+            reset_ring_id: false,
             trace: None,
             receive_buffer_bytes: default_receive_buffer(),
             send_buffer_bytes: default_send_buffer(),
             busy_poll_us: 0,
             offload: true,
+            open_membership: false,
             nodes: (1..=nodes).map(node).collect(),
             faults: None,
         }
@@ -227,6 +240,12 @@ impl NodeConfig {
     /// [`ConfigError::Write`] where a number does not fit TOML's.
     pub fn to_toml(&self) -> Result<String, ConfigError> {
         toml::to_string(self).map_err(ConfigError::Write)
+    }
+
+    /// Where node `me` keeps its newest ring id.
+    pub fn ring_id_file(&self, me: NodeId) -> Option<PathBuf> {
+        let directory = self.state_dir.as_ref()?;
+        Some(directory.join(format!("node-{me}.ring")))
     }
 
     /// The node with this id.

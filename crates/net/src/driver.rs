@@ -6,9 +6,13 @@
 
 mod app;
 mod arrivals;
+mod durable;
+#[cfg(test)]
+mod durable_tests;
 mod error;
 mod outputs;
 mod rest;
+mod worker;
 
 pub use app::{App, Submitter};
 pub use error::DriverError;
@@ -26,6 +30,7 @@ use crate::sys;
 use crate::trace::Tracer;
 use app::EngineSubmitter;
 use arrivals::Arrivals;
+use durable::Durable;
 use rest::Doze;
 
 /// Bursts that may be handed in while a timer is due: datagrams that wait in a socket may be the
@@ -49,6 +54,7 @@ pub struct Driver<E> {
     peeked: Option<Delivery>,
     /// Inputs that arose while outputs were carried out.
     answers: Vec<Input>,
+    durable: Durable,
     bursts_past_timer: u32,
     doze: Doze,
 }
@@ -57,7 +63,8 @@ impl<E: Engine> Driver<E> {
     /// Starts `engine` as node `me`, in a new incarnation.
     ///
     /// # Errors
-    /// [`DriverError`] where the trace cannot be opened or the system has no random numbers.
+    /// [`DriverError`] where the trace or the state directory cannot be used, or the system has no
+    /// random numbers.
     pub fn new(
         engine: E,
         sockets: Sockets,
@@ -77,13 +84,24 @@ impl<E: Engine> Driver<E> {
     /// Starts `engine` as this very process, with this seed for its random decisions.
     ///
     /// # Errors
-    /// [`DriverError::Trace`] where the trace cannot be opened.
+    /// [`DriverError`] where the trace or the state directory cannot be used.
     pub fn with_process(
-        mut engine: E,
+        engine: E,
         sockets: Sockets,
         me: Process,
         seed: u64,
         config: &NodeConfig,
+    ) -> Result<Self, DriverError> {
+        let durable = Durable::open(config, me.node)?;
+        Self::with_durable(engine, sockets, (me, seed), config, durable)
+    }
+
+    fn with_durable(
+        mut engine: E,
+        sockets: Sockets,
+        (me, seed): (Process, u64),
+        config: &NodeConfig,
+        durable: Durable,
     ) -> Result<Self, DriverError> {
         let now = sys::monotonic();
         let tracer = config
@@ -98,7 +116,7 @@ impl<E: Engine> Driver<E> {
             Input::Start(StartState {
                 me,
                 seed,
-                records: Vec::new(),
+                records: durable.records(),
             }),
         );
         Ok(Self {
@@ -110,6 +128,7 @@ impl<E: Engine> Driver<E> {
             no_buffers: false,
             peeked: None,
             answers: Vec::new(),
+            durable,
             bursts_past_timer: 0,
             doze: Doze::new(config.busy_poll_us.saturating_mul(1000)),
         })
@@ -197,6 +216,9 @@ impl<E: Engine> Driver<E> {
         while let Some(peer) = self.sockets.next_refused() {
             self.engine.handle(now, Input::Unreachable { peer });
             self.carry_out()?;
+        }
+        if self.take_stored()? {
+            return Ok(true);
         }
         let due = self.engine.next_timer().is_some_and(|(at, _)| at <= now);
         if due && self.bursts_past_timer >= BURSTS_BEFORE_TIMER {

@@ -8,6 +8,7 @@ mod check;
 mod error;
 mod multicast;
 mod path;
+mod peers;
 mod wait;
 
 pub use error::SocketError;
@@ -20,13 +21,13 @@ use socket2::SockAddr;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
-use crate::config::{NodeAddress, NodeConfig, Transport};
+use crate::config::{NodeConfig, Transport};
 use crate::seal::{Bursts, Seal};
 use crate::socket::{Port, Progress, Tuning};
 use crate::stats::NetStats;
-use crate::sys;
+use peers::Peers;
 
 /// Datagrams that arrived together, checked.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -56,13 +57,6 @@ impl Outgoing {
     }
 }
 
-struct Peer {
-    node: NodeId,
-    ip: IpAddr,
-    data: SockAddr,
-    token: SockAddr,
-}
-
 /// A node's sockets.
 pub struct Sockets {
     data: Port,
@@ -70,7 +64,7 @@ pub struct Sockets {
     /// Sends data, where the data socket is bound to a multicast group.
     sender: Option<Port>,
     group: Option<SockAddr>,
-    peers: Vec<Peer>,
+    peers: Peers,
     own_data: SocketAddr,
     /// Own multicasts come back, and the data socket's filter drops them.
     filtered: bool,
@@ -110,17 +104,12 @@ impl Sockets {
                 (data, Some(own_port), Some(SockAddr::from(group)), filtered)
             }
         };
-        let peers = config
-            .nodes
-            .iter()
-            .filter(|node| node.id != me.get())
-            .filter_map(peer);
         Ok(Self {
             data,
             token,
             sender,
             group,
-            peers: peers.collect(),
+            peers: Peers::new(config, me),
             own_data: own.data(),
             filtered,
             seal: Seal::Plain,
@@ -181,10 +170,13 @@ impl Sockets {
             }
             return progress;
         }
-        while out.peer < self.peers.len() {
+        if let Target::Node(node) = out.to {
+            self.peers.use_of(node);
+        }
+        while let Some(peer) = self.peers.get(out.peer) {
             let wanted = match out.to {
                 Target::Others => true,
-                Target::Node(node) => self.peers[out.peer].node == node,
+                Target::Node(node) => peer.node == node,
             };
             if wanted {
                 let progress = self.send_to(out, Some(out.peer))?;
@@ -206,7 +198,7 @@ impl Sockets {
                 (Class::Data, Some(sender)) => sender,
                 (Class::Data, None) => &mut self.data,
             };
-            let to = match (peer.map(|index| &self.peers[index]), &self.group) {
+            let to = match (peer.and_then(|place| self.peers.get(place)), &self.group) {
                 (Some(peer), _) if out.class == Class::Token => &peer.token,
                 (Some(peer), _) => &peer.data,
                 (None, Some(group)) => group,
@@ -235,7 +227,7 @@ impl Sockets {
             match port.receive(&mut self.stats) {
                 Ok(None) => return Ok(false),
                 Ok(Some(raw)) => {
-                    self.open_burst(raw, arrivals);
+                    self.open_burst(class, raw, arrivals);
                     return Ok(true);
                 }
                 Err(error) => match error.raw_os_error() {
@@ -250,58 +242,6 @@ impl Sockets {
         Ok(false)
     }
 
-    /// Waits, spends no time where something is ready already, and says what is.
-    ///
-    /// # Errors
-    /// The kernel's own.
-    pub fn wait(&mut self, wait: Wait) -> io::Result<Ready> {
-        let reading = |port: &Port| libc::pollfd {
-            fd: port.raw(),
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        // A negative descriptor is skipped by the kernel.
-        let mut fds = [
-            reading(&self.data),
-            reading(&self.token),
-            libc::pollfd {
-                fd: -1,
-                events: libc::POLLIN,
-                revents: 0,
-            },
-            libc::pollfd {
-                fd: -1,
-                events: 0,
-                revents: 0,
-            },
-        ];
-        if wait.no_token {
-            fds[1].events = 0;
-        }
-        fds[2].fd = wait.waker.unwrap_or(-1);
-        match (wait.writable, &self.sender) {
-            (Some(Class::Token), _) => fds[1].events |= libc::POLLOUT,
-            (Some(Class::Data), Some(sender)) => {
-                fds[3].fd = sender.raw();
-                fds[3].events |= libc::POLLOUT;
-            }
-            (Some(Class::Data), None) => fds[0].events |= libc::POLLOUT,
-            (None, _) => {}
-        }
-        if sys::poll(&mut fds, wait.nanos)? == 0 {
-            return Ok(Ready::default());
-        }
-        if fds.iter().any(|fd| fd.revents & libc::POLLERR != 0) {
-            self.read_errors();
-        }
-        let readable = |fd: &libc::pollfd| fd.revents & libc::POLLIN != 0;
-        Ok(Ready {
-            data: readable(&fds[0]),
-            token: readable(&fds[1]),
-            woken: readable(&fds[2]),
-        })
-    }
-
     /// A peer at whose address nobody listens, once for each sign of it.
     pub fn next_refused(&mut self) -> Option<NodeId> {
         self.refused.pop_front()
@@ -314,15 +254,11 @@ impl Sockets {
                 let Some(error) = port.take_error() else {
                     break;
                 };
-                let refused = |peer: &&Peer| {
-                    let ports = [peer.data.as_socket(), peer.token.as_socket()];
-                    error.to.is_some() && ports.contains(&error.to)
-                };
-                let peer = self.peers.iter().find(refused);
+                let peer = error.to.and_then(|address| self.peers.at(address));
                 if let (libc::ECONNREFUSED, Some(peer)) = (error.code, peer) {
                     self.stats.unreachable += 1;
-                    if !self.refused.contains(&peer.node) {
-                        self.refused.push_back(peer.node);
+                    if !self.refused.contains(&peer) {
+                        self.refused.push_back(peer);
                     }
                 }
                 // What the own kernel refused was counted when it did.
@@ -335,15 +271,6 @@ impl Sockets {
 
 /// Entries of an error queue read in one go: bounds the work that refusing peers can cause.
 const REFUSALS_AT_ONCE: usize = 64;
-
-fn peer(node: &NodeAddress) -> Option<Peer> {
-    Some(Peer {
-        node: NodeId::new(node.id)?,
-        ip: node.address,
-        data: SockAddr::from(node.data()),
-        token: SockAddr::from(node.token()),
-    })
-}
 
 impl fmt::Debug for Sockets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -19,7 +19,8 @@ pub struct NetStats {
     pub checksum_errors: u64,
     /// Datagrams dropped because they had no whole header.
     pub short: u64,
-    /// Bursts dropped because no configured node sends from that address.
+    /// Bursts dropped because no known node sends from that address; of what might have come from a joining
+    /// node, datagrams.
     pub foreign_source: u64,
     /// Own multicasts that came back and were dropped here; the socket filter drops most before.
     pub own: u64,
@@ -39,7 +40,9 @@ pub struct NetStats {
     pub unreachable: u64,
     /// Datagrams that the fault layer lost, delayed, doubled or reordered.
     pub faults: u64,
-    /// Outputs this driver cannot carry out (links, storage).
+    /// Ring ids that the disk did not take.
+    pub persist_failures: u64,
+    /// Outputs this driver cannot carry out (links, records other than ring ids).
     pub unsupported: u64,
     /// Times the loop went to sleep.
     pub waits: u64,
@@ -47,7 +50,7 @@ pub struct NetStats {
 
 impl NetStats {
     /// All counters by name, for status pages.
-    pub const fn named(&self) -> [(&'static str, u64); 20] {
+    pub const fn named(&self) -> [(&'static str, u64); 21] {
         [
             ("net_datagrams_in", self.datagrams_in),
             ("net_datagrams_out", self.datagrams_out),
@@ -67,6 +70,7 @@ impl NetStats {
             ("net_too_large", self.too_large),
             ("net_unreachable", self.unreachable),
             ("net_faults", self.faults),
+            ("net_persist_failures", self.persist_failures),
             ("net_unsupported", self.unsupported),
             ("net_waits", self.waits),
         ]

@@ -41,6 +41,9 @@ fn a_configuration_survives_being_written_and_read() {
     config.timing = TimingName::LanFast;
     config.priority_method = Some(1);
     config.personal_window = Some(10);
+    config.state_dir = Some("state".into());
+    config.reset_ring_id = true;
+    config.open_membership = true;
     config.trace = Some("node-1.trace.jsonl".into());
     config.faults = Some(FaultConfig {
         loss: 0.5,

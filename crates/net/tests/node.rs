@@ -140,6 +140,24 @@ fn a_second_node_with_the_same_ports_does_not_start() {
 }
 
 #[test]
+fn a_node_keeps_its_ring_id_file_to_itself_until_it_stops() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = |base_port| NodeConfig {
+        state_dir: Some(directory.path().to_owned()),
+        ..NodeConfig::loopback(1, base_port)
+    };
+    let node = Node::start(config(23_090), id(1)).unwrap();
+    // On other ports, as a copied configuration may have it.
+    let error = Node::start(config(23_100), id(1)).unwrap_err();
+    assert!(
+        error.to_string().contains("in use by another process"),
+        "{error}"
+    );
+    node.stop().unwrap();
+    Node::start(config(23_100), id(1)).unwrap().stop().unwrap();
+}
+
+#[test]
 fn a_trace_says_origin_before_delivery_and_ends_with_leave() {
     let path = std::env::temp_dir().join(format!("rota-trace-{}.jsonl", std::process::id()));
     let config = NodeConfig {

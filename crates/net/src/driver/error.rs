@@ -1,5 +1,6 @@
 //! What ends a driver.
 
+use rota_storage::OpenError;
 use std::fmt;
 use std::io;
 
@@ -10,7 +11,9 @@ pub enum DriverError {
     Socket(io::Error),
     /// The trace cannot be written.
     Trace(io::Error),
-    /// The node's own clock or random numbers are not available.
+    /// The ring id's file cannot be used.
+    State(OpenError),
+    /// The system has no random numbers, threads or descriptors for the node.
     System(io::Error),
 }
 
@@ -19,7 +22,10 @@ impl fmt::Display for DriverError {
         match self {
             Self::Socket(error) => write!(f, "the network failed: {error}"),
             Self::Trace(error) => write!(f, "the trace cannot be written: {error}"),
-            Self::System(error) => write!(f, "no random numbers from the system: {error}"),
+            Self::State(error) => error.fmt(f),
+            Self::System(error) => {
+                write!(f, "no random numbers or threads from the system: {error}")
+            }
         }
     }
 }

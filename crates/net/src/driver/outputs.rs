@@ -1,7 +1,8 @@
 //! Carrying out what the engine asks for.
 
-use rota_core::contract::{Engine, Input, Output, PersistError};
+use rota_core::contract::{Burst, Class, Engine, Input, Output, Target};
 
+use super::durable::Held;
 use super::{Driver, DriverError};
 use crate::socket::Progress;
 use crate::sockets::Outgoing;
@@ -15,6 +16,10 @@ impl<E: Engine> Driver<E> {
         }
         loop {
             while self.stuck.is_none() {
+                if let Some(held) = self.durable.next_ready() {
+                    self.seal_and_send(held.class, held.to, held.burst)?;
+                    continue;
+                }
                 match self.engine.poll_output() {
                     Some(output) => self.execute(output)?,
                     None => break,
@@ -35,15 +40,19 @@ impl<E: Engine> Driver<E> {
                 class,
                 to,
                 burst,
-                after: None,
+                after,
                 ..
-            } => {
-                if let Some(tracer) = &mut self.tracer {
-                    tracer.flush().map_err(DriverError::Trace)?;
-                }
-                let out = self.sockets.seal(class, to, burst);
-                self.send(out)?;
-            }
+            } => match after {
+                Some(id) if self.has_failed(id) => {}
+                // What is handed out after it does not wait: only sends that name a request do.
+                Some(after) if self.durable.is_pending(after) => self.durable.hold(Held {
+                    after,
+                    class,
+                    to,
+                    burst,
+                }),
+                _ => self.seal_and_send(class, to, burst)?,
+            },
             Output::Originated {
                 counter,
                 seq,
@@ -53,27 +62,30 @@ impl<E: Engine> Driver<E> {
                     tracer.on_originated(sys::monotonic(), counter, seq, index);
                 }
             }
-            // There is no storage and there are no links here yet. Saying so is better than a promise
-            // of durability that nobody keeps.
-            Output::Persist { id, .. } => {
-                self.sockets.stats_mut().unsupported += 1;
-                let error = PersistError::Io("this driver has no storage".to_owned());
-                self.answers.push(Input::PersistFailed { id, error });
+            Output::Persist { id, records } => {
+                let answer = self.durable.request(id, &records);
+                if let Some(Input::PersistFailed { .. }) = answer {
+                    self.sockets.stats_mut().unsupported += 1;
+                }
+                self.answers.extend(answer);
             }
             Output::Fetch { log, from, to } => {
-                self.sockets.stats_mut().unsupported += 1;
-                self.answers.push(Input::Fetched {
-                    log,
-                    from,
-                    to,
-                    records: Vec::new(),
-                });
+                self.answers.push(self.durable.fetched(log, from, to));
             }
-            Output::Send { .. } | Output::LinkSend { .. } => {
+            // There are no links here yet.
+            Output::LinkSend { .. } => {
                 self.sockets.stats_mut().unsupported += 1;
             }
         }
         Ok(())
+    }
+
+    fn seal_and_send(&mut self, class: Class, to: Target, burst: Burst) -> Result<(), DriverError> {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.flush().map_err(DriverError::Trace)?;
+        }
+        let out = self.sockets.seal(class, to, burst);
+        self.send(out)
     }
 
     fn send(&mut self, mut out: Outgoing) -> Result<(), DriverError> {

@@ -105,7 +105,8 @@ impl<E: Engine> Driver<E> {
                 self.doze.came();
                 return Ok(true);
             }
-            if until.is_some_and(|until| until <= now) || !app.may_sleep() {
+            let stored = self.durable.has_answers();
+            if stored || until.is_some_and(|until| until <= now) || !app.may_sleep() {
                 return Ok(true);
             }
             looks += 1;
@@ -126,6 +127,8 @@ impl<E: Engine> Driver<E> {
                 .filter(|_| !self.no_buffers)
                 .map(Outgoing::class),
             waker: app.waker(),
+            // While an output is stuck the answer would only be left lying.
+            stored: self.durable.waker().filter(|_| self.stuck.is_none()),
         };
         self.sockets.stats_mut().waits += u64::from(nanos != Some(0));
         let ready = self.sockets.wait(wait).map_err(DriverError::Socket)?;

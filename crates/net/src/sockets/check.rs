@@ -1,7 +1,9 @@
 //! From bursts as they were read to datagrams that may be handed in.
 
 use bytes::Bytes;
+use rota_core::contract::Class;
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 
 use super::{Arrival, Sockets};
 use crate::runs::kept_runs;
@@ -10,7 +12,12 @@ use crate::socket::RawBurst;
 
 impl Sockets {
     /// Checks a burst; wrong datagrams are counted and cut out.
-    pub(super) fn open_burst(&mut self, raw: RawBurst, arrivals: &mut VecDeque<Arrival>) {
+    pub(super) fn open_burst(
+        &mut self,
+        class: Class,
+        raw: RawBurst,
+        arrivals: &mut VecDeque<Arrival>,
+    ) {
         let RawBurst {
             bytes,
             segment,
@@ -21,7 +28,11 @@ impl Sockets {
                 self.stats.own += 1;
                 return;
             }
-            Some(source) if self.peers.iter().any(|peer| peer.ip == source.ip()) => {}
+            Some(source) if class == Class::Token && self.peers.is_open() => {
+                self.open_each(&bytes, segment.max(1), Some(source), arrivals);
+                return;
+            }
+            Some(source) if self.peers.has(source.ip()) => {}
             _ => {
                 self.stats.foreign_source += 1;
                 return;
@@ -35,16 +46,29 @@ impl Sockets {
             return;
         }
         let before = self.stats.datagrams_in;
-        self.open_each(&bytes, segment, arrivals);
+        self.open_each(&bytes, segment, None, arrivals);
         if self.stats.datagrams_in - before == bytes.len().div_ceil(segment) as u64 {
             self.bursts.learn(&bytes, segment);
         }
     }
 
-    /// Checks the datagrams of a burst one by one.
-    fn open_each(&mut self, bytes: &Bytes, segment: usize, arrivals: &mut VecDeque<Arrival>) {
-        let Self { seal, stats, .. } = self;
+    /// Checks the datagrams of a burst one by one; with `learn_from`, an address that anybody may have, looks
+    /// also who sent them.
+    fn open_each(
+        &mut self,
+        bytes: &Bytes,
+        segment: usize,
+        learn_from: Option<SocketAddr>,
+        arrivals: &mut VecDeque<Arrival>,
+    ) {
+        let Self {
+            seal, stats, peers, ..
+        } = self;
         let keep = |_: usize, datagram: &[u8]| match seal.open(datagram) {
+            Ok(()) if learn_from.is_some_and(|source| !peers.learn(datagram, source)) => {
+                stats.foreign_source += 1;
+                false
+            }
             Ok(()) => {
                 stats.datagrams_in += 1;
                 true

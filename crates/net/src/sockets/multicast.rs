@@ -41,7 +41,9 @@ pub(super) fn join(
     config: &NodeConfig,
     index: Option<u32>,
 ) -> Result<bool, SocketError> {
-    let shared = own.address.is_loopback()
+    // A node that is not configured may be on this host, too.
+    let shared = config.open_membership
+        || own.address.is_loopback()
         || config
             .nodes
             .iter()

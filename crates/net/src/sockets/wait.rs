@@ -1,7 +1,12 @@
 //! What a loop waits for, and what it is told.
 
 use rota_core::contract::Class;
+use std::io;
 use std::os::fd::RawFd;
+
+use super::Sockets;
+use crate::socket::Port;
+use crate::sys;
 
 /// Which sockets have something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -25,4 +30,57 @@ pub struct Wait {
     pub writable: Option<Class>,
     /// Until this descriptor is readable.
     pub waker: Option<RawFd>,
+    /// Or this one, which is for the driver itself.
+    pub stored: Option<RawFd>,
+}
+
+impl Sockets {
+    /// Waits, spends no time where something is ready already, and says what is.
+    ///
+    /// # Errors
+    /// The kernel's own.
+    pub fn wait(&mut self, wait: Wait) -> io::Result<Ready> {
+        let reading = |port: &Port| libc::pollfd {
+            fd: port.raw(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // A negative descriptor is skipped by the kernel.
+        let waiting = |fd: Option<RawFd>, events| libc::pollfd {
+            fd: fd.unwrap_or(-1),
+            events,
+            revents: 0,
+        };
+        let mut fds = [
+            reading(&self.data),
+            reading(&self.token),
+            waiting(wait.waker, libc::POLLIN),
+            waiting(None, 0),
+            waiting(wait.stored, libc::POLLIN),
+        ];
+        if wait.no_token {
+            fds[1].events = 0;
+        }
+        match (wait.writable, &self.sender) {
+            (Some(Class::Token), _) => fds[1].events |= libc::POLLOUT,
+            (Some(Class::Data), Some(sender)) => {
+                fds[3].fd = sender.raw();
+                fds[3].events |= libc::POLLOUT;
+            }
+            (Some(Class::Data), None) => fds[0].events |= libc::POLLOUT,
+            (None, _) => {}
+        }
+        if sys::poll(&mut fds, wait.nanos)? == 0 {
+            return Ok(Ready::default());
+        }
+        if fds.iter().any(|fd| fd.revents & libc::POLLERR != 0) {
+            self.read_errors();
+        }
+        let readable = |fd: &libc::pollfd| fd.revents & libc::POLLIN != 0;
+        Ok(Ready {
+            data: readable(&fds[0]),
+            token: readable(&fds[1]),
+            woken: readable(&fds[2]),
+        })
+    }
 }

@@ -1,0 +1,383 @@
+//! A driver whose disk is slow, fails or hangs.
+
+use super::durable::{Durable, RingIdStore};
+use super::*;
+use bytes::Bytes;
+use rota_core::contract::{
+    Burst, Incarnation, LogId, LogRecord, Output, PersistError, PersistId, Service, SubmitError,
+    Target, Time, TimerReason,
+};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(5);
+static PORTS: AtomicU16 = AtomicU16::new(28_000);
+
+/// Hands out what the test wants, and remembers what it is told.
+#[derive(Debug, Default)]
+struct Script {
+    outputs: VecDeque<Output>,
+    heard: Vec<Input>,
+}
+
+impl Engine for Script {
+    fn handle(&mut self, _: Time, input: Input) {
+        self.heard.push(input);
+    }
+    fn submit(&mut self, _: Time, _: Service, _: &[u8]) -> Result<u64, SubmitError> {
+        Err(SubmitError::Unsupported)
+    }
+    fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+    fn poll_delivery(&mut self) -> Option<Delivery> {
+        None
+    }
+    fn reading(&self) -> Class {
+        Class::Token
+    }
+    fn next_timer(&self) -> Option<(Time, TimerReason)> {
+        None
+    }
+    fn status(&self) -> Status {
+        Status::default()
+    }
+}
+
+struct Idle;
+
+impl App for Idle {
+    fn deliver(&mut self, _: Delivery) {}
+    fn fill(&mut self, _: Time, _: &mut dyn Submitter) {}
+    fn stop(&self) -> bool {
+        false
+    }
+}
+
+/// Writes nothing before the test says what becomes of it.
+struct Gated {
+    begun: Sender<u64>,
+    gate: Receiver<Result<(), PersistError>>,
+}
+
+impl RingIdStore for Gated {
+    fn store(&mut self, value: u64) -> Result<(), PersistError> {
+        let _ = self.begun.send(value);
+        self.gate.recv().expect("the gate opens")
+    }
+}
+
+struct World {
+    driver: Driver<Script>,
+    /// The other node.
+    other: Sockets,
+    begun: Receiver<u64>,
+    gate: Sender<Result<(), PersistError>>,
+}
+
+fn id(node: u16) -> NodeId {
+    NodeId::new(node).unwrap()
+}
+
+fn config() -> NodeConfig {
+    NodeConfig::loopback(2, PORTS.fetch_add(10, Relaxed))
+}
+
+fn me() -> Process {
+    Process {
+        node: id(1),
+        incarnation: Incarnation(7),
+    }
+}
+
+fn world() -> World {
+    let ((begun_here, begun), (gate, gate_here)) = (channel(), channel());
+    let store = Gated {
+        begun: begun_here,
+        gate: gate_here,
+    };
+    let durable = Durable::with_store(None, Box::new(store)).unwrap();
+    let config = config();
+    let sockets = Sockets::open(&config, id(1)).unwrap();
+    let other = Sockets::open(&config, id(2)).unwrap();
+    let driver =
+        Driver::with_durable(Script::default(), sockets, (me(), 1), &config, durable).unwrap();
+    World {
+        driver,
+        other,
+        begun,
+        gate,
+    }
+}
+
+fn persist(id: u64, value: u64) -> Output {
+    let record = LogRecord::Put {
+        log: LogId(1),
+        position: 0,
+        bytes: Bytes::copy_from_slice(&value.to_le_bytes()),
+    };
+    Output::Persist {
+        id: PersistId(id),
+        records: vec![record],
+    }
+}
+
+/// A token that can be told from others by `mark`.
+fn token(mark: u8, after: Option<u64>) -> Output {
+    Output::Send {
+        class: Class::Token,
+        channel: Channel(0),
+        to: Target::Others,
+        burst: Burst::single(vec![mark; 60]),
+        after: after.map(PersistId),
+        pace: None,
+    }
+}
+
+impl World {
+    fn say(&mut self, outputs: impl IntoIterator<Item = Output>) {
+        self.driver.engine.outputs.extend(outputs);
+        self.turn();
+    }
+
+    fn turn(&mut self) {
+        self.driver.turn(&mut Idle, Some(1_000_000)).unwrap();
+    }
+
+    /// Turns until the engine has been told of `count` requests; says which, and whether they failed.
+    fn answers(&mut self, count: usize) -> Vec<(u64, bool)> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let found = answers(&self.driver.engine.heard);
+            if found.len() >= count {
+                return found;
+            }
+            assert!(Instant::now() < deadline, "{found:?}");
+            self.turn();
+        }
+    }
+
+    /// The marks of the tokens that have reached the other node.
+    fn arrived(&mut self) -> Vec<u8> {
+        let mut arrivals = VecDeque::new();
+        while self.other.receive(Class::Token, &mut arrivals).unwrap() {}
+        arrivals
+            .iter()
+            .flat_map(|arrival| arrival.bytes.chunks(arrival.segment))
+            .map(|datagram| datagram[0])
+            .collect()
+    }
+}
+
+fn answers(heard: &[Input]) -> Vec<(u64, bool)> {
+    let answer = |input: &Input| match input {
+        Input::Persisted { id } => Some((id.0, false)),
+        Input::PersistFailed { id, .. } => Some((id.0, true)),
+        _ => None,
+    };
+    heard.iter().filter_map(answer).collect()
+}
+
+#[test]
+fn sends_wait_for_the_disk_in_their_order_and_nothing_else_does() {
+    let mut world = world();
+    world.say([
+        token(1, None),
+        persist(5, 40),
+        token(2, Some(5)),
+        token(3, None),
+        token(4, Some(5)),
+    ]);
+    assert_eq!(world.begun.recv_timeout(PATIENCE), Ok(40));
+    assert_eq!(world.arrived(), [1, 3]);
+    assert_eq!(answers(&world.driver.engine.heard), []);
+    // Meanwhile the node hears the others, and answers them.
+    let greeting = Burst::single(vec![9; 60]);
+    let mut out = world.other.seal(Class::Token, Target::Others, greeting);
+    world.other.send(&mut out).unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    let heard = |world: &World| {
+        let mut heard = world.driver.engine.heard.iter();
+        heard.any(|input| matches!(input, Input::Datagrams { .. }))
+    };
+    while !heard(&world) {
+        assert!(Instant::now() < deadline);
+        world.turn();
+    }
+    world.say([token(6, None)]);
+    assert_eq!(world.arrived(), [6]);
+    world.gate.send(Ok(())).unwrap();
+    assert_eq!(world.answers(1), [(5, false)]);
+    assert_eq!(world.arrived(), [2, 4]);
+    world.say([token(7, Some(5))]);
+    assert_eq!(world.arrived(), [7], "durable already");
+}
+
+#[test]
+fn sends_that_wait_for_what_failed_are_not_made() {
+    let mut world = world();
+    world.say([persist(1, 4), token(1, Some(1))]);
+    assert_eq!(world.begun.recv_timeout(PATIENCE), Ok(4));
+    world.say([persist(2, 8), token(2, Some(2)), token(3, None)]);
+    world.gate.send(Err(PersistError::NoSpace)).unwrap();
+    assert_eq!(world.answers(1), [(1, true)]);
+    assert_eq!(world.arrived(), [3]);
+    world.gate.send(Ok(())).unwrap();
+    assert_eq!(world.answers(2), [(1, true), (2, false)]);
+    assert_eq!(world.arrived(), [2]);
+    assert_eq!(world.driver.stats().persist_failures, 1);
+}
+
+#[test]
+fn a_newer_ring_id_overtakes_those_that_wait_and_answers_for_them() {
+    let mut world = world();
+    world.say([persist(1, 4)]);
+    assert_eq!(world.begun.recv_timeout(PATIENCE), Ok(4));
+    world.say([persist(2, 8), token(2, Some(2)), persist(3, 12)]);
+    world.gate.send(Ok(())).unwrap();
+    assert_eq!(world.begun.recv_timeout(PATIENCE), Ok(12));
+    assert_eq!(world.answers(1), [(1, false)]);
+    assert_eq!(world.arrived(), []);
+    world.gate.send(Ok(())).unwrap();
+    assert_eq!(world.answers(3), [(1, false), (2, false), (3, false)]);
+    assert_eq!(world.arrived(), [2]);
+}
+
+#[test]
+fn the_answer_wakes_a_sleeping_loop() {
+    let mut world = world();
+    world.say([persist(1, 4)]);
+    let gate = world.gate.clone();
+    let opens = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(50));
+        gate.send(Ok(())).unwrap();
+    });
+    let started = Instant::now();
+    while answers(&world.driver.engine.heard).is_empty() {
+        world.driver.turn(&mut Idle, None).unwrap();
+    }
+    assert!(started.elapsed() < PATIENCE);
+    opens.join().unwrap();
+}
+
+#[test]
+fn a_store_that_panics_fails_its_request_and_all_later_ones() {
+    struct Bad;
+    impl RingIdStore for Bad {
+        fn store(&mut self, _: u64) -> Result<(), PersistError> {
+            panic!("as the test wants it");
+        }
+    }
+    let mut world = world();
+    world.driver.durable = Durable::with_store(None, Box::new(Bad)).unwrap();
+    world.say([persist(1, 4), token(1, Some(1))]);
+    assert_eq!(world.answers(1), [(1, true)]);
+    world.say([persist(2, 8), token(2, Some(2))]);
+    assert_eq!(world.answers(2), [(1, true), (2, true)]);
+    assert_eq!(world.arrived(), []);
+}
+
+#[test]
+fn a_disk_that_hangs_does_not_keep_a_node_from_stopping() {
+    let mut world = world();
+    world.say([persist(1, 4)]);
+    assert_eq!(world.begun.recv_timeout(PATIENCE), Ok(4));
+    let started = Instant::now();
+    drop(world.driver);
+    assert!(started.elapsed() < PATIENCE);
+    world.gate.send(Ok(())).unwrap();
+}
+
+#[test]
+fn what_is_no_ring_id_is_refused() {
+    let mut world = world();
+    let bytes = Bytes::from_static(&[0; 8]);
+    let put = |log, position, bytes| LogRecord::Put {
+        log: LogId(log),
+        position,
+        bytes,
+    };
+    let wrong = [
+        vec![],
+        vec![put(2, 0, bytes.clone())],
+        vec![put(1, 1, bytes.clone())],
+        vec![put(1, 0, bytes.slice(..7))],
+        vec![LogRecord::Trim {
+            log: LogId(1),
+            position: 0,
+        }],
+    ];
+    for (number, records) in (1..).zip(wrong) {
+        let id = PersistId(number);
+        world.say([
+            Output::Persist { id, records },
+            token(number as u8, Some(number)),
+        ]);
+        assert_eq!(world.answers(number as usize).last(), Some(&(number, true)));
+        assert_eq!(world.driver.stats().unsupported, number);
+    }
+    assert_eq!(world.arrived(), []);
+}
+
+/// Stores a ring id, and says what the engine was told at the start and by a fetch.
+fn a_life(config: &NodeConfig, value: u64) -> [Vec<u64>; 2] {
+    let sockets = Sockets::open(config, id(1)).unwrap();
+    let mut driver = Driver::with_process(Script::default(), sockets, me(), 1, config).unwrap();
+    let (log, from, to) = (LogId(1), 0, 1);
+    let fetch = Output::Fetch { log, from, to };
+    driver.engine.outputs.push_back(persist(1, value));
+    let deadline = Instant::now() + PATIENCE;
+    while answers(&driver.engine.heard).is_empty() {
+        assert!(Instant::now() < deadline);
+        driver.turn(&mut Idle, Some(1_000_000)).unwrap();
+    }
+    assert_eq!(answers(&driver.engine.heard), [(1, false)]);
+    driver.engine.outputs.push_back(fetch);
+    driver.turn(&mut Idle, Some(0)).unwrap();
+    let number = |bytes: &Bytes| u64::from_le_bytes(bytes.as_ref().try_into().unwrap());
+    let Input::Start(start) = &driver.engine.heard[0] else {
+        panic!("not started");
+    };
+    assert!(start.records.iter().all(|r| (r.0, r.1) == (LogId(1), 0)));
+    let started = start.records.iter().map(|r| number(&r.2)).collect();
+    let Some(Input::Fetched { records, .. }) = driver.engine.heard.last() else {
+        panic!("not fetched");
+    };
+    [started, records.iter().map(|r| number(&r.1)).collect()]
+}
+
+#[test]
+fn with_a_state_directory_the_next_life_knows_the_ring_id() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = config();
+    config.state_dir = Some(directory.path().to_owned());
+    assert_eq!(a_life(&config, 4), [vec![], vec![4]]);
+    assert_eq!(a_life(&config, 1 << 40), [vec![4], vec![1 << 40]]);
+    assert!(directory.path().join("node-1.ring").is_file());
+    config.state_dir = None;
+    assert_eq!(a_life(&config, 9), [vec![], vec![9]], "memory only");
+    assert_eq!(a_life(&config, 9), [vec![], vec![9]], "memory only");
+}
+
+#[test]
+fn a_state_directory_that_cannot_be_used_stops_the_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = config();
+    config.state_dir = Some(directory.path().join("missing"));
+    let start = |config: &NodeConfig| {
+        let sockets = Sockets::open(config, id(1)).unwrap();
+        Driver::with_process(Script::default(), sockets, me(), 1, config)
+    };
+    let error = start(&config).unwrap_err().to_string();
+    assert!(error.contains("missing"), "{error}");
+    config.state_dir = Some(directory.path().to_owned());
+    std::fs::write(directory.path().join("node-1.ring"), b"").unwrap();
+    let error = start(&config).unwrap_err().to_string();
+    assert!(error.contains("reset_ring_id"), "{error}");
+    config.reset_ring_id = true;
+    drop(start(&config).unwrap());
+    config.reset_ring_id = false;
+    drop(start(&config).unwrap());
+}
