@@ -243,7 +243,7 @@ impl Engine for Toy {
     }
 
     fn next_timer(&self) -> Option<(Time, TimerReason)> {
-        Some((self.next, TimerReason::Form))
+        Some((self.next, TimerReason::Other("hello")))
     }
 
     fn status(&self) -> Status {
