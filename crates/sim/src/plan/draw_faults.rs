@@ -30,10 +30,63 @@ impl Plan {
                 };
             }
         }
+        if allowed.network && (allowed.crashes || allowed.partitions) && self.nodes() > 1 {
+            for _ in 0..rng.pick(&[0, 0, 0, 1, 3]) {
+                self.draw_hole(rng, allowed);
+            }
+        }
         self.faults.retain(|fault| fault.at < self.horizon);
         self.faults.sort_by_key(|fault| fault.at);
         if self.hosts.len() > 2 && allowed.crashes && rng.percent(20) {
             self.let_one_rest();
+        }
+    }
+
+    /// What chance alone hardly ever brings about: a sender is lost together with messages that
+    /// nobody else has, while the others have sent more behind them.
+    fn draw_hole(&mut self, rng: &mut Rng, allowed: Allowed) {
+        let hosts = self.nodes();
+        let at = rng.range(self.horizon / 20, self.horizon * 9 / 10);
+        let host = rng.index(hosts);
+        let mut links = Matrix::open(hosts);
+        for other in 0..hosts {
+            links.cut(host, other);
+        }
+        let lasts = rng.spread(100 * MICROS, 20_000 * MICROS);
+        let mut faults = vec![
+            FaultKind::Storm {
+                links: links.clone(),
+                percent: rng.pick(&[50, 90, 100]),
+                data_only: true,
+            },
+            FaultKind::Rush {
+                messages: rng.range(1, 60) as u32,
+            },
+        ];
+        if rng.percent(50) {
+            faults.reverse();
+        }
+        for (kind, later) in faults.into_iter().zip([0, rng.below(1000 * MICROS)]) {
+            let at = at + later;
+            self.faults.push(Fault { at, lasts, kind });
+        }
+        // It is lost while the storm still lasts.
+        let last = at + rng.range(lasts / 4, lasts);
+        if allowed.crashes && (!allowed.partitions || rng.percent(50)) {
+            let mut fault = kill(self, rng, last);
+            if let FaultKind::Kill { host: victim, .. } = &mut fault.kind {
+                *victim = host;
+            }
+            self.faults.push(fault);
+        } else {
+            let links = alone(hosts, host);
+            let kind = FaultKind::Cut {
+                shape: "one alone",
+                links,
+            };
+            let lasts = self.duration(rng);
+            let at = last;
+            self.faults.push(Fault { at, lasts, kind });
         }
     }
 
@@ -94,7 +147,12 @@ fn replay(plan: &Plan, rng: &mut Rng, at: u64) -> Fault {
 fn storm(plan: &Plan, rng: &mut Rng, at: u64) -> Fault {
     let (_, links) = shape(plan.nodes(), rng);
     let percent = rng.range(50, 99) as u8;
-    let kind = FaultKind::Storm { links, percent };
+    let data_only = rng.percent(50);
+    let kind = FaultKind::Storm {
+        links,
+        percent,
+        data_only,
+    };
     let lasts = plan.duration(rng);
     Fault { at, lasts, kind }
 }
@@ -200,10 +258,15 @@ fn groups(links: &mut Matrix, rng: &mut Rng) {
 
 fn one_alone(links: &mut Matrix, rng: &mut Rng) {
     let hosts = links.0.len();
-    let alone = rng.index(hosts);
+    *links = alone(hosts, rng.index(hosts));
+}
+
+fn alone(hosts: usize, host: usize) -> Matrix {
+    let mut links = Matrix::open(hosts);
     for other in 0..hosts {
-        links.cut_both(alone, other);
+        links.cut_both(host, other);
     }
+    links
 }
 
 /// Everybody reaches its two neighbours in some order only.

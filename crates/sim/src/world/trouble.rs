@@ -113,9 +113,23 @@ impl<S: System> World<'_, S> {
                     PersistError::Io("the device does not answer".to_owned())
                 });
             }
-            FaultKind::Storm { links, percent } => {
+            FaultKind::Storm {
+                links,
+                percent,
+                data_only,
+            } => {
                 self.tally.cover("storms");
-                self.network.storm(links, u32::from(*percent) * 10_000);
+                let loss = u32::from(*percent) * 10_000;
+                let others = if *data_only { 0 } else { loss };
+                self.network.storm(links, [loss, others, others]);
+            }
+            FaultKind::Rush { messages } => {
+                for at in 0..self.hosts.len() {
+                    if let Some(life) = &mut self.hosts[at].life {
+                        life.app.pending = life.app.pending.max(*messages);
+                    }
+                    self.wake_now(at);
+                }
             }
             FaultKind::Replay { host, count } => {
                 self.network
@@ -160,10 +174,13 @@ impl<S: System> World<'_, S> {
         }
         match &plan.faults[index as usize].kind {
             FaultKind::Cut { links, .. } => self.network.cut(links, false),
-            FaultKind::Storm { links, .. } => self.network.storm(links, 0),
+            FaultKind::Storm { links, .. } => self.network.storm(links, [0; 3]),
             FaultKind::DiskFails { host, .. } => self.hosts[*host].disk.fails = None,
             FaultKind::Pause { host } | FaultKind::Stall { host } => self.wake_now(*host),
-            FaultKind::Flap { .. } | FaultKind::Kill { .. } | FaultKind::Replay { .. } => {}
+            FaultKind::Flap { .. }
+            | FaultKind::Kill { .. }
+            | FaultKind::Replay { .. }
+            | FaultKind::Rush { .. } => {}
         }
     }
 }
