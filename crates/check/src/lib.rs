@@ -3,7 +3,25 @@
 //! [`event`] is what is looked at, whether it comes from a trace file or from a simulation. A
 //! [`trace::Trace`] holds what all processes saw, and [`check_all`] checks every property of Extended
 //! Virtual Synchrony on it. Of [`properties`], each is one file that says what must hold and what it
-//! leaves alone.
+//! leaves alone. [`online::Online`] checks what can be judged while a simulation runs.
+//!
+//! ```
+//! use rota_check::event::{Event, EventKind};
+//! use rota_check::{Options, check_all, online::Online, trace::Trace};
+//! # use rota_core::contract::{Incarnation, NodeId, Process, Time};
+//! # let process = Process { node: NodeId::new(1).unwrap(), incarnation: Incarnation(7) };
+//!
+//! let (mut online, mut trace) = (Online::new(), Trace::new());
+//! for kind in [EventKind::Start, EventKind::Crash] {
+//!     let event = Event { time: Time(5), process, kind };
+//!     online.observe(&event)?;
+//!     trace.push(&event);
+//! }
+//! trace.quiesce();
+//! let report = check_all(&trace, &Options::default());
+//! assert!(report.holds() && report.counters.crashed == 1);
+//! # Ok::<(), rota_check::Violation>(())
+//! ```
 
 mod bits;
 pub mod counters;

@@ -108,14 +108,14 @@ fn text(report: &Report) -> String {
             violations,
         } = verdict;
         let _ = match (checked, violations) {
-            (0, 0) => writeln!(text, "{property:<7} {title:<26} holds     of nothing"),
+            (0, 0) => writeln!(text, "{property:<7} {title:<26} holds     no case"),
             (_, 0) => writeln!(
                 text,
                 "{property:<7} {title:<26} holds     {checked} checked"
             ),
             _ => writeln!(
                 text,
-                "{property:<7} {title:<26} VIOLATED  {violations} times"
+                "{property:<7} {title:<26} VIOLATED  {violations} found"
             ),
         };
         let mine = report.violations.iter();

@@ -73,7 +73,7 @@ fn a_run_in_which_all_holds() {
         line.unwrap_or_else(|| panic!("{name}: {out}")).to_owned()
     };
     assert!(line("E1 ").ends_with("holds     2 checked"), "{out}");
-    assert!(line("F1 ").ends_with("holds     of nothing"), "{out}");
+    assert!(line("F1 ").ends_with("holds     no case"), "{out}");
 
     let (code, out, _) = check(dir.path(), &["--json", "--quiescent"]);
     assert_eq!(code, Some(0));
@@ -92,7 +92,7 @@ fn a_violation_is_told_with_its_property() {
     traces(dir.path(), "1.7.2");
     let (code, out, _) = check(dir.path(), &[]);
     assert_eq!(code, Some(1), "{out}");
-    let found = "E1      no creation                VIOLATED  1 times\n        process 2.7 delivered message 1.7.2";
+    let found = "E1      no creation                VIOLATED  1 found\n        process 2.7 delivered message 1.7.2";
     assert!(out.contains(found), "{out}");
 
     let (code, out, _) = check(dir.path(), &["--json"]);

@@ -99,6 +99,9 @@ impl Online {
     fn observe_unplaced(&mut self, who: Process, kind: &EventKind) -> Result<(), Violation> {
         let state = self.processes.entry(who).or_default();
         if let Some(ended) = state.ended {
+            if *kind == EventKind::Crash {
+                return Ok(());
+            }
             let text = format!("{} {ended} and saw something after that", Name(who));
             return Err(wrong("E4", text));
         }

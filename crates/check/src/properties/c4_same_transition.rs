@@ -36,6 +36,9 @@ fn wrong(view: &View<'_>, ring: u32, span: &Span, member: u32) -> Option<String>
     }
     let who = view.who(member);
     let Some(tenure) = view.tenure(ring, member) else {
+        if view.may_lag(ring, member) {
+            return None;
+        }
         return Some(format!("{who} never was in {}", view.ring(ring)));
     };
     match (&tenure.transitional, tenure.next) {

@@ -2,7 +2,7 @@
 //! its first configuration; names as a delivery's configuration the one that is current; and sees
 //! nothing after it crashed or left.
 //!
-//! That an origination names the current configuration is E3's.
+//! Not flagged: a crash after that, as who has left may be killed. That an origination names the current configuration is E3's.
 
 use crate::report::Findings;
 use crate::trace::Step;
@@ -36,6 +36,9 @@ fn wrong(
     ended: Option<&str>,
 ) -> Option<String> {
     if let Some(ended) = ended {
+        if matches!(step, Step::Crash) {
+            return None;
+        }
         return Some(format!("{ended} and saw something after that"));
     }
     match step {

@@ -2,7 +2,8 @@
 //! does delivers the message too, in the ring or in the transitional configuration that ends it,
 //! unless it fails there.
 //!
-//! Whoever is not in the transitional configuration owes nothing to those who deliver in it.
+//! A process that failed before its application had got to that ring is excused, too: an application
+//! may be behind what its process has agreed to. Whoever is not in the transitional configuration owes nothing to those who deliver in it.
 
 use rota_core::contract::Service;
 
@@ -57,6 +58,7 @@ fn check_members(view: &View<'_>, ring: u32, span: &Span, safe: &Bits, findings:
         let missing = match tenure {
             Some(tenure) if tenure.failed => None,
             Some(tenure) => safe.first_not_in(&tenure.delivered),
+            None if view.may_lag(ring, *member) => None,
             None => safe.first_not_in(&Bits::default()),
         };
         if let Some(rank) = missing {

@@ -173,6 +173,16 @@ impl View<'_> {
     }
 
     /// The tenures of a ring.
+    /// Whether a process may have been on a ring that its application never got to: installed by the
+    /// protocol, and the process failed before its application had taken what came before. From
+    /// outside that looks as if it had failed on an earlier ring.
+    pub fn may_lag(&self, ring: u32, process: u32) -> bool {
+        let number = |ring: u32| self.rings[ring as usize].id.ring_seq;
+        let mut lives = self.lives[process as usize].iter();
+        let before = lives.all(|life| number(self.tenures[*life as usize].ring) < number(ring));
+        before && self.end(process) != End::Alive
+    }
+
     pub fn tenures_of(&self, ring: usize) -> impl Iterator<Item = &Tenure> {
         let tenures = self.rings[ring].tenures.iter();
         tenures.map(|tenure| &self.tenures[*tenure as usize])

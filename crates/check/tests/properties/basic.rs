@@ -89,7 +89,7 @@ fn e4_nothing_after_the_end() {
     assert_eq!(broken("a: start 1a crash start"), ["E4"]);
     legal(
         "E4",
-        "form 5ab\n a: !a1 a1 crash\n b: a1 leave\n A: start 6A",
+        "form 5ab\n a: !a1 a1 leave crash\n b: a1 leave\n A: start 6A",
     );
 }
 

@@ -57,7 +57,10 @@ impl Dice {
 struct Member {
     received: BTreeSet<u64>,
     aru: u64,
+    /// Everything up to here had its turn.
     delivered: u64,
+    /// What was delivered, in its turn or before it.
+    done: BTreeSet<u64>,
     safe_line: u64,
     sent_aru: u64,
     known: u64,
@@ -71,6 +74,8 @@ struct World {
     members: Vec<Member>,
     /// What happened, in the order of time.
     log: Vec<Event>,
+    /// Whether some are reliable or fifo.
+    with_early: bool,
     /// Sender and service of each message, from 1.
     messages: Vec<(usize, Service)>,
     rings: u64,
@@ -130,6 +135,7 @@ impl World {
             broken,
             members,
             log,
+            with_early: seed % 2 == 1,
             messages: vec![(0, Service::Agreed)],
             rings: OLD,
         }
@@ -189,8 +195,15 @@ impl World {
 
     fn originate(&mut self, holder: usize, loss: u64) {
         let seq = self.messages.len() as u64;
-        let service = [Service::Agreed, Service::Agreed, Service::Safe];
-        let service = service[self.dice.below(3) as usize];
+        let services = [
+            Service::Agreed,
+            Service::Causal,
+            Service::Safe,
+            Service::Reliable,
+            Service::Fifo,
+        ];
+        let choice = if self.with_early { 5 } else { 3 };
+        let service = services[self.dice.below(choice) as usize];
         self.messages.push((holder, service));
         for me in 0..self.members.len() {
             if me == holder || !self.dice.chance(loss) {
@@ -216,13 +229,45 @@ impl World {
     }
 
     fn say(&mut self, me: usize, seq: u64, conf: ConfigurationKind) {
-        let placed = self.placed(seq, conf);
-        self.log.push(event(me, EventKind::Delivered(placed)));
+        if self.members[me].done.insert(seq) {
+            let placed = self.placed(seq, conf);
+            self.log.push(event(me, EventKind::Delivered(placed)));
+        }
+    }
+
+    /// Whether everything that its sender originated before it was delivered.
+    fn is_its_senders_next(&self, me: usize, seq: u64) -> bool {
+        let (sender, _) = self.messages[seq as usize];
+        (1..seq)
+            .all(|s| self.messages[s as usize].0 != sender || self.members[me].done.contains(&s))
+    }
+
+    /// Delivers what does not wait for its turn.
+    fn deliver_early(&mut self, me: usize, conf: ConfigurationKind) {
+        if !self.with_early {
+            return;
+        }
+        let received = &self.members[me].received;
+        let waiting: Vec<u64> = received
+            .difference(&self.members[me].done)
+            .copied()
+            .collect();
+        for seq in waiting {
+            let due = match self.messages[seq as usize].1 {
+                Service::Reliable => true,
+                Service::Fifo => self.is_its_senders_next(me, seq),
+                _ => false,
+            };
+            if due {
+                self.say(me, seq, conf);
+            }
+        }
     }
 
     /// Delivers what may be delivered while the ring works.
     fn deliver(&mut self, me: usize) {
         loop {
+            self.deliver_early(me, Regular(ring(OLD, 0)));
             let member = &mut self.members[me];
             while member.received.contains(&(member.aru + 1)) {
                 member.aru += 1;
@@ -351,6 +396,8 @@ impl World {
             Broken::OwnSafeLine => self.members[me].safe_line,
             _ => line,
         };
+        self.members[me].received.extend(old);
+        self.deliver_early(me, Regular(regular));
         let mut seq = self.members[me].delivered + 1;
         while seq <= high && old.contains(&seq) {
             let above = self.messages[seq as usize].1 == Service::Safe && seq > line;
@@ -369,9 +416,13 @@ impl World {
                 Broken::AllLeftOut => false,
                 _ => obligations.contains(&self.messages[seq as usize].0),
             };
+            let due = match self.messages[seq as usize].1 {
+                Service::Fifo => self.is_its_senders_next(me, seq),
+                _ => !hole || obliged,
+            };
             if !old.contains(&seq) {
                 hole = true;
-            } else if !hole || obliged {
+            } else if due {
                 self.say(me, seq, between);
             }
         }
@@ -401,7 +452,7 @@ fn violated(broken: Broken, seeds: u64) -> BTreeSet<&'static str> {
 
 #[test]
 fn the_rules_are_legal_in_random_worlds() {
-    let (mut holes, mut left_out, mut safe) = (0, 0, 0);
+    let (mut holes, mut left_out, mut safe, mut early) = (0, 0, 0, 0);
     for seed in 0..3000 {
         let events = World::new(seed, Broken::Nothing).run();
         let report = judge(&events);
@@ -412,9 +463,12 @@ fn the_rules_are_legal_in_random_worlds() {
         holes += report.counters.post_hole;
         left_out += report.counters.post_hole_left_out;
         safe += report.counters.transitional_safe;
+        early += report.counters.early;
     }
-    let enough = [holes, left_out, safe].iter().all(|count| *count > 1000);
-    assert!(enough, "{holes} {left_out} {safe}");
+    let enough = [holes, left_out, safe, early]
+        .iter()
+        .all(|count| *count > 1000);
+    assert!(enough, "{holes} {left_out} {safe} {early}");
 }
 
 #[test]

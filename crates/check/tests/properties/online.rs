@@ -45,7 +45,7 @@ fn basic_delivery() {
     red("E4", "a: start 1a start");
     red("E4", "form 5a\n a: !a1 5a>9a:a a1/5a");
     red("E4", "a: start 1a\n A: start 2A\n a: 1a>3a:a");
-    green("form 5ab\n a: ?a1 !a1 a1 5ab>9ab:ab 9ab !a2 a2");
+    green("form 5ab\n a: ?a1 !a1 a1 5ab>9ab:ab 9ab !a2 a2 leave crash");
 }
 
 #[test]
