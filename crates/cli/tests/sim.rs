@@ -23,13 +23,13 @@ fn a_campaign_reports_its_totals_and_does_not_depend_on_its_threads() {
         "virtual_seconds",
         "token_rounds",
         "configurations",
+        "failed_recoveries",
         "deliveries",
         "coverage",
     ] {
         assert!(!one[key].is_null(), "{key} is missing in {one}");
     }
     assert_eq!(one["seeds"], 6);
-    assert_eq!(one["failed_recoveries"], 0);
     assert_eq!(one["violations"], serde_json::json!([]));
     assert!(one["vacuous"].is_array());
     let two = report(&rota("sim run --seeds 0..6 --jobs 2 --json"));
