@@ -156,7 +156,9 @@ fn describe_timers(config: &NodeConfig, ring: &RingConfig, table: &mut Table) {
         ("token_retransmit_ms", timers.token_retransmit),
         ("idle_retransmit_ms", timers.idle_retransmit()),
         ("token_hold_ms", timers.token_hold),
-        ("form_ms", timers.form),
+        ("join_ms", timers.join),
+        ("consensus_ms", timers.consensus),
+        ("merge_ms", timers.merge),
     ];
     for (name, nanos) in rows {
         table.row(name, nanos as f64 / 1e6);

@@ -29,7 +29,7 @@ struct CommonArgs {
     /// Which protocol orders the messages
     #[arg(long, default_value = "accelerated-ring", value_parser = engines())]
     engine: EngineName,
-    /// Which faults to draw from; none that the engine does not claim to survive
+    /// Which faults to draw from; all: those that the engine claims to survive
     #[arg(long, value_name = "NAME", default_value = "all", value_parser = profiles())]
     faults: Profile,
     /// A protocol bug to put in (only in builds with --features mutants)

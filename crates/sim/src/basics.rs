@@ -7,6 +7,9 @@ use rota_core::contract::{ConfigurationKind, MessageId, Process, RingId, Service
 
 use crate::observe::{Coverage, Finding, Observer};
 
+/// Places looked through before all others.
+const RECENT: usize = 512;
+
 /// Checks a run as it happens.
 #[derive(Default, Debug)]
 pub struct Basics {
@@ -107,8 +110,13 @@ impl Basics {
 
     fn placed(&mut self, placed: &Placed) -> Result<(), Finding> {
         let places = self.places.entry(regular_of(placed.conf)).or_default();
-        // Nearly always at the end.
-        let after = places.partition_point(|(position, _)| *position < placed.position);
+        // Nearly always among the last.
+        let last = places.len().saturating_sub(RECENT);
+        let recent = places
+            .get(last)
+            .is_some_and(|place| place.0 < placed.position);
+        let from = if recent { last } else { 0 };
+        let after = from + places[from..].partition_point(|place| place.0 < placed.position);
         match places.get(after) {
             Some((position, message)) if *position == placed.position => {
                 if *message == placed.message {

@@ -53,7 +53,7 @@ pub fn run(options: &Options) -> io::Result<Report> {
     let failed: Vec<Outcome> = report.failed.drain(..).collect();
     for (index, outcome) in failed.iter().enumerate() {
         let cuts = if index < SHRUNK {
-            quiet_panics(|| shrink(options, outcome))
+            quiet_panics(|| shrunk(options, outcome))
         } else {
             options.cuts.clone()
         };
@@ -61,6 +61,17 @@ pub fn run(options: &Options) -> io::Result<Report> {
     }
     report.seconds = started.elapsed().as_secs_f64();
     Ok(report)
+}
+
+/// The least of a failing seed that fails alike.
+fn shrunk(options: &Options, failed: &Outcome) -> Cuts {
+    let property = failed.finding.as_ref().map(|finding| &finding.property);
+    shrink(&options.plan(failed.seed), &options.cuts, |cuts| {
+        let mut options = options.clone();
+        options.cuts = cuts.clone();
+        let again = run_plan(&options, &options.plan(failed.seed), None);
+        again.finding.as_ref().map(|finding| &finding.property) == property
+    })
 }
 
 type Done = Mutex<Vec<(u64, io::Result<Outcome>)>>;

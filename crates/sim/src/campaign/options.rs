@@ -171,6 +171,11 @@ impl Options {
                 "--seeds A..B excludes B: A must be less".to_owned(),
             ));
         }
+        if !self.faults.suits(ABILITIES) {
+            let (engine, faults) = (self.engine, self.faults);
+            let what = format!("{engine} does not claim to survive {faults}: try --faults all");
+            return Err(UsageError(what));
+        }
         match &self.mutant {
             None => Ok(()),
             Some(name) if cfg!(feature = "mutants") => match self.mutant() {

@@ -30,10 +30,63 @@ impl Plan {
                 };
             }
         }
+        if allowed.network && (allowed.crashes || allowed.partitions) && self.nodes() > 1 {
+            for _ in 0..rng.pick(&[0, 0, 0, 1, 3]) {
+                self.draw_hole(rng, allowed);
+            }
+        }
         self.faults.retain(|fault| fault.at < self.horizon);
         self.faults.sort_by_key(|fault| fault.at);
         if self.hosts.len() > 2 && allowed.crashes && rng.percent(20) {
             self.let_one_rest();
+        }
+    }
+
+    /// What chance alone hardly ever brings about: a sender is lost together with messages that
+    /// nobody else has, while the others have sent more behind them.
+    fn draw_hole(&mut self, rng: &mut Rng, allowed: Allowed) {
+        let hosts = self.nodes();
+        let at = rng.range(self.horizon / 20, self.horizon * 9 / 10);
+        let host = rng.index(hosts);
+        let mut links = Matrix::open(hosts);
+        for other in 0..hosts {
+            links.cut(host, other);
+        }
+        let lasts = rng.spread(100 * MICROS, 20_000 * MICROS);
+        let mut faults = vec![
+            FaultKind::Storm {
+                links: links.clone(),
+                percent: rng.pick(&[50, 90, 100]),
+                data_only: true,
+            },
+            FaultKind::Rush {
+                messages: rng.range(1, 60) as u32,
+            },
+        ];
+        if rng.percent(50) {
+            faults.reverse();
+        }
+        for (kind, later) in faults.into_iter().zip([0, rng.below(1000 * MICROS)]) {
+            let at = at + later;
+            self.faults.push(Fault { at, lasts, kind });
+        }
+        // It is lost while the storm still lasts.
+        let last = at + rng.range(lasts / 4, lasts);
+        if allowed.crashes && (!allowed.partitions || rng.percent(50)) {
+            let mut fault = kill(self, rng, last);
+            if let FaultKind::Kill { host: victim, .. } = &mut fault.kind {
+                *victim = host;
+            }
+            self.faults.push(fault);
+        } else {
+            let links = alone(hosts, host);
+            let kind = FaultKind::Cut {
+                shape: "one alone",
+                links,
+            };
+            let lasts = self.duration(rng);
+            let at = last;
+            self.faults.push(Fault { at, lasts, kind });
         }
     }
 
@@ -94,7 +147,12 @@ fn replay(plan: &Plan, rng: &mut Rng, at: u64) -> Fault {
 fn storm(plan: &Plan, rng: &mut Rng, at: u64) -> Fault {
     let (_, links) = shape(plan.nodes(), rng);
     let percent = rng.range(50, 99) as u8;
-    let kind = FaultKind::Storm { links, percent };
+    let data_only = rng.percent(50);
+    let kind = FaultKind::Storm {
+        links,
+        percent,
+        data_only,
+    };
     let lasts = plan.duration(rng);
     Fault { at, lasts, kind }
 }
@@ -169,80 +227,102 @@ fn flap(plan: &Plan, rng: &mut Rng, at: u64) -> Fault {
 
 /// Who no longer reaches whom.
 fn shape(hosts: usize, rng: &mut Rng) -> (&'static str, Matrix) {
+    type Shape = (&'static str, fn(&mut Matrix, &mut Rng));
+    const SHAPES: [Shape; 8] = [
+        ("groups", groups),
+        ("one alone", one_alone),
+        ("chain", chain),
+        ("bridge", bridge),
+        ("one way", one_way),
+        ("ring neighbours", neighbours),
+        ("mute", mute),
+        ("deaf", deaf),
+    ];
     let mut links = Matrix::open(hosts);
-    let name = match rng.below(7) {
-        0 => {
-            groups(&mut links, rng);
-            "groups"
-        }
-        1 => {
-            let alone = rng.index(hosts);
-            for other in 0..hosts {
-                links.cut_both(alone, other);
-            }
-            "one alone"
-        }
-        2 => {
-            let order = shuffled(hosts, rng);
-            for (place, &one) in order.iter().enumerate() {
-                for &other in order.iter().skip(place + 2) {
-                    links.cut_both(one, other);
-                }
-            }
-            "chain"
-        }
-        3 => {
-            // Everybody reaches one host and only some of the others.
-            let bridge = rng.index(hosts);
-            let side: Vec<bool> = (0..hosts).map(|_| rng.percent(50)).collect();
-            for one in (0..hosts).filter(|&one| one != bridge) {
-                for other in (0..hosts).filter(|&other| other != bridge) {
-                    if side[one] != side[other] {
-                        links.cut(one, other);
-                    }
-                }
-            }
-            "bridge"
-        }
-        4 => {
-            let from = rng.index(hosts);
-            links.cut(from, (from + 1 + rng.index(hosts - 1)) % hosts);
-            "one way"
-        }
-        5 => {
-            let from = rng.index(hosts);
-            links.cut(from, (from + 1) % hosts);
-            if rng.percent(50) {
-                links.cut((from + 1) % hosts, from);
-            }
-            "ring neighbours"
-        }
-        _ => {
-            let mute = rng.index(hosts);
-            let hears = rng.percent(50);
-            for other in 0..hosts {
-                if hears {
-                    links.cut(mute, other);
-                } else {
-                    links.cut(other, mute);
-                }
-            }
-            if hears { "mute" } else { "deaf" }
-        }
-    };
+    let (name, cut) = SHAPES[rng.index(SHAPES.len())];
+    cut(&mut links, rng);
     (name, links)
 }
 
+/// Two or three groups, of any sizes.
 fn groups(links: &mut Matrix, rng: &mut Rng) {
     let hosts = links.0.len();
     let count = rng.range(2, 3);
     let group: Vec<u64> = (0..hosts).map(|_| rng.below(count)).collect();
     for one in 0..hosts {
-        for other in 0..hosts {
-            if group[one] != group[other] {
-                links.cut(one, other);
-            }
+        for other in (0..hosts).filter(|&other| group[one] != group[other]) {
+            links.cut(one, other);
         }
+    }
+}
+
+fn one_alone(links: &mut Matrix, rng: &mut Rng) {
+    let hosts = links.0.len();
+    *links = alone(hosts, rng.index(hosts));
+}
+
+fn alone(hosts: usize, host: usize) -> Matrix {
+    let mut links = Matrix::open(hosts);
+    for other in 0..hosts {
+        links.cut_both(host, other);
+    }
+    links
+}
+
+/// Everybody reaches its two neighbours in some order only.
+fn chain(links: &mut Matrix, rng: &mut Rng) {
+    let order = shuffled(links.0.len(), rng);
+    for (place, &one) in order.iter().enumerate() {
+        for &other in order.iter().skip(place + 2) {
+            links.cut_both(one, other);
+        }
+    }
+}
+
+/// Two sides, and one host that both reach.
+fn bridge(links: &mut Matrix, rng: &mut Rng) {
+    let hosts = links.0.len();
+    let bridge = rng.index(hosts);
+    let side: Vec<bool> = (0..hosts).map(|_| rng.percent(50)).collect();
+    for one in (0..hosts).filter(|&one| one != bridge) {
+        for other in (0..hosts).filter(|&other| other != bridge && side[one] != side[other]) {
+            links.cut(one, other);
+        }
+    }
+}
+
+fn one_way(links: &mut Matrix, rng: &mut Rng) {
+    let hosts = links.0.len();
+    let from = rng.index(hosts);
+    links.cut(from, (from + 1 + rng.index(hosts - 1)) % hosts);
+}
+
+/// Only where the token passes.
+fn neighbours(links: &mut Matrix, rng: &mut Rng) {
+    let hosts = links.0.len();
+    let from = rng.index(hosts);
+    let to = (from + 1) % hosts;
+    links.cut(from, to);
+    if rng.percent(50) {
+        links.cut(to, from);
+    }
+}
+
+/// It hears everybody, and nobody hears it.
+fn mute(links: &mut Matrix, rng: &mut Rng) {
+    let hosts = links.0.len();
+    let mute = rng.index(hosts);
+    for other in 0..hosts {
+        links.cut(mute, other);
+    }
+}
+
+/// Everybody hears it, and it hears nobody.
+fn deaf(links: &mut Matrix, rng: &mut Rng) {
+    let hosts = links.0.len();
+    let deaf = rng.index(hosts);
+    for other in 0..hosts {
+        links.cut(other, deaf);
     }
 }
 

@@ -124,6 +124,13 @@ pub enum FaultKind {
         links: Matrix,
         /// How much, in a hundred.
         percent: u8,
+        /// Of data only: tokens pass.
+        data_only: bool,
+    },
+    /// All applications want to submit at once.
+    Rush {
+        /// So many messages each.
+        messages: u32,
     },
     /// Datagrams of any age come again.
     Replay {
@@ -170,7 +177,15 @@ impl fmt::Display for FaultKind {
                 let how = if *full { "full" } else { "broken" };
                 write!(f, "the disk of host {host} is {how}")
             }
-            Self::Storm { links, percent } => write!(f, "{percent} % lost: {links}"),
+            Self::Storm {
+                links,
+                percent,
+                data_only,
+            } => {
+                let what = if *data_only { " of data" } else { "" };
+                write!(f, "{percent} %{what} lost: {links}")
+            }
+            Self::Rush { messages } => write!(f, "everybody submits {messages} messages"),
             Self::Replay { host, count } => write!(f, "{count} old datagrams to host {host}"),
         }
     }

@@ -80,6 +80,16 @@ impl Profile {
         }
     }
 
+    /// Whether an engine of these abilities survives what the profile is about. Asked for `All`, it
+    /// gets all that it survives.
+    pub const fn suits(self, abilities: Abilities) -> bool {
+        match self {
+            Self::Crashes | Self::Disk => abilities.crashes,
+            Self::Partitions => abilities.partitions,
+            Self::None | Self::Loss | Self::Pauses | Self::All => true,
+        }
+    }
+
     pub(super) const fn allowed(self, abilities: Abilities) -> Allowed {
         let all = matches!(self, Self::All);
         let disk = all || matches!(self, Self::Disk);

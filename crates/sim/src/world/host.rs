@@ -51,6 +51,8 @@ pub struct Life<E> {
     pub stuck: Option<(Output, u64)>,
     /// Sends that wait for something to be durable.
     pub waiting: Vec<(PersistId, Output)>,
+    /// Sends that no longer have to.
+    pub released: VecDeque<Output>,
     pub durable: Option<PersistId>,
     pub failed: Vec<PersistId>,
     /// Outputs left until it is killed, and by which fault.
@@ -138,6 +140,7 @@ impl<E> Life<E> {
             undrained: true,
             stuck: None,
             waiting: Vec::new(),
+            released: VecDeque::new(),
             durable: None,
             failed: Vec::new(),
             doom: None,

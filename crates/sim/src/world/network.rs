@@ -43,7 +43,7 @@ pub struct Network {
     cuts: Vec<u32>,
     /// By sender and receiver: what a link loses by itself, and in storms.
     own_loss: Vec<[Ppm; 3]>,
-    storm: Vec<Ppm>,
+    storm: Vec<[Ppm; 3]>,
     /// By sender, receiver and class: the last arrival, where nothing overtakes.
     last: Vec<u64>,
     archive: Vec<(Class, Bytes)>,
@@ -75,7 +75,7 @@ impl Network {
             rng: Rng::split(seed, 3),
             cuts: vec![0; hosts * hosts],
             own_loss,
-            storm: vec![0; hosts * hosts],
+            storm: vec![[0; 3]; hosts * hosts],
             last: vec![0; hosts * hosts * 2],
             archive: Vec::new(),
             archived: 0,
@@ -113,8 +113,8 @@ impl Network {
         }
     }
 
-    /// Lets links lose so much.
-    pub fn storm(&mut self, links: &Matrix, loss: Ppm) {
+    /// Lets links lose so much of each lane.
+    pub fn storm(&mut self, links: &Matrix, loss: [Ppm; 3]) {
         for from in 0..self.hosts {
             for to in (0..self.hosts).filter(|&to| links.is_cut(from, to)) {
                 self.storm[from * self.hosts + to] = loss;
@@ -125,7 +125,7 @@ impl Network {
     /// Nothing is cut, lost, repeated or damaged from here on. Delays stay.
     pub fn heal(&mut self) {
         self.cuts.fill(0);
-        self.storm.fill(0);
+        self.storm.fill([0; 3]);
         self.own_loss.fill([0; 3]);
         for lane in &mut self.net.lanes {
             *lane = LanePlan {
@@ -154,7 +154,7 @@ impl Network {
             return;
         }
         let own = self.own_loss[link][lane as usize];
-        plan.loss = plan.loss.max(own).max(self.storm[link]);
+        plan.loss = plan.loss.max(own).max(self.storm[link][lane as usize]);
         let whole = self.rng.ppm(self.net.whole);
         let sound = plan.loss | plan.duplicate | plan.damage | plan.spike == 0;
         let mut way = Way {

@@ -22,13 +22,8 @@ impl<S: System> World<'_, S> {
             let (output, _) = life.stuck.take()?;
             return Some(self.carry_out(at, output));
         }
-        if !life.undrained {
-            return None;
-        }
-        let Some(output) = life.engine.poll_output() else {
-            (life.undrained, life.app.more) = (false, true);
-            return None;
-        };
+        let output = self.poll(at)?;
+        let life = self.hosts[at].life.as_mut()?;
         if let Some((left, fault)) = &mut life.doom {
             if *left == 0 {
                 let fault = *fault;
@@ -47,6 +42,23 @@ impl<S: System> World<'_, S> {
             return Some(cost.turn);
         }
         Some(self.carry_out(at, output))
+    }
+
+    /// The next output: first what waited for something that is durable now.
+    fn poll(&mut self, at: usize) -> Option<Output> {
+        let life = self.hosts[at].life.as_mut()?;
+        if let Some(released) = life.released.pop_front() {
+            return Some(released);
+        }
+        if !life.undrained {
+            return None;
+        }
+        let output = life.engine.poll_output();
+        if output.is_none() {
+            // What waited for the outputs may be delivered now.
+            (life.undrained, life.app.more) = (false, true);
+        }
+        output
     }
 
     fn carry_out(&mut self, at: usize, output: Output) -> u64 {
@@ -233,42 +245,42 @@ impl<S: System> World<'_, S> {
         if host.lives != life || host.life.is_none() {
             return;
         }
-        while let Some(answer) = self.hosts[at].disk.written(self.now, &mut self.rng) {
-            self.answer(at, answer);
+        while let Some(answer) = host.disk.written(self.now, &mut self.rng) {
+            if let Some(life) = &mut host.life {
+                life.inputs.push_back(answer);
+            }
         }
         self.wake_now(at);
     }
 
-    /// Tells a process that something is durable or failed, once what waited for it has left.
-    fn answer(&mut self, at: usize, answer: Input) {
+    /// A process is about to hear that something is durable or failed: what waited for it can leave,
+    /// or never will.
+    pub(super) fn release(&mut self, at: usize, answer: &Input) {
         let Some(life) = &mut self.hosts[at].life else {
             return;
         };
-        let mut ready = Vec::new();
         match answer {
             Input::Persisted { id } => {
-                life.durable = life.durable.max(Some(id));
+                life.durable = life.durable.max(Some(*id));
                 let waiting = std::mem::take(&mut life.waiting);
-                let (due, rest): (Vec<_>, Vec<_>) =
-                    waiting.into_iter().partition(|(after, _)| *after <= id);
-                (ready, life.waiting) = (due, rest);
+                for (after, output) in waiting {
+                    if after <= *id {
+                        life.released.push_back(output);
+                    } else {
+                        life.waiting.push((after, output));
+                    }
+                }
             }
             Input::PersistFailed { id, .. } => {
-                life.failed.push(id);
+                life.failed.push(*id);
                 let before = life.waiting.len();
-                life.waiting.retain(|(after, _)| *after != id);
+                life.waiting.retain(|(after, _)| after != id);
                 if life.waiting.len() < before {
                     self.tally.cover("sends_not_made");
                 }
                 self.tally.cover("persist_failures");
             }
             _ => {}
-        }
-        if let Some(life) = &mut self.hosts[at].life {
-            life.inputs.push_back(answer);
-        }
-        for (_, output) in ready {
-            self.send(at, output);
         }
     }
 }

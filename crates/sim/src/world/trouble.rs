@@ -9,7 +9,7 @@ use super::{System, World};
 use crate::plan::{FaultKind, MILLIS};
 
 /// A process that has no outputs to be killed between is killed after this long.
-const DOOMED_FOR: u64 = 20 * MILLIS;
+const DOOMED_FOR: u64 = 100 * MILLIS;
 
 impl<S: System> World<'_, S> {
     /// A host starts a process, unless it has one.
@@ -99,13 +99,7 @@ impl<S: System> World<'_, S> {
                 let stalled = &mut self.hosts[*host].stalled_until;
                 *stalled = until.max(*stalled);
             }
-            FaultKind::Kill { host, outputs, .. } => {
-                if let Some(life) = &mut self.hosts[*host].life {
-                    life.doom.get_or_insert((*outputs, index));
-                    self.queue.push(self.now + DOOMED_FOR, What::Beat(index));
-                }
-                return;
-            }
+            FaultKind::Kill { host, outputs, .. } => return self.doom(*host, *outputs, index),
             FaultKind::DiskFails { host, full } => {
                 self.hosts[*host].disk.fails = Some(if *full {
                     PersistError::NoSpace
@@ -113,10 +107,17 @@ impl<S: System> World<'_, S> {
                     PersistError::Io("the device does not answer".to_owned())
                 });
             }
-            FaultKind::Storm { links, percent } => {
+            FaultKind::Storm {
+                links,
+                percent,
+                data_only,
+            } => {
                 self.tally.cover("storms");
-                self.network.storm(links, u32::from(*percent) * 10_000);
+                let loss = u32::from(*percent) * 10_000;
+                let others = if *data_only { 0 } else { loss };
+                self.network.storm(links, [loss, others, others]);
             }
+            FaultKind::Rush { messages } => self.rush(*messages),
             FaultKind::Replay { host, count } => {
                 self.network
                     .replay(&mut self.queue, self.now, *host, *count);
@@ -124,6 +125,24 @@ impl<S: System> World<'_, S> {
         }
         if fault.lasts > 0 && fault.lasts != u64::MAX {
             self.queue.push(until, What::End(index));
+        }
+    }
+
+    /// A process is going to die, at the latest when it has had no outputs for a while.
+    fn doom(&mut self, host: usize, outputs: u32, fault: u32) {
+        if let Some(life) = &mut self.hosts[host].life {
+            life.doom.get_or_insert((outputs, fault));
+            self.queue.push(self.now + DOOMED_FOR, What::Beat(fault));
+        }
+    }
+
+    /// All applications want to submit so many messages.
+    fn rush(&mut self, messages: u32) {
+        for at in 0..self.hosts.len() {
+            if let Some(life) = &mut self.hosts[at].life {
+                life.app.pending = life.app.pending.max(messages);
+            }
+            self.wake_now(at);
         }
     }
 
@@ -160,10 +179,13 @@ impl<S: System> World<'_, S> {
         }
         match &plan.faults[index as usize].kind {
             FaultKind::Cut { links, .. } => self.network.cut(links, false),
-            FaultKind::Storm { links, .. } => self.network.storm(links, 0),
+            FaultKind::Storm { links, .. } => self.network.storm(links, [0; 3]),
             FaultKind::DiskFails { host, .. } => self.hosts[*host].disk.fails = None,
             FaultKind::Pause { host } | FaultKind::Stall { host } => self.wake_now(*host),
-            FaultKind::Flap { .. } | FaultKind::Kill { .. } | FaultKind::Replay { .. } => {}
+            FaultKind::Flap { .. }
+            | FaultKind::Kill { .. }
+            | FaultKind::Replay { .. }
+            | FaultKind::Rush { .. } => {}
         }
     }
 }

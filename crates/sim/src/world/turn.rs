@@ -48,6 +48,7 @@ impl<S: System> World<'_, S> {
         }
         let stuck = self.hosts[at].life.as_ref()?.stuck.is_some();
         if !stuck && let Some(input) = self.hosts[at].life.as_mut()?.inputs.pop_front() {
+            self.release(at, &input);
             return Some(self.hand_in(at, input));
         }
         if let Some(cost) = self.deliver(at) {

@@ -1,0 +1,76 @@
+//! `rota sim run` and `rota sim replay`, from outside.
+
+use std::process::{Command, Output};
+
+fn rota(arguments: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rota"));
+    command.args(arguments.split_whitespace());
+    command.output().expect("the binary starts")
+}
+
+fn report(output: &Output) -> serde_json::Value {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let last = text.lines().last().expect("it says something");
+    serde_json::from_str(last).expect("it is JSON")
+}
+
+#[test]
+fn a_campaign_reports_its_totals_and_does_not_depend_on_its_threads() {
+    let one = rota("sim run --engine accelerated-ring --seeds 0..6 --json");
+    assert_eq!(one.status.code(), Some(0));
+    let one = report(&one);
+    for key in [
+        "virtual_seconds",
+        "token_rounds",
+        "configurations",
+        "failed_recoveries",
+        "deliveries",
+        "coverage",
+    ] {
+        assert!(!one[key].is_null(), "{key} is missing in {one}");
+    }
+    assert_eq!(one["seeds"], 6);
+    assert_eq!(one["violations"], serde_json::json!([]));
+    assert!(one["vacuous"].is_array());
+    let two = report(&rota("sim run --seeds 0..6 --jobs 2 --json"));
+    assert_eq!(one["trace_hash"], two["trace_hash"]);
+}
+
+#[test]
+fn a_replayed_seed_writes_what_each_node_saw() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().display();
+    let output = rota(&format!(
+        "sim replay --engine totem-ring --seed 3 --keep none --calm --json --trace {path}"
+    ));
+    assert_eq!(output.status.code(), Some(0));
+    let files = directory.path().join("seed-3");
+    let quiesce = std::fs::read_to_string(files.join("run.jsonl")).expect("it came to rest");
+    assert!(quiesce.contains(r#""ev":"quiesce""#));
+    let mut kinds = std::collections::BTreeSet::new();
+    for entry in std::fs::read_dir(&files).expect("there are files") {
+        let text = std::fs::read_to_string(entry.expect("a file").path()).expect("its text");
+        for line in text.lines() {
+            let event: serde_json::Value = serde_json::from_str(line).expect("a line is JSON");
+            kinds.insert(event["ev"].as_str().unwrap_or_default().to_owned());
+        }
+    }
+    let expected = ["conf", "deliver", "orig", "quiesce", "send", "start"];
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn wrong_use_is_told_apart_from_a_failed_check() {
+    for arguments in [
+        "sim run --seeds 0..3 --engine unheard-of",
+        "sim run --seeds 3..3",
+        "sim run --seeds some",
+        "sim run --seeds 0..3 --mutant M01",
+        "sim run --seeds 0..3 --faults unheard-of",
+        "sim replay --seed 1 --keep first",
+    ] {
+        assert_eq!(rota(arguments).status.code(), Some(2), "{arguments}");
+    }
+    let said = rota("sim run --seeds 0..3 --mutant M01").stderr;
+    assert!(String::from_utf8_lossy(&said).contains("--features mutants"));
+}
