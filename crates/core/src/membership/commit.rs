@@ -8,7 +8,7 @@ use super::phase::{Committing, Phase};
 use super::plan::Plan;
 use crate::contract::{NodeId, Output, PersistId, Process, RingId, Time, TimerReason};
 use crate::ring::send_to;
-use crate::wire::{Commit, OldRing, Packet};
+use crate::wire::{Commit, OldRing, Packet, have_ranges_for};
 
 /// A new ring's number is larger than all known ones by this much.
 const RING_SEQ_STEP: u64 = 4;
@@ -50,7 +50,7 @@ impl RingEngine {
             rep: self.me.node,
             incarnation: self.me.incarnation,
         };
-        let Some(told) = self.tell() else {
+        let Some(told) = self.tell(members.len()) else {
             return;
         };
         let commit = Commit {
@@ -71,9 +71,12 @@ impl RingEngine {
         disk && self.stages.len() < MAX_STAGES
     }
 
-    fn tell(&self) -> Option<OldRing> {
+    /// What this process tells the `members` of the ring to be.
+    fn tell(&self, members: usize) -> Option<OldRing> {
         let installed = self.installed.as_ref()?;
-        Some(installed.tell(self.obligations, self.outbox.next_to_leave()))
+        let next_message = self.outbox.next_to_leave();
+        let ranges = have_ranges_for(members);
+        Some(installed.tell(self.obligations, next_message, ranges))
     }
 
     /// Agrees to a ring: from here on nothing is taken of the old ring any more.
@@ -109,6 +112,8 @@ impl RingEngine {
                     && commit.members == sent.members
                     && commit.is_complete()
                     && commit.token_seq > sent.token_seq
+                    // What this process and those before it have told stays as it was.
+                    && commit.told.starts_with(&sent.told)
             }
             Phase::Recovery(_) => return self.on_third_sighting(&commit),
             Phase::Idle | Phase::Operational | Phase::Left => false,
@@ -127,13 +132,14 @@ impl RingEngine {
         let index = commit.members.iter().position(|&member| member == self.me);
         commit.members == self.sets.members()
             && index == Some(commit.told.len())
+            && commit.token_seq == commit.told.len() as u64
             && commit.ring.ring_seq > self.ring_seq.agreed
             && commit.ring.ring_seq - self.ring_seq.agreed <= 1 << 32
             && self.may_commit()
     }
 
     fn fill(&mut self, mut commit: Commit) {
-        let Some(told) = self.tell() else {
+        let Some(told) = self.tell(commit.members.len()) else {
             return;
         };
         commit.told.push(told);

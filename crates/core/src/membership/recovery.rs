@@ -51,7 +51,7 @@ impl RingEngine {
     /// everything: whoever was to send something may be the one that cannot be heard.
     fn queue(&self, plan: &Plan, old: &Ordering) -> VecDeque<(Seq, Frame)> {
         let all = self.attempts > 0;
-        plan.range()
+        plan.range(&old.kept())
             .filter(|&seq| plan.is_sent_by(self.me, seq, all))
             .filter_map(|seq| old.old_packet(seq))
             .map(|packet| wrap(&packet))

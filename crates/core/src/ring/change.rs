@@ -1,12 +1,13 @@
 //! What membership does with a ring: ask it, end it, install it (membership A8, A9).
 
 use alloc::collections::VecDeque;
+use core::ops::RangeInclusive;
 
 use super::buffer::{Inserted, Slot};
 use super::ordering::{Context, Ordering};
 use super::recovering::Recovering;
 use crate::contract::{NodeId, Seq, Service};
-use crate::wire::{Frame, MAX_HAVE_RANGES, OldRing};
+use crate::wire::{Frame, OldRing};
 
 /// A packet of a ring that has broken.
 #[derive(Clone, Debug)]
@@ -68,9 +69,9 @@ impl Ordering {
         self.buffer.discard_to(base);
     }
 
-    /// What this member tells the others of its ring.
-    pub(crate) fn tell(&self, obligations: u128, next_message: u64) -> OldRing {
-        let (have, more) = self.buffer.have(MAX_HAVE_RANGES);
+    /// What this member tells the others of its ring, with at most `ranges`.
+    pub(crate) fn tell(&self, obligations: u128, next_message: u64, ranges: usize) -> OldRing {
+        let (have, more) = self.buffer.have(ranges);
         OldRing {
             ring: self.ring,
             aru: self.buffer.aru(),
@@ -81,6 +82,11 @@ impl Ordering {
             have,
             more,
         }
+    }
+
+    /// The packets that may still be here.
+    pub(crate) fn kept(&self) -> RangeInclusive<Seq> {
+        self.buffer.discarded() + 1..=self.buffer.high()
     }
 
     /// A packet of this ring, if it is still here.

@@ -14,7 +14,7 @@ pub const MAX_REQUEST_RANGES: usize = 110;
 /// Bytes after the header of a token without requests.
 const FIXED_BYTES: usize = 8 + 8 + 2 + 2 + 4 + 4 + 2;
 
-const RANGE_BYTES: usize = 8 + 4;
+pub(super) const RANGE_BYTES: usize = 8 + 4;
 
 /// Ranges of requests that fit a token of at most `datagram_bytes`.
 pub const fn request_ranges_in(datagram_bytes: usize) -> usize {
