@@ -30,6 +30,8 @@ pub(super) struct Gather {
     pub consensus: BTreeSet<Process>,
     /// Who was answered, and how often, since this process has said to all what it believes.
     pub answered: BTreeMap<Process, u32>,
+    /// Joins to all since one was due by time.
+    pub said: u32,
     pub join_at: Time,
     pub consensus_at: Time,
     /// All agree, and the representative has until then to send the commit token.
