@@ -111,7 +111,8 @@ impl RingEngine {
                 commit.ring == sent.ring
                     && commit.members == sent.members
                     && commit.is_complete()
-                    && commit.token_seq > sent.token_seq
+                    // Everybody has passed it on once, and those before this process twice.
+                    && commit.token_seq == sent.token_seq + commit.members.len() as u64 - 1
                     // What this process and those before it have told stays as it was.
                     && commit.told.starts_with(&sent.told)
             }

@@ -94,9 +94,12 @@ impl RingEngine {
     fn install_if_recovered(&mut self) {
         match core::mem::replace(&mut self.phase, Phase::Idle) {
             Phase::Recovery(recovery) if recovery.next.recovery_complete() => {
-                self.install(recovery.next, recovery.plan);
+                return self.install(recovery.next, recovery.plan);
             }
             phase => self.phase = phase,
+        }
+        if self.on_next(|ring, _| ring.recovery_stuck()) == Some(true) {
+            self.gather();
         }
     }
 

@@ -50,6 +50,11 @@ impl Ordering {
             .is_some_and(Recovering::is_complete)
     }
 
+    /// Whether the recovery goes round without coming to an end.
+    pub(crate) fn recovery_stuck(&self) -> bool {
+        self.recovering.as_ref().is_some_and(Recovering::is_stuck)
+    }
+
     /// Another member has sent this packet of the old ring: this one need not.
     pub(crate) fn recovered_by_another(&mut self, seq: Seq) {
         if let Some(recovering) = &mut self.recovering {
