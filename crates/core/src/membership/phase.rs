@@ -1,5 +1,6 @@
 //! The four states of a process, and what is kept in each (A3).
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 
 use super::plan::Plan;
@@ -19,7 +20,7 @@ pub(super) enum Phase {
     /// On its way to a ring with a name.
     Commit(Committing),
     /// Exchanging what was sent on the old rings.
-    Recovery(Recovery),
+    Recovery(Box<Recovery>),
     /// Gone of its own will.
     Left,
 }

@@ -49,7 +49,7 @@ impl Sets {
 
     /// Whether one more process can be named in a join.
     pub fn have_room(&self) -> bool {
-        self.len() < MAX_JOIN_PROCESSES
+        self.procs.len() + self.fails.len() < MAX_JOIN_PROCESSES
     }
 
     fn len(&self) -> usize {
