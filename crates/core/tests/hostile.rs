@@ -1,262 +1,59 @@
 //! A running ring of three among strangers and liars: it may drop and count, never panic, and it
 //! works on.
 
-use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+mod attacked;
 
+use std::collections::BTreeSet;
+
+use attacked::{CLUSTER, NODES, Ring, forged_data, next_random, node, process};
 use bytes::Bytes;
-use rota_core::contract::{
-    Burst, Channel, Checked, Class, Delivery, Engine, Incarnation, Input, MessageId, NodeId,
-    Output, Process, RingId, Seq, Service, StartState, Target, Time,
-};
-use rota_core::membership::RingEngine;
-use rota_core::ring::{Counters, RingConfig};
+use rota_core::contract::{Class, Incarnation, NodeId, RingId, Service};
 use rota_core::wire::{
-    Data, Form, Frame, Hello, Hurry, MAX_REQUEST_RANGES, Packet, RequestRange, Token, VERSION,
-    push_whole, start_frame,
+    Commit, Data, HEADER_BYTES, Hurry, Join, MAX_REQUEST_RANGES, Packet, Presence, RequestRange,
+    SEAL_BYTES, Token, VERSION,
 };
 
-const CLUSTER: u32 = 7;
-const NODES: u16 = 3;
-/// What one hostile datagram may cost, with room for a busy machine.
-const PATIENCE: Duration = Duration::from_millis(500);
-
-struct Ring {
-    engines: Vec<Checked<RingEngine>>,
-    queues: Vec<VecDeque<(Class, Bytes)>>,
-    delivered: Vec<Vec<(MessageId, Vec<u8>)>>,
-    /// Datagrams as they were sent.
-    seen: Vec<(Class, Bytes)>,
-    now: Time,
-}
-
-fn node(id: u16) -> NodeId {
-    NodeId::new(id).expect("not 0")
-}
-
-impl Ring {
-    /// Started, but not formed.
-    fn started() -> Self {
-        let members: Vec<_> = (1..=NODES).map(node).collect();
-        let config = RingConfig::new(CLUSTER, members.clone());
-        let engine = |&id: &NodeId| {
-            let me = Process {
-                node: id,
-                incarnation: Incarnation(10),
-            };
-            let mut engine = Checked::new(RingEngine::new(config.clone()).expect("a valid ring"));
-            engine.handle(
-                Time(1),
-                Input::Start(StartState {
-                    me,
-                    seed: 0,
-                    records: Vec::new(),
-                }),
-            );
-            engine
-        };
-        let engines = members.iter().map(engine).collect();
-        let queues = members.iter().map(|_| VecDeque::new()).collect();
-        let delivered = members.iter().map(|_| Vec::new()).collect();
-        let (seen, now) = (Vec::new(), Time(1));
-        let mut ring = Self {
-            engines,
-            queues,
-            delivered,
-            seen,
-            now,
-        };
-        for at in 0..ring.engines.len() {
-            ring.carry_out(at);
-        }
-        ring
-    }
-
-    /// Formed, and some messages old.
-    fn operational() -> Self {
-        let mut ring = Self::started();
-        ring.works();
-        ring
-    }
-
-    fn step(&mut self) {
-        self.now = self.now.after(500_000);
-        for at in 0..self.engines.len() {
-            if self.engines[at]
-                .next_timer()
-                .is_some_and(|(due, _)| due <= self.now)
-            {
-                self.engines[at].handle(self.now, Input::Timer);
-            }
-            self.carry_out(at);
-            while let Some((class, bytes)) = self.queues[at].pop_front() {
-                self.receive(at, class, bytes);
-                self.carry_out(at);
-            }
-            while let Some(delivery) = self.engines[at].poll_delivery() {
-                if let Delivery::Message(message) = delivery {
-                    self.delivered[at].push((message.id, message.payload.to_vec()));
-                }
-            }
-        }
-    }
-
-    fn receive(&mut self, at: usize, class: Class, bytes: Bytes) {
-        let (channel, segment) = (Channel(0), bytes.len());
-        let input = Input::Datagrams {
-            class,
-            channel,
-            bytes,
-            segment,
-        };
-        self.engines[at].handle(self.now, input);
-    }
-
-    /// Carries out a node's outputs; answers with the bytes it sent.
-    fn carry_out(&mut self, at: usize) -> usize {
-        let mut sent = 0;
-        while let Some(output) = self.engines[at].poll_output() {
-            let Output::Send {
-                class, to, burst, ..
-            } = output
-            else {
-                continue;
-            };
-            assert!(burst.bytes.len() <= Burst::MAX_BYTES);
-            sent += burst.bytes.len();
-            for datagram in burst.datagrams() {
-                let bytes = Bytes::copy_from_slice(datagram);
-                self.seen.push((class, bytes.clone()));
-                for receiver in (0..self.engines.len()).filter(|&receiver| receiver != at) {
-                    if to == Target::Others || to == Target::Node(node(receiver as u16 + 1)) {
-                        self.queues[receiver].push_back((class, bytes.clone()));
-                    }
-                }
-            }
-        }
-        sent
-    }
-
-    /// Everybody submits, and everybody delivers all of it in one order.
-    fn works(&mut self) {
-        let before: Vec<_> = self.delivered.iter().map(Vec::len).collect();
-        for at in 0..self.engines.len() {
-            for service in [Service::Agreed, Service::Safe] {
-                let payload = [at as u8; 20];
-                self.engines[at]
-                    .submit(self.now, service, &payload)
-                    .expect("there is room");
-                self.carry_out(at);
-            }
-        }
-        let wanted = 2 * usize::from(NODES);
-        for _ in 0..2000 {
-            self.step();
-            if self
-                .delivered
-                .iter()
-                .zip(&before)
-                .all(|(now, before)| now.len() == before + wanted)
-            {
-                assert!(
-                    self.delivered
-                        .iter()
-                        .all(|other| *other == self.delivered[0])
-                );
-                return;
-            }
-        }
-        let counts: Vec<_> = self.delivered.iter().map(Vec::len).collect();
-        panic!("the ring stands still: {before:?} before, {counts:?} now, {wanted} wanted each");
-    }
-
-    /// Hands a hostile datagram to every node, on both sockets. Answers with the bytes that they
-    /// sent on account of it.
-    fn attack(&mut self, bytes: &[u8]) -> usize {
-        let mut sent = 0;
-        for at in 0..self.engines.len() {
-            for class in [Class::Data, Class::Token] {
-                let began = Instant::now();
-                self.receive(at, class, Bytes::copy_from_slice(bytes));
-                sent += self.carry_out(at);
-                assert!(
-                    began.elapsed() < PATIENCE,
-                    "one datagram took {:?}",
-                    began.elapsed()
-                );
-            }
-        }
-        sent
-    }
-
-    fn sum(&self, counter: impl Fn(&Counters) -> u64) -> u64 {
-        self.engines
-            .iter()
-            .map(|engine| counter(engine.get().counters()))
-            .sum()
-    }
-
-    fn id(&self) -> RingId {
-        self.engines[0]
-            .get()
-            .ordering()
-            .expect("the ring is installed")
-            .ring()
-    }
-
-    /// The last token seen, as something to forge others from.
-    fn last_token(&self) -> Token {
-        let token = self.seen.iter().rev().find_map(|(_, bytes)| {
-            match rota_core::wire::decode(bytes.clone()) {
-                Ok(Packet::Token(token)) => Some(token),
-                _ => None,
-            }
-        });
-        token.expect("a token was sent")
-    }
-
-    /// Attacks with packets that must be dropped, and checks that they are: counted by `counter`,
-    /// unanswered, and without harm.
-    fn shrugs_off(&mut self, packets: &[Packet], counter: impl Fn(&Counters) -> u64) {
-        for packet in packets {
-            let before = self.sum(&counter);
-            let sent = self.attack(&packet.encode());
-            assert_eq!(sent, 0, "answered {packet:?}");
-            assert_eq!(
-                self.sum(&counter) - before,
-                2 * u64::from(NODES),
-                "{packet:?}"
-            );
-        }
-        self.works();
-    }
-}
-
-fn frame() -> Frame {
-    let mut bytes = Vec::new();
-    start_frame(&mut bytes, 1);
-    push_whole(&mut bytes, b"forged");
-    Frame::parse(Bytes::from(bytes)).expect("a frame by the rules")
-}
-
-fn forged_data(ring: RingId, sender: u16, seq: Seq) -> Data {
-    let (round, service) = (1, Service::Agreed);
-    Data {
-        cluster: CLUSTER,
+fn hurry(cluster: u32, ring: RingId, sender: u16) -> Packet {
+    let sender = node(sender);
+    Packet::Hurry(Hurry {
+        cluster,
         ring,
-        seq,
-        sender: node(sender),
-        round,
-        service,
-        frame: frame(),
-    }
+        sender,
+    })
 }
 
-fn next_random(state: &mut u64) -> u64 {
-    *state = state
-        .wrapping_mul(6_364_136_223_846_793_005)
-        .wrapping_add(1_442_695_040_888_963_407);
-    *state >> 33
+fn presence(cluster: u32, ring: RingId, sender: u16) -> Packet {
+    let sender = process(sender, 10);
+    Packet::Presence(Presence {
+        cluster,
+        sender,
+        ring,
+    })
+}
+
+/// Node `sender` wants a ring of nodes 1, 2 and 3.
+fn join(cluster: u32, ring_seq: u64, sender: u16) -> Packet {
+    Packet::Join(Join {
+        cluster,
+        sender: process(sender, 10),
+        ring_seq,
+        leaving: false,
+        procs: (1..=NODES).map(|id| process(id, 10)).collect(),
+        fails: BTreeSet::new(),
+    })
+}
+
+/// A commit token in which nobody has told anything yet.
+fn commit(cluster: u32, ring: RingId, members: &[u16]) -> Packet {
+    let member = |&id: &u16| process(id, 10);
+    Packet::Commit(Commit {
+        cluster,
+        ring,
+        sender: node(3),
+        token_seq: 1,
+        members: members.iter().map(member).collect(),
+        told: vec![],
+    })
 }
 
 #[test]
@@ -283,7 +80,7 @@ fn garbage_behind_a_valid_version_does_no_harm() {
     for _ in 0..5000 {
         let len = 2 + next_random(&mut random) as usize % 200;
         let mut bytes: Vec<u8> = (0..len).map(|_| next_random(&mut random) as u8).collect();
-        (bytes[0], bytes[1]) = (VERSION, bytes[1] % 5);
+        (bytes[0], bytes[1]) = (VERSION, bytes[1] % 8);
         assert_eq!(ring.attack(&bytes), 0);
     }
     ring.works();
@@ -311,22 +108,21 @@ fn truncated_datagrams_of_its_own_do_no_harm() {
 #[test]
 fn its_own_datagrams_again_do_no_harm() {
     let mut ring = Ring::operational();
+    let (id, gathers) = (ring.id(), ring.sum(|c| c.gathers));
     let old = ring.seen.clone();
     for (_, bytes) in old.iter().take(500) {
         ring.attack(bytes);
     }
     assert!(ring.sum(|c| c.token_duplicates) > 0 && ring.sum(|c| c.packets_duplicate) > 0);
+    assert!(ring.sum(|c| c.joins_ignored) > 0 && ring.sum(|c| c.commits_ignored) > 0);
     ring.works();
+    assert_eq!((ring.id(), ring.sum(|c| c.gathers)), (id, gathers));
 }
 
 #[test]
 fn another_cluster_is_another_world() {
     let mut ring = Ring::operational();
     let (id, cluster) = (ring.id(), CLUSTER + 1);
-    let process = Process {
-        node: node(2),
-        incarnation: Incarnation(10),
-    };
     let packets = [
         Packet::Data(Data {
             cluster,
@@ -337,21 +133,10 @@ fn another_cluster_is_another_world() {
             token_seq: 1 << 40,
             ..ring.last_token()
         }),
-        Packet::Hurry(Hurry {
-            cluster,
-            ring: id,
-            sender: node(2),
-        }),
-        Packet::Hello(Hello {
-            cluster,
-            process,
-            installed: None,
-        }),
-        Packet::Form(Form {
-            cluster,
-            ring: id,
-            members: vec![process],
-        }),
+        hurry(cluster, id, 2),
+        join(cluster, id.ring_seq, 2),
+        commit(cluster, id, &[1, 2, 3]),
+        presence(cluster, id, 2),
     ];
     ring.shrugs_off(&packets, |c| c.datagrams_foreign_cluster);
 }
@@ -373,86 +158,106 @@ fn another_ring_is_dropped_whatever_part_of_its_id_differs() {
     ];
     for other in others {
         let packets = [
-            Packet::Data(forged_data(other, 2, 5)),
             Packet::Token(Token {
                 ring: other,
                 token_seq: 1 << 40,
                 ..ring.last_token()
             }),
-            Packet::Hurry(Hurry {
-                cluster: CLUSTER,
-                ring: other,
-                sender: node(2),
-            }),
-            Packet::Form(Form {
-                cluster: CLUSTER,
-                ring: other,
-                members: vec![],
-            }),
+            hurry(CLUSTER, other, 2),
         ];
         ring.shrugs_off(&packets, |c| c.datagrams_foreign_ring);
     }
 }
 
+/// Its sender may be a member of a ring that has not heard of this one: it is told, and not more often
+/// than a gathering process would be.
+#[test]
+fn data_of_another_ring_is_answered_once_in_a_while() {
+    let mut ring = Ring::operational();
+    let id = ring.id();
+    let other = RingId {
+        ring_seq: id.ring_seq + 1,
+        ..id
+    };
+    let before = ring.sum(|c| c.datagrams_foreign_ring);
+    let mut sent = 0;
+    for _ in 0..1000 {
+        sent += ring.attack(&Packet::Data(forged_data(other, 9, 5)).encode());
+    }
+    let foreign = ring.sum(|c| c.datagrams_foreign_ring) - before;
+    assert_eq!(foreign, 1000 * 2 * u64::from(NODES));
+    assert_eq!(sent, usize::from(NODES) * (HEADER_BYTES + 8 + SEAL_BYTES));
+    ring.works();
+    assert_eq!(ring.id(), id);
+}
+
+#[test]
+fn late_data_of_the_ring_before_is_not_answered() {
+    let mut ring = Ring::operational();
+    let id = ring.id();
+    let before = RingId {
+        ring_seq: id.ring_seq - 1,
+        ..id
+    };
+    let late = [Packet::Data(forged_data(before, 2, 5))];
+    ring.shrugs_off(&late, |c| c.datagrams_foreign_ring);
+}
+
 #[test]
 fn who_is_no_member_is_not_heard() {
     let mut ring = Ring::operational();
-    let (id, cluster) = (ring.id(), CLUSTER);
-    let stranger = Process {
-        node: node(9),
-        incarnation: Incarnation(1),
-    };
-    let restarted = Process {
-        node: node(2),
-        incarnation: Incarnation(11),
-    };
-    let packets = [
-        Packet::Data(forged_data(id, 9, 5)),
-        Packet::Hurry(Hurry {
-            cluster,
-            ring: id,
-            sender: node(9),
-        }),
-        Packet::Hello(Hello {
-            cluster,
-            process: stranger,
-            installed: None,
-        }),
-        Packet::Hello(Hello {
-            cluster,
-            process: stranger,
-            installed: Some(id),
-        }),
-        Packet::Hello(Hello {
-            cluster,
-            process: restarted,
-            installed: None,
-        }),
-    ];
+    let id = ring.id();
+    let packets = [Packet::Data(forged_data(id, 9, 5)), hurry(CLUSTER, id, 9)];
     ring.shrugs_off(&packets, |c| c.datagrams_foreign_ring);
 }
 
 #[test]
-fn a_form_changes_nothing_in_a_running_ring() {
+fn a_commit_token_changes_nothing_in_a_running_ring() {
     let mut ring = Ring::operational();
-    let member = |id| Process {
-        node: node(id),
-        incarnation: Incarnation(10),
+    let id = ring.id();
+    let next = RingId {
+        ring_seq: id.ring_seq + 4,
+        ..id
     };
-    let other = RingId {
-        ring_seq: 99,
-        ..ring.id()
+    let alone = RingId {
+        rep: node(9),
+        ..next
     };
-    for members in [vec![], vec![member(9)], (1..=NODES).map(member).collect()] {
-        let form = Form {
-            cluster: CLUSTER,
-            ring: other,
-            members,
+    let packets = [
+        commit(CLUSTER, id, &[1, 2, 3]),
+        commit(CLUSTER, next, &[1, 2, 3]),
+        commit(CLUSTER, next, &[1]),
+        commit(CLUSTER, alone, &[9]),
+    ];
+    ring.shrugs_off(&packets, |c| c.commits_ignored);
+}
+
+/// What a member has said before it came on this ring.
+#[test]
+fn stale_joins_and_presences_change_nothing() {
+    let mut ring = Ring::operational();
+    let id = ring.id();
+    let stale = |ring_seq, sender| join(CLUSTER, ring_seq, sender);
+    for sender in [2, 3] {
+        for ring_seq in [0, id.ring_seq - 1] {
+            assert_eq!(ring.attack(&stale(ring_seq, sender).encode()), 0);
+        }
+        let before = RingId {
+            ring_seq: id.ring_seq - 4,
+            rep: node(sender),
+            ..id
         };
-        assert_eq!(ring.attack(&Packet::Form(form).encode()), 0);
+        assert_eq!(ring.attack(&presence(CLUSTER, before, sender).encode()), 0);
+        assert_eq!(ring.attack(&presence(CLUSTER, id, sender).encode()), 0);
     }
-    assert_ne!(ring.id(), other);
+    // Two nodes and both sockets ignore each join; the third goes by its sender's number.
+    assert_eq!(ring.sum(|c| c.gathers), gathers_of_forming());
     ring.works();
+    assert_eq!(ring.id(), id);
+}
+
+fn gathers_of_forming() -> u64 {
+    Ring::operational().sum(|c| c.gathers)
 }
 
 #[test]
@@ -517,6 +322,12 @@ fn tokens_that_contradict_what_is_known_are_refused() {
             token_seq,
             seq: far,
             rtr: vec![whole],
+            ..real.clone()
+        },
+        // Nobody on an installed ring has anything of an old one left to send.
+        Token {
+            token_seq,
+            recovering: true,
             ..real.clone()
         },
     ];
@@ -619,11 +430,7 @@ fn plausible_forged_data_never_makes_a_member_panic() {
 fn a_hurry_of_a_member_costs_one_rotation_at_most() {
     let mut ring = Ring::operational();
     (0..500).for_each(|_| ring.step());
-    let hurry = Packet::Hurry(Hurry {
-        cluster: CLUSTER,
-        ring: ring.id(),
-        sender: node(2),
-    });
+    let hurry = hurry(CLUSTER, ring.id(), 2);
     for _ in 0..100 {
         assert!(ring.attack(&hurry.encode()) <= 200);
         ring.step();
@@ -634,28 +441,15 @@ fn a_hurry_of_a_member_costs_one_rotation_at_most() {
 #[test]
 fn strangers_do_not_keep_a_ring_from_forming() {
     let mut ring = Ring::started();
-    let stranger = Process {
-        node: node(9),
-        incarnation: Incarnation(1),
-    };
     let id = RingId {
         ring_seq: 1,
         rep: node(9),
-        incarnation: Incarnation(1),
+        incarnation: Incarnation(10),
     };
-    let cluster = CLUSTER;
     for _ in 0..50 {
         for packet in [
-            Packet::Hello(Hello {
-                cluster,
-                process: stranger,
-                installed: Some(id),
-            }),
-            Packet::Form(Form {
-                cluster,
-                ring: id,
-                members: vec![stranger],
-            }),
+            presence(CLUSTER, id, 9),
+            commit(CLUSTER, id, &[9]),
             Packet::Token(token_of_a_stranger(id)),
             Packet::Data(forged_data(id, 9, 1)),
         ] {
@@ -664,6 +458,7 @@ fn strangers_do_not_keep_a_ring_from_forming() {
                 ring.carry_out(at);
             }
         }
+        ring.step();
     }
     ring.works();
 }
@@ -682,6 +477,7 @@ fn token_of_a_stranger(ring: RingId) -> Token {
         fcc,
         backlog,
         idle,
+        recovering: false,
         rtr,
     }
 }

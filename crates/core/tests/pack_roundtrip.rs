@@ -287,6 +287,100 @@ fn the_limit_is_never_more_than_a_part_index_counts() {
     );
 }
 
+/// The counter with which each frame starts.
+fn starts(frames: &[OutFrame]) -> Vec<u64> {
+    frames.iter().map(|out| out.frame.start().counter).collect()
+}
+
+#[test]
+fn the_next_to_leave_is_the_first_message_that_has_not_left_whole() {
+    let mut outbox = Outbox::new(472, MESSAGE_BYTES, BACKLOG);
+    assert_eq!(outbox.next_to_leave(), 1);
+    for size in [10, 10, 1000, 10] {
+        outbox
+            .push(Service::Agreed, &content(size, 0))
+            .expect("room");
+    }
+    assert_eq!(outbox.next_to_leave(), 1, "nothing has left");
+    let mut next = Vec::new();
+    while outbox.take().is_some() {
+        next.push(outbox.next_to_leave());
+    }
+    // Two messages in a frame, three parts of the third, the last of which carries the fourth.
+    assert_eq!(next, [3, 3, 3, 5]);
+}
+
+#[test]
+fn what_has_left_of_an_unfinished_message_is_taken_back() {
+    for taken in 1..=5 {
+        let mut outbox = Outbox::new(472, MESSAGE_BYTES, BACKLOG);
+        let messages: Vec<Sent> = [10, 1500, 10]
+            .map(|size| (Service::Safe, content(size, size as u8)))
+            .to_vec();
+        for (service, payload) in &messages {
+            outbox.push(*service, payload).expect("there is room");
+        }
+        let frames = outbox.len();
+        let mut left: Vec<OutFrame> = (0..taken).filter_map(|_| outbox.take()).collect();
+        let next = outbox.next_to_leave();
+        outbox.rewind();
+        assert_eq!(outbox.next_to_leave(), next);
+        left.retain(|out| out.frame.start().counter < next);
+        assert_eq!(outbox.len(), frames - left.len(), "{taken} taken");
+        let again = all(&mut outbox);
+        assert_eq!(starts(&again).first().copied().unwrap_or(next), next);
+        assert!(
+            again
+                .first()
+                .is_none_or(|out| out.frame.start().fragment == 0)
+        );
+        left.extend(again);
+        carries(&left, &messages).expect("every message once, and whole");
+    }
+}
+
+#[test]
+fn what_has_left_whole_is_not_taken_back() {
+    let mut outbox = Outbox::new(472, MESSAGE_BYTES, BACKLOG);
+    for size in [1000, 10] {
+        outbox
+            .push(Service::Agreed, &content(size, 0))
+            .expect("room");
+    }
+    assert_eq!(all(&mut outbox).len(), 3);
+    outbox.rewind();
+    assert!(outbox.is_empty() && outbox.take().is_none());
+}
+
+#[test]
+fn a_message_taken_back_twice_still_leaves_once() {
+    let mut outbox = Outbox::new(472, MESSAGE_BYTES, BACKLOG);
+    let message = (Service::Fifo, content(1500, 3));
+    outbox.push(message.0, &message.1).expect("there is room");
+    for parts in [3, 2, 1] {
+        (0..parts).for_each(|_| drop(outbox.take()));
+        outbox.rewind();
+    }
+    let frames = all(&mut outbox);
+    carries(&frames, &[message]).expect("once, and whole");
+}
+
+/// Its room in the backlog is taken again, and given back when it leaves.
+#[test]
+fn what_is_taken_back_counts_in_the_backlog() {
+    let mut outbox = Outbox::new(472, 5000, 5000);
+    outbox
+        .push(Service::Agreed, &content(4000, 0))
+        .expect("room");
+    (0..5).for_each(|_| drop(outbox.take()));
+    assert!(outbox.push(Service::Agreed, &content(900, 0)).is_ok());
+    outbox.rewind();
+    let refused = outbox.push(Service::Agreed, &content(900, 0));
+    assert_eq!(refused, Err(SubmitError::Full));
+    all(&mut outbox);
+    assert!(outbox.push(Service::Agreed, &content(4000, 0)).is_ok());
+}
+
 fn built(counter: u64, records: impl FnOnce(&mut Vec<u8>)) -> Frame {
     let mut bytes = Vec::new();
     start_frame(&mut bytes, counter);

@@ -1,4 +1,5 @@
-//! Rings under random loss, in memory and in lock step: every seed is one random world.
+//! Rings under random loss, in memory and in lock step: every seed is one random world. It is about
+//! the order on one ring: members find each other first, and a world ends where a fault breaks its ring.
 //!
 //! `ROTA_SEEDS=0..5000 cargo test --release -p rota-core --test random_loss` runs a campaign.
 
@@ -43,6 +44,7 @@ fn for_each_seed(test: &str, mut run: impl FnMut(u64)) {
 
 fn run(plan: Plan) -> Outcome {
     let mut world = World::new(plan);
+    world.form();
     world.run_with_faults();
     world.run_to_the_end();
     world.outcome()
@@ -50,9 +52,17 @@ fn run(plan: Plan) -> Outcome {
 
 #[test]
 fn every_world_keeps_order_and_everything_arrives_once_faults_stop() {
+    let (mut worlds, mut broken) = (0, 0);
     for_each_seed("every_world", |seed| {
-        run(Plan::random(seed));
+        worlds += 1;
+        broken += u32::from(run(Plan::random(seed)).broken);
     });
+    // Tokens are sent again many times before one counts as lost.
+    assert!(
+        broken <= 1 + worlds / 20,
+        "{broken} of {worlds} rings broke"
+    );
+    println!("{broken} of {worlds} rings broke");
 }
 
 #[test]
@@ -62,6 +72,7 @@ fn without_loss_nothing_is_sent_twice() {
             let outcome = run(Plan::random(seed).without_faults(protocol));
             assert_eq!(outcome.retransmissions, 0, "{protocol:?}");
             assert_eq!(outcome.requested, 0, "{protocol:?}");
+            assert!(!outcome.broken, "{protocol:?}");
         }
     });
 }

@@ -1,7 +1,7 @@
 //! A ring of one member: no token, and still the same promises.
 
 use rota_core::contract::{
-    Checked, Delivery, Engine, Incarnation, Input, NodeId, Process, Service, StartState,
+    Checked, Delivery, Engine, Incarnation, Input, NodeId, Output, Process, Service, StartState,
     SubmitError, Time,
 };
 use rota_core::membership::RingEngine;
@@ -31,11 +31,28 @@ fn lone_ring(window: u32) -> Checked<RingEngine> {
         }),
     );
     drain(&mut engine);
+    configuration(&mut engine);
     engine
 }
 
+/// Carries out what it wants: its disk is fast, and it has nobody to send to.
 fn drain(engine: &mut Checked<RingEngine>) {
-    while engine.poll_output().is_some() {}
+    while let Some(output) = engine.poll_output() {
+        match output {
+            Output::Persist { id, .. } => engine.handle(NOW, Input::Persisted { id }),
+            other => panic!("a ring of one does not ask for {other:?}"),
+        }
+    }
+}
+
+/// The ring of one is the first delivery, and nothing comes before the application has seen it.
+fn configuration(engine: &mut Checked<RingEngine>) {
+    match engine.poll_delivery() {
+        Some(Delivery::Configuration(configuration)) => {
+            assert_eq!(configuration.members.len(), 1);
+        }
+        other => panic!("{other:?} before the first configuration"),
+    }
 }
 
 /// Submits until the backlog is full or `most` are taken; answers with how many.
@@ -85,7 +102,7 @@ fn it_sends_nothing_to_nobody() {
         .submit(NOW, Service::Safe, b"x")
         .expect("there is room");
     assert_eq!(engine.poll_output(), None);
-    assert_eq!(engine.status().state, "operational");
+    assert_eq!(engine.status().state, "operational: 1");
 }
 
 fn fill_then_take_all(service: Service) {

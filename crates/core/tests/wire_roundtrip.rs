@@ -7,12 +7,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use rota_core::contract::{Incarnation, NodeId, Process, RingId, Service};
 use rota_core::wire::{
-    DATA_OVERHEAD_BYTES, Data, DecodeError, Form, Frame, HEADER_BYTES, Hello, Hurry,
-    MAX_REQUEST_RANGES, Packet, RecordKind, RequestRange, Token, VERSION, decode, push_first,
-    push_next, push_whole, request_ranges_in, start_frame,
+    Commit, DATA_OVERHEAD_BYTES, Data, DecodeError, Frame, HEADER_BYTES, Hurry, Join,
+    MAX_HAVE_RANGES, MAX_REQUEST_RANGES, OldRing, Packet, Presence, RequestRange, Token, VERSION,
+    decode, push_first, push_next, push_whole, start_frame,
 };
-
-const ETHERNET_BYTES: usize = 1472;
 
 fn node() -> impl Strategy<Value = NodeId> {
     (1..=u16::MAX).prop_map(|id| NodeId::new(id).expect("not 0"))
@@ -73,10 +71,11 @@ fn data() -> impl Strategy<Value = Packet> {
         1..=u64::MAX,
         node(),
         any::<u16>(),
-        service(),
+        (service(), any::<bool>()),
         frame(),
     )
-        .prop_map(|(cluster, ring, seq, sender, round, service, frame)| {
+        .prop_map(|(cluster, ring, seq, sender, round, kind, frame)| {
+            let (service, encapsulated) = kind;
             Packet::Data(Data {
                 cluster,
                 ring,
@@ -84,9 +83,26 @@ fn data() -> impl Strategy<Value = Packet> {
                 sender,
                 round,
                 service,
+                encapsulated,
                 frame,
             })
         })
+}
+
+/// For each of up to `most` ranges how far it is above the one before, and how long it is.
+fn gaps(most: usize) -> impl Strategy<Value = Vec<(u64, u32)>> {
+    vec((1..1000_u64, 1..1000_u32), 0..=most)
+}
+
+/// Those ranges, above `last`, and where the last of them ends.
+fn ranges_above(mut last: u64, gaps: &[(u64, u32)]) -> (Vec<RequestRange>, u64) {
+    let mut ranges = Vec::new();
+    for &(gap, count) in gaps {
+        let first = last + gap;
+        ranges.push(RequestRange { first, count });
+        last = first + u64::from(count) - 1;
+    }
+    (ranges, last)
 }
 
 fn token() -> impl Strategy<Value = Packet> {
@@ -94,23 +110,20 @@ fn token() -> impl Strategy<Value = Packet> {
     let counts = (
         any::<u32>(),
         any::<u32>(),
-        any::<bool>(),
+        (any::<bool>(), any::<bool>()),
         prop::option::of(node()),
     );
-    let gaps = vec((1..1000_u64, 1..1000_u32), 0..=MAX_REQUEST_RANGES);
-    (fields, counts, gaps, 0..1000_u64, 0..1000_u64).prop_map(
-        |(fields, counts, gaps, above, aru)| {
+    (
+        fields,
+        counts,
+        gaps(MAX_REQUEST_RANGES),
+        0..1000_u64,
+        0..1000_u64,
+    )
+        .prop_map(|(fields, counts, gaps, above, aru)| {
             let (cluster, ring, sender, token_seq) = fields;
-            let (fcc, backlog, idle, aru_id) = counts;
-            let mut last = 0;
-            let mut rtr = Vec::new();
-            for (gap, count) in gaps {
-                rtr.push(RequestRange {
-                    first: last + gap,
-                    count,
-                });
-                last = last + gap + u64::from(count) - 1;
-            }
+            let (fcc, backlog, (idle, recovering), aru_id) = counts;
+            let (rtr, last) = ranges_above(0, &gaps);
             let seq = last + above;
             let aru = aru.min(seq);
             Packet::Token(Token {
@@ -124,10 +137,10 @@ fn token() -> impl Strategy<Value = Packet> {
                 fcc,
                 backlog,
                 idle,
+                recovering,
                 rtr,
             })
-        },
-    )
+        })
 }
 
 fn hurry() -> impl Strategy<Value = Packet> {
@@ -140,31 +153,91 @@ fn hurry() -> impl Strategy<Value = Packet> {
     })
 }
 
-fn hello() -> impl Strategy<Value = Packet> {
-    (any::<u32>(), process(), prop::option::of(ring())).prop_map(|(cluster, process, installed)| {
-        Packet::Hello(Hello {
-            cluster,
-            process,
-            installed,
-        })
-    })
+/// Any sets, with or without the sender among those given up.
+fn join() -> impl Strategy<Value = Packet> {
+    let processes = || prop::collection::btree_set(process(), 0..60);
+    let sets = (processes(), processes());
+    (any::<u32>(), process(), any::<u64>(), any::<bool>(), sets).prop_map(
+        |(cluster, sender, ring_seq, leaving, (mut procs, mut fails))| {
+            if leaving {
+                fails.insert(sender);
+            } else {
+                procs.insert(sender);
+                fails.remove(&sender);
+            }
+            Packet::Join(Join {
+                cluster,
+                sender,
+                ring_seq,
+                leaving,
+                procs,
+                fails,
+            })
+        },
+    )
 }
 
-fn form() -> impl Strategy<Value = Packet> {
-    let members = prop::collection::btree_map(node(), incarnation(), 0..129);
-    (any::<u32>(), ring(), members).prop_map(|(cluster, ring, members)| {
-        let process = |(node, incarnation)| Process { node, incarnation };
-        let members = members.into_iter().map(process).collect();
-        Packet::Form(Form {
+fn old_ring() -> impl Strategy<Value = OldRing> {
+    let lines = (0..1000_u64, 0..1000_u64, 0..1000_u64);
+    let rest = (any::<u128>(), any::<u64>(), any::<bool>());
+    (ring(), lines, gaps(MAX_HAVE_RANGES), rest).prop_map(
+        |(ring, (safe_line, above, beyond), gaps, (obligations, next_message, more))| {
+            let aru = safe_line + above;
+            let (have, last) = ranges_above(aru, &gaps);
+            OldRing {
+                ring,
+                aru,
+                high: last + beyond,
+                safe_line,
+                obligations,
+                next_message,
+                have,
+                more,
+            }
+        },
+    )
+}
+
+fn commit() -> impl Strategy<Value = Packet> {
+    let members = prop::collection::btree_map(node(), incarnation(), 1..20);
+    let told = vec(old_ring(), 0..20);
+    (any::<u32>(), any::<u64>(), node(), 0..40_u64, members, told).prop_map(
+        |(cluster, ring_seq, sender, hops, members, mut told)| {
+            let process = |(node, incarnation)| Process { node, incarnation };
+            let members: Vec<_> = members.into_iter().map(process).collect();
+            told.truncate(members.len());
+            let Process { node, incarnation } = members[0];
+            let rep = node;
+            let ring = RingId {
+                ring_seq,
+                rep,
+                incarnation,
+            };
+            let token_seq = hops.min(2 * members.len() as u64);
+            Packet::Commit(Commit {
+                cluster,
+                ring,
+                sender,
+                token_seq,
+                members,
+                told,
+            })
+        },
+    )
+}
+
+fn presence() -> impl Strategy<Value = Packet> {
+    (any::<u32>(), process(), ring()).prop_map(|(cluster, sender, ring)| {
+        Packet::Presence(Presence {
             cluster,
+            sender,
             ring,
-            members,
         })
     })
 }
 
 fn packet() -> impl Strategy<Value = Packet> {
-    prop_oneof![data(), token(), hurry(), hello(), form()]
+    prop_oneof![data(), token(), hurry(), join(), commit(), presence()]
 }
 
 fn read(bytes: impl Into<Bytes>) -> Result<Packet, DecodeError> {
@@ -194,13 +267,18 @@ fn a_hurry_is_read_as_written() {
 }
 
 #[test]
-fn a_hello_is_read_as_written() {
-    same_when_read_back(hello());
+fn a_join_is_read_as_written() {
+    same_when_read_back(join());
 }
 
 #[test]
-fn a_form_is_read_as_written() {
-    same_when_read_back(form());
+fn a_commit_token_is_read_as_written() {
+    same_when_read_back(commit());
+}
+
+#[test]
+fn a_presence_is_read_as_written() {
+    same_when_read_back(presence());
 }
 
 /// The decoder takes the bytes or names an error; what it takes is written as it was read, but for
@@ -269,360 +347,4 @@ fn a_data_packet_costs_40_bytes_beside_its_frame() {
         prop_assert_eq!(len, data.encoded_len());
         Ok(())
     });
-}
-
-fn node_id(id: u16) -> NodeId {
-    NodeId::new(id).expect("not 0")
-}
-
-const RING: RingId = RingId {
-    ring_seq: 9,
-    rep: NodeId::new(1).unwrap(),
-    incarnation: Incarnation(77),
-};
-
-fn sample_token(seq: u64, rtr: Vec<RequestRange>) -> Token {
-    let (cluster, sender) = (5, node_id(2));
-    let aru_id = Some(node_id(3));
-    let (token_seq, aru, fcc, backlog, idle) = (12, seq / 2, 4, 6, true);
-    Token {
-        cluster,
-        ring: RING,
-        sender,
-        token_seq,
-        seq,
-        aru,
-        aru_id,
-        fcc,
-        backlog,
-        idle,
-        rtr,
-    }
-}
-
-fn sample_data() -> Data {
-    let mut bytes = Vec::new();
-    start_frame(&mut bytes, 300);
-    push_whole(&mut bytes, b"hello");
-    let frame = Frame::parse(Bytes::from(bytes)).expect("a frame by the rules");
-    let (sender, service) = (node_id(2), Service::Agreed);
-    Data {
-        cluster: 5,
-        ring: RING,
-        seq: 8,
-        sender,
-        round: 3,
-        service,
-        frame,
-    }
-}
-
-fn sample_form() -> Form {
-    let member = |id| Process {
-        node: node_id(id),
-        incarnation: Incarnation(u64::from(id)),
-    };
-    Form {
-        cluster: 5,
-        ring: RING,
-        members: vec![member(1), member(2)],
-    }
-}
-
-#[test]
-fn a_token_with_all_its_requests_fits_an_ethernet_frame() {
-    let first = u64::MAX - 1_000_000;
-    let range = |index: usize| RequestRange {
-        first: first + 3 * index as u64,
-        count: 2,
-    };
-    let rtr = (0..MAX_REQUEST_RANGES).map(range).collect();
-    let token = Packet::Token(sample_token(u64::MAX, rtr));
-    let bytes = token.encode();
-    assert!(bytes.len() <= ETHERNET_BYTES, "{} bytes", bytes.len());
-    assert_eq!(read(bytes), Ok(token));
-}
-
-#[test]
-fn as_many_requests_as_fit_a_datagram_fit_and_one_more_does_not() {
-    let range = |index: usize| RequestRange {
-        first: 1 + 3 * index as u64,
-        count: 2,
-    };
-    let token_bytes = |ranges: usize| {
-        let rtr = (0..ranges).map(range).collect();
-        Packet::Token(sample_token(9, rtr)).encode().len()
-    };
-    for datagram_bytes in [512, 513, 523, 524, 1252, 1389] {
-        let most = request_ranges_in(datagram_bytes);
-        assert!(token_bytes(most) <= datagram_bytes, "{datagram_bytes}");
-        assert!(token_bytes(most + 1) > datagram_bytes, "{datagram_bytes}");
-    }
-    assert_eq!(request_ranges_in(1390), MAX_REQUEST_RANGES);
-    assert_eq!(request_ranges_in(9000), MAX_REQUEST_RANGES);
-    assert_eq!(request_ranges_in(0), 0);
-}
-
-#[test]
-fn a_form_of_the_largest_ring_fits_an_ethernet_frame() {
-    let member = |id| Process {
-        node: node_id(id),
-        incarnation: Incarnation(Incarnation::MAX),
-    };
-    let form = Form {
-        cluster: 5,
-        ring: RING,
-        members: (1..=128).map(member).collect(),
-    };
-    assert!(Packet::Form(form).encode().len() <= ETHERNET_BYTES);
-}
-
-/// A packet, changed.
-fn changed(packet: Packet, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let mut bytes = packet.encode();
-    change(&mut bytes);
-    bytes
-}
-
-fn data_with(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    changed(Packet::Data(sample_data()), change)
-}
-
-fn token_with(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    changed(Packet::Token(sample_token(100, vec![])), change)
-}
-
-fn hello_with(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let process = Process {
-        node: node_id(2),
-        incarnation: Incarnation(3),
-    };
-    changed(
-        Packet::Hello(Hello {
-            cluster: 5,
-            process,
-            installed: Some(RING),
-        }),
-        change,
-    )
-}
-
-fn form_with(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    changed(Packet::Form(sample_form()), change)
-}
-
-#[test]
-fn every_error_of_the_header_is_reached() {
-    let cases = [
-        (vec![], DecodeError::Short),
-        (
-            data_with(|b| b.truncate(HEADER_BYTES - 1)),
-            DecodeError::Short,
-        ),
-        (
-            data_with(|b| b[0] = VERSION + 1),
-            DecodeError::Version(VERSION + 1),
-        ),
-        (data_with(|b| b[1] = 5), DecodeError::Kind(5)),
-        (data_with(|b| b[1] = 0x50), DecodeError::Service(5)),
-        (data_with(|b| b[32..34].fill(0)), DecodeError::ZeroNode),
-        (data_with(|b| b[34..36].fill(0)), DecodeError::ZeroNode),
-        (data_with(|b| b[24..32].fill(0)), DecodeError::ZeroSeq),
-        (data_with(|b| b[22] = 0x20), DecodeError::Incarnation),
-        (
-            hello_with(|b| b[HEADER_BYTES + 6] = 0x20),
-            DecodeError::Incarnation,
-        ),
-        (
-            hello_with(|b| b.truncate(HEADER_BYTES + 7)),
-            DecodeError::Short,
-        ),
-        (hello_with(|b| b.push(0)), DecodeError::Trailing),
-        (form_with(|b| b.push(0)), DecodeError::Trailing),
-        (form_with(|b| b[HEADER_BYTES] = 3), DecodeError::Short),
-        (
-            form_with(|b| b[HEADER_BYTES + 2] = 0),
-            DecodeError::ZeroNode,
-        ),
-        (
-            form_with(|b| b[HEADER_BYTES + 2] = 2),
-            DecodeError::MembersNotAscending,
-        ),
-        (
-            form_with(|b| b[HEADER_BYTES + 2] = 9),
-            DecodeError::MembersNotAscending,
-        ),
-    ];
-    for (bytes, error) in cases {
-        assert_eq!(read(bytes), Err(error));
-    }
-}
-
-fn requesting(seq: u64, ranges: &[(u64, u32)]) -> Vec<u8> {
-    let range = |&(first, count)| RequestRange { first, count };
-    Packet::Token(sample_token(seq, ranges.iter().map(range).collect())).encode()
-}
-
-#[test]
-fn every_error_of_a_token_is_reached() {
-    let wrong = "a token's requests are not ascending up to seq";
-    let many: Vec<_> = (0..=MAX_REQUEST_RANGES as u64)
-        .map(|index| (1 + 2 * index, 1))
-        .collect();
-    let short = |mut bytes: Vec<u8>| {
-        bytes.pop();
-        bytes
-    };
-    let cases = [
-        (
-            token_with(|b| b.truncate(HEADER_BYTES + 20)),
-            DecodeError::Short,
-        ),
-        (short(requesting(100, &[(1, 1)])), DecodeError::Short),
-        (token_with(|b| b.push(0)), DecodeError::Trailing),
-        (
-            token_with(|b| b[HEADER_BYTES + 8..HEADER_BYTES + 16].fill(0xff)),
-            DecodeError::Token("a token's aru is above its seq"),
-        ),
-        (
-            token_with(|b| b[HEADER_BYTES + 18] = 2),
-            DecodeError::Token("a token has unknown flags"),
-        ),
-        (
-            requesting(1000, &many),
-            DecodeError::Token("a token requests too many ranges"),
-        ),
-        (requesting(100, &[(0, 1)]), DecodeError::Token(wrong)),
-        (requesting(100, &[(5, 0)]), DecodeError::Token(wrong)),
-        (requesting(100, &[(100, 2)]), DecodeError::Token(wrong)),
-        (
-            requesting(100, &[(5, 3), (7, 1)]),
-            DecodeError::Token(wrong),
-        ),
-        (
-            requesting(100, &[(9, 1), (5, 1)]),
-            DecodeError::Token(wrong),
-        ),
-        (
-            requesting(u64::MAX, &[(u64::MAX, u32::MAX)]),
-            DecodeError::Token(wrong),
-        ),
-    ];
-    for (index, (bytes, error)) in cases.into_iter().enumerate() {
-        assert_eq!(read(bytes), Err(error), "case {index}");
-    }
-}
-
-fn frame_of(counter: u64, records: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    start_frame(&mut bytes, counter);
-    records(&mut bytes);
-    bytes
-}
-
-#[test]
-fn every_error_of_a_frame_is_reached() {
-    let overflow = "a message counter or part index overflows";
-    let middle = |bytes: &mut Vec<u8>, index| push_next(bytes, false, index, false, b"x");
-    let last = |bytes: &mut Vec<u8>, index| push_next(bytes, false, index, true, b"x");
-    let cases: [(Vec<u8>, &str); 13] = [
-        (vec![], "a malformed message counter"),
-        (vec![0x80], "a malformed message counter"),
-        (vec![0xff; 11], "a malformed message counter"),
-        (
-            frame_of(0, |b| push_whole(b, b"")),
-            "message counters start at 1",
-        ),
-        (frame_of(1, |_| ()), "a frame without records"),
-        (
-            frame_of(1, |b| b.extend([9, 0, 0])),
-            "a record with an unknown tag",
-        ),
-        (
-            frame_of(1, |b| middle(b, 0)),
-            "part 0 of a message must be its first",
-        ),
-        (
-            frame_of(1, |b| last(b, 0)),
-            "part 0 of a message must be its first",
-        ),
-        (frame_of(u64::MAX, |b| push_whole(b, b"")), overflow),
-        (frame_of(1, |b| middle(b, u16::MAX)), overflow),
-        (
-            frame_of(1, |b| [1, 2].into_iter().for_each(|i| last(b, i))),
-            "a further part inside a frame",
-        ),
-        (
-            frame_of(1, |b| [1, 2].into_iter().for_each(|i| middle(b, i))),
-            "a record after a part that ends its frame",
-        ),
-        (
-            frame_of(1, |b| {
-                push_first(b, false, 9, b"x");
-                push_whole(b, b"y");
-            }),
-            "a record after a part that ends its frame",
-        ),
-    ];
-    for (bytes, what) in cases {
-        assert_eq!(
-            Frame::parse(Bytes::from(bytes)),
-            Err(DecodeError::Frame(what))
-        );
-    }
-}
-
-#[test]
-fn a_frame_that_ends_inside_a_record_is_short() {
-    let whole = frame_of(1, |bytes| push_first(bytes, true, 9, b"abc"));
-    for len in 2..whole.len() {
-        let cut = Bytes::copy_from_slice(&whole[..len]);
-        assert_eq!(Frame::parse(cut), Err(DecodeError::Short), "{len} bytes");
-    }
-}
-
-#[test]
-fn the_cursors_of_a_frame_follow_from_its_records() {
-    let bytes = frame_of(7, |bytes| {
-        push_next(bytes, true, 4, true, b"rest");
-        push_whole(bytes, b"");
-        push_first(bytes, false, 100, b"start");
-    });
-    let frame = Frame::parse(Bytes::from(bytes)).expect("a frame by the rules");
-    let (start, end) = (frame.start(), frame.end());
-    assert_eq!(
-        (start.counter, start.fragment, end.counter, end.fragment),
-        (7, 4, 9, 1)
-    );
-    let kinds: Vec<_> = frame
-        .records()
-        .map(|record| (record.kind, record.reliable))
-        .collect();
-    let (last, first) = (
-        RecordKind::Last { index: 4 },
-        RecordKind::First { total: 100 },
-    );
-    assert_eq!(
-        kinds,
-        [(last, true), (RecordKind::Whole, false), (first, false)]
-    );
-}
-
-#[test]
-fn every_error_says_what_is_wrong() {
-    for error in [
-        DecodeError::Short,
-        DecodeError::Trailing,
-        DecodeError::Version(1),
-        DecodeError::Kind(9),
-        DecodeError::Service(9),
-        DecodeError::ZeroNode,
-        DecodeError::ZeroSeq,
-        DecodeError::Incarnation,
-        DecodeError::MembersNotAscending,
-        DecodeError::Token("a token has unknown flags"),
-        DecodeError::Frame("a frame without records"),
-    ] {
-        assert!(error.to_string().len() > 10, "{error:?}");
-    }
 }

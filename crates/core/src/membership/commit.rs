@@ -9,7 +9,7 @@ use super::plan::Plan;
 use crate::contract::{NodeId, Output, PersistId, Process, RingId, Time, TimerReason};
 use crate::mutants::{self, Mutant};
 use crate::ring::send_to;
-use crate::wire::{Commit, OldRing, Packet};
+use crate::wire::{Commit, OldRing, Packet, have_ranges_for};
 
 /// A new ring's number is larger than all known ones by this much.
 const RING_SEQ_STEP: u64 = 4;
@@ -51,7 +51,7 @@ impl RingEngine {
             rep: self.me.node,
             incarnation: self.me.incarnation,
         };
-        let Some(told) = self.tell() else {
+        let Some(told) = self.tell(members.len()) else {
             return;
         };
         let commit = Commit {
@@ -72,14 +72,16 @@ impl RingEngine {
         disk && self.stages.len() < MAX_STAGES
     }
 
-    fn tell(&self) -> Option<OldRing> {
+    /// What this process tells the `members` of the ring to be.
+    fn tell(&self, members: usize) -> Option<OldRing> {
         let installed = self.installed.as_ref()?;
+        let next_message = self.outbox.next_to_leave();
+        let ranges = have_ranges_for(members);
+        let mut told = installed.tell(self.obligations, next_message, ranges);
         if mutants::on(Mutant::M15) && self.attempts > 0 {
-            let mut told = installed.tell(self.obligations, self.outbox.next_to_leave());
             told.ring.ring_seq = self.ring_seq.agreed;
-            return Some(told);
         }
-        Some(installed.tell(self.obligations, self.outbox.next_to_leave()))
+        Some(told)
     }
 
     /// Agrees to a ring: from here on nothing is taken of the old ring any more.
@@ -114,7 +116,10 @@ impl RingEngine {
                 commit.ring == sent.ring
                     && commit.members == sent.members
                     && commit.is_complete()
-                    && commit.token_seq > sent.token_seq
+                    // Everybody has passed it on once, and those before this process twice.
+                    && commit.token_seq == sent.token_seq + commit.members.len() as u64 - 1
+                    // What this process and those before it have told stays as it was.
+                    && commit.told.starts_with(&sent.told)
             }
             Phase::Recovery(_) => return self.on_third_sighting(&commit),
             Phase::Idle | Phase::Operational | Phase::Left => false,
@@ -133,13 +138,14 @@ impl RingEngine {
         let index = commit.members.iter().position(|&member| member == self.me);
         (commit.members == self.sets.members() || mutants::on(Mutant::M29))
             && index == Some(commit.told.len())
+            && commit.token_seq == commit.told.len() as u64
             && commit.ring.ring_seq > self.ring_seq.agreed
             && commit.ring.ring_seq - self.ring_seq.agreed <= 1 << 32
             && self.may_commit()
     }
 
     fn fill(&mut self, mut commit: Commit) {
-        let Some(told) = self.tell() else {
+        let Some(told) = self.tell(commit.members.len()) else {
             return;
         };
         commit.told.push(told);

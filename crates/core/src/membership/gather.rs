@@ -9,11 +9,18 @@ use super::sets::{Sets, Verdict};
 use crate::contract::{Burst, Channel, Class, NodeId, Output, Process, Target, Time, TimerReason};
 use crate::mutants::{self, Mutant};
 use crate::ring::{Ordering, send_to};
-use crate::wire::{Data, Join, MAX_JOIN_PROCESSES, Packet, Presence};
+use crate::wire::{Data, Join, Packet, Presence};
 
 /// Answers to one process between two joins to all: two processes that answer each other must come to
 /// an end.
 const ANSWERS: u32 = 3;
+
+/// Answers to all processes together in that time: who makes up processes gets no more out of it.
+const ALL_ANSWERS: u32 = 64;
+
+/// Joins to all at once when the sets change, before the next waits for its time: many that start
+/// together bring news many times (A10, join storms).
+const JOINS: u32 = 8;
 
 impl Gather {
     pub fn next_timer(&self) -> (Time, TimerReason) {
@@ -45,19 +52,29 @@ impl RingEngine {
     /// Enters Gather, from anywhere (A5); enters it anew when the sets have changed.
     pub(super) fn gather(&mut self) {
         self.give_up_recovery();
-        if !matches!(self.phase, Phase::Gather(_)) {
-            self.counters.gathers += 1;
-        }
+        let (answered, said, join_at) = match &mut self.phase {
+            Phase::Gather(before) => {
+                let answered = core::mem::take(&mut before.answered);
+                (answered, before.said, before.join_at)
+            }
+            _ => {
+                self.counters.gathers += 1;
+                (BTreeMap::new(), 0, self.now)
+            }
+        };
         self.sets.procs.insert(self.me);
         let timers = self.config.timers;
         self.phase = Phase::Gather(Gather {
             consensus: BTreeSet::from([self.me]),
-            answered: BTreeMap::new(),
-            join_at: self.now,
+            answered,
+            said,
+            join_at,
             consensus_at: self.now.after(timers.consensus),
             commit_by: None,
         });
-        self.send_join();
+        if said < JOINS {
+            self.send_join();
+        }
         self.check_consensus();
     }
 
@@ -68,6 +85,7 @@ impl RingEngine {
         if let Phase::Gather(gather) = &mut self.phase {
             gather.join_at = now.after(wait);
             gather.answered.clear();
+            gather.said += 1;
         }
         self.counters.joins_sent += 1;
         let join = self.join(false);
@@ -80,8 +98,9 @@ impl RingEngine {
         let Phase::Gather(gather) = &mut self.phase else {
             return;
         };
+        let all: u32 = gather.answered.values().sum();
         let answers = gather.answered.entry(process).or_default();
-        if *answers < ANSWERS {
+        if *answers < ANSWERS && all < ALL_ANSWERS {
             *answers += 1;
             self.counters.joins_sent += 1;
             let join = self.join(false);
@@ -145,6 +164,7 @@ impl RingEngine {
             _ => {}
         }
         if now >= gather.join_at {
+            gather.said = 0;
             self.send_join();
             self.check_consensus();
         }
@@ -224,7 +244,7 @@ impl RingEngine {
     /// Whether a join concerns this process now: the rows "Join" of A6.
     fn takes_join(&self, join: &Join) -> bool {
         let sender = join.sender;
-        if join.procs.len() + self.sets.procs.len() > MAX_JOIN_PROCESSES {
+        if !self.sets.have_room_for(join) {
             return false;
         }
         match &self.phase {
@@ -286,7 +306,7 @@ impl RingEngine {
             Phase::Gather(_) => !known,
             _ => false,
         };
-        if !news || self.avoids(sender) {
+        if !news || self.avoids(sender) || !self.sets.have_room() {
             return;
         }
         if matches!(self.phase, Phase::Operational) {

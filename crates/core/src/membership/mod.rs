@@ -29,6 +29,8 @@ mod recovery;
 mod ring_seq;
 mod sets;
 mod stages;
+#[cfg(test)]
+mod tests;
 mod wrap;
 
 pub use engine::RingEngine;

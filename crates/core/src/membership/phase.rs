@@ -1,5 +1,6 @@
 //! The four states of a process, and what is kept in each (A3).
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 
 use super::plan::Plan;
@@ -19,7 +20,7 @@ pub(super) enum Phase {
     /// On its way to a ring with a name.
     Commit(Committing),
     /// Exchanging what was sent on the old rings.
-    Recovery(Recovery),
+    Recovery(Box<Recovery>),
     /// Gone of its own will.
     Left,
 }
@@ -30,6 +31,8 @@ pub(super) struct Gather {
     pub consensus: BTreeSet<Process>,
     /// Who was answered, and how often, since this process has said to all what it believes.
     pub answered: BTreeMap<Process, u32>,
+    /// Joins to all since one was due by time.
+    pub said: u32,
     pub join_at: Time,
     pub consensus_at: Time,
     /// All agree, and the representative has until then to send the commit token.

@@ -1,6 +1,7 @@
 //! What those who come from the same ring have to send each other, and what they will deliver of it.
 
 use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 
 use crate::contract::{Process, RingId, Seq};
 use crate::mutants::{self, Mutant};
@@ -57,9 +58,11 @@ impl Plan {
         all || first.is_none_or(|index| self.transitional[index] == me)
     }
 
-    /// The packets that somebody may lack.
-    pub const fn range(&self) -> core::ops::RangeInclusive<Seq> {
-        self.low + 1..=self.ended.high
+    /// The packets of those `kept` that somebody may lack. Whatever others tell, there are no more than a
+    /// buffer holds.
+    pub fn range(&self, kept: &RangeInclusive<Seq>) -> RangeInclusive<Seq> {
+        let first = self.low.saturating_add(1).max(*kept.start());
+        first..=self.ended.high.min(*kept.end())
     }
 }
 

@@ -1,5 +1,6 @@
 //! From a ring with a name to an installed one (A8, A9).
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -44,20 +45,20 @@ impl RingEngine {
         commit.sender = node;
         self.send_commit(&commit, None);
         let resend_at = self.now.after(self.config.timers.token_retransmit);
-        self.phase = Phase::Recovery(Recovery {
+        self.phase = Phase::Recovery(Box::new(Recovery {
             next,
             plan,
             commit_seq: commit.token_seq,
             sent: Some((commit, resend_at)),
             started: false,
-        });
+        }));
     }
 
     /// What this process sends of its old ring. After a recovery that failed, everybody sends
     /// everything: whoever was to send something may be the one that cannot be heard.
     fn queue(&self, plan: &Plan, old: &Ordering) -> VecDeque<(Seq, Frame)> {
         let all = self.attempts > 0;
-        plan.range()
+        plan.range(&old.kept())
             .filter(|&seq| plan.is_sent_by(self.me, seq, all))
             .filter_map(|seq| old.old_packet(seq))
             .map(|packet| wrap(&packet))
@@ -101,9 +102,13 @@ impl RingEngine {
     fn install_if_recovered(&mut self) {
         match core::mem::replace(&mut self.phase, Phase::Idle) {
             Phase::Recovery(recovery) if recovery.next.recovery_complete() => {
-                self.install(recovery.next, recovery.plan);
+                let Recovery { next, plan, .. } = *recovery;
+                return self.install(next, plan);
             }
             phase => self.phase = phase,
+        }
+        if self.on_next(|ring, _| ring.recovery_stuck()) == Some(true) {
+            self.gather();
         }
     }
 

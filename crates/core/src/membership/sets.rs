@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::contract::Process;
 use crate::mutants::{self, Mutant};
-use crate::wire::Join;
+use crate::wire::{Join, MAX_JOIN_PROCESSES};
 
 /// What one process believes while it gathers. Both sets only grow until a ring is installed, which
 /// is why gathering ends (A6).
@@ -39,6 +39,24 @@ impl Sets {
         }
     }
 
+    /// Whether all that a join names, with what is known, can be named in a join again. A stranger can
+    /// make up any number of processes.
+    pub fn have_room_for(&self, join: &Join) -> bool {
+        let known =
+            |process: &&Process| self.procs.contains(process) || self.fails.contains(process);
+        let news = join.procs.union(&join.fails);
+        self.len() + news.filter(|process| !known(process)).count() <= MAX_JOIN_PROCESSES
+    }
+
+    /// Whether one more process can be named in a join.
+    pub fn have_room(&self) -> bool {
+        self.procs.len() + self.fails.len() < MAX_JOIN_PROCESSES
+    }
+
+    fn len(&self) -> usize {
+        self.procs.union(&self.fails).count()
+    }
+
     /// Those a ring is wanted with, by ascending id.
     pub fn members(&self) -> Vec<Process> {
         self.procs.difference(&self.fails).copied().collect()
@@ -70,6 +88,11 @@ impl Sets {
             self.fails.insert(join.sender);
         } else {
             self.fails.extend(join.fails.iter().copied());
+        }
+        // Others may not know yet which lives are over.
+        self.hear(me);
+        if self.procs.contains(&join.sender) && !self.fails.contains(&join.sender) {
+            self.hear(join.sender);
         }
         Verdict::Merged
     }

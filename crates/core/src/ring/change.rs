@@ -1,13 +1,14 @@
 //! What membership does with a ring: ask it, end it, install it (membership A8, A9).
 
 use alloc::collections::VecDeque;
+use core::ops::RangeInclusive;
 
 use super::buffer::{Inserted, Slot};
 use super::ordering::{Context, Ordering};
 use super::recovering::Recovering;
 use crate::contract::{NodeId, Seq, Service};
 use crate::mutants::{self, Mutant};
-use crate::wire::{Frame, MAX_HAVE_RANGES, OldRing};
+use crate::wire::{Frame, OldRing};
 
 /// A packet of a ring that has broken.
 #[derive(Clone, Debug)]
@@ -50,6 +51,11 @@ impl Ordering {
             .is_some_and(Recovering::is_complete)
     }
 
+    /// Whether the recovery goes round without coming to an end.
+    pub(crate) fn recovery_stuck(&self) -> bool {
+        self.recovering.as_ref().is_some_and(Recovering::is_stuck)
+    }
+
     /// Another member has sent this packet of the old ring: this one need not.
     pub(crate) fn recovered_by_another(&mut self, seq: Seq) {
         if let Some(recovering) = &mut self.recovering {
@@ -69,9 +75,9 @@ impl Ordering {
         self.buffer.discard_to(base);
     }
 
-    /// What this member tells the others of its ring.
-    pub(crate) fn tell(&self, obligations: u128, next_message: u64) -> OldRing {
-        let (have, more) = self.buffer.have(MAX_HAVE_RANGES);
+    /// What this member tells the others of its ring, with at most `ranges`.
+    pub(crate) fn tell(&self, obligations: u128, next_message: u64, ranges: usize) -> OldRing {
+        let (have, more) = self.buffer.have(ranges);
         OldRing {
             ring: self.ring,
             aru: self.buffer.aru(),
@@ -82,6 +88,11 @@ impl Ordering {
             have,
             more,
         }
+    }
+
+    /// The packets that may still be here.
+    pub(crate) fn kept(&self) -> RangeInclusive<Seq> {
+        self.buffer.discarded() + 1..=self.buffer.high()
     }
 
     /// A packet of this ring, if it is still here.

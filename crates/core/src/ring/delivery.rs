@@ -164,7 +164,9 @@ impl Delivery {
     /// R3: everything before the first hole; behind it only what does not depend on what is missing.
     fn next_of_ended(&mut self, buffer: &mut Buffer) -> Option<Due> {
         let mut rules = self.last_rules?;
-        while self.next <= rules.high {
+        // Behind the last packet that is here there is nothing to deliver, only more holes.
+        let last = rules.high.min(buffer.high());
+        while self.next <= last {
             let seq = self.next;
             self.next += 1;
             let Some(slot) = buffer.get(seq) else {

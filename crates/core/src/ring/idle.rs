@@ -45,6 +45,8 @@ impl Idle {
     /// Decides on a received token: holds it (`None`), or gives it back for a visit.
     pub fn on_token(&mut self, now: Time, mut token: Token, backlog: bool) -> Option<Token> {
         self.hurry_at = None;
+        // A newer token is under way: one that is still held would contradict it.
+        self.held = None;
         let quiet = is_quiet(&token) && token.seq == self.last_seq && !backlog && !self.hurried;
         self.hurried = false;
         self.last_seq = token.seq;

@@ -41,6 +41,8 @@ mod idle;
 mod ordering;
 mod priority;
 mod recovering;
+#[cfg(test)]
+mod recovery_tests;
 mod requests;
 mod resend;
 mod visit;

@@ -233,6 +233,11 @@ impl Ordering {
             ctx.counters.datagrams_foreign_ring += 1;
             return None;
         };
+        if data.encapsulated && self.recovering.is_none() {
+            // An installed ring has all that was wrapped, and nothing more is.
+            ctx.counters.packets_duplicate += 1;
+            return None;
+        }
         if self.priority.on_data(data.sender, data.round) {
             self.resend.on_evidence();
         }

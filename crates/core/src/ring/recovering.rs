@@ -12,6 +12,10 @@ use crate::mutants::{self, Mutant};
 use crate::pack::OutFrame;
 use crate::wire::{Frame, Token};
 
+/// Visits in a row in which somebody has something to send, and nothing is sent: nobody has (Spread gives
+/// up after as many).
+const STUCK_VISITS: u32 = 500;
+
 /// Progress of a ring that is not installed yet.
 #[derive(Debug, Default)]
 pub(super) struct Recovering {
@@ -27,6 +31,10 @@ pub(super) struct Recovering {
     aru_before: Seq,
     acknowledged: bool,
     complete: bool,
+    /// `seq` of the token sent in the last visit, and visits in a row that left it as it was while the
+    /// flag was set.
+    seq_before: Seq,
+    idle_visits: u32,
 }
 
 impl Recovering {
@@ -85,6 +93,18 @@ impl Recovering {
             self.complete |= everybody;
         }
         self.aru_before = aru_received;
+        let idle = token.recovering && token.seq == self.seq_before;
+        self.idle_visits = if idle {
+            self.idle_visits.saturating_add(1)
+        } else {
+            0
+        };
+        self.seq_before = token.seq;
+    }
+
+    /// The flag is set and nobody acts on it: it came with a broken token.
+    pub const fn is_stuck(&self) -> bool {
+        self.idle_visits >= STUCK_VISITS
     }
 
     /// This member has everything and says so: from now on others may rely on it.

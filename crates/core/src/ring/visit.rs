@@ -97,6 +97,8 @@ impl Ordering {
             && token.aru >= self.safe_line
             && token.seq >= self.seq_received
             && token.seq <= far
+            // When the first member installs a ring, nobody has anything of an old one to send.
+            && (self.recovering.is_some() || !token.recovering)
             && token.token_seq < u64::MAX / 2;
         if !possible {
             ctx.counters.token_invalid += 1;

@@ -3,11 +3,11 @@
 use alloc::vec::Vec;
 use bytes::Buf;
 
-use super::header::{Header, Kind};
+use super::header::{HEADER_BYTES, Header, Kind, SEAL_BYTES};
 use super::join::{read_process, write_process};
-use super::token::{read_ranges, write_ranges};
+use super::token::{RANGE_BYTES, read_ranges, write_ranges};
 use super::{DecodeError, RequestRange, expect_empty, read_incarnation};
-use crate::contract::{NodeId, Process, RingId, Seq};
+use crate::contract::{Burst, NodeId, Process, RingId, Seq};
 
 /// Members that a ring has at most: an obligation set is a mask of as many bits.
 pub const MAX_MEMBERS: usize = 128;
@@ -17,6 +17,23 @@ pub const MAX_MEMBERS: usize = 128;
 pub const MAX_HAVE_RANGES: usize = 64;
 
 const FLAG_MORE: u8 = 1;
+
+/// Bytes of a commit token without members: two counts beside header and seal.
+const FIXED_BYTES: usize = HEADER_BYTES + 2 + 2 + SEAL_BYTES;
+
+/// Bytes of a member and of what it tells, without ranges.
+const MEMBER_BYTES: usize = 10 + 18 + 3 * 8 + 16 + 8 + 1 + 2;
+
+/// Ranges that each member of a ring of `members` may list, so that what all of them tell fits a
+/// datagram.
+pub const fn have_ranges_for(members: usize) -> usize {
+    let fixed = FIXED_BYTES + members * MEMBER_BYTES;
+    let ranges = Burst::MAX_BYTES.saturating_sub(fixed) / RANGE_BYTES;
+    match ranges.checked_div(members) {
+        Some(each) if each < MAX_HAVE_RANGES => each,
+        _ => MAX_HAVE_RANGES,
+    }
+}
 
 /// Goes round the members of a ring to be: in the first rotation each tells what it has of its old
 /// ring, in the second all read it.
@@ -66,6 +83,10 @@ impl Commit {
     pub(super) fn read(header: &Header, mut body: &[u8]) -> Result<Self, DecodeError> {
         let ring = header.ring()?;
         let members = read_members(&mut body, ring)?;
+        // Nobody passes it on more often, and nobody counts beyond it.
+        if header.seq > 2 * members.len() as u64 {
+            return Err(DecodeError::Commit("a commit token goes round twice"));
+        }
         let told_count = usize::from(body.try_get_u16_le().map_err(|_| DecodeError::Short)?);
         if told_count > members.len() {
             return Err(DecodeError::Commit("more have told than there are members"));

@@ -28,7 +28,7 @@ use alloc::vec::Vec;
 use bytes::{Buf, Bytes};
 
 use crate::contract::{Incarnation, NodeId, RingId, Seq, Service};
-pub use commit::{Commit, MAX_HAVE_RANGES, MAX_MEMBERS, OldRing};
+pub use commit::{Commit, MAX_HAVE_RANGES, MAX_MEMBERS, OldRing, have_ranges_for};
 pub use error::DecodeError;
 pub use frame::{
     FIRST_RECORD_BYTES, Frame, FrameCursor, MAX_FRAGMENTS, NEXT_RECORD_BYTES, Record, RecordKind,

@@ -14,7 +14,7 @@ pub const MAX_REQUEST_RANGES: usize = 110;
 /// Bytes after the header of a token without requests.
 const FIXED_BYTES: usize = 8 + 8 + 2 + 2 + 4 + 4 + 2;
 
-const RANGE_BYTES: usize = 8 + 4;
+pub(super) const RANGE_BYTES: usize = 8 + 4;
 
 /// Ranges of requests that fit a token of at most `datagram_bytes`.
 pub const fn request_ranges_in(datagram_bytes: usize) -> usize {
@@ -118,7 +118,8 @@ impl Token {
         out.extend_from_slice(&self.seq.to_le_bytes());
         out.extend_from_slice(&self.aru.to_le_bytes());
         out.extend_from_slice(&self.aru_id.map_or(0, NodeId::get).to_le_bytes());
-        let flags = u16::from(self.idle) * FLAG_IDLE | u16::from(self.recovering) * FLAG_RECOVERING;
+        let idle = u16::from(self.idle) * FLAG_IDLE;
+        let flags = idle | (u16::from(self.recovering) * FLAG_RECOVERING);
         out.extend_from_slice(&flags.to_le_bytes());
         out.extend_from_slice(&self.fcc.to_le_bytes());
         out.extend_from_slice(&self.backlog.to_le_bytes());

@@ -1,11 +1,11 @@
 //! Nodes, queues between them, and a scheduler.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use rota_core::contract::{
-    Burst, Channel, Checked, Class, Delivery, Engine, Incarnation, Input, NodeId, Output, Process,
-    StartState, SubmitError, Target, Time,
+    Burst, Channel, Checked, Class, Configuration, ConfigurationKind, Delivery, Engine,
+    Incarnation, Input, NodeId, Output, PersistId, Process, StartState, SubmitError, Target, Time,
 };
 use rota_core::membership::RingEngine;
 
@@ -17,6 +17,8 @@ const MICROS: u64 = 1000;
 const FAULTY_TURNS: usize = 30_000;
 /// Turns of the whole ring after the faults have stopped, at most.
 const FAIR_ROUNDS: usize = 100_000;
+/// Turns of the whole ring until all are on it, at most.
+const FORMING_ROUNDS: usize = 10_000;
 
 struct Node {
     engine: Checked<RingEngine>,
@@ -26,6 +28,8 @@ struct Node {
     /// The engine may still have outputs.
     undrained: bool,
     to_submit: u64,
+    /// Requests that its disk has carried out.
+    durable: BTreeSet<PersistId>,
 }
 
 /// A datagram on its way.
@@ -53,6 +57,9 @@ pub struct Outcome {
     pub trace: u64,
     pub retransmissions: u64,
     pub requested: u64,
+    /// A fault has broken the ring, and the run ended there: what is delivered across rings is not
+    /// this test's business.
+    pub broken: bool,
 }
 
 impl Node {
@@ -77,6 +84,7 @@ impl Node {
             token,
             undrained: true,
             to_submit: plan.messages,
+            durable: BTreeSet::new(),
         }
     }
 
@@ -132,6 +140,63 @@ impl World {
         }
     }
 
+    /// Fair turns without faults, until all are on one ring and every application knows.
+    pub fn form(&mut self) {
+        let faults = std::mem::take(&mut self.faults);
+        let mut last = vec![None; self.nodes.len()];
+        for _ in 0..FORMING_ROUNDS {
+            self.pass_time();
+            for (at, last) in last.iter_mut().enumerate() {
+                self.network_turn(at);
+                self.take_configurations(at, last);
+            }
+            let all = |configuration: &Option<Configuration>| {
+                configuration.as_ref().is_some_and(|configuration| {
+                    matches!(configuration.kind, ConfigurationKind::Regular(_))
+                        && configuration.members.len() == self.nodes.len()
+                })
+            };
+            if last.iter().all(all) {
+                for (at, configuration) in last.into_iter().flatten().enumerate() {
+                    self.oracle.configured(at, configuration);
+                }
+                self.faults = faults;
+                return;
+            }
+        }
+        panic!("no ring of all: {last:?}; {:?}", self.plan);
+    }
+
+    fn take_configurations(&mut self, at: usize, last: &mut Option<Configuration>) {
+        while let Some(delivery) = self.nodes[at].engine.poll_delivery() {
+            match delivery {
+                Delivery::Configuration(configuration) => *last = Some(configuration),
+                other => panic!("nobody has sent {other:?}"),
+            }
+        }
+        self.nodes[at].undrained = true;
+    }
+
+    /// Whether the ring has lost its token: without a fault that keeps tokens away it must not.
+    fn is_broken(&self) -> bool {
+        let lost = |node: &Node| node.engine.get().counters().token_losses;
+        let broken = self.nodes.iter().any(|node| lost(node) > 0);
+        let Faults {
+            token_loss, delay, ..
+        } = self.plan.faults;
+        assert!(
+            !broken || token_loss + delay > 0,
+            "the token was lost and no fault explains it: {:?}",
+            self.plan
+        );
+        let operational = |node: &Node| node.engine.get().phase_name() == "operational";
+        assert!(
+            broken || self.nodes.iter().all(operational),
+            "a ring was left without a lost token"
+        );
+        broken
+    }
+
     /// Random turns of random nodes, until all is submitted or the time is up.
     pub fn run_with_faults(&mut self) {
         for _ in 0..FAULTY_TURNS {
@@ -141,6 +206,9 @@ impl World {
             self.pass_time();
             let at = self.rng.below(self.nodes.len() as u64) as usize;
             self.turn(at);
+            if self.is_broken() {
+                break;
+            }
         }
         self.faults = Faults::default();
     }
@@ -152,6 +220,9 @@ impl World {
             self.pass_time();
             for at in 0..self.nodes.len() {
                 self.fair_turn(at);
+            }
+            if self.is_broken() {
+                return;
             }
             let held = self.nodes[0].engine.get().counters().token_holds;
             if self.oracle.is_complete() && held > *holds.get_or_insert(held) {
@@ -177,6 +248,7 @@ impl World {
             trace: self.trace,
             retransmissions: sum(|engine| engine.counters().retransmissions),
             requested: sum(|engine| engine.counters().packets_requested),
+            broken: self.is_broken(),
         }
     }
 
@@ -215,12 +287,16 @@ impl World {
     }
 
     fn fair_turn(&mut self, at: usize) {
+        self.network_turn(at);
+        self.deliver(at, usize::MAX);
+    }
+
+    fn network_turn(&mut self, at: usize) {
         while self.nodes[at].undrained {
             self.send_one(at);
         }
         self.fire_timer(at);
         self.read(at);
-        self.deliver(at, usize::MAX);
     }
 
     fn fire_timer(&mut self, at: usize) {
@@ -310,15 +386,20 @@ impl World {
         let node = &mut self.nodes[at];
         match node.engine.poll_output() {
             None => node.undrained = false,
+            Some(Output::Persist { id, .. }) => {
+                node.durable.insert(id);
+                node.handle(self.now, Input::Persisted { id });
+            }
             Some(Output::Send {
                 class,
                 channel,
                 to,
                 burst,
-                after: None,
+                after,
                 pace: None,
             }) => {
                 assert_eq!(channel, Channel(0));
+                assert!(after.is_none_or(|id| node.durable.contains(&id)));
                 self.check_burst(&burst);
                 for datagram in burst.datagrams() {
                     self.note(datagram);
@@ -339,7 +420,9 @@ impl World {
     fn check_burst(&self, burst: &Burst) {
         assert!(!burst.bytes.is_empty() && burst.bytes.len() <= Burst::MAX_BYTES);
         assert!(burst.datagrams().count() <= Burst::MAX_SEGMENTS);
-        assert!(burst.segment <= self.plan.config.datagram_bytes);
+        // What forms a ring names its members, and is as large as they are many.
+        let forming = matches!(burst.bytes[1] & 0x0f, 3 | 4);
+        assert!(forming || burst.segment <= self.plan.config.datagram_bytes);
     }
 
     fn route(&mut self, from: usize, class: Class, to: Target, datagram: &[u8]) {
