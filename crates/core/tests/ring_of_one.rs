@@ -71,14 +71,21 @@ fn submit(engine: &mut Checked<RingEngine>, service: Service, most: u64) -> u64 
     most
 }
 
+/// Takes all that is delivered. What was taken makes room, which the engine asks to be woken for.
 fn counters(engine: &mut Checked<RingEngine>) -> Vec<u64> {
-    let delivery = core::iter::from_fn(|| engine.poll_delivery());
-    delivery
-        .filter_map(|delivery| match delivery {
-            Delivery::Message(message) => Some(message.id.counter),
-            _ => None,
-        })
-        .collect()
+    let mut found = Vec::new();
+    loop {
+        while let Some(delivery) = engine.poll_delivery() {
+            if let Delivery::Message(message) = delivery {
+                found.push(message.id.counter);
+            }
+        }
+        if engine.next_timer().is_none_or(|(due, _)| due > NOW) {
+            return found;
+        }
+        engine.handle(NOW, Input::Timer);
+        drain(engine);
+    }
 }
 
 #[test]

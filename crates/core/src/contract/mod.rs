@@ -22,8 +22,8 @@
 //!    processes the next token).
 //! 4. After every received burst `reading` is asked again: what to read next is protocol state
 //!    (report §III-D), and the answer changes with every burst.
-//! 5. `next_timer` is asked after the outputs are drained; when that time has come, hand in
-//!    [`Input::Timer`].
+//! 5. `next_timer` is asked after the outputs are drained and deliveries were taken, which may make
+//!    one due at once; when that time has come, hand in [`Input::Timer`].
 //! 6. `poll_delivery` is called only while the application has room. What is not pulled stays in the
 //!    engine, which throttles the senders instead of growing.
 //!
