@@ -11,6 +11,7 @@
 //! | `phase` | the four states, and what is kept in each |
 //! | `sets` | who is wanted on the ring and who was given up; when a set is agreed on |
 //! | `gather` | joins, consensus, giving up: from a broken ring to an agreed set |
+//! | `presence` | rings that hear of each other |
 //! | `commit` | the commit token: from an agreed set to a ring with a name |
 //! | `plan` | what those who come from the same ring have to send each other |
 //! | `wrap` | packets of an old ring inside packets of a new one |
@@ -25,6 +26,7 @@ mod evidence;
 mod gather;
 mod phase;
 mod plan;
+mod presence;
 mod recovery;
 mod ring_seq;
 mod sets;
