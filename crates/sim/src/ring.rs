@@ -30,6 +30,10 @@ impl System for Ring {
     fn ring(&self, engine: &RingEngine) -> Option<RingId> {
         engine.ordering().map(|ordering| ordering.ring())
     }
+
+    fn forming(&self, engine: &RingEngine) -> Option<RingId> {
+        engine.recovering()
+    }
 }
 
 /// F3: when a process delivers a safe message in a regular configuration, every live member that is

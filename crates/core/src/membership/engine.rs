@@ -123,6 +123,14 @@ impl RingEngine {
         self.phase.name()
     }
 
+    /// The ring on which this process is recovering what was sent on its old one.
+    pub fn recovering(&self) -> Option<RingId> {
+        match &self.phase {
+            Phase::Recovery(recovery) => Some(recovery.next.ring()),
+            _ => None,
+        }
+    }
+
     /// Whether this process has, or had, a packet of a ring; `None` if it knows that ring no more.
     pub fn has_received(&self, ring: RingId, seq: Seq) -> Option<bool> {
         let of_ring =

@@ -72,6 +72,17 @@ impl Plan {
         }
         // It is lost while the storm still lasts.
         let last = at + rng.range(lasts / 4, lasts);
+        if allowed.partitions {
+            for _ in 0..rng.pick(&[0, 1, 1, 2]) {
+                let lasts = self.duration(rng);
+                let kind = FaultKind::Snipe;
+                self.faults.push(Fault {
+                    at: last,
+                    lasts,
+                    kind,
+                });
+            }
+        }
         if allowed.crashes && (!allowed.partitions || rng.percent(50)) {
             let mut fault = kill(self, rng, last);
             if let FaultKind::Kill { host: victim, .. } = &mut fault.kind {
@@ -79,7 +90,7 @@ impl Plan {
             }
             self.faults.push(fault);
         } else {
-            let links = alone(hosts, host);
+            let links = Matrix::alone(hosts, host);
             let kind = FaultKind::Cut {
                 shape: "one alone",
                 links,
@@ -258,15 +269,7 @@ fn groups(links: &mut Matrix, rng: &mut Rng) {
 
 fn one_alone(links: &mut Matrix, rng: &mut Rng) {
     let hosts = links.0.len();
-    *links = alone(hosts, rng.index(hosts));
-}
-
-fn alone(hosts: usize, host: usize) -> Matrix {
-    let mut links = Matrix::open(hosts);
-    for other in 0..hosts {
-        links.cut_both(host, other);
-    }
-    links
+    *links = Matrix::alone(hosts, rng.index(hosts));
 }
 
 /// Everybody reaches its two neighbours in some order only.

@@ -12,6 +12,15 @@ impl Matrix {
         Self(vec![0; hosts])
     }
 
+    /// One reaches nobody, and nobody reaches it.
+    pub fn alone(hosts: usize, host: usize) -> Self {
+        let mut links = Self::open(hosts);
+        for other in 0..hosts {
+            links.cut_both(host, other);
+        }
+        links
+    }
+
     /// Cuts one direction.
     pub fn cut(&mut self, from: usize, to: usize) {
         if from != to {
@@ -132,6 +141,9 @@ pub enum FaultKind {
         /// So many messages each.
         messages: u32,
     },
+    /// The first process that installs a ring on which others are still recovering is cut off at that
+    /// moment: they have promised something that it may have relied on.
+    Snipe,
     /// Datagrams of any age come again.
     Replay {
         /// To which host.
@@ -177,6 +189,7 @@ impl fmt::Display for FaultKind {
                 let how = if *full { "full" } else { "broken" };
                 write!(f, "the disk of host {host} is {how}")
             }
+            Self::Snipe => f.write_str("the first to install the next ring is cut off"),
             Self::Storm {
                 links,
                 percent,

@@ -49,6 +49,12 @@ pub trait System {
         let _ = engine;
         None
     }
+
+    /// The ring on which it is recovering now, where it can be asked.
+    fn forming(&self, engine: &Self::Engine) -> Option<RingId> {
+        let _ = engine;
+        None
+    }
 }
 
 /// A plan, being run.
@@ -67,6 +73,10 @@ pub struct World<'a, S: System> {
     tally: Tally,
     phase: Phase,
     finding: Option<Finding>,
+    /// Faults that wait for a ring to be installed.
+    armed: Vec<u32>,
+    /// Those that have begun, and whom each has cut off.
+    sniped: Vec<(u32, usize)>,
     rng: Rng,
 }
 
@@ -96,6 +106,8 @@ impl<'a, S: System> World<'a, S> {
             tally: Tally::default(),
             phase: Phase::Faulty,
             finding: None,
+            armed: Vec::new(),
+            sniped: Vec::new(),
             rng: Rng::split(plan.seed, 4),
         };
         world.expect();

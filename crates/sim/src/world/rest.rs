@@ -41,6 +41,8 @@ impl<S: System> World<'_, S> {
     pub(super) fn heal(&mut self) {
         self.phase = Phase::Healing(self.now);
         self.network.heal();
+        self.armed.clear();
+        self.sniped.clear();
         for at in 0..self.hosts.len() {
             let host = &mut self.hosts[at];
             host.disk.fails = None;

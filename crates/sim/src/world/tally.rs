@@ -93,6 +93,7 @@ impl<S: System> World<'_, S> {
                 FaultKind::DiskFails { .. } => "persist_failures",
                 FaultKind::Storm { .. } => "storms",
                 FaultKind::Replay { .. } => "datagrams_replayed",
+                FaultKind::Snipe => "snipes",
                 FaultKind::Rush { .. } => "transitional_deliveries",
             };
             self.tally.coverage.entry(what).or_default();

@@ -1,12 +1,14 @@
 //! Faults begin and end; processes start and are killed.
 
 use rota_check::event::EventKind;
-use rota_core::contract::{Checked, Engine, Incarnation, Input, PersistError, Process, StartState};
+use rota_core::contract::{
+    Checked, Engine, Incarnation, Input, PersistError, Process, RingId, StartState,
+};
 
 use super::host::Life;
 use super::queue::What;
 use super::{System, World};
-use crate::plan::{FaultKind, MILLIS};
+use crate::plan::{FaultKind, MILLIS, Matrix};
 
 /// A process that has no outputs to be killed between is killed after this long.
 const DOOMED_FOR: u64 = 100 * MILLIS;
@@ -118,6 +120,8 @@ impl<S: System> World<'_, S> {
                 self.network.storm(links, [loss, others, others]);
             }
             FaultKind::Rush { messages } => self.rush(*messages),
+            // It begins when somebody installs a ring.
+            FaultKind::Snipe => return self.armed.push(index),
             FaultKind::Replay { host, count } => {
                 self.network
                     .replay(&mut self.queue, self.now, *host, *count);
@@ -125,6 +129,33 @@ impl<S: System> World<'_, S> {
         }
         if fault.lasts > 0 && fault.lasts != u64::MAX {
             self.queue.push(until, What::End(index));
+        }
+    }
+
+    /// A process has installed a ring: if others are still recovering on it, an armed fault cuts it
+    /// off from them.
+    pub(super) fn snipe(&mut self, at: usize, ring: RingId) {
+        let system = self.system;
+        let mut others = self.hosts.iter().filter_map(|host| host.life.as_ref());
+        if !others.any(|life| system.forming(life.engine.get()) == Some(ring)) {
+            return;
+        }
+        let Some(index) = self.armed.pop() else {
+            return;
+        };
+        self.tally.cover("snipes");
+        self.network.cut(&Matrix::alone(self.hosts.len(), at), true);
+        self.sniped.push((index, at));
+        let lasts = self.plan.faults[index as usize].lasts;
+        if lasts != u64::MAX {
+            self.queue.push(self.now + lasts, What::End(index));
+        }
+    }
+
+    fn end_snipe(&mut self, index: u32) {
+        let hosts = self.hosts.len();
+        for (_, at) in self.sniped.extract_if(.., |(by, _)| *by == index) {
+            self.network.cut(&Matrix::alone(hosts, at), false);
         }
     }
 
@@ -182,6 +213,7 @@ impl<S: System> World<'_, S> {
             FaultKind::Storm { links, .. } => self.network.storm(links, [0; 3]),
             FaultKind::DiskFails { host, .. } => self.hosts[*host].disk.fails = None,
             FaultKind::Pause { host } | FaultKind::Stall { host } => self.wake_now(*host),
+            FaultKind::Snipe => self.end_snipe(index),
             FaultKind::Flap { .. }
             | FaultKind::Kill { .. }
             | FaultKind::Replay { .. }

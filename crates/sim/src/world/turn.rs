@@ -66,9 +66,18 @@ impl<S: System> World<'_, S> {
 
     fn hand_in(&mut self, at: usize, input: Input) -> u64 {
         let now = self.local(at);
+        let system = self.system;
+        let mut installed = None;
         if let Some(life) = &mut self.hosts[at].life {
+            let before = system.ring(life.engine.get());
             life.engine.handle(now, input);
             (life.undrained, life.app.more) = (true, true);
+            installed = system
+                .ring(life.engine.get())
+                .filter(|ring| before != Some(*ring));
+        }
+        if let Some(ring) = installed.filter(|_| !self.armed.is_empty()) {
+            self.snipe(at, ring);
         }
         self.plan.cost.turn
     }
