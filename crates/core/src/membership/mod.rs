@@ -8,6 +8,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `engine` | [`RingEngine`]: what it is told goes to the right place |
+//! | `driven` | the engine as its driver sees it |
 //! | `phase` | the four states, and what is kept in each |
 //! | `sets` | who is wanted on the ring and who was given up; when a set is agreed on |
 //! | `gather` | joins, consensus, giving up: from a broken ring to an agreed set |
@@ -21,6 +22,7 @@
 //! | `evidence` | signs that a process is gone; who is better left alone for a while |
 
 mod commit;
+mod driven;
 mod engine;
 mod evidence;
 mod gather;

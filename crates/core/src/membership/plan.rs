@@ -40,6 +40,11 @@ impl Plan {
             obliged: told.iter().fold(0, |all, told| all | told.obligations),
         };
         let low = over(|told| told.aru).min().unwrap_or(0);
+        let low = if mutants::on(Mutant::R07) {
+            over(|told| told.aru).max().unwrap_or(0)
+        } else {
+            low
+        };
         Self {
             transitional,
             low,

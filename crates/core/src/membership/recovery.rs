@@ -35,6 +35,9 @@ impl RingEngine {
         if mutants::on(Mutant::M16) {
             plan.ended.line = old.safe_line();
         }
+        if mutants::on(Mutant::R08) {
+            plan.ended.high = *old.kept().end();
+        }
         let queue = self.queue(&plan, old);
         let (ring, members) = (commit.ring, commit.members.clone());
         let (config, node) = (self.config.clone(), self.me.node);
@@ -74,7 +77,7 @@ impl RingEngine {
         let next = &recovery.next;
         let third = next.ring() == commit.ring
             && next.ring().rep == self.me.node
-            && commit.token_seq > recovery.commit_seq;
+            && (commit.token_seq > recovery.commit_seq || mutants::on(Mutant::R02));
         let again = recovery.started && !mutants::on(Mutant::R02);
         if !third || again {
             self.counters.commits_ignored += 1;
@@ -226,6 +229,7 @@ impl RingEngine {
         self.obligations = members
             .iter()
             .position(|&member| member == self.me)
+            .map(|index| index + usize::from(mutants::on(Mutant::R09)))
             .map_or(0, |index| 1 << index);
         if mutants::on(Mutant::M21) {
             self.obligations |= before;

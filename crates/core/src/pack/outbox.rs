@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 
 use crate::contract::{Service, SubmitError};
+use crate::mutants::{self, Mutant};
 use crate::wire::{
     FIRST_RECORD_BYTES, Frame, MAX_FRAGMENTS, NEXT_RECORD_BYTES, WHOLE_RECORD_BYTES, push_first,
     push_next, push_whole, start_frame,
@@ -133,6 +134,9 @@ impl Outbox {
     /// Takes back the frames that have left of a message whose last part has not: the ring they went
     /// out on has ended, and the message is sent whole on the next (membership R4).
     pub fn rewind(&mut self) {
+        if mutants::on(Mutant::R10) {
+            self.unfinished.reverse();
+        }
         while let Some(ready) = self.unfinished.pop() {
             self.queued_bytes += ready.bytes.len() + FRAME_COST;
             self.ready.push_front(ready);

@@ -21,6 +21,7 @@
 //! | `hand_out` | from ordered packets to messages, and the ring of one |
 //! | `priority` | token or data: what to read first |
 //! | `resend` | repeating a token that may be lost |
+//! | `receive` | packets that come in |
 //! | `recovering` | the first rotations, in which packets of old rings go round |
 //! | `change` | what membership does with a ring: ask it, end it, install it |
 //! | `deaf` | who holds everybody back by missing the same packet for ever |
@@ -40,6 +41,7 @@ mod hand_out;
 mod idle;
 mod ordering;
 mod priority;
+mod receive;
 mod recovering;
 #[cfg(test)]
 mod recovery_tests;

@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::buffer::{Buffer, Inserted, Slot};
+use super::buffer::Buffer;
 use super::deaf::Deaf;
 use super::delivery::Delivery;
 use super::flow::Flow;
@@ -17,7 +17,7 @@ use crate::contract::{
     Time, TimerReason,
 };
 use crate::pack::{Inbox, Outbox};
-use crate::wire::{Data, Frame, Hurry, Packet, Token};
+use crate::wire::{Frame, Hurry, Packet, Token};
 
 /// What outlives a ring and is lent to it for one call.
 #[derive(Debug)]
@@ -224,64 +224,6 @@ impl Ordering {
         self.buffer
             .aru()
             .min(self.delivery.delivered().saturating_add(window))
-    }
-
-    /// A packet of this ring came in (thesis §3.1.3). Answers with what a packet of an old ring is
-    /// wrapped in, if it is one and new.
-    pub fn on_data(&mut self, ctx: &mut Context<'_>, data: Data) -> Option<Frame> {
-        let Some(member) = self.member_index(data.sender) else {
-            ctx.counters.datagrams_foreign_ring += 1;
-            return None;
-        };
-        if data.encapsulated && self.recovering.is_none() {
-            // An installed ring has all that was wrapped, and nothing more is.
-            ctx.counters.packets_duplicate += 1;
-            return None;
-        }
-        if self.priority.on_data(data.sender, data.round) {
-            self.resend.on_evidence();
-        }
-        self.keep(ctx, member, data)
-    }
-
-    fn keep(&mut self, ctx: &mut Context<'_>, member: u16, data: Data) -> Option<Frame> {
-        let Data {
-            seq,
-            service,
-            round,
-            frame,
-            encapsulated,
-            ..
-        } = data;
-        let wrapped = encapsulated.then(|| frame.clone());
-        let slot = Slot {
-            member,
-            service,
-            round,
-            frame,
-            encapsulated,
-            delivered: false,
-        };
-        match self.buffer.insert(seq, slot) {
-            Inserted::New => {
-                ctx.counters.packets_received += 1;
-                if !encapsulated {
-                    self.delivery.on_packet(&mut self.buffer, seq, service);
-                }
-                return wrapped;
-            }
-            Inserted::Duplicate => ctx.counters.packets_duplicate += 1,
-            Inserted::BeyondWindow => ctx.counters.packets_beyond_window += 1,
-        }
-        None
-    }
-
-    pub(super) fn member_index(&self, node: NodeId) -> Option<u16> {
-        let found = self
-            .members
-            .binary_search_by_key(&node, |member| member.node);
-        // At most 128 members.
-        found.ok().map(|index| index as u16)
     }
 
     /// Messages wait in the outbox: see that a token comes.

@@ -168,18 +168,12 @@ impl<S: System> World<'_, S> {
         }
     }
 
-    /// A message got its place. The application has the configuration of that place by then: an
-    /// appetite holds back messages, and what the engine knows of them throttles the senders; a
-    /// configuration is not held back behind them.
+    /// A message got its place: in the configuration that the application has seen last.
     fn originated(&mut self, at: usize, counter: u64, (seq, index): (Seq, u16)) {
         let Some(life) = &self.hosts[at].life else {
             return;
         };
         let process = life.process;
-        let ring = self.system.ring(life.engine.get());
-        if let Some(wanted) = ring.map(ConfigurationKind::Regular) {
-            while self.conf(at) != Some(wanted) && self.deliver_one(at) {}
-        }
         let message = MessageId { process, counter };
         let Some(sent) = self.payloads.get(message).copied() else {
             let what = format!("{message} got a place and was not submitted");

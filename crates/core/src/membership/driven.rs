@@ -1,0 +1,154 @@
+//! The engine as its driver sees it.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::engine::RingEngine;
+use super::phase::Phase;
+use crate::contract::{
+    Class, Delivery, Engine, Input, NodeId, Output, Service, Status, SubmitError, Time, TimerReason,
+};
+use crate::ring::{Context, Ordering};
+
+const fn is_originated(output: &Output) -> bool {
+    matches!(output, Output::Originated { .. })
+}
+
+impl RingEngine {
+    fn state(&self) -> String {
+        let names = |nodes: &mut dyn Iterator<Item = NodeId>| {
+            let names: Vec<String> = nodes.map(|node| node.to_string()).collect();
+            names.join(", ")
+        };
+        match &self.phase {
+            Phase::Operational => {
+                let members = self.installed.as_ref().map_or(&[][..], Ordering::members);
+                let members = names(&mut members.iter().map(|member| member.node));
+                format!("operational: {members}")
+            }
+            Phase::Gather(gather) => {
+                let wanted = self.sets.members();
+                let mut silent = wanted
+                    .iter()
+                    .filter(|process| !gather.consensus.contains(process))
+                    .map(|process| process.node);
+                format!("gathering: waiting for {}", names(&mut silent))
+            }
+            phase => String::from(phase.name()),
+        }
+    }
+}
+
+impl Engine for RingEngine {
+    fn handle(&mut self, now: Time, input: Input) {
+        self.now = now;
+        match input {
+            _ if matches!(self.phase, Phase::Left) => {}
+            Input::Start(start) => self.start(&start),
+            Input::Datagrams { bytes, segment, .. } => {
+                let segment = segment.max(1);
+                let mut at = 0;
+                while at < bytes.len() {
+                    let end = (at + segment).min(bytes.len());
+                    self.on_datagram(bytes.slice(at..end));
+                    at = end;
+                }
+            }
+            Input::Timer => self.on_timer(),
+            Input::Unreachable { peer } => self.on_unreachable(peer),
+            Input::Persisted { id } => self.on_persisted(id),
+            Input::PersistFailed { id, .. } => self.on_persist_failed(id),
+            // The ring uses no links and reads nothing back.
+            Input::LinkUp { .. }
+            | Input::LinkDown { .. }
+            | Input::LinkMessage { .. }
+            | Input::Writable { .. }
+            | Input::Fetched { .. } => {}
+        }
+    }
+
+    fn submit(&mut self, now: Time, service: Service, payload: &[u8]) -> Result<u64, SubmitError> {
+        self.now = now;
+        if matches!(self.phase, Phase::Left) {
+            return Err(SubmitError::Stopped);
+        }
+        let counter = self.outbox.push(service, payload)?;
+        self.release_messages();
+        Ok(counter)
+    }
+
+    fn leave(&mut self, now: Time) {
+        self.now = now;
+        self.say_goodbye();
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    fn poll_delivery(&mut self) -> Option<Delivery> {
+        if !self.stages.is_empty() {
+            let mut context = Context {
+                now: self.now,
+                outbox: &mut self.outbox,
+                hold_messages: true,
+                outputs: &mut self.outputs,
+                counters: &mut self.counters,
+            };
+            let delivery = self.stages.poll(&mut context);
+            // Now it may have seen the configuration in which its messages will be sent.
+            self.release = true;
+            if delivery.is_some() {
+                return delivery;
+            }
+        }
+        if self.config.trace && self.outputs.iter().any(is_originated) {
+            // A trace has to say that a message got its place before it says that it was delivered.
+            return None;
+        }
+        let message = self
+            .on_installed(|ring, ctx| ring.poll_message(ctx))
+            .flatten();
+        self.release |= self.is_alone();
+        message.map(Delivery::Message)
+    }
+
+    fn reading(&self) -> Class {
+        match &self.phase {
+            Phase::Operational => self
+                .installed
+                .as_ref()
+                .map_or(Class::Token, Ordering::reading),
+            Phase::Recovery(recovery) => recovery.next.reading(),
+            _ => Class::Token,
+        }
+    }
+
+    fn next_timer(&self) -> Option<(Time, TimerReason)> {
+        if self.release && self.may_release() {
+            return Some((self.now, TimerReason::Other("release")));
+        }
+        match &self.phase {
+            Phase::Idle => Some((self.disk_pause_until, TimerReason::Commit)),
+            Phase::Operational => {
+                let ring = self.installed.as_ref().and_then(Ordering::next_timer);
+                let merge = self
+                    .looks_for_absent()
+                    .then_some((self.presence_at, TimerReason::Merge));
+                [ring, merge].into_iter().flatten().min()
+            }
+            Phase::Gather(gather) => Some(gather.next_timer()),
+            Phase::Commit(committing) => Some(committing.next_timer()),
+            Phase::Recovery(recovery) => recovery.next_timer(),
+            Phase::Left => None,
+        }
+    }
+
+    fn status(&self) -> Status {
+        Status {
+            state: self.state(),
+            counters: self.counters.by_name(),
+        }
+    }
+}

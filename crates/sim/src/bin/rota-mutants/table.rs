@@ -1,0 +1,82 @@
+//! What each mutant does, and what has to notice it.
+
+use rota_core::mutants::Mutant::{self, *};
+
+/// A mutant that must be found out.
+pub struct Known {
+    pub mutant: Mutant,
+    /// Properties that speak of what it breaks.
+    pub kinds: &'static [&'static str],
+    pub what: &'static str,
+}
+
+const fn known(mutant: Mutant, kinds: &'static [&'static str], what: &'static str) -> Known {
+    Known {
+        mutant,
+        kinds,
+        what,
+    }
+}
+
+/// All of them. `R..` are this project's own.
+#[rustfmt::skip]
+pub const TABLE: &[Known] = &[
+    known(M01, &["F3", "F1"], "the safe line is the received aru, not the lower of the last two sent"),
+    known(M02, &["F3", "F1"], "the safe line is the aru sent in this rotation only"),
+    known(M03, &["F3", "F1", "V1", "S1"], "anybody raises the aru, not only who lowered it"),
+    known(M04, &["F3", "F1", "V1", "S1"], "the aru rises with seq though somebody misses something"),
+    known(M05, &["O4"], "the token's seq counts only what left before the token"),
+    known(M06, &["prefix", "O2", "O3", "fifo", "V1"], "a missing packet is passed over"),
+    known(M08, &["V1", "S1", "C8"], "packets are discarded when delivered, not when safe"),
+    known(M09, &["O4", "O1", "C8"], "repeated tokens, and tokens while gathering, are accepted"),
+    known(M12, &["C7", "C1"], "a ring number is used before it is durable"),
+    known(M13, &["C7", "C1", "E1"], "a restarted process begins with number 0 again"),
+    known(M14, &["V1", "C5", "C4", "C3", "C1"], "who comes along is told by membership alone, not by the old ring"),
+    known(M15, &["V1", "C5", "C4", "C3", "C1"], "the old ring is overwritten by one that was never installed"),
+    known(M16, &["V1"], "the cut is the own safe line, not the highest"),
+    known(M17, &["F1", "F2"], "safe messages above the line are delivered in the regular configuration"),
+    known(M18, &["O2"], "everything is delivered behind a hole"),
+    known(M19, &["S1", "F1"], "nothing is delivered behind a hole"),
+    known(M20, &["F1"], "obligations are forgotten when a recovery fails"),
+    known(M21, &["O2", "V1", "E1"], "obligations are kept when a ring is installed"),
+    known(M22, &["F1", "V1"], "a ring is installed one rotation early"),
+    known(M23, &["V1", "O2", "S1"], "what belongs to the recovery is settled one rotation early"),
+    known(M24, &["V1"], "anybody clears the recovery flag"),
+    known(M25, &["C8"], "wrapped packets of other old rings are dropped"),
+    known(M26, &["C8", "C1"], "who has given this process up passes on its opinions"),
+    known(M27, &["C8"], "a join that gives this process up is taken in a running ring"),
+    known(M28, &["C1", "C4", "C8"], "agreement looks at the processes only, not at those given up"),
+    known(M30, &["C8"], "who was given up stays so when a ring is installed"),
+    known(M31, &["C8"], "rings do not look for each other"),
+    known(M33, &["E1", "E3", "O4"], "messages are originated before the application has seen the ring"),
+    known(R01, &["S1", "E1"], "a message that was cut by the end of a ring is not sent again whole"),
+    known(R02, &["C8", "O4", "C1"], "any sight of the commit token creates a first token"),
+    known(R03, &["E1", "V1", "O1"], "wrapped packets are taken whatever ring they are of"),
+    known(R04, &["C8"], "joins from before the present ring are taken"),
+    known(R05, &["V1", "E1", "E3"], "repeated wrapped packets lose their mark"),
+    known(R06, &["V1"], "packets of the old ring are taken after it was told what is here"),
+    known(R07, &["V1"], "only what the best informed lacks is sent again"),
+    known(R08, &["V1"], "the end of the old ring is what this process has, not what anybody has"),
+    known(R09, &["S1", "F1"], "the obligation is to the neighbour's messages, not to the own"),
+    known(R10, &["S1", "E1"], "the parts of a message that is sent again are in the wrong order"),
+];
+
+/// Mutants that this simulation does not have to find, and why.
+pub const SURVIVORS: &[(Mutant, &str)] = &[
+    (
+        M07,
+        "costs retransmissions and breaks nothing: scenario lost_once_accelerated notices",
+    ),
+    (
+        M10,
+        "ring numbers are never used twice, and tokens are taken from the predecessor only",
+    ),
+    (
+        M11,
+        "who sends a token again and again notices the loss itself, and its joins end the wait",
+    ),
+    (
+        M29,
+        "the ring that is agreed to this way is still one that all its members agree to",
+    ),
+];
