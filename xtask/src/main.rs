@@ -8,6 +8,7 @@ mod hygiene;
 mod purity;
 mod ratchet;
 mod setup;
+mod simulate;
 mod smoke;
 mod source;
 mod test;
@@ -21,8 +22,9 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   gate              every check that needs no test run; changes no source file
-  test [--ci]       the gate, all tests, and the README's demo; with --ci a skipped test is a failure
+  test [--ci]       the gate, all tests, the README's demo, some simulation; with --ci a skipped test is a failure
   fuzz [SECONDS]    each fuzz target for SECONDS (60)
+  mutants [M...]    break the protocol on purpose, and see that the checks notice: all, or these
   setup             install what the tests need and this machine lacks
 ";
 
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
             Ok(seconds) => fuzz::run(&workspace, seconds),
             Err(_) => return wrong_use(),
         },
+        ["mutants", only @ ..] => simulate::mutants(&workspace, only),
         ["setup"] => setup::run(),
         ["--help" | "-h" | "help"] => {
             print!("{USAGE}");

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 use crate::workspace::Workspace;
-use crate::{gate, setup, smoke};
+use crate::{gate, setup, simulate, smoke};
 
 /// Results added up over all test programs.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +77,9 @@ pub fn run(workspace: &Workspace, ci: bool) -> bool {
         totals.failed = totals.failed.max(failed_before + 1);
     }
     for passed in smoke::demo_smoke(workspace) {
+        totals.add_case(passed);
+    }
+    for passed in simulate::smoke(workspace) {
         totals.add_case(passed);
     }
     match smoke::namespaces_smoke(workspace) {

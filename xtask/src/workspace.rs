@@ -24,6 +24,11 @@ impl Workspace {
         Ok(Self { root, cargo })
     }
 
+    /// Its root directory.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// A cargo command in the root directory, with arguments split at spaces.
     pub fn cargo(&self, arguments: &str) -> Command {
         let mut command = Command::new(&self.cargo);

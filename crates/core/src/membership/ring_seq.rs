@@ -80,7 +80,8 @@ impl RingSeq {
 
     fn reserve(&mut self, ring_seq: u64) -> (PersistId, Output) {
         let id = PersistId(self.next_id);
-        let up_to = ring_seq.saturating_add(BLOCK);
+        let block = if mutants::on(Mutant::M12) { 0 } else { BLOCK };
+        let up_to = ring_seq.saturating_add(block);
         self.next_id += 1;
         self.asked = Some((id, up_to));
         let record = LogRecord::Put {

@@ -240,6 +240,7 @@ impl Ordering {
         token.seq = visit.seq_received + u64::from(visit.fresh);
         if mutants::on(Mutant::M05) {
             token.seq -= u64::from(visit.fresh.min(self.config.accelerated_window));
+            token.aru = token.aru.min(token.seq);
         }
         if let Some(recovering) = &mut self.recovering {
             recovering.on_token(token, aru_received, local_aru);

@@ -1,0 +1,107 @@
+//! Simulated faults: a slice of fresh seeds for the test command, the seeds that once failed, and the
+//! mutants.
+
+use std::process::Stdio;
+
+use crate::workspace::{Workspace, output_of};
+
+/// Fresh seeds for each engine in the test command: the long campaigns are run by hand.
+const SEEDS: u64 = 300;
+
+/// Seeds that are run twice, to see that a run depends on its seed only.
+const TWICE: u64 = 25;
+
+/// Mutants for the test command: each is found out within seconds.
+const FEW_MUTANTS: [&str; 6] = ["M01", "M05", "M09", "M17", "M20", "R03"];
+
+const ENGINES: [&str; 2] = ["accelerated-ring", "totem-ring"];
+
+/// What the test command simulates. One result each.
+pub fn smoke(workspace: &Workspace) -> Vec<bool> {
+    let first = first_seed(workspace);
+    let mut results = Vec::new();
+    for engine in ENGINES {
+        let seeds = format!("{first}..{}", first + SEEDS);
+        let line = format!("sim run --engine {engine} --seeds {seeds} --jobs 2");
+        results.push(report(&line, rota(workspace, &line).is_ok()));
+        let line = format!("sim run --engine {engine} --seeds 0..{TWICE} --json");
+        let hash = |line: &str| {
+            rota(workspace, line)
+                .ok()
+                .and_then(|text| trace_hash(&text))
+        };
+        let (one, other) = (hash(&line), hash(&format!("{line} --jobs 2")));
+        results.push(report(
+            &format!("{line}, twice"),
+            one.is_some() && one == other,
+        ));
+    }
+    for line in regressions(workspace) {
+        results.push(report(&line, rota(workspace, &line).is_ok()));
+    }
+    results.push(report(
+        &format!("mutants {}", FEW_MUTANTS.join(" ")),
+        mutants(workspace, &FEW_MUTANTS),
+    ));
+    results
+}
+
+/// Breaks the protocol in these ways, or in all, and shows that the checks notice.
+pub fn mutants(workspace: &Workspace, only: &[&str]) -> bool {
+    let line =
+        "run --profile campaign --locked -p rota-sim --features mutants --bin rota-mutants --";
+    let mut command = workspace.cargo(line);
+    let status = command.args(only).stdin(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
+
+/// Other seeds for every commit, the same for the same one.
+fn first_seed(workspace: &Workspace) -> u64 {
+    let mut git = std::process::Command::new("git");
+    git.args(["rev-parse", "HEAD"])
+        .current_dir(workspace.root());
+    let head = output_of(&mut git).unwrap_or_default();
+    let digits = head.trim().get(..8).unwrap_or("0");
+    1_000_000 + 1000 * u64::from_str_radix(digits, 16).unwrap_or(0)
+}
+
+/// Commands that once found something.
+fn regressions(workspace: &Workspace) -> Vec<String> {
+    let path = workspace.root().join("crates/sim/regressions.txt");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let lines = text.lines().map(str::trim);
+    lines
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Runs the release binary; answers with what it printed.
+fn rota(workspace: &Workspace, line: &str) -> Result<String, String> {
+    let mut command = workspace.cargo("run --release --locked --");
+    command.args(line.split_whitespace()).stdin(Stdio::null());
+    output_of(&mut command)
+}
+
+fn trace_hash(json: &str) -> Option<String> {
+    let (_, rest) = json.split_once("\"trace_hash\":\"")?;
+    rest.split('"').next().map(str::to_owned)
+}
+
+fn report(name: &str, passed: bool) -> bool {
+    let verdict = if passed { "ok" } else { "FAILED" };
+    println!("simulate: {name} ... {verdict}");
+    passed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_is_found_in_a_report() {
+        let json = r#"{"seeds":1,"trace_hash":"00ff","violations":[]}"#;
+        assert_eq!(trace_hash(json).as_deref(), Some("00ff"));
+        assert_eq!(trace_hash("{}"), None);
+    }
+}
