@@ -7,9 +7,14 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let config = NodeConfig::loopback(3, 7700);
 //! let node = Node::start(config, NodeId::new(1).ok_or("no node")?)?;
-//! node.submit(Service::Agreed, b"hello")?;
 //! while let Some(delivery) = node.recv() {
-//!     println!("{delivery:?}");
+//!     match delivery {
+//!         // It starts alone; what is sent before the others are there, they never get.
+//!         Delivery::Configuration(now) if now.members.len() == 3 => {
+//!             node.submit(Service::Agreed, b"hello")?;
+//!         }
+//!         other => println!("{other:?}"),
+//!     }
 //! }
 //! # Ok(())
 //! # }
