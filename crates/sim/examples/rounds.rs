@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use rota_core::contract::Service;
 use rota_core::ring::Protocol;
-use rota_sim::basics::Basics;
+use rota_sim::checks::Checks;
 use rota_sim::plan::{Plan, SECONDS};
 use rota_sim::ring::{Ring, SafeIsHeld};
 use rota_sim::world::World;
@@ -18,10 +18,10 @@ fn main() {
     let plan = plan();
     let ring = Ring(Protocol::Accelerated);
     let started = Instant::now();
-    let mut basics = Basics::default();
+    let mut checks = Checks::online();
     let outcome = World::new(&plan, &ring)
         .probed_by(SafeIsHeld)
-        .watched_by(&mut basics)
+        .watched_by(&mut checks)
         .run();
     let seconds = started.elapsed().as_secs_f64();
     let rounds = outcome.tally.counter("token_rotations") / NODES as u64;

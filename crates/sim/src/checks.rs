@@ -10,18 +10,42 @@ use crate::observe::{Coverage, Finding, Observer};
 use crate::plan::DiskLoss;
 
 /// Checks a run.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub struct Checks {
     online: Online,
-    trace: Trace,
+    /// Everything seen, unless only what can be checked at once is.
+    trace: Option<Trace>,
     /// Some node has lost the numbers of its rings.
     numbers_lost: bool,
     coverage: Coverage,
 }
 
+impl Default for Checks {
+    fn default() -> Self {
+        Self {
+            trace: Some(Trace::new()),
+            ..Self::online()
+        }
+    }
+}
+
+impl Checks {
+    /// Only what can be checked as the run goes on.
+    pub fn online() -> Self {
+        Self {
+            online: Online::new(),
+            trace: None,
+            numbers_lost: false,
+            coverage: Coverage::new(),
+        }
+    }
+}
+
 impl Observer for Checks {
     fn observe(&mut self, event: &Event) -> Result<(), Finding> {
-        self.trace.push(event);
+        if let Some(trace) = &mut self.trace {
+            trace.push(event);
+        }
         self.online
             .observe(event)
             .map_err(|violation| Finding::new(violation.property, violation.detail))
@@ -35,8 +59,11 @@ impl Observer for Checks {
     }
 
     fn quiesce(&mut self, _: Time) -> Result<(), Finding> {
-        self.trace.quiesce();
-        let report = check_all(&self.trace, &Options::default());
+        let Some(trace) = &mut self.trace else {
+            return Ok(());
+        };
+        trace.quiesce();
+        let report = check_all(trace, &Options::default());
         self.coverage = report.counters.rare().into();
         // Whose numbers are lost with its disk may use them again: the incarnation tells them apart.
         let counts = |property: &str| property != "C7" || !self.numbers_lost;

@@ -6,9 +6,8 @@
 //!
 //! [`plan`] is what a seed decides; [`world`] runs a plan; [`observe`] is how checkers watch.
 
-pub mod basics;
 pub mod campaign;
-mod checks;
+pub mod checks;
 pub mod observe;
 pub mod plan;
 pub mod ring;

@@ -8,7 +8,7 @@ use rota_core::contract::{
 };
 use rota_core::membership::RingEngine;
 use rota_core::ring::Protocol;
-use rota_sim::basics::Basics;
+use rota_sim::checks::Checks;
 use rota_sim::plan::Plan;
 use rota_sim::ring::Ring;
 use rota_sim::world::{System, World};
@@ -121,9 +121,9 @@ fn found(wrong: Wrong) -> Option<String> {
         host.source.budget = 200;
         host.source.batch = 4;
     }
-    let mut basics = Basics::default();
+    let mut checks = Checks::default();
     let outcome = World::new(&plan, &Tampered(wrong))
-        .watched_by(&mut basics)
+        .watched_by(&mut checks)
         .run();
     outcome.finding.map(|finding| finding.property)
 }

@@ -1,17 +1,17 @@
 //! The real rings in the simulator.
 
 use rota_core::ring::Protocol;
-use rota_sim::basics::Basics;
+use rota_sim::checks::Checks;
 use rota_sim::plan::{Plan, Profile};
 use rota_sim::ring::{ABILITIES, Ring, SafeIsHeld};
 use rota_sim::world::{Outcome, World};
 
 fn run(seed: u64, protocol: Protocol, profile: Profile) -> Outcome {
     let plan = Plan::random(seed, protocol, profile, ABILITIES);
-    let mut basics = Basics::default();
+    let mut checks = Checks::default();
     let ring = Ring(protocol);
     let world = World::new(&plan, &ring);
-    world.probed_by(SafeIsHeld).watched_by(&mut basics).run()
+    world.probed_by(SafeIsHeld).watched_by(&mut checks).run()
 }
 
 #[test]

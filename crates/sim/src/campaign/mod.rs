@@ -14,7 +14,6 @@ pub use options::{Cuts, EngineName, Options, UsageError};
 pub use report::{Report, Violation};
 pub use shrink::shrink;
 
-use crate::basics::Basics;
 use crate::checks::Checks;
 use crate::observe::Finding;
 use crate::plan::Plan;
@@ -107,12 +106,10 @@ fn run_traced(options: &Options, plan: &Plan) -> io::Result<Outcome> {
 pub fn run_plan(options: &Options, plan: &Plan, traces: Option<&mut Traces>) -> Outcome {
     let run = AssertUnwindSafe(|| {
         let ring = Ring(options.engine.protocol());
-        let mut basics = Basics::default();
-        let mut online = Checks::default();
+        let mut checks = Checks::default();
         let mut world = World::new(plan, &ring)
             .probed_by(SafeIsHeld)
-            .watched_by(&mut basics)
-            .watched_by(&mut online);
+            .watched_by(&mut checks);
         if let Some(traces) = traces {
             world = world.watched_by(traces);
         }
