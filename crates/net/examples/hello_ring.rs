@@ -15,7 +15,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Each starts on a ring of its own: what is sent there, the others never get.
     for node in &nodes {
         while let Some(delivery) = node.recv() {
-            if matches!(delivery, Delivery::Configuration(now) if now.members.len() == nodes.len()) {
+            if matches!(delivery, Delivery::Configuration(now) if now.members.len() == nodes.len())
+            {
                 break;
             }
         }

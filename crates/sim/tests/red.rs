@@ -133,9 +133,9 @@ fn each_tampering_is_found_as_what_it_is() {
     for (wrong, property) in [
         (Wrong::Nothing, None),
         (Wrong::Twice, Some("E2")),
-        (Wrong::Swapped, Some("O1")),
+        (Wrong::Swapped, Some("O4")),
         (Wrong::Damaged, Some("E1")),
-        (Wrong::Lost, Some("S1")),
+        (Wrong::Lost, Some("prefix")),
         (Wrong::Mute, Some("C8")),
     ] {
         assert_eq!(found(wrong).as_deref(), property);

@@ -50,6 +50,13 @@ impl Plan {
         if allowed.network && rng.percent(80) {
             spoil(&mut rng, &mut plan.net, nodes, timers.token_loss);
         }
+        if allowed.network && rng.percent(10) {
+            // Much of the data is late, by about as long as it takes to form a ring.
+            let data = &mut plan.net.lanes[0];
+            data.spike = 300_000;
+            data.spike_for = rng.spread(200 * MICROS, 20 * MILLIS);
+            plan.net.fifo = false;
+        }
         let mut rng = Rng::split(seed, 2);
         plan.draw_faults(&mut rng, allowed);
         plan

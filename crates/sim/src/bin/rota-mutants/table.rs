@@ -54,7 +54,6 @@ pub const TABLE: &[Known] = &[
     known(R03, &["E1", "V1", "O1"], "wrapped packets are taken whatever ring they are of"),
     known(R04, &["C8"], "joins from before the present ring are taken"),
     known(R05, &["V1", "E1", "E3"], "repeated wrapped packets lose their mark"),
-    known(R06, &["V1"], "packets of the old ring are taken after it was told what is here"),
     known(R07, &["V1"], "only what the best informed lacks is sent again"),
     known(R08, &["V1"], "the end of the old ring is what this process has, not what anybody has"),
     known(R09, &["S1", "F1"], "the obligation is to the neighbour's messages, not to the own"),
