@@ -17,10 +17,12 @@ impl Seen {
     }
 
     fn run(&mut self, ring: &mut Ring, rounds: usize) {
-        for _ in 0..rounds {
-            for (node, deliveries) in ring.round(MILLI).into_iter().enumerate() {
-                self.0[node].extend(deliveries.iter().map(describe));
-            }
+        (0..rounds).for_each(|_| self.step(ring, MILLI));
+    }
+
+    fn step(&mut self, ring: &mut Ring, nanos: u64) {
+        for (node, deliveries) in ring.round(nanos).into_iter().enumerate() {
+            self.0[node].extend(deliveries.iter().map(describe));
         }
     }
 
@@ -85,6 +87,37 @@ fn the_survivors_of_a_silent_death_go_on() {
     seen.run(&mut ring, 500);
     for node in 0..4 {
         assert_eq!(seen.last(node), "{1,2,3,4}");
+    }
+}
+
+/// Its predecessor's token is refused. On a slow ring the next is due only when the first refusal does not
+/// count any more, so it is asked again at once.
+#[test]
+fn who_dies_on_a_living_host_is_not_waited_for() {
+    const STEP: u64 = 15 * MILLI;
+    for dead in 0..4 {
+        let mut ring = Ring::new(4, 10, 50);
+        let mut seen = Seen::new(4);
+        seen.run(&mut ring, 200);
+        let rest: Vec<_> = (0..4).filter(|at| *at != dead).collect();
+        for round in 0..40 {
+            if round == 20 {
+                ring.hosts_live = true;
+                ring.dead.insert(dead);
+            }
+            // The ring is never idle.
+            for at in &rest {
+                submit(&mut ring, *at, Service::Agreed, "m");
+            }
+            seen.step(&mut ring, STEP);
+        }
+        // 300 ms: a token is missed after 320, a member given up after 720.
+        let names: Vec<_> = rest.iter().map(|at| (at + 1).to_string()).collect();
+        let regular = format!("{{{}}}", names.join(","));
+        for at in rest {
+            let last = seen.0[at].iter().rfind(|text| text.starts_with('{'));
+            assert_eq!(last, Some(&regular), "node {}", at + 1);
+        }
     }
 }
 

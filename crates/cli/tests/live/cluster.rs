@@ -411,6 +411,31 @@ impl Cluster {
         self.life(node).status.take().expect("a status")
     }
 
+    /// Ends all processes at one moment at which they are on these rings: reading long traces takes time,
+    /// and what some see meanwhile the others have to have seen, too.
+    fn freeze(&mut self, rings: &[&[u16]]) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            for node in self.running() {
+                self.signal(node, Signal::STOP);
+            }
+            self.sleep(Duration::from_millis(20));
+            if self.are_on_rings(rings) {
+                break;
+            }
+            assert!(Instant::now() < until, "never at rest on {rings:?}");
+            for node in self.running() {
+                self.signal(node, Signal::CONT);
+            }
+            self.expect_rings(rings);
+            self.sleep(Duration::from_millis(100));
+        }
+        for life in self.lives.iter_mut().flatten() {
+            life.child.kill().expect("a process");
+            life.child.wait().expect("a process");
+        }
+    }
+
     /// Within one life ring numbers grow, also where nothing is kept.
     fn expect_growing_numbers(&self) {
         for node in self.running() {
@@ -423,12 +448,12 @@ impl Cluster {
         }
     }
 
-    /// All is at rest, on these rings, and everything that anybody has seen is legal.
+    /// All is at rest, on these rings, and everything that anybody has seen is legal. Ends the cluster.
     pub fn check(&mut self, rings: &[&[u16]]) {
         self.load(0, 0);
         self.expect_rings(rings);
         self.sleep(Duration::from_millis(100));
-        assert!(self.are_on_rings(rings), "not at rest");
+        self.freeze(rings);
         let files: Vec<PathBuf> = self.all().into_iter().map(|n| self.trace(n)).collect();
         let files: Vec<PathBuf> = files.into_iter().filter(|file| file.exists()).collect();
         let trace = Trace::from_files(&files).expect("sound traces");

@@ -372,23 +372,26 @@ impl RingEngine {
             .push_back(send_to(node, &Packet::Presence(presence)));
     }
 
-    /// Nobody listens at a peer's address any more (A4, evidence).
+    /// Nobody listens at a peer's address any more (A4, evidence). The first time it is asked again at
+    /// once: until there is something to send it anyway, an idle ring may let a long time pass.
     pub(super) fn on_unreachable(&mut self, node: NodeId) {
-        if !self.refusals.note(self.now, node) {
-            return;
-        }
+        let is_dead = self.refusals.note(self.now, node);
         let members = match &self.phase {
             Phase::Operational => self.installed.as_ref().map(|ring| ring.members().to_vec()),
             Phase::Gather(_) | Phase::Commit(_) | Phase::Recovery(_) => Some(self.sets.members()),
             Phase::Idle | Phase::Left => None,
         };
-        let dead = members
+        let refusing = members
             .into_iter()
             .flatten()
             .find(|process| process.node == node && *process != self.me);
-        if let Some(dead) = dead {
-            self.counters.members_dead += 1;
-            self.give_up(dead);
+        match refusing {
+            Some(dead) if is_dead => {
+                self.counters.members_dead += 1;
+                self.give_up(dead);
+            }
+            Some(_) => self.show_presence(node),
+            None => {}
         }
     }
 
