@@ -2,6 +2,8 @@
 
 mod lockstep;
 
+use std::collections::BTreeSet;
+
 use lockstep::Ring;
 use rota_core::contract::{Configuration, ConfigurationKind, Delivery, Engine, Service};
 
@@ -153,4 +155,30 @@ fn who_leaves_is_not_waited_for() {
     ring.engines[1].leave(now);
     seen.run(&mut ring, 40);
     assert_eq!((seen.last(0), seen.last(2)), ("{1,3}", "{1,3}"));
+}
+
+/// In a recovery one node sends what another cannot hear and asks for in vain: it is the one that answers,
+/// and the token goes round for ever. The deaf one has to be given up there, too.
+#[test]
+fn a_recovery_that_one_member_cannot_hear_comes_to_an_end() {
+    for wait in 20..32 {
+        let mut ring = Ring::new(3, 10, 50);
+        let mut seen = Seen::new(3);
+        seen.run(&mut ring, 200);
+        ring.part(&[1]);
+        seen.run(&mut ring, 1500);
+        // Only node 3 has its message when node 2 comes back, which never hears node 3.
+        ring.cut.insert((2, 0));
+        submit(&mut ring, 2, Service::Agreed, "m");
+        seen.run(&mut ring, wait);
+        ring.cut = BTreeSet::from([(2, 1)]);
+        ring.restart(1, 9);
+        seen.0.iter_mut().for_each(Vec::clear);
+        // Three times the token loss time, and what else it takes.
+        seen.run(&mut ring, 1200);
+        for node in [0, 2] {
+            let ring = seen.0[node].iter().find(|text| text.starts_with('{'));
+            assert_eq!(ring.map(String::as_str), Some("{1,3}"), "node {}", node + 1);
+        }
+    }
 }

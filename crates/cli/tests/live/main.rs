@@ -113,6 +113,23 @@ fn halves_part_and_come_together_under_load_and_at_rest() {
     }
 }
 
+#[test]
+#[ignore = "needs root, for network namespaces"]
+fn everybody_is_alone_and_finds_the_others_again() {
+    for load in [LOAD, (0, 0)] {
+        let mut cluster = Cluster::formed(4, TimingName::Default);
+        cluster.load(load.0, load.1);
+        let walls: Vec<(u16, u16)> = [1, 2, 3]
+            .into_iter()
+            .flat_map(|node| between(&[node], &(node + 1..=4).collect::<Vec<_>>()))
+            .collect();
+        cluster.cut(&walls);
+        cluster.expect_rings(&[&[1], &[2], &[3], &[4]]);
+        cluster.mend(&walls);
+        cluster.check(&[&[1, 2, 3, 4]]);
+    }
+}
+
 /// Whatever one direction of one link does, nobody stays out of service, and all is well when it heals.
 #[test]
 #[ignore = "needs root, for network namespaces"]
