@@ -13,7 +13,8 @@ const DEMO_LIMIT: Duration = Duration::from_secs(120);
 
 const LINES: usize = 200;
 
-/// Builds the release binary and runs the demo without and with a file of input. One result each.
+/// Builds the release binary and runs the demo: without and with a file of input, and with a node that is
+/// killed. One result each.
 pub fn demo_smoke(workspace: &Workspace) -> Vec<bool> {
     let built = workspace.cargo("build --release --locked").status();
     let built = built.is_ok_and(|status| status.success());
@@ -31,7 +32,9 @@ pub fn demo_smoke(workspace: &Workspace) -> Vec<bool> {
     let mut plain = workspace.cargo("run --release --locked -- demo");
     let plain = report("rota demo", succeeds(&mut plain));
     let with_input = report("rota demo --input FILE", with_input(workspace));
-    vec![built, plain, with_input]
+    let mut killing = workspace.cargo("run --release --locked -- demo --kill-one");
+    let killing = report("rota demo --kill-one", succeeds(&mut killing));
+    vec![built, plain, with_input, killing]
 }
 
 /// The benchmark in namespaces of its own, on shaped links, with both engines: it exits 0 only if all

@@ -6,6 +6,7 @@ mod bench;
 mod check;
 mod config;
 mod demo;
+mod live;
 mod say;
 mod sim;
 
@@ -67,6 +68,8 @@ enum Command {
     BenchNode,
     #[command(hide = true)]
     RawNode,
+    #[command(hide = true)]
+    LiveNode,
 }
 
 #[derive(Debug, Subcommand)]
@@ -89,5 +92,6 @@ fn main() -> ExitCode {
         Command::DemoNode => demo::node::main(),
         Command::BenchNode => rota_bench::bench_node_main(),
         Command::RawNode => rota_bench::raw_node_main(),
+        Command::LiveNode => live::main(),
     }
 }

@@ -2,6 +2,8 @@
 
 mod lockstep;
 
+use std::collections::BTreeSet;
+
 use lockstep::Ring;
 use rota_core::contract::{Configuration, ConfigurationKind, Delivery, Engine, Service};
 
@@ -17,10 +19,12 @@ impl Seen {
     }
 
     fn run(&mut self, ring: &mut Ring, rounds: usize) {
-        for _ in 0..rounds {
-            for (node, deliveries) in ring.round(MILLI).into_iter().enumerate() {
-                self.0[node].extend(deliveries.iter().map(describe));
-            }
+        (0..rounds).for_each(|_| self.step(ring, MILLI));
+    }
+
+    fn step(&mut self, ring: &mut Ring, nanos: u64) {
+        for (node, deliveries) in ring.round(nanos).into_iter().enumerate() {
+            self.0[node].extend(deliveries.iter().map(describe));
         }
     }
 
@@ -88,6 +92,37 @@ fn the_survivors_of_a_silent_death_go_on() {
     }
 }
 
+/// Its predecessor's token is refused. On a slow ring the next is due only when the first refusal does not
+/// count any more, so it is asked again at once.
+#[test]
+fn who_dies_on_a_living_host_is_not_waited_for() {
+    const STEP: u64 = 15 * MILLI;
+    for dead in 0..4 {
+        let mut ring = Ring::new(4, 10, 50);
+        let mut seen = Seen::new(4);
+        seen.run(&mut ring, 200);
+        let rest: Vec<_> = (0..4).filter(|at| *at != dead).collect();
+        for round in 0..40 {
+            if round == 20 {
+                ring.hosts_live = true;
+                ring.dead.insert(dead);
+            }
+            // The ring is never idle.
+            for at in &rest {
+                submit(&mut ring, *at, Service::Agreed, "m");
+            }
+            seen.step(&mut ring, STEP);
+        }
+        // 300 ms: a token is missed after 320, a member given up after 720.
+        let names: Vec<_> = rest.iter().map(|at| (at + 1).to_string()).collect();
+        let regular = format!("{{{}}}", names.join(","));
+        for at in rest {
+            let last = seen.0[at].iter().rfind(|text| text.starts_with('{'));
+            assert_eq!(last, Some(&regular), "node {}", at + 1);
+        }
+    }
+}
+
 #[test]
 fn a_network_that_parts_and_heals() {
     let mut ring = Ring::new(5, 10, 50);
@@ -120,4 +155,30 @@ fn who_leaves_is_not_waited_for() {
     ring.engines[1].leave(now);
     seen.run(&mut ring, 40);
     assert_eq!((seen.last(0), seen.last(2)), ("{1,3}", "{1,3}"));
+}
+
+/// In a recovery one node sends what another cannot hear and asks for in vain: it is the one that answers,
+/// and the token goes round for ever. The deaf one has to be given up there, too.
+#[test]
+fn a_recovery_that_one_member_cannot_hear_comes_to_an_end() {
+    for wait in 20..32 {
+        let mut ring = Ring::new(3, 10, 50);
+        let mut seen = Seen::new(3);
+        seen.run(&mut ring, 200);
+        ring.part(&[1]);
+        seen.run(&mut ring, 1500);
+        // Only node 3 has its message when node 2 comes back, which never hears node 3.
+        ring.cut.insert((2, 0));
+        submit(&mut ring, 2, Service::Agreed, "m");
+        seen.run(&mut ring, wait);
+        ring.cut = BTreeSet::from([(2, 1)]);
+        ring.restart(1, 9);
+        seen.0.iter_mut().for_each(Vec::clear);
+        // Three times the token loss time, and what else it takes.
+        seen.run(&mut ring, 1200);
+        for node in [0, 2] {
+            let ring = seen.0[node].iter().find(|text| text.starts_with('{'));
+            assert_eq!(ring.map(String::as_str), Some("{1,3}"), "node {}", node + 1);
+        }
+    }
 }

@@ -1,9 +1,11 @@
 //! Where nodes run: on loopback, or in network namespaces joined by a bridge with shaped links.
 
 mod cleanup;
+mod links;
 mod netns;
 
 use std::net::Ipv4Addr;
+use std::path::Path;
 use std::process::Command;
 
 use serde::Serialize;
@@ -157,6 +159,11 @@ impl Testbed {
     pub fn command(&self, node: usize, subcommand: &str) -> Result<Command, BenchError> {
         let program =
             std::env::current_exe().map_err(BenchError::io("cannot find this program's file"))?;
+        Ok(self.command_of(node, &program, subcommand))
+    }
+
+    /// A command that runs `program` with `subcommand` at the place of `node`.
+    pub fn command_of(&self, node: usize, program: &Path, subcommand: &str) -> Command {
         let mut words: Vec<std::ffi::OsString> = Vec::new();
         if self.values.kind == TestbedKind::Netns {
             words.extend(["ip", "netns", "exec"].map(Into::into));
@@ -169,7 +176,7 @@ impl Testbed {
         words.extend([program.into(), subcommand.into()]);
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
-        Ok(command)
+        command
     }
 
     fn cpu(&self, node: usize) -> Option<usize> {

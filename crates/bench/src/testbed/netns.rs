@@ -95,7 +95,7 @@ fn connect(own: &str, switch: &str, node: usize, values: &Values) -> Result<(), 
 }
 
 /// Runs lines of `ip` or `tc` in one process; the first that fails is the error.
-fn run_batch(tool: &[&str], lines: &str) -> Result<(), BenchError> {
+pub(super) fn run_batch(tool: &[&str], lines: &str) -> Result<(), BenchError> {
     let failed = |what: String| BenchError::Testbed(format!("cannot build the testbed: {what}"));
     let mut child = Command::new(tool[0])
         .args(&tool[1..])

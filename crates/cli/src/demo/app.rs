@@ -14,6 +14,7 @@ use rota_net::{App, Submitter, monotonic};
 use super::node::Orders;
 use super::source::{Share, Step};
 use super::tally::Tally;
+use super::witness::Witness;
 
 /// Bytes submitted and not yet delivered here: enough for several visits of the token. More would
 /// only wait, and show as latency.
@@ -40,6 +41,10 @@ pub struct DemoApp {
     nodes: usize,
     in_ring: bool,
     tally: Tally,
+    /// Where a node is killed.
+    witness: Option<Witness>,
+    /// Own messages so far.
+    sent: u64,
     /// When each own message from counter `oldest` on was submitted; taken out on delivery.
     submitted: VecDeque<Option<Time>>,
     oldest: u64,
@@ -59,6 +64,7 @@ impl DemoApp {
         share: Share,
         output: Option<File>,
         orders: Arc<Orders>,
+        witness: Option<Witness>,
     ) -> Self {
         Self {
             me,
@@ -70,6 +76,8 @@ impl DemoApp {
             nodes,
             in_ring: false,
             tally: Tally::default(),
+            witness,
+            sent: 0,
             submitted: VecDeque::new(),
             oldest: 1,
             outstanding: 0,
@@ -99,6 +107,11 @@ impl DemoApp {
     /// What was delivered.
     pub const fn tally(&self) -> &Tally {
         &self.tally
+    }
+
+    /// What is noted where a node is killed.
+    pub const fn witness(&self) -> Option<&Witness> {
+        self.witness.as_ref()
     }
 
     /// From submit to delivery, own messages only.
@@ -138,6 +151,9 @@ impl DemoApp {
 
     fn on_message(&mut self, message: &Message) {
         self.tally.add(&message.payload);
+        if let Some(witness) = &mut self.witness {
+            witness.on_message(message.id.process.node.get(), &message.payload);
+        }
         if let Some(output) = &mut self.output {
             let written = output
                 .write_all(&message.payload)
@@ -169,8 +185,13 @@ impl DemoApp {
     /// Submits until the window is full or the input has ended.
     fn submit_all(&mut self, now: Time, submitter: &mut dyn Submitter) -> Result<(), String> {
         let mut effort = EFFORT_BYTES;
+        let allowance = self.witness.as_ref().map_or(u64::MAX, Witness::allowance);
         self.more = true;
         while self.outstanding < WINDOW_BYTES {
+            if self.sent >= allowance {
+                self.more = false;
+                return Ok(());
+            }
             let step = self.share.load(&mut effort);
             match step.map_err(|error| format!("cannot read the input: {error}"))? {
                 Step::Ready => {}
@@ -192,6 +213,7 @@ impl DemoApp {
             self.started.get_or_insert(now);
             self.outstanding += self.share.current().len() + MESSAGE_BYTES;
             self.share.advance();
+            self.sent += 1;
         }
         Ok(())
     }
@@ -203,16 +225,24 @@ impl App for DemoApp {
             Delivery::Message(message) => self.on_message(&message),
             Delivery::Configuration(configuration) => {
                 self.in_ring |= configuration.members.len() == self.nodes;
+                if let Some(witness) = &mut self.witness {
+                    witness.on_configuration(&configuration);
+                    // It may allow more now.
+                    self.more = self.orders.go.load(SeqCst);
+                }
             }
             Delivery::Skips { .. } => {}
         }
     }
 
     fn fill(&mut self, now: Time, submitter: &mut dyn Submitter) {
-        if self.error.is_none()
-            && self.orders.go.load(SeqCst)
-            && let Err(error) = self.submit_all(now, submitter)
-        {
+        if self.error.is_some() || !self.orders.go.load(SeqCst) {
+            return;
+        }
+        if let Some(witness) = &mut self.witness {
+            witness.begin(now);
+        }
+        if let Err(error) = self.submit_all(now, submitter) {
             self.error = Some(error);
         }
     }
@@ -227,6 +257,9 @@ impl App for DemoApp {
 
     fn flush(&mut self) {
         self.finished = monotonic();
+        if let Some(witness) = &mut self.witness {
+            witness.on_flush(self.finished);
+        }
     }
 
     /// Own deliveries after the last `fill` may have opened the window again.

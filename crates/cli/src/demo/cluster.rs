@@ -5,7 +5,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
+use rota_net::monotonic;
+
 use super::DemoError;
+use super::kill::Killed;
 use super::progress::Progress;
 use super::talk::{Done, GO, STOP, Said, Task};
 
@@ -33,6 +36,9 @@ pub struct Cluster {
     lines: Receiver<(usize, Option<String>)>,
     messages: u64,
     moved: Instant,
+    /// Index of the node to kill.
+    victim: Option<usize>,
+    killed: Option<Killed>,
 }
 
 impl Drop for Cluster {
@@ -63,6 +69,11 @@ impl Cluster {
             lines,
             messages,
             moved: Instant::now(),
+            victim: tasks
+                .first()
+                .and_then(|task| task.victim)
+                .map(|node| usize::from(node) - 1),
+            killed: None,
         };
         for (index, task) in tasks.iter().enumerate() {
             let line = serde_json::to_string(task).map_err(|error| {
@@ -112,19 +123,21 @@ impl Cluster {
         Ok(())
     }
 
-    /// Lets the nodes submit, and waits until every node has everything.
+    /// Lets the nodes submit, and waits until every node has everything. The one to be killed is, as
+    /// soon as it says that it is midway.
     pub fn run(&mut self) -> Result<Vec<Done>, DemoError> {
         self.moved = Instant::now();
         self.tell_all(GO);
         let mut progress = Progress::new(self.messages * self.nodes.len() as u64);
-        while self.nodes.iter().any(|node| node.done.is_none()) {
+        loop {
             let unfinished = self
                 .nodes
                 .iter()
                 .enumerate()
-                .filter(|(_, node)| node.done.is_none());
+                .filter(|(index, node)| node.done.is_none() && !self.is_killed(*index));
             let slowest = unfinished.min_by_key(|(_, node)| node.received);
-            self.follow(slowest.map_or(0, |(index, _)| index))?;
+            let Some((slowest, _)) = slowest else { break };
+            self.follow(slowest)?;
             progress.show(self.nodes.iter().map(|node| node.received).sum());
         }
         Ok(self
@@ -138,6 +151,7 @@ impl Cluster {
     fn follow(&mut self, slowest: usize) -> Result<(), DemoError> {
         match self.lines.recv_timeout(LOOK) {
             Ok((index, Some(line))) => self.on_line(index, &line)?,
+            Ok((index, None)) if self.is_killed(index) => {}
             Ok((index, None)) => return Err(self.ended(index)),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
@@ -169,6 +183,7 @@ impl Cluster {
                 node.received = received;
                 node.state = state;
             }
+            Said::Midway => self.kill(index)?,
             Said::Done(done) => {
                 node.received = done.messages;
                 node.done = Some(done);
@@ -187,6 +202,33 @@ impl Cluster {
                 return Err(DemoError::Failed(what));
             }
         }
+        Ok(())
+    }
+
+    fn is_killed(&self, index: usize) -> bool {
+        self.killed.is_some() && self.victim == Some(index)
+    }
+
+    /// Who was killed, and when.
+    pub const fn killed(&self) -> Option<Killed> {
+        self.killed
+    }
+
+    /// Kills a node's process, as `kill -9` does.
+    fn kill(&mut self, index: usize) -> Result<(), DemoError> {
+        if self.victim != Some(index) {
+            return Ok(());
+        }
+        let node = self.nodes[index].child.id();
+        let at = monotonic();
+        let killed = self.nodes[index].child.kill();
+        killed
+            .map_err(|error| DemoError::Failed(format!("cannot kill process {node}: {error}")))?;
+        self.moved = Instant::now();
+        self.killed = Some(Killed {
+            node: index as u16 + 1,
+            at,
+        });
         Ok(())
     }
 

@@ -3,10 +3,12 @@
 //! This process coordinates: it copies the input ([`spool`]), starts the nodes ([`cluster`]), lets
 //! them go together and compares what they received ([`report`]). A node ([`node`]) is this program
 //! again with a hidden subcommand; its application ([`app`]) lives in the ring's thread, reads its
-//! share of the input itself ([`source`]) and keeps only digests ([`tally`]).
+//! share of the input itself ([`source`]) and keeps only digests ([`tally`]). Where a node is killed
+//! ([`kill`]), the others note more ([`witness`]).
 
 mod app;
 mod cluster;
+mod kill;
 pub mod node;
 mod ports;
 mod progress;
@@ -15,6 +17,7 @@ mod source;
 mod spool;
 mod talk;
 mod tally;
+mod witness;
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -27,6 +30,7 @@ use rota_net::{EngineName, NodeConfig, Transport, probe_multicast, random_u64};
 
 use crate::say::{complain, print, print_json};
 use cluster::Cluster;
+use kill::{KillOne, Outcome};
 use report::Report;
 use source::Input;
 use talk::{Done, Task};
@@ -59,9 +63,11 @@ pub struct Options {
     /// Bytes of each generated message
     #[arg(long, value_name = "BYTES", default_value_t = 64)]
     size: usize,
-    /// Kill a process midway (needs ring membership, which this release does not have yet)
-    #[arg(long)]
-    kill_one: bool,
+    /// Kill a process midway (kill -9): that of any node, or of the one named. The others have to go on,
+    /// identical, with all of their own messages and the same first part of the killed one's
+    #[arg(long, value_name = "NODE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "random")]
+    kill_one: Option<KillOne>,
     /// Write what each node delivers to node-1.out, node-2.out ... in this directory
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -143,13 +149,8 @@ pub fn main(options: &Options) -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<Report, DemoError> {
-    if options.kill_one {
-        return Err(DemoError::Usage(
-            "--kill-one needs a ring that re-forms without the killed process; this release has a \
-             fixed membership and cannot do that yet"
-                .to_owned(),
-        ));
-    }
+    let kill = options.kill_one.map(|kill| kill.victim(options.nodes));
+    let victim = kill.transpose()?;
     let limit = message_limit(options);
     let (input, census, spool) = take_input(options, limit)?;
     if let Some(dir) = &options.output {
@@ -166,15 +167,19 @@ fn run(options: &Options) -> Result<Report, DemoError> {
             "no multicast on loopback ({what}): each node gets a copy by unicast"
         ));
     }
-    let (mut cluster, setting) = start(options, &input, census.messages, multicast.is_ok())?;
-    // Every node has opened its copy of the input by now.
-    drop(spool);
+    let (mut cluster, setting) =
+        start(options, victim, &input, census.messages, multicast.is_ok())?;
     if !options.json {
         print(&setting);
     }
     let done: Vec<Done> = cluster.run()?;
+    let killed = cluster.killed();
     cluster.stop();
-    Report::new(&setting, &census, done)
+    let judge = |killed| Outcome::new(&input, census.messages, options.nodes, killed, &done);
+    let outcome = killed.map(judge).transpose()?;
+    // The copy of the input was needed until now.
+    drop(spool);
+    Report::new(&setting, &census, done, outcome)
 }
 
 /// The messages, and a temporary file to keep until the nodes have opened it.
@@ -233,6 +238,7 @@ fn config(options: &Options, base: u16, multicast: bool) -> NodeConfig {
 /// Starts the nodes, on other ports if some are taken, and waits until they form a ring.
 fn start(
     options: &Options,
+    victim: Option<u16>,
     input: &Input,
     messages: u64,
     multicast: bool,
@@ -257,6 +263,7 @@ fn start(
                 .output
                 .as_ref()
                 .map(|dir| dir.join(format!("node-{node}.out"))),
+            victim,
         };
         let tasks: Vec<Task> = (1..=options.nodes).map(task).collect();
         let mut cluster = Cluster::start(&tasks)?;

@@ -13,6 +13,7 @@ use rota_net::{Driver, SocketError, Sockets, WakeFd};
 use super::app::DemoApp;
 use super::source::Share;
 use super::talk::{Done, GO, STOP, Said, Task};
+use super::witness::Witness;
 
 /// What the coordinator has said so far.
 #[derive(Debug)]
@@ -82,7 +83,7 @@ fn run() -> Result<(), Failure> {
     let mut driver =
         Driver::new(Checked::new(engine), sockets, me, &task.config).map_err(Failure::new)?;
     let mut app = app(&task, me, orders)?;
-    turn(&mut driver, &mut app, task.messages)?;
+    turn(&mut driver, &mut app, &task)?;
     driver.leave().map_err(Failure::new)
 }
 
@@ -99,13 +100,18 @@ fn app(task: &Task, me: NodeId, orders: Arc<Orders>) -> Result<DemoApp, Failure>
         File::create(path)
             .map_err(|error| Failure::new(format!("cannot create {}: {error}", path.display())))
     });
+    let nodes = task.config.nodes.len();
+    let witness = task
+        .victim
+        .map(|victim| Witness::new(task.node, victim, task.messages, nodes as u64));
     Ok(DemoApp::new(
         me,
         service,
-        task.config.nodes.len(),
+        nodes,
         share,
         output.transpose()?,
         orders,
+        witness,
     ))
 }
 
@@ -114,9 +120,9 @@ fn app(task: &Task, me: NodeId, orders: Arc<Orders>) -> Result<DemoApp, Failure>
 fn turn(
     driver: &mut Driver<Checked<RingEngine>>,
     app: &mut DemoApp,
-    messages: u64,
+    task: &Task,
 ) -> Result<(), Failure> {
-    let (mut ready, mut done) = (false, false);
+    let (mut ready, mut midway, mut done) = (false, false, false);
     while !app.stopped() {
         driver.turn(app, None).map_err(Failure::new)?;
         if let Some(what) = app.take_error() {
@@ -126,9 +132,13 @@ fn turn(
             ready = true;
             say(&Said::Ready);
         }
-        if !done && ready && app.tally().census.messages >= messages {
+        if !midway && app.witness().is_some_and(Witness::is_midway) {
+            midway = true;
+            say(&Said::Midway);
+        }
+        if !done && ready && has_everything(app, task) {
             done = true;
-            say(&Said::Done(summary(driver, app)?));
+            say(&Said::Done(summary(driver, app, task.node)?));
         }
         if app.report_due() {
             let received = app.tally().census.messages;
@@ -141,11 +151,21 @@ fn turn(
     Ok(())
 }
 
-fn summary(driver: &Driver<Checked<RingEngine>>, app: &mut DemoApp) -> Result<Done, Failure> {
+fn has_everything(app: &DemoApp, task: &Task) -> bool {
+    let all = || app.tally().census.messages >= task.messages;
+    app.witness().map_or_else(all, Witness::is_done)
+}
+
+fn summary(
+    driver: &Driver<Checked<RingEngine>>,
+    app: &mut DemoApp,
+    node: u16,
+) -> Result<Done, Failure> {
     app.finish_output().map_err(Failure::new)?;
     let tally = app.tally();
     let counters = driver.status().counters;
     Ok(Done {
+        node,
         messages: tally.census.messages,
         bytes: tally.census.bytes,
         digest: tally.digest(),
@@ -154,6 +174,7 @@ fn summary(driver: &Driver<Checked<RingEngine>>, app: &mut DemoApp) -> Result<Do
         finished: app.finished().0,
         latencies: serde_json::to_value(app.latencies().to_counts()).map_err(Failure::new)?,
         retransmissions: counters.get("retransmissions").copied(),
+        seen: app.witness().map(Witness::seen),
     })
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use rota_bench::{Latencies, Summary};
 use serde::Serialize;
 
+use super::kill::Outcome;
 use super::talk::Done;
 use super::tally::Census;
 use super::{DemoError, Setting};
@@ -36,13 +37,34 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     retransmissions: Option<u64>,
     seconds: f64,
+    /// The node that was killed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    killed: Option<u16>,
+    /// How many of its messages all others have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    killed_delivered: Option<u64>,
+    /// The longest time that one of the others got nothing in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gap_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reconfigurations: Option<u64>,
     #[serde(skip)]
-    received: Vec<(u64, String)>,
+    killed_share: u64,
+    /// Node, messages and digest.
+    #[serde(skip)]
+    received: Vec<(u16, u64, String)>,
 }
 
 impl Report {
     /// Judges what the nodes have received against the input.
-    pub fn new(setting: &Setting, input: &Census, done: Vec<Done>) -> Result<Self, DemoError> {
+    /// Where a node was killed, the input is what the others have, and `outcome` says whether that is
+    /// what it has to be.
+    pub fn new(
+        setting: &Setting,
+        input: &Census,
+        done: Vec<Done>,
+        outcome: Option<Outcome>,
+    ) -> Result<Self, DemoError> {
         let mut latencies = Latencies::new();
         for node in &done {
             let counts = serde_json::from_value(node.latencies.clone());
@@ -54,22 +76,23 @@ impl Report {
         let whole = |node: &Done| {
             (node.messages, node.bytes, &node.sum) == (input.messages, input.bytes, &input.sum())
         };
-        let complete = done.len() == usize::from(setting.nodes) && done.iter().all(whole);
-        let start = done.iter().filter_map(|node| node.started).min();
-        let end = done.iter().map(|node| node.finished).max();
-        let nanos = start
-            .zip(end)
-            .map_or(0, |(start, end)| end.saturating_sub(start));
-        let seconds = nanos as f64 / 1e9;
-        let per_second = |amount: f64| if nanos == 0 { 0.0 } else { amount / seconds };
-        let goodput_mbps = per_second(input.bytes as f64 * 8.0 / 1e6);
-        let nodes = f64::from(setting.nodes);
+        let all = done.len() == usize::from(setting.nodes);
+        let (messages, bytes, complete) = match (&outcome, done.first()) {
+            (Some(outcome), Some(first)) => (first.messages, first.bytes, outcome.complete),
+            _ => (input.messages, input.bytes, all && done.iter().all(whole)),
+        };
+        let (per_second, seconds) = rates(&done);
+        let goodput_mbps = per_second(bytes as f64 * 8.0 / 1e6);
+        let killed_delivered = outcome.as_ref().map(|outcome| outcome.delivered);
+        // The part that is a receiver's own, in the mean.
+        let own = messages.saturating_sub(killed_delivered.unwrap_or(0)) as f64
+            / (done.len().max(1) as f64 * messages.max(1) as f64);
         let retransmissions: Option<Vec<u64>> = done.iter().map(|n| n.retransmissions).collect();
         let received: Vec<_> = done
             .into_iter()
-            .map(|node| (node.messages, node.digest))
+            .map(|node| (node.node, node.messages, node.digest))
             .collect();
-        let digests = || received.iter().map(|(_, digest)| digest.clone());
+        let digests = || received.iter().map(|(.., digest)| digest.clone());
         Ok(Self {
             engine: setting.engine.clone(),
             mode: "library",
@@ -81,17 +104,25 @@ impl Report {
             },
             size_bytes: setting.size,
             service: setting.service.clone(),
-            messages: input.messages,
+            messages,
             complete,
             identical,
             digest: digests().next().filter(|_| identical),
             digests: (!identical).then(|| digests().collect()),
-            messages_per_second: per_second(input.messages as f64),
+            messages_per_second: per_second(messages as f64),
             goodput_mbps,
-            received_mbps: goodput_mbps * (nodes - 1.0) / nodes,
+            received_mbps: goodput_mbps * (1.0 - own),
             latency_us: latencies.summary(),
             retransmissions: retransmissions.map(|counts| counts.iter().sum()),
             seconds,
+            killed: outcome.as_ref().map(|outcome| outcome.node),
+            killed_delivered,
+            gap_ms: outcome
+                .as_ref()
+                .and_then(|outcome| outcome.gap_nanos)
+                .map(|nanos| nanos as f64 / 1e6),
+            reconfigurations: outcome.as_ref().map(|outcome| outcome.reconfigurations),
+            killed_share: outcome.map_or(0, |outcome| outcome.share),
             received,
         })
     }
@@ -102,18 +133,44 @@ impl Report {
     }
 }
 
+/// What an amount is per second of the run, and how long the run was.
+fn rates(done: &[Done]) -> (impl Fn(f64) -> f64 + use<>, f64) {
+    let start = done.iter().filter_map(|node| node.started).min();
+    let end = done.iter().map(|node| node.finished).max();
+    let nanos = start
+        .zip(end)
+        .map_or(0, |(start, end)| end.saturating_sub(start));
+    let seconds = nanos as f64 / 1e9;
+    let per_second = move |amount: f64| if nanos == 0 { 0.0 } else { amount / seconds };
+    (per_second, seconds)
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, (messages, digest)) in self.received.iter().enumerate() {
+        for (node, messages, digest) in &self.received {
+            writeln!(f, "node {node:<3} {messages:>9} messages  sha256 {digest}")?;
+        }
+        if let (Some(node), Some(delivered)) = (self.killed, self.killed_delivered) {
+            let share = self.killed_share;
             writeln!(
                 f,
-                "node {:<3} {messages:>9} messages  sha256 {digest}",
-                index + 1
+                "node {node:<3} killed midway; the others have the first {delivered} of its {share} messages"
             )?;
+            let count = self.reconfigurations.unwrap_or(0);
+            let gap = self.gap_ms.map_or_else(
+                || "with nothing left to deliver".to_owned(),
+                |ms| format!("nothing delivered for {}", time(ms * 1000.0)),
+            );
+            writeln!(f, "reconfigurations {count}, {gap}")?;
         }
+        let who = if self.killed.is_some() {
+            "survivors "
+        } else {
+            ""
+        };
         writeln!(
             f,
-            "identical and complete: {}",
+            "{who}identical and complete: {}",
             verdict(self.identical, self.complete)
         )?;
         write!(

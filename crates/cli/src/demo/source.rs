@@ -41,6 +41,11 @@ pub fn digits(messages: u64) -> usize {
     messages.max(1).ilog10() as usize + 1
 }
 
+/// How many of `messages` are node `node`'s, from 1, of `nodes`.
+pub fn share_of(messages: u64, node: u16, nodes: u64) -> u64 {
+    messages / nodes + u64::from(u64::from(node) <= messages % nodes)
+}
+
 /// What [`Share::load`] has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -216,5 +221,9 @@ mod tests {
         found.sort();
         found.dedup();
         assert_eq!(found.len(), 1000);
+        for node in 1..=3 {
+            let share = all(&input, node, 3, 1).len() as u64;
+            assert_eq!(share, share_of(1000, node, 3));
+        }
     }
 }

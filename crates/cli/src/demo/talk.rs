@@ -7,6 +7,7 @@ use rota_net::NodeConfig;
 use serde::{Deserialize, Serialize};
 
 use super::source::Input;
+use super::witness::Seen;
 
 /// The line that lets the nodes submit.
 pub const GO: &str = "go";
@@ -28,6 +29,8 @@ pub struct Task {
     pub messages: u64,
     /// Where to write what is delivered.
     pub output: Option<PathBuf>,
+    /// The node that will be killed.
+    pub victim: Option<u16>,
 }
 
 /// What a node says.
@@ -43,6 +46,8 @@ pub enum Said {
         /// The engine's state, in words.
         state: String,
     },
+    /// It is the one to be killed, and now is the time.
+    Midway,
     /// It has everything.
     Done(Done),
     /// It cannot go on.
@@ -57,6 +62,8 @@ pub enum Said {
 /// What a node has received and measured.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Done {
+    /// Which node, from 1.
+    pub node: u16,
     /// Messages delivered.
     pub messages: u64,
     /// Their payload bytes.
@@ -73,4 +80,6 @@ pub struct Done {
     pub latencies: serde_json::Value,
     /// Packets it sent again.
     pub retransmissions: Option<u64>,
+    /// Where a node is killed: what came from whom, and when nothing came.
+    pub seen: Option<Seen>,
 }

@@ -122,7 +122,8 @@ impl Tally {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// A digest in words.
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");

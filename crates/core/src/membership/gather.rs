@@ -109,7 +109,7 @@ impl RingEngine {
         }
     }
 
-    fn join(&self, leaving: bool) -> Join {
+    pub(super) fn join(&self, leaving: bool) -> Join {
         Join {
             cluster: self.config.cluster,
             sender: self.me,
@@ -120,7 +120,7 @@ impl RingEngine {
         }
     }
 
-    fn say_to_others(&mut self, packet: &Packet) {
+    pub(super) fn say_to_others(&mut self, packet: &Packet) {
         self.outputs.push_back(Output::Send {
             class: Class::Token,
             channel: Channel::default(),
@@ -287,67 +287,5 @@ impl RingEngine {
     pub(super) fn avoids(&self, process: Process) -> bool {
         let installed = self.installed.as_ref().map_or(&[][..], Ordering::members);
         !installed.contains(&process) && self.back_off.is_avoided(self.now, process.node)
-    }
-
-    /// Nobody listens at a peer's address any more (A4, evidence).
-    pub(super) fn on_unreachable(&mut self, node: NodeId) {
-        if !self.refusals.note(self.now, node) {
-            return;
-        }
-        let members = match &self.phase {
-            Phase::Operational => self.installed.as_ref().map(|ring| ring.members().to_vec()),
-            Phase::Gather(_) | Phase::Commit(_) | Phase::Recovery(_) => Some(self.sets.members()),
-            Phase::Idle | Phase::Left => None,
-        };
-        let dead = members
-            .into_iter()
-            .flatten()
-            .find(|process| process.node == node && *process != self.me);
-        if let Some(dead) = dead {
-            self.counters.members_dead += 1;
-            self.give_up(dead);
-        }
-    }
-
-    /// Gives up a process that was on the ring, or wanted on the next.
-    fn give_up(&mut self, process: Process) {
-        if matches!(self.phase, Phase::Operational) {
-            self.leave_ring();
-        }
-        self.sets.fails.insert(process);
-        self.gather();
-    }
-
-    /// Gives up a member that cannot receive what the others can (A10, fail to receive).
-    pub(super) fn give_up_deaf(&mut self) {
-        let Some(ring) = self.installed.as_ref() else {
-            return;
-        };
-        let Some(node) = ring.deaf_member(self.now) else {
-            return;
-        };
-        let deaf = ring.members().iter().find(|member| member.node == node);
-        if let Some(deaf) = deaf.copied() {
-            self.counters.members_deaf += 1;
-            self.give_up(deaf);
-        }
-    }
-
-    /// Leaves of its own will (A10): the others need not wait for a token to be missed.
-    pub(super) fn say_goodbye(&mut self) {
-        if matches!(self.phase, Phase::Idle | Phase::Left) {
-            self.phase = Phase::Left;
-            return;
-        }
-        if matches!(self.phase, Phase::Operational) {
-            self.leave_ring();
-        }
-        self.sets.procs.remove(&self.me);
-        self.sets.fails.insert(self.me);
-        let goodbye = Packet::Join(self.join(true));
-        // Twice: the others would notice the loss of the first only by a lost token.
-        self.say_to_others(&goodbye);
-        self.say_to_others(&goodbye);
-        self.phase = Phase::Left;
     }
 }

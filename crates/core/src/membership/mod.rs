@@ -11,8 +11,9 @@
 //! | `driven` | the engine as its driver sees it |
 //! | `phase` | the four states, and what is kept in each |
 //! | `sets` | who is wanted on the ring and who was given up; when a set is agreed on |
-//! | `gather` | joins, consensus, giving up: from a broken ring to an agreed set |
+//! | `gather` | joins, consensus: from a broken ring to an agreed set |
 //! | `presence` | rings that hear of each other |
+//! | `parting` | giving up members that are gone or of no use; leaving |
 //! | `commit` | the commit token: from an agreed set to a ring with a name |
 //! | `plan` | what those who come from the same ring have to send each other |
 //! | `wrap` | packets of an old ring inside packets of a new one |
@@ -26,6 +27,7 @@ mod driven;
 mod engine;
 mod evidence;
 mod gather;
+mod parting;
 mod phase;
 mod plan;
 mod presence;

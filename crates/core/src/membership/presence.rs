@@ -78,7 +78,7 @@ impl RingEngine {
         !installed.iter().any(|member| member.node == node)
     }
 
-    fn show_presence(&mut self, node: NodeId) {
+    pub(super) fn show_presence(&mut self, node: NodeId) {
         let Some(ring) = self.installed_ring() else {
             return;
         };

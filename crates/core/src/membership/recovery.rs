@@ -112,6 +112,8 @@ impl RingEngine {
         }
         if self.on_next(|ring, _| ring.recovery_stuck()) == Some(true) {
             self.gather();
+        } else {
+            self.give_up_deaf_in_recovery();
         }
     }
 

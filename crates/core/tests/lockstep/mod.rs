@@ -22,6 +22,8 @@ pub struct Ring {
     pub cut: BTreeSet<(usize, usize)>,
     /// Killed, and not restarted yet.
     pub dead: BTreeSet<usize>,
+    /// The hosts of the dead live, and refuse what is sent to them alone.
+    pub hosts_live: bool,
     config: RingConfig,
     pub now: Time,
 }
@@ -42,6 +44,7 @@ impl Ring {
             deaf: None,
             cut: BTreeSet::new(),
             dead: BTreeSet::new(),
+            hosts_live: false,
             config,
             now: Time(1),
         }
@@ -96,6 +99,20 @@ impl Ring {
     }
 
     fn carry_out(&mut self, at: usize) {
+        loop {
+            let refused = self.send_all(at);
+            if refused.is_empty() {
+                return;
+            }
+            for peer in refused {
+                self.engines[at].handle(self.now, Input::Unreachable { peer });
+            }
+        }
+    }
+
+    /// Answers with those who were sent something and refuse it.
+    fn send_all(&mut self, at: usize) -> BTreeSet<NodeId> {
+        let mut refused = BTreeSet::new();
         while let Some(output) = self.engines[at].poll_output() {
             if let Output::Persist { id, .. } = output {
                 self.engines[at].handle(self.now, Input::Persisted { id });
@@ -109,6 +126,9 @@ impl Ring {
             };
             for receiver in 0..self.engines.len() {
                 let node = NodeId::new(receiver as u16 + 1).expect("not 0");
+                if self.hosts_live && self.dead.contains(&receiver) && to == Target::Node(node) {
+                    refused.insert(node);
+                }
                 let reached = receiver != at
                     && self.deaf != Some(receiver)
                     && !self.cut.contains(&(at, receiver));
@@ -120,6 +140,7 @@ impl Ring {
                 }
             }
         }
+        refused
     }
 }
 

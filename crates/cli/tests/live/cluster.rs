@@ -1,0 +1,509 @@
+//! Nodes as processes in network namespaces, their rings as they tell them, and their traces.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rota_bench::{Offload, Testbed};
+use rota_check::trace::Trace;
+use rota_check::{Options, check_all};
+use rota_core::contract::{Incarnation, NodeId, Process};
+use rota_net::{NodeAddress, NodeConfig, TimingName, Transport, monotonic};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+/// Nothing takes so long.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+/// Messages that each node sends to show that its ring works.
+const PROOF: u64 = 5;
+/// How long their delivery may take.
+const PROOF_PATIENCE: Duration = Duration::from_secs(5);
+
+/// One cluster at a time: names of namespaces are those of this process, and times would suffer.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// A configuration, as a node has delivered it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Conf {
+    pub at: u64,
+    pub regular: bool,
+    pub id: String,
+    pub members: Vec<(u16, u64)>,
+}
+
+impl Conf {
+    pub fn nodes(&self) -> Vec<u16> {
+        self.members.iter().map(|(node, _)| *node).collect()
+    }
+}
+
+/// A node's process, and all it has said.
+#[derive(Debug)]
+struct Life {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    confs: Vec<Conf>,
+    counts: Vec<(String, u64)>,
+    status: Option<Value>,
+    left: bool,
+}
+
+/// See the module.
+pub struct Cluster {
+    bed: Testbed,
+    pub config: NodeConfig,
+    dir: tempfile::TempDir,
+    lives: Vec<Option<Life>>,
+    /// How many processes each node has had.
+    started: Vec<usize>,
+    lines: Receiver<(usize, usize, String)>,
+    sender: Sender<(usize, usize, String)>,
+    tags: u32,
+    _one: MutexGuard<'static, ()>,
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for life in self.lives.iter_mut().flatten() {
+            let _ = life.child.kill();
+            let _ = life.child.wait();
+        }
+        if std::thread::panicking() {
+            for (index, life) in self.lives.iter().enumerate() {
+                let confs = life.as_ref().map(|life| &life.confs);
+                eprintln!("node {}: {confs:#?}", index + 1);
+            }
+            if let Ok(keep) = std::env::var("ROTA_KEEP_TRACES") {
+                for node in 1..=self.lives.len() {
+                    let to = Path::new(&keep).join(format!("node-{node}.jsonl"));
+                    let _ = fs::copy(self.trace(node as u16), to);
+                }
+            }
+        }
+    }
+}
+
+impl Cluster {
+    /// Room for `nodes` nodes, which keep their ring ids on disk. Without root this fails, as nothing here could be tested.
+    pub fn new(nodes: u16, timing: TimingName) -> Self {
+        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let bed = Testbed::netns(usize::from(nodes), None, Offload::Pass).expect("namespaces");
+        bed.prepare_cuts().expect("filters");
+        let mut config = NodeConfig::loopback(nodes, 7000);
+        config.transport = Transport::Multicast(SocketAddr::from(([239, 192, 0, 7], 7000)));
+        config.timing = timing;
+        config.nodes = (1..=nodes)
+            .map(|id| NodeAddress {
+                id,
+                address: IpAddr::V4(bed.address(usize::from(id))),
+                data_port: 7001,
+                token_port: 7002,
+            })
+            .collect();
+        let dir = tempfile::tempdir().expect("a directory");
+        config.state_dir = Some(dir.path().to_owned());
+        let (sender, lines) = channel();
+        Self {
+            bed,
+            config,
+            dir,
+            lives: (0..nodes).map(|_| None).collect(),
+            started: vec![0; usize::from(nodes)],
+            lines,
+            sender,
+            tags: 0,
+            _one: one,
+        }
+    }
+
+    /// The same, all started and on one ring.
+    pub fn formed(nodes: u16, timing: TimingName) -> Self {
+        let mut cluster = Self::new(nodes, timing);
+        cluster.start_all();
+        cluster.expect_rings(&[&cluster.all()]);
+        cluster
+    }
+
+    pub fn all(&self) -> Vec<u16> {
+        (1..=self.lives.len() as u16).collect()
+    }
+
+    pub fn token_loss(&self) -> Duration {
+        Duration::from_nanos(self.config.ring_config().timers.token_loss)
+    }
+
+    fn trace(&self, node: u16) -> PathBuf {
+        self.dir.path().join(format!("node-{node}.jsonl"))
+    }
+
+    pub fn start_all(&mut self) {
+        self.all().into_iter().for_each(|node| self.start(node));
+    }
+
+    pub fn start(&mut self, node: u16) {
+        let index = usize::from(node) - 1;
+        let rota = Path::new(env!("CARGO_BIN_EXE_rota"));
+        let mut child = self
+            .bed
+            .command_of(usize::from(node), rota, "live-node")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a process");
+        let stdout = child.stdout.take().expect("a pipe");
+        self.started[index] += 1;
+        let (life, to) = (self.started[index], self.sender.clone());
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                if to.send((index, life, line)).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut config = self.config.clone();
+        config.trace = Some(self.trace(node));
+        self.lives[index] = Some(Life {
+            stdin: child.stdin.take(),
+            child,
+            confs: Vec::new(),
+            counts: Vec::new(),
+            status: None,
+            left: false,
+        });
+        self.tell(node, &json!({ "node": node, "config": config }).to_string());
+    }
+
+    pub fn tell(&mut self, node: u16, line: &str) {
+        let stdin = self.life(node).stdin.as_mut().expect("a pipe");
+        writeln!(stdin, "{line}").expect("the process lives");
+    }
+
+    fn life(&mut self, node: u16) -> &mut Life {
+        let life = self.lives[usize::from(node) - 1].as_mut();
+        life.unwrap_or_else(|| panic!("node {node} does not run"))
+    }
+
+    pub fn running(&self) -> Vec<u16> {
+        let runs = |node: &u16| self.lives[usize::from(*node) - 1].is_some();
+        self.all().into_iter().filter(runs).collect()
+    }
+
+    /// What a process has delivered so far.
+    pub fn confs(&self, node: u16) -> &[Conf] {
+        let life = self.lives[usize::from(node) - 1].as_ref();
+        life.map_or(&[], |life| &life.confs)
+    }
+
+    /// The configuration that a node is in, if it is a regular one.
+    pub fn ring(&self, node: u16) -> Option<&Conf> {
+        self.confs(node).last().filter(|conf| conf.regular)
+    }
+
+    /// Kills a process as `kill -9` does; answers when.
+    pub fn kill(&mut self, node: u16) -> u64 {
+        let at = monotonic().0;
+        let life = self.lives[usize::from(node) - 1].take();
+        let mut life = life.expect("it runs");
+        life.child.kill().expect("a process");
+        life.child.wait().expect("a process");
+        let incarnation = self.incarnation(node);
+        let t = monotonic().0;
+        let mut file = File::options()
+            .append(true)
+            .open(self.trace(node))
+            .expect("its trace");
+        // The last line may have been cut off.
+        let crash = json!({ "t": t, "node": node, "inc": incarnation, "ev": "crash" });
+        let text = fs::read(self.trace(node)).expect("its trace");
+        let start = if text.ends_with(b"\n") { "" } else { "\n" };
+        file.write_all(format!("{start}{crash}\n").as_bytes())
+            .expect("room");
+        at
+    }
+
+    /// The latest incarnation of a node, from its trace: it may have said nothing yet.
+    fn incarnation(&self, node: u16) -> u64 {
+        let trace = fs::read_to_string(self.trace(node)).expect("a trace");
+        let mut starts = trace
+            .lines()
+            .rev()
+            .filter(|line| line.contains("\"start\""));
+        let start: Value = serde_json::from_str(starts.next().expect("a start")).expect("JSON");
+        start["inc"].as_u64().expect("a number")
+    }
+
+    /// Lets a node leave, and waits until its process has ended; answers when it was told.
+    pub fn leave(&mut self, node: u16) -> u64 {
+        let at = monotonic().0;
+        self.tell(node, "leave");
+        let until = Instant::now() + PATIENCE;
+        while self
+            .life(node)
+            .child
+            .try_wait()
+            .expect("a process")
+            .is_none()
+        {
+            assert!(Instant::now() < until, "node {node} does not leave");
+            self.listen(Duration::from_millis(1));
+        }
+        self.lives[usize::from(node) - 1] = None;
+        at
+    }
+
+    /// Lets a process stand still for so long.
+    pub fn pause(&mut self, node: u16, time: Duration) {
+        self.signal(node, Signal::STOP);
+        let until = Instant::now() + time;
+        while Instant::now() < until {
+            self.listen(until.saturating_duration_since(Instant::now()));
+        }
+        self.signal(node, Signal::CONT);
+    }
+
+    pub fn signal(&mut self, node: u16, signal: Signal) {
+        let pid = Pid::from_child(&self.life(node).child);
+        kill_process(pid, signal).expect("a process");
+    }
+
+    pub fn cut(&self, pairs: &[(u16, u16)]) {
+        self.bed.cut(&wide(pairs)).expect("filters");
+    }
+
+    pub fn mend(&self, pairs: &[(u16, u16)]) {
+        self.bed.mend(&wide(pairs)).expect("filters");
+    }
+
+    pub fn set_port(&self, node: u16, up: bool) {
+        self.bed.set_port(usize::from(node), up).expect("a port");
+    }
+
+    /// Everybody sends so many bytes each so many microseconds, from now on; 0 ends it.
+    pub fn load(&mut self, size: usize, micros: u64) {
+        for node in self.running() {
+            self.tell(node, &format!("load {size} {micros}"));
+        }
+    }
+
+    /// Takes in what the nodes say, for so long or until one has said something.
+    pub fn listen(&mut self, time: Duration) {
+        match self.lines.recv_timeout(time) {
+            Ok((index, life, line)) => self.on_line(index, life, &line),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    pub fn sleep(&mut self, time: Duration) {
+        let until = Instant::now() + time;
+        while Instant::now() < until {
+            self.listen(until.saturating_duration_since(Instant::now()));
+        }
+    }
+
+    fn on_line(&mut self, index: usize, life: usize, line: &str) {
+        let current = self.started[index] == life;
+        let Some(life) = self.lives[index].as_mut().filter(|_| current) else {
+            return;
+        };
+        let said: Value = serde_json::from_str(line).expect("JSON");
+        if said == "left" {
+            life.left = true;
+        } else if let Some(conf) = said.get("conf") {
+            life.confs.push(Conf {
+                at: conf["t"].as_u64().expect("a time"),
+                regular: conf["regular"].as_bool().expect("a kind"),
+                id: conf["id"].as_str().expect("a name").to_owned(),
+                members: serde_json::from_value(conf["members"].clone()).expect("members"),
+            });
+        } else if let Some(count) = said.get("count") {
+            let tag = count["tag"].as_str().expect("a tag").to_owned();
+            life.counts
+                .push((tag, count["count"].as_u64().expect("a number")));
+        } else if let Some(status) = said.get("status") {
+            life.status = Some(status.clone());
+        } else {
+            panic!("node {}: {said}", index + 1);
+        }
+    }
+
+    /// Waits until something holds.
+    pub fn until(&mut self, what: &str, patience: Duration, holds: impl Fn(&Self) -> bool) {
+        let until = Instant::now() + patience;
+        while !holds(self) {
+            assert!(Instant::now() < until, "never: {what}");
+            self.listen(Duration::from_millis(20));
+        }
+    }
+
+    /// Whether the processes that run now are on rings of exactly these nodes.
+    pub fn are_on_rings(&self, rings: &[&[u16]]) -> bool {
+        rings.iter().all(|nodes| self.are_on_one_ring(nodes))
+    }
+
+    /// Whether these are on one ring, of them and nobody else, in their present lives.
+    fn are_on_one_ring(&self, nodes: &[u16]) -> bool {
+        let Some(first) = self.ring(nodes[0]) else {
+            return false;
+        };
+        let alone = |node: u16| self.confs(node)[0].members[0];
+        nodes.iter().all(|node| {
+            let conf = self.ring(*node);
+            conf.is_some_and(|conf| conf.id == first.id && conf.members == first.members)
+        }) && first.nodes() == nodes
+            && nodes.iter().map(|n| alone(*n)).eq(first.members.clone())
+    }
+
+    /// Waits until these rings are there, and shows that they work: what each member submits is delivered
+    /// by all members. A ring that breaks meanwhile has not to deliver everything everywhere: then the one
+    /// after it is asked to.
+    pub fn expect_rings(&mut self, rings: &[&[u16]]) {
+        let until = Instant::now() + PATIENCE;
+        for nodes in rings {
+            loop {
+                self.wait_rings(rings);
+                let ring = self.ring(nodes[0]).cloned();
+                if self.prove(nodes) {
+                    break;
+                }
+                let broken = self.ring(nodes[0]) != ring.as_ref();
+                assert!(broken, "no deliveries on {ring:?}");
+                assert!(Instant::now() < until, "no ring of {nodes:?} lasts");
+            }
+        }
+    }
+
+    pub fn wait_rings(&mut self, rings: &[&[u16]]) {
+        let what = format!("rings of {rings:?}");
+        self.until(&what, PATIENCE, |cluster| cluster.are_on_rings(rings));
+    }
+
+    /// Whether what each submits is delivered by all, within some seconds.
+    fn prove(&mut self, nodes: &[u16]) -> bool {
+        self.tags += 1;
+        let tag = format!("proof-{}", self.tags);
+        for node in nodes {
+            for service in ["agreed", "safe"] {
+                self.tell(*node, &format!("send {service} {tag} {PROOF}"));
+            }
+        }
+        let all = (tag.clone(), 2 * PROOF * nodes.len() as u64);
+        let until = Instant::now() + PROOF_PATIENCE;
+        let mut missing: BTreeSet<u16> = nodes.iter().copied().collect();
+        while !missing.is_empty() && Instant::now() < until {
+            for node in missing.clone() {
+                self.life(node).counts.clear();
+                self.tell(node, &format!("count {tag}"));
+            }
+            self.sleep(Duration::from_millis(10));
+            missing.retain(|node| !self.life(*node).counts.contains(&all));
+        }
+        missing.is_empty()
+    }
+
+    /// A node's counters.
+    pub fn status(&mut self, node: u16) -> Value {
+        self.life(node).status = None;
+        self.tell(node, "status");
+        self.until("a status", PATIENCE, |cluster| {
+            let life = cluster.lives[usize::from(node) - 1].as_ref();
+            life.is_some_and(|life| life.status.is_some())
+        });
+        self.life(node).status.take().expect("a status")
+    }
+
+    /// Ends all processes at one moment at which they are on these rings: reading long traces takes time,
+    /// and what some see meanwhile the others have to have seen, too.
+    fn freeze(&mut self, rings: &[&[u16]]) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            for node in self.running() {
+                self.signal(node, Signal::STOP);
+            }
+            self.sleep(Duration::from_millis(20));
+            if self.are_on_rings(rings) {
+                break;
+            }
+            assert!(Instant::now() < until, "never at rest on {rings:?}");
+            for node in self.running() {
+                self.signal(node, Signal::CONT);
+            }
+            self.expect_rings(rings);
+            self.sleep(Duration::from_millis(100));
+        }
+        for life in self.lives.iter_mut().flatten() {
+            life.child.kill().expect("a process");
+            life.child.wait().expect("a process");
+        }
+    }
+
+    /// Within one life ring numbers grow, also where nothing is kept.
+    fn expect_growing_numbers(&self) {
+        for node in self.running() {
+            let regular = self.confs(node).iter().filter(|conf| conf.regular);
+            let numbers: Vec<u64> = regular.map(Conf::number).collect();
+            assert!(
+                numbers.is_sorted_by(|a, b| a < b),
+                "node {node}: {numbers:?}"
+            );
+        }
+    }
+
+    /// All is at rest, on these rings, and everything that anybody has seen is legal. Ends the cluster.
+    pub fn check(&mut self, rings: &[&[u16]]) {
+        self.load(0, 0);
+        self.expect_rings(rings);
+        self.sleep(Duration::from_millis(100));
+        self.freeze(rings);
+        let files: Vec<PathBuf> = self.all().into_iter().map(|n| self.trace(n)).collect();
+        let files: Vec<PathBuf> = files.into_iter().filter(|file| file.exists()).collect();
+        let trace = Trace::from_files(&files).expect("sound traces");
+        let process = |(node, incarnation): &(u16, u64)| Process {
+            node: NodeId::new(*node).expect("not 0"),
+            incarnation: Incarnation(*incarnation),
+        };
+        let component = |nodes: &&[u16]| {
+            let ring = self.ring(nodes[0]).expect("a ring");
+            ring.members.iter().map(process).collect()
+        };
+        let options = Options {
+            quiescent: true,
+            components: rings.iter().map(component).collect(),
+        };
+        let report = check_all(&trace, &options);
+        // A node that keeps nothing begins to count anew; that its rings are told apart by incarnation
+        // is what the other properties rely on then.
+        let stateless = self.config.state_dir.is_none();
+        let excused = |property| stateless && property == "C7";
+        let broken = report.verdicts.iter();
+        let broken = broken.filter(|v| v.violations > 0 && !excused(v.property));
+        assert_eq!(broken.count(), 0, "{:#?}", report.violations);
+        self.expect_growing_numbers();
+        assert_eq!(report.counters.untraced, 0);
+    }
+}
+
+impl Conf {
+    /// The number of its ring.
+    pub fn number(&self) -> u64 {
+        let number = self.id.split('.').next().expect("a number");
+        number.parse().expect("a number")
+    }
+}
+
+fn wide(pairs: &[(u16, u16)]) -> Vec<(usize, usize)> {
+    let wide = |(a, b): &(u16, u16)| (usize::from(*a), usize::from(*b));
+    pairs.iter().map(wide).collect()
+}
+
+/// Every link between one of the first and one of the second, in both directions.
+pub fn between(some: &[u16], others: &[u16]) -> Vec<(u16, u16)> {
+    let pairs = some.iter().flat_map(|a| others.iter().map(|b| (*a, *b)));
+    pairs.flat_map(|(a, b)| [(a, b), (b, a)]).collect()
+}

@@ -1,0 +1,173 @@
+//! How long it takes until the survivors are on a new ring, or all on one. Prints; judges nothing, since a
+//! crowded machine would say more about itself than about the ring. `ROTA_ROUNDS` says how often; with
+//! `ROTA_STATE` set, the nodes keep their ring ids on disk.
+
+use std::time::Duration;
+
+use crate::cluster::{Cluster, between};
+use rota_net::TimingName;
+
+const NODES: u16 = 8;
+
+fn rounds() -> usize {
+    let rounds = std::env::var("ROTA_ROUNDS").ok();
+    rounds.and_then(|text| text.parse().ok()).unwrap_or(2)
+}
+
+/// Prints the quantiles of times in nanoseconds.
+fn print(what: &str, mut times: Vec<u64>) {
+    times.sort_unstable();
+    let at = |share: f64| times[((times.len() - 1) as f64 * share).round() as usize] as f64 / 1e6;
+    println!(
+        "{what}: median {:.1} ms, p90 {:.1} ms, p99 {:.1} ms, min {:.1} ms, max {:.1} ms, of {}",
+        at(0.5),
+        at(0.9),
+        at(0.99),
+        at(0.0),
+        at(1.0),
+        times.len()
+    );
+}
+
+fn cluster(timing: TimingName, load: bool) -> Cluster {
+    let mut cluster = Cluster::new(NODES, timing);
+    if std::env::var_os("ROTA_STATE").is_none() {
+        cluster.config.state_dir = None;
+    }
+    cluster.start_all();
+    let all = cluster.all();
+    cluster.expect_rings(&[&all]);
+    set_load(&mut cluster, load);
+    cluster
+}
+
+fn set_load(cluster: &mut Cluster, load: bool) {
+    if load {
+        cluster.load(200, 2000);
+    }
+    cluster.sleep(Duration::from_millis(300));
+}
+
+/// Until the last of `nodes` is on a ring of exactly them.
+fn until_ring(cluster: &mut Cluster, nodes: &[u16], since: u64) -> u64 {
+    cluster.wait_rings(&[nodes]);
+    let at = |node: &u16| cluster.ring(*node).expect("a ring").at;
+    nodes
+        .iter()
+        .map(at)
+        .max()
+        .expect("somebody")
+        .saturating_sub(since)
+}
+
+fn others(cluster: &Cluster, node: u16) -> Vec<u16> {
+    cluster.all().into_iter().filter(|n| *n != node).collect()
+}
+
+fn killed(timing: TimingName, load: bool) -> Vec<u64> {
+    let mut cluster = cluster(timing, load);
+    let mut times = Vec::new();
+    for round in 0..rounds() {
+        let victim = round as u16 % NODES + 1;
+        let others = others(&cluster, victim);
+        let at = cluster.kill(victim);
+        times.push(until_ring(&mut cluster, &others, at));
+        cluster.start(victim);
+        let all = cluster.all();
+        cluster.wait_rings(&[&all]);
+        set_load(&mut cluster, load);
+    }
+    let all = cluster.all();
+    cluster.check(&[&all]);
+    times
+}
+
+/// Times until the others have noticed a cut, and from its end until all are on one ring.
+fn cut_off(timing: TimingName, load: bool) -> (Vec<u64>, Vec<u64>) {
+    let mut cluster = cluster(timing, load);
+    let (mut lost, mut healed) = (Vec::new(), Vec::new());
+    for round in 0..rounds() {
+        let victim = round as u16 % NODES + 1;
+        let others = others(&cluster, victim);
+        let wall = between(&[victim], &others);
+        let at = rota_net::monotonic().0;
+        cluster.cut(&wall);
+        lost.push(until_ring(&mut cluster, &others, at));
+        cluster.sleep(Duration::from_millis(700));
+        let at = rota_net::monotonic().0;
+        cluster.mend(&wall);
+        let all = cluster.all();
+        healed.push(until_ring(&mut cluster, &all, at));
+        cluster.sleep(Duration::from_millis(300));
+    }
+    let all = cluster.all();
+    cluster.check(&[&all]);
+    (lost, healed)
+}
+
+/// Times until two halves that were parted are one again.
+fn halves(load: bool) -> Vec<u64> {
+    let mut cluster = cluster(TimingName::Default, load);
+    let mut times = Vec::new();
+    for _ in 0..rounds() {
+        let (some, rest) = ([1, 3, 5, 7], [2, 4, 6, 8]);
+        let wall = between(&some, &rest);
+        cluster.cut(&wall);
+        cluster.wait_rings(&[&some, &rest]);
+        cluster.sleep(Duration::from_millis(300));
+        let at = rota_net::monotonic().0;
+        cluster.mend(&wall);
+        let all = cluster.all();
+        times.push(until_ring(&mut cluster, &all, at));
+    }
+    let all = cluster.all();
+    cluster.check(&[&all]);
+    times
+}
+
+#[test]
+#[ignore = "needs root, for network namespaces; prints times"]
+fn time_after_a_kill() {
+    print("killed, load", killed(TimingName::Default, true));
+    print("killed, idle", killed(TimingName::Default, false));
+}
+
+#[test]
+#[ignore = "needs root, for network namespaces; prints times"]
+fn time_after_a_silent_failure() {
+    for (name, timing) in [
+        ("default", TimingName::Default),
+        ("lan-fast", TimingName::LanFast),
+    ] {
+        let (lost, healed) = cut_off(timing, true);
+        print(&format!("cut off, load, {name}"), lost);
+        print(&format!("one comes back, load, {name}"), healed);
+    }
+}
+
+#[test]
+#[ignore = "needs root, for network namespaces; prints times"]
+fn time_to_leave() {
+    let mut cluster = cluster(TimingName::Default, true);
+    let mut times = Vec::new();
+    for round in 0..rounds() {
+        let node = round as u16 % NODES + 1;
+        let others = others(&cluster, node);
+        let at = cluster.leave(node);
+        times.push(until_ring(&mut cluster, &others, at));
+        cluster.start(node);
+        let all = cluster.all();
+        cluster.wait_rings(&[&all]);
+        set_load(&mut cluster, true);
+    }
+    let all = cluster.all();
+    cluster.check(&[&all]);
+    print("left, load", times);
+}
+
+#[test]
+#[ignore = "needs root, for network namespaces; prints times"]
+fn time_to_heal() {
+    print("halves come together, load", halves(true));
+    print("halves come together, idle", halves(false));
+}

@@ -1,0 +1,90 @@
+//! Giving up members that are gone or of no use, and leaving of one's own will.
+
+use super::engine::RingEngine;
+use super::phase::Phase;
+use crate::contract::{NodeId, Process};
+use crate::wire::Packet;
+
+impl RingEngine {
+    /// Nobody listens at a peer's address any more (A4, evidence). The first time it is asked again at
+    /// once: until there is something to send it anyway, an idle ring may let a long time pass.
+    pub(super) fn on_unreachable(&mut self, node: NodeId) {
+        let is_dead = self.refusals.note(self.now, node);
+        let members = match &self.phase {
+            Phase::Operational => self.installed.as_ref().map(|ring| ring.members().to_vec()),
+            Phase::Gather(_) | Phase::Commit(_) | Phase::Recovery(_) => Some(self.sets.members()),
+            Phase::Idle | Phase::Left => None,
+        };
+        let refusing = members
+            .into_iter()
+            .flatten()
+            .find(|process| process.node == node && *process != self.me);
+        match refusing {
+            Some(dead) if is_dead => {
+                self.counters.members_dead += 1;
+                self.give_up(dead);
+            }
+            Some(_) => self.show_presence(node),
+            None => {}
+        }
+    }
+
+    /// Gives up a process that was on the ring, or wanted on the next.
+    fn give_up(&mut self, process: Process) {
+        if matches!(self.phase, Phase::Operational) {
+            self.leave_ring();
+        }
+        self.sets.fails.insert(process);
+        self.gather();
+    }
+
+    /// Gives up a member that cannot receive what the others can (A10, fail to receive).
+    pub(super) fn give_up_deaf(&mut self) {
+        let Some(ring) = self.installed.as_ref() else {
+            return;
+        };
+        let Some(node) = ring.deaf_member(self.now) else {
+            return;
+        };
+        let deaf = ring.members().iter().find(|member| member.node == node);
+        if let Some(deaf) = deaf.copied() {
+            self.counters.members_deaf += 1;
+            self.give_up(deaf);
+        }
+    }
+
+    /// The same on the ring that is being formed: where all that a member asks for is answered by the one
+    /// that it cannot hear, the token goes round for ever.
+    pub(super) fn give_up_deaf_in_recovery(&mut self) {
+        let Phase::Recovery(recovery) = &self.phase else {
+            return;
+        };
+        let Some(node) = recovery.next.deaf_member(self.now) else {
+            return;
+        };
+        let members = recovery.next.members();
+        let deaf = members.iter().find(|member| member.node == node);
+        if let Some(deaf) = deaf.copied() {
+            self.counters.members_deaf += 1;
+            self.give_up(deaf);
+        }
+    }
+
+    /// Leaves of its own will (A10): the others need not wait for a token to be missed.
+    pub(super) fn say_goodbye(&mut self) {
+        if matches!(self.phase, Phase::Idle | Phase::Left) {
+            self.phase = Phase::Left;
+            return;
+        }
+        if matches!(self.phase, Phase::Operational) {
+            self.leave_ring();
+        }
+        self.sets.procs.remove(&self.me);
+        self.sets.fails.insert(self.me);
+        let goodbye = Packet::Join(self.join(true));
+        // Twice: the others would notice the loss of the first only by a lost token.
+        self.say_to_others(&goodbye);
+        self.say_to_others(&goodbye);
+        self.phase = Phase::Left;
+    }
+}
