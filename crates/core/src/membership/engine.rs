@@ -21,7 +21,7 @@ use crate::ring::{Context, Counters, Ordering, RingConfig, RingConfigError};
 use crate::wire::{self, Data, Packet};
 
 /// One process's ring: membership and, on the installed ring, ordering.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RingEngine {
     pub(super) config: RingConfig,
     pub(super) me: Process,
@@ -55,7 +55,7 @@ pub struct RingEngine {
     pub(super) presence_at: Time,
     /// The application has made room, or has seen its configuration: messages that wait may be
     /// ordered now.
-    release: bool,
+    pub(super) release: bool,
     /// When a stranger was answered last.
     pub(super) answered_at: Option<Time>,
 }

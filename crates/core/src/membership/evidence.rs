@@ -1,15 +1,17 @@
 //! Signs that a process is gone, and who is better left alone for a while.
 
 use alloc::collections::{BTreeMap, VecDeque};
+use core::hash::Hasher;
 
 use crate::contract::{Incarnation, NodeId, Process, Time};
+use crate::fingerprint::Fingerprint;
 
 /// Two refusals within this time count as a death (A4): one may be of a datagram from before the
 /// process started.
 const REFUSALS_WITHIN: u64 = 50_000_000;
 
 /// Refusals by the kernels of peers: nobody listens at their address.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Refusals {
     last: BTreeMap<NodeId, Time>,
 }
@@ -21,6 +23,13 @@ impl Refusals {
         before.is_some_and(|before| now.since(before) <= REFUSALS_WITHIN)
     }
 
+    pub fn fingerprint(&self, print: &mut Fingerprint<'_, impl Hasher>) {
+        for (node, at) in &self.last {
+            print.add(node);
+            print.past(*at);
+        }
+    }
+
     /// A process of this node was heard.
     pub fn clear(&mut self, node: NodeId) {
         self.last.remove(&node);
@@ -29,7 +38,7 @@ impl Refusals {
 
 /// Lives of nodes that are over: a later process of the same node has been on a ring. What is left of
 /// theirs in the network must not pass for news.
-#[derive(Debug, Default)]
+#[derive(Clone, Hash, Debug, Default)]
 pub(super) struct Former {
     latest: BTreeMap<NodeId, Incarnation>,
     over: VecDeque<Process>,
@@ -61,7 +70,7 @@ impl Former {
 
 /// Processes with whom rings were tried in vain: some link between them and a member is cut for good,
 /// and to try again and again would leave nobody in service (P-12).
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct BackOff {
     failures: BTreeMap<NodeId, Failures>,
 }
@@ -95,6 +104,13 @@ impl BackOff {
     /// A ring with this node has lasted.
     pub fn lasted(&mut self, node: NodeId) {
         self.failures.remove(&node);
+    }
+
+    pub fn fingerprint(&self, print: &mut Fingerprint<'_, impl Hasher>) {
+        for (node, failures) in &self.failures {
+            print.add((node, failures.count.min(MAX_SHIFT + 1)));
+            print.due(failures.until);
+        }
     }
 
     /// Whether a node is to be left alone now.
