@@ -403,9 +403,14 @@ impl RingEngine {
         self.gather();
     }
 
-    /// Gives up a member that cannot receive what the others can (A10, fail to receive).
+    /// Gives up a member that cannot receive what the others can (A10, fail to receive). Also of a ring
+    /// to be: its token goes round for ever while one link from who sends again to who asks is cut.
     pub(super) fn give_up_deaf(&mut self) {
-        let Some(ring) = self.installed.as_ref() else {
+        let ring = match &self.phase {
+            Phase::Recovery(recovery) => Some(&recovery.next),
+            _ => self.installed.as_ref(),
+        };
+        let Some(ring) = ring else {
             return;
         };
         let Some(node) = ring.deaf_member(self.now) else {

@@ -97,6 +97,7 @@ impl RingEngine {
         recovery.sent = None;
         self.on_next(|ring, ctx| ring.on_token(ctx, token));
         self.install_if_recovered();
+        self.give_up_deaf();
     }
 
     fn install_if_recovered(&mut self) {
