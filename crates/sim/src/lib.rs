@@ -9,6 +9,7 @@
 pub mod basics;
 pub mod campaign;
 mod checks;
+pub mod explore;
 pub mod observe;
 pub mod plan;
 pub mod ring;

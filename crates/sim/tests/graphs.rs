@@ -44,6 +44,12 @@ impl Noted {
 
 impl Engine for Noted {
     fn handle(&mut self, now: Time, input: Input) {
+        let t = std::env::var("DEBUG").ok().and_then(|t| t.parse::<u64>().ok());
+        let show = t.is_some_and(|t| now.0 / MILLIS >= t && now.0 / MILLIS < t + 600);
+        if show {
+            let i = match &input { Input::Datagrams { bytes, .. } => format!("{:?}", rota_core::wire::decode(bytes.clone())).chars().take(330).collect::<String>(), other => format!("{other:?}") };
+            println!("{} node {} [{}] <- {i}", now.0 / 1000, self.node, self.ring.status().state);
+        }
         self.ring.handle(now, input);
         self.note(now);
     }
@@ -212,6 +218,14 @@ fn every_graph_of_three_nodes() {
     for bits in 0..64 {
         let links = graph(3, bits);
         show(&format!("graph {bits}"), &run(&links), &links);
+    }
+}
+
+#[test]
+fn debug_one() {
+    if let Ok(seed) = std::env::var("SEED") {
+        let links = random_graph(8, seed.parse().unwrap());
+        show(&format!("eight {seed}"), &run(&links), &links);
     }
 }
 

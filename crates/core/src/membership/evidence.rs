@@ -96,7 +96,7 @@ impl BackOff {
         if failures.count < 2 {
             return false;
         }
-        let shift = (failures.count - 1).min(MAX_SHIFT);
+        let shift = (2 * (failures.count - 1)).min(MAX_SHIFT);
         failures.until = now.after(token_loss << shift);
         true
     }
