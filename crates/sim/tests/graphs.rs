@@ -106,17 +106,25 @@ struct Seen {
     service: Option<u64>,
     /// The same, of any node at all.
     alone: u64,
+    /// When the last node came to the last ring, after the links were mended; `None` if not all did.
+    healed: Option<u64>,
     /// Times a node left an installed ring, in each sixth of the time.
     left: [u32; 6],
+}
+
+/// Time from the mending of all links until everybody shares one ring: the longest time a process is
+/// left alone, and what it takes to agree.
+fn heals_within(plan: &Plan) -> u64 {
+    64 * plan.ring.timers.token_loss + plan.converges_within()
 }
 
 fn plan(links: &Matrix) -> Plan {
     let hosts = links.0.len();
     let mut plan = Plan::plain(hosts, Protocol::Accelerated);
-    plan.horizon = CUT_FOR;
+    plan.horizon = CUT_FOR + heals_within(&plan);
     plan.faults = vec![Fault {
         at: 0,
-        lasts: u64::MAX,
+        lasts: CUT_FOR,
         kind: FaultKind::Cut {
             shape: "graph",
             links: links.clone(),
@@ -156,8 +164,11 @@ fn judge(
     let mut rings: Vec<Option<RingId>> = vec![None; hosts];
     let (mut together, mut anybody, mut last) = (0, 0, from);
     let mut left = [0; 6];
-    let end = [(CUT_FOR, 0, None)];
-    for &(at, node, ring) in changes.iter().filter(|change| change.0 < CUT_FOR).chain(&end) {
+    let end = [(CUT_FOR, usize::MAX, None)];
+    let before = changes.iter().filter(|change| change.0 < CUT_FOR);
+    let after = changes.iter().filter(|change| (CUT_FOR..plan.horizon).contains(&change.0));
+    for &(at, node, ring) in before.chain(&end).chain(after) {
+        let at = at.min(CUT_FOR);
         if at > last {
             let served = |&(a, b): &(usize, usize)| rings[a].is_some() && rings[a] == rings[b];
             together += if pairs.iter().any(served) { at - last } else { 0 };
@@ -167,13 +178,20 @@ fn judge(
         if ring.is_none() && at > 0 && at < CUT_FOR {
             left[(at * 6 / CUT_FOR) as usize] += 1;
         }
-        rings[node] = ring;
+        if node < hosts {
+            rings[node] = ring;
+        }
     }
+    let same = rings.iter().all(|ring| ring.is_some() && *ring == rings[0]);
+    let times = changes.iter().map(|change| change.0);
+    let last = times.filter(|&at| at < plan.horizon).max().unwrap_or(0);
+    let healed = same.then(|| last.saturating_sub(CUT_FOR));
     let thousandths = |time: u64| time * 1000 / (CUT_FOR - from);
     Seen {
         outcome,
         service: (!pairs.is_empty()).then(|| thousandths(together)),
         alone: thousandths(anybody),
+        healed,
         left,
     }
 }
@@ -208,8 +226,8 @@ fn random_graph(hosts: usize, seed: u64) -> Matrix {
 
 fn show(name: &str, seen: &Seen, links: &Matrix) {
     println!(
-        "{name}: service {:?} alone {} left {:?} converged {:?} finding {:?} cut {links}",
-        seen.service, seen.alone, seen.left, (seen.outcome.virtual_nanos.saturating_sub(CUT_FOR))/MILLIS, seen.outcome.finding
+        "{name}: service {:?} alone {} left {:?} healed {:?} finding {:?} cut {links}",
+        seen.service, seen.alone, seen.left, seen.healed.map(|h| h / MILLIS), seen.outcome.finding
     );
 }
 

@@ -256,9 +256,9 @@ impl RingEngine {
                 let stale = installed.members().contains(&sender)
                     && join.ring_seq < installed.ring().ring_seq;
                 let given_up = join.fails.contains(&self.me) && !mutants::on(Mutant::M27);
-                (!stale || mutants::on(Mutant::R04)) && !given_up && !self.avoids(sender)
+                (!stale || mutants::on(Mutant::R04)) && !given_up && !self.leaves_alone(join)
             }
-            Phase::Gather(_) => self.sets.procs.contains(&sender) || !self.avoids(sender),
+            Phase::Gather(_) => self.sets.procs.contains(&sender) || !self.leaves_alone(join),
             Phase::Commit(committing) => {
                 let ring = &committing.token;
                 let newer = join.ring_seq >= ring.ring.ring_seq || self.has_changed_its_mind(join);
@@ -281,6 +281,12 @@ impl RingEngine {
         let known =
             join.procs.is_subset(&self.sets.procs) && join.fails.is_subset(&self.sets.fails);
         !late && !known
+    }
+
+    /// Whether a join comes from a process that is left alone now. Not if it wants a ring with this one:
+    /// two that leave each other alone at different times would never come together.
+    fn leaves_alone(&self, join: &Join) -> bool {
+        self.avoids(join.sender) && !join.procs.contains(&self.me)
     }
 
     /// Whether a process is left alone now: members of the installed ring never are.
