@@ -79,6 +79,17 @@ pub(super) struct BackOff {
 struct Failures {
     count: u32,
     until: Time,
+    /// From when on a join may be let in all the same.
+    open_at: Time,
+}
+
+impl Failures {
+    /// How long to leave the node alone: four times as long with each failure. With a slower growth a
+    /// ring of many nodes, each of which cannot hear some other, would try for minutes.
+    fn pause(&self, token_loss: u64) -> u64 {
+        let shift = (2 * self.count.saturating_sub(1)).min(MAX_SHIFT);
+        token_loss << shift
+    }
 }
 
 /// The longest pause is the token loss time shifted by this.
@@ -91,14 +102,28 @@ impl BackOff {
         let failures = self.failures.entry(process.node).or_insert(Failures {
             count: 0,
             until: now,
+            open_at: now,
         });
         failures.count = failures.count.saturating_add(1);
         if failures.count < 2 {
             return false;
         }
-        let shift = (2 * (failures.count - 1)).min(MAX_SHIFT);
-        failures.until = now.after(token_loss << shift);
+        failures.until = now.after(failures.pause(token_loss));
         true
+    }
+
+    /// Whether a join of this node may be let in although it is left alone.
+    pub fn is_open(&self, now: Time, node: NodeId) -> bool {
+        self.failures
+            .get(&node)
+            .is_none_or(|failures| now >= failures.open_at)
+    }
+
+    /// A join of a node that is left alone was let in: the next has to wait.
+    pub fn let_in(&mut self, now: Time, node: NodeId, token_loss: u64) {
+        if let Some(failures) = self.failures.get_mut(&node) {
+            failures.open_at = now.after(failures.pause(token_loss) / 4);
+        }
     }
 
     /// A ring with this node has lasted.
@@ -110,6 +135,7 @@ impl BackOff {
         for (node, failures) in &self.failures {
             print.add((node, failures.count.min(MAX_SHIFT + 1)));
             print.due(failures.until);
+            print.due(failures.open_at);
         }
     }
 

@@ -190,6 +190,11 @@ impl RingEngine {
             self.counters.joins_ignored += 1;
             return;
         }
+        if !self.sets.procs.contains(&join.sender) && self.avoids(join.sender) {
+            let token_loss = self.config.timers.token_loss;
+            self.back_off
+                .let_in(self.now, join.sender.node, token_loss);
+        }
         if matches!(self.phase, Phase::Operational) {
             self.leave_ring();
         }
@@ -283,10 +288,13 @@ impl RingEngine {
         !late && !known
     }
 
-    /// Whether a join comes from a process that is left alone now. Not if it wants a ring with this one:
-    /// two that leave each other alone at different times would never come together.
+    /// Whether a join comes from a process that is left alone now. If it wants a ring with this one it is
+    /// let in now and then: two that leave each other alone at different times would never come
+    /// together.
     fn leaves_alone(&self, join: &Join) -> bool {
-        self.avoids(join.sender) && !join.procs.contains(&self.me)
+        let wants_me = join.procs.contains(&self.me);
+        let open = wants_me && self.back_off.is_open(self.now, join.sender.node);
+        self.avoids(join.sender) && !open
     }
 
     /// Whether a process is left alone now: members of the installed ring never are.
