@@ -84,16 +84,18 @@ struct Failures {
 }
 
 impl Failures {
-    /// How long to leave the node alone: four times as long with each failure. With a slower growth a
-    /// ring of many nodes, each of which cannot hear some other, would try for minutes.
+    /// How long to leave the node alone: twice as long with each failure, so that a short trouble is soon
+    /// forgotten. From the fifth on four times as long: else a ring of many nodes, each of which cannot
+    /// hear some other, would try for minutes.
     fn pause(&self, token_loss: u64) -> u64 {
-        let shift = (2 * self.count.saturating_sub(1)).min(MAX_SHIFT);
-        token_loss << shift
+        let twice = self.count.saturating_sub(1);
+        let more = self.count.saturating_sub(4);
+        token_loss << (twice.saturating_add(more)).min(MAX_SHIFT)
     }
 }
 
 /// The longest pause is the token loss time shifted by this.
-const MAX_SHIFT: u32 = 6;
+const MAX_SHIFT: u32 = 8;
 
 impl BackOff {
     /// A ring was tried with a process that was there to be heard, and formed without it. The first

@@ -192,8 +192,7 @@ impl RingEngine {
         }
         if !self.sets.procs.contains(&join.sender) && self.avoids(join.sender) {
             let token_loss = self.config.timers.token_loss;
-            self.back_off
-                .let_in(self.now, join.sender.node, token_loss);
+            self.back_off.let_in(self.now, join.sender.node, token_loss);
         }
         if matches!(self.phase, Phase::Operational) {
             self.leave_ring();

@@ -55,23 +55,46 @@ pub struct Violation {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { nodes, start, .. } = self;
-        let order = if self.reorder { "any order" } else { "in order" };
+        let order = if self.reorder {
+            "any order"
+        } else {
+            "in order"
+        };
         writeln!(f, "start             {nodes} nodes, {start}; links {order}")?;
         let (losses, crashes, early) = (self.losses, self.crashes, self.early);
-        writeln!(f, "at most           {losses} losses, {crashes} crashes, {early} early timers")?;
+        writeln!(
+            f,
+            "at most           {losses} losses, {crashes} crashes, {early} early timers"
+        )?;
         writeln!(f, "distinct states   {}", self.states)?;
         writeln!(f, "transitions       {}", self.transitions)?;
-        let end = if self.complete { "complete" } else { "not complete" };
-        writeln!(f, "depth             {} of {}, {end}", self.deepest, self.depth)?;
+        let end = if self.complete {
+            "complete"
+        } else {
+            "not complete"
+        };
+        writeln!(
+            f,
+            "depth             {} of {}, {end}",
+            self.deepest, self.depth
+        )?;
         writeln!(f, "all on one ring   {}", self.together)?;
         writeln!(f, "run to rest       {}", self.settled)?;
         writeln!(f, "most on their way {}", self.flights)?;
         let rate = self.states as f64 / self.seconds.max(1e-9);
-        writeln!(f, "seconds           {:.1} ({rate:.0} states a second)", self.seconds)?;
+        writeln!(
+            f,
+            "seconds           {:.1} ({rate:.0} states a second)",
+            self.seconds
+        )?;
         match &self.violation {
             None => write!(f, "violations        none"),
             Some(violation) => {
-                writeln!(f, "violation         {}: {}", violation.property, violation.detail)?;
+                writeln!(
+                    f,
+                    "violation         {}: {}",
+                    violation.property, violation.detail
+                )?;
                 for (at, step) in violation.path.iter().enumerate() {
                     writeln!(f, "  {:>3}  {step}", at + 1)?;
                 }

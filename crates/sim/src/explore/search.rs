@@ -161,7 +161,10 @@ impl Search<'_> {
         };
         let step = |frame: &Frame| {
             let taken = frame.next.checked_sub(1)?;
-            frame.moves.get(taken).map(|&step| frame.state.describe(step))
+            frame
+                .moves
+                .get(taken)
+                .map(|&step| frame.state.describe(step))
         };
         self.report.violation = Some(Violation {
             property,

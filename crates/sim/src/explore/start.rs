@@ -120,8 +120,11 @@ fn lose_token(state: &mut State, rules: &Rules) {
     }
     while !(0..state.nodes.len()).any(|at| state.phase(at) == "gathering") {
         state.flights.retain(|flight| flight.data);
-        let first = (0..state.nodes.len()).filter_map(|at| Some((state.nodes[at].next_timer()?, at)));
-        let Some((wait, at)) = first.min() else { return };
+        let first =
+            (0..state.nodes.len()).filter_map(|at| Some((state.nodes[at].next_timer()?, at)));
+        let Some((wait, at)) = first.min() else {
+            return;
+        };
         for node in &mut state.nodes {
             Rc::make_mut(node).clock += wait;
         }

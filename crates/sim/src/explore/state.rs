@@ -495,7 +495,11 @@ impl fmt::Display for State {
             let engine = node.engine.as_ref();
             let state = engine.map_or_else(|| "down".to_owned(), |engine| engine.status().state);
             let (returned, sent) = (node.returned, node.sent.len());
-            write!(f, "node {}: {state}, {returned} of {sent} back; ", node.node)?;
+            write!(
+                f,
+                "node {}: {state}, {returned} of {sent} back; ",
+                node.node
+            )?;
         }
         write!(f, "{} on their way", self.flights.len())
     }
