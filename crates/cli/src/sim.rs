@@ -1,4 +1,4 @@
-//! `rota sim run` and `rota sim replay`: from the command line to the simulator's options.
+//! `rota sim run`, `replay` and `explore`: from the command line to the simulator's options.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use rota_sim::campaign::{self, Cuts, EngineName, Options};
+use rota_sim::explore::{self, Start};
 use rota_sim::plan::Profile;
 
 use crate::say::{complain, print, print_json};
@@ -22,6 +23,11 @@ pub enum Sim {
         rota sim replay --seed 17 --keep 2,5 --trace traces\n\n\
         Exit status: 0 if every property held, 1 if not, 2 for wrong use.")]
     Replay(ReplayArgs),
+    /// Search all schedules of a few nodes, up to a depth
+    #[command(after_help = "Examples:\n  rota sim explore --nodes 2 --depth 30\n  \
+        rota sim explore --nodes 3 --losses 2 --crashes 1 --start lost\n\n\
+        Exit status: 0 if every property held, 1 if not, 2 for wrong use.")]
+    Explore(ExploreArgs),
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -73,6 +79,60 @@ pub struct ReplayArgs {
     calm: bool,
 }
 
+#[derive(Clone, Debug, clap::Args)]
+pub struct ExploreArgs {
+    /// Which protocol orders the messages
+    #[arg(long, default_value = "accelerated-ring", value_parser = engines())]
+    engine: EngineName,
+    /// How many nodes
+    #[arg(long, default_value_t = 2)]
+    nodes: usize,
+    /// Where from; heard: rings of one about to hear of each other; lost: one ring without its token
+    #[arg(long, value_name = "NAME", default_value = "heard", value_parser = starts())]
+    start: Start,
+    /// Steps in a row, at most
+    #[arg(long, default_value_t = 30)]
+    depth: u32,
+    /// Datagrams that may be lost
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    losses: u32,
+    /// Nodes that may die, and start again
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    crashes: u32,
+    /// Timers that may fire while something else could happen
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    early: u32,
+    /// Let datagrams of one link overtake each other
+    #[arg(long)]
+    reorder: bool,
+    /// End after this many distinct states
+    #[arg(long, value_name = "N", default_value_t = 10_000_000)]
+    states: u64,
+    /// Look from one of N states whether all come together
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    settle: u64,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+impl ExploreArgs {
+    const fn options(&self) -> explore::Options {
+        explore::Options {
+            protocol: self.engine.protocol(),
+            nodes: self.nodes,
+            start: self.start,
+            depth: self.depth,
+            losses: self.losses,
+            crashes: self.crashes,
+            early: self.early,
+            reorder: self.reorder,
+            states: self.states,
+            settle: self.settle,
+        }
+    }
+}
+
 /// Places of faults that stay.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Keep(Vec<usize>);
@@ -80,6 +140,10 @@ struct Keep(Vec<usize>);
 fn engines() -> impl TypedValueParser<Value = EngineName> {
     PossibleValuesParser::new(EngineName::EACH.map(EngineName::name))
         .try_map(|name| name.parse::<EngineName>())
+}
+
+fn starts() -> impl TypedValueParser<Value = Start> {
+    PossibleValuesParser::new(Start::EACH.map(Start::name)).try_map(|name| name.parse::<Start>())
 }
 
 fn profiles() -> impl TypedValueParser<Value = Profile> {
@@ -144,6 +208,26 @@ pub fn main(sim: &Sim) -> ExitCode {
             }
             show(&options, replay.common.json)
         }
+        Sim::Explore(search) => search_all(search),
+    }
+}
+
+fn search_all(search: &ExploreArgs) -> ExitCode {
+    let options = search.options();
+    if let Err(error) = options.check() {
+        complain(&error);
+        return ExitCode::from(2);
+    }
+    let report = explore::explore(&options);
+    if search.json {
+        print_json(&report);
+    } else {
+        print(&report);
+    }
+    if report.violation.is_none() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }
 

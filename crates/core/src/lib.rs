@@ -13,6 +13,7 @@
 extern crate alloc;
 
 pub mod contract;
+mod fingerprint;
 pub mod membership;
 pub mod mutants;
 pub mod pack;

@@ -8,6 +8,7 @@
 
 pub mod campaign;
 pub mod checks;
+pub mod explore;
 pub mod observe;
 pub mod plan;
 pub mod ring;

@@ -24,7 +24,7 @@ use ring::{Progress, RingState};
 const SWEEP: u32 = 1024;
 
 /// What is known of a process.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct State {
     /// Whether it has seen anything.
     begun: bool,
@@ -48,7 +48,7 @@ struct Life {
 }
 
 /// The checker.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Online {
     processes: FxHashMap<Process, State>,
     nodes: FxHashMap<NodeId, Life>,

@@ -29,7 +29,7 @@ pub(super) struct Progress {
 }
 
 /// A ring that somebody may still deliver something of.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct RingState {
     pub members: Vec<Process>,
     /// The transitional configurations that end it, by the new ring.

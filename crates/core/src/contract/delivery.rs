@@ -69,7 +69,7 @@ impl fmt::Display for MessageId {
 }
 
 /// A configuration: who is in it, and what kind it is (report §II).
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Configuration {
     /// Regular, or transitional between two regular ones.
     pub kind: ConfigurationKind,

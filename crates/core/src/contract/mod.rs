@@ -49,7 +49,7 @@ mod output;
 mod types;
 
 pub use checked::Checked;
-pub use delivery::{Configuration, ConfigurationKind, Delivery, Message, MessageId};
+pub use delivery::{Configuration, ConfigurationKind, Delivery, Message, MessageId, position};
 pub use input::{Input, PersistError, StartState};
 pub use output::{Burst, LogRecord, Output, Pace, Target, TimerReason};
 pub use types::{

@@ -17,7 +17,7 @@ use crate::ring::{Context, Counters, Ordering, RingConfig, RingConfigError};
 use crate::wire::{self, Data, Packet};
 
 /// One process's ring: membership and, on the installed ring, ordering.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RingEngine {
     pub(super) config: RingConfig,
     pub(super) me: Process,

@@ -1,15 +1,17 @@
 //! Signs that a process is gone, and who is better left alone for a while.
 
 use alloc::collections::{BTreeMap, VecDeque};
+use core::hash::Hasher;
 
 use crate::contract::{Incarnation, NodeId, Process, Time};
+use crate::fingerprint::Fingerprint;
 
 /// Two refusals within this time count as a death (A4): one may be of a datagram from before the
 /// process started.
 const REFUSALS_WITHIN: u64 = 50_000_000;
 
 /// Refusals by the kernels of peers: nobody listens at their address.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Refusals {
     last: BTreeMap<NodeId, Time>,
 }
@@ -21,6 +23,13 @@ impl Refusals {
         before.is_some_and(|before| now.since(before) <= REFUSALS_WITHIN)
     }
 
+    pub fn fingerprint(&self, print: &mut Fingerprint<'_, impl Hasher>) {
+        for (node, at) in &self.last {
+            print.add(node);
+            print.past(*at);
+        }
+    }
+
     /// A process of this node was heard.
     pub fn clear(&mut self, node: NodeId) {
         self.last.remove(&node);
@@ -29,7 +38,7 @@ impl Refusals {
 
 /// Lives of nodes that are over: a later process of the same node has been on a ring. What is left of
 /// theirs in the network must not pass for news.
-#[derive(Debug, Default)]
+#[derive(Clone, Hash, Debug, Default)]
 pub(super) struct Former {
     latest: BTreeMap<NodeId, Incarnation>,
     over: VecDeque<Process>,
@@ -61,7 +70,7 @@ impl Former {
 
 /// Processes with whom rings were tried in vain: some link between them and a member is cut for good,
 /// and to try again and again would leave nobody in service (P-12).
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct BackOff {
     failures: BTreeMap<NodeId, Failures>,
 }
@@ -70,10 +79,23 @@ pub(super) struct BackOff {
 struct Failures {
     count: u32,
     until: Time,
+    /// From when on a join may be let in all the same.
+    open_at: Time,
+}
+
+impl Failures {
+    /// How long to leave the node alone: twice as long with each failure, so that a short trouble is soon
+    /// forgotten. From the fifth on four times as long: else a ring of many nodes, each of which cannot
+    /// hear some other, would try for minutes.
+    fn pause(&self, token_loss: u64) -> u64 {
+        let twice = self.count.saturating_sub(1);
+        let more = self.count.saturating_sub(4);
+        token_loss << (twice.saturating_add(more)).min(MAX_SHIFT)
+    }
 }
 
 /// The longest pause is the token loss time shifted by this.
-const MAX_SHIFT: u32 = 6;
+const MAX_SHIFT: u32 = 8;
 
 impl BackOff {
     /// A ring was tried with a process that was there to be heard, and formed without it. The first
@@ -82,19 +104,41 @@ impl BackOff {
         let failures = self.failures.entry(process.node).or_insert(Failures {
             count: 0,
             until: now,
+            open_at: now,
         });
         failures.count = failures.count.saturating_add(1);
         if failures.count < 2 {
             return false;
         }
-        let shift = (failures.count - 1).min(MAX_SHIFT);
-        failures.until = now.after(token_loss << shift);
+        failures.until = now.after(failures.pause(token_loss));
         true
+    }
+
+    /// Whether a join of this node may be let in although it is left alone.
+    pub fn is_open(&self, now: Time, node: NodeId) -> bool {
+        self.failures
+            .get(&node)
+            .is_none_or(|failures| now >= failures.open_at)
+    }
+
+    /// A join of a node that is left alone was let in: the next has to wait.
+    pub fn let_in(&mut self, now: Time, node: NodeId, token_loss: u64) {
+        if let Some(failures) = self.failures.get_mut(&node) {
+            failures.open_at = now.after(failures.pause(token_loss) / 4);
+        }
     }
 
     /// A ring with this node has lasted.
     pub fn lasted(&mut self, node: NodeId) {
         self.failures.remove(&node);
+    }
+
+    pub fn fingerprint(&self, print: &mut Fingerprint<'_, impl Hasher>) {
+        for (node, failures) in &self.failures {
+            print.add((node, failures.count.min(MAX_SHIFT + 1)));
+            print.due(failures.until);
+            print.due(failures.open_at);
+        }
     }
 
     /// Whether a node is to be left alone now.

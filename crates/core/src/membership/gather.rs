@@ -6,7 +6,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use super::engine::RingEngine;
 use super::phase::{Gather, Phase};
 use super::sets::{Sets, Verdict};
-use crate::contract::{Burst, Channel, Class, NodeId, Output, Process, Target, Time, TimerReason};
+use crate::contract::{Burst, Channel, Class, Output, Process, Target, Time, TimerReason};
 use crate::mutants::{self, Mutant};
 use crate::ring::{Ordering, send_to};
 use crate::wire::{Join, Packet};
@@ -190,6 +190,10 @@ impl RingEngine {
             self.counters.joins_ignored += 1;
             return;
         }
+        if !self.sets.procs.contains(&join.sender) && self.avoids(join.sender) {
+            let token_loss = self.config.timers.token_loss;
+            self.back_off.let_in(self.now, join.sender.node, token_loss);
+        }
         if matches!(self.phase, Phase::Operational) {
             self.leave_ring();
         }
@@ -256,9 +260,9 @@ impl RingEngine {
                 let stale = installed.members().contains(&sender)
                     && join.ring_seq < installed.ring().ring_seq;
                 let given_up = join.fails.contains(&self.me) && !mutants::on(Mutant::M27);
-                (!stale || mutants::on(Mutant::R04)) && !given_up && !self.avoids(sender)
+                (!stale || mutants::on(Mutant::R04)) && !given_up && !self.leaves_alone(join)
             }
-            Phase::Gather(_) => self.sets.procs.contains(&sender) || !self.avoids(sender),
+            Phase::Gather(_) => self.sets.procs.contains(&sender) || !self.leaves_alone(join),
             Phase::Commit(committing) => {
                 let ring = &committing.token;
                 let newer = join.ring_seq >= ring.ring.ring_seq || self.has_changed_its_mind(join);
@@ -281,6 +285,15 @@ impl RingEngine {
         let known =
             join.procs.is_subset(&self.sets.procs) && join.fails.is_subset(&self.sets.fails);
         !late && !known
+    }
+
+    /// Whether a join comes from a process that is left alone now. If it wants a ring with this one it is
+    /// let in now and then: two that leave each other alone at different times would never come
+    /// together.
+    fn leaves_alone(&self, join: &Join) -> bool {
+        let wants_me = join.procs.contains(&self.me);
+        let open = wants_me && self.back_off.is_open(self.now, join.sender.node);
+        self.avoids(join.sender) && !open
     }
 
     /// Whether a process is left alone now: members of the installed ring never are.

@@ -20,12 +20,14 @@
 //! | `recovery` | from a ring with a name to an installed one |
 //! | `stages` | what an application is still to get of the rings before: rules R1 to R5 |
 //! | `ring_seq` | numbers of rings, durable before they are used |
+//! | `fingerprint` | what two states are told apart by, and who has the token |
 //! | `evidence` | signs that a process is gone; who is better left alone for a while |
 
 mod commit;
 mod driven;
 mod engine;
 mod evidence;
+mod fingerprint;
 mod gather;
 mod parting;
 mod phase;

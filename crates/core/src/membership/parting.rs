@@ -38,32 +38,20 @@ impl RingEngine {
         self.gather();
     }
 
-    /// Gives up a member that cannot receive what the others can (A10, fail to receive).
+    /// Gives up a member that cannot receive what the others can (A10, fail to receive). Also of a ring
+    /// to be: its token goes round for ever while one link from who sends again to who asks is cut.
     pub(super) fn give_up_deaf(&mut self) {
-        let Some(ring) = self.installed.as_ref() else {
+        let ring = match &self.phase {
+            Phase::Recovery(recovery) => Some(&recovery.next),
+            _ => self.installed.as_ref(),
+        };
+        let Some(ring) = ring else {
             return;
         };
         let Some(node) = ring.deaf_member(self.now) else {
             return;
         };
         let deaf = ring.members().iter().find(|member| member.node == node);
-        if let Some(deaf) = deaf.copied() {
-            self.counters.members_deaf += 1;
-            self.give_up(deaf);
-        }
-    }
-
-    /// The same on the ring that is being formed: where all that a member asks for is answered by the one
-    /// that it cannot hear, the token goes round for ever.
-    pub(super) fn give_up_deaf_in_recovery(&mut self) {
-        let Phase::Recovery(recovery) = &self.phase else {
-            return;
-        };
-        let Some(node) = recovery.next.deaf_member(self.now) else {
-            return;
-        };
-        let members = recovery.next.members();
-        let deaf = members.iter().find(|member| member.node == node);
         if let Some(deaf) = deaf.copied() {
             self.counters.members_deaf += 1;
             self.give_up(deaf);

@@ -9,7 +9,7 @@ use crate::ring::Ordering;
 use crate::wire::Commit;
 
 /// What a process is doing.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Phase {
     /// Not started, or its first ring number is not durable yet and was refused.
     Idle,
@@ -25,7 +25,7 @@ pub(super) enum Phase {
     Left,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Gather {
     /// Who has said the same as this process, itself included.
     pub consensus: BTreeSet<Process>,
@@ -39,7 +39,7 @@ pub(super) struct Gather {
     pub commit_by: Option<Time>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Committing {
     /// As it was sent on last.
     pub token: Commit,
@@ -47,7 +47,7 @@ pub(super) struct Committing {
     pub give_up_at: Time,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Recovery {
     /// The ring that is being formed.
     pub next: Ordering,

@@ -9,7 +9,7 @@ use crate::ring::Ended;
 use crate::wire::{Commit, OldRing};
 
 /// What a complete commit token says about one old ring. The same at all who come from it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub(super) struct Plan {
     /// Those who go from it to the new ring together, by ascending id.
     pub transitional: Vec<Process>,

@@ -31,6 +31,8 @@ impl RingEngine {
         if matches!(self.phase, Phase::Operational) {
             self.leave_ring();
         }
+        // Who can be heard and hears nothing never gets as far as a join (P-13).
+        self.heard.insert(sender);
         self.sets.hear(sender);
         self.sets.procs.insert(sender);
         self.gather();

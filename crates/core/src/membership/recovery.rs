@@ -100,6 +100,7 @@ impl RingEngine {
         recovery.sent = None;
         self.on_next(|ring, ctx| ring.on_token(ctx, token));
         self.install_if_recovered();
+        self.give_up_deaf();
     }
 
     fn install_if_recovered(&mut self) {
@@ -112,8 +113,6 @@ impl RingEngine {
         }
         if self.on_next(|ring, _| ring.recovery_stuck()) == Some(true) {
             self.gather();
-        } else {
-            self.give_up_deaf_in_recovery();
         }
     }
 

@@ -15,7 +15,7 @@ pub const RING_SEQ_LOG: LogId = LogId(1);
 /// Numbers reserved at once.
 const BLOCK: u64 = 1024;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Hash, Debug, Default)]
 pub(super) struct RingSeq {
     /// The largest number seen in any packet, or used.
     pub max: u64,

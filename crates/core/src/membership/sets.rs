@@ -9,7 +9,7 @@ use crate::wire::{Join, MAX_JOIN_PROCESSES};
 
 /// What one process believes while it gathers. Both sets only grow until a ring is installed, which
 /// is why gathering ends (A6).
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, Hash, Debug)]
 pub(super) struct Sets {
     /// Everybody heard of.
     pub procs: BTreeSet<Process>,

@@ -9,19 +9,19 @@ use alloc::collections::VecDeque;
 use crate::contract::{Configuration, Delivery};
 use crate::ring::{Context, Ended, Ordering};
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Stages {
     waiting: VecDeque<Stage>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Stage {
     Ended(Box<EndedRing>),
     Configuration(Configuration),
 }
 
 /// A ring that is no more.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct EndedRing {
     ordering: Ordering,
     ended: Ended,

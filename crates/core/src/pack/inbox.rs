@@ -9,14 +9,14 @@ use crate::wire::{Frame, FrameCursor, Record, RecordKind, Records};
 
 /// Puts the messages of delivered frames together again: one frame at a time, its messages one by
 /// one.
-#[derive(Debug)]
+#[derive(Clone, Hash, Debug)]
 pub struct Inbox {
     message_bytes: usize,
     partial: BTreeMap<NodeId, Partial>,
     current: Option<Current>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Hash, Debug)]
 struct Current {
     sender: NodeId,
     counter: u64,
@@ -25,7 +25,7 @@ struct Current {
 }
 
 /// A message whose parts are still coming in.
-#[derive(Debug)]
+#[derive(Clone, Hash, Debug)]
 struct Partial {
     next: FrameCursor,
     total: usize,

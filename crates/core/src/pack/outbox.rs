@@ -22,7 +22,7 @@ const FRAME_COST: usize = 100;
 const CHUNK_BYTES: usize = 32_768;
 
 /// Submitted messages, packed into frames, waiting for an engine. Bounded in bytes.
-#[derive(Debug)]
+#[derive(Clone, Hash, Debug)]
 pub struct Outbox {
     frame_bytes: usize,
     message_bytes: usize,
@@ -50,7 +50,7 @@ pub struct OutFrame {
 }
 
 /// A frame that takes no more messages.
-#[derive(Debug)]
+#[derive(Clone, Hash, Debug)]
 struct Ready {
     service: Service,
     bytes: Bytes,

@@ -8,7 +8,7 @@ use crate::wire::{Frame, RequestRange};
 
 /// A packet that is kept. It has to fit a cache line: a busy ring goes through all of them in every
 /// rotation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub(super) struct Slot {
     pub frame: Frame,
     /// Index of its sender among the members.
@@ -28,7 +28,7 @@ const FEW_SLOTS: usize = 512;
 
 /// The packets above the discarded ones, in a ring of slots: as many as were ever needed, a power of
 /// two. Slots that are seldom used would only drive others out of the processor's cache.
-#[derive(Debug)]
+#[derive(Clone, Hash, Debug)]
 pub(super) struct Buffer {
     slots: Vec<Option<Slot>>,
     capacity: usize,

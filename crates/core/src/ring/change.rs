@@ -1,12 +1,14 @@
 //! What membership does with a ring: ask it, end it, install it (membership A8, A9).
 
 use alloc::collections::VecDeque;
+use core::hash::Hasher;
 use core::ops::RangeInclusive;
 
 use super::buffer::{Inserted, Slot};
 use super::ordering::{Context, Ordering};
 use super::recovering::Recovering;
 use crate::contract::{NodeId, Seq, Service};
+use crate::fingerprint::Fingerprint;
 use crate::mutants::{self, Mutant};
 use crate::wire::{Frame, OldRing};
 
@@ -20,7 +22,7 @@ pub(crate) struct OldPacket {
 }
 
 /// What those who go on together agree on when their ring ends.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub(crate) struct Ended {
     /// The highest packet that any of them has.
     pub high: Seq,
@@ -144,6 +146,46 @@ impl Ordering {
     /// From now on what is due in the transitional configuration can be polled (R3).
     pub(crate) const fn end_transitional(&mut self, ended: &Ended) {
         self.delivery.end(ended.high, ended.obliged);
+    }
+
+    /// All that decides what this member will do.
+    pub(crate) fn fingerprint(&self, print: &mut Fingerprint<'_, impl Hasher>) {
+        let Self {
+            config: _,
+            ring,
+            me,
+            my_index: _,
+            successor: _,
+            predecessor: _,
+            members,
+            buffer,
+            delivery,
+            inbox,
+            unpacking,
+            flow,
+            priority,
+            resend,
+            idle,
+            token_seq,
+            seq_received,
+            aru_sent,
+            safe_line,
+            recovering,
+            ended,
+            deaf,
+        } = self;
+        print.add((ring, me, members));
+        print.add((buffer, delivery, inbox, unpacking, flow, priority));
+        print.add((token_seq, seq_received, aru_sent, safe_line));
+        print.add((recovering, ended));
+        resend.fingerprint(print);
+        idle.fingerprint(print);
+        deaf.fingerprint(print);
+    }
+
+    /// The `token_seq` of the token that this member keeps while the ring is idle.
+    pub(crate) fn holds(&self) -> Option<u64> {
+        self.idle.held()
     }
 
     /// Whether this member has, or had, a packet.

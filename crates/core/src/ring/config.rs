@@ -7,7 +7,7 @@ use crate::contract::{Burst, NodeId};
 use crate::wire;
 
 /// Which of the two protocols orders the messages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Protocol {
     /// `accelerated-ring`: part of a visit's messages leave after the token (report §III).
     Accelerated,
@@ -17,7 +17,7 @@ pub enum Protocol {
 }
 
 /// When the token's priority is raised again after a visit (thesis §3.1.4).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum PriorityMethod {
     /// On any packet that the predecessor sent in the next rotation: fastest rotation.
     First,

@@ -1,14 +1,17 @@
 //! A member that cannot receive what the others can (membership A10, fail to receive).
 
+use core::hash::Hasher;
+
 use super::Timers;
 use crate::contract::{NodeId, Seq, Time};
+use crate::fingerprint::Fingerprint;
 use crate::wire::Token;
 
 /// New tokens in which nothing moved, at least, before a member counts as deaf.
 const VISITS: u32 = 20;
 
 /// Watches who holds the token's aru back by missing the same packet again and again.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Deaf {
     suspect: Option<Suspect>,
 }
@@ -43,6 +46,12 @@ impl Deaf {
                 visits: 0,
             }),
         };
+    }
+
+    pub fn fingerprint(&self, print: &mut Fingerprint<'_, impl Hasher>) {
+        let Self { suspect } = self;
+        print.add(suspect.map(|of| (of.node, of.aru, of.visits.min(VISITS))));
+        print.past(suspect.map(|of| of.since));
     }
 
     /// Who has been deaf for three token loss times, in which others answered what it asked for.

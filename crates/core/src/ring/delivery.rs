@@ -15,7 +15,7 @@ use crate::mutants::{self, Mutant};
 use crate::wire::{Frame, FrameCursor};
 
 /// What is delivered so far, and what may be delivered ahead of its turn.
-#[derive(Debug)]
+#[derive(Clone, Hash, Debug)]
 pub(super) struct Delivery {
     /// The lowest number not delivered in order.
     next: Seq,
@@ -29,7 +29,7 @@ pub(super) struct Delivery {
 }
 
 /// Rule R3 of membership A9.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 struct LastRules {
     /// The highest packet that anybody who goes on has.
     high: Seq,
@@ -40,7 +40,7 @@ struct LastRules {
 }
 
 /// What was delivered of one sender's stream.
-#[derive(Debug)]
+#[derive(Clone, Hash, Debug)]
 struct Chain {
     next: FrameCursor,
     /// Delivered on receipt, ahead of `next`: from where to where.

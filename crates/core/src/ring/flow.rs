@@ -4,7 +4,7 @@ use super::RingConfig;
 use crate::contract::Seq;
 
 /// Flow control of one member.
-#[derive(Debug)]
+#[derive(Clone, Hash, Debug)]
 pub(super) struct Flow {
     personal: u64,
     global: u64,

@@ -5,8 +5,11 @@
 //! token idle, and if the mark comes back untouched it keeps the token for a while. Whoever has
 //! something to send meanwhile asks the representative to hurry.
 
+use core::hash::Hasher;
+
 use super::Timers;
 use crate::contract::{Time, TimerReason};
+use crate::fingerprint::Fingerprint;
 use crate::wire::Token;
 
 /// Quiet visits before the token is marked idle. At the first the representative learns that
@@ -14,7 +17,7 @@ use crate::wire::Token;
 /// so that their safe lines have reached `seq`.
 const QUIET_VISITS: u32 = 3;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Idle {
     is_rep: bool,
     timers: Timers,
@@ -116,6 +119,30 @@ impl Idle {
 
     pub const fn is_holding(&self) -> bool {
         self.held.is_some()
+    }
+
+    /// The `token_seq` of the token that is held.
+    pub fn held(&self) -> Option<u64> {
+        self.held.as_ref().map(|(token, _)| token.token_seq)
+    }
+
+    pub fn fingerprint(&self, print: &mut Fingerprint<'_, impl Hasher>) {
+        let Self {
+            is_rep,
+            timers: _,
+            quiet_visits,
+            last_seq,
+            held,
+            hurried,
+            passed_idle,
+            hurry_at,
+        } = self;
+        // Nobody but the representative counts, and more than enough is enough.
+        let quiet_visits = (*quiet_visits).min(QUIET_VISITS);
+        print.add((is_rep, quiet_visits, last_seq, hurried, passed_idle));
+        print.add(held.as_ref().map(|(token, _)| token));
+        print.due(held.as_ref().map(|(_, until)| *until));
+        print.due(*hurry_at);
     }
 
     pub fn next_timer(&self) -> Option<(Time, TimerReason)> {

@@ -47,7 +47,7 @@ impl Context<'_> {
 }
 
 /// The ordering protocol on one ring.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ordering {
     pub(super) config: RingConfig,
     pub(super) ring: RingId,
@@ -81,7 +81,7 @@ pub struct Ordering {
 }
 
 /// The packet whose messages are being handed out.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 pub(super) struct Unpacking {
     pub seq: Seq,
     pub member: u16,

@@ -8,7 +8,7 @@
 use super::{PriorityMethod, Protocol, RingConfig};
 use crate::contract::{Class, NodeId};
 
-#[derive(Debug)]
+#[derive(Clone, Hash, Debug)]
 pub(super) struct Priority {
     predecessor: NodeId,
     method: PriorityMethod,

@@ -17,7 +17,7 @@ use crate::wire::{Frame, Token};
 const STUCK_VISITS: u32 = 500;
 
 /// Progress of a ring that is not installed yet.
-#[derive(Debug, Default)]
+#[derive(Clone, Hash, Debug, Default)]
 pub(super) struct Recovering {
     /// Packets of the old ring that this member sends, wrapped, by their old numbers.
     queue: VecDeque<(Seq, Frame)>,

@@ -1,10 +1,13 @@
 //! Repeating the last token until something shows that it arrived (membership A10).
 
+use core::hash::Hasher;
+
 use super::Timers;
 use crate::contract::{Time, TimerReason};
+use crate::fingerprint::Fingerprint;
 use crate::wire::Token;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Resend {
     timers: Timers,
     /// The last token sent, while it may be lost: exactly as it was sent.
@@ -79,6 +82,23 @@ impl Resend {
             Some(_) => loss.min((self.resend_at, TimerReason::TokenRetransmit)),
             None => loss,
         }
+    }
+
+    pub fn fingerprint(&self, print: &mut Fingerprint<'_, impl Hasher>) {
+        let Self {
+            timers: _,
+            last,
+            resend_at,
+            lost_at,
+            rotation,
+            visited_at,
+        } = self;
+        print.add(last);
+        // Without a token there is nothing to send again.
+        print.due(last.as_ref().map(|_| *resend_at));
+        print.due(*lost_at);
+        print.add(rotation);
+        print.past(*visited_at);
     }
 
     /// Four rotations, at least the configured time, and four tries fit into a token loss. An idle

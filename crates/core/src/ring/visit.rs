@@ -89,18 +89,7 @@ impl Ordering {
             }
             return false;
         }
-        let far = self
-            .buffer
-            .discarded()
-            .saturating_add(self.buffer.capacity());
-        let possible = token.sender == self.predecessor
-            && token.aru >= self.safe_line
-            && token.seq >= self.seq_received
-            && token.seq <= far
-            // When the first member installs a ring, nobody has anything of an old one to send.
-            && (self.recovering.is_some() || !token.recovering)
-            && token.token_seq < u64::MAX / 2;
-        if !possible {
+        if !self.can_be(token) {
             ctx.counters.token_invalid += 1;
             return false;
         }
@@ -110,6 +99,25 @@ impl Ordering {
         self.token_seq = token.token_seq;
         ctx.counters.token_rotations += 1;
         true
+    }
+
+    /// Whether this member would take a token now.
+    pub(crate) fn takes(&self, token: &Token) -> bool {
+        token.token_seq > self.token_seq && self.can_be(token)
+    }
+
+    fn can_be(&self, token: &Token) -> bool {
+        let far = self
+            .buffer
+            .discarded()
+            .saturating_add(self.buffer.capacity());
+        token.sender == self.predecessor
+            && token.aru >= self.safe_line
+            && token.seq >= self.seq_received
+            && token.seq <= far
+            // When the first member installs a ring, nobody has anything of an old one to send.
+            && (self.recovering.is_some() || !token.recovering)
+            && token.token_seq < u64::MAX / 2
     }
 
     /// Sends again what is requested and here (§III-B1); the rest stays requested. Requests for what

@@ -37,7 +37,7 @@ pub const fn have_ranges_for(members: usize) -> usize {
 
 /// Goes round the members of a ring to be: in the first rotation each tells what it has of its old
 /// ring, in the second all read it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Commit {
     /// Which cluster it belongs to.
     pub cluster: u32,
@@ -54,7 +54,7 @@ pub struct Commit {
 }
 
 /// What a member tells of the ring it comes from.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct OldRing {
     /// That ring.
     pub ring: RingId,

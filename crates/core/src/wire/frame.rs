@@ -27,7 +27,7 @@ const TAG_LAST: u8 = 3;
 const TAG_RELIABLE: u8 = 0x80;
 
 /// A place in the stream of one sender: a message and, inside a cut one, a part.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FrameCursor {
     /// Counter of the message.
     pub counter: u64,
@@ -36,7 +36,7 @@ pub struct FrameCursor {
 }
 
 /// A checked frame. Kept small: every member keeps one for each packet in flight.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Frame {
     bytes: Bytes,
     /// Counter of the first message.
@@ -178,7 +178,7 @@ impl Frame {
 }
 
 /// The records of a frame, in order. Owns the frame's bytes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub struct Records {
     bytes: Bytes,
     at: usize,

@@ -32,7 +32,7 @@ const FLAG_RECOVERING: u16 = 2;
 
 /// Neighbouring packets requested for retransmission: `count` of them from `first` on. An offloaded
 /// buffer that is lost takes many neighbours with it, hence ranges.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RequestRange {
     /// The first packet wanted.
     pub first: Seq,
@@ -48,7 +48,7 @@ impl RequestRange {
 }
 
 /// The token.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Token {
     /// Which cluster it belongs to.
     pub cluster: u32,

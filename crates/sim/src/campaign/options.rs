@@ -32,7 +32,8 @@ impl EngineName {
         }
     }
 
-    pub(super) const fn protocol(self) -> Protocol {
+    /// The protocol of the ring.
+    pub const fn protocol(self) -> Protocol {
         match self {
             Self::AcceleratedRing => Protocol::Accelerated,
             Self::TotemRing => Protocol::Original,

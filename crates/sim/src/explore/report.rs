@@ -1,0 +1,105 @@
+//! What a search comes to.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// What a search comes to.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// Nodes.
+    pub nodes: usize,
+    /// Where from.
+    pub start: String,
+    /// Steps in a row, at most.
+    pub depth: u32,
+    /// Datagrams that might be lost.
+    pub losses: u32,
+    /// Nodes that might die.
+    pub crashes: u32,
+    /// Timers that might fire early.
+    pub early: u32,
+    /// Datagrams of one link might overtake each other.
+    pub reorder: bool,
+    /// Distinct states.
+    pub states: u64,
+    /// Steps made.
+    pub transitions: u64,
+    /// The longest sequence of steps to a state.
+    pub deepest: u32,
+    /// Every state within the depth was seen.
+    pub complete: bool,
+    /// States in which all nodes were operational on one ring.
+    pub together: u64,
+    /// States from which it was looked whether all come together.
+    pub settled: u64,
+    /// Most datagrams on their way at once.
+    pub flights: usize,
+    /// How long it took.
+    pub seconds: f64,
+    /// What must not be and was.
+    pub violation: Option<Violation>,
+}
+
+/// What must not be and was.
+#[derive(Clone, Debug, Serialize)]
+pub struct Violation {
+    /// Which property does not hold.
+    pub property: String,
+    /// What was seen.
+    pub detail: String,
+    /// The steps to it.
+    pub path: Vec<String>,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { nodes, start, .. } = self;
+        let order = if self.reorder {
+            "any order"
+        } else {
+            "in order"
+        };
+        writeln!(f, "start             {nodes} nodes, {start}; links {order}")?;
+        let (losses, crashes, early) = (self.losses, self.crashes, self.early);
+        writeln!(
+            f,
+            "at most           {losses} losses, {crashes} crashes, {early} early timers"
+        )?;
+        writeln!(f, "distinct states   {}", self.states)?;
+        writeln!(f, "transitions       {}", self.transitions)?;
+        let end = if self.complete {
+            "complete"
+        } else {
+            "not complete"
+        };
+        writeln!(
+            f,
+            "depth             {} of {}, {end}",
+            self.deepest, self.depth
+        )?;
+        writeln!(f, "all on one ring   {}", self.together)?;
+        writeln!(f, "run to rest       {}", self.settled)?;
+        writeln!(f, "most on their way {}", self.flights)?;
+        let rate = self.states as f64 / self.seconds.max(1e-9);
+        writeln!(
+            f,
+            "seconds           {:.1} ({rate:.0} states a second)",
+            self.seconds
+        )?;
+        match &self.violation {
+            None => write!(f, "violations        none"),
+            Some(violation) => {
+                writeln!(
+                    f,
+                    "violation         {}: {}",
+                    violation.property, violation.detail
+                )?;
+                for (at, step) in violation.path.iter().enumerate() {
+                    writeln!(f, "  {:>3}  {step}", at + 1)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
