@@ -68,7 +68,7 @@ impl Observer for Basics {
             }
             EventKind::Originated(placed) => self.placed(placed),
             EventKind::Delivered(placed) => self.delivered(me, placed),
-            EventKind::Crash | EventKind::Leave => Ok(()),
+            EventKind::Primary(_) | EventKind::Crash | EventKind::Leave => Ok(()),
         }
     }
 

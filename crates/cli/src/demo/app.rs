@@ -204,7 +204,7 @@ impl App for DemoApp {
             Delivery::Configuration(configuration) => {
                 self.in_ring |= configuration.members.len() == self.nodes;
             }
-            Delivery::Skips { .. } => {}
+            Delivery::Skips { .. } | Delivery::Primary(_) => {}
         }
     }
 
