@@ -1,6 +1,9 @@
 //! P2, continuous primaries: each primary has a quorum of the one before it by number. Only so can
 //! there not be another one that follows as well.
 //!
+//! Between two that were reported there may have been some that ended before anybody could: a chain of
+//! configurations that all of their members delivered, each a quorum of the one before, is enough.
+//!
 //! A quorum is more than half of its nodes, or half of them with the smallest (dynamic linear voting).
 //! Where primaries are those with a majority of configured nodes, it is that majority instead. A trace
 //! does not say by which rule it was made: unless the options do, either is enough, and the nodes that
@@ -11,7 +14,7 @@ use rota_core::contract::NodeId;
 use crate::report::{Findings, PrimaryRule};
 use crate::view::View;
 
-use super::primaries::{Primary, primaries};
+use super::primaries::{Primary, leads, primaries};
 
 pub(super) fn check(view: &View<'_>, findings: &mut Findings) {
     let rule = view.options.primary.as_ref();
@@ -35,7 +38,7 @@ pub(super) fn check(view: &View<'_>, findings: &mut Findings) {
         let [before, after] = pair else { continue };
         let both = is_majority(before, &named) && is_majority(after, &named);
         let either = rule.is_none() && both;
-        findings.check(either || has_quorum(after, before), || {
+        findings.check(either || leads(view, before, after, has_quorum), || {
             let (before, after) = (before.show(view), after.show(view));
             format!("no quorum of {before}, and primary after it: {after}")
         });

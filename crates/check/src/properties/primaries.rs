@@ -35,16 +35,11 @@ pub(super) fn primaries(view: &View<'_>) -> Vec<Primary> {
                     {
                         let known = all.iter().position(|primary| primary.id == id);
                         let place = known.unwrap_or_else(|| {
-                            let nodes = view.members[members as usize].iter();
-                            let mut nodes: Vec<NodeId> =
-                                nodes.map(|member| view.process(*member).node).collect();
-                            nodes.sort_unstable();
-                            nodes.dedup();
                             all.push(Primary {
                                 id,
                                 ring: view.ring_of[conf as usize],
                                 by: *process,
-                                nodes,
+                                nodes: nodes(view, &view.members[members as usize]),
                                 reports: Vec::new(),
                             });
                             all.len() - 1
@@ -58,6 +53,62 @@ pub(super) fn primaries(view: &View<'_>) -> Vec<Primary> {
     }
     all.sort_by_key(|primary| primary.id);
     all
+}
+
+/// Whether `after` follows `before`, perhaps by way of configurations between them, each of which
+/// `follows` the one before. A configuration that became primary may have ended before anybody got to
+/// report it; but all of its members had delivered it.
+pub(super) fn leads(
+    view: &View<'_>,
+    before: &Primary,
+    after: &Primary,
+    follows: fn(&Primary, &Primary) -> bool,
+) -> bool {
+    let mut reached: Vec<Primary> = Vec::new();
+    if follows(after, before) {
+        return true;
+    }
+    let between = (0..).zip(&view.rings);
+    let mut between: Vec<Primary> = between
+        .filter(|(_, ring)| before.id < ring.id && ring.id < after.id)
+        .filter_map(|(number, _)| unreported(view, number))
+        .collect();
+    between.sort_by_key(|one| one.id);
+    for one in between {
+        let from = reached.iter().chain([before]);
+        if from.into_iter().any(|from| follows(&one, from)) {
+            if follows(after, &one) {
+                return true;
+            }
+            reached.push(one);
+        }
+    }
+    false
+}
+
+/// The configuration of a ring, if all of its members have delivered it.
+fn unreported(view: &View<'_>, ring: u32) -> Option<Primary> {
+    let first = view.tenures_of(ring as usize).next()?;
+    let members = &view.members[first.regular.as_ref()?.members as usize];
+    let there = |member: &u32| {
+        let tenure = view.tenure(ring, *member);
+        tenure.is_some_and(|tenure| tenure.regular.is_some())
+    };
+    members.iter().all(there).then(|| Primary {
+        id: view.rings[ring as usize].id,
+        ring,
+        by: first.process,
+        nodes: nodes(view, members),
+        reports: Vec::new(),
+    })
+}
+
+fn nodes(view: &View<'_>, members: &[u32]) -> Vec<NodeId> {
+    let nodes = members.iter().map(|member| view.process(*member).node);
+    let mut nodes: Vec<NodeId> = nodes.collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes
 }
 
 impl Primary {

@@ -151,3 +151,25 @@ fn p3_speaks_of_primaries_and_of_processes_that_lived_through_only() {
     let again = "b: crash\n B: start 6B 6B>9Bc:B 9Bc primary";
     quiet(&story("primary !a1s a1", again));
 }
+
+#[test]
+fn p2_between_two_primaries_there_may_be_one_that_nobody_reported() {
+    // d and e have nothing to do with the first primary; with a and b they may have followed it.
+    let story = |b: &str| {
+        format!(
+            "form 5abc
+            form 6de
+            a: primary 5abc>9abde:ab 9abde
+            b: {b}
+            d: 6de>9abde:de 9abde 9abde>13ade:de 13ade primary
+            e: 6de>9abde:de 9abde 9abde>13ade:de 13ade"
+        )
+    };
+    let all_there = story("5abc>9abde:ab 9abde");
+    assert_eq!(successive(&all_there), [] as [&str; 0]);
+    // b never got there: it cannot have become primary.
+    assert_eq!(successive(&story("")), ["P2"]);
+    // Two of four without the smallest do not follow.
+    let without = all_there.replace("13ade", "13de");
+    assert_eq!(successive(&without), ["P2"]);
+}

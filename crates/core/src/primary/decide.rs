@@ -83,8 +83,10 @@ fn may_follow(this: &Session, last: &Session, open: &[Session], told: &Told<'_>)
     let of_open = open
         .iter()
         .all(|attempt| attempt.has_quorum(|node| knows(node, Some(attempt))));
+    let carried = told.iter().any(|(_, known)| known.carries(last, open));
     consistent
         && room
+        && (carried || mutants::on(Mutant::P06))
         && (of_open || mutants::on(Mutant::P03))
         && last.has_quorum(|node| knows(node, None))
 }

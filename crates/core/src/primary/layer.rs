@@ -111,6 +111,21 @@ impl<E: Engine> Primary<E> {
         self.primary
     }
 
+    /// Whether this node has, as far as the layer knows, the state of all primaries up to the current one:
+    /// it was in all of them, or its application has said so. With the static rule nothing is known.
+    pub fn is_caught_up(&self) -> bool {
+        self.primary.is_some() && self.voting.is_caught_up()
+    }
+
+    /// The application has got the state of the primary it is in from one who had it, and has made it
+    /// durable. Only then is this node one that carries it to a later primary.
+    pub fn caught_up(&mut self, now: Time) {
+        self.now = now;
+        if let Some(ring) = self.primary {
+            self.voting.caught_up(ring);
+        }
+    }
+
     /// Does what deliveries and answers have made due.
     fn work(&mut self) {
         self.due = false;

@@ -2,6 +2,7 @@
 //! is on disk. Decoding is total: whatever the bytes, there is an answer, and nothing is read twice
 //! the same and meant differently.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
@@ -114,12 +115,15 @@ fn put_session(bytes: &mut Vec<u8>, session: &Session) {
 }
 
 fn put_knowledge(bytes: &mut Vec<u8>, known: &Knowledge) {
+    let carried = |session: &Session| u8::from(known.carried.contains(&session.ring));
     bytes.push(u8::from(known.last.is_some()));
     if let Some(last) = &known.last {
+        bytes.push(carried(last));
         put_session(bytes, last);
     }
     bytes.push(known.attempts.len().min(MOST_ATTEMPTS) as u8);
     for attempt in known.attempts.iter().take(MOST_ATTEMPTS) {
+        bytes.push(carried(attempt));
         put_session(bytes, attempt);
     }
 }
@@ -178,8 +182,13 @@ impl Reader<'_> {
         })
     }
 
-    fn session(&mut self) -> Option<Session> {
+    fn session(&mut self, carried: &mut BTreeSet<RingId>) -> Option<Session> {
+        let carries = self.byte()?;
+        (carries < 2).then_some(())?;
         let ring = self.ring()?;
+        if carries == 1 {
+            carried.insert(ring);
+        }
         let count = u16::from_le_bytes(self.take()?);
         let mut members: Vec<NodeId> = Vec::new();
         for _ in 0..count {
@@ -191,20 +200,25 @@ impl Reader<'_> {
     }
 
     fn knowledge(&mut self) -> Option<Knowledge> {
+        let mut carried = BTreeSet::new();
         let last = match self.byte()? {
             0 => None,
-            1 => Some(self.session()?),
+            1 => Some(self.session(&mut carried)?),
             _ => return None,
         };
         let count = usize::from(self.byte()?);
         (count <= MOST_ATTEMPTS).then_some(())?;
         let mut attempts: Vec<Session> = Vec::new();
         for _ in 0..count {
-            let attempt = self.session()?;
+            let attempt = self.session(&mut carried)?;
             let before = attempts.last().or(last.as_ref());
             let ascending = before.is_none_or(|before| before.ring < attempt.ring);
             ascending.then(|| attempts.push(attempt))?;
         }
-        Some(Knowledge { last, attempts })
+        Some(Knowledge {
+            last,
+            attempts,
+            carried,
+        })
     }
 }

@@ -27,6 +27,11 @@
 //! * a member of it has not attempted, and never will, as its rings only grow in number;
 //! * all members of it are here, and none has made durable that it became primary.
 //!
+//! Members need not have been in the primary before, and do not have its state at first. They count in
+//! quorums all the same; but a configuration becomes primary only if one of its members carries the
+//! state of all primaries before it, because it was in each of them or because its application says
+//! that it has got it ([`Primary::caught_up`]). This is an addition to the published rule.
+//!
 //! Nobody tells what is not durable: what was told once must not be forgotten in a crash.
 //!
 //! # What this does not do
@@ -34,7 +39,8 @@
 //! It does not survive a disk that loses what was durable: such a node must not count as one that
 //! knows (give it an empty `first`), and who starts it has to see to that. It moves no state: after
 //! `Primary`, those who were not in the primary before have to be brought up to date by the
-//! application. It is no lease: a process that was cut off believes itself in the primary until it
+//! application, which then says so; and what it keeps over a crash is its own matter: a node that
+//! restarts still counts as one that carries the state it had. It is no lease: a process that was cut off believes itself in the primary until it
 //! loses the token, and what it delivers until then as *safe* is in every later primary, anything
 //! weaker may not be.
 //!

@@ -1,5 +1,6 @@
 //! Sessions, quorums, and what a node knows of them.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use crate::contract::{Incarnation, NodeId, Process, RingId};
@@ -82,4 +83,32 @@ pub(super) struct Knowledge {
     pub last: Option<Session>,
     /// Its attempts since then of which it does not know what came of them; ascending.
     pub attempts: Vec<Session>,
+    /// Of all these, those that came with the state of all primaries before them, as far as this node
+    /// is concerned.
+    pub carried: BTreeSet<RingId>,
+}
+
+impl Knowledge {
+    /// Of a node that has not been in any primary yet.
+    pub fn first(nodes: &[NodeId]) -> Self {
+        let last = Session::first(nodes);
+        Self {
+            carried: last.iter().map(|first| first.ring).collect(),
+            last,
+            attempts: Vec::new(),
+        }
+    }
+
+    /// Drops what concerns neither the last primary nor an attempt.
+    pub fn forget_others(&mut self) {
+        let sessions = self.last.iter().chain(&self.attempts);
+        let rings: BTreeSet<RingId> = sessions.map(|session| session.ring).collect();
+        self.carried.retain(|ring| rings.contains(ring));
+    }
+
+    /// Whether this node has the state of the last primary, whichever of the open attempts it was.
+    pub fn carries(&self, last: &Session, open: &[Session]) -> bool {
+        let mut may_be_last = open.iter().chain([last]);
+        may_be_last.all(|session| self.carried.contains(&session.ring))
+    }
 }

@@ -39,6 +39,12 @@ fn known(last: &Session, attempts: &[&Session]) -> Knowledge {
     Knowledge {
         last: Some(last.clone()),
         attempts: attempts.iter().map(|attempt| (*attempt).clone()).collect(),
+        carried: attempts
+            .iter()
+            .copied()
+            .chain([last])
+            .map(|session| session.ring)
+            .collect(),
     }
 }
 
@@ -99,6 +105,23 @@ fn who_has_forgotten_does_not_count_and_is_no_witness() {
 }
 
 #[test]
+fn somebody_has_to_carry_the_state_of_all_that_may_have_been_primary() {
+    let last = session(5, &[1, 2, 3]);
+    let carries = known(&last, &[]);
+    let mut lacks = carries.clone();
+    lacks.carried.clear();
+    assert!(!eligible(&[(2, &lacks), (3, &lacks)]));
+    assert!(eligible(&[(1, &carries), (3, &lacks)]));
+    // Who carries what came before an open attempt may lack what was done in it.
+    let attempt = session(9, &[1, 2, 8]);
+    let tried = known(&last, &[&attempt]);
+    let mut joined = tried.clone();
+    joined.carried.clear();
+    assert!(!eligible(&[(2, &joined), (3, &carries), (8, &joined)]));
+    assert!(eligible(&[(1, &tried), (3, &carries), (8, &joined)]));
+}
+
+#[test]
 fn nodes_with_different_first_primaries_have_none() {
     let (one, other) = (
         known(&session(1, &[1, 2]), &[]),
@@ -114,12 +137,10 @@ fn whoever_has_too_many_open_attempts_makes_no_more() {
         .map(|n| session(n, &[1, 3]))
         .take(MOST_ATTEMPTS)
         .collect();
-    let full = Knowledge {
-        last: Some(first.clone()),
-        attempts: tries.clone(),
-    };
+    let full = known(&first, &tries.iter().collect::<Vec<_>>());
     let mut one_less = full.clone();
     one_less.attempts.pop();
+    one_less.forget_others();
     let fresh = known(&first, &[]);
     assert!(!eligible(&[(1, &full), (2, &fresh)]));
     assert!(eligible(&[(1, &one_less), (2, &fresh)]));
@@ -431,8 +452,10 @@ fn what_could_not_be_written_is_written_again_and_holds_nobody_up() {
     assert_eq!(asked(layer), None);
     let (due, _) = layer.next_timer().expect("it tries again");
     layer.handle(due, Input::Timer);
-    let (_, again) = asked(layer).expect("the same");
+    let (id, again) = asked(layer).expect("the same");
     assert_eq!(again, record);
+    layer.handle(due, Input::Persisted { id });
+    assert_eq!(taken(layer), ["primary"]);
 }
 
 #[test]

@@ -46,6 +46,8 @@ struct Round {
     regular: bool,
     told: BTreeMap<Process, Knowledge>,
     attempted: BTreeSet<Process>,
+    /// The disk has failed: the report comes when it can, and deliveries do not wait for it.
+    late: bool,
     step: Step,
 }
 
@@ -73,10 +75,7 @@ impl Voting {
         let record = records.find(|(log, _, _)| *log == PRIMARY_LOG);
         let known = match record {
             Some((_, _, bytes)) => Knowledge::from_record(bytes).unwrap_or_default(),
-            None => Knowledge {
-                last: Session::first(first),
-                attempts: Vec::new(),
-            },
+            None => Knowledge::first(first),
         };
         Self {
             known,
@@ -93,6 +92,7 @@ impl Voting {
             regular: true,
             told: BTreeMap::new(),
             attempted: BTreeSet::new(),
+            late: false,
             step: Step::Telling,
         });
         // What was to be said in earlier configurations nobody listens to any more.
@@ -187,6 +187,8 @@ impl Voting {
                     .iter()
                     .any(|attempt| attempt.ring <= last.ring)
         };
+        let last = verdict.last.as_ref();
+        let carries = last.is_some_and(|last| known.carries(last, &verdict.open));
         if let Some(last) = verdict.last.filter(remembers) {
             known.last = Some(last);
         }
@@ -195,10 +197,14 @@ impl Voting {
             .retain(|attempt| verdict.open.contains(attempt));
         if verdict.eligible {
             self.counters.attempts += 1;
+            if carries {
+                known.carried.insert(this.ring);
+            }
             known.attempts.push(this);
         } else {
             self.counters.refused += 1;
         }
+        known.forget_others();
         let forgetful = mutants::on(Mutant::P01);
         if known != self.known && !forgetful {
             self.version += 1;
@@ -214,14 +220,27 @@ impl Voting {
     /// All have attempted: the configuration is primary, whether or not anybody gets to report it.
     fn form(&mut self) -> Step {
         if let Some(round) = &self.round {
-            self.known = Knowledge {
-                last: Some(round.this.clone()),
-                attempts: Vec::new(),
-            };
+            self.known.last = Some(round.this.clone());
+            self.known.attempts.clear();
+            self.known.forget_others();
             self.version += 1;
             self.counters.formed += 1;
         }
         Step::Formed(self.version)
+    }
+
+    /// The application has the state of the primary with this ring, and keeps it over a crash.
+    pub fn caught_up(&mut self, ring: RingId) {
+        let last = self.known.last.as_ref();
+        if last.is_some_and(|last| last.ring == ring) && self.known.carried.insert(ring) {
+            self.version += 1;
+        }
+    }
+
+    /// Whether this node has the state of the last primary it knows.
+    pub fn is_caught_up(&self) -> bool {
+        let last = self.known.last.as_ref();
+        last.is_some_and(|last| self.known.carries(last, &[]))
     }
 
     /// Whether something is not durable, nor on its way to be.
@@ -249,14 +268,11 @@ impl Voting {
         self.advance();
     }
 
-    /// It is written again; a primary whose deliveries wait for it is not reported, so that they need
-    /// not wait any longer.
+    /// It is written again. Deliveries that wait for it need not wait any longer.
     pub fn on_persist_failed(&mut self) {
         self.writing = None;
-        if let Some(round) = &mut self.round
-            && matches!(round.step, Step::Formed(_))
-        {
-            round.step = Step::Over;
+        if let Some(round) = &mut self.round {
+            round.late = true;
         }
     }
 
@@ -275,9 +291,12 @@ impl Voting {
         self.report.take()
     }
 
-    /// Whether nothing may be delivered before the report: all report at the same place of the order.
+    /// Whether nothing may be delivered before the report: all report at the same place of the order,
+    /// except those whose disks have failed.
     pub fn is_holding(&self) -> bool {
         let round = self.round.as_ref();
-        round.is_some_and(|round| round.regular && matches!(round.step, Step::Formed(_)))
+        round.is_some_and(|round| {
+            round.regular && !round.late && matches!(round.step, Step::Formed(_))
+        })
     }
 }
