@@ -456,17 +456,10 @@ fn there_is_one_primary_at_most_and_one_in_the_end() {
     #[cfg(feature = "mutants")]
     {
         use rota_core::mutants::{Mutant, set};
-        for mutant in [
-            Mutant::P01,
-            Mutant::P02,
-            Mutant::P03,
-            Mutant::P04,
-            Mutant::P05,
-        ] {
+        for mutant in [Mutant::P01, Mutant::P02, Mutant::P03, Mutant::P04] {
             set(Some(mutant));
-            let found = (0..6000).find(|seed| run(*seed).0.is_some());
-            println!("{mutant}: {found:?} {:?}", found.map(run));
-            if found.is_none() { println!("{mutant} SURVIVES"); }
+            let found = (0..1000).any(|seed| run(seed).0.is_some());
+            assert!(found, "{mutant} survives");
         }
         set(None);
     }

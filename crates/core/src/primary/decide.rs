@@ -86,7 +86,7 @@ fn may_follow(this: &Session, last: &Session, open: &[Session], told: &Told<'_>)
     let carried = told.iter().any(|(_, known)| known.carries(last, open));
     consistent
         && room
-        && (carried || mutants::on(Mutant::P06))
+        && carried
         && (of_open || mutants::on(Mutant::P03))
         && last.has_quorum(|node| knows(node, None))
 }
