@@ -36,6 +36,8 @@ pub struct Counters {
     pub splits: u64,
     /// Tenures of rings in which the process crashed, left, or was not seen any more.
     pub failed_tenures: u64,
+    /// Reports of a configuration as primary, at all processes.
+    pub primary_reports: u64,
     /// Messages accepted from applications.
     pub sends: u64,
     /// Messages that got their place.
@@ -126,6 +128,7 @@ impl Counters {
                     Service::Safe => &mut self.safe,
                 } += 1;
             }
+            Step::Primary { .. } => self.primary_reports += 1,
             Step::Start | Step::Conf { .. } | Step::Crash | Step::Leave => {}
         }
     }

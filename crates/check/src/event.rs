@@ -26,6 +26,8 @@ pub enum EventKind {
     Originated(Placed),
     /// A message was delivered.
     Delivered(Placed),
+    /// The current configuration, which is regular and has this ring, was reported as primary.
+    Primary(RingId),
     /// The process was killed.
     Crash,
     /// The process left of its own will.

@@ -35,4 +35,4 @@ pub mod trace;
 mod view;
 
 pub use properties::check_all;
-pub use report::{Options, Report, Verdict, Violation};
+pub use report::{Options, PrimaryRule, Report, Verdict, Violation};

@@ -1,6 +1,6 @@
 //! What comes out of a check.
 
-use rota_core::contract::Process;
+use rota_core::contract::{NodeId, Process};
 
 use crate::counters::Counters;
 
@@ -32,6 +32,17 @@ pub struct Options {
     pub quiescent: bool,
     /// The live processes at the end, by who could reach whom; for C8, which holds without them.
     pub components: Vec<Vec<Process>>,
+    /// By which rule configurations are primary; for P2, which is sharper with it.
+    pub primary: Option<PrimaryRule>,
+}
+
+/// A rule by which configurations are primary.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PrimaryRule {
+    /// They have more than half of these nodes.
+    Majority(Vec<NodeId>),
+    /// They have more than half of the nodes of the primary before, or half and the smallest.
+    Successive,
 }
 
 /// What was found about one property.

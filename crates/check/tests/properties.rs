@@ -12,6 +12,8 @@ mod model;
 mod online;
 #[path = "properties/order.rs"]
 mod order;
+#[path = "properties/primary.rs"]
+mod primary;
 #[path = "properties/safe.rs"]
 mod safe;
 #[path = "properties/story.rs"]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use rota_sim::campaign::{self, Cuts, EngineName, Options};
+use rota_sim::campaign::{self, Cuts, EngineName, Options, PrimaryChoice};
 use rota_sim::explore::{self, Start};
 use rota_sim::plan::Profile;
 
@@ -38,6 +38,10 @@ struct CommonArgs {
     /// Which faults to draw from; all: those that the engine claims to survive
     #[arg(long, value_name = "NAME", default_value = "all", value_parser = profiles())]
     faults: Profile,
+    /// Which seeds have the layer that says which configurations are primary: those that are drawn
+    /// to, none, or all with one of the rules
+    #[arg(long, value_name = "WHICH", default_value = "drawn", value_parser = primaries())]
+    primary: PrimaryChoice,
     /// A protocol bug to put in (only in builds with --features mutants)
     #[arg(long, value_name = "M")]
     mutant: Option<String>,
@@ -151,6 +155,11 @@ fn profiles() -> impl TypedValueParser<Value = Profile> {
         .try_map(|name| name.parse::<Profile>())
 }
 
+fn primaries() -> impl TypedValueParser<Value = PrimaryChoice> {
+    PossibleValuesParser::new(PrimaryChoice::EACH.map(PrimaryChoice::name))
+        .try_map(|name| name.parse::<PrimaryChoice>())
+}
+
 fn parse_range(text: &str) -> Result<Range<u64>, String> {
     let ends = text.split_once("..").and_then(|(start, end)| {
         let (start, end) = (start.parse().ok()?, end.parse().ok()?);
@@ -175,6 +184,7 @@ impl CommonArgs {
             engine: self.engine,
             seeds,
             faults: self.faults,
+            primary: self.primary,
             mutant: self.mutant.clone(),
             first: false,
             trace: self.trace.clone(),

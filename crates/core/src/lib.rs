@@ -6,7 +6,7 @@
 //! bit, which is what makes the protocols testable.
 //!
 //! Start with [`contract`]: its two enums are everything an engine can be told and can ask for.
-//! [`ring`] holds the Accelerated Ring and the original Totem ring.
+//! [`ring`] holds the Accelerated Ring and the original Totem ring; [`primary`] is a layer over any of them.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -17,5 +17,6 @@ mod fingerprint;
 pub mod membership;
 pub mod mutants;
 pub mod pack;
+pub mod primary;
 pub mod ring;
 pub mod wire;

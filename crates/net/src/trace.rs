@@ -103,6 +103,9 @@ impl Tracer {
             Delivery::Configuration(configuration) => self.on_configuration(now, configuration),
             Delivery::Message(message) => self.on_message(now, message),
             Delivery::Skips { .. } => {}
+            Delivery::Primary(ring) => {
+                self.line(now, "primary", format_args!(r#","conf":"{ring}""#));
+            }
         }
     }
 

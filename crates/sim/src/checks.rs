@@ -1,13 +1,15 @@
 //! The properties of `rota-check`: some as a run goes on, all of them when it has come to rest.
 
-use rota_check::event::Event;
+use std::collections::BTreeMap;
+
+use rota_check::event::{Conf, Event, EventKind};
 use rota_check::online::Online;
 use rota_check::trace::Trace;
-use rota_check::{Options, check_all};
-use rota_core::contract::{NodeId, Time};
+use rota_check::{Options, PrimaryRule, check_all};
+use rota_core::contract::{NodeId, Process, Time};
 
 use crate::observe::{Coverage, Finding, Observer};
-use crate::plan::DiskLoss;
+use crate::plan::{DiskLoss, Plan, PrimaryLayer};
 
 /// Checks a run.
 #[derive(Debug)]
@@ -15,34 +17,92 @@ pub struct Checks {
     online: Online,
     /// Everything seen, unless only what can be checked at once is.
     trace: Option<Trace>,
-    /// Some node has lost the numbers of its rings.
+    /// All nodes.
+    nodes: Vec<NodeId>,
+    layer: Option<PrimaryLayer>,
+    /// The configurations of the live processes, and whether they were reported as primary.
+    current: BTreeMap<Process, (usize, bool)>,
+    /// Some node has lost the numbers of its rings, and what it knew of primaries.
     numbers_lost: bool,
     coverage: Coverage,
 }
 
-impl Default for Checks {
-    fn default() -> Self {
+impl Checks {
+    /// Checks runs of this plan.
+    pub fn new(plan: &Plan) -> Self {
         Self {
+            online: Online::new(),
             trace: Some(Trace::new()),
-            ..Self::online()
+            nodes: plan.ring.members.clone(),
+            layer: plan.primary,
+            current: BTreeMap::new(),
+            numbers_lost: false,
+            coverage: Coverage::new(),
         }
     }
-}
 
-impl Checks {
-    /// Only what can be checked as the run goes on.
+    /// Only what can be checked as a run goes on.
     pub fn online() -> Self {
         Self {
             online: Online::new(),
             trace: None,
+            nodes: Vec::new(),
+            layer: None,
+            current: BTreeMap::new(),
             numbers_lost: false,
             coverage: Coverage::new(),
+        }
+    }
+
+    fn options(&self) -> Options {
+        let rule = |layer| match layer {
+            PrimaryLayer::Static => PrimaryRule::Majority(self.nodes.clone()),
+            PrimaryLayer::Dynamic { .. } => PrimaryRule::Successive,
+        };
+        Options {
+            primary: self.layer.map(rule),
+            ..Options::default()
+        }
+    }
+
+    fn note(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::Configuration(Conf { members, .. }) => {
+                self.current.insert(event.process, (members.len(), false));
+            }
+            EventKind::Primary(_) => {
+                if let Some((_, primary)) = self.current.get_mut(&event.process) {
+                    *primary = true;
+                }
+            }
+            EventKind::Crash | EventKind::Leave => {
+                self.current.remove(&event.process);
+            }
+            _ => {}
+        }
+    }
+
+    /// P4, primary at rest: when all nodes are in one configuration and nothing goes wrong any more,
+    /// that is primary, whatever has happened before.
+    fn primary_at_rest(&self) -> Result<(), Finding> {
+        let not_yet = self
+            .current
+            .iter()
+            .find(|(_, (members, primary))| *members == self.nodes.len() && !primary);
+        let expected = self.layer.is_some() && !self.numbers_lost;
+        match not_yet.filter(|_| expected) {
+            None => Ok(()),
+            Some((process, _)) => {
+                let what = format!("node {} is with all others, and not primary", process.node);
+                Err(Finding::new("P4", what))
+            }
         }
     }
 }
 
 impl Observer for Checks {
     fn observe(&mut self, event: &Event) -> Result<(), Finding> {
+        self.note(event);
         if let Some(trace) = &mut self.trace {
             trace.push(event);
         }
@@ -59,20 +119,34 @@ impl Observer for Checks {
     }
 
     fn quiesce(&mut self, _: Time) -> Result<(), Finding> {
+        let options = self.options();
         let Some(trace) = &mut self.trace else {
             return Ok(());
         };
         trace.quiesce();
-        let report = check_all(trace, &Options::default());
+        let report = check_all(trace, &options);
         self.coverage = report.counters.rare().into();
-        // Whose numbers are lost with its disk may use them again: the incarnation tells them apart.
-        let counts = |property: &str| property != "C7" || !self.numbers_lost;
+        if self.layer.is_some() && !self.numbers_lost {
+            let checked = |name| {
+                let mut verdicts = report.verdicts.iter();
+                let verdict = verdicts.find(|verdict| verdict.property == name);
+                verdict.map_or(0, |verdict| verdict.checked)
+            };
+            for name in ["P1", "P2", "P3"] {
+                self.coverage.insert(name, checked(name));
+            }
+        }
+        // Whose numbers are lost with its disk may use them again: the incarnation tells them apart. A
+        // disk that forgets what was durable voids what is promised of primaries.
+        let counts =
+            |property: &str| !matches!(property, "C7" | "P1" | "P2" | "P3") || !self.numbers_lost;
         let mut violations = report.violations.into_iter();
         violations
             .find(|violation| counts(violation.property))
             .map_or(Ok(()), |violation| {
                 Err(Finding::new(violation.property, violation.detail))
-            })
+            })?;
+        self.primary_at_rest()
     }
 
     fn coverage(&self, coverage: &mut Coverage) {

@@ -159,6 +159,10 @@ impl TraceHash {
             }
             EventKind::Crash => self.add(6),
             EventKind::Leave => self.add(7),
+            EventKind::Primary(ring) => {
+                self.add(8);
+                self.ring(*ring);
+            }
         }
     }
 

@@ -1,11 +1,14 @@
 //! The engine of `accelerated-ring` and `totem-ring`, as the simulator knows it.
 
-use rota_core::contract::{ConfigurationKind, Delivery, Message, NodeId, Process, RingId, Service};
+use rota_core::contract::{
+    ConfigurationKind, Delivery, Message, NodeId, Process, RingId, Seq, Service,
+};
 use rota_core::membership::RingEngine;
+use rota_core::primary::{Primary, Rule};
 use rota_core::ring::Protocol;
 
 use crate::observe::{Engines, Finding, Probe};
-use crate::plan::{Abilities, Plan};
+use crate::plan::{Abilities, Plan, PrimaryLayer};
 use crate::world::System;
 
 /// What the rings survive.
@@ -36,16 +39,64 @@ impl System for Ring {
     }
 }
 
+/// A ring with the layer that says which configurations are primary.
+#[derive(Clone, Copy, Debug)]
+pub struct Layered(pub Protocol, pub PrimaryLayer);
+
+impl System for Layered {
+    type Engine = Primary<RingEngine>;
+
+    fn engine(&self, plan: &Plan, node: NodeId) -> Self::Engine {
+        let members = &plan.ring.members;
+        let rule = match self.1 {
+            PrimaryLayer::Static => Rule::StaticMajority {
+                configured: members.clone(),
+            },
+            PrimaryLayer::Dynamic { founders } => {
+                let mut first = members.clone();
+                first.truncate(founders);
+                if !first.contains(&node) {
+                    first.clear();
+                }
+                Rule::DynamicLinear { first }
+            }
+        };
+        Primary::new(Ring(self.0).engine(plan, node), rule)
+    }
+
+    fn ring(&self, engine: &Self::Engine) -> Option<RingId> {
+        Ring(self.0).ring(engine.engine())
+    }
+}
+
+/// Knows which packets it has.
+pub trait Holds {
+    /// Whether this process has, or had, a packet of a ring; `None` if it knows that ring no more.
+    fn has_received(&self, ring: RingId, seq: Seq) -> Option<bool>;
+}
+
+impl Holds for RingEngine {
+    fn has_received(&self, ring: RingId, seq: Seq) -> Option<bool> {
+        Self::has_received(self, ring, seq)
+    }
+}
+
+impl Holds for Primary<RingEngine> {
+    fn has_received(&self, ring: RingId, seq: Seq) -> Option<bool> {
+        self.engine().has_received(ring, seq)
+    }
+}
+
 /// F3: when a process delivers a safe message in a regular configuration, every live member that is
 /// in that configuration has it. Much sharper than what can be seen from outside, as it needs no
 /// failure to show a mistake.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SafeIsHeld;
 
-impl Probe<RingEngine> for SafeIsHeld {
+impl<E: Holds> Probe<E> for SafeIsHeld {
     fn delivered(
         &mut self,
-        engines: &dyn Engines<RingEngine>,
+        engines: &dyn Engines<E>,
         process: Process,
         conf: Option<ConfigurationKind>,
         delivery: &Delivery,
@@ -61,8 +112,8 @@ impl Probe<RingEngine> for SafeIsHeld {
     }
 }
 
-fn held_by_all(
-    engines: &dyn Engines<RingEngine>,
+fn held_by_all<E: Holds>(
+    engines: &dyn Engines<E>,
     process: Process,
     ring: RingId,
     message: &Message,

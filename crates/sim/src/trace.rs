@@ -132,6 +132,9 @@ impl File {
             EventKind::Send(sent) => self.sent(sent),
             EventKind::Originated(placed) => self.placed("orig", placed),
             EventKind::Delivered(placed) => self.placed("deliver", placed),
+            EventKind::Primary(ring) => {
+                let _ = write!(self.lines, r#"primary","conf":"{ring}""#);
+            }
             EventKind::Crash => self.lines += r#"crash""#,
             EventKind::Leave => self.lines += r#"leave""#,
         }

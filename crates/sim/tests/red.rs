@@ -121,7 +121,7 @@ fn found(wrong: Wrong) -> Option<String> {
         host.source.budget = 200;
         host.source.batch = 4;
     }
-    let mut checks = Checks::default();
+    let mut checks = Checks::new(&plan);
     let outcome = World::new(&plan, &Tampered(wrong))
         .watched_by(&mut checks)
         .run();

@@ -8,7 +8,7 @@ use rota_sim::world::{Outcome, World};
 
 fn run(seed: u64, protocol: Protocol, profile: Profile) -> Outcome {
     let plan = Plan::random(seed, protocol, profile, ABILITIES);
-    let mut checks = Checks::default();
+    let mut checks = Checks::new(&plan);
     let ring = Ring(protocol);
     let world = World::new(&plan, &ring);
     world.probed_by(SafeIsHeld).watched_by(&mut checks).run()

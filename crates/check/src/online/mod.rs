@@ -112,7 +112,8 @@ impl Online {
             return Err(wrong("E4", text));
         }
         match kind {
-            EventKind::Start | EventKind::Send(_) => Ok(()),
+            // The whole trace shows whether there is one primary (P1 to P3).
+            EventKind::Start | EventKind::Send(_) | EventKind::Primary(_) => Ok(()),
             EventKind::Configuration(conf) => self.on_configuration(who, conf),
             EventKind::Originated(placed) => self.on_originated(who, placed),
             EventKind::Delivered(placed) => self.on_delivered(who, placed),

@@ -5,6 +5,9 @@
 //! failure atomicity, order, and safe delivery. All are predicates over what processes saw, and none
 //! knows how an engine works.
 //!
+//! P is about the optional layer that says which configurations are primary, and has nothing to say
+//! where that is not used.
+//!
 //! Messages of the services reliable and fifo are delivered before their turn, so only the
 //! properties without an order hold of them, and fifo's own.
 
@@ -27,7 +30,11 @@ mod o1_merge;
 mod o2_causal;
 mod o3_no_holes;
 mod o4_global_position;
+mod p1_one_primary;
+mod p2_continuity;
+mod p3_kept;
 mod prefix;
+mod primaries;
 mod s1_self_delivery;
 mod v1_atomicity;
 
@@ -52,7 +59,7 @@ const fn property(
 }
 
 /// All of them.
-const ALL: [Property; 22] = [
+const ALL: [Property; 25] = [
     property("E1", "no creation", e1_no_creation::check),
     property("E2", "no duplication", e2_no_duplication::check),
     property("E3", "unique origination", e3_unique_origination::check),
@@ -75,6 +82,9 @@ const ALL: [Property; 22] = [
     property("F2", "safe, installed", f2_safe_in_regular::check),
     property("prefix", "prefixes", prefix::check),
     property("fifo", "sender's order", fifo::check),
+    property("P1", "one primary", p1_one_primary::check),
+    property("P2", "continuous primaries", p2_continuity::check),
+    property("P3", "kept by primaries", p3_kept::check),
 ];
 
 /// Checks all properties.

@@ -68,6 +68,7 @@ pub(crate) enum Step {
     Send { message: u32, hash: u64 },
     Orig(Place),
     Deliver(Place),
+    Primary { conf: u32 },
     Crash,
     Leave,
 }
@@ -125,6 +126,11 @@ impl Trace {
             }
             EventKind::Originated(placed) => Step::Orig(self.place(placed)),
             EventKind::Delivered(placed) => Step::Deliver(self.place(placed)),
+            EventKind::Primary(ring) => Step::Primary {
+                conf: self
+                    .configurations
+                    .number(&ConfigurationKind::Regular(*ring)),
+            },
             EventKind::Crash => Step::Crash,
             EventKind::Leave => Step::Leave,
         };

@@ -52,6 +52,7 @@ impl<W: Write> TraceWriter<W> {
             }
             EventKind::Originated(placed) => self.placed("orig", placed)?,
             EventKind::Delivered(placed) => self.placed("deliver", placed)?,
+            EventKind::Primary(ring) => write!(self.out, r#""primary","conf":"{ring}""#)?,
             EventKind::Crash => self.out.write_all(b"\"crash\"")?,
             EventKind::Leave => self.out.write_all(b"\"leave\"")?,
         }

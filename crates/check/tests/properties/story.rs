@@ -5,6 +5,7 @@
 //! a: ?a1 !a1 a1       a accepts its first message, gives it the next place, delivers it
 //! b: a1 5ab>7b:b 7b   b delivers it, then its transitional configuration {b}, then its ring 7b
 //! a: crash            or leave, or start
+//! a: primary          a reports its configuration as primary; or another one: primary/5ab
 //! quiet               all is at rest
 //! ```
 //!
@@ -159,6 +160,8 @@ impl Teller {
             "start" => EventKind::Start,
             "crash" => EventKind::Crash,
             "leave" => EventKind::Leave,
+            "primary" => EventKind::Primary(regular(self.current[&who])),
+            _ if word.starts_with("primary/") => EventKind::Primary(ring(&word[8..]).0),
             _ if word.starts_with(|c: char| c.is_ascii_digit()) => {
                 let conf = conf(word);
                 self.current.insert(who, conf.id);

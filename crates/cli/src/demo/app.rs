@@ -231,7 +231,7 @@ impl App for DemoApp {
                     self.more = self.orders.go.load(SeqCst);
                 }
             }
-            Delivery::Skips { .. } => {}
+            Delivery::Skips { .. } | Delivery::Primary(_) => {}
         }
     }
 

@@ -21,6 +21,9 @@ pub enum Delivery {
         /// How many.
         count: u64,
     },
+    /// The current configuration, which is regular and has this ring, is primary from here on. Only
+    /// the layer [`crate::primary`] delivers it.
+    Primary(RingId),
 }
 
 /// A message, delivered.

@@ -376,7 +376,7 @@ impl World {
                     let lowest = self.nodes.iter().map(aru).min().unwrap_or(0);
                     self.oracle.delivered(at, &message, lowest);
                 }
-                Delivery::Skips { .. } => panic!("a ring has no skips"),
+                Delivery::Skips { .. } | Delivery::Primary(_) => panic!("not a ring's own"),
             }
         }
     }

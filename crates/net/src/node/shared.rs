@@ -214,7 +214,7 @@ impl Shared {
 fn size(delivery: &Delivery) -> usize {
     match delivery {
         Delivery::Message(message) => message.payload.len(),
-        Delivery::Configuration(_) | Delivery::Skips { .. } => 0,
+        Delivery::Configuration(_) | Delivery::Skips { .. } | Delivery::Primary(_) => 0,
     }
 }
 

@@ -10,16 +10,16 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-pub use options::{Cuts, EngineName, Options, UsageError};
+pub use options::{Cuts, EngineName, Options, PrimaryChoice, UsageError};
 pub use report::{Report, Violation};
 pub use shrink::shrink;
 
 use crate::checks::Checks;
 use crate::observe::Finding;
 use crate::plan::Plan;
-use crate::ring::{Ring, SafeIsHeld};
+use crate::ring::{Holds, Layered, Ring, SafeIsHeld};
 use crate::trace::Traces;
-use crate::world::{Outcome, Tally, World};
+use crate::world::{Outcome, System, Tally, World};
 
 /// Failing seeds that are shrunk: more of them hardly say more.
 const SHRUNK: usize = 3;
@@ -104,16 +104,10 @@ fn run_traced(options: &Options, plan: &Plan) -> io::Result<Outcome> {
 
 /// Runs one plan. An engine or a check that panics is a finding like any other.
 pub fn run_plan(options: &Options, plan: &Plan, traces: Option<&mut Traces>) -> Outcome {
-    let run = AssertUnwindSafe(|| {
-        let ring = Ring(options.engine.protocol());
-        let mut checks = Checks::default();
-        let mut world = World::new(plan, &ring)
-            .probed_by(SafeIsHeld)
-            .watched_by(&mut checks);
-        if let Some(traces) = traces {
-            world = world.watched_by(traces);
-        }
-        world.run()
+    let protocol = options.engine.protocol();
+    let run = AssertUnwindSafe(|| match plan.primary {
+        None => run_system(&Ring(protocol), plan, traces),
+        Some(layer) => run_system(&Layered(protocol, layer), plan, traces),
     });
     panic::catch_unwind(run).unwrap_or_else(|what| Outcome {
         seed: plan.seed,
@@ -122,6 +116,20 @@ pub fn run_plan(options: &Options, plan: &Plan, traces: Option<&mut Traces>) -> 
         tally: Tally::default(),
         finding: Some(Finding::new("panic", said(what.as_ref()))),
     })
+}
+
+fn run_system<S>(system: &S, plan: &Plan, traces: Option<&mut Traces>) -> Outcome
+where
+    S: System<Engine: Holds>,
+{
+    let mut checks = Checks::new(plan);
+    let mut world = World::new(plan, system)
+        .probed_by(SafeIsHeld)
+        .watched_by(&mut checks);
+    if let Some(traces) = traces {
+        world = world.watched_by(traces);
+    }
+    world.run()
 }
 
 fn said(panic: &(dyn std::any::Any + Send)) -> String {

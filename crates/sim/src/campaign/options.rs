@@ -8,7 +8,7 @@ use std::str::FromStr;
 use rota_core::mutants::Mutant;
 use rota_core::ring::Protocol;
 
-use crate::plan::{Plan, Profile};
+use crate::plan::{Plan, PrimaryLayer, Profile};
 use crate::ring::ABILITIES;
 
 /// An engine that can be simulated.
@@ -54,6 +54,56 @@ impl FromStr for EngineName {
         let mut each = Self::EACH.into_iter();
         each.find(|engine| engine.name() == name)
             .ok_or_else(|| format!("no engine is called {name}"))
+    }
+}
+
+/// Which seeds have the layer that says which configurations are primary.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum PrimaryChoice {
+    /// Those whose plans say so.
+    #[default]
+    Drawn,
+    /// None.
+    None,
+    /// All, with the majority of all nodes.
+    Static,
+    /// All, with dynamic linear voting.
+    Dynamic,
+}
+
+impl PrimaryChoice {
+    /// All of them, by the names of the command line.
+    pub const EACH: [Self; 4] = [Self::Drawn, Self::None, Self::Static, Self::Dynamic];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Drawn => "drawn",
+            Self::None => "none",
+            Self::Static => "static",
+            Self::Dynamic => "dynamic",
+        }
+    }
+
+    fn apply(self, plan: &mut Plan) {
+        match self {
+            Self::Drawn => {}
+            Self::None => plan.primary = None,
+            Self::Static => plan.primary = Some(PrimaryLayer::Static),
+            Self::Dynamic => {
+                plan.primary = Some(PrimaryLayer::dynamic(plan.seed, plan.nodes()));
+            }
+        }
+    }
+}
+
+impl FromStr for PrimaryChoice {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let mut each = Self::EACH.into_iter();
+        each.find(|choice| choice.name() == name)
+            .ok_or_else(|| format!("no layer is called {name}"))
     }
 }
 
@@ -119,6 +169,8 @@ pub struct Options {
     pub seeds: Range<u64>,
     /// Which faults.
     pub faults: Profile,
+    /// Which seeds have the layer that says which configurations are primary.
+    pub primary: PrimaryChoice,
     /// A protocol bug to put in.
     pub mutant: Option<String>,
     /// Stop at the first seed that fails.
@@ -150,6 +202,7 @@ impl Options {
             engine,
             seeds,
             faults: Profile::All,
+            primary: PrimaryChoice::Drawn,
             mutant: None,
             first: false,
             trace: None,
@@ -200,6 +253,7 @@ impl Options {
     /// The plan of a seed, or what is left of it.
     pub fn plan(&self, seed: u64) -> Plan {
         let mut plan = Plan::random(seed, self.engine.protocol(), self.faults, ABILITIES);
+        self.primary.apply(&mut plan);
         self.cuts.apply(&mut plan);
         plan
     }
@@ -209,6 +263,12 @@ impl Options {
         let (engine, faults) = (self.engine, self.faults);
         let mutant = self.mutant.as_deref();
         let mutant = mutant.map_or_else(String::new, |mutant| format!(" --mutant {mutant}"));
-        format!("rota sim replay --engine {engine} --seed {seed} --faults {faults}{mutant}{cuts}")
+        let primary = match self.primary {
+            PrimaryChoice::Drawn => String::new(),
+            choice => format!(" --primary {}", choice.name()),
+        };
+        format!(
+            "rota sim replay --engine {engine} --seed {seed} --faults {faults}{primary}{mutant}{cuts}"
+        )
     }
 }

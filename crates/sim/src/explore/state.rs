@@ -390,7 +390,7 @@ impl State {
                 };
                 self.emit(at, EventKind::Delivered(placed));
             }
-            Delivery::Skips { .. } => {}
+            Delivery::Skips { .. } | Delivery::Primary(_) => {}
         }
     }
 

@@ -6,7 +6,7 @@ use rota_core::ring::{PriorityMethod, Protocol, RingConfig, Timers, Timing};
 
 use super::{
     Abilities, Appetite, Clock, Cost, HostPlan, LanePlan, LossyLink, MICROS, MILLIS, Net, Plan,
-    Profile, SECONDS, Source,
+    PrimaryLayer, Profile, SECONDS, Source,
 };
 use crate::rng::{Ppm, Rng};
 
@@ -35,6 +35,7 @@ impl Plan {
             hosts: hosts(&mut rng, nodes, &ring, horizon),
             cost: cost(&mut rng),
             net: Net::perfect(),
+            primary: PrimaryLayer::drawn(seed, nodes),
             disk_latency: disk_latency(&mut rng),
             faults: Vec::new(),
             horizon,
@@ -108,10 +109,33 @@ impl Plan {
                 stuck_for: 0,
             },
             net: Net::perfect(),
+            primary: None,
             disk_latency: (100 * MICROS, 200 * MICROS),
             faults: Vec::new(),
             horizon: SECONDS,
         }
+    }
+}
+
+impl PrimaryLayer {
+    /// What a seed has over its ring: most have nothing.
+    fn drawn(seed: u64, nodes: usize) -> Option<Self> {
+        match Rng::split(seed, 6).below(8) {
+            0 => Some(Self::Static),
+            1 | 2 => Some(Self::dynamic(seed, nodes)),
+            _ => None,
+        }
+    }
+
+    /// Dynamic linear voting, mostly begun by all nodes.
+    pub(crate) fn dynamic(seed: u64, nodes: usize) -> Self {
+        let mut rng = Rng::split(seed, 7);
+        let founders = if rng.percent(75) {
+            nodes
+        } else {
+            1 + rng.index(nodes)
+        };
+        Self::Dynamic { founders }
     }
 }
 

@@ -36,12 +36,26 @@ pub struct Plan {
     pub cost: Cost,
     /// The network between them.
     pub net: Net,
+    /// Which layer is over the ring, if one is.
+    pub primary: Option<PrimaryLayer>,
     /// How long it takes to make something durable: at least, and at most.
     pub disk_latency: (u64, u64),
     /// What goes wrong when; by ascending time.
     pub faults: Vec<Fault>,
     /// When the faults and the load end and the world heals.
     pub horizon: u64,
+}
+
+/// The layer that says which configurations are primary.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PrimaryLayer {
+    /// Those with a majority of all nodes.
+    Static,
+    /// By dynamic linear voting, begun by the first so many nodes; the others come to it.
+    Dynamic {
+        /// How many, at least one.
+        founders: usize,
+    },
 }
 
 /// A machine and its application.

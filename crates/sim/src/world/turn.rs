@@ -189,6 +189,10 @@ impl<S: System> World<'_, S> {
                 self.emit(process, EventKind::Configuration(conf));
             }
             Delivery::Message(message) => self.deliver_message(at, &message, conf),
+            Delivery::Primary(ring) => {
+                self.tally.cover("primary_reports");
+                self.emit(process, EventKind::Primary(ring));
+            }
             Delivery::Skips { .. } => self.found("skips", "nobody asked for skips"),
         }
         true

@@ -1,0 +1,92 @@
+//! Whether a configuration may become primary, from what its members know (Yeger-Lotem, Keidar and
+//! Dolev 1997, §4).
+
+use alloc::vec::Vec;
+
+use super::message::MOST_ATTEMPTS;
+use super::session::{Knowledge, Session};
+use crate::contract::NodeId;
+use crate::mutants::{self, Mutant};
+
+/// What the members of a configuration know together. The same at all of them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Verdict {
+    /// The last primary that anybody knows of.
+    pub last: Option<Session>,
+    /// Attempts since then that may have become primary, or may not.
+    pub open: Vec<Session>,
+    /// Whether this configuration may become primary.
+    pub eligible: bool,
+}
+
+/// What each member of `this` has told.
+pub(super) type Told<'a> = [(NodeId, &'a Knowledge)];
+
+pub(super) fn decide(this: &Session, told: &Told<'_>) -> Verdict {
+    let last = told.iter().filter_map(|(_, known)| known.last.as_ref());
+    let last = last.max().cloned();
+    let mut open: Vec<Session> = told
+        .iter()
+        .flat_map(|(_, known)| &known.attempts)
+        .filter(|attempt| last.as_ref().is_none_or(|last| attempt.ring > last.ring))
+        .cloned()
+        .collect();
+    open.sort_unstable();
+    open.dedup();
+    open.retain(|attempt| !is_settled(attempt, told));
+    let eligible = last
+        .as_ref()
+        .is_some_and(|last| may_follow(this, last, &open, told));
+    Verdict {
+        last,
+        open,
+        eligible,
+    }
+}
+
+/// Whether an attempt later than the last known primary did not become one: a member has not
+/// attempted, and never will, or all members are here and none knows that it did.
+fn is_settled(attempt: &Session, told: &Told<'_>) -> bool {
+    let mut here = told.iter().filter(|(node, _)| attempt.has(*node));
+    let not_attempted = |(_, known): &(NodeId, &Knowledge)| {
+        known.last.is_some() && !known.attempts.contains(attempt)
+    };
+    here.clone().any(not_attempted)
+        || here.clone().count() == attempt.members.len()
+            && here.all(|(_, known)| known.attempts.contains(attempt))
+}
+
+fn may_follow(this: &Session, last: &Session, open: &[Session], told: &Told<'_>) -> bool {
+    if mutants::on(Mutant::P02) {
+        return true;
+    }
+    let knows = |node: NodeId, attempt: Option<&Session>| {
+        told.iter().any(|(teller, known)| {
+            let remembers = attempt.is_some_and(|attempt| known.attempts.contains(attempt));
+            *teller == node && (known.last.is_some() || remembers)
+        })
+    };
+    let mut mentioned = told
+        .iter()
+        .flat_map(|(_, known)| known.last.iter().chain(&known.attempts));
+    // What a sound disk keeps never says otherwise; a cluster with different settings does.
+    let consistent =
+        mentioned.all(|other| other.ring < this.ring && (other.ring != last.ring || other == last));
+    let still_open = |(_, known): &(NodeId, &Knowledge)| {
+        let mine = known
+            .attempts
+            .iter()
+            .filter(|attempt| open.contains(attempt));
+        mine.count()
+    };
+    let room = told.iter().all(|told| still_open(told) < MOST_ATTEMPTS);
+    let of_open = open
+        .iter()
+        .all(|attempt| attempt.has_quorum(|node| knows(node, Some(attempt))));
+    let carried = told.iter().any(|(_, known)| known.carries(last, open));
+    consistent
+        && room
+        && carried
+        && (of_open || mutants::on(Mutant::P03))
+        && last.has_quorum(|node| knows(node, None))
+}

@@ -1,0 +1,375 @@
+//! The layer as an engine: what an engine below delivers, and which configurations are primary.
+
+use alloc::collections::VecDeque;
+
+use super::message::{Parsed, parse, wrap};
+use super::requests::{Answered, Requests};
+use super::session::Rule;
+use super::voting::Voting;
+use crate::contract::{
+    Class, Configuration, ConfigurationKind, Delivery, Engine, Input, Message, Output, PersistId,
+    Process, RingId, Service, Status, SubmitError, Time, TimerReason,
+};
+
+/// Nanoseconds after which something is written again that could not be.
+const WRITE_AGAIN: u64 = 100_000_000;
+
+/// An engine that also says which configurations are primary. See the module page of [`super`].
+///
+/// Messages of the application carry a number before them, so all nodes of a cluster have the layer
+/// or none.
+#[derive(Debug)]
+pub struct Primary<E> {
+    engine: E,
+    rule: Rule,
+    me: Option<Process>,
+    now: Time,
+    voting: Voting,
+    /// The configuration that was delivered last, as far as it is primary.
+    primary: Option<RingId>,
+    /// The static rule's: to be delivered next.
+    report: Option<RingId>,
+    requests: Requests,
+    /// Nothing is written before this time.
+    write_at: Time,
+    /// Deliveries may have given the layer something to do.
+    due: bool,
+    own: OwnMessages,
+    malformed: u64,
+    reported: u64,
+}
+
+/// Which of this process's messages are the layer's: the application does not count them.
+#[derive(Debug, Default)]
+struct OwnMessages {
+    /// How many there were before those listed.
+    before: u64,
+    /// Their counters, of those that may still be on their way.
+    counters: VecDeque<u64>,
+}
+
+impl OwnMessages {
+    fn count(&self) -> u64 {
+        self.before + self.counters.len() as u64
+    }
+
+    /// How many there are before a message; `None` for one of them.
+    fn before(&self, counter: u64) -> Option<u64> {
+        let at = self.counters.binary_search(&counter).err()?;
+        Some(self.before + at as u64)
+    }
+
+    /// One of them has come back: all places up to it have been assigned.
+    fn returned(&mut self, counter: u64) {
+        while self
+            .counters
+            .pop_front_if(|first| *first <= counter)
+            .is_some()
+        {
+            self.before += 1;
+        }
+    }
+}
+
+impl<E: Engine> Primary<E> {
+    /// Wraps `engine`, which must not have been started yet.
+    pub fn new(engine: E, rule: Rule) -> Self {
+        Self {
+            engine,
+            rule,
+            me: None,
+            now: Time(0),
+            voting: Voting::default(),
+            primary: None,
+            report: None,
+            requests: Requests::default(),
+            write_at: Time(0),
+            due: false,
+            own: OwnMessages::default(),
+            malformed: 0,
+            reported: 0,
+        }
+    }
+
+    /// The engine below.
+    pub const fn engine(&self) -> &E {
+        &self.engine
+    }
+
+    #[cfg(test)]
+    pub(super) const fn engine_mut(&mut self) -> &mut E {
+        &mut self.engine
+    }
+
+    #[cfg(test)]
+    pub(super) const fn me(&self) -> Option<Process> {
+        self.me
+    }
+
+    /// The ring of the current configuration, if that is primary and was delivered as such.
+    pub const fn primary(&self) -> Option<RingId> {
+        self.primary
+    }
+
+    /// Whether this node has, as far as the layer knows, the state of all primaries up to the current one:
+    /// it was in all of them, or its application has said so. With the static rule nothing is known.
+    pub fn is_caught_up(&self) -> bool {
+        self.primary.is_some() && self.voting.is_caught_up()
+    }
+
+    /// The application has got the state of the primary it is in from one who had it, and has made it
+    /// durable. Only then is this node one that carries it to a later primary.
+    pub fn caught_up(&mut self, now: Time) {
+        self.now = now;
+        if let Some(ring) = self.primary {
+            self.voting.caught_up(ring);
+        }
+    }
+
+    /// Does what deliveries and answers have made due.
+    fn work(&mut self) {
+        self.due = false;
+        while let Some(bytes) = self.voting.unsent() {
+            // What finds no room is tried again with the next input: room comes of tokens.
+            let Ok(counter) = self.engine.submit(self.now, Service::Safe, bytes) else {
+                return;
+            };
+            self.own.counters.push_back(counter);
+            self.voting.sent();
+        }
+    }
+
+    fn on_answer(&mut self, answered: &Answered, failed: bool) {
+        match (answered.own, failed) {
+            (false, _) => {}
+            (true, false) => self.voting.on_persisted(),
+            (true, true) => {
+                self.voting.on_persist_failed();
+                self.write_at = self.now.after(WRITE_AGAIN);
+            }
+        }
+    }
+
+    fn on_configuration(&mut self, configuration: &Configuration) {
+        self.primary = None;
+        let Configuration { kind, members } = configuration;
+        match (kind, &self.rule) {
+            (ConfigurationKind::Regular(ring), Rule::StaticMajority { configured }) => {
+                self.report = Rule::majority(configured, members).then_some(*ring);
+            }
+            (ConfigurationKind::Regular(ring), Rule::DynamicLinear { .. }) => {
+                self.voting.on_regular(*ring, members);
+            }
+            (ConfigurationKind::Transitional { .. }, _) => {
+                self.report = None;
+                self.voting.on_transitional();
+            }
+        }
+    }
+
+    /// What the application gets of a message, if it is for it.
+    fn on_message(&mut self, mut message: Message) -> Option<Message> {
+        let (from, counter) = (message.id.process, message.id.counter);
+        match parse(&message.payload) {
+            Some(Parsed::Application(own_before, payload)) => {
+                message.id.counter = counter.saturating_sub(own_before);
+                message.payload = payload;
+                return Some(message);
+            }
+            Some(Parsed::Own(own)) => {
+                if self.me == Some(from) {
+                    self.own.returned(counter);
+                }
+                self.voting.on_own(from, own);
+            }
+            None => self.malformed += 1,
+        }
+        None
+    }
+
+    /// What of an output of the engine below the driver gets.
+    fn on_output(&mut self, output: Output) -> Option<Output> {
+        Some(match output {
+            Output::Persist { id, records } => Output::Persist {
+                id: self.requests.ask(Some(id)),
+                records,
+            },
+            Output::Originated {
+                counter,
+                seq,
+                index,
+            } => Output::Originated {
+                counter: counter - self.own.before(counter)?,
+                seq,
+                index,
+            },
+            Output::Send {
+                class,
+                channel,
+                to,
+                burst,
+                after,
+                pace,
+            } => Output::Send {
+                class,
+                channel,
+                to,
+                burst,
+                after: self.after(after),
+                pace,
+            },
+            Output::LinkSend {
+                peer,
+                session,
+                channel,
+                bytes,
+                after,
+            } => Output::LinkSend {
+                peer,
+                session,
+                channel,
+                bytes,
+                after: self.after(after),
+            },
+            Output::Fetch { .. } => output,
+        })
+    }
+
+    fn after(&self, below: Option<PersistId>) -> Option<PersistId> {
+        below.and_then(|below| self.requests.after(below))
+    }
+}
+
+impl<E: Engine> Engine for Primary<E> {
+    fn handle(&mut self, now: Time, input: Input) {
+        self.now = now;
+        match input {
+            Input::Start(start) => {
+                self.me = Some(start.me);
+                if let Rule::DynamicLinear { first } = &self.rule {
+                    self.voting = Voting::new(&start, first);
+                }
+                self.engine.handle(now, Input::Start(start));
+            }
+            Input::Persisted { id } => {
+                let answered = self.requests.persisted(id);
+                if let Some(id) = answered.below {
+                    self.engine.handle(now, Input::Persisted { id });
+                }
+                self.on_answer(&answered, false);
+            }
+            Input::PersistFailed { id, error } => {
+                let answered = self.requests.failed(id);
+                if let Some(id) = answered.below {
+                    let failed = Input::PersistFailed { id, error };
+                    self.engine.handle(now, failed);
+                }
+                self.on_answer(&answered, true);
+            }
+            Input::Timer => {
+                let below = self.engine.next_timer();
+                if below.is_some_and(|(due, _)| due <= now) {
+                    self.engine.handle(now, Input::Timer);
+                }
+            }
+            input => self.engine.handle(now, input),
+        }
+        self.work();
+    }
+
+    fn submit(&mut self, now: Time, service: Service, payload: &[u8]) -> Result<u64, SubmitError> {
+        self.now = now;
+        let own = self.own.count();
+        let bytes = wrap(own, payload);
+        let header = bytes.len() - payload.len();
+        let submitted = self.engine.submit(now, service, &bytes);
+        submitted
+            .map(|counter| counter - own)
+            .map_err(|error| match error {
+                SubmitError::TooLarge { limit } => SubmitError::TooLarge {
+                    limit: limit.saturating_sub(header),
+                },
+                error => error,
+            })
+    }
+
+    fn submit_skips(&mut self, now: Time, count: u64) -> Result<(), SubmitError> {
+        self.now = now;
+        self.engine.submit_skips(now, count)
+    }
+
+    fn leave(&mut self, now: Time) {
+        self.now = now;
+        self.engine.leave(now);
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        if self.now >= self.write_at
+            && let Some(records) = self.voting.poll_records()
+        {
+            let id = self.requests.ask(None);
+            return Some(Output::Persist { id, records });
+        }
+        loop {
+            let output = self.engine.poll_output()?;
+            let output = self.on_output(output);
+            if output.is_some() {
+                return output;
+            }
+        }
+    }
+
+    fn poll_delivery(&mut self) -> Option<Delivery> {
+        loop {
+            let report = self.report.take().or_else(|| self.voting.take_report());
+            if let Some(ring) = report {
+                self.primary = Some(ring);
+                self.reported += 1;
+                return Some(Delivery::Primary(ring));
+            }
+            if self.voting.is_holding() {
+                return None;
+            }
+            let delivery = match self.engine.poll_delivery()? {
+                Delivery::Message(message) => self.on_message(message).map(Delivery::Message),
+                Delivery::Configuration(configuration) => {
+                    self.on_configuration(&configuration);
+                    Some(Delivery::Configuration(configuration))
+                }
+                other => Some(other),
+            };
+            self.due |= self.voting.unsent().is_some() || self.voting.has_to_write();
+            if delivery.is_some() {
+                return delivery;
+            }
+        }
+    }
+
+    fn reading(&self) -> Class {
+        self.engine.reading()
+    }
+
+    fn next_timer(&self) -> Option<(Time, TimerReason)> {
+        let reason = TimerReason::Other("primary");
+        let due = self.due.then_some((self.now, reason));
+        let write = self.voting.has_to_write();
+        let write = write.then_some((self.write_at.max(self.now), reason));
+        [self.engine.next_timer(), due, write]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn status(&self) -> Status {
+        let mut status = self.engine.status();
+        let counted = self.voting.counters;
+        status.counters.extend([
+            ("primary_attempts", counted.attempts),
+            ("primary_refused", counted.refused),
+            ("primary_formed", counted.formed),
+            ("primary_reported", self.reported),
+            ("primary_malformed", self.malformed),
+        ]);
+        status
+    }
+}

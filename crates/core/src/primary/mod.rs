@@ -1,0 +1,67 @@
+//! Which configurations are primary: an optional layer over any engine that delivers configurations.
+//!
+//! When a network splits, Extended Virtual Synchrony lets every part go on. An application whose state
+//! must not fork lets only one part serve, the *primary* one. [`Primary`] wraps an engine, is one
+//! itself, and adds [`crate::contract::Delivery::Primary`] to its stream: from there to the next
+//! configuration the application is in the primary one. By which [`Rule`] is a setting, the same on all
+//! nodes.
+//!
+//! * **static majority**: a regular configuration with more than half of the configured nodes. Nothing is
+//!   sent and nothing is stored.
+//! * **dynamic linear voting** (Jajodia and Mutchler, *Dynamic voting algorithms for maintaining the
+//!   consistency of a replicated database*, TODS 1990): one with more than half of the members of
+//!   the last primary, or with half of them and the smallest. Nodes that fail one after the other leave
+//!   a primary behind that a static majority would have given up long ago.
+//!
+//! # How the dynamic rule stays safe
+//!
+//! In each new regular configuration the members tell each other, by safe messages, what they know: the
+//! last primary, and the attempts since then of which they do not know what came of them. If the rule
+//! holds, each member makes durable that it attempts, then says so; when all have said it, the
+//! configuration is primary, and each reports it once it has made that durable. An attempt that was
+//! interrupted may have become primary somewhere, so until it is settled the next primary needs a quorum
+//! of it as well (Yeger-Lotem, Keidar and Dolev, *Dynamic voting for consistent primary components*,
+//! PODC 1997). An attempt is settled when
+//!
+//! * a later primary is known: it had a quorum of this one, if this one became primary;
+//! * a member of it has not attempted, and never will, as its rings only grow in number;
+//! * all members of it are here, and none has made durable that it became primary.
+//!
+//! Members need not have been in the primary before, and do not have its state at first. They count in
+//! quorums all the same; but a configuration becomes primary only if one of its members carries the
+//! state of all primaries before it, because it was in each of them or because its application says
+//! that it has got it ([`Primary::caught_up`]). This is an addition to the published rule.
+//!
+//! Nobody tells what is not durable: what was told once must not be forgotten in a crash.
+//!
+//! # What this does not do
+//!
+//! It does not survive a disk that loses what was durable: such a node must not count as one that
+//! knows (give it an empty `first`), and who starts it has to see to that. It moves no state: after
+//! `Primary`, those who were not in the primary before have to be brought up to date by the
+//! application, which then says so; and what it keeps over a crash is its own matter: a node that
+//! restarts still counts as one that carries the state it had. It is no lease: a process that was cut off believes itself in the primary until it
+//! loses the token, and what it delivers until then as *safe* is in every later primary, anything
+//! weaker may not be.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `layer` | [`Primary`]: the layer as an engine |
+//! | `voting` | one node's part in dynamic linear voting, step by step |
+//! | `decide` | whether a configuration may become primary, from what its members know |
+//! | `session` | sessions, quorums, and what a node knows |
+//! | `message` | the bytes of all this |
+//! | `requests` | whose requests to the disk are whose |
+
+mod decide;
+mod layer;
+mod message;
+mod requests;
+mod session;
+#[cfg(test)]
+mod tests;
+mod voting;
+
+pub use layer::Primary;
+pub use session::Rule;
+pub use voting::PRIMARY_LOG;

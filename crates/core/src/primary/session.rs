@@ -1,0 +1,114 @@
+//! Sessions, quorums, and what a node knows of them.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use crate::contract::{Incarnation, NodeId, Process, RingId};
+use crate::mutants::{self, Mutant};
+
+/// Which configurations are primary. The same on all nodes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Rule {
+    /// Those with more than half of the configured nodes.
+    StaticMajority {
+        /// All nodes, present or not.
+        configured: Vec<NodeId>,
+    },
+    /// Those with a quorum of the last primary: more than half of its members, or half of them and the
+    /// smallest.
+    DynamicLinear {
+        /// What counts as the last primary before there was one. Empty on a node that is not among
+        /// them, or whose disk was lost: such a node does not count until it has been in a primary.
+        first: Vec<NodeId>,
+    },
+}
+
+impl Rule {
+    /// Whether more than half of `configured` are among `members`.
+    pub(super) fn majority(configured: &[NodeId], members: &[Process]) -> bool {
+        let mut configured = configured.to_vec();
+        configured.sort_unstable();
+        configured.dedup();
+        let here = configured
+            .iter()
+            .filter(|node| members.iter().any(|member| member.node == **node));
+        2 * here.count() > configured.len()
+    }
+}
+
+/// A configuration that became primary, or may have.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Session {
+    /// Also its place among the sessions: numbers of rings grow at every node.
+    pub ring: RingId,
+    /// By ascending id, never empty.
+    pub members: Vec<NodeId>,
+}
+
+impl Session {
+    pub fn new(ring: RingId, mut members: Vec<NodeId>) -> Self {
+        members.sort_unstable();
+        members.dedup();
+        Self { ring, members }
+    }
+
+    /// What counts as the last primary before there was one.
+    pub fn first(nodes: &[NodeId]) -> Option<Self> {
+        let ring = RingId {
+            ring_seq: 0,
+            rep: *nodes.iter().min()?,
+            incarnation: Incarnation(0),
+        };
+        Some(Self::new(ring, nodes.to_vec()))
+    }
+
+    pub fn has(&self, node: NodeId) -> bool {
+        self.members.binary_search(&node).is_ok()
+    }
+
+    /// Whether these nodes are more than half of its members, or half of them and the smallest: two
+    /// quorums always have a member in common.
+    pub fn has_quorum(&self, here: impl Fn(NodeId) -> bool) -> bool {
+        let count = self.members.iter().filter(|node| here(**node)).count();
+        let (twice, all) = (2 * count, self.members.len());
+        let distinguished = self.members.first().is_some_and(|first| here(*first));
+        twice > all || twice == all && (distinguished || mutants::on(Mutant::P04))
+    }
+}
+
+/// What a node knows of primaries.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(super) struct Knowledge {
+    /// The last one. `None`: this node may have forgotten, and does not count as one of any.
+    pub last: Option<Session>,
+    /// Its attempts since then of which it does not know what came of them; ascending.
+    pub attempts: Vec<Session>,
+    /// Of all these, those that came with the state of all primaries before them, as far as this node
+    /// is concerned.
+    pub carried: BTreeSet<RingId>,
+}
+
+impl Knowledge {
+    /// Of a node that has not been in any primary yet.
+    pub fn first(nodes: &[NodeId]) -> Self {
+        let last = Session::first(nodes);
+        Self {
+            carried: last.iter().map(|first| first.ring).collect(),
+            last,
+            attempts: Vec::new(),
+        }
+    }
+
+    /// Drops what concerns neither the last primary nor an attempt.
+    pub fn forget_others(&mut self) {
+        let sessions = self.last.iter().chain(&self.attempts);
+        let rings: BTreeSet<RingId> = sessions.map(|session| session.ring).collect();
+        self.carried.retain(|ring| rings.contains(ring));
+    }
+
+    /// Whether this node has the state of the last primary, whichever of the open attempts it was.
+    pub fn carries(&self, last: &Session, open: &[Session]) -> bool {
+        let mut may_be_last = open.iter().chain([last]);
+        may_be_last.all(|session| self.carried.contains(&session.ring))
+    }
+}
