@@ -190,7 +190,7 @@ impl App for LiveApp {
                     members: members.map(|m| (m.node.get(), m.incarnation.0)).collect(),
                 });
             }
-            Delivery::Skips { .. } => {}
+            Delivery::Skips { .. } | Delivery::Primary(_) => {}
         }
     }
 

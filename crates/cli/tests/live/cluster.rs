@@ -475,6 +475,7 @@ impl Cluster {
         let options = Options {
             quiescent: true,
             components: rings.iter().map(component).collect(),
+            ..Options::default()
         };
         let report = check_all(&trace, &options);
         // A node that keeps nothing begins to count anew; that its rings are told apart by incarnation

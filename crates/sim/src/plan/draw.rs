@@ -19,7 +19,7 @@ const SERVICES: [Service; 5] = [
 ];
 
 /// Messages of one run, at most.
-const MESSAGES: u64 = 12_000;
+const MESSAGES: u64 = 24_000;
 
 impl Plan {
     /// The plan of a seed.
@@ -255,15 +255,15 @@ fn source(rng: &mut Rng, shape: u64, horizon: u64) -> Source {
     let (every, batch, budget) = match shape {
         0 => (horizon / 10, 1, rng.below(10)),
         1 => {
-            let budget = rng.spread(20, 3000);
+            let budget = rng.spread(20, 6000);
             (horizon / budget, 1, budget)
         }
         2 => {
-            let budget = rng.spread(20, 3000);
+            let budget = rng.spread(20, 6000);
             let batch = rng.range(2, 100);
             (horizon * batch / budget.max(batch), batch, budget)
         }
-        _ => (rng.range(50, 500) * MICROS, rng.range(4, 40), 8000),
+        _ => (rng.range(50, 500) * MICROS, rng.range(4, 40), 16_000),
     };
     Source {
         every: every.max(1),
