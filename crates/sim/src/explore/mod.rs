@@ -23,9 +23,11 @@
 //! would be taken, one membership for each ring. And from a share of the states on, that all come
 //! together on one ring with all messages delivered when nothing more goes wrong.
 
+mod judge;
 mod node;
 mod report;
 mod search;
+mod seen;
 mod settle;
 mod start;
 mod state;

@@ -1,21 +1,19 @@
 //! One state of all processes and the network, and the steps from it to others.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 use bytes::Bytes;
-use rota_check::event::{Conf, Event, EventKind, Placed};
+use rota_check::event::EventKind;
 use rota_check::online::Online;
 use rota_core::contract::{
-    Channel, Class, ConfigurationKind, Delivery, Engine, Input, NodeId, Output, Process, RingId,
-    Service, Target, position,
+    Channel, Class, Engine, Input, NodeId, Output, Process, RingId, Service, Target, position,
 };
 use rota_core::ring::RingConfig;
 use rota_core::wire::{self, Packet, Token};
 
-use super::node::{MESSAGES, Node};
+use super::node::Node;
 use crate::observe::Finding;
 
 /// Turns of one step, at most: timers that are due at once go on for ever.
@@ -27,7 +25,7 @@ pub(super) struct Flight {
     pub from: usize,
     pub to: usize,
     pub class: Class,
-    bytes: Bytes,
+    pub bytes: Bytes,
     hash: u64,
     /// It is a packet of messages.
     pub data: bool,
@@ -75,9 +73,9 @@ pub(super) struct State {
     /// In the order in which they were sent.
     pub flights: Vec<Flight>,
     pub left: Left,
-    online: Rc<Online>,
+    pub online: Rc<Online>,
     /// The regular configurations delivered so far.
-    rings: Rc<BTreeMap<RingId, Vec<Process>>>,
+    pub rings: Rc<BTreeMap<RingId, Vec<Process>>>,
     /// Applications submit when they get a configuration of more than one.
     pub submits: bool,
     pub finding: Option<Finding>,
@@ -329,183 +327,13 @@ impl State {
         }
     }
 
-    fn originated(&mut self, at: usize, counter: u64, position: u64) {
-        let node = &self.nodes[at];
-        let message = rota_core::contract::MessageId {
-            process: node.process(),
-            counter,
-        };
-        let sent = node.sent.get((counter as usize).wrapping_sub(1)).copied();
-        // The engine numbers a message while it is being submitted.
-        let (service, hash) = sent.unwrap_or_else(|| self.newest(at, counter));
-        let Some(conf) = node.conf else {
-            return self.found("E4", format!("{message} originated in no configuration"));
-        };
-        let placed = Placed {
-            message,
-            conf,
-            position,
-            service,
-            hash,
-        };
-        Rc::make_mut(&mut self.nodes[at]).remember((1, counter, position));
-        self.emit(at, EventKind::Originated(placed));
-    }
-
-    fn newest(&self, at: usize, counter: u64) -> (Service, u64) {
-        let payload = [b'a' + at as u8, b'0' + counter as u8 - 1];
-        (Service::Agreed, hash_of(&payload))
-    }
-
-    fn delivered(&mut self, at: usize, delivery: Delivery) {
-        let node = Rc::make_mut(&mut self.nodes[at]);
-        match delivery {
-            Delivery::Configuration(conf) => {
-                node.conf = Some(conf.kind);
-                node.remember((2, &conf));
-                let more = conf.members.len() > 1 && node.sent.len() < MESSAGES;
-                let submits = self.submits && more;
-                let (id, members) = (conf.kind, conf.members);
-                self.emit(at, EventKind::Configuration(Conf { id, members }));
-                if let ConfigurationKind::Regular(_) = id
-                    && submits
-                {
-                    self.submit(at, Service::Agreed);
-                    self.submit(at, Service::Safe);
-                }
-            }
-            Delivery::Message(message) => {
-                node.returned += usize::from(message.id.process == node.process());
-                let position = message.position();
-                node.remember((3, message.id, position, hash_of(&message.payload)));
-                let Some(conf) = node.conf else {
-                    return self.found("E4", format!("{} before any configuration", message.id));
-                };
-                let placed = Placed {
-                    message: message.id,
-                    conf,
-                    position,
-                    service: message.service,
-                    hash: hash_of(&message.payload),
-                };
-                self.emit(at, EventKind::Delivered(placed));
-            }
-            Delivery::Skips { .. } | Delivery::Primary(_) => {}
-        }
-    }
-
-    fn emit(&mut self, at: usize, kind: EventKind) {
-        let node = &self.nodes[at];
-        let event = Event {
-            time: node.now(),
-            process: node.process(),
-            kind,
-        };
-        if let Err(violation) = Rc::make_mut(&mut self.online).observe(&event) {
-            self.found(violation.property, violation.detail);
-        }
-        if let EventKind::Configuration(conf) = event.kind
-            && let ConfigurationKind::Regular(ring) = conf.id
-        {
-            let rings = Rc::make_mut(&mut self.rings);
-            let known = rings.entry(ring).or_insert_with(|| conf.members.clone());
-            if *known != conf.members {
-                self.found("C1", format!("two configurations are both {ring}"));
-            }
-        }
-    }
-
     pub fn found(&mut self, property: &str, detail: String) {
         self.finding
             .get_or_insert_with(|| Finding::new(property, detail));
     }
-
-    /// Processes on one installed ring agree on its members, also before their applications know.
-    fn check_rings(&mut self) {
-        let mut seen: Vec<(RingId, &[Process])> = Vec::new();
-        let mut wrong = None;
-        for engine in self.nodes.iter().filter_map(|node| node.engine.as_ref()) {
-            let Some(ordering) = engine.ordering() else {
-                continue;
-            };
-            let (ring, members) = (ordering.ring(), ordering.members());
-            let other = seen.iter().find(|(other, _)| *other == ring);
-            if other.is_some_and(|(_, other)| *other != members) {
-                wrong = Some(ring);
-            }
-            seen.push((ring, members));
-        }
-        if let Some(ring) = wrong {
-            self.found("C1", format!("two installed rings are both {ring}"));
-        }
-    }
-
-    /// Of all tokens of a ring only one can still be taken, and whoever keeps one is its last holder.
-    fn check_tokens(&mut self) {
-        let mut live: Vec<(RingId, u64)> = Vec::new();
-        let engine = |at: usize| self.nodes[at].engine.as_ref();
-        for flight in &self.flights {
-            if let Some(token) = &flight.token
-                && engine(flight.to).is_some_and(|engine| engine.takes_token(token))
-            {
-                live.push((token.ring, token.token_seq));
-            }
-        }
-        live.extend((0..self.nodes.len()).filter_map(|at| engine(at)?.holds_token()));
-        live.sort_unstable();
-        live.dedup();
-        let two = live.windows(2).find(|pair| pair[0].0 == pair[1].0);
-        if let Some(&[(ring, one), (_, other)]) = two {
-            self.found(
-                "token",
-                format!("tokens {one} and {other} of {ring} would both be taken"),
-            );
-        }
-    }
-
-    /// What a step is, for people.
-    pub fn describe(&self, step: Move) -> String {
-        let flight = |at: usize| {
-            let Flight {
-                from, to, bytes, ..
-            } = &self.flights[at];
-            let what = wire::decode(bytes.clone());
-            let what = what.map_or_else(|_| "?".to_owned(), |packet| format!("{packet:?}"));
-            format!("{} > {}: {what}", from + 1, to + 1)
-        };
-        match step {
-            Move::Deliver(at) => format!("arrives {}", flight(at)),
-            Move::Lose(at) => format!("is lost {}", flight(at)),
-            Move::Written(at) => format!("node {} has written", at + 1),
-            Move::Timer(at) => format!("node {}: timer ({})", at + 1, self.phase(at)),
-            Move::Crash(at) => format!("node {} dies", at + 1),
-            Move::Restart(at) => format!("node {} starts again", at + 1),
-        }
-    }
-
-    pub fn phase(&self, at: usize) -> &'static str {
-        let engine = self.nodes[at].engine.as_ref();
-        engine.map_or("down", |engine| engine.phase_name())
-    }
 }
 
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for node in &self.nodes {
-            let engine = node.engine.as_ref();
-            let state = engine.map_or_else(|| "down".to_owned(), |engine| engine.status().state);
-            let (returned, sent) = (node.returned, node.sent.len());
-            write!(
-                f,
-                "node {}: {state}, {returned} of {sent} back; ",
-                node.node
-            )?;
-        }
-        write!(f, "{} on their way", self.flights.len())
-    }
-}
-
-fn hash_of(bytes: &[u8]) -> u64 {
+pub(super) fn hash_of(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);
     hasher.finish()
