@@ -52,6 +52,7 @@ impl RingEngine {
     /// Enters Gather, from anywhere (A5); enters it anew when the sets have changed.
     pub(super) fn gather(&mut self) {
         self.give_up_recovery();
+        self.notice_hanging_disk();
         let (answered, said, join_at) = match &mut self.phase {
             Phase::Gather(before) => {
                 let answered = core::mem::take(&mut before.answered);
@@ -87,6 +88,9 @@ impl RingEngine {
             gather.answered.clear();
             gather.said += 1;
         }
+        if self.disk_failed {
+            return;
+        }
         self.counters.joins_sent += 1;
         let join = self.join(false);
         self.say_to_others(&Packet::Join(join));
@@ -98,6 +102,9 @@ impl RingEngine {
         let Phase::Gather(gather) = &mut self.phase else {
             return;
         };
+        if self.disk_failed {
+            return;
+        }
         let all: u32 = gather.answered.values().sum();
         let answers = gather.answered.entry(process).or_default();
         if *answers < ANSWERS && all < ALL_ANSWERS {
@@ -153,6 +160,7 @@ impl RingEngine {
     }
 
     pub(super) fn on_gather_timer(&mut self) {
+        self.try_disk_again();
         let now = self.now;
         let Phase::Gather(gather) = &mut self.phase else {
             return;
