@@ -255,18 +255,20 @@ impl RingEngine {
         if !self.sets.have_room_for(join) {
             return false;
         }
+        // Who is left alone here has named this process: it leaves it alone no more. Were it not taken for
+        // that, two that leave each other alone in turn would never meet again.
+        let avoided = self.avoids(sender) && !join.procs.contains(&self.me);
         match &self.phase {
             Phase::Idle | Phase::Left => false,
             Phase::Operational => {
                 let Some(installed) = &self.installed else {
                     return false;
                 };
-                let stale = installed.members().contains(&sender)
-                    && join.ring_seq < installed.ring().ring_seq;
+                let stale = is_outdated(installed, sender, join.ring_seq);
                 let given_up = join.fails.contains(&self.me) && !mutants::on(Mutant::M27);
-                (!stale || mutants::on(Mutant::R04)) && !given_up && !self.avoids(sender)
+                (!stale || mutants::on(Mutant::R04)) && !given_up && !avoided
             }
-            Phase::Gather(_) => self.sets.procs.contains(&sender) || !self.avoids(sender),
+            Phase::Gather(_) => self.sets.procs.contains(&sender) || !avoided,
             Phase::Commit(committing) => {
                 let ring = &committing.token;
                 let newer = join.ring_seq >= ring.ring.ring_seq || self.has_changed_its_mind(join);
@@ -358,4 +360,13 @@ impl RingEngine {
         self.say_to_others(&goodbye);
         self.phase = Phase::Left;
     }
+}
+
+/// Whether a number that `sender` knew of is from before it was on this ring, in this life or another: a
+/// node's next life begins behind all numbers that it may have agreed to. (One that has lost its disk is
+/// heard when the ring misses its former life.)
+pub(super) fn is_outdated(installed: &Ordering, sender: Process, ring_seq: u64) -> bool {
+    let members = installed.members().iter();
+    let mut nodes = members.map(|member| member.node);
+    nodes.any(|node| node == sender.node) && ring_seq < installed.ring().ring_seq
 }

@@ -280,6 +280,14 @@ impl Net {
         self.emit(me, EventKind::Crash);
     }
 
+    /// The process has said that it leaves: its last outputs go out, and it is no more.
+    pub fn farewell(&mut self, at: usize) {
+        self.send_all(at);
+        self.hosts[at].dead = true;
+        let me = self.hosts[at].me;
+        self.emit(me, EventKind::Leave);
+    }
+
     /// A new life with what is on the disk.
     pub fn restart(&mut self, at: usize) {
         let records = self.hosts[at].records.clone();
