@@ -37,6 +37,9 @@ impl RingEngine {
 
     fn ask_for(&mut self, ring_seq: u64) -> Option<PersistId> {
         let (waits_for, output) = self.ring_seq.agree(ring_seq);
+        if output.is_some() {
+            self.disk_asked_at = self.now;
+        }
         self.outputs.extend(output);
         waits_for
     }
@@ -68,7 +71,7 @@ impl RingEngine {
 
     /// Whether this process can agree to a ring now.
     fn may_commit(&self) -> bool {
-        let disk = self.now >= self.disk_pause_until;
+        let disk = self.now >= self.disk_pause_until && !self.disk_failed;
         disk && self.stages.len() < MAX_STAGES
     }
 
@@ -177,6 +180,38 @@ impl RingEngine {
         } else {
             self.install_if_alone();
         }
+        if self.disk_failed && self.ring_seq.is_durable(self.ring_seq.agreed) {
+            self.disk_failed = false;
+            self.disk_pause_until = self.now;
+            if matches!(self.phase, Phase::Gather(_)) {
+                self.gather();
+            }
+        }
+    }
+
+    /// The disk does not make numbers durable. Who says nothing is given up, and the others go on
+    /// without it; if it went on agreeing with them, they would wait for its part of each commit token.
+    fn be_silent(&mut self) {
+        self.counters.persist_failures += 1;
+        self.disk_failed = true;
+        self.disk_pause_until = self.now.after(self.config.timers.token_loss);
+    }
+
+    /// A disk that does not answer is as bad as one that refuses.
+    pub(super) fn notice_hanging_disk(&mut self) {
+        let open = !self.ring_seq.is_durable(self.ring_seq.agreed);
+        let long = self.now.since(self.disk_asked_at) >= self.config.timers.token_loss;
+        if open && long && !self.disk_failed {
+            self.be_silent();
+        }
+    }
+
+    /// While the disk has failed: tries it again once in a while, with the number agreed to last.
+    pub(super) fn try_disk_again(&mut self) {
+        if self.disk_failed && self.now >= self.disk_pause_until {
+            self.disk_pause_until = self.now.after(self.config.timers.token_loss);
+            self.ask_for(self.ring_seq.agreed);
+        }
     }
 
     /// The number could not be made durable: whatever waits for it is not sent, and the others will
@@ -185,8 +220,7 @@ impl RingEngine {
         if !self.ring_seq.on_failed(id) {
             return;
         }
-        self.counters.persist_failures += 1;
-        self.disk_pause_until = self.now.after(self.config.timers.token_loss);
+        self.be_silent();
         if matches!(self.phase, Phase::Commit(_) | Phase::Recovery(_)) {
             self.gather();
         }

@@ -44,6 +44,11 @@ pub struct RingEngine {
     pub(super) ring_seq: RingSeq,
     /// The disk has refused a ring number: no ring is agreed to before this time.
     pub(super) disk_pause_until: Time,
+    /// When the disk was asked last.
+    pub(super) disk_asked_at: Time,
+    /// The disk has failed, or does not answer, and has made nothing durable since: nobody must wait
+    /// for this process, so it says nothing.
+    pub(super) disk_failed: bool,
     pub(super) refusals: Refusals,
     pub(super) back_off: BackOff,
     pub(super) former: Former,
@@ -85,6 +90,8 @@ impl RingEngine {
             attempts: 0,
             ring_seq: RingSeq::default(),
             disk_pause_until: Time(0),
+            disk_asked_at: Time(0),
+            disk_failed: false,
             refusals: Refusals::default(),
             back_off: BackOff::default(),
             former: Former::default(),

@@ -52,6 +52,7 @@ impl RingEngine {
     /// Enters Gather, from anywhere (A5); enters it anew when the sets have changed.
     pub(super) fn gather(&mut self) {
         self.give_up_recovery();
+        self.notice_hanging_disk();
         let (answered, said, join_at) = match &mut self.phase {
             Phase::Gather(before) => {
                 let answered = core::mem::take(&mut before.answered);
@@ -87,6 +88,9 @@ impl RingEngine {
             gather.answered.clear();
             gather.said += 1;
         }
+        if self.disk_failed {
+            return;
+        }
         self.counters.joins_sent += 1;
         let join = self.join(false);
         self.say_to_others(&Packet::Join(join));
@@ -98,6 +102,9 @@ impl RingEngine {
         let Phase::Gather(gather) = &mut self.phase else {
             return;
         };
+        if self.disk_failed {
+            return;
+        }
         let all: u32 = gather.answered.values().sum();
         let answers = gather.answered.entry(process).or_default();
         if *answers < ANSWERS && all < ALL_ANSWERS {
@@ -153,6 +160,7 @@ impl RingEngine {
     }
 
     pub(super) fn on_gather_timer(&mut self) {
+        self.try_disk_again();
         let now = self.now;
         let Phase::Gather(gather) = &mut self.phase else {
             return;
@@ -257,8 +265,7 @@ impl RingEngine {
                 let Some(installed) = &self.installed else {
                     return false;
                 };
-                let stale = installed.members().contains(&sender)
-                    && join.ring_seq < installed.ring().ring_seq;
+                let stale = is_outdated(installed, sender, join.ring_seq);
                 let given_up = join.fails.contains(&self.me) && !mutants::on(Mutant::M27);
                 (!stale || mutants::on(Mutant::R04)) && !given_up && !self.leaves_alone(join)
             }
@@ -301,4 +308,13 @@ impl RingEngine {
         let installed = self.installed.as_ref().map_or(&[][..], Ordering::members);
         !installed.contains(&process) && self.back_off.is_avoided(self.now, process.node)
     }
+}
+
+/// Whether a number that `sender` knew of is from before it was on this ring, in this life or another: a
+/// node's next life begins behind all numbers that it may have agreed to. (One that has lost its disk is
+/// heard when the ring misses its former life.)
+pub(super) fn is_outdated(installed: &Ordering, sender: Process, ring_seq: u64) -> bool {
+    let members = installed.members().iter();
+    let mut nodes = members.map(|member| member.node);
+    nodes.any(|node| node == sender.node) && ring_seq < installed.ring().ring_seq
 }

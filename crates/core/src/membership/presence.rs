@@ -1,6 +1,7 @@
 //! Rings that hear of each other: who is absent, and who shows up (A6, A10).
 
 use super::engine::RingEngine;
+use super::gather::is_outdated;
 use super::phase::Phase;
 use crate::contract::NodeId;
 use crate::mutants::{self, Mutant};
@@ -19,9 +20,13 @@ impl RingEngine {
         };
         let stale = installed.members().contains(&sender)
             && presence.ring.ring_seq <= installed.ring().ring_seq;
+        let outdated = is_outdated(installed, sender, presence.ring.ring_seq);
         let known = self.sets.procs.contains(&sender);
+        if matches!(self.phase, Phase::Gather(_)) && !self.sets.fails.contains(&sender) {
+            self.heard.insert(sender);
+        }
         let news = match &self.phase {
-            Phase::Operational => !stale && presence.ring != installed.ring(),
+            Phase::Operational => !stale && !outdated && presence.ring != installed.ring(),
             Phase::Gather(_) => !known,
             _ => false,
         };
