@@ -109,7 +109,7 @@ struct Seen {
 /// Time from the mending of all links until everybody shares one ring: the longest time a process is
 /// left alone, and what it takes to agree.
 fn heals_within(plan: &Plan) -> u64 {
-    256 * plan.ring.timers.token_loss + plan.converges_within()
+    64 * plan.ring.timers.token_loss + plan.converges_within()
 }
 
 fn plan(links: &Matrix) -> Plan {
