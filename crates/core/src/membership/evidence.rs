@@ -95,7 +95,7 @@ impl Failures {
 }
 
 /// The longest pause is the token loss time shifted by this.
-const MAX_SHIFT: u32 = 8;
+const MAX_SHIFT: u32 = 6;
 
 impl BackOff {
     /// A ring was tried with a process that was there to be heard, and formed without it. The first

@@ -428,7 +428,7 @@ mod evidence {
     }
 
     #[test]
-    fn a_first_failure_costs_nothing_and_each_further_one_twice_as_much() {
+    fn a_first_failure_costs_nothing_and_each_further_one_twice_as_much_or_more() {
         let mut back_off = BackOff::default();
         let loss = 100;
         assert!(!back_off.failed(Time(0), process(2), loss));
@@ -436,11 +436,25 @@ mod evidence {
         let mut pauses = Vec::new();
         for _ in 0..8 {
             assert!(back_off.failed(Time(0), process(2), loss));
-            let end = (1..=100).find(|&n| !back_off.is_avoided(Time(n * loss), node(2)));
+            let end = (1..=300).find(|&n| !back_off.is_avoided(Time(n * loss), node(2)));
             pauses.push(end.unwrap());
         }
-        assert_eq!(pauses, [2, 4, 8, 16, 32, 64, 64, 64]);
+        assert_eq!(pauses, [2, 4, 8, 32, 64, 64, 64, 64]);
         assert!(!back_off.is_avoided(Time(0), node(3)));
+    }
+
+    #[test]
+    fn a_node_that_is_left_alone_is_let_in_once_in_a_quarter_of_the_pause() {
+        let mut back_off = BackOff::default();
+        let loss = 100;
+        assert!(back_off.is_open(Time(0), node(2)), "never failed");
+        for _ in 0..4 {
+            back_off.failed(Time(0), process(2), loss);
+        }
+        assert!(back_off.is_avoided(Time(0), node(2)) && back_off.is_open(Time(0), node(2)));
+        back_off.let_in(Time(0), node(2), loss);
+        assert!(!back_off.is_open(Time(2 * loss - 1), node(2)));
+        assert!(back_off.is_open(Time(2 * loss), node(2)));
     }
 
     /// It may have restarted because of what was wrong with it; but the link is still the same.
