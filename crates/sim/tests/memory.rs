@@ -1,11 +1,8 @@
 //! Memory stays flat over ten thousand reconfigurations: all that three processes and the network
 //! between them keep allocated, as the allocator counts it.
 
-#![allow(unsafe_code)]
-
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::System;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use rota_core::contract::{
@@ -15,29 +12,16 @@ use rota_core::contract::{
 use rota_core::membership::RingEngine;
 use rota_core::ring::RingConfig;
 use rota_sim::rng::Rng;
-
-/// Bytes that are allocated.
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-
-struct Counting;
-
-// SAFETY: all is left to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LIVE.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: as the caller promises.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: as the caller promises.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Bytes that are allocated.
+fn live() -> usize {
+    let stats = ALLOCATOR.stats();
+    stats.bytes_allocated - stats.bytes_deallocated
+}
 
 const NODES: usize = 3;
 const DELAY: u64 = 20_000;
@@ -232,7 +216,7 @@ impl World {
 #[test]
 fn memory_stays_flat_over_ten_thousand_reconfigurations() {
     let mut rng = Rng::new(1);
-    let before = LIVE.load(Ordering::Relaxed);
+    let before = live();
     let mut world = World::new();
     let mut early = 0;
     let mut changes = 0;
@@ -253,7 +237,7 @@ fn memory_stays_flat_over_ten_thousand_reconfigurations() {
             world.sides = [0; NODES];
             world.settle();
             world.settle();
-            let live = LIVE.load(Ordering::Relaxed) - before;
+            let live = live() - before;
             println!(
                 "after {changes} changes, {} configurations delivered: {live} bytes",
                 world.configurations

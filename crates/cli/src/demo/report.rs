@@ -55,6 +55,16 @@ pub struct Report {
     received: Vec<(u16, u64, String)>,
 }
 
+fn all_latencies(done: &[Done]) -> Result<Latencies, DemoError> {
+    let mut latencies = Latencies::new();
+    for node in done {
+        let counts = serde_json::from_value(node.latencies.clone());
+        let wrong = |error| DemoError::Failed(format!("a node measured nonsense: {error}"));
+        latencies.merge(&counts.map_err(wrong)?);
+    }
+    Ok(latencies)
+}
+
 impl Report {
     /// Judges what the nodes have received against the input.
     /// Where a node was killed, the input is what the others have, and `outcome` says whether that is
@@ -65,12 +75,7 @@ impl Report {
         done: Vec<Done>,
         outcome: Option<Outcome>,
     ) -> Result<Self, DemoError> {
-        let mut latencies = Latencies::new();
-        for node in &done {
-            let counts = serde_json::from_value(node.latencies.clone());
-            let wrong = |error| DemoError::Failed(format!("a node measured nonsense: {error}"));
-            latencies.merge(&counts.map_err(wrong)?);
-        }
+        let latencies = all_latencies(&done)?;
         let same = |a: &Done, b: &Done| a.digest == b.digest && a.messages == b.messages;
         let identical = done.windows(2).all(|pair| same(&pair[0], &pair[1]));
         let whole = |node: &Done| {
