@@ -1,3 +1,5 @@
+//! Runs one seed with some of its faults, and writes its trace.
+
 use rota_sim::campaign::{self, Cuts, EngineName, Options};
 fn main() {
     let a: Vec<String> = std::env::args().collect();

@@ -1,3 +1,5 @@
+//! Runs a range of seeds.
+
 use rota_sim::campaign::{self, Cuts, EngineName, Options};
 fn main() {
     let a: Vec<String> = std::env::args().collect();

@@ -47,6 +47,17 @@ impl RingEngine {
                 self.back_off.lasted(member.node);
             }
         }
+        // Who cannot receive what others can may hear enough to come back at once, and be as deaf as
+        // before (P-38). All who have seen it leave it alone, not only the one who gives it up first.
+        let ring = self.installed.as_ref();
+        let deaf = ring.and_then(|ring| ring.suspected_member(self.now));
+        let deaf =
+            deaf.and_then(|node| self.sets.procs.iter().find(|process| process.node == node));
+        if let Some(&deaf) = deaf
+            && self.back_off.failed(self.now, deaf, token_loss)
+        {
+            self.counters.back_offs += 1;
+        }
     }
 
     /// Enters Gather, from anywhere (A5); enters it anew when the sets have changed.
@@ -255,9 +266,10 @@ impl RingEngine {
         if !self.sets.have_room_for(join) {
             return false;
         }
-        // Who is left alone here has named this process: it leaves it alone no more. Were it not taken for
-        // that, two that leave each other alone in turn would never meet again.
-        let avoided = self.avoids(sender) && !join.procs.contains(&self.me);
+        // Two that leave each other alone in turn would never meet again: who is left alone here and has
+        // named this process is heard, if this ring has been in service for a while.
+        let calm = self.now.since(self.installed_at) >= 2 * self.config.timers.token_loss;
+        let avoided = self.avoids(sender) && !(calm && join.procs.contains(&self.me));
         match &self.phase {
             Phase::Idle | Phase::Left => false,
             Phase::Operational => {

@@ -1,6 +1,5 @@
 //! A member that cannot receive what the others can (membership A10, fail to receive).
 
-use super::Timers;
 use crate::contract::{NodeId, Seq, Time};
 use crate::wire::Token;
 
@@ -45,10 +44,10 @@ impl Deaf {
         };
     }
 
-    /// Who has been deaf for three token loss times, in which others answered what it asked for.
-    pub fn member(&self, now: Time, timers: &Timers) -> Option<NodeId> {
+    /// Who has been deaf for so long, in which others answered what it asked for.
+    pub fn member(&self, now: Time, nanos: u64) -> Option<NodeId> {
         let suspect = self.suspect?;
-        let long = now.since(suspect.since) >= 3 * timers.token_loss;
+        let long = now.since(suspect.since) >= nanos;
         (long && suspect.visits >= VISITS).then_some(suspect.node)
     }
 }
