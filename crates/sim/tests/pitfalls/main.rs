@@ -82,18 +82,18 @@ fn p_14_pauses_under_load() {
     }
 }
 
-/// Sixty-four nodes start within ten milliseconds, or within a second, and half of them stop at once.
+/// Sixty-four nodes start within ten milliseconds, or some within a second, and half of them stop at once.
 #[test]
 fn p_15_sixty_four_nodes() {
-    for within in [10 * MILLIS, SECONDS] {
-        let mut plan = Plan::plain(64, Protocol::Accelerated);
+    for (nodes, within) in [(64, 10 * MILLIS), (16, SECONDS)] {
+        let mut plan = Plan::plain(nodes, Protocol::Accelerated);
         for (at, host) in (0..).zip(&mut plan.hosts) {
-            host.start = at * within / 64;
+            host.start = at * within / nodes as u64;
         }
-        plan.horizon = within + 3 * SECONDS;
-        for at in 0..32 {
+        plan.horizon = within + SECONDS;
+        for at in 0..nodes / 2 {
             plan.faults
-                .push(fault(within + 2 * SECONDS, 10 * MILLIS, kill(at)));
+                .push(fault(within + SECONDS / 2, 10 * MILLIS, kill(at)));
         }
         run(&plan);
     }
@@ -104,17 +104,14 @@ fn p_15_sixty_four_nodes() {
 fn p_46_bursts_of_a_full_window_into_small_sockets() {
     for protocol in BOTH {
         let mut plan = loaded(4, protocol, SECONDS);
-        plan.net.socket_bytes = 64 << 10;
+        plan.net.socket_bytes = 8 << 10;
         plan.cost.receive_datagram = 20 * MICROS;
         for host in &mut plan.hosts {
             host.source.small_bytes = 1300;
         }
         plan.faults = vec![fault(300 * MILLIS, 0, FaultKind::Rush { messages: 4000 })];
         let outcome = run(&plan);
-        assert!(
-            outcome.tally.counter("retransmissions") > 0,
-            "something was dropped"
-        );
+        assert!(outcome.tally.coverage["sockets_overflown"] > 0);
     }
 }
 
