@@ -112,7 +112,8 @@ fn p_49_two_of_three_stand_still_together() {
         for index in 0..30_usize {
             net.submit(index % 3, Service::Safe, &[1; 600]);
         }
-        (net.pause(0), net.pause(1));
+        net.pause(0);
+        net.pause(1);
         net.run_for(halves * net.timers().token_loss / 2);
         net.resume(1, true);
         net.resume(0, false);
