@@ -47,6 +47,9 @@ impl Engine for RingEngine {
             _ if matches!(self.phase, Phase::Left) => {}
             Input::Start(start) => self.start(&start),
             Input::Datagrams { bytes, segment, .. } => {
+                if self.has_overslept() {
+                    self.on_timer();
+                }
                 let segment = segment.max(1);
                 let mut at = 0;
                 while at < bytes.len() {
@@ -74,6 +77,9 @@ impl Engine for RingEngine {
             return Err(SubmitError::Stopped);
         }
         let counter = self.outbox.push(service, payload)?;
+        if self.has_overslept() {
+            self.on_timer();
+        }
         self.release_messages();
         Ok(counter)
     }

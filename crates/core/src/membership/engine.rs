@@ -277,14 +277,26 @@ impl RingEngine {
         }
     }
 
+    /// Whether the ring's token was lost long ago, and this process was not there to notice: what has come
+    /// in the meantime is out of date, and above all its tokens (P-14).
+    pub(super) fn has_overslept(&self) -> bool {
+        let ring = match &self.phase {
+            Phase::Operational => self.installed.as_ref(),
+            Phase::Recovery(recovery) => Some(&recovery.next),
+            _ => None,
+        };
+        ring.is_some_and(|ring| ring.is_overdue(self.now))
+    }
+
     fn on_operational_timer(&mut self) {
-        self.on_installed(Ordering::on_timer);
         let now = self.now;
         if self.on_installed(|ring, _| ring.has_lost_token(now)) == Some(true) {
             self.counters.token_losses += 1;
             self.leave_ring();
-            self.gather();
-        } else if now >= self.presence_at {
+            return self.gather();
+        }
+        self.on_installed(Ordering::on_timer);
+        if now >= self.presence_at {
             self.look_for_absent();
         }
     }

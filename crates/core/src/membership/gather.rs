@@ -47,6 +47,17 @@ impl RingEngine {
                 self.back_off.lasted(member.node);
             }
         }
+        // Who cannot receive what others can may hear enough to come back at once, and be as deaf as
+        // before (P-38). All who have seen it leave it alone, not only the one who gives it up first.
+        let ring = self.installed.as_ref();
+        let deaf = ring.and_then(|ring| ring.suspected_member(self.now));
+        let deaf =
+            deaf.and_then(|node| self.sets.procs.iter().find(|process| process.node == node));
+        if let Some(&deaf) = deaf
+            && self.back_off.failed(self.now, deaf, token_loss)
+        {
+            self.counters.back_offs += 1;
+        }
     }
 
     /// Enters Gather, from anywhere (A5); enters it anew when the sets have changed.

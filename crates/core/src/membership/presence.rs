@@ -55,7 +55,8 @@ impl RingEngine {
         let lately = self
             .answered_at
             .is_some_and(|at| self.now.since(at) < pause);
-        if mutants::on(Mutant::M31) || late || lately || data.sender == self.me.node {
+        let avoided = self.back_off.is_avoided(self.now, data.sender);
+        if mutants::on(Mutant::M31) || late || lately || avoided || data.sender == self.me.node {
             return;
         }
         self.answered_at = Some(self.now);
@@ -69,7 +70,8 @@ impl RingEngine {
             return;
         }
         for node in self.config.members.clone() {
-            if self.is_absent(node) {
+            // Who is left alone must not be called, either.
+            if self.is_absent(node) && !self.back_off.is_avoided(self.now, node) {
                 self.show_presence(node);
             }
         }

@@ -151,11 +151,11 @@ impl RingEngine {
 
     pub(super) fn on_recovery_timer(&mut self) {
         let now = self.now;
-        self.on_next(Ordering::on_timer);
         if self.on_next(|ring, _| ring.has_lost_token(now)) == Some(true) {
             self.counters.token_losses += 1;
             return self.gather();
         }
+        self.on_next(Ordering::on_timer);
         let retransmit = self.config.timers.token_retransmit;
         let Phase::Recovery(recovery) = &mut self.phase else {
             return;

@@ -2,7 +2,6 @@
 
 use core::hash::Hasher;
 
-use super::Timers;
 use crate::contract::{NodeId, Seq, Time};
 use crate::fingerprint::Fingerprint;
 use crate::wire::Token;
@@ -54,10 +53,10 @@ impl Deaf {
         print.past(suspect.map(|of| of.since));
     }
 
-    /// Who has been deaf for three token loss times, in which others answered what it asked for.
-    pub fn member(&self, now: Time, timers: &Timers) -> Option<NodeId> {
+    /// Who has been deaf for so long, in which others answered what it asked for.
+    pub fn member(&self, now: Time, nanos: u64) -> Option<NodeId> {
         let suspect = self.suspect?;
-        let long = now.since(suspect.since) >= 3 * timers.token_loss;
+        let long = now.since(suspect.since) >= nanos;
         (long && suspect.visits >= VISITS).then_some(suspect.node)
     }
 }

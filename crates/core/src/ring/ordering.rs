@@ -280,12 +280,23 @@ impl Ordering {
 
     /// A member that has to be given up because it cannot receive what the others can.
     pub fn deaf_member(&self, now: Time) -> Option<NodeId> {
-        self.deaf.member(now, &self.config.timers)
+        self.deaf.member(now, 3 * self.config.timers.token_loss)
+    }
+
+    /// A member that another may just have given up for that.
+    pub fn suspected_member(&self, now: Time) -> Option<NodeId> {
+        self.deaf.member(now, 2 * self.config.timers.token_loss)
     }
 
     /// Whether the token has been away for so long that the ring counts as broken.
     pub fn has_lost_token(&mut self, now: Time) -> bool {
-        !self.is_alone() && self.resend.lost(now) && !self.idle.is_holding()
+        !self.is_alone() && self.resend.lost(now)
+    }
+
+    /// The same, and it may be asked at any time. Who holds an idle ring's token and is that late has
+    /// slept through the end of the hold: the others have given the ring up.
+    pub const fn is_overdue(&self, now: Time) -> bool {
+        !self.is_alone() && self.resend.is_overdue(now)
     }
 
     /// Only the representative has to know, but it goes to all: they wake up while the token is on

@@ -76,6 +76,10 @@ impl Resend {
         lost
     }
 
+    pub const fn is_overdue(&self, now: Time) -> bool {
+        now.0 >= self.lost_at.0
+    }
+
     pub fn next_timer(&self) -> (Time, TimerReason) {
         let loss = (self.lost_at, TimerReason::TokenLoss);
         match self.last {

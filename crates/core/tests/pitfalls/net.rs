@@ -652,8 +652,10 @@ impl Net {
             }
             self.carry_out(at);
         }
-        let within = self.converges_within();
-        let done = self.runs_until(within, |net| net.is_whole() && net.is_taken());
+        // What is broken by now is noticed first.
+        let (within, notice) = (self.converges_within(), 2 * self.timers().token_loss);
+        self.run_for(notice);
+        let done = self.runs_until(within - notice, |net| net.is_whole() && net.is_taken());
         assert!(done, "no agreement: {}", self.states());
         let done = self.runs_until(20 * SECOND, Self::is_drained);
         assert!(done, "not everything is delivered: {}", self.states());
