@@ -7,7 +7,8 @@ use rota_sim::ring::{ABILITIES, Ring, SafeIsHeld};
 use rota_sim::world::{Outcome, World};
 
 fn run(seed: u64, protocol: Protocol, profile: Profile) -> Outcome {
-    let plan = Plan::random(seed, protocol, profile, ABILITIES);
+    let mut plan = Plan::random(seed, protocol, profile, ABILITIES);
+    plan.primary = None;
     let mut checks = Checks::new(&plan);
     let ring = Ring(protocol);
     let world = World::new(&plan, &ring);

@@ -102,11 +102,7 @@ impl Report {
             engine: setting.engine.clone(),
             mode: "library",
             nodes: setting.nodes,
-            transport: if setting.group.is_some() {
-                "multicast"
-            } else {
-                "unicast"
-            },
+            transport: setting.group.map_or("unicast", |_| "multicast"),
             size_bytes: setting.size,
             service: setting.service.clone(),
             messages,
