@@ -55,8 +55,7 @@ impl RingEngine {
         let lately = self
             .answered_at
             .is_some_and(|at| self.now.since(at) < pause);
-        let avoided = self.back_off.is_avoided(self.now, data.sender);
-        if mutants::on(Mutant::M31) || late || lately || avoided || data.sender == self.me.node {
+        if mutants::on(Mutant::M31) || late || lately || data.sender == self.me.node {
             return;
         }
         self.answered_at = Some(self.now);
@@ -70,8 +69,7 @@ impl RingEngine {
             return;
         }
         for node in self.config.members.clone() {
-            // Who is left alone must not be called, either.
-            if self.is_absent(node) && !self.back_off.is_avoided(self.now, node) {
+            if self.is_absent(node) {
                 self.show_presence(node);
             }
         }
