@@ -92,6 +92,9 @@ impl Report {
         self.token_rounds += tally.counter("token_rotations") / plan.nodes() as u64;
         self.configurations += tally.configurations;
         self.failed_recoveries += tally.counter("failed_recoveries");
+        for name in ["obligations_kept", "members_deaf", "back_offs"] {
+            *self.coverage.entry(name).or_default() += tally.counter(name);
+        }
         self.deliveries += tally.deliveries;
         self.hash.add(outcome.trace_hash);
         self.trace_hash = format!("{:016x}", self.hash.get());
