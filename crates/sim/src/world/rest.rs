@@ -13,6 +13,9 @@ const LOOKS: u64 = 10 * MILLIS;
 /// How long draining everything may take, beyond agreeing on a configuration.
 const DRAINS_WITHIN: u64 = 300 * SECONDS;
 
+/// The longest time that a process is left alone, in token-loss times.
+const LONGEST_BACK_OFF: u64 = 64;
+
 /// How far a run is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
@@ -75,7 +78,7 @@ impl<S: System> World<'_, S> {
                         until,
                         confs,
                     };
-                } else if self.now > since + self.plan.converges_within()
+                } else if self.now > since + self.converges_within()
                     && let Err(what) = self.agreed()
                 {
                     self.found("C8", format!("no agreement since the faults ended: {what}"));
@@ -90,7 +93,7 @@ impl<S: System> World<'_, S> {
                 until,
                 confs: before,
             } => {
-                if confs != before && self.now <= since + self.plan.converges_within() {
+                if confs != before && self.now <= since + self.converges_within() {
                     // Something from before was still on its way.
                     self.phase = Phase::Healing(since);
                 } else if confs != before {
@@ -102,6 +105,25 @@ impl<S: System> World<'_, S> {
             Phase::Faulty | Phase::Over => {}
         }
         self.queue.push(self.now + LOOKS, What::Look);
+    }
+
+    /// Time from healing to agreement, at most. Where processes have left each other alone for a while,
+    /// which links that stay cut can make them do, the longest such pause comes on top.
+    fn converges_within(&self) -> u64 {
+        let backed_off = self
+            .hosts
+            .iter()
+            .filter_map(|host| host.life.as_ref())
+            .any(|life| {
+                let counters = life.engine.status().counters;
+                counters.get("back_offs").is_some_and(|&count| count > 0)
+            });
+        let pause = if backed_off {
+            LONGEST_BACK_OFF * self.plan.ring.timers.token_loss
+        } else {
+            0
+        };
+        self.plan.converges_within() + pause
     }
 
     fn quiesce(&mut self) {
