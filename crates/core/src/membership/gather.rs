@@ -15,6 +15,9 @@ use crate::wire::{Join, Packet};
 /// an end.
 const ANSWERS: u32 = 3;
 
+/// Token-loss times after which a ring has lasted: longer than it takes to find that a member is deaf.
+const LASTING: u64 = 4;
+
 /// Answers to all processes together in that time: who makes up processes gets no more out of it.
 const ALL_ANSWERS: u32 = 64;
 
@@ -42,7 +45,7 @@ impl RingEngine {
         }
         self.heard.clear();
         let token_loss = self.config.timers.token_loss;
-        if self.now.since(self.installed_at) > 10 * token_loss {
+        if self.now.since(self.installed_at) > LASTING * token_loss {
             for member in self.sets.members() {
                 self.back_off.lasted(member.node);
             }
