@@ -173,7 +173,7 @@ fn packet(random: &mut Random, cluster: u32, kind: usize) -> Packet {
             cluster,
             ring,
             sender: node,
-            token_seq: random.next() >> 1,
+            token_seq: 1,
             members: vec![process],
             told: vec![old_ring(ring, seq)],
         }),
