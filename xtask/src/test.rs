@@ -2,7 +2,11 @@
 
 use std::fmt;
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 use crate::workspace::Workspace;
 use crate::{gate, setup, simulate, smoke};
@@ -71,7 +75,7 @@ pub fn run(workspace: &Workspace, ci: bool) -> bool {
     };
     println!();
     let failed_before = totals.failed;
-    if let Err(error) = run_cargo_test(workspace, &mut totals) {
+    if let Err(error) = run_cargo_test(workspace, &mut totals, ci) {
         println!("test: {error}");
         // A test program that dies writes no summary, and one that does not compile never starts.
         totals.failed = totals.failed.max(failed_before + 1);
@@ -97,17 +101,22 @@ pub fn run(workspace: &Workspace, ci: bool) -> bool {
 }
 
 /// Runs `cargo test`, passing its output on line by line. An error means cargo failed.
-fn run_cargo_test(workspace: &Workspace, totals: &mut Totals) -> Result<(), String> {
+fn run_cargo_test(workspace: &Workspace, totals: &mut Totals, ci: bool) -> Result<(), String> {
     let mut command = workspace.cargo("test --workspace --locked --no-fail-fast");
     // Tests that make network namespaces are marked as ignored: without root they count as skipped.
     if setup::is_root() {
         command.args(["--", "--include-ignored"]);
+    }
+    if ci {
+        // A terminal would not interrupt it there.
+        command.process_group(0);
     }
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| format!("cannot start cargo test: {error}"))?;
+    let watchdog = ci.then(|| Watchdog::over(child.id()));
     if let Some(stdout) = child.stdout.take() {
         let mut reader = BufReader::new(stdout);
         let mut bytes = Vec::new();
@@ -115,6 +124,7 @@ fn run_cargo_test(workspace: &Workspace, totals: &mut Totals) -> Result<(), Stri
             .read_until(b'\n', &mut bytes)
             .is_ok_and(|length| length > 0)
         {
+            watchdog.iter().for_each(Watchdog::pat);
             let line = String::from_utf8_lossy(&bytes);
             print!("{line}");
             totals.add_line(&line);
@@ -128,6 +138,37 @@ fn run_cargo_test(workspace: &Workspace, totals: &mut Totals) -> Result<(), Stri
         Ok(())
     } else {
         Err(format!("cargo test: {status}"))
+    }
+}
+
+/// Ends a process group that has been silent for too long: a test that hangs is a failure with a name,
+/// not a run without an end.
+struct Watchdog(mpsc::Sender<()>);
+
+impl Watchdog {
+    /// The longest a build or a test may say nothing.
+    const SILENCE: Duration = Duration::from_mins(12);
+
+    fn over(group: u32) -> Self {
+        let (pats, patted) = mpsc::channel();
+        thread::spawn(move || {
+            loop {
+                match patted.recv_timeout(Self::SILENCE) {
+                    Ok(()) => {}
+                    Err(RecvTimeoutError::Disconnected) => return,
+                    Err(RecvTimeoutError::Timeout) => break,
+                }
+            }
+            println!("test: nothing was heard for {:?}: killed", Self::SILENCE);
+            let group = format!("-{group}");
+            let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
+        });
+        Self(pats)
+    }
+
+    fn pat(&self) {
+        // It has ended only if it killed.
+        let _ = self.0.send(());
     }
 }
 
