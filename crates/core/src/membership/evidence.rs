@@ -110,7 +110,9 @@ impl BackOff {
         if failures.count < 2 {
             return false;
         }
-        failures.until = now.after(failures.pause(token_loss));
+        let pause = failures.pause(token_loss);
+        failures.until = now.after(pause);
+        failures.open_at = failures.open_at.max(now.after(pause / 4));
         true
     }
 
@@ -128,8 +130,18 @@ impl BackOff {
         }
     }
 
-    /// A ring with this node has lasted.
-    pub fn lasted(&mut self, node: NodeId) {
+    /// A ring with this node has lasted: that makes up for one failure. Not for all of them: where some
+    /// other link is cut, rings of those who hear each other last, and each would begin the trouble anew.
+    pub fn lasted(&mut self, now: Time, node: NodeId) {
+        if let Some(failures) = self.failures.get_mut(&node) {
+            failures.count = failures.count.saturating_sub(1);
+            failures.until = now;
+            failures.open_at = now;
+        }
+    }
+
+    /// A ring with this node has lasted for longer than anybody is left alone.
+    pub fn forget(&mut self, node: NodeId) {
         self.failures.remove(&node);
     }
 

@@ -18,6 +18,9 @@ const ANSWERS: u32 = 3;
 /// Token-loss times after which a ring has lasted: longer than it takes to find that a member is deaf.
 const LASTING: u64 = 4;
 
+/// Token-loss times after which all trouble of before is forgotten: twice as long as anybody is left alone.
+const FORGETTING: u64 = 128;
+
 /// Answers to all processes together in that time: who makes up processes gets no more out of it.
 const ALL_ANSWERS: u32 = 64;
 
@@ -45,13 +48,16 @@ impl RingEngine {
         }
         self.heard.clear();
         let token_loss = self.config.timers.token_loss;
-        if self.now.since(self.installed_at) > LASTING * token_loss {
-            for member in self.sets.members() {
-                self.back_off.lasted(member.node);
+        let lasted = self.now.since(self.installed_at) / token_loss.max(1);
+        for member in self.sets.members() {
+            if lasted >= FORGETTING {
+                self.back_off.forget(member.node);
+            } else if lasted >= LASTING {
+                self.back_off.lasted(self.now, member.node);
             }
         }
         // Who cannot receive what others can may hear enough to come back at once, and be as deaf as
-        // before (P-38). All who have seen it leave it alone, not only the one who gives it up first.
+        // before (P-38). All leave it alone, not only the one who gives it up first.
         let ring = self.installed.as_ref();
         let deaf = ring.and_then(|ring| ring.suspected_member(self.now));
         let deaf =

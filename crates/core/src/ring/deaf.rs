@@ -13,6 +13,16 @@ const VISITS: u32 = 20;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Deaf {
     suspect: Option<Suspect>,
+    behind: Option<Behind>,
+}
+
+/// Who holds the aru back, for whatever reason. Whoever is asked first answers, and takes the request
+/// from the token: most members see no more than this.
+#[derive(Clone, Copy, Debug)]
+struct Behind {
+    node: NodeId,
+    aru: Seq,
+    since: Time,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +37,7 @@ impl Deaf {
     /// A new token came in. A member whose application is slow holds the aru back, too, but asks for
     /// nothing.
     pub fn on_token(&mut self, now: Time, token: &Token, me: NodeId) {
+        self.see_behind(now, token, me);
         let missing = token.rtr.first().map(|range| range.first);
         let stuck = missing == Some(token.aru + 1);
         let node = token.aru_id.filter(|&node| stuck && node != me);
@@ -47,10 +58,24 @@ impl Deaf {
         };
     }
 
+    fn see_behind(&mut self, now: Time, token: &Token, me: NodeId) {
+        let node = token.aru_id.filter(|&node| node != me);
+        let before = self.behind.filter(|of| of.aru == token.aru);
+        self.behind = node.map(|node| Behind {
+            node,
+            aru: token.aru,
+            since: before
+                .filter(|of| of.node == node)
+                .map_or(now, |of| of.since),
+        });
+    }
+
     pub fn fingerprint(&self, print: &mut Fingerprint<'_, impl Hasher>) {
-        let Self { suspect } = self;
+        let Self { suspect, behind } = self;
         print.add(suspect.map(|of| (of.node, of.aru, of.visits.min(VISITS))));
         print.past(suspect.map(|of| of.since));
+        print.add(behind.map(|of| (of.node, of.aru)));
+        print.past(behind.map(|of| of.since));
     }
 
     /// Who has been deaf for so long, in which others answered what it asked for.
@@ -58,5 +83,11 @@ impl Deaf {
         let suspect = self.suspect?;
         let long = now.since(suspect.since) >= nanos;
         (long && suspect.visits >= VISITS).then_some(suspect.node)
+    }
+
+    /// Who has held the aru back for so long.
+    pub fn behind(&self, now: Time, nanos: u64) -> Option<NodeId> {
+        let behind = self.behind?;
+        (now.since(behind.since) >= nanos).then_some(behind.node)
     }
 }

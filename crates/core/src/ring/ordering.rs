@@ -285,7 +285,7 @@ impl Ordering {
 
     /// A member that another may just have given up for that.
     pub fn suspected_member(&self, now: Time) -> Option<NodeId> {
-        self.deaf.member(now, 2 * self.config.timers.token_loss)
+        self.deaf.behind(now, 2 * self.config.timers.token_loss)
     }
 
     /// Whether the token has been away for so long that the ring counts as broken.

@@ -96,6 +96,32 @@ fn p_38_large_packets_never_arrive_at_one_node() {
     net.rest();
 }
 
+/// Small packets come, large ones never: it comes back, and less and less often.
+#[test]
+fn p_38_who_stays_deaf_is_left_alone_longer_and_longer() {
+    let mut net = Net::formed(4);
+    net.rule(|flying| {
+        let large = flying.kind == Kind::Data && flying.bytes.len() > 1000;
+        if large && flying.to == 2 {
+            Fate::Lose
+        } else {
+            Fate::Pass
+        }
+    });
+    let mut exclusions = Vec::new();
+    for _ in 0..6 {
+        let before = sum(&net, |counters| counters.members_deaf);
+        for _ in 0..250 {
+            net.submit(0, Service::Agreed, &[1; 1200]);
+            net.run_for(40 * MILLI);
+        }
+        exclusions.push(sum(&net, |counters| counters.members_deaf) - before);
+    }
+    let (first, later) = exclusions.split_first().unwrap();
+    let rare = later.iter().all(|&often| often <= 2);
+    assert!(*first > 1 && *first <= 8 && rare, "{exclusions:?}");
+}
+
 /// Every token comes again, later by parts of a rotation or by many: only one is ever taken.
 #[test]
 fn p_39_tokens_that_come_twice_at_any_time() {
