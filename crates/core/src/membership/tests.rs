@@ -451,10 +451,12 @@ mod evidence {
         for _ in 0..4 {
             back_off.failed(Time(0), process(2), loss);
         }
-        assert!(back_off.is_avoided(Time(0), node(2)) && back_off.is_open(Time(0), node(2)));
-        back_off.let_in(Time(0), node(2), loss);
+        assert!(back_off.is_avoided(Time(0), node(2)));
         assert!(!back_off.is_open(Time(2 * loss - 1), node(2)));
         assert!(back_off.is_open(Time(2 * loss), node(2)));
+        back_off.let_in(Time(2 * loss), node(2), loss);
+        assert!(!back_off.is_open(Time(4 * loss - 1), node(2)));
+        assert!(back_off.is_open(Time(4 * loss), node(2)));
     }
 
     /// It may have restarted because of what was wrong with it; but the link is still the same.
@@ -466,11 +468,26 @@ mod evidence {
     }
 
     #[test]
-    fn a_ring_that_lasts_makes_up_for_it() {
+    fn a_ring_that_lasts_makes_up_for_one_failure() {
         let mut back_off = BackOff::default();
-        back_off.failed(Time(0), process(2), 100);
-        back_off.failed(Time(0), process(2), 100);
-        back_off.lasted(node(2));
+        for _ in 0..3 {
+            back_off.failed(Time(0), process(2), 100);
+        }
+        back_off.lasted(Time(50), node(2));
+        assert!(!back_off.is_avoided(Time(50), node(2)) && back_off.is_open(Time(50), node(2)));
+        assert!(back_off.failed(Time(50), process(2), 100));
+        let third = 50 + 4 * 100;
+        assert!(back_off.is_avoided(Time(third - 1), node(2)));
+        assert!(!back_off.is_avoided(Time(third), node(2)));
+    }
+
+    #[test]
+    fn a_ring_that_lasts_very_long_makes_up_for_all() {
+        let mut back_off = BackOff::default();
+        for _ in 0..9 {
+            back_off.failed(Time(0), process(2), 100);
+        }
+        back_off.forget(node(2));
         assert!(!back_off.is_avoided(Time(0), node(2)));
         assert!(!back_off.failed(Time(0), process(2), 100));
     }
