@@ -258,7 +258,7 @@ fn show(options: &Options, json: bool) -> ExitCode {
     } else {
         print(&report);
     }
-    if report.violations.is_empty() {
+    if report.holds() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

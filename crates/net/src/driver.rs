@@ -12,6 +12,7 @@ mod durable_tests;
 mod error;
 mod outputs;
 mod rest;
+mod watch;
 mod worker;
 
 pub use app::{App, Submitter};
@@ -32,6 +33,7 @@ use app::EngineSubmitter;
 use arrivals::Arrivals;
 use durable::Durable;
 use rest::Doze;
+use watch::Watch;
 
 /// Bursts that may be handed in while a timer is due: datagrams that wait in a socket may be the
 /// very ones whose absence the timer would report.
@@ -57,6 +59,7 @@ pub struct Driver<E> {
     durable: Durable,
     bursts_past_timer: u32,
     doze: Doze,
+    watch: Watch,
 }
 
 impl<E: Engine> Driver<E> {
@@ -131,6 +134,7 @@ impl<E: Engine> Driver<E> {
             durable,
             bursts_past_timer: 0,
             doze: Doze::new(config.busy_poll_us.saturating_mul(1000)),
+            watch: Watch::new(me.node, now),
         })
     }
 
@@ -217,6 +221,9 @@ impl<E: Engine> Driver<E> {
     /// Reads or takes the next burst and hands it in, or a timer that is due.
     fn hand_in_next<A: App>(&mut self, app: &mut A) -> Result<bool, DriverError> {
         let now = sys::monotonic();
+        if self.watch.is_due(now) {
+            self.watch.look(now, &self.status().counters);
+        }
         while let Some(peer) = self.sockets.next_refused() {
             self.engine.handle(now, Input::Unreachable { peer });
             self.carry_out()?;

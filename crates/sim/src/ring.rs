@@ -37,6 +37,10 @@ impl System for Ring {
     fn forming(&self, engine: &RingEngine) -> Option<RingId> {
         engine.recovering()
     }
+
+    fn state(&self, engine: &RingEngine) -> Option<&'static str> {
+        Some(engine.phase_name())
+    }
 }
 
 /// A ring with the layer that says which configurations are primary.
@@ -66,6 +70,14 @@ impl System for Layered {
 
     fn ring(&self, engine: &Self::Engine) -> Option<RingId> {
         Ring(self.0).ring(engine.engine())
+    }
+
+    fn forming(&self, engine: &Self::Engine) -> Option<RingId> {
+        Ring(self.0).forming(engine.engine())
+    }
+
+    fn state(&self, engine: &Self::Engine) -> Option<&'static str> {
+        Ring(self.0).state(engine.engine())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The real rings in the simulator.
 
 use rota_core::ring::Protocol;
+use rota_sim::campaign::{EngineName, Options, run_calm};
 use rota_sim::checks::Checks;
 use rota_sim::plan::{Plan, Profile};
 use rota_sim::ring::{ABILITIES, Ring, SafeIsHeld};
@@ -35,5 +36,18 @@ fn the_same_seed_gives_the_same_run() {
         let once = run(seed, Protocol::Accelerated, Profile::All);
         assert_eq!(once, run(seed, Protocol::Accelerated, Profile::All));
         assert!(once.tally.deliveries > 0 || once.tally.coverage.len() < 2 || seed > 0);
+    }
+}
+
+/// Requests reach only as far as packets may have been sent (thesis §3.1.2.2).
+#[test]
+fn nothing_is_sent_again_in_a_perfect_network() {
+    for engine in EngineName::EACH {
+        let options = Options::new(engine, 0..1);
+        for nodes in [2, 3, 5, 8] {
+            let outcome = run_calm(&options, nodes);
+            assert_eq!(outcome.finding, None, "{engine}, {nodes} nodes");
+            assert!(outcome.tally.counter("packets_sent") > 3000);
+        }
     }
 }

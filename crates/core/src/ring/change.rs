@@ -173,6 +173,7 @@ impl Ordering {
             recovering,
             ended,
             deaf,
+            patience,
         } = self;
         print.add((ring, me, members));
         print.add((buffer, delivery, inbox, unpacking, flow, priority));
@@ -181,6 +182,7 @@ impl Ordering {
         resend.fingerprint(print);
         idle.fingerprint(print);
         deaf.fingerprint(print);
+        patience.fingerprint(print);
     }
 
     /// The `token_seq` of the token that this member keeps while the ring is idle.

@@ -22,6 +22,11 @@ macro_rules! counters {
 counters! {
     /// Tokens accepted.
     token_rotations,
+    /// Longest time between two visits of the token, in microseconds, unless it was held.
+    rotation_longest_us,
+    /// Rotations that took more than a quarter of the token-loss time (A4): this close to a loss, less
+    /// load or a slower timing is called for.
+    rotations_slow,
     /// Tokens that had been seen before.
     token_duplicates,
     /// Tokens whose fields contradict what this member knows.

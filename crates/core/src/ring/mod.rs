@@ -40,6 +40,7 @@ mod flow;
 mod hand_out;
 mod idle;
 mod ordering;
+mod patience;
 mod priority;
 mod receive;
 mod recovering;

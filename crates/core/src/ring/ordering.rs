@@ -8,6 +8,7 @@ use super::deaf::Deaf;
 use super::delivery::Delivery;
 use super::flow::Flow;
 use super::idle::Idle;
+use super::patience::Patience;
 use super::priority::Priority;
 use super::recovering::Recovering;
 use super::resend::Resend;
@@ -67,8 +68,9 @@ pub struct Ordering {
     pub(super) idle: Idle,
     /// `token_seq` of the newest token accepted or sent.
     pub(super) token_seq: u64,
-    /// `seq` of the token received in the last visit: requests reach up to it.
+    /// `seq` of the token received in the last visit.
     pub(super) seq_received: Seq,
+    pub(super) patience: Patience,
     /// `aru` of the token sent in the last visit.
     pub(super) aru_sent: Seq,
     /// Everybody has everything up to here.
@@ -126,6 +128,7 @@ impl Ordering {
             idle: Idle::new(ring.rep == me, config.timers),
             token_seq: 0,
             seq_received: 0,
+            patience: Patience::new(),
             aru_sent: 0,
             safe_line: 0,
             recovering: None,

@@ -50,7 +50,10 @@ impl Ordering {
                 }
                 return wrapped;
             }
-            Inserted::Duplicate => ctx.counters.packets_duplicate += 1,
+            Inserted::Duplicate => {
+                ctx.counters.packets_duplicate += 1;
+                self.patience.on_duplicate(seq);
+            }
             Inserted::BeyondWindow => ctx.counters.packets_beyond_window += 1,
         }
         None

@@ -5,6 +5,7 @@ use core::hash::Hasher;
 use super::Timers;
 use crate::contract::{Time, TimerReason};
 use crate::fingerprint::Fingerprint;
+use crate::mutants::{self, Mutant};
 use crate::wire::Token;
 
 #[derive(Clone, Debug)]
@@ -32,16 +33,22 @@ impl Resend {
         }
     }
 
-    /// A new token came: the one before arrived.
-    pub fn on_token(&mut self, now: Time, idle: bool) {
+    /// A new token came: the one before arrived. The next may take as long as four rotations like the
+    /// longest lately (A4), whatever is configured. Answers how long this one took, unless it may have
+    /// been held.
+    pub fn on_token(&mut self, now: Time, idle: bool) -> Option<u64> {
         self.last = None;
-        self.lost_at = now.after(self.timers.token_loss);
-        if let Some(before) = self.visited_at
-            && !idle
-        {
-            self.rotation = (self.rotation - self.rotation / 8).max(now.since(before));
+        let before = self.visited_at.replace(now).filter(|_| !idle);
+        let took = before.map(|before| now.since(before));
+        if let Some(took) = took {
+            self.rotation = (self.rotation - self.rotation / 8).max(took);
         }
-        self.visited_at = Some(now);
+        self.begin_loss_time(now);
+        took
+    }
+
+    fn begin_loss_time(&mut self, now: Time) {
+        self.lost_at = now.after(self.timers.token_loss.max(4 * self.rotation));
     }
 
     /// A token was sent on.
@@ -64,6 +71,9 @@ impl Resend {
         }
         let token = token.clone();
         self.resend_at = now.after(self.interval(false));
+        if mutants::on(Mutant::M11) {
+            self.begin_loss_time(now);
+        }
         Some(token)
     }
 

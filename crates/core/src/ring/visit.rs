@@ -16,7 +16,7 @@ use super::flow::Demand;
 use super::ordering::{Context, Ordering};
 use super::recovering::Recovering;
 use super::requests::{push_merged, union};
-use super::{Protocol, aru};
+use super::{Counters, Protocol, aru};
 use crate::contract::{Burst, Channel, Class, Output, Seq, Target};
 use crate::mutants::{self, Mutant};
 use crate::pack::OutFrame;
@@ -59,13 +59,20 @@ impl Ordering {
         if !self.accept(ctx, &token) {
             return;
         }
-        self.resend.on_token(ctx.now, token.idle);
+        let took = self.resend.on_token(ctx.now, token.idle);
+        self.count_rotation(ctx.counters, took);
         self.deaf.on_token(ctx.now, &token, self.me);
         if self.recovering.is_some() {
             self.visit(ctx, token);
         } else if let Some(token) = self.idle.on_token(ctx.now, token, ctx.waiting() > 0) {
             self.visit(ctx, token);
         }
+    }
+
+    fn count_rotation(&self, counters: &mut Counters, nanos: Option<u64>) {
+        let nanos = nanos.unwrap_or(0);
+        counters.rotation_longest_us = counters.rotation_longest_us.max(nanos / 1000);
+        counters.rotations_slow += u64::from(nanos > self.config.timers.token_loss / 4);
     }
 
     /// The visit itself; also entered with a token that was held.
@@ -259,14 +266,14 @@ impl Ordering {
         self.idle.on_pass(token, visit.fresh + visit.resent > 0);
     }
 
-    /// Asks for what is missing. In the accelerated protocol only up to the `seq` received in the
-    /// *last* visit: what is newer may not have been sent yet.
+    /// Asks for what is missing and should have come by now.
     fn request_missing(&mut self, ctx: &mut Context<'_>, visit: &mut Visit) {
-        let bound = match self.protocol() {
-            Protocol::Accelerated if mutants::on(Mutant::M07) => visit.seq_received,
-            Protocol::Accelerated => self.seq_received,
-            Protocol::Original => visit.seq_received,
+        let protocol = if mutants::on(Mutant::M07) {
+            Protocol::Original
+        } else {
+            self.protocol()
         };
+        let bound = self.patience.bound(protocol, visit.seq_received);
         self.seq_received = visit.seq_received;
         if self.buffer.aru() >= bound {
             return;
@@ -275,6 +282,7 @@ impl Ordering {
         let most = self.config.request_ranges();
         let count = self.buffer.missing(bound, &mut missing, most);
         ctx.counters.packets_requested += count;
+        self.patience.on_request(&missing, most);
         visit.token.rtr = union(&visit.token.rtr, &missing, most);
     }
 

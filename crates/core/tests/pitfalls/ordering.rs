@@ -289,7 +289,7 @@ fn late_data(rounds: u64) -> (u64, u64, usize) {
     });
     let mut submitted = 0;
     let mut first = 0;
-    for turn in 0..200_usize {
+    for turn in 0..800_usize {
         for at in 0..3 {
             net.submit(at, Service::Agreed, &[turn as u8; 1300]);
             submitted += 1;
@@ -305,6 +305,8 @@ fn late_data(rounds: u64) -> (u64, u64, usize) {
     (first, after, submitted)
 }
 
+/// Data that is later than the requests allow for is sent again in the first rotations; then all have
+/// learnt to wait.
 #[test]
 fn p_47_data_slower_than_tokens() {
     for rounds in 0..=5 {
@@ -315,8 +317,10 @@ fn p_47_data_slower_than_tokens() {
                 "{rounds} rounds late: nothing is asked for too early"
             );
         }
-        // Beyond that each packet is sent again once for each further rotation that it is late, and no more.
-        let most = rounds.saturating_sub(1) * packets as u64;
-        assert!(first <= all && all <= most, "{rounds} rounds late: {all}");
+        let later = all - first;
+        assert!(
+            later * 20 <= packets as u64,
+            "{rounds} rounds late: {first}, {later} of {packets}"
+        );
     }
 }

@@ -1,5 +1,7 @@
 //! Many seeds, one after the other and on several threads: totals, failures and how to repeat them.
 
+mod calm;
+mod floors;
 mod options;
 mod report;
 mod shrink;
@@ -10,6 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+pub use calm::run_calm;
 pub use options::{Cuts, EngineName, Options, PrimaryChoice, UsageError};
 pub use report::{Report, Violation};
 pub use shrink::shrink;
@@ -49,6 +52,7 @@ pub fn run(options: &Options) -> io::Result<Report> {
     for (seed, result) in done {
         report.add(&result?, &options.plan(seed));
     }
+    report.judge(options);
     let failed: Vec<Outcome> = report.failed.drain(..).collect();
     for (index, outcome) in failed.iter().enumerate() {
         let cuts = if index < SHRUNK {

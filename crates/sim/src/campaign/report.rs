@@ -1,10 +1,11 @@
 //! What a campaign comes to, for people and programs.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
 
-use super::{Cuts, Options};
+use super::{Cuts, Options, floors};
 use crate::observe::{Coverage, TraceHash};
 use crate::plan::Plan;
 use crate::world::Outcome;
@@ -47,10 +48,12 @@ pub struct Report {
     pub trace_hash: String,
     /// What did not hold.
     pub violations: Vec<Violation>,
-    /// What was to happen and never did.
-    pub vacuous: Vec<&'static str>,
+    /// What was to happen and never did, or too rarely for so long a campaign.
+    pub vacuous: Vec<String>,
     /// How often what was to happen did.
     pub coverage: Coverage,
+    /// How often what came to a process in which state of its membership: `state: event`.
+    pub cells: BTreeMap<String, u64>,
     /// How long it took.
     pub seconds: f64,
     #[serde(skip)]
@@ -76,6 +79,7 @@ impl Report {
             violations: Vec::new(),
             vacuous: Vec::new(),
             coverage: Coverage::new(),
+            cells: BTreeMap::new(),
             seconds: 0.0,
             hash: TraceHash::default(),
             virtual_nanos: 0,
@@ -101,11 +105,25 @@ impl Report {
         for (&what, &count) in &tally.coverage {
             *self.coverage.entry(what).or_default() += count;
         }
-        let never = self.coverage.iter().filter(|(_, count)| **count == 0);
-        self.vacuous = never.map(|(&what, _)| what).collect();
+        for (&(state, event), &count) in &tally.cells {
+            *self.cells.entry(format!("{state}: {event}")).or_default() += count;
+        }
         if outcome.finding.is_some() {
             self.failed.push(outcome.clone());
         }
+    }
+
+    /// Whether nothing was violated, and, of a long campaign, nothing was missed that had to be tried.
+    pub fn holds(&self) -> bool {
+        let long = self.token_rounds >= floors::SMALLEST;
+        self.violations.is_empty() && (self.vacuous.is_empty() || !long)
+    }
+
+    /// All seeds have been added.
+    pub(super) fn judge(&mut self, options: &Options) {
+        let never = self.coverage.iter().filter(|(_, count)| **count == 0);
+        self.vacuous = never.map(|(&what, _)| what.to_owned()).collect();
+        self.vacuous.extend(floors::missed(self, options.faults));
     }
 
     /// Adds a failure, made as small as `cuts` say.
@@ -149,8 +167,11 @@ impl fmt::Display for Report {
         for (what, count) in &self.coverage {
             writeln!(f, "  {what:<28} {count}")?;
         }
+        for (cell, count) in &self.cells {
+            writeln!(f, "  {cell:<36} {count}")?;
+        }
         if !self.vacuous.is_empty() {
-            writeln!(f, "never happened    {}", self.vacuous.join(", "))?;
+            writeln!(f, "too rare          {}", self.vacuous.join(", "))?;
         }
         for violation in &self.violations {
             writeln!(

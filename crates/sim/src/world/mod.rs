@@ -5,6 +5,7 @@
 //! deliveries when it likes. Between any two outputs it may be killed, stand still or find its socket
 //! full.
 
+mod cells;
 mod disk;
 mod host;
 mod network;
@@ -21,11 +22,13 @@ use std::collections::BTreeSet;
 use rota_check::event::{Event, EventKind};
 use rota_core::contract::{Engine, NodeId, Process, RingId, Time};
 
+pub use cells::{Cells, REACHED};
 pub use tally::{Outcome, Tally};
 
 use crate::observe::{Finding, NoProbe, Observer, Probe, TraceHash};
 use crate::plan::{HostPlan, Plan};
 use crate::rng::Rng;
+use cells::CellCounts;
 use disk::Disk;
 use host::{Alive, Host};
 use network::Network;
@@ -55,6 +58,12 @@ pub trait System {
         let _ = engine;
         None
     }
+
+    /// What its membership is doing now, where it has one and can be asked.
+    fn state(&self, engine: &Self::Engine) -> Option<&'static str> {
+        let _ = engine;
+        None
+    }
 }
 
 /// A plan, being run.
@@ -71,6 +80,7 @@ pub struct World<'a, S: System> {
     hash: TraceHash,
     rings: BTreeSet<RingId>,
     tally: Tally,
+    cells: CellCounts,
     phase: Phase,
     finding: Option<Finding>,
     /// Faults that wait for a ring to be installed.
@@ -104,6 +114,7 @@ impl<'a, S: System> World<'a, S> {
             hash: TraceHash::default(),
             rings: BTreeSet::new(),
             tally: Tally::default(),
+            cells: CellCounts::default(),
             phase: Phase::Faulty,
             finding: None,
             armed: Vec::new(),
@@ -228,6 +239,7 @@ impl<'a, S: System> World<'a, S> {
             self.count_life(at);
         }
         self.tally.add_network(&self.network.tally);
+        self.tally.cells = self.cells.named();
         let mut coverage = std::mem::take(&mut self.tally.coverage);
         for observer in &self.observers {
             observer.coverage(&mut coverage);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rota_core::contract::Engine;
 
 use super::network::NetTally;
-use super::{System, World};
+use super::{Cells, System, World};
 use crate::observe::{Coverage, Finding};
 use crate::plan::FaultKind;
 
@@ -37,6 +37,8 @@ pub struct Tally {
     pub counters: BTreeMap<&'static str, u64>,
     /// How often what a campaign is about happened.
     pub coverage: Coverage,
+    /// How often what came to whom in which state.
+    pub cells: Cells,
 }
 
 impl Tally {

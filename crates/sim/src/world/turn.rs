@@ -70,6 +70,7 @@ impl<S: System> World<'_, S> {
         let mut installed = None;
         if let Some(life) = &mut self.hosts[at].life {
             let before = system.ring(life.engine.get());
+            self.cells.count(system, life.engine.get(), &input);
             life.engine.handle(now, input);
             (life.undrained, life.app.more) = (true, true);
             installed = system

@@ -1,0 +1,86 @@
+//! Says in the log what an operator should know before it hurts: counters that ought to stand still and
+//! do not. Seldom, so that no trouble fills a disk (P-52).
+
+use std::collections::BTreeMap;
+
+use rota_core::contract::{NodeId, Time};
+
+/// How often the counters are looked at.
+const EVERY_NANOS: u64 = 10_000_000_000;
+
+/// What is watched, and what it means when it grows.
+const WATCHED: [(&str, &str); 7] = [
+    (
+        "rotations_slow",
+        "the token took more than a quarter of the token loss time to go round: processes wait for a \
+         processor, or the network is full; consider a slower timing",
+    ),
+    (
+        "duplicate_nodes",
+        "another process goes by the number of this node",
+    ),
+    (
+        "members_deaf",
+        "a member that hears tokens but misses packets was excluded: look at its MTU and firewall",
+    ),
+    (
+        "back_offs",
+        "a node can be heard, but no ring with it holds: it is left alone for a while; look for links \
+         that work in one direction only",
+    ),
+    (
+        "net_kernel_drops",
+        "a socket's buffer was full and the kernel dropped datagrams: see net.core.rmem_max",
+    ),
+    (
+        "net_checksum_errors",
+        "datagrams were damaged on their way, or are forged",
+    ),
+    (
+        "net_foreign_source",
+        "datagrams came from an address that no node has",
+    ),
+];
+
+/// Looks at the counters now and then.
+#[derive(Debug)]
+pub(super) struct Watch {
+    node: NodeId,
+    at: Time,
+    before: [u64; WATCHED.len()],
+}
+
+impl Watch {
+    pub const fn new(node: NodeId, now: Time) -> Self {
+        Self {
+            node,
+            at: now.after(EVERY_NANOS),
+            before: [0; WATCHED.len()],
+        }
+    }
+
+    #[inline]
+    pub fn is_due(&self, now: Time) -> bool {
+        now >= self.at
+    }
+
+    /// Logs a line for each that has grown.
+    pub fn look(&mut self, now: Time, counters: &BTreeMap<&'static str, u64>) {
+        self.at = now.after(EVERY_NANOS);
+        let node = self.node.get();
+        let longest_us = counters.get("rotation_longest_us").copied().unwrap_or(0);
+        for ((name, meaning), before) in WATCHED.into_iter().zip(&mut self.before) {
+            let count = counters.get(name).copied().unwrap_or(0);
+            let times = count.saturating_sub(*before);
+            *before = count;
+            if times == 0 {
+                continue;
+            }
+            if name == "rotations_slow" {
+                tracing::warn!(node, times, longest_us, "{meaning}");
+            } else {
+                tracing::warn!(node, times, "{meaning} ({name})");
+            }
+        }
+    }
+}

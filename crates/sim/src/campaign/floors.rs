@@ -1,0 +1,89 @@
+//! How often rare cases have to happen, so that a campaign without a violation says something about them.
+
+use super::Report;
+use crate::plan::Profile;
+use crate::world::REACHED;
+
+/// Campaigns of fewer token rounds may miss rare cases by chance.
+pub(super) const SMALLEST: u64 = 1_000_000;
+
+/// Token rounds for which the floors are named.
+const ROUNDS: u64 = 100_000_000;
+
+/// What has to happen at least so often in that many rounds.
+const FLOORS: [(&str, u64); 5] = [
+    ("transitional_safe_deliveries", 100_000),
+    ("post_hole", 10_000),
+    ("post_hole_left_out", 10_000),
+    ("merges_of_groups", 10_000),
+    ("obligations_kept", 1_000),
+];
+
+/// The same for each cell of the table of events and states that can be reached.
+const CELL: u64 = 100;
+
+/// What happened too rarely, with how often it did and should have. Of a campaign with all faults only:
+/// others leave out what it takes.
+pub(super) fn missed(report: &Report, profile: Profile) -> Vec<String> {
+    let rounds = report.token_rounds;
+    if profile != Profile::All || rounds < SMALLEST {
+        return Vec::new();
+    }
+    let scaled = |floor: u64| (floor * rounds).div_ceil(ROUNDS);
+    let counts = FLOORS.iter().map(|&(name, floor)| {
+        let count = report.coverage.get(name).copied().unwrap_or(0);
+        (name.to_owned(), count, scaled(floor))
+    });
+    let cells = REACHED.iter().flat_map(|(state, events)| {
+        events.iter().map(move |event| {
+            let name = format!("{state}: {event}");
+            let count = report.cells.get(&name).copied().unwrap_or(0);
+            (name, count, scaled(CELL))
+        })
+    });
+    counts
+        .chain(cells)
+        .filter(|(_, count, floor)| count < floor)
+        .map(|(name, count, floor)| format!("{name} ({count}, at least {floor})"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{EngineName, Options};
+    use super::*;
+
+    fn report(rounds: u64, count: u64) -> Report {
+        let mut report = Report::new(&Options::new(EngineName::TotemRing, 0..1));
+        report.token_rounds = rounds;
+        for (name, _) in FLOORS {
+            report.coverage.insert(name, count);
+        }
+        for (state, events) in REACHED {
+            for event in events {
+                report.cells.insert(format!("{state}: {event}"), 20);
+            }
+        }
+        report
+    }
+
+    #[test]
+    fn floors_grow_with_the_rounds() {
+        assert_eq!(missed(&report(20_000_000, 20_000), Profile::All), [""; 0]);
+        let rare = missed(&report(20_000_000, 1999), Profile::All);
+        assert_eq!(rare.len(), 4);
+        assert_eq!(rare[1], "post_hole (1999, at least 2000)");
+        let cells = missed(&report(20_000_001, 30_000), Profile::All);
+        assert!(cells.contains(&"recovering: token loss (20, at least 21)".to_owned()));
+    }
+
+    #[test]
+    fn a_campaign_that_missed_something_fails_if_it_is_long() {
+        for (rounds, holds) in [(SMALLEST - 1, true), (SMALLEST, false)] {
+            let mut report = report(rounds, 0);
+            report.judge(&Options::new(EngineName::TotemRing, 0..1));
+            assert_eq!(report.holds(), holds);
+        }
+        assert_eq!(missed(&report(20_000_000, 0), Profile::Loss), [""; 0]);
+    }
+}
