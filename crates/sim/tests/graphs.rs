@@ -247,6 +247,8 @@ fn check(name: &str, links: &Matrix, least: u64, most: u32) {
         "{text}"
     );
     assert!(seen.alone >= least, "{text}");
+    // In the beginning all are tried, and then there is a pause.
+    assert!(seen.left[0] <= 4 * most, "{text}");
     assert!(seen.left[1..].iter().all(|&left| left <= most), "{text}");
     assert!(seen.healed.is_some(), "{text}");
 }
