@@ -1,7 +1,7 @@
 //! The engine of `accelerated-ring` and `totem-ring`, as the simulator knows it.
 
 use rota_core::contract::{
-    ConfigurationKind, Delivery, Message, NodeId, Process, RingId, Seq, Service,
+    ConfigurationKind, Delivery, Message, NodeId, Process, RingId, Seq, Service, Time,
 };
 use rota_core::membership::RingEngine;
 use rota_core::primary::{Primary, Rule};
@@ -36,6 +36,10 @@ impl System for Ring {
 
     fn forming(&self, engine: &RingEngine) -> Option<RingId> {
         engine.recovering()
+    }
+
+    fn leaves_alone_until(&self, engine: &RingEngine) -> Option<Time> {
+        engine.leaves_alone_until()
     }
 
     fn state(&self, engine: &RingEngine) -> Option<&'static str> {
@@ -74,6 +78,10 @@ impl System for Layered {
 
     fn forming(&self, engine: &Self::Engine) -> Option<RingId> {
         Ring(self.0).forming(engine.engine())
+    }
+
+    fn leaves_alone_until(&self, engine: &Self::Engine) -> Option<Time> {
+        Ring(self.0).leaves_alone_until(engine.engine())
     }
 
     fn state(&self, engine: &Self::Engine) -> Option<&'static str> {

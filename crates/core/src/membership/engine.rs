@@ -126,6 +126,12 @@ impl RingEngine {
         self.phase.name()
     }
 
+    /// Until when this process leaves some other alone with which no ring held; in the past if it leaves
+    /// nobody alone any more.
+    pub fn leaves_alone_until(&self) -> Option<Time> {
+        self.back_off.until()
+    }
+
     /// The ring on which this process is recovering what was sent on its old one.
     pub fn recovering(&self) -> Option<RingId> {
         match &self.phase {

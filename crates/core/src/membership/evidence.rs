@@ -153,6 +153,11 @@ impl BackOff {
         }
     }
 
+    /// Until when somebody is left alone.
+    pub fn until(&self) -> Option<Time> {
+        self.failures.values().map(|failures| failures.until).max()
+    }
+
     /// Whether a node is to be left alone now.
     pub fn is_avoided(&self, now: Time, node: NodeId) -> bool {
         self.failures

@@ -59,6 +59,12 @@ pub trait System {
         None
     }
 
+    /// Until when it leaves some other process alone; `None` if it does not, or cannot be asked.
+    fn leaves_alone_until(&self, engine: &Self::Engine) -> Option<Time> {
+        let _ = engine;
+        None
+    }
+
     /// What its membership is doing now, where it has one and can be asked.
     fn state(&self, engine: &Self::Engine) -> Option<&'static str> {
         let _ = engine;
@@ -82,6 +88,10 @@ pub struct World<'a, S: System> {
     tally: Tally,
     cells: CellCounts,
     phase: Phase,
+    /// For how long some process still left another alone when the world healed.
+    left_alone: u64,
+    /// How many members had been given up as deaf by then.
+    deaf: u64,
     finding: Option<Finding>,
     /// Faults that wait for a ring to be installed.
     armed: Vec<u32>,
@@ -115,6 +125,8 @@ impl<'a, S: System> World<'a, S> {
             rings: BTreeSet::new(),
             tally: Tally::default(),
             cells: CellCounts::default(),
+            left_alone: 0,
+            deaf: 0,
             phase: Phase::Faulty,
             finding: None,
             armed: Vec::new(),

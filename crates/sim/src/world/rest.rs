@@ -13,9 +13,6 @@ const LOOKS: u64 = 10 * MILLIS;
 /// How long draining everything may take, beyond agreeing on a configuration.
 const DRAINS_WITHIN: u64 = 300 * SECONDS;
 
-/// The longest time that a process is left alone, in token-loss times.
-const LONGEST_BACK_OFF: u64 = 64;
-
 /// How far a run is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
@@ -43,6 +40,8 @@ impl<S: System> World<'_, S> {
     /// All faults end, nobody submits any more, and all hosts that are to come back do.
     pub(super) fn heal(&mut self) {
         self.phase = Phase::Healing(self.now);
+        self.left_alone = self.left_alone_for();
+        self.deaf = self.given_up_as_deaf();
         self.network.heal();
         self.armed.clear();
         self.sniped.clear();
@@ -69,6 +68,12 @@ impl<S: System> World<'_, S> {
         let confs = self.apps().map(|(_, app)| app.confs).sum();
         match self.phase {
             Phase::Healing(since) => {
+                if self.given_up_as_deaf() > self.deaf {
+                    self.found(
+                        "C8",
+                        "a member was given up as deaf where nothing is lost any more",
+                    );
+                }
                 let agreed = self.agreed();
                 let drained = agreed.and_then(|()| self.drained());
                 if drained.is_ok() {
@@ -107,23 +112,32 @@ impl<S: System> World<'_, S> {
         self.queue.push(self.now + LOOKS, What::Look);
     }
 
-    /// Time from healing to agreement, at most. Where processes have left each other alone for a while,
-    /// which links that stay cut can make them do, the longest such pause comes on top.
+    /// For how long some process still leaves another alone, as links that stayed cut can make it do. It
+    /// takes as much longer to agree; who begins to leave others alone in a healed world is wrong.
+    fn left_alone_for(&self) -> u64 {
+        let remaining = self.hosts.iter().enumerate().filter_map(|(at, host)| {
+            let until = self
+                .system
+                .leaves_alone_until(host.life.as_ref()?.engine.get())?;
+            Some(until.since(self.local(at)))
+        });
+        // A clock may run a tenth slower.
+        remaining.max().unwrap_or(0) / 10 * 11
+    }
+
+    /// How often processes have given up a member that got tokens and missed packets.
+    fn given_up_as_deaf(&self) -> u64 {
+        let lives = self.hosts.iter().filter_map(|host| host.life.as_ref());
+        let counts = lives.map(|life| {
+            let counters = life.engine.status().counters;
+            counters.get("members_deaf").copied().unwrap_or(0)
+        });
+        counts.sum()
+    }
+
+    /// Time from healing to agreement, at most.
     fn converges_within(&self) -> u64 {
-        let backed_off = self
-            .hosts
-            .iter()
-            .filter_map(|host| host.life.as_ref())
-            .any(|life| {
-                let counters = life.engine.status().counters;
-                counters.get("back_offs").is_some_and(|&count| count > 0)
-            });
-        let pause = if backed_off {
-            LONGEST_BACK_OFF * self.plan.ring.timers.token_loss
-        } else {
-            0
-        };
-        self.plan.converges_within() + pause
+        self.plan.converges_within() + self.left_alone
     }
 
     fn quiesce(&mut self) {
