@@ -54,7 +54,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::disk::{Disk, FileDisk, Name};
-use crate::error::{OpenError, StoreError};
+use crate::error::{Kept, OpenError, StoreError, wrong};
 use crate::slot::{BadSlot, SLOT_BYTES, Slot, new_file};
 
 /// What to do with a file that must not be used.
@@ -75,6 +75,7 @@ pub struct RingIdFile<D = FileDisk> {
     current: Slot,
     index: usize,
     lost_a_slot: bool,
+    was_reset: bool,
     failed: bool,
 }
 
@@ -103,17 +104,19 @@ impl<D: Disk> RingIdFile<D> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => create(&mut disk, node),
             Err(error) => Err(wrong(&disk, "open it", error)),
         };
-        let (current, index, lost_a_slot) = match found {
-            Err(error) if error.reset_helps() && on_damage == OnDamage::Reset => {
-                create(&mut disk, node)?
-            }
-            found => found?,
+        let resets = |error: &OpenError| error.reset_helps() && on_damage == OnDamage::Reset;
+        let was_reset = found.as_ref().is_err_and(resets);
+        let (current, index, lost_a_slot) = if was_reset {
+            create(&mut disk, node)?
+        } else {
+            found?
         };
         let file = Self {
             disk,
             current,
             index,
             lost_a_slot,
+            was_reset,
             failed: false,
         };
         file.settled()
@@ -141,6 +144,11 @@ impl<D: Disk> RingIdFile<D> {
     /// One slot was bad when the file was opened: the value may be the one before the newest.
     pub const fn lost_a_slot(&self) -> bool {
         self.lost_a_slot
+    }
+
+    /// A file that could not be used was there before: this node has lived before, whatever the value says.
+    pub const fn was_reset(&self) -> bool {
+        self.was_reset
     }
 
     /// Makes `value` durable. It is the file's value when this says `Ok`, and not before.
@@ -177,20 +185,11 @@ impl<D: Disk> RingIdFile<D> {
     }
 }
 
-fn is_no_room(error: &io::Error) -> bool {
+pub(crate) fn is_no_room(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
     )
-}
-
-fn wrong<D: Disk>(disk: &D, doing: &'static str, error: io::Error) -> OpenError {
-    let path = disk.path().to_owned();
-    if error.kind() == io::ErrorKind::WouldBlock {
-        OpenError::InUse(path)
-    } else {
-        OpenError::Io { path, doing, error }
-    }
 }
 
 /// Reads the open file: the slot that counts, its index, and whether the other one is bad.
@@ -198,14 +197,16 @@ fn choose<D: Disk>(disk: &mut D, node: NodeId) -> Result<(Slot, usize, bool), Op
     let bytes = disk.read().map_err(|error| wrong(disk, "read it", error))?;
     let slots = [0, 1].map(|index| Slot::decode(&bytes, index));
     let path = || disk.path().to_owned();
+    let kept = Kept::RingId;
     for slot in &slots {
         match slot {
             Err(BadSlot::Version(found)) => {
                 let (path, found) = (path(), *found);
-                return Err(OpenError::Version { path, found });
+                return Err(OpenError::Version { kept, path, found });
             }
             Ok(slot) if slot.node != node.get() => {
                 return Err(OpenError::WrongNode {
+                    kept,
                     path: path(),
                     found: slot.node,
                     wanted: node,
@@ -217,13 +218,13 @@ fn choose<D: Disk>(disk: &mut D, node: NodeId) -> Result<(Slot, usize, bool), Op
     match slots {
         // Writes never leave two of one generation.
         [Ok(first), Ok(second)] if first.generation == second.generation => {
-            Err(OpenError::Damaged(path()))
+            Err(OpenError::Damaged { kept, path: path() })
         }
         [Ok(first), Ok(second)] if first.generation > second.generation => Ok((first, 0, false)),
         [Ok(_), Ok(second)] => Ok((second, 1, false)),
         [Ok(first), Err(_)] => Ok((first, 0, true)),
         [Err(_), Ok(second)] => Ok((second, 1, true)),
-        [Err(_), Err(_)] => Err(OpenError::Damaged(path())),
+        [Err(_), Err(_)] => Err(OpenError::Damaged { kept, path: path() }),
     }
 }
 

@@ -77,7 +77,7 @@ fn a_file_of_every_length_is_refused_or_read() {
         match open(&path) {
             Err(error) => {
                 assert!(len < USED, "{len} bytes: {error}");
-                assert!(matches!(error, OpenError::Damaged(_)), "{error}");
+                assert!(matches!(error, OpenError::Damaged { .. }), "{error}");
                 let said = error.to_string();
                 assert!(said.contains("node-1.ring"), "{said}");
                 assert!(said.contains("reset_ring_id"), "{said}");
@@ -117,7 +117,7 @@ fn a_reset_replaces_what_is_refused_and_keeps_what_is_good() {
     let (_directory, path) = prepared();
     assert_eq!(reset(&path).value(), Some(8), "nothing is wrong with it");
     fs::write(&path, [0xff; 100]).unwrap();
-    assert!(matches!(open(&path), Err(OpenError::Damaged(_))));
+    assert!(matches!(open(&path), Err(OpenError::Damaged { .. })));
     assert_eq!(reset(&path).value(), None);
     let mut file = open(&path).unwrap();
     assert_eq!(file.value(), None);

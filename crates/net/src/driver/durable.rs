@@ -32,7 +32,9 @@ impl RingIdStore for RingIdFile {
     fn store(&mut self, value: u64) -> Result<(), PersistError> {
         Self::store(self, value).map_err(|error| match error {
             StoreError::NoSpace(_) => PersistError::NoSpace,
-            StoreError::Io(_) | StoreError::Failed => PersistError::Io(error.to_string()),
+            StoreError::Io(_) | StoreError::TooLong(_) | StoreError::Failed => {
+                PersistError::Io(error.to_string())
+            }
         })
     }
 }
