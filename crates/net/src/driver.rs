@@ -12,13 +12,14 @@ mod durable_tests;
 mod error;
 mod outputs;
 mod rest;
+mod store;
 mod worker;
 
 pub use app::{App, Submitter};
 pub use error::DriverError;
 
 use rota_core::contract::{
-    Channel, Class, Delivery, Engine, Input, NodeId, Process, StartState, Status,
+    Channel, Class, Delivery, Engine, Input, NodeId, Process, StartState, Status, Time,
 };
 use std::fmt;
 
@@ -197,6 +198,15 @@ impl<E: Engine> Driver<E> {
             faults: self.arrivals.faults(),
             ..*self.sockets.stats()
         }
+    }
+
+    /// Tells the engine something that the contract has no word for, as of now.
+    ///
+    /// # Errors
+    /// [`DriverError`].
+    pub fn tell(&mut self, what: impl FnOnce(&mut E, Time)) -> Result<(), DriverError> {
+        what(&mut self.engine, sys::monotonic());
+        self.carry_out()
     }
 
     /// The engine.

@@ -1,6 +1,7 @@
 //! A driver whose disk is slow, fails or hangs.
 
-use super::durable::{Durable, RingIdStore};
+use super::durable::Durable;
+use super::store::{Found, Record, Store};
 use super::*;
 use bytes::Bytes;
 use rota_core::contract::{
@@ -62,8 +63,12 @@ struct Gated {
     gate: Receiver<Result<(), PersistError>>,
 }
 
-impl RingIdStore for Gated {
-    fn store(&mut self, value: u64) -> Result<(), PersistError> {
+impl Store for Gated {
+    fn store(&mut self, record: &Record) -> Result<(), PersistError> {
+        let value = match record {
+            Record::RingId(number) => *number,
+            Record::Primaries(bytes) => u64::from(bytes[0]),
+        };
         let _ = self.begun.send(value);
         self.gate.recv().expect("the gate opens")
     }
@@ -98,7 +103,7 @@ fn world() -> World {
         begun: begun_here,
         gate: gate_here,
     };
-    let durable = Durable::with_store(None, Box::new(store)).unwrap();
+    let durable = Durable::with_store(Found::default(), Box::new(store)).unwrap();
     let config = config();
     let sockets = Sockets::open(&config, id(1)).unwrap();
     let other = Sockets::open(&config, id(2)).unwrap();
@@ -265,13 +270,13 @@ fn the_answer_wakes_a_sleeping_loop() {
 #[test]
 fn a_store_that_panics_fails_its_request_and_all_later_ones() {
     struct Bad;
-    impl RingIdStore for Bad {
-        fn store(&mut self, _: u64) -> Result<(), PersistError> {
+    impl Store for Bad {
+        fn store(&mut self, _: &Record) -> Result<(), PersistError> {
             panic!("as the test wants it");
         }
     }
     let mut world = world();
-    world.driver.durable = Durable::with_store(None, Box::new(Bad)).unwrap();
+    world.driver.durable = Durable::with_store(Found::default(), Box::new(Bad)).unwrap();
     world.say([persist(1, 4), token(1, Some(1))]);
     assert_eq!(world.answers(1), [(1, true)]);
     world.say([persist(2, 8), token(2, Some(2))]);
@@ -291,7 +296,7 @@ fn a_disk_that_hangs_does_not_keep_a_node_from_stopping() {
 }
 
 #[test]
-fn what_is_no_ring_id_is_refused() {
+fn what_is_not_kept_is_refused() {
     let mut world = world();
     let bytes = Bytes::from_static(&[0; 8]);
     let put = |log, position, bytes| LogRecord::Put {
