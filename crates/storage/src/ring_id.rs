@@ -63,9 +63,13 @@ pub enum OnDamage {
     /// Refuse to start.
     #[default]
     Refuse,
-    /// Put a new file without a value in its place. A file that can be used is kept as it is.
+    /// Put a new file in its place. A file that can be used is kept as it is.
     Reset,
 }
+
+/// What a file holds that was reset. No ring has this number; but there is one, so that nobody takes the
+/// next start for the node's first.
+const NO_RING: u64 = 0;
 
 /// A file with the newest ring id's number.
 #[derive(Debug)]
@@ -75,7 +79,6 @@ pub struct RingIdFile<D = FileDisk> {
     current: Slot,
     index: usize,
     lost_a_slot: bool,
-    was_reset: bool,
     failed: bool,
 }
 
@@ -101,22 +104,20 @@ impl<D: Disk> RingIdFile<D> {
         }
         let found = match disk.open(Name::Final, false) {
             Ok(()) => choose(&mut disk, node),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => create(&mut disk, node),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => create(&mut disk, node, None),
             Err(error) => Err(wrong(&disk, "open it", error)),
         };
-        let resets = |error: &OpenError| error.reset_helps() && on_damage == OnDamage::Reset;
-        let was_reset = found.as_ref().is_err_and(resets);
-        let (current, index, lost_a_slot) = if was_reset {
-            create(&mut disk, node)?
-        } else {
-            found?
+        let (current, index, lost_a_slot) = match found {
+            Err(error) if error.reset_helps() && on_damage == OnDamage::Reset => {
+                create(&mut disk, node, Some(NO_RING))?
+            }
+            found => found?,
         };
         let file = Self {
             disk,
             current,
             index,
             lost_a_slot,
-            was_reset,
             failed: false,
         };
         file.settled()
@@ -144,11 +145,6 @@ impl<D: Disk> RingIdFile<D> {
     /// One slot was bad when the file was opened: the value may be the one before the newest.
     pub const fn lost_a_slot(&self) -> bool {
         self.lost_a_slot
-    }
-
-    /// A file that could not be used was there before: this node has lived before, whatever the value says.
-    pub const fn was_reset(&self) -> bool {
-        self.was_reset
     }
 
     /// Makes `value` durable. It is the file's value when this says `Ok`, and not before.
@@ -229,8 +225,12 @@ fn choose<D: Disk>(disk: &mut D, node: NodeId) -> Result<(Slot, usize, bool), Op
 }
 
 /// Makes a new file, whole before it has its name.
-fn create<D: Disk>(disk: &mut D, node: NodeId) -> Result<(Slot, usize, bool), OpenError> {
-    let bytes = new_file(node);
+fn create<D: Disk>(
+    disk: &mut D,
+    node: NodeId,
+    value: Option<u64>,
+) -> Result<(Slot, usize, bool), OpenError> {
+    let bytes = new_file(node, value);
     let made = disk
         .open(Name::New, true)
         .and_then(|()| disk.truncate(0))

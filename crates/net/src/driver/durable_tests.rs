@@ -3,11 +3,13 @@
 use super::durable::Durable;
 use super::store::{Found, Record, Store};
 use super::*;
+use crate::config::{PrimaryName, ResetPrimary};
 use bytes::Bytes;
 use rota_core::contract::{
     Burst, Incarnation, LogId, LogRecord, Output, PersistError, PersistId, Service, SubmitError,
     Target, Time, TimerReason,
 };
+use rota_core::primary::{PRIMARY_LOG, first_record};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -98,12 +100,16 @@ fn me() -> Process {
 }
 
 fn world() -> World {
+    world_that_found(Found::default())
+}
+
+fn world_that_found(found: Found) -> World {
     let ((begun_here, begun), (gate, gate_here)) = (channel(), channel());
     let store = Gated {
         begun: begun_here,
         gate: gate_here,
     };
-    let durable = Durable::with_store(Found::default(), Box::new(store)).unwrap();
+    let durable = Durable::with_store(found, Box::new(store)).unwrap();
     let config = config();
     let sockets = Sockets::open(&config, id(1)).unwrap();
     let other = Sockets::open(&config, id(2)).unwrap();
@@ -250,6 +256,64 @@ fn a_newer_ring_id_overtakes_those_that_wait_and_answers_for_them() {
     assert_eq!(world.arrived(), [2]);
 }
 
+fn remember(id: u64, mark: u8) -> Output {
+    let record = LogRecord::Put {
+        log: PRIMARY_LOG,
+        position: 0,
+        bytes: Bytes::copy_from_slice(&[mark; 3]),
+    };
+    Output::Persist {
+        id: PersistId(id),
+        records: vec![record],
+    }
+}
+
+/// A world whose node keeps what it knows of primaries.
+fn world_of_primaries() -> World {
+    let found = Found {
+        primaries: Some(Bytes::from_static(&[1])),
+        ..Found::default()
+    };
+    world_that_found(found)
+}
+
+#[test]
+fn ring_ids_and_primaries_do_not_overtake_each_other_and_are_answered_in_order() {
+    let mut world = world_of_primaries();
+    world.say([persist(1, 40)]);
+    assert_eq!(world.begun.recv_timeout(PATIENCE), Ok(40));
+    world.say([persist(2, 41), remember(3, 7), persist(4, 42)]);
+    world.gate.send(Ok(())).unwrap();
+    assert_eq!(world.answers(1), [(1, false)]);
+    assert_eq!(world.begun.recv_timeout(PATIENCE), Ok(7));
+    world.gate.send(Ok(())).unwrap();
+    assert_eq!(world.begun.recv_timeout(PATIENCE), Ok(42));
+    world.turn();
+    assert_eq!(world.answers(1), [(1, false)], "2 is not durable yet");
+    world.gate.send(Ok(())).unwrap();
+    let all = [(1, false), (2, false), (3, false), (4, false)];
+    assert_eq!(world.answers(4), all);
+}
+
+#[test]
+fn a_record_of_primaries_that_fails_fails_alone() {
+    let mut world = world_of_primaries();
+    world.say([remember(1, 7), token(1, Some(1))]);
+    assert_eq!(world.begun.recv_timeout(PATIENCE), Ok(7));
+    world.say([persist(2, 40), remember(3, 8), token(2, Some(2))]);
+    let error = PersistError::Io("as the test wants it".to_owned());
+    world.gate.send(Err(error)).unwrap();
+    assert_eq!(world.begun.recv_timeout(PATIENCE), Ok(40));
+    world.gate.send(Ok(())).unwrap();
+    assert_eq!(world.begun.recv_timeout(PATIENCE), Ok(8));
+    assert_eq!(world.answers(2), [(1, true), (2, false)]);
+    assert_eq!(world.arrived(), [2]);
+    world.gate.send(Ok(())).unwrap();
+    assert_eq!(world.answers(3)[2], (3, false));
+    let kept: Vec<_> = world.driver.durable.records();
+    assert_eq!(kept[1], (PRIMARY_LOG, 0, Bytes::from_static(&[8; 3])));
+}
+
 #[test]
 fn the_answer_wakes_a_sleeping_loop() {
     let mut world = world();
@@ -306,7 +370,9 @@ fn what_is_not_kept_is_refused() {
     };
     let wrong = [
         vec![],
+        // Without a file for it.
         vec![put(2, 0, bytes.clone())],
+        vec![put(1, 0, bytes.clone()), put(2, 0, bytes.clone())],
         vec![put(1, 1, bytes.clone())],
         vec![put(1, 0, bytes.slice(..7))],
         vec![LogRecord::Trim {
@@ -385,4 +451,63 @@ fn a_state_directory_that_cannot_be_used_stops_the_start() {
     drop(start(&config).unwrap());
     config.reset_ring_id = false;
     drop(start(&config).unwrap());
+}
+
+/// What a node is told of primaries when it starts, or why it does not; then it remembers `mark`.
+fn a_life_of_primaries(config: &NodeConfig, mark: u8) -> Result<Vec<Bytes>, String> {
+    let sockets = Sockets::open(config, id(1)).unwrap();
+    let driver = Driver::with_process(Script::default(), sockets, me(), 1, config);
+    let mut driver = driver.map_err(|error| error.to_string())?;
+    driver
+        .engine
+        .outputs
+        .extend([remember(1, mark), persist(2, 5)]);
+    let deadline = Instant::now() + PATIENCE;
+    while answers(&driver.engine.heard).len() < 2 {
+        assert!(Instant::now() < deadline);
+        driver.turn(&mut Idle, Some(1_000_000)).unwrap();
+    }
+    let failed = config.primary != PrimaryName::Dynamic;
+    assert_eq!(answers(&driver.engine.heard), [(1, failed), (2, false)]);
+    let Input::Start(start) = &driver.engine.heard[0] else {
+        panic!("not started");
+    };
+    let of_primaries = start.records.iter().filter(|(log, ..)| *log == PRIMARY_LOG);
+    Ok(of_primaries.map(|(.., bytes)| bytes.clone()).collect())
+}
+
+#[test]
+fn the_next_life_knows_what_was_remembered_and_a_lost_record_is_no_first_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = config();
+    config.state_dir = Some(directory.path().to_owned());
+    assert_eq!(a_life_of_primaries(&config, 1), Ok(vec![]));
+    config.primary = PrimaryName::Dynamic;
+    // It has run without the layer: who switches it on has to say so.
+    let refused = a_life_of_primaries(&config, 1).unwrap_err();
+    assert!(refused.contains("reset_primary = \"first\""), "{refused}");
+    config.reset_primary = Some(ResetPrimary::First);
+    let first = vec![Bytes::from(first_record(&config.members()))];
+    assert_eq!(a_life_of_primaries(&config, 2), Ok(first));
+    // Nothing is wrong with the file now, so it is kept.
+    let kept = |mark: u8| Ok(vec![Bytes::copy_from_slice(&[mark; 3])]);
+    assert_eq!(a_life_of_primaries(&config, 3), kept(2));
+    config.reset_primary = None;
+    assert_eq!(a_life_of_primaries(&config, 4), kept(3));
+    let path = directory.path().join("node-1.primary");
+    std::fs::remove_file(&path).unwrap();
+    let refused = a_life_of_primaries(&config, 5).unwrap_err();
+    assert!(refused.contains("node-1.primary"), "{refused}");
+    config.reset_primary = Some(ResetPrimary::Forgotten);
+    let forgotten = vec![Bytes::from(first_record(&[]))];
+    assert_eq!(a_life_of_primaries(&config, 6), Ok(forgotten));
+    // With both files lost in different ways it is no first start either.
+    config.reset_primary = None;
+    config.reset_ring_id = true;
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(directory.path().join("node-1.ring"), b"?").unwrap();
+    for _ in 0..2 {
+        let refused = a_life_of_primaries(&config, 7).unwrap_err();
+        assert!(refused.contains("node-1.primary"), "{refused}");
+    }
 }

@@ -142,7 +142,7 @@ fn open_primaries(
     let opening = Opening {
         first: &config.first_primary_record(me),
         // A node without its record must not begin as one that never had any.
-        lived_before: ring_id.value().is_some() || ring_id.was_reset(),
+        lived_before: ring_id.value().is_some(),
         on_damage: on_damage(config.reset_primary.is_some()),
     };
     let file = PrimaryFile::open(path.clone(), me, opening)?;
