@@ -4,6 +4,7 @@ use super::durable::Durable;
 use super::store::{Found, Record, Store};
 use super::*;
 use crate::config::{PrimaryName, ResetPrimary};
+use crate::engine::NodeEngine;
 use bytes::Bytes;
 use rota_core::contract::{
     Burst, Incarnation, LogId, LogRecord, Output, PersistError, PersistId, Service, SubmitError,
@@ -509,5 +510,98 @@ fn the_next_life_knows_what_was_remembered_and_a_lost_record_is_no_first_start()
     for _ in 0..2 {
         let refused = a_life_of_primaries(&config, 7).unwrap_err();
         assert!(refused.contains("node-1.primary"), "{refused}");
+    }
+}
+
+/// Takes deliveries, and says one message when it is told to.
+#[derive(Default)]
+struct Talker {
+    says: bool,
+    heard: Vec<Delivery>,
+}
+
+impl App for Talker {
+    fn deliver(&mut self, delivery: Delivery) {
+        self.heard.push(delivery);
+    }
+    fn fill(&mut self, now: Time, submitter: &mut dyn Submitter) {
+        if std::mem::take(&mut self.says) {
+            submitter.submit(now, Service::Safe, b"hello").unwrap();
+        }
+    }
+    fn stop(&self) -> bool {
+        false
+    }
+}
+
+impl Talker {
+    /// Turns until something that was delivered last is as wanted; says how long that took.
+    fn until(
+        &mut self,
+        driver: &mut Driver<NodeEngine>,
+        wanted: fn(&Delivery) -> bool,
+    ) -> Duration {
+        let started = Instant::now();
+        while !self.heard.last().is_some_and(wanted) {
+            assert!(started.elapsed() < PATIENCE, "{:?}", self.heard);
+            driver.turn(self, Some(10_000_000)).unwrap();
+        }
+        started.elapsed()
+    }
+}
+
+/// A store that takes one record of primaries, the attempt, and then waits for the test.
+struct Stalls {
+    taken: usize,
+    gate: Receiver<Result<(), PersistError>>,
+}
+
+impl Store for Stalls {
+    fn store(&mut self, record: &Record) -> Result<(), PersistError> {
+        if matches!(record, Record::RingId(_)) {
+            return Ok(());
+        }
+        self.taken += 1;
+        if self.taken == 2 {
+            return self.gate.recv().expect("the gate opens");
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_primary_is_reported_when_the_disk_can_and_deliveries_do_not_wait_for_long() {
+    let none = PersistError::NoSpace;
+    for outcome in [Ok(()), Err(none)] {
+        let mut config = NodeConfig::loopback(1, PORTS.fetch_add(10, Relaxed));
+        config.primary = PrimaryName::Dynamic;
+        config.state_dir = Some("of no use here".into());
+        let (gate, gate_here) = channel();
+        let store = Stalls {
+            taken: 0,
+            gate: gate_here,
+        };
+        let found = Found {
+            ring_id: None,
+            primaries: Some(Bytes::from(first_record(&config.members()))),
+        };
+        let durable = Durable::with_store(found, Box::new(store)).unwrap();
+        let sockets = Sockets::open(&config, id(1)).unwrap();
+        let engine = NodeEngine::new(&config, id(1)).unwrap();
+        let mut driver =
+            Driver::with_durable(engine, sockets, (me(), 1), &config, durable).unwrap();
+        let mut app = Talker::default();
+        let is_message = |delivery: &Delivery| matches!(delivery, Delivery::Message(_));
+        let formed = Instant::now() + Duration::from_millis(100);
+        while Instant::now() < formed {
+            driver.turn(&mut app, Some(10_000_000)).unwrap();
+        }
+        app.says = true;
+        let held = app.until(&mut driver, is_message);
+        assert!(held > Duration::from_millis(500), "{held:?}");
+        assert_eq!(app.heard.len(), 2, "{:?}", app.heard);
+        gate.send(outcome).unwrap();
+        let is_primary = |delivery: &Delivery| matches!(delivery, Delivery::Primary(_));
+        app.until(&mut driver, is_primary);
     }
 }
