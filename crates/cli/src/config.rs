@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use rota_core::contract::NodeId;
 use rota_core::pack::Outbox;
 use rota_core::ring::{PriorityMethod, Protocol, RingConfig, RingConfigError};
-use rota_net::{ConfigError, DatagramSize, NodeConfig, Transport};
+use rota_net::{ConfigError, DatagramSize, NodeConfig, PrimaryName, Transport};
 
 use crate::say::{complain, print};
 
@@ -70,10 +70,11 @@ fn describe(config: &NodeConfig, node: Option<NodeId>) -> Result<String, ConfigE
     let ring = config.ring_config_at(viewpoint)?;
     let mut table = Table::default();
     describe_cluster(config, &ring, &mut table);
-    describe_ring(&ring, &size, &mut table);
+    describe_ring(config, &ring, &size, &mut table);
     describe_timers(config, &ring, &mut table);
     describe_sockets(config, &mut table);
     describe_state(config, node, &mut table);
+    describe_primary(config, node, &mut table);
     describe_nodes(config, &ring, node, &mut table);
     Ok(table.0)
 }
@@ -110,7 +111,7 @@ fn describe_cluster(config: &NodeConfig, ring: &RingConfig, table: &mut Table) {
     table.row("open_membership", config.open_membership);
 }
 
-fn describe_ring(ring: &RingConfig, size: &DatagramSize, table: &mut Table) {
+fn describe_ring(config: &NodeConfig, ring: &RingConfig, size: &DatagramSize, table: &mut Table) {
     table.section("ring");
     let members: Vec<String> = ring.members.iter().map(ToString::to_string).collect();
     table.row(
@@ -142,7 +143,7 @@ fn describe_ring(ring: &RingConfig, size: &DatagramSize, table: &mut Table) {
     table.row("packet_payload_bytes", ring.frame_bytes());
     // What is cut into most parts may be smaller than what was asked for.
     let outbox = Outbox::new(ring.frame_bytes(), ring.message_bytes, ring.backlog_bytes);
-    table.row("message_bytes", outbox.limit());
+    table.row("message_bytes", outbox.limit().min(config.message_limit()));
     table.row("backlog_bytes", ring.backlog_bytes);
 }
 
@@ -193,6 +194,37 @@ fn describe_state(config: &NodeConfig, me: Option<NodeId>, table: &mut Table) {
     table.row("reset_ring_id", config.reset_ring_id);
     if let Some(file) = me.and_then(|me| config.ring_id_file(me)) {
         table.row("ring_id_file", file.display());
+    }
+}
+
+fn describe_primary(config: &NodeConfig, me: Option<NodeId>, table: &mut Table) {
+    table.section("primary");
+    let rule = match config.primary {
+        PrimaryName::None => "none (no configuration is called primary)",
+        PrimaryName::Static => "static (more than half of primary_nodes)",
+        PrimaryName::Dynamic => {
+            "dynamic (more than half of the last primary, or half with its smallest node)"
+        }
+    };
+    table.row("primary", rule);
+    if config.primary == PrimaryName::None {
+        return;
+    }
+    let nodes: Vec<String> = config
+        .counted_nodes()
+        .iter()
+        .map(NodeId::to_string)
+        .collect();
+    let from = match config.primary_nodes {
+        Some(_) => "set",
+        None => "all that are listed",
+    };
+    table.row("primary_nodes", format!("{} ({from})", nodes.join(", ")));
+    let reset = config.reset_primary.map(serde_json::to_value);
+    let reset = reset.and_then(Result::ok).unwrap_or_default();
+    table.row("reset_primary", reset.as_str().unwrap_or("no"));
+    if let Some(file) = me.and_then(|me| config.primary_file(me)) {
+        table.row("primary_file", file.display());
     }
 }
 

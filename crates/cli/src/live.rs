@@ -14,8 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rota_core::contract::{
     Checked, ConfigurationKind, Delivery, NodeId, Service, SubmitError, Time,
 };
-use rota_core::membership::RingEngine;
-use rota_net::{App, Driver, NodeConfig, Sockets, Submitter, WakeFd, monotonic};
+use rota_net::{App, Driver, NodeConfig, NodeEngine, Sockets, Submitter, WakeFd, monotonic};
 use serde::{Deserialize, Serialize};
 
 /// Load submitted and not delivered yet: more would only wait.
@@ -44,6 +43,10 @@ enum Said {
         regular: bool,
         id: String,
         members: Vec<(u16, u64)>,
+    },
+    Primary {
+        t: u64,
+        id: String,
     },
     Count {
         tag: String,
@@ -190,7 +193,11 @@ impl App for LiveApp {
                     members: members.map(|m| (m.node.get(), m.incarnation.0)).collect(),
                 });
             }
-            Delivery::Skips { .. } | Delivery::Primary(_) => {}
+            Delivery::Primary(ring) => say(&Said::Primary {
+                t: monotonic().0,
+                id: ring.to_string(),
+            }),
+            Delivery::Skips { .. } => {}
         }
     }
 
@@ -259,8 +266,7 @@ fn run() -> Result<(), String> {
     let config = task.config;
     config.check_for(me).map_err(words)?;
     let sockets = Sockets::open(&config, me).map_err(words)?;
-    let ring = config.ring_config_at(me).map_err(words)?;
-    let engine = RingEngine::new(ring).map_err(words)?;
+    let engine = NodeEngine::new(&config, me).map_err(words)?;
     let mut driver = Driver::new(Checked::new(engine), sockets, me, &config).map_err(words)?;
     let mut app = LiveApp {
         me,

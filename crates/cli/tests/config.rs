@@ -60,6 +60,27 @@ fn where_ring_ids_are_kept_is_said_and_what_it_means_if_nowhere() {
 }
 
 #[test]
+fn who_counts_in_a_primary_and_where_it_is_kept_is_said() {
+    let said = |settings: &str| {
+        let output = check(settings, "127.0.0.1", &["--node", "2"]);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(said("").contains("none (no configuration is called primary)"));
+    let kept = said("primary = \"dynamic\"\nstate_dir = \"/var/lib/rota\"");
+    assert!(kept.contains("1, 2 (all that are listed)"), "{kept}");
+    assert!(kept.contains("/var/lib/rota/node-2.primary"), "{kept}");
+    let fixed = said("primary = \"static\"\nprimary_nodes = [1, 2, 3]\nmessage_bytes = 5000");
+    assert!(fixed.contains("1, 2, 3 (set)"), "{fixed}");
+    let limit = fixed.lines().find(|line| line.starts_with("message_bytes"));
+    assert!(limit.is_some_and(|line| line.ends_with(" 5000")), "{fixed}");
+    let output = check("primary = \"dynamic\"", "127.0.0.1", &[]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("set `state_dir`"), "{said}");
+}
+
+#[test]
 fn what_is_wrong_is_said_and_the_status_is_2() {
     let output = check("datagram_bytes = 511", "127.0.0.1", &[]);
     assert_eq!(output.status.code(), Some(2));

@@ -1,8 +1,10 @@
 //! A node's configuration: one TOML file that all nodes of a cluster can share.
 
 mod error;
+mod primary;
 
 pub use error::ConfigError;
+pub use primary::{PrimaryName, ResetPrimary};
 
 use rota_core::contract::NodeId;
 use rota_core::ring::{PriorityMethod, Protocol, RingConfig, Timers, Timing};
@@ -127,6 +129,16 @@ pub struct NodeConfig {
     /// Start with a new file where the one in `state_dir` is refused.
     #[serde(default)]
     pub reset_ring_id: bool,
+    /// Which configurations are primary; the same on all nodes. `Dynamic` needs `state_dir`.
+    #[serde(default)]
+    pub primary: PrimaryName,
+    /// The nodes that count in it: whose majority it is, or which are the first primary. Where it is not set,
+    /// all that are listed. The same on all nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub primary_nodes: Option<Vec<u16>>,
+    /// Begin with this where the record of primaries in `state_dir` is missing or refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reset_primary: Option<ResetPrimary>,
     /// Write a trace to this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<PathBuf>,
@@ -200,6 +212,9 @@ impl NodeConfig {
             backlog_bytes: None,
             state_dir: None,
             reset_ring_id: false,
+            primary: PrimaryName::None,
+            primary_nodes: None,
+            reset_primary: None,
             trace: None,
             receive_buffer_bytes: default_receive_buffer(),
             send_buffer_bytes: default_send_buffer(),
@@ -242,12 +257,6 @@ impl NodeConfig {
         toml::to_string(self).map_err(ConfigError::Write)
     }
 
-    /// Where node `me` keeps its newest ring id.
-    pub fn ring_id_file(&self, me: NodeId) -> Option<PathBuf> {
-        let directory = self.state_dir.as_ref()?;
-        Some(directory.join(format!("node-{me}.ring")))
-    }
-
     /// The node with this id.
     pub fn node(&self, id: NodeId) -> Option<&NodeAddress> {
         self.nodes.iter().find(|node| node.id == id.get())
@@ -285,6 +294,7 @@ impl NodeConfig {
         }
         self.check_nodes()?;
         self.check_transport()?;
+        self.check_primary()?;
         if let Some(method) = self.priority_method
             && !(1..=2).contains(&method)
         {
@@ -353,7 +363,7 @@ impl NodeConfig {
             TimingName::Relaxed => Timing::Relaxed,
         };
         let timers = Timers::derive(timing, members.len());
-        let mut ring = RingConfig::new(self.cluster, members);
+        let mut ring = RingConfig::new(self.wire_cluster(), members);
         if self.engine == EngineName::TotemRing {
             ring = ring.original();
         }
@@ -380,6 +390,7 @@ impl NodeConfig {
         set(&mut ring.datagram_bytes, self.datagram_bytes);
         set(&mut ring.message_bytes, self.message_bytes);
         set(&mut ring.backlog_bytes, self.backlog_bytes);
+        self.make_room_for_primary(&mut ring);
         ring
     }
 }

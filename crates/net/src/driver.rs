@@ -12,6 +12,7 @@ mod durable_tests;
 mod error;
 mod outputs;
 mod rest;
+mod store;
 mod watch;
 mod worker;
 
@@ -19,7 +20,7 @@ pub use app::{App, Submitter};
 pub use error::DriverError;
 
 use rota_core::contract::{
-    Channel, Class, Delivery, Engine, Input, NodeId, Process, StartState, Status,
+    Channel, Class, Delivery, Engine, Input, NodeId, Process, StartState, Status, Time,
 };
 use std::fmt;
 
@@ -201,6 +202,15 @@ impl<E: Engine> Driver<E> {
             faults: self.arrivals.faults(),
             ..*self.sockets.stats()
         }
+    }
+
+    /// Tells the engine something that the contract has no word for, as of now.
+    ///
+    /// # Errors
+    /// [`DriverError`].
+    pub fn tell(&mut self, what: impl FnOnce(&mut E, Time)) -> Result<(), DriverError> {
+        what(&mut self.engine, sys::monotonic());
+        self.carry_out()
     }
 
     /// The engine.

@@ -12,6 +12,7 @@
 
 pub mod config;
 pub mod driver;
+mod engine;
 pub mod fault;
 mod message;
 pub mod node;
@@ -26,8 +27,12 @@ mod stats;
 mod sys;
 pub mod trace;
 
-pub use config::{ConfigError, EngineName, NodeAddress, NodeConfig, TimingName, Transport};
+pub use config::{
+    ConfigError, EngineName, NodeAddress, NodeConfig, PrimaryName, ResetPrimary, TimingName,
+    Transport,
+};
 pub use driver::{App, Driver, DriverError, Submitter};
+pub use engine::NodeEngine;
 pub use fault::FaultConfig;
 pub use node::{Node, NodeStatus, Publisher, StartError};
 pub use probe::probe_multicast;

@@ -22,9 +22,7 @@
 
 mod shared;
 
-use rota_core::contract::{Checked, Delivery, NodeId, Service, Status, SubmitError};
-use rota_core::membership::RingEngine;
-use rota_core::ring::RingConfigError;
+use rota_core::contract::{Checked, Delivery, NodeId, RingId, Service, Status, SubmitError};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt;
@@ -36,6 +34,7 @@ use std::time::{Duration, Instant};
 
 use crate::config::{ConfigError, NodeConfig};
 use crate::driver::{Driver, DriverError};
+use crate::engine::NodeEngine;
 use crate::sockets::{SocketError, Sockets};
 use crate::stats::NetStats;
 use shared::{RingApp, Shared};
@@ -45,8 +44,6 @@ use shared::{RingApp, Shared};
 pub enum StartError {
     /// The configuration is wrong.
     Config(ConfigError),
-    /// The engine does not take it.
-    Ring(RingConfigError),
     /// The sockets cannot be opened.
     Socket(SocketError),
     /// The driver cannot run.
@@ -59,7 +56,6 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Config(error) => write!(f, "configuration: {error}"),
-            Self::Ring(error) => write!(f, "configuration: {error}"),
             Self::Socket(error) => error.fmt(f),
             Self::Driver(error) => error.fmt(f),
             Self::System(error) => write!(f, "cannot start the ring's thread: {error}"),
@@ -76,6 +72,12 @@ pub struct NodeStatus {
     pub engine: Status,
     /// The sockets' counters.
     pub net: NetStats,
+    /// The ring of the current configuration, if that is primary. The application may not have received so
+    /// yet.
+    pub primary: Option<RingId>,
+    /// This node has the state of all primaries up to that one, as far as the node knows: it was in each of
+    /// them, or its application has said so. Only with `primary = "dynamic"`.
+    pub caught_up: bool,
 }
 
 /// A running node. Dropping it stops the node.
@@ -119,9 +121,8 @@ impl Node {
     pub fn start(config: NodeConfig, me: NodeId) -> Result<Self, StartError> {
         config.check_for(me).map_err(StartError::Config)?;
         let sockets = Sockets::open(&config, me).map_err(StartError::Socket)?;
-        let ring = config.ring_config_at(me).map_err(StartError::Config)?;
-        let limit = ring.message_bytes;
-        let engine = RingEngine::new(ring).map_err(StartError::Ring)?;
+        let engine = NodeEngine::new(&config, me).map_err(StartError::Config)?;
+        let limit = config.message_limit();
         let mut driver =
             Driver::new(Checked::new(engine), sockets, me, &config).map_err(StartError::Driver)?;
         let (shared, mut app) = shared::new(limit).map_err(StartError::System)?;
@@ -193,6 +194,14 @@ impl Node {
         self.shared.status()
     }
 
+    /// The application has got the state of the primary with this ring, which it has received as
+    /// [`Delivery::Primary`], from one who had it, and has made it durable: from now on this node is one that
+    /// carries it to a later primary. Without effect where another configuration is current by now, or the
+    /// rule is not dynamic.
+    pub fn caught_up(&self, ring: RingId) {
+        self.shared.caught_up(ring);
+    }
+
     /// Stops the node and says how its thread ended.
     ///
     /// # Errors
@@ -222,14 +231,20 @@ impl Drop for Node {
     }
 }
 
-fn run(driver: &mut Driver<Checked<RingEngine>>, app: &mut RingApp) -> Result<(), DriverError> {
+fn run(driver: &mut Driver<Checked<NodeEngine>>, app: &mut RingApp) -> Result<(), DriverError> {
     use crate::driver::App;
     while !app.stop() {
         driver.turn(app, None)?;
+        if let Some(ring) = app.take_caught_up() {
+            driver.tell(|engine, now| engine.get_mut().caught_up(now, ring))?;
+        }
         if app.status_wanted() {
+            let engine = driver.engine().get();
             app.publish_status(NodeStatus {
                 engine: driver.status(),
                 net: driver.stats(),
+                primary: engine.primary(),
+                caught_up: engine.is_caught_up(),
             });
         }
     }

@@ -1,8 +1,12 @@
 //! Configuration files: what is accepted, and what is said about what is not.
 
 use rota_core::contract::NodeId;
+use rota_core::primary::{OWN_BYTES, Rule};
 use rota_core::ring::{PriorityMethod, Protocol};
-use rota_net::{ConfigError, EngineName, FaultConfig, NodeConfig, TimingName, Transport};
+use rota_net::{
+    ConfigError, EngineName, FaultConfig, NodeConfig, PrimaryName, ResetPrimary, TimingName,
+    Transport,
+};
 
 const GOOD: &str = r#"
 cluster = 7
@@ -43,6 +47,9 @@ fn a_configuration_survives_being_written_and_read() {
     config.personal_window = Some(10);
     config.state_dir = Some("state".into());
     config.reset_ring_id = true;
+    config.primary = PrimaryName::Dynamic;
+    config.primary_nodes = Some(vec![1, 3]);
+    config.reset_primary = Some(ResetPrimary::Forgotten);
     config.open_membership = true;
     config.trace = Some("node-1.trace.jsonl".into());
     config.faults = Some(FaultConfig {
@@ -60,6 +67,54 @@ fn a_configuration_survives_being_written_and_read() {
     assert_eq!(ring.priority_method, PriorityMethod::First);
     assert_eq!((ring.accelerated_window, ring.personal_window), (0, 10));
     assert!(ring.trace);
+}
+
+#[test]
+fn who_counts_in_a_primary_is_all_that_are_listed_or_what_is_said() {
+    let rule = |settings: &str, node: u16| {
+        let config = NodeConfig::from_toml(&format!("{settings}{GOOD}")).unwrap();
+        config.primary_rule(NodeId::new(node).unwrap())
+    };
+    let nodes =
+        |ids: &[u16]| -> Vec<NodeId> { ids.iter().filter_map(|id| NodeId::new(*id)).collect() };
+    assert_eq!(rule("", 1), None);
+    assert_eq!(rule("primary = \"none\"", 1), None);
+    let configured = nodes(&[1, 2]);
+    let majority = Some(Rule::StaticMajority { configured });
+    assert_eq!(rule("primary = \"static\"", 1), majority);
+    let configured = nodes(&[1, 2, 9]);
+    let majority = Some(Rule::StaticMajority { configured });
+    let listed = "primary = \"static\"\nprimary_nodes = [9, 2, 1, 2]";
+    assert_eq!(rule(listed, 1), majority);
+    let dynamic = |first: &[u16]| {
+        let first = nodes(first);
+        Some(Rule::DynamicLinear { first })
+    };
+    let settings = "state_dir = \"s\"\nprimary = \"dynamic\"";
+    assert_eq!(rule(settings, 1), dynamic(&[1, 2]));
+    let founders = format!("{settings}\nprimary_nodes = [1]");
+    assert_eq!(rule(&founders, 1), dynamic(&[1]));
+    assert_eq!(rule(&founders, 2), dynamic(&[]), "it joined later");
+}
+
+#[test]
+fn a_primary_layer_has_room_for_its_own_and_a_cluster_number_of_its_own() {
+    let config = |settings: &str| NodeConfig::from_toml(&format!("{settings}{GOOD}")).unwrap();
+    let (plain, layered) = (config(""), config("primary = \"static\""));
+    assert_eq!(plain.message_limit(), layered.message_limit());
+    assert!(layered.ring_config().message_bytes > layered.message_limit());
+    assert_ne!(plain.ring_config().cluster, layered.ring_config().cluster);
+    let small = config("primary = \"static\"\nmessage_bytes = 100\nbacklog_bytes = 100");
+    assert_eq!(small.message_limit(), 100);
+    assert!(small.ring_config().message_bytes >= OWN_BYTES);
+    for wrong in [
+        "message_bytes = 0",
+        "message_bytes = 200\nbacklog_bytes = 100",
+    ] {
+        let text = format!("primary = \"static\"\n{wrong}{GOOD}");
+        let error = NodeConfig::from_toml(&text).unwrap_err();
+        assert!(matches!(error, ConfigError::Ring(_)), "{error}");
+    }
 }
 
 #[test]
@@ -108,6 +163,36 @@ fn every_mistake_has_a_sentence_of_its_own() {
             "cluster = 7",
             "cluster = 7\nmessage_bytes = 0",
             "message_bytes",
+        ),
+        (
+            "cluster = 7",
+            "cluster = 7\nprimary = \"dynamic\"",
+            "set `state_dir`",
+        ),
+        (
+            "cluster = 7",
+            "cluster = 7\nprimary = \"weighted\"",
+            "weighted",
+        ),
+        (
+            "cluster = 7",
+            "cluster = 7\nprimary_nodes = [1]",
+            "set `primary`",
+        ),
+        (
+            "cluster = 7",
+            "cluster = 7\nprimary = \"static\"\nprimary_nodes = []",
+            "at least one",
+        ),
+        (
+            "cluster = 7",
+            "cluster = 7\nprimary = \"static\"\nprimary_nodes = [1, 0]",
+            "start at 1",
+        ),
+        (
+            "cluster = 7",
+            "cluster = 7\nprimary = \"static\"\nreset_primary = \"forgotten\"",
+            "reset_primary is for",
         ),
         (
             "cluster = 7",

@@ -1,11 +1,42 @@
-//! What can go wrong with a ring id's file.
+//! What can go wrong with a file.
 
 use rota_core::contract::NodeId;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a ring id's file cannot be used. The node must not start with it.
+use crate::disk::Disk;
+
+/// What a file keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kept {
+    /// The newest ring id's number.
+    RingId,
+    /// What the node knows of primary configurations.
+    Primaries,
+}
+
+impl Kept {
+    const fn setting(self) -> &'static str {
+        match self {
+            Self::RingId => "reset the ring id (`reset_ring_id = true`)",
+            Self::Primaries => {
+                "start the node as one that has forgotten (`reset_primary = \"forgotten\"`)"
+            }
+        }
+    }
+}
+
+impl fmt::Display for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::RingId => "the ring id",
+            Self::Primaries => "what is known of primaries",
+        })
+    }
+}
+
+/// Why a file cannot be used. The node must not start with it.
 #[derive(Debug)]
 pub enum OpenError {
     /// The directory it belongs in is not there. It is not made: where it is a mount that is missing,
@@ -13,10 +44,19 @@ pub enum OpenError {
     NoDirectory(PathBuf),
     /// Another process uses it: the same node runs twice.
     InUse(PathBuf),
-    /// Neither of its slots is good.
-    Damaged(PathBuf),
+    /// Neither of its copies is good.
+    Damaged {
+        /// What it keeps.
+        kept: Kept,
+        /// Which file.
+        path: PathBuf,
+    },
+    /// The file is not there, though the node has lived before.
+    Lost(PathBuf),
     /// Written by another node: somebody else's disk, or a copied directory.
     WrongNode {
+        /// What it keeps.
+        kept: Kept,
         /// Which file.
         path: PathBuf,
         /// Whose it is.
@@ -26,6 +66,8 @@ pub enum OpenError {
     },
     /// Written by a later version of this program.
     Version {
+        /// What it keeps.
+        kept: Kept,
         /// Which file.
         path: PathBuf,
         /// Its version.
@@ -46,7 +88,10 @@ impl OpenError {
     /// Whether a new file in its place is a way out ([`crate::OnDamage::Reset`]).
     pub const fn reset_helps(&self) -> bool {
         match self {
-            Self::Damaged(_) | Self::WrongNode { .. } | Self::Version { .. } => true,
+            Self::Damaged { .. }
+            | Self::Lost(_)
+            | Self::WrongNode { .. }
+            | Self::Version { .. } => true,
             Self::NoDirectory(_) | Self::InUse(_) | Self::Io { .. } => false,
         }
     }
@@ -65,28 +110,47 @@ impl fmt::Display for OpenError {
                 "{}: in use by another process: does this node run twice?",
                 path.display()
             ),
-            Self::Damaged(path) => write!(
+            Self::Damaged { kept, path } => {
+                let path = path.display();
+                let way_out = kept.setting();
+                write!(f, "{path}: both copies of {kept} are damaged, ")?;
+                match kept {
+                    Kept::RingId => write!(
+                        f,
+                        "so it is not known which ring ids were used; if no other process of this \
+                         node runs, {way_out} or restore the file"
+                    ),
+                    Kept::Primaries => write!(
+                        f,
+                        "so it is not known what this node has agreed to; {way_out}"
+                    ),
+                }
+            }
+            Self::Lost(path) => write!(
                 f,
-                "{}: both copies of the ring id are damaged, so it is not known which ring ids were \
-                 used; if no other process of this node runs, reset the ring id \
-                 (`reset_ring_id = true`) or restore the file",
-                path.display()
+                "{}: is missing, though this node has run before: if it was lost, {}; if this node \
+                 never ran with `primary = \"dynamic\"`, let it begin as the others do \
+                 (`reset_primary = \"first\"`)",
+                path.display(),
+                Kept::Primaries.setting()
             ),
             Self::WrongNode {
+                kept,
                 path,
                 found,
                 wanted,
             } => write!(
                 f,
-                "{}: holds the ring id of node {found}, and this is node {wanted}: give each node its \
-                 own directory, or reset the ring id (`reset_ring_id = true`)",
-                path.display()
+                "{}: holds {kept} of node {found}, and this is node {wanted}: give each node its \
+                 own directory, or {}",
+                path.display(),
+                kept.setting()
             ),
-            Self::Version { path, found } => write!(
+            Self::Version { kept, path, found } => write!(
                 f,
-                "{}: has format {found}, which a later version wrote: use that version, or reset the \
-                 ring id (`reset_ring_id = true`)",
-                path.display()
+                "{}: has format {found}, which a later version wrote: use that version, or {}",
+                path.display(),
+                kept.setting()
             ),
             Self::Io { path, doing, error } => {
                 write!(f, "{}: cannot {doing}: {error}", path.display())
@@ -97,6 +161,16 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
+/// What opening a file came to, as an error.
+pub(crate) fn wrong<D: Disk>(disk: &D, doing: &'static str, error: io::Error) -> OpenError {
+    let path = disk.path().to_owned();
+    if error.kind() == io::ErrorKind::WouldBlock {
+        OpenError::InUse(path)
+    } else {
+        OpenError::Io { path, doing, error }
+    }
+}
+
 /// Why a value was not stored. Whether it is on the disk is not known.
 #[derive(Debug)]
 pub enum StoreError {
@@ -106,6 +180,8 @@ pub enum StoreError {
     /// The disk failed. This file takes no more values until it is opened again: after a failed sync the
     /// kernel forgets what it could not write, and the next sync would succeed without it.
     Io(io::Error),
+    /// It is longer than the file has room for; in bytes.
+    TooLong(usize),
     /// An earlier value failed with `Io`.
     Failed,
 }
@@ -113,11 +189,12 @@ pub enum StoreError {
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoSpace(error) => write!(f, "no room for the ring id: {error}"),
-            Self::Io(error) => write!(f, "the ring id could not be made durable: {error}"),
+            Self::NoSpace(error) => write!(f, "no room on the disk: {error}"),
+            Self::Io(error) => write!(f, "it could not be made durable: {error}"),
+            Self::TooLong(bytes) => write!(f, "{bytes} bytes are more than the file has room for"),
             Self::Failed => f.write_str(
-                "the ring id's file has failed before and is not used any more: look at the disk, then \
-                 restart the node",
+                "the file has failed before and is not used any more: look at the disk, then restart \
+                 the node",
             ),
         }
     }

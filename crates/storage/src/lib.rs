@@ -1,15 +1,19 @@
 //! What Rota's nodes keep on disk.
 //!
-//! Today that is one number, the newest ring id's, in a [`RingIdFile`]. Its module says what becomes
-//! of each fault a disk can have.
+//! The newest ring id's number, in a [`RingIdFile`]; and, of nodes that take part in dynamic voting, what they
+//! know of primary configurations, in a [`PrimaryFile`]. The module of each says what becomes of each
+//! fault a disk can have.
 
 #![forbid(unsafe_code)]
 
+mod copies;
 mod disk;
 mod error;
+pub mod primary;
 pub mod ring_id;
 mod slot;
 
 pub use disk::{Disk, FileDisk, Name};
-pub use error::{OpenError, StoreError};
+pub use error::{Kept, OpenError, StoreError};
+pub use primary::{Opening, PrimaryFile};
 pub use ring_id::{OnDamage, RingIdFile};

@@ -54,7 +54,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::disk::{Disk, FileDisk, Name};
-use crate::error::{OpenError, StoreError};
+use crate::error::{Kept, OpenError, StoreError, wrong};
 use crate::slot::{BadSlot, SLOT_BYTES, Slot, new_file};
 
 /// What to do with a file that must not be used.
@@ -63,9 +63,13 @@ pub enum OnDamage {
     /// Refuse to start.
     #[default]
     Refuse,
-    /// Put a new file without a value in its place. A file that can be used is kept as it is.
+    /// Put a new file in its place. A file that can be used is kept as it is.
     Reset,
 }
+
+/// What a file holds that was reset. No ring has this number; but there is one, so that nobody takes the
+/// next start for the node's first.
+const NO_RING: u64 = 0;
 
 /// A file with the newest ring id's number.
 #[derive(Debug)]
@@ -100,12 +104,12 @@ impl<D: Disk> RingIdFile<D> {
         }
         let found = match disk.open(Name::Final, false) {
             Ok(()) => choose(&mut disk, node),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => create(&mut disk, node),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => create(&mut disk, node, None),
             Err(error) => Err(wrong(&disk, "open it", error)),
         };
         let (current, index, lost_a_slot) = match found {
             Err(error) if error.reset_helps() && on_damage == OnDamage::Reset => {
-                create(&mut disk, node)?
+                create(&mut disk, node, Some(NO_RING))?
             }
             found => found?,
         };
@@ -177,20 +181,11 @@ impl<D: Disk> RingIdFile<D> {
     }
 }
 
-fn is_no_room(error: &io::Error) -> bool {
+pub(crate) fn is_no_room(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
     )
-}
-
-fn wrong<D: Disk>(disk: &D, doing: &'static str, error: io::Error) -> OpenError {
-    let path = disk.path().to_owned();
-    if error.kind() == io::ErrorKind::WouldBlock {
-        OpenError::InUse(path)
-    } else {
-        OpenError::Io { path, doing, error }
-    }
 }
 
 /// Reads the open file: the slot that counts, its index, and whether the other one is bad.
@@ -198,14 +193,16 @@ fn choose<D: Disk>(disk: &mut D, node: NodeId) -> Result<(Slot, usize, bool), Op
     let bytes = disk.read().map_err(|error| wrong(disk, "read it", error))?;
     let slots = [0, 1].map(|index| Slot::decode(&bytes, index));
     let path = || disk.path().to_owned();
+    let kept = Kept::RingId;
     for slot in &slots {
         match slot {
             Err(BadSlot::Version(found)) => {
                 let (path, found) = (path(), *found);
-                return Err(OpenError::Version { path, found });
+                return Err(OpenError::Version { kept, path, found });
             }
             Ok(slot) if slot.node != node.get() => {
                 return Err(OpenError::WrongNode {
+                    kept,
                     path: path(),
                     found: slot.node,
                     wanted: node,
@@ -217,19 +214,23 @@ fn choose<D: Disk>(disk: &mut D, node: NodeId) -> Result<(Slot, usize, bool), Op
     match slots {
         // Writes never leave two of one generation.
         [Ok(first), Ok(second)] if first.generation == second.generation => {
-            Err(OpenError::Damaged(path()))
+            Err(OpenError::Damaged { kept, path: path() })
         }
         [Ok(first), Ok(second)] if first.generation > second.generation => Ok((first, 0, false)),
         [Ok(_), Ok(second)] => Ok((second, 1, false)),
         [Ok(first), Err(_)] => Ok((first, 0, true)),
         [Err(_), Ok(second)] => Ok((second, 1, true)),
-        [Err(_), Err(_)] => Err(OpenError::Damaged(path())),
+        [Err(_), Err(_)] => Err(OpenError::Damaged { kept, path: path() }),
     }
 }
 
 /// Makes a new file, whole before it has its name.
-fn create<D: Disk>(disk: &mut D, node: NodeId) -> Result<(Slot, usize, bool), OpenError> {
-    let bytes = new_file(node);
+fn create<D: Disk>(
+    disk: &mut D,
+    node: NodeId,
+    value: Option<u64>,
+) -> Result<(Slot, usize, bool), OpenError> {
+    let bytes = new_file(node, value);
     let made = disk
         .open(Name::New, true)
         .and_then(|()| disk.truncate(0))

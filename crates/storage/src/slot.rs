@@ -84,14 +84,14 @@ impl Slot {
     }
 }
 
-/// The contents of a new file: no value, in both slots.
-pub(crate) fn new_file(node: NodeId) -> Vec<u8> {
+/// The contents of a new file: this value, or none, in both slots.
+pub(crate) fn new_file(node: NodeId, value: Option<u64>) -> Vec<u8> {
     let mut file = vec![0; 2 * SLOT_BYTES];
     for (index, generation) in [(0, 1), (1, 0)] {
         let slot = Slot {
             node: node.get(),
             generation,
-            value: None,
+            value,
         };
         file[index * SLOT_BYTES..][..RECORD_BYTES].copy_from_slice(&slot.encode());
     }
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn what_a_short_file_still_holds_is_read() {
-        let file = new_file(NodeId::new(3).unwrap());
+        let file = new_file(NodeId::new(3).unwrap(), None);
         for len in 0..file.len() {
             let slots = [0, 1].map(|index| Slot::decode(&file[..len], index).is_ok());
             let whole = [len >= RECORD_BYTES, len >= SLOT_BYTES + RECORD_BYTES];

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use rota_core::contract::{Checked, NodeId, Service};
-use rota_core::membership::RingEngine;
-use rota_net::{Driver, SocketError, Sockets, WakeFd};
+use rota_net::{Driver, NodeEngine, SocketError, Sockets, WakeFd};
 
 use super::app::DemoApp;
 use super::source::Share;
@@ -78,8 +77,7 @@ fn run() -> Result<(), Failure> {
 
     task.config.check_for(me).map_err(Failure::new)?;
     let sockets = Sockets::open(&task.config, me)?;
-    let ring = task.config.ring_config_at(me).map_err(Failure::new)?;
-    let engine = RingEngine::new(ring).map_err(Failure::new)?;
+    let engine = NodeEngine::new(&task.config, me).map_err(Failure::new)?;
     let mut driver =
         Driver::new(Checked::new(engine), sockets, me, &task.config).map_err(Failure::new)?;
     let mut app = app(&task, me, orders)?;
@@ -118,7 +116,7 @@ fn app(task: &Task, me: NodeId, orders: Arc<Orders>) -> Result<DemoApp, Failure>
 /// Turns the ring until the coordinator ends it: a node that has everything must stay, for the
 /// others still need it to pass the token and to send again.
 fn turn(
-    driver: &mut Driver<Checked<RingEngine>>,
+    driver: &mut Driver<Checked<NodeEngine>>,
     app: &mut DemoApp,
     task: &Task,
 ) -> Result<(), Failure> {
@@ -157,7 +155,7 @@ fn has_everything(app: &DemoApp, task: &Task) -> bool {
 }
 
 fn summary(
-    driver: &Driver<Checked<RingEngine>>,
+    driver: &Driver<Checked<NodeEngine>>,
     app: &mut DemoApp,
     node: u16,
 ) -> Result<Done, Failure> {

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use rota_bench::{Offload, Testbed};
 use rota_check::trace::Trace;
-use rota_check::{Options, check_all};
+use rota_check::{Options, PrimaryRule, check_all};
 use rota_core::contract::{Incarnation, NodeId, Process};
-use rota_net::{NodeAddress, NodeConfig, TimingName, Transport, monotonic};
+use rota_net::{NodeAddress, NodeConfig, PrimaryName, TimingName, Transport, monotonic};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -49,6 +49,8 @@ struct Life {
     child: Child,
     stdin: Option<ChildStdin>,
     confs: Vec<Conf>,
+    /// The rings whose configurations it has called primary.
+    primaries: Vec<String>,
     counts: Vec<(String, u64)>,
     status: Option<Value>,
     left: bool,
@@ -172,6 +174,7 @@ impl Cluster {
             stdin: child.stdin.take(),
             child,
             confs: Vec::new(),
+            primaries: Vec::new(),
             counts: Vec::new(),
             status: None,
             left: false,
@@ -322,6 +325,9 @@ impl Cluster {
                 id: conf["id"].as_str().expect("a name").to_owned(),
                 members: serde_json::from_value(conf["members"].clone()).expect("members"),
             });
+        } else if let Some(primary) = said.get("primary") {
+            let id = primary["id"].as_str().expect("a name");
+            life.primaries.push(id.to_owned());
         } else if let Some(count) = said.get("count") {
             let tag = count["tag"].as_str().expect("a tag").to_owned();
             life.counts
@@ -331,6 +337,13 @@ impl Cluster {
         } else {
             panic!("node {}: {said}", index + 1);
         }
+    }
+
+    /// Whether the ring that a node is on is primary, as far as the node has said.
+    pub fn is_primary(&self, node: u16) -> bool {
+        let life = self.lives[usize::from(node) - 1].as_ref();
+        let ring = self.ring(node);
+        ring.is_some_and(|ring| life.is_some_and(|life| life.primaries.contains(&ring.id)))
     }
 
     /// Waits until something holds.
@@ -455,6 +468,15 @@ impl Cluster {
         }
     }
 
+    /// What a primary has to be, for those who check.
+    fn primary_rule(&self) -> Option<PrimaryRule> {
+        match self.config.primary {
+            PrimaryName::None => None,
+            PrimaryName::Static => Some(PrimaryRule::Majority(self.config.counted_nodes())),
+            PrimaryName::Dynamic => Some(PrimaryRule::Successive),
+        }
+    }
+
     /// All is at rest, on these rings, and everything that anybody has seen is legal. Ends the cluster.
     pub fn check(&mut self, rings: &[&[u16]]) {
         self.load(0, 0);
@@ -475,7 +497,7 @@ impl Cluster {
         let options = Options {
             quiescent: true,
             components: rings.iter().map(component).collect(),
-            ..Options::default()
+            primary: self.primary_rule(),
         };
         let report = check_all(&trace, &options);
         // A node that keeps nothing begins to count anew; that its rings are told apart by incarnation
@@ -485,6 +507,17 @@ impl Cluster {
         let broken = report.verdicts.iter();
         let broken = broken.filter(|v| v.violations > 0 && !excused(v.property));
         assert_eq!(broken.count(), 0, "{:#?}", report.violations);
+        let of_primaries = report
+            .verdicts
+            .iter()
+            .filter(|v| v.property.starts_with('P'));
+        for verdict in of_primaries.filter(|_| options.primary.is_some()) {
+            assert!(
+                verdict.checked > 0,
+                "nothing to judge: {}",
+                verdict.property
+            );
+        }
         self.expect_growing_numbers();
         assert_eq!(report.counters.untraced, 0);
     }

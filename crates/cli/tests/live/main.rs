@@ -3,6 +3,7 @@
 
 mod cluster;
 mod measure;
+mod primary;
 
 use std::time::Duration;
 

@@ -14,6 +14,10 @@ use crate::contract::{
 /// Nanoseconds after which something is written again that could not be.
 const WRITE_AGAIN: u64 = 100_000_000;
 
+/// Nanoseconds that deliveries wait for a disk that does not answer. One that is merely slow has
+/// answered by then; longer, and this node would hold up all senders.
+const HOLD_AT_MOST: u64 = 1_000_000_000;
+
 /// An engine that also says which configurations are primary. See the module page of [`super`].
 ///
 /// Messages of the application carry a number before them, so all nodes of a cluster have the layer
@@ -32,6 +36,8 @@ pub struct Primary<E> {
     requests: Requests,
     /// Nothing is written before this time.
     write_at: Time,
+    /// Deliveries that wait for the disk wait no longer than this.
+    hold_until: Option<Time>,
     /// Deliveries may have given the layer something to do.
     due: bool,
     own: OwnMessages,
@@ -84,6 +90,7 @@ impl<E: Engine> Primary<E> {
             report: None,
             requests: Requests::default(),
             write_at: Time(0),
+            hold_until: None,
             due: false,
             own: OwnMessages::default(),
             malformed: 0,
@@ -137,6 +144,16 @@ impl<E: Engine> Primary<E> {
             self.own.counters.push_back(counter);
             self.voting.sent();
         }
+    }
+
+    /// Notes since when deliveries wait for the disk, or lets them go.
+    fn watch_hold(&mut self) {
+        let over = self.hold_until.is_some_and(|until| until <= self.now);
+        if over {
+            self.voting.hold_no_longer();
+        }
+        let until = self.hold_until.unwrap_or(self.now.after(HOLD_AT_MOST));
+        self.hold_until = self.voting.is_holding().then_some(until);
     }
 
     fn on_answer(&mut self, answered: &Answered, failed: bool) {
@@ -274,6 +291,7 @@ impl<E: Engine> Engine for Primary<E> {
             }
             input => self.engine.handle(now, input),
         }
+        self.watch_hold();
         self.work();
     }
 
@@ -328,6 +346,7 @@ impl<E: Engine> Engine for Primary<E> {
                 return Some(Delivery::Primary(ring));
             }
             if self.voting.is_holding() {
+                self.watch_hold();
                 return None;
             }
             let delivery = match self.engine.poll_delivery()? {
@@ -354,7 +373,8 @@ impl<E: Engine> Engine for Primary<E> {
         let due = self.due.then_some((self.now, reason));
         let write = self.voting.has_to_write();
         let write = write.then_some((self.write_at.max(self.now), reason));
-        [self.engine.next_timer(), due, write]
+        let hold = self.hold_until.map(|until| (until, reason));
+        [self.engine.next_timer(), due, write, hold]
             .into_iter()
             .flatten()
             .min()

@@ -8,6 +8,7 @@ use bytes::Bytes;
 
 use super::session::{Knowledge, Session};
 use crate::contract::{Incarnation, NodeId, RingId};
+use crate::ring::RingConfig;
 
 /// The layout of everything here but the number before a message.
 const VERSION: u8 = 1;
@@ -15,6 +16,15 @@ const VERSION: u8 = 1;
 /// Attempts that a node remembers at most. With so many unsettled ones it attempts no more, until some
 /// are settled: at the latest when all their members meet.
 pub(super) const MOST_ATTEMPTS: usize = 64;
+
+/// By how much a message of the application grows at most.
+pub const HEADER_BYTES: usize = 10;
+
+const RING_BYTES: usize = 8 + 2 + 8;
+const SESSION_BYTES: usize = 1 + RING_BYTES + 2 + 2 * RingConfig::MAX_MEMBERS;
+
+/// The largest message of the layer's own: the ring has to take it.
+pub const OWN_BYTES: usize = 3 + RING_BYTES + 1 + SESSION_BYTES + 1 + MOST_ATTEMPTS * SESSION_BYTES;
 
 const VOTE: u8 = 1;
 const ATTEMPT: u8 = 2;

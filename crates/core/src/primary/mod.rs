@@ -40,9 +40,12 @@
 //! knows (give it an empty `first`), and who starts it has to see to that. It moves no state: after
 //! `Primary`, those who were not in the primary before have to be brought up to date by the
 //! application, which then says so; and what it keeps over a crash is its own matter: a node that
-//! restarts still counts as one that carries the state it had. It is no lease: a process that was cut off believes itself in the primary until it
-//! loses the token, and what it delivers until then as *safe* is in every later primary, anything
-//! weaker may not be.
+//! restarts still counts as one that carries the state it had. It is no lease: a process that was cut
+//! off believes itself in the primary until it loses the token, and what it delivers until then as
+//! *safe* is in every later primary, anything weaker may not be.
+//!
+//! A disk that fails, or does not answer for a second, holds nobody's deliveries up; that node's report
+//! comes later, or not at all.
 //!
 //! | file | holds |
 //! |---|---|
@@ -63,5 +66,13 @@ mod tests;
 mod voting;
 
 pub use layer::Primary;
+pub use message::{HEADER_BYTES, OWN_BYTES};
 pub use session::Rule;
 pub use voting::PRIMARY_LOG;
+
+/// What a node that has never been in a primary has on its disk, in [`PRIMARY_LOG`]: `first` counts as the last
+/// primary. With an empty `first` it is the record of a node that has forgotten what it knew, and
+/// does not count until it has been in a primary.
+pub fn first_record(first: &[crate::contract::NodeId]) -> alloc::vec::Vec<u8> {
+    session::Knowledge::first(first).to_record()
+}

@@ -459,6 +459,54 @@ fn what_could_not_be_written_is_written_again_and_holds_nobody_up() {
 }
 
 #[test]
+fn a_disk_that_does_not_answer_holds_nobody_up_for_long() {
+    let mut cluster = Cluster::new(&[1], &dynamic(&[1]));
+    cluster.configure(5);
+    cluster.exchange(0);
+    let layer = &mut cluster.0[0];
+    taken(layer);
+    let (id, _) = asked(layer).expect("the attempt");
+    layer.handle(Time(2), Input::Persisted { id });
+    cluster.exchange(1);
+    let layer = &mut cluster.0[0];
+    taken(layer);
+    let (id, _) = asked(layer).expect("that it is primary");
+    let message = Delivery::Skips { seq: 7, count: 3 };
+    layer.engine_mut().deliveries.push_back(message);
+    assert_eq!(taken(layer), [] as [Bytes; 0], "the report comes first");
+    let (due, _) = layer.next_timer().expect("it does not wait for ever");
+    assert!(
+        due > Time(500_000_000) && due < Time(2_000_000_000),
+        "{due:?}"
+    );
+    layer.handle(due, Input::Timer);
+    assert!(layer.next_timer().is_none_or(|(next, _)| next > due));
+    assert_eq!(
+        layer.poll_delivery(),
+        Some(Delivery::Skips { seq: 7, count: 3 })
+    );
+    layer.handle(due, Input::Persisted { id });
+    assert_eq!(layer.poll_delivery(), Some(Delivery::Primary(ring(5))));
+}
+
+#[test]
+fn a_first_record_is_what_a_node_without_one_knows() {
+    let record = |first: &[u16]| Knowledge::from_record(&super::first_record(&nodes(first)));
+    assert_eq!(record(&[1, 2]), Some(Knowledge::first(&nodes(&[1, 2]))));
+    assert_eq!(record(&[]), Some(Knowledge::default()));
+}
+
+#[test]
+fn nothing_of_the_layer_is_larger_than_it_says() {
+    let all: Vec<u16> = (1..=128).collect();
+    let sessions: Vec<Session> = (0..=64).map(|n| session(100 + n, &all)).collect();
+    let attempts: Vec<&Session> = sessions[1..].iter().collect();
+    let vote = Own::Vote(ring(u64::MAX), known(&sessions[0], &attempts));
+    assert_eq!(vote.encode().len(), super::OWN_BYTES);
+    assert_eq!(wrap(u64::MAX, b"").len(), super::HEADER_BYTES);
+}
+
+#[test]
 fn the_application_does_not_see_the_layers_messages_and_requests() {
     let mut cluster = Cluster::new(&[1], &dynamic(&[1, 2, 3]));
     cluster.0[0].engine_mut().full = true;

@@ -46,7 +46,7 @@ struct Round {
     regular: bool,
     told: BTreeMap<Process, Knowledge>,
     attempted: BTreeSet<Process>,
-    /// The disk has failed: the report comes when it can, and deliveries do not wait for it.
+    /// The disk has failed, or does not answer: the report comes when it can, and deliveries do not wait for it.
     late: bool,
     step: Step,
 }
@@ -271,6 +271,11 @@ impl Voting {
     /// It is written again. Deliveries that wait for it need not wait any longer.
     pub fn on_persist_failed(&mut self) {
         self.writing = None;
+        self.hold_no_longer();
+    }
+
+    /// Deliveries do not wait for the report: it comes when it can.
+    pub const fn hold_no_longer(&mut self) {
         if let Some(round) = &mut self.round {
             round.late = true;
         }
@@ -292,7 +297,7 @@ impl Voting {
     }
 
     /// Whether nothing may be delivered before the report: all report at the same place of the order,
-    /// except those whose disks have failed.
+    /// except those whose disks have failed or do not answer.
     pub fn is_holding(&self) -> bool {
         let round = self.round.as_ref();
         round.is_some_and(|round| {

@@ -45,6 +45,14 @@ pub enum ConfigError {
     PriorityMethod(u8),
     /// A probability of `[faults]` is not between 0 and 1.
     Faults,
+    /// `primary = "dynamic"` without `state_dir`.
+    PrimaryNeedsState,
+    /// `reset_primary` without `primary = "dynamic"`.
+    ResetWithoutPrimary,
+    /// `primary_nodes` without `primary`.
+    PrimaryNodesUnused,
+    /// `primary_nodes` has none, or more than so many.
+    PrimaryNodes(usize),
     /// Windows or sizes do not fit together.
     Ring(RingConfigError),
     /// A path takes no packet with the smallest datagram.
@@ -73,6 +81,18 @@ impl fmt::Display for ConfigError {
             Self::NeedsInterface => f.write_str("IPv6 multicast needs `interface = \"NAME\"`"),
             Self::PriorityMethod(method) => write!(f, "priority_method is 1 or 2, not {method}"),
             Self::Faults => f.write_str("probabilities in [faults] are between 0 and 1"),
+            Self::PrimaryNeedsState => f.write_str(
+                "primary = \"dynamic\" has to remember what it agreed to: set `state_dir`",
+            ),
+            Self::ResetWithoutPrimary => {
+                f.write_str("reset_primary is for `primary = \"dynamic\"`, which alone keeps records")
+            }
+            Self::PrimaryNodesUnused => f.write_str(
+                "primary_nodes says who counts in a primary: set `primary` to \"static\" or \"dynamic\"",
+            ),
+            Self::PrimaryNodes(most) => {
+                write!(f, "primary_nodes lists at least one node, and at most {most}")
+            }
             Self::Ring(error) => error.fmt(f),
             Self::PathMtu(path) => write!(
                 f,

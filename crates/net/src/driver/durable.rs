@@ -1,41 +1,23 @@
 //! What the engine wants made durable, and the sends that wait for it.
 //!
-//! Only ring ids can be kept: one number, at position 0 of one log. With a state directory it goes to a
-//! file, by a thread of its own: a sync takes milliseconds, or seconds on a disk in trouble, and a node
-//! has to answer the others meanwhile. Without one it is kept in memory, and counts as durable at once:
-//! then only the incarnation keeps the rings of two lives of a node apart.
+//! Two records can be kept: the newest ring id's number, and what the node knows of primaries. With a state
+//! directory they go to files, by a thread of its own: a sync takes milliseconds, or seconds on a disk in
+//! trouble, and a node has to answer the others meanwhile. Without one the ring id is kept in memory, and
+//! counts as durable at once: then only the incarnation keeps the rings of two lives of a node apart. What is
+//! known of primaries is never kept in memory only.
 
 use bytes::Bytes;
 use rota_core::contract::{
     Burst, Class, Engine, Input, LogId, LogRecord, NodeId, PersistError, PersistId, Target,
 };
-use rota_storage::{OnDamage, OpenError, RingIdFile, StoreError};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::RawFd;
 
+use super::store::{Files, Found, NEWEST, Record, Store};
 use super::worker::Worker;
 use super::{Driver, DriverError};
 use crate::config::NodeConfig;
-
-/// The log of ring ids.
-const RING_IDS: LogId = LogId(1);
-/// The one position in it.
-const NEWEST: u64 = 0;
-
-/// Makes a ring id durable; may take its time.
-pub(super) trait RingIdStore: Send {
-    fn store(&mut self, value: u64) -> Result<(), PersistError>;
-}
-
-impl RingIdStore for RingIdFile {
-    fn store(&mut self, value: u64) -> Result<(), PersistError> {
-        Self::store(self, value).map_err(|error| match error {
-            StoreError::NoSpace(_) => PersistError::NoSpace,
-            StoreError::Io(_) | StoreError::Failed => PersistError::Io(error.to_string()),
-        })
-    }
-}
 
 /// A send that was handed out and must not leave yet.
 #[derive(Debug)]
@@ -46,55 +28,54 @@ pub(super) struct Held {
     pub(super) burst: Burst,
 }
 
+/// A request without an answer.
+#[derive(Debug)]
+struct Pending {
+    id: PersistId,
+    record: Record,
+    /// What has become of it, while one before it has none.
+    result: Option<Result<(), PersistError>>,
+}
+
 /// A node's durable state.
 #[derive(Debug)]
 pub(super) struct Durable {
-    /// What is durable.
-    value: Option<u64>,
+    found: Found,
     /// `None`: everything is kept in memory.
     worker: Option<Worker>,
-    /// Requests without an answer, oldest first.
-    pending: VecDeque<(PersistId, u64)>,
+    /// Requests without an answer, oldest first: an answer says that all before are durable, too.
+    pending: VecDeque<Pending>,
     /// Sends that wait for them, in the order in which they were handed out.
     held: VecDeque<Held>,
+    /// The log has been told that something failed, and nothing has gone well since.
+    complained: bool,
 }
 
 impl Durable {
     /// What the configuration of node `me` says.
     pub(super) fn open(config: &NodeConfig, me: NodeId) -> Result<Self, DriverError> {
-        let Some(path) = config.ring_id_file(me) else {
-            return Ok(Self::in_memory());
-        };
-        let on_damage = if config.reset_ring_id {
-            OnDamage::Reset
-        } else {
-            OnDamage::Refuse
-        };
-        let file = RingIdFile::open(path.clone(), me, on_damage);
-        let file = file.map_err(|error: OpenError| DriverError::State(error))?;
-        if file.lost_a_slot() {
-            tracing::warn!(
-                path = %path.display(),
-                "one copy of the ring id was damaged, and the other is used: look at the disk"
-            );
+        match Files::open(config, me)? {
+            Some(files) => {
+                Self::with_store(files.found(), Box::new(files)).map_err(DriverError::System)
+            }
+            None => Ok(Self::in_memory()),
         }
-        let value = file.value();
-        Self::with_store(value, Box::new(file)).map_err(DriverError::System)
     }
 
-    const fn in_memory() -> Self {
+    fn in_memory() -> Self {
         Self {
-            value: None,
+            found: Found::default(),
             worker: None,
             pending: VecDeque::new(),
             held: VecDeque::new(),
+            complained: false,
         }
     }
 
-    /// A store in a thread of its own; `value` is what it holds.
-    pub(super) fn with_store(value: Option<u64>, store: Box<dyn RingIdStore>) -> io::Result<Self> {
+    /// A store in a thread of its own, which holds what was `found`.
+    pub(super) fn with_store(found: Found, store: Box<dyn Store>) -> io::Result<Self> {
         Ok(Self {
-            value,
+            found,
             worker: Some(Worker::start(store)?),
             ..Self::in_memory()
         })
@@ -102,42 +83,52 @@ impl Durable {
 
     /// What the engine is told when it starts.
     pub(super) fn records(&self) -> Vec<(LogId, u64, Bytes)> {
-        let record = |value: u64| (RING_IDS, NEWEST, encoded(value));
-        self.value.map(record).into_iter().collect()
+        let records = self.found.records();
+        records
+            .map(|record| (record.log(), NEWEST, record.bytes()))
+            .collect()
     }
 
     /// The answer to a fetch.
     pub(super) fn fetched(&self, log: LogId, from: u64, to: u64) -> Input {
-        let value = self.value;
-        let value = value.filter(|_| log == RING_IDS && (from..to).contains(&NEWEST));
-        let record = |value: u64| (NEWEST, encoded(value));
+        let wanted = |record: &Record| record.log() == log && (from..to).contains(&NEWEST);
+        let records = self.found.records().filter(wanted);
         Input::Fetched {
             log,
             from,
             to,
-            records: value.map(record).into_iter().collect(),
+            records: records.map(|record| (NEWEST, record.bytes())).collect(),
         }
     }
 
     /// Starts a request. An answer that is there at once is handed back.
     pub(super) fn request(&mut self, id: PersistId, records: &[LogRecord]) -> Option<Input> {
-        let Some(value) = ring_id_in(records) else {
+        let record = Record::read(records);
+        let kept = |record: &Record| match record {
+            Record::RingId(_) => true,
+            Record::Primaries(_) => self.found.primaries.is_some(),
+        };
+        let Some(record) = record.filter(kept) else {
             // Saying so is better than a promise of durability that nobody keeps.
-            let error = PersistError::Io("this driver keeps ring ids only".to_owned());
+            let error = PersistError::Io("this node does not keep such records".to_owned());
             return Some(Input::PersistFailed { id, error });
         };
         let Some(worker) = &self.worker else {
-            self.value = Some(value);
+            self.found.take_over(record);
             return Some(Input::Persisted { id });
         };
-        worker.request(id, value);
-        self.pending.push_back((id, value));
+        worker.request(id, record.clone());
+        self.pending.push_back(Pending {
+            id,
+            record,
+            result: None,
+        });
         None
     }
 
     /// Whether a send that names this request has to wait.
     pub(super) fn is_pending(&self, id: PersistId) -> bool {
-        self.pending.iter().any(|(pending, _)| *pending == id)
+        self.pending.iter().any(|pending| pending.id == id)
     }
 
     pub(super) fn hold(&mut self, held: Held) {
@@ -166,50 +157,46 @@ impl Durable {
     /// The answers that have come, in the order of the requests. Sends that waited for what failed are
     /// forgotten.
     pub(super) fn answers(&mut self) -> Vec<Input> {
-        let mut answers = Vec::new();
         if self.pending.is_empty() {
-            return answers;
+            return Vec::new();
         }
         let results = self.worker.as_ref().map(Worker::take_answers);
-        for (last, result) in results.into_iter().flatten() {
+        for (last, log, result) in results.into_iter().flatten() {
             // A request that a later one overtook is answered together with that one, which wrote over it.
-            while let Some(&(id, value)) = self.pending.front().filter(|(id, _)| *id <= last) {
-                self.pending.pop_front();
-                answers.push(match &result {
-                    Ok(()) => {
-                        self.value = Some(value);
-                        Input::Persisted { id }
-                    }
-                    Err(error) => {
-                        self.held.retain(|held| held.after != id);
-                        let error = error.clone();
-                        Input::PersistFailed { id, error }
-                    }
-                });
+            let of_it = |pending: &&mut Pending| {
+                pending.result.is_none() && pending.id <= last && pending.record.log() == log
+            };
+            for pending in self.pending.iter_mut().filter(of_it) {
+                pending.result = Some(result.clone());
             }
+        }
+        let mut answers = Vec::new();
+        while let Some(answered) = self.pending.pop_front_if(|next| next.result.is_some()) {
+            let Pending { id, record, result } = answered;
+            answers.push(match result {
+                Some(Err(error)) => {
+                    self.held.retain(|held| held.after != id);
+                    Input::PersistFailed { id, error }
+                }
+                Some(Ok(())) | None => {
+                    self.found.take_over(record);
+                    Input::Persisted { id }
+                }
+            });
         }
         answers
     }
-}
 
-fn encoded(value: u64) -> Bytes {
-    Bytes::copy_from_slice(&value.to_le_bytes())
-}
-
-/// The ring id that these records come to; `None` if they are about anything else.
-fn ring_id_in(records: &[LogRecord]) -> Option<u64> {
-    let mut newest = None;
-    for record in records {
-        match record {
-            LogRecord::Put {
-                log: RING_IDS,
-                position: NEWEST,
-                bytes,
-            } => newest = Some(u64::from_le_bytes(bytes.as_ref().try_into().ok()?)),
-            LogRecord::Put { .. } | LogRecord::Trim { .. } => return None,
+    /// Tells the log of the first failure after all went well: a disk that stays bad is tried often.
+    fn complain(&mut self, answer: &Input) {
+        let Input::PersistFailed { error, .. } = answer else {
+            self.complained = false;
+            return;
+        };
+        if !std::mem::replace(&mut self.complained, true) {
+            tracing::error!(?error, "a record could not be made durable");
         }
     }
-    newest
 }
 
 impl<E: Engine> Driver<E> {
@@ -224,10 +211,9 @@ impl<E: Engine> Driver<E> {
             return Ok(false);
         }
         for answer in &answers {
-            if let Input::PersistFailed { error, .. } = answer {
-                self.sockets.stats_mut().persist_failures += 1;
-                tracing::error!(?error, "a ring id could not be made durable");
-            }
+            self.durable.complain(answer);
+            let failed = matches!(answer, Input::PersistFailed { .. });
+            self.sockets.stats_mut().persist_failures += u64::from(failed);
         }
         self.answers.extend(answers);
         self.carry_out()?;

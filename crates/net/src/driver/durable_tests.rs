@@ -1,12 +1,16 @@
 //! A driver whose disk is slow, fails or hangs.
 
-use super::durable::{Durable, RingIdStore};
+use super::durable::Durable;
+use super::store::{Found, Record, Store};
 use super::*;
+use crate::config::{PrimaryName, ResetPrimary};
+use crate::engine::NodeEngine;
 use bytes::Bytes;
 use rota_core::contract::{
     Burst, Incarnation, LogId, LogRecord, Output, PersistError, PersistId, Service, SubmitError,
     Target, Time, TimerReason,
 };
+use rota_core::primary::{PRIMARY_LOG, first_record};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -62,8 +66,12 @@ struct Gated {
     gate: Receiver<Result<(), PersistError>>,
 }
 
-impl RingIdStore for Gated {
-    fn store(&mut self, value: u64) -> Result<(), PersistError> {
+impl Store for Gated {
+    fn store(&mut self, record: &Record) -> Result<(), PersistError> {
+        let value = match record {
+            Record::RingId(number) => *number,
+            Record::Primaries(bytes) => u64::from(bytes[0]),
+        };
         let _ = self.begun.send(value);
         self.gate.recv().expect("the gate opens")
     }
@@ -93,12 +101,16 @@ fn me() -> Process {
 }
 
 fn world() -> World {
+    world_that_found(Found::default())
+}
+
+fn world_that_found(found: Found) -> World {
     let ((begun_here, begun), (gate, gate_here)) = (channel(), channel());
     let store = Gated {
         begun: begun_here,
         gate: gate_here,
     };
-    let durable = Durable::with_store(None, Box::new(store)).unwrap();
+    let durable = Durable::with_store(found, Box::new(store)).unwrap();
     let config = config();
     let sockets = Sockets::open(&config, id(1)).unwrap();
     let other = Sockets::open(&config, id(2)).unwrap();
@@ -245,6 +257,64 @@ fn a_newer_ring_id_overtakes_those_that_wait_and_answers_for_them() {
     assert_eq!(world.arrived(), [2]);
 }
 
+fn remember(id: u64, mark: u8) -> Output {
+    let record = LogRecord::Put {
+        log: PRIMARY_LOG,
+        position: 0,
+        bytes: Bytes::copy_from_slice(&[mark; 3]),
+    };
+    Output::Persist {
+        id: PersistId(id),
+        records: vec![record],
+    }
+}
+
+/// A world whose node keeps what it knows of primaries.
+fn world_of_primaries() -> World {
+    let found = Found {
+        primaries: Some(Bytes::from_static(&[1])),
+        ..Found::default()
+    };
+    world_that_found(found)
+}
+
+#[test]
+fn ring_ids_and_primaries_do_not_overtake_each_other_and_are_answered_in_order() {
+    let mut world = world_of_primaries();
+    world.say([persist(1, 40)]);
+    assert_eq!(world.begun.recv_timeout(PATIENCE), Ok(40));
+    world.say([persist(2, 41), remember(3, 7), persist(4, 42)]);
+    world.gate.send(Ok(())).unwrap();
+    assert_eq!(world.answers(1), [(1, false)]);
+    assert_eq!(world.begun.recv_timeout(PATIENCE), Ok(7));
+    world.gate.send(Ok(())).unwrap();
+    assert_eq!(world.begun.recv_timeout(PATIENCE), Ok(42));
+    world.turn();
+    assert_eq!(world.answers(1), [(1, false)], "2 is not durable yet");
+    world.gate.send(Ok(())).unwrap();
+    let all = [(1, false), (2, false), (3, false), (4, false)];
+    assert_eq!(world.answers(4), all);
+}
+
+#[test]
+fn a_record_of_primaries_that_fails_fails_alone() {
+    let mut world = world_of_primaries();
+    world.say([remember(1, 7), token(1, Some(1))]);
+    assert_eq!(world.begun.recv_timeout(PATIENCE), Ok(7));
+    world.say([persist(2, 40), remember(3, 8), token(2, Some(2))]);
+    let error = PersistError::Io("as the test wants it".to_owned());
+    world.gate.send(Err(error)).unwrap();
+    assert_eq!(world.begun.recv_timeout(PATIENCE), Ok(40));
+    world.gate.send(Ok(())).unwrap();
+    assert_eq!(world.begun.recv_timeout(PATIENCE), Ok(8));
+    assert_eq!(world.answers(2), [(1, true), (2, false)]);
+    assert_eq!(world.arrived(), [2]);
+    world.gate.send(Ok(())).unwrap();
+    assert_eq!(world.answers(3)[2], (3, false));
+    let kept: Vec<_> = world.driver.durable.records();
+    assert_eq!(kept[1], (PRIMARY_LOG, 0, Bytes::from_static(&[8; 3])));
+}
+
 #[test]
 fn the_answer_wakes_a_sleeping_loop() {
     let mut world = world();
@@ -265,13 +335,13 @@ fn the_answer_wakes_a_sleeping_loop() {
 #[test]
 fn a_store_that_panics_fails_its_request_and_all_later_ones() {
     struct Bad;
-    impl RingIdStore for Bad {
-        fn store(&mut self, _: u64) -> Result<(), PersistError> {
+    impl Store for Bad {
+        fn store(&mut self, _: &Record) -> Result<(), PersistError> {
             panic!("as the test wants it");
         }
     }
     let mut world = world();
-    world.driver.durable = Durable::with_store(None, Box::new(Bad)).unwrap();
+    world.driver.durable = Durable::with_store(Found::default(), Box::new(Bad)).unwrap();
     world.say([persist(1, 4), token(1, Some(1))]);
     assert_eq!(world.answers(1), [(1, true)]);
     world.say([persist(2, 8), token(2, Some(2))]);
@@ -291,7 +361,7 @@ fn a_disk_that_hangs_does_not_keep_a_node_from_stopping() {
 }
 
 #[test]
-fn what_is_no_ring_id_is_refused() {
+fn what_is_not_kept_is_refused() {
     let mut world = world();
     let bytes = Bytes::from_static(&[0; 8]);
     let put = |log, position, bytes| LogRecord::Put {
@@ -301,7 +371,9 @@ fn what_is_no_ring_id_is_refused() {
     };
     let wrong = [
         vec![],
+        // Without a file for it.
         vec![put(2, 0, bytes.clone())],
+        vec![put(1, 0, bytes.clone()), put(2, 0, bytes.clone())],
         vec![put(1, 1, bytes.clone())],
         vec![put(1, 0, bytes.slice(..7))],
         vec![LogRecord::Trim {
@@ -380,4 +452,156 @@ fn a_state_directory_that_cannot_be_used_stops_the_start() {
     drop(start(&config).unwrap());
     config.reset_ring_id = false;
     drop(start(&config).unwrap());
+}
+
+/// What a node is told of primaries when it starts, or why it does not; then it remembers `mark`.
+fn a_life_of_primaries(config: &NodeConfig, mark: u8) -> Result<Vec<Bytes>, String> {
+    let sockets = Sockets::open(config, id(1)).unwrap();
+    let driver = Driver::with_process(Script::default(), sockets, me(), 1, config);
+    let mut driver = driver.map_err(|error| error.to_string())?;
+    driver
+        .engine
+        .outputs
+        .extend([remember(1, mark), persist(2, 5)]);
+    let deadline = Instant::now() + PATIENCE;
+    while answers(&driver.engine.heard).len() < 2 {
+        assert!(Instant::now() < deadline);
+        driver.turn(&mut Idle, Some(1_000_000)).unwrap();
+    }
+    let failed = config.primary != PrimaryName::Dynamic;
+    assert_eq!(answers(&driver.engine.heard), [(1, failed), (2, false)]);
+    let Input::Start(start) = &driver.engine.heard[0] else {
+        panic!("not started");
+    };
+    let of_primaries = start.records.iter().filter(|(log, ..)| *log == PRIMARY_LOG);
+    Ok(of_primaries.map(|(.., bytes)| bytes.clone()).collect())
+}
+
+#[test]
+fn the_next_life_knows_what_was_remembered_and_a_lost_record_is_no_first_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = config();
+    config.state_dir = Some(directory.path().to_owned());
+    assert_eq!(a_life_of_primaries(&config, 1), Ok(vec![]));
+    config.primary = PrimaryName::Dynamic;
+    // It has run without the layer: who switches it on has to say so.
+    let refused = a_life_of_primaries(&config, 1).unwrap_err();
+    assert!(refused.contains("reset_primary = \"first\""), "{refused}");
+    config.reset_primary = Some(ResetPrimary::First);
+    let first = vec![Bytes::from(first_record(&config.members()))];
+    assert_eq!(a_life_of_primaries(&config, 2), Ok(first));
+    // Nothing is wrong with the file now, so it is kept.
+    let kept = |mark: u8| Ok(vec![Bytes::copy_from_slice(&[mark; 3])]);
+    assert_eq!(a_life_of_primaries(&config, 3), kept(2));
+    config.reset_primary = None;
+    assert_eq!(a_life_of_primaries(&config, 4), kept(3));
+    let path = directory.path().join("node-1.primary");
+    std::fs::remove_file(&path).unwrap();
+    let refused = a_life_of_primaries(&config, 5).unwrap_err();
+    assert!(refused.contains("node-1.primary"), "{refused}");
+    config.reset_primary = Some(ResetPrimary::Forgotten);
+    let forgotten = vec![Bytes::from(first_record(&[]))];
+    assert_eq!(a_life_of_primaries(&config, 6), Ok(forgotten));
+    // With both files lost in different ways it is no first start either.
+    config.reset_primary = None;
+    config.reset_ring_id = true;
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(directory.path().join("node-1.ring"), b"?").unwrap();
+    for _ in 0..2 {
+        let refused = a_life_of_primaries(&config, 7).unwrap_err();
+        assert!(refused.contains("node-1.primary"), "{refused}");
+    }
+}
+
+/// Takes deliveries, and says one message when it is told to.
+#[derive(Default)]
+struct Talker {
+    says: bool,
+    heard: Vec<Delivery>,
+}
+
+impl App for Talker {
+    fn deliver(&mut self, delivery: Delivery) {
+        self.heard.push(delivery);
+    }
+    fn fill(&mut self, now: Time, submitter: &mut dyn Submitter) {
+        if std::mem::take(&mut self.says) {
+            submitter.submit(now, Service::Safe, b"hello").unwrap();
+        }
+    }
+    fn stop(&self) -> bool {
+        false
+    }
+}
+
+impl Talker {
+    /// Turns until something that was delivered last is as wanted; says how long that took.
+    fn until(
+        &mut self,
+        driver: &mut Driver<NodeEngine>,
+        wanted: fn(&Delivery) -> bool,
+    ) -> Duration {
+        let started = Instant::now();
+        while !self.heard.last().is_some_and(wanted) {
+            assert!(started.elapsed() < PATIENCE, "{:?}", self.heard);
+            driver.turn(self, Some(10_000_000)).unwrap();
+        }
+        started.elapsed()
+    }
+}
+
+/// A store that takes one record of primaries, the attempt, and then waits for the test.
+struct Stalls {
+    taken: usize,
+    gate: Receiver<Result<(), PersistError>>,
+}
+
+impl Store for Stalls {
+    fn store(&mut self, record: &Record) -> Result<(), PersistError> {
+        if matches!(record, Record::RingId(_)) {
+            return Ok(());
+        }
+        self.taken += 1;
+        if self.taken == 2 {
+            return self.gate.recv().expect("the gate opens");
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_primary_is_reported_when_the_disk_can_and_deliveries_do_not_wait_for_long() {
+    let none = PersistError::NoSpace;
+    for outcome in [Ok(()), Err(none)] {
+        let mut config = NodeConfig::loopback(1, PORTS.fetch_add(10, Relaxed));
+        config.primary = PrimaryName::Dynamic;
+        config.state_dir = Some("of no use here".into());
+        let (gate, gate_here) = channel();
+        let store = Stalls {
+            taken: 0,
+            gate: gate_here,
+        };
+        let found = Found {
+            ring_id: None,
+            primaries: Some(Bytes::from(first_record(&config.members()))),
+        };
+        let durable = Durable::with_store(found, Box::new(store)).unwrap();
+        let sockets = Sockets::open(&config, id(1)).unwrap();
+        let engine = NodeEngine::new(&config, id(1)).unwrap();
+        let mut driver =
+            Driver::with_durable(engine, sockets, (me(), 1), &config, durable).unwrap();
+        let mut app = Talker::default();
+        let is_message = |delivery: &Delivery| matches!(delivery, Delivery::Message(_));
+        let formed = Instant::now() + Duration::from_millis(100);
+        while Instant::now() < formed {
+            driver.turn(&mut app, Some(10_000_000)).unwrap();
+        }
+        app.says = true;
+        let held = app.until(&mut driver, is_message);
+        assert!(held > Duration::from_millis(500), "{held:?}");
+        assert_eq!(app.heard.len(), 2, "{:?}", app.heard);
+        gate.send(outcome).unwrap();
+        let is_primary = |delivery: &Delivery| matches!(delivery, Delivery::Primary(_));
+        app.until(&mut driver, is_primary);
+    }
 }

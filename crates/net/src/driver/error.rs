@@ -11,7 +11,7 @@ pub enum DriverError {
     Socket(io::Error),
     /// The trace cannot be written.
     Trace(io::Error),
-    /// The ring id's file cannot be used.
+    /// A file in the state directory cannot be used.
     State(OpenError),
     /// The system has no random numbers, threads or descriptors for the node.
     System(io::Error),

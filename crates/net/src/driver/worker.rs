@@ -1,10 +1,10 @@
 //! The thread that waits for the disk.
 //!
-//! It has room for one request. One that comes while another is being written takes the place of a
-//! third that still waits: a ring id is written over the one before anyway, so the newest is all that
-//! has to reach the disk, and nothing grows while the disk does not answer.
+//! It has room for one request of each kind of record. One that comes while another is being written takes
+//! the place of a third that still waits: a record is written over the one before anyway, so the newest is
+//! all that has to reach the disk, and nothing grows while the disk does not answer.
 
-use rota_core::contract::{PersistError, PersistId};
+use rota_core::contract::{LogId, PersistError, PersistId};
 use std::fmt;
 use std::io;
 use std::os::fd::RawFd;
@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::durable::RingIdStore;
+use super::store::{Record, Store};
 use crate::sys::WakeFd;
 
 /// How long the end of a driver waits for the disk. What is being written then was promised to nobody.
@@ -21,14 +21,15 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A write that takes so long is worth a word.
 const SLOW: Duration = Duration::from_millis(500);
 
-/// A request and all before it have become this.
-type Answer = (PersistId, Result<(), PersistError>);
+/// A request and all before it that are about the same log have become this.
+type Answer = (PersistId, LogId, Result<(), PersistError>);
 
 #[derive(Debug, Default)]
 struct Desk {
-    wanted: Option<(PersistId, u64)>,
+    /// Oldest first, at most one of each kind.
+    wanted: Vec<(PersistId, Record)>,
     /// The request that is being written.
-    writing: Option<PersistId>,
+    writing: Option<(PersistId, LogId)>,
     answers: Vec<Answer>,
     stop: bool,
     ended: bool,
@@ -54,7 +55,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub(super) fn start(store: Box<dyn RingIdStore>) -> io::Result<Self> {
+    pub(super) fn start(store: Box<dyn Store>) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             desk: Mutex::default(),
             changed: Condvar::new(),
@@ -70,8 +71,11 @@ impl Worker {
         })
     }
 
-    pub(super) fn request(&self, id: PersistId, value: u64) {
-        self.shared.desk().wanted = Some((id, value));
+    pub(super) fn request(&self, id: PersistId, record: Record) {
+        let mut desk = self.shared.desk();
+        desk.wanted.retain(|(_, other)| other.log() != record.log());
+        desk.wanted.push((id, record));
+        drop(desk);
         self.shared.changed.notify_all();
     }
 
@@ -92,14 +96,11 @@ impl Worker {
         if desk.ended {
             // The store panicked. Whatever still comes fails, too.
             let writing = desk.writing.take();
-            let wanted = desk.wanted.take().map(|(id, _)| id);
+            let wanted = std::mem::take(&mut desk.wanted);
+            let wanted = wanted.into_iter().map(|(id, record)| (id, record.log()));
             let error = || PersistError::Io("the storage thread has ended".to_owned());
-            answers.extend(
-                writing
-                    .into_iter()
-                    .chain(wanted)
-                    .map(|id| (id, Err(error()))),
-            );
+            let failed = writing.into_iter().chain(wanted);
+            answers.extend(failed.map(|(id, log)| (id, log, Err(error()))));
         }
         answers
     }
@@ -115,7 +116,7 @@ impl Drop for Worker {
             .wait_timeout_while(self.shared.desk(), PATIENCE, |desk| !desk.ended)
             .unwrap_or_else(PoisonError::into_inner);
         if !desk.ended {
-            tracing::warn!("the disk does not answer; the ring id's file is still in use");
+            tracing::warn!("the disk does not answer; its files are still in use");
             return;
         }
         drop(desk);
@@ -141,30 +142,32 @@ impl Drop for End {
     }
 }
 
-fn work(mut store: Box<dyn RingIdStore>, end: &End) {
+fn work(mut store: Box<dyn Store>, end: &End) {
     let shared = &end.0;
     loop {
         let mut desk = shared
             .changed
-            .wait_while(shared.desk(), |desk| desk.wanted.is_none() && !desk.stop)
+            .wait_while(shared.desk(), |desk| desk.wanted.is_empty() && !desk.stop)
             .unwrap_or_else(PoisonError::into_inner);
         if desk.stop {
             return;
         }
-        let Some((id, value)) = desk.wanted.take() else {
-            continue;
-        };
-        desk.writing = Some(id);
+        let (id, record) = desk.wanted.remove(0);
+        let log = record.log();
+        desk.writing = Some((id, log));
         drop(desk);
         let started = Instant::now();
-        let result = store.store(value);
+        let result = store.store(&record);
         let took = started.elapsed();
         if took > SLOW {
-            tracing::warn!(?took, "the disk is slow: no ring starts while it writes");
+            tracing::warn!(
+                ?took,
+                "the disk is slow: no ring starts, and none becomes primary, while it writes"
+            );
         }
         let mut desk = shared.desk();
         desk.writing = None;
-        desk.answers.push((id, result));
+        desk.answers.push((id, log, result));
         drop(desk);
         shared.waker.wake();
     }

@@ -1,6 +1,6 @@
 //! What the application's threads and the ring's thread share.
 
-use rota_core::contract::{Delivery, Service, SubmitError, Time};
+use rota_core::contract::{Delivery, RingId, Service, SubmitError, Time};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::RawFd;
@@ -64,6 +64,8 @@ pub(super) struct Shared {
     delivered: Condvar,
     /// The ring stopped delivering for want of room.
     stalled: AtomicBool,
+    /// What the application has said that it has the state of.
+    caught_up: Mutex<Option<RingId>>,
     status_wanted: AtomicBool,
     status: Mutex<Option<NodeStatus>>,
     status_there: Condvar,
@@ -86,6 +88,7 @@ pub(super) fn new(message_bytes: usize) -> io::Result<(Arc<Shared>, RingApp)> {
         outbox: Mutex::default(),
         delivered: Condvar::new(),
         stalled: AtomicBool::new(false),
+        caught_up: Mutex::new(None),
         status_wanted: AtomicBool::new(false),
         status: Mutex::new(None),
         status_there: Condvar::new(),
@@ -196,6 +199,11 @@ impl Shared {
         self.waker.wake();
     }
 
+    pub(super) fn caught_up(&self, ring: RingId) {
+        *lock(&self.caught_up) = Some(ring);
+        self.waker.wake();
+    }
+
     pub(super) fn status(&self) -> Option<NodeStatus> {
         const PATIENCE: Duration = Duration::from_secs(1);
         let mut status = lock(&self.status);
@@ -234,6 +242,10 @@ pub(super) struct RingApp {
 impl RingApp {
     pub(super) fn status_wanted(&self) -> bool {
         self.shared.status_wanted.swap(false, SeqCst)
+    }
+
+    pub(super) fn take_caught_up(&self) -> Option<RingId> {
+        lock(&self.shared.caught_up).take()
     }
 
     pub(super) fn publish_status(&self, status: NodeStatus) {

@@ -76,7 +76,7 @@ impl Peers {
         let all: Vec<Peer> = others.filter_map(Peer::configured).collect();
         Self {
             me,
-            cluster: config.cluster,
+            cluster: config.wire_cluster(),
             open: config.open_membership,
             configured: all.len(),
             all,

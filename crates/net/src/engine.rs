@@ -1,0 +1,109 @@
+//! The engine that a configuration asks for: a ring, alone or with the layer that says what is primary.
+
+use rota_core::contract::{
+    Class, Delivery, Engine, Input, NodeId, Output, RingId, Service, Status, SubmitError, Time,
+    TimerReason,
+};
+use rota_core::membership::RingEngine;
+use rota_core::primary::Primary;
+
+use crate::config::{ConfigError, NodeConfig};
+
+/// See the module.
+#[derive(Debug)]
+pub enum NodeEngine {
+    /// `primary = "none"`.
+    Ring(Box<RingEngine>),
+    /// Any other rule.
+    Primary(Box<Primary<RingEngine>>),
+}
+
+/// The same for both.
+macro_rules! either {
+    ($engine:expr, $it:ident => $does:expr) => {
+        match $engine {
+            NodeEngine::Ring($it) => $does,
+            NodeEngine::Primary($it) => $does,
+        }
+    };
+}
+
+impl NodeEngine {
+    /// The engine of node `me`.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: what is wrong with the configuration.
+    pub fn new(config: &NodeConfig, me: NodeId) -> Result<Self, ConfigError> {
+        let ring = config.ring_config_at(me)?;
+        let ring = RingEngine::new(ring).map_err(ConfigError::Ring)?;
+        Ok(match config.primary_rule(me) {
+            None => Self::Ring(Box::new(ring)),
+            Some(rule) => Self::Primary(Box::new(Primary::new(ring, rule))),
+        })
+    }
+
+    /// The ring of the current configuration, if that is primary and was delivered as such.
+    pub fn primary(&self) -> Option<RingId> {
+        match self {
+            Self::Ring(_) => None,
+            Self::Primary(layer) => layer.primary(),
+        }
+    }
+
+    /// Whether this node has, as far as is known, the state of all primaries up to the current one. See
+    /// [`Primary::is_caught_up`].
+    pub fn is_caught_up(&self) -> bool {
+        match self {
+            Self::Ring(_) => false,
+            Self::Primary(layer) => layer.is_caught_up(),
+        }
+    }
+
+    /// The application has got the state of the primary with this ring, and has made it durable. Says
+    /// nothing where another configuration is current by now: its state may be another one.
+    pub fn caught_up(&mut self, now: Time, ring: RingId) {
+        if let Self::Primary(layer) = self
+            && layer.primary() == Some(ring)
+        {
+            layer.caught_up(now);
+        }
+    }
+}
+
+impl Engine for NodeEngine {
+    fn handle(&mut self, now: Time, input: Input) {
+        either!(self, engine => engine.handle(now, input));
+    }
+
+    fn submit(&mut self, now: Time, service: Service, payload: &[u8]) -> Result<u64, SubmitError> {
+        either!(self, engine => engine.submit(now, service, payload))
+    }
+
+    fn submit_skips(&mut self, now: Time, count: u64) -> Result<(), SubmitError> {
+        either!(self, engine => engine.submit_skips(now, count))
+    }
+
+    fn leave(&mut self, now: Time) {
+        either!(self, engine => engine.leave(now));
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        either!(self, engine => engine.poll_output())
+    }
+
+    fn poll_delivery(&mut self) -> Option<Delivery> {
+        either!(self, engine => engine.poll_delivery())
+    }
+
+    fn reading(&self) -> Class {
+        either!(self, engine => engine.reading())
+    }
+
+    fn next_timer(&self) -> Option<(Time, TimerReason)> {
+        either!(self, engine => engine.next_timer())
+    }
+
+    fn status(&self) -> Status {
+        either!(self, engine => engine.status())
+    }
+}
