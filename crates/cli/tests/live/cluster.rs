@@ -231,6 +231,14 @@ impl Cluster {
         let mut life = life.expect("it runs");
         life.child.kill().expect("a process");
         life.child.wait().expect("a process");
+        if self.traced {
+            self.note_crash(node);
+        }
+        at
+    }
+
+    /// Writes the last line of a trace for a process that could not.
+    fn note_crash(&self, node: u16) {
         let incarnation = self.incarnation(node);
         let t = monotonic().0;
         let mut file = File::options()
@@ -243,7 +251,6 @@ impl Cluster {
         let start = if text.ends_with(b"\n") { "" } else { "\n" };
         file.write_all(format!("{start}{crash}\n").as_bytes())
             .expect("room");
-        at
     }
 
     /// The latest incarnation of a node, from its trace: it may have said nothing yet.

@@ -98,7 +98,7 @@ fn full_load_changes_nothing() {
 
 #[test]
 #[ignore = "needs root, for network namespaces"]
-fn short_pauses_at_full_load_change_nothing() {
+fn short_pauses_under_load_change_nothing() {
     let (mut cluster, mut ring) = flooded();
     let start = Instant::now();
     let loss = cluster.token_loss();
