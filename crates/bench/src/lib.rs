@@ -20,7 +20,7 @@ mod testbed;
 
 pub use error::BenchError;
 pub use hist::{Latencies, Summary};
-pub use library::{BenchReport, bench_node_main, run_bench};
+pub use library::{BenchReport, Digest, bench_node_main, run_bench};
 pub use options::{
     BenchOptions, BitRate, EngineName, Load, Mode, Offload, ParseError, Pattern, Pin, Place,
     RawOptions, Senders, ServiceName, TestbedKind, parse_duration,

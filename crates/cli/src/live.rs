@@ -2,8 +2,10 @@
 //! lines of JSON what it sees. Tests that kill, stop and cut off processes drive it.
 //!
 //! The first line is its [`Task`]. Then, one a line: `send SERVICE TAG COUNT`, `load SIZE MICROS` (one
-//! agreed message of so many bytes each so many microseconds; 0 ends it), `count TAG`, `status`, `leave`.
-//! A payload starts with its tag and a `|`.
+//! agreed message of so many bytes each so many microseconds; 0 ends it), `flood SIZE` (as many as the ring
+//! takes; 0 ends it), `count TAG`, `order`, `status`, `leave`. A payload starts with its tag and a `|`.
+
+mod order;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, BufRead, Write};
@@ -12,13 +14,17 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rota_core::contract::{
-    Checked, ConfigurationKind, Delivery, NodeId, Service, SubmitError, Time,
+    Checked, ConfigurationKind, Delivery, Message, MessageId, NodeId, Service, SubmitError, Time,
 };
 use rota_net::{App, Driver, NodeConfig, NodeEngine, Sockets, Submitter, WakeFd, monotonic};
 use serde::{Deserialize, Serialize};
 
+use order::Order;
+
 /// Load submitted and not delivered yet: more would only wait.
 const OUTSTANDING: u64 = 512;
+/// A flood is submitted in pieces of so many messages: between them the ring has its turn.
+const FLOOD_MESSAGES: u64 = 256;
 /// Load that was due while the process stood still is not made up for beyond this.
 const LATE_MESSAGES: u64 = 10;
 const SERVICES: [Service; 5] = [
@@ -52,6 +58,7 @@ enum Said {
         tag: String,
         count: u64,
     },
+    Order(Order),
     Status {
         state: String,
         counters: BTreeMap<String, u64>,
@@ -97,6 +104,9 @@ struct LiveApp {
     waiting: VecDeque<(Service, Vec<u8>, u64)>,
     load: Option<Load>,
     load_outstanding: u64,
+    /// What is submitted whenever the ring takes more.
+    flood: Option<Vec<u8>>,
+    order: Order,
     counts: BTreeMap<Vec<u8>, u64>,
     status_wanted: bool,
     stopped: bool,
@@ -114,11 +124,17 @@ impl LiveApp {
                     .push_back((service, payload, count.parse().ok()?));
             }
             ["load", size, micros] => {
-                let size = size.parse::<usize>().ok()?.max(5);
+                let size = size.parse::<usize>().ok()?;
                 let period = micros.parse::<u64>().ok()? * 1000;
                 let at = now;
                 self.load = (period > 0).then_some(Load { size, period, at });
             }
+            ["flood", size] => {
+                let size = size.parse::<usize>().ok()?;
+                self.flood = (size > 0).then(|| load_payload(size));
+                self.order.forget_gaps();
+            }
+            ["order"] => say(&Said::Order(self.order.clone())),
             ["count", tag] => {
                 let count = self.counts.get(tag.as_bytes()).copied().unwrap_or(0);
                 let tag = tag.to_owned();
@@ -139,6 +155,7 @@ impl LiveApp {
         while let Some((service, payload, count)) = self.waiting.front_mut() {
             while *count > 0 {
                 submitter.submit(now, *service, payload)?;
+                self.order.submitted();
                 *count -= 1;
             }
             self.waiting.pop_front();
@@ -152,39 +169,70 @@ impl LiveApp {
         };
         let late = LATE_MESSAGES * load.period;
         load.at = load.at.max(Time(now.0.saturating_sub(late)));
-        let mut payload = b"load|".to_vec();
-        payload.resize(load.size, b'.');
+        let payload = load_payload(load.size);
         while load.at <= now {
             load.at = load.at.after(load.period);
             if self.load_outstanding < OUTSTANDING {
                 submitter.submit(now, Service::Agreed, &payload)?;
+                self.order.submitted();
                 self.load_outstanding += 1;
             }
         }
         Ok(())
     }
+
+    fn submit_flood(
+        &mut self,
+        now: Time,
+        submitter: &mut dyn Submitter,
+    ) -> Result<(), SubmitError> {
+        let Some(payload) = &self.flood else {
+            return Ok(());
+        };
+        for _ in 0..FLOOD_MESSAGES {
+            submitter.submit(now, Service::Agreed, payload)?;
+            self.order.submitted();
+        }
+        Ok(())
+    }
+
+    fn on_message(&mut self, message: &Message) {
+        let tag = message.payload.split(|byte| *byte == b'|').next();
+        let tag = tag.unwrap_or_default();
+        if let Some(count) = self.counts.get_mut(tag) {
+            *count += 1;
+        } else {
+            self.counts.insert(tag.to_vec(), 1);
+        }
+        let MessageId { process, counter } = message.id;
+        if tag == b"load" && process.node == self.me {
+            self.load_outstanding = self.load_outstanding.saturating_sub(1);
+        }
+        if self.order.note(process.node.get(), counter) {
+            say(&Said::Order(self.order.clone()));
+        }
+    }
+}
+
+/// Starts with its tag, so it is never shorter than that.
+fn load_payload(size: usize) -> Vec<u8> {
+    let mut payload = b"load|".to_vec();
+    payload.resize(size.max(payload.len()), b'.');
+    payload
 }
 
 impl App for LiveApp {
     fn deliver(&mut self, delivery: Delivery) {
         match delivery {
-            Delivery::Message(message) => {
-                let tag = message.payload.split(|byte| *byte == b'|').next();
-                let tag = tag.unwrap_or_default();
-                if let Some(count) = self.counts.get_mut(tag) {
-                    *count += 1;
-                } else {
-                    self.counts.insert(tag.to_vec(), 1);
-                }
-                if tag == b"load" && message.id.process.node == self.me {
-                    self.load_outstanding = self.load_outstanding.saturating_sub(1);
-                }
-            }
+            Delivery::Message(message) => self.on_message(&message),
             Delivery::Configuration(configuration) => {
                 let (regular, id) = match configuration.kind {
                     ConfigurationKind::Regular(ring) => (true, ring.to_string()),
                     ConfigurationKind::Transitional { old, new } => (false, format!("{old}>{new}")),
                 };
+                if regular {
+                    self.order.begin(&id);
+                }
                 let members = configuration.members.iter();
                 say(&Said::Conf {
                     t: monotonic().0,
@@ -209,10 +257,17 @@ impl App for LiveApp {
         }
         let submitted = self
             .submit_waiting(now, submitter)
-            .and_then(|()| self.submit_load(now, submitter));
+            .and_then(|()| self.submit_load(now, submitter))
+            .and_then(|()| self.submit_flood(now, submitter));
         match submitted {
             Ok(()) | Err(SubmitError::Full) => {}
             Err(error) => self.error = Some(error.to_string()),
+        }
+    }
+
+    fn flush(&mut self) {
+        if self.flood.is_some() {
+            self.order.flushed(monotonic());
         }
     }
 
@@ -274,6 +329,8 @@ fn run() -> Result<(), String> {
         waiting: VecDeque::new(),
         load: None,
         load_outstanding: 0,
+        flood: None,
+        order: Order::default(),
         counts: BTreeMap::new(),
         status_wanted: false,
         stopped: false,

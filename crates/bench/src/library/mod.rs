@@ -10,4 +10,5 @@ mod verdict;
 
 pub use coordinator::run_bench;
 pub use node::bench_node_main;
+pub use order::Digest;
 pub use report::BenchReport;

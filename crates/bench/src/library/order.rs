@@ -5,11 +5,30 @@ use serde::{Deserialize, Serialize};
 /// A digest is kept after each so many messages.
 const STRIDE: u64 = 1024;
 
+/// What a node delivered so far and in which order, in two numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Digest {
+    /// How many messages it covers.
+    pub count: u64,
+    /// Differs where the same number of others came, or the same in another order.
+    pub value: u64,
+}
+
+impl Digest {
+    /// Adds a delivered message: its sender and its number there.
+    pub fn note(&mut self, node: u16, counter: u64) {
+        // Multiplying by an odd number and mixing the high bits down makes every position count.
+        let mixed =
+            (self.value ^ counter ^ (u64::from(node) << 48)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.value = mixed ^ (mixed >> 29);
+        self.count += 1;
+    }
+}
+
 /// A running digest of what a node delivered, in its order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Order {
-    count: u64,
-    digest: u64,
+    digest: Digest,
     /// The digest after 1024, 2048, ... messages.
     checkpoints: Vec<u64>,
 }
@@ -17,19 +36,15 @@ pub(super) struct Order {
 impl Order {
     /// Adds a delivered message.
     pub(super) fn note(&mut self, node: u16, counter: u64) {
-        // Multiplying by an odd number and mixing the high bits down makes every position count.
-        let mixed =
-            (self.digest ^ counter ^ (u64::from(node) << 48)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.digest = mixed ^ (mixed >> 29);
-        self.count += 1;
-        if self.count.is_multiple_of(STRIDE) {
-            self.checkpoints.push(self.digest);
+        self.digest.note(node, counter);
+        if self.digest.count.is_multiple_of(STRIDE) {
+            self.checkpoints.push(self.digest.value);
         }
     }
 
     /// How many messages it covers.
     pub(super) fn count(&self) -> u64 {
-        self.count
+        self.digest.count
     }
 
     /// Where two orders differ: before which message, as far as both go.
@@ -38,7 +53,8 @@ impl Order {
         if let Some(at) = both.position(|(a, b)| a != b) {
             return Some((at as u64 + 1) * STRIDE);
         }
-        (self.count == other.count && self.digest != other.digest).then_some(self.count)
+        let (one, two) = (self.digest, other.digest);
+        (one.count == two.count && one.value != two.value).then_some(one.count)
     }
 }
 

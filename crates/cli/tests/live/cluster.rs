@@ -1,6 +1,6 @@
 //! Nodes as processes in network namespaces, their rings as they tell them, and their traces.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -16,6 +16,7 @@ use rota_check::{Options, PrimaryRule, check_all};
 use rota_core::contract::{Incarnation, NodeId, Process};
 use rota_net::{NodeAddress, NodeConfig, PrimaryName, TimingName, Transport, monotonic};
 use rustix::process::{Pid, Signal, kill_process};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// Nothing takes so long.
@@ -43,6 +44,16 @@ impl Conf {
     }
 }
 
+/// What a node has delivered since its last regular configuration; positions count from there.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Order {
+    pub conf: String,
+    pub count: u64,
+    pub value: u64,
+    pub submitted: u64,
+    pub longest_gap: u64,
+}
+
 /// A node's process, and all it has said.
 #[derive(Debug)]
 struct Life {
@@ -52,6 +63,7 @@ struct Life {
     /// The rings whose configurations it has called primary.
     primaries: Vec<String>,
     counts: Vec<(String, u64)>,
+    order: Option<Order>,
     status: Option<Value>,
     left: bool,
 }
@@ -60,6 +72,8 @@ struct Life {
 pub struct Cluster {
     bed: Testbed,
     pub config: NodeConfig,
+    /// Whether nodes write traces. Those of a minute at full load are gigabytes.
+    pub traced: bool,
     dir: tempfile::TempDir,
     lives: Vec<Option<Life>>,
     /// How many processes each node has had.
@@ -67,6 +81,8 @@ pub struct Cluster {
     lines: Receiver<(usize, usize, String)>,
     sender: Sender<(usize, usize, String)>,
     tags: u32,
+    /// Digests of what was delivered, by configuration and how many messages they cover.
+    digests: BTreeMap<(String, u64), u64>,
     _one: MutexGuard<'static, ()>,
 }
 
@@ -114,12 +130,14 @@ impl Cluster {
         Self {
             bed,
             config,
+            traced: true,
             dir,
             lives: (0..nodes).map(|_| None).collect(),
             started: vec![0; usize::from(nodes)],
             lines,
             sender,
             tags: 0,
+            digests: BTreeMap::new(),
             _one: one,
         }
     }
@@ -169,13 +187,14 @@ impl Cluster {
             }
         });
         let mut config = self.config.clone();
-        config.trace = Some(self.trace(node));
+        config.trace = self.traced.then(|| self.trace(node));
         self.lives[index] = Some(Life {
             stdin: child.stdin.take(),
             child,
             confs: Vec::new(),
             primaries: Vec::new(),
             counts: Vec::new(),
+            order: None,
             status: None,
             left: false,
         });
@@ -215,6 +234,14 @@ impl Cluster {
         let mut life = life.expect("it runs");
         life.child.kill().expect("a process");
         life.child.wait().expect("a process");
+        if self.traced {
+            self.note_crash(node);
+        }
+        at
+    }
+
+    /// Writes the last line of a trace for a process that could not.
+    fn note_crash(&self, node: u16) {
         let incarnation = self.incarnation(node);
         let t = monotonic().0;
         let mut file = File::options()
@@ -227,7 +254,6 @@ impl Cluster {
         let start = if text.ends_with(b"\n") { "" } else { "\n" };
         file.write_all(format!("{start}{crash}\n").as_bytes())
             .expect("room");
-        at
     }
 
     /// The latest incarnation of a node, from its trace: it may have said nothing yet.
@@ -294,6 +320,13 @@ impl Cluster {
         }
     }
 
+    /// Everybody sends as many messages of so many bytes as the ring takes, from now on; 0 ends it.
+    pub fn flood(&mut self, size: usize) {
+        for node in self.running() {
+            self.tell(node, &format!("flood {size}"));
+        }
+    }
+
     /// Takes in what the nodes say, for so long or until one has said something.
     pub fn listen(&mut self, time: Duration) {
         match self.lines.recv_timeout(time) {
@@ -332,6 +365,12 @@ impl Cluster {
             let tag = count["tag"].as_str().expect("a tag").to_owned();
             life.counts
                 .push((tag, count["count"].as_u64().expect("a number")));
+        } else if let Some(order) = said.get("order") {
+            let order: Order = serde_json::from_value(order.clone()).expect("an order");
+            let at = (order.conf.clone(), order.count);
+            let others = *self.digests.entry(at).or_insert(order.value);
+            assert_eq!(order.value, others, "node {}: {order:?}", index + 1);
+            life.order = Some(order);
         } else if let Some(status) = said.get("status") {
             life.status = Some(status.clone());
         } else {
@@ -418,6 +457,25 @@ impl Cluster {
             missing.retain(|node| !self.life(*node).counts.contains(&all));
         }
         missing.is_empty()
+    }
+
+    /// What every node has delivered, in the same order as the others as far as each came.
+    pub fn orders(&mut self) -> Vec<Order> {
+        for node in self.running() {
+            self.life(node).order = None;
+            self.tell(node, "order");
+        }
+        self.until("all orders", PATIENCE, |cluster| {
+            let mut lives = cluster.lives.iter().flatten();
+            lives.all(|life| life.order.is_some())
+        });
+        let lives = self.lives.iter().flatten();
+        lives.filter_map(|life| life.order.clone()).collect()
+    }
+
+    /// The process of a node.
+    pub fn pid(&mut self, node: u16) -> u32 {
+        self.life(node).child.id()
     }
 
     /// A node's counters.

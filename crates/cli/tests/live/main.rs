@@ -3,7 +3,9 @@
 
 mod cluster;
 mod measure;
+mod memory;
 mod primary;
+mod steady;
 
 use std::time::Duration;
 
@@ -13,6 +15,13 @@ use rustix::process::Signal;
 
 /// Bytes of a message of the load, and microseconds from one to the next: of each node.
 const LOAD: (usize, u64) = (200, 1000);
+
+/// A number from the environment.
+fn setting(name: &str, default: u64) -> u64 {
+    let text = std::env::var(name).ok();
+    let number = |text: String| text.parse().expect("a number");
+    text.map_or(default, number)
+}
 
 fn loaded(nodes: u16) -> Cluster {
     let mut cluster = Cluster::formed(nodes, TimingName::Default);

@@ -5,13 +5,13 @@
 use std::time::Duration;
 
 use crate::cluster::{Cluster, between};
+use crate::setting;
 use rota_net::TimingName;
 
 const NODES: u16 = 8;
 
-fn rounds() -> usize {
-    let rounds = std::env::var("ROTA_ROUNDS").ok();
-    rounds.and_then(|text| text.parse().ok()).unwrap_or(2)
+fn rounds() -> u64 {
+    setting("ROTA_ROUNDS", 2)
 }
 
 /// Prints the quantiles of times in nanoseconds.
