@@ -2,7 +2,7 @@
 
 use super::Report;
 use crate::plan::Profile;
-use crate::world::REACHED;
+use crate::world::reached;
 
 /// Campaigns of fewer token rounds may miss rare cases by chance.
 pub(super) const SMALLEST: u64 = 1_000_000;
@@ -34,12 +34,10 @@ pub(super) fn missed(report: &Report, profile: Profile) -> Vec<String> {
         let count = report.coverage.get(name).copied().unwrap_or(0);
         (name.to_owned(), count, scaled(floor))
     });
-    let cells = REACHED.iter().flat_map(|(state, events)| {
-        events.iter().map(move |event| {
-            let name = format!("{state}: {event}");
-            let count = report.cells.get(&name).copied().unwrap_or(0);
-            (name, count, scaled(CELL))
-        })
+    let cells = reached().map(|(state, event)| {
+        let name = format!("{state}: {event}");
+        let count = report.cells.get(&name).copied().unwrap_or(0);
+        (name, count, scaled(CELL))
     });
     counts
         .chain(cells)
@@ -59,10 +57,8 @@ mod tests {
         for (name, _) in FLOORS {
             report.coverage.insert(name, count);
         }
-        for (state, events) in REACHED {
-            for event in events {
-                report.cells.insert(format!("{state}: {event}"), 20);
-            }
+        for (state, event) in reached() {
+            report.cells.insert(format!("{state}: {event}"), 20);
         }
         report
     }

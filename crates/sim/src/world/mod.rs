@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 use rota_check::event::{Event, EventKind};
 use rota_core::contract::{Engine, NodeId, Process, RingId, Time};
 
-pub use cells::{Cells, REACHED};
+pub use cells::{Cells, reached};
 pub use tally::{Outcome, Tally};
 
 use crate::observe::{Finding, NoProbe, Observer, Probe, TraceHash};
