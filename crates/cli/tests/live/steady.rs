@@ -1,6 +1,7 @@
 //! A ring that nothing happens to stays as it is: at full load, and when a process stands still for less than
 //! half the token-loss time. `ROTA_SECONDS` says how long, `ROTA_ROUNDS` how many pauses. No traces: that all
-//! deliver the same order is shown by digests, and that all is delivered by counts.
+//! deliver the same order is shown by digests, and that all is delivered by counts. Where a ring does
+//! change, slow rotations (`rotations_slow`) before the token's loss say that the machine was too busy.
 
 use std::time::{Duration, Instant};
 
@@ -49,16 +50,26 @@ fn expect_unchanged(cluster: &mut Cluster, ring: &str, since: Instant) {
     panic!("not {ring} after {:?}: {orders:#?}", since.elapsed());
 }
 
-fn count(cluster: &mut Cluster, counter: &str) -> u64 {
-    let nodes = cluster.all();
-    let one = |node: u16| cluster.status(node)["counters"][counter].as_u64();
-    nodes.into_iter().filter_map(one).sum()
+/// A counter at each node.
+fn counters(cluster: &mut Cluster, name: &str) -> Vec<u64> {
+    let nodes = cluster.all().into_iter();
+    let counters = nodes.map(|node| cluster.status(node)["counters"][name].as_u64());
+    counters.map(|count| count.expect("a counter")).collect()
+}
+
+fn sum(cluster: &mut Cluster, counter: &str) -> u64 {
+    counters(cluster, counter).iter().sum()
+}
+
+fn largest(cluster: &mut Cluster, counter: &str) -> u64 {
+    let counts = counters(cluster, counter);
+    counts.into_iter().max().expect("nodes")
 }
 
 /// Ends the load, and waits until all have delivered all that anybody submitted.
 fn expect_all_delivered(cluster: &mut Cluster, what: &str, loaded: Duration) {
     let longest = cluster.orders().iter().map(|order| order.longest_gap).max();
-    let rotations = count(cluster, "token_rotations") / u64::from(NODES);
+    let rotations = largest(cluster, "token_rotations");
     cluster.flood(0);
     let until = Instant::now() + DRAIN;
     let delivered = loop {
@@ -71,14 +82,16 @@ fn expect_all_delivered(cluster: &mut Cluster, what: &str, loaded: Duration) {
         cluster.sleep(Duration::from_millis(100));
     };
     println!(
-        "{what}: {:.0} s, {delivered} messages delivered by each of {NODES} nodes, in {rotations} rotations; \
-         longest time without deliveries {:.1} ms; token losses {}, token retransmissions {}, \
-         packets sent again {}",
+        "{what}: {:.0} s, {delivered} messages delivered by each of {NODES} nodes, in {rotations} rotations, \
+         the longest {:.1} ms, at most {} slow; longest time without deliveries {:.1} ms; in all {} token \
+         losses, {} tokens and {} packets sent again",
         loaded.as_secs_f64(),
+        largest(cluster, "rotation_longest_us") as f64 / 1e3,
+        largest(cluster, "rotations_slow"),
         longest.unwrap_or(0) as f64 / 1e6,
-        count(cluster, "token_losses"),
-        count(cluster, "token_retransmissions"),
-        count(cluster, "retransmissions"),
+        sum(cluster, "token_losses"),
+        sum(cluster, "token_retransmissions"),
+        sum(cluster, "retransmissions"),
     );
 }
 
