@@ -5,6 +5,8 @@ mod fragments;
 mod golden;
 mod handshake;
 mod hostile;
+mod hub;
 mod known_bugs;
+mod python;
 mod requests;
 mod support;
