@@ -6,9 +6,9 @@ use std::process::Command;
 
 use crate::purity::{BARE_TARGET, bare_target_installed};
 
-/// Programs the tests start, and the package that has them.
-const TOOLS: &[&str] = &["ip", "tc"];
-const PACKAGE: &str = "iproute2";
+/// Programs the tests start, and the packages that have them.
+const TOOLS: &[&str] = &["ip", "tc", "python3"];
+const PACKAGES: &[&str] = &["iproute2", "python3"];
 
 /// Installs what is missing, saying what it does. False when something the tests need is still missing.
 pub fn run() -> bool {
@@ -24,10 +24,10 @@ pub fn run() -> bool {
     }
     println!("setup: {} missing", missing.join(", "));
     if !is_root() {
-        println!("setup: as root: apt-get install {PACKAGE}");
+        println!("setup: as root: apt-get install {}", PACKAGES.join(" "));
         return false;
     }
-    let install = ["install", "-y", "--no-install-recommends", PACKAGE];
+    let install = [&["install", "-y", "--no-install-recommends"], PACKAGES].concat();
     succeeds("apt-get", &["update"]);
     succeeds("apt-get", &install) && TOOLS.iter().all(|tool| installed(tool))
 }
