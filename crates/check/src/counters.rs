@@ -4,6 +4,7 @@ use rota_core::contract::{ConfigurationKind, Service};
 use serde::Serialize;
 
 use crate::trace::Step;
+use crate::trace::clients::Saw;
 use crate::view::{End, Tenure, View, is_ordered};
 
 /// How often things happened that the properties speak of. A campaign in which one of them stays 0
@@ -66,6 +67,18 @@ pub struct Counters {
     /// Reliable and fifo messages delivered before a message of the total order that has an earlier
     /// place.
     pub early: u64,
+    /// Clients, each from its connecting to its end.
+    pub clients: u64,
+    /// Of these, disconnected.
+    pub clients_disconnected: u64,
+    /// Different views of groups that clients were given.
+    pub group_views: u64,
+    /// Of these, such with two sets or more: merges.
+    pub group_merges: u64,
+    /// Transitions that clients were told of.
+    pub group_transitions: u64,
+    /// Messages delivered to clients.
+    pub client_deliveries: u64,
 }
 
 impl Counters {
@@ -92,6 +105,7 @@ impl Counters {
         for tenure in &view.tenures {
             counters.count_tenure(view, tenure);
         }
+        counters.count_clients(view);
         counters
     }
 
@@ -131,6 +145,20 @@ impl Counters {
             Step::Primary { .. } => self.primary_reports += 1,
             Step::Start | Step::Conf { .. } | Step::Crash | Step::Leave => {}
         }
+    }
+
+    fn count_clients(&mut self, view: &View<'_>) {
+        for (_, connection) in view.groups.connections() {
+            self.clients += 1;
+            self.clients_disconnected += u64::from(connection.disconnected);
+            for saw in &connection.saw {
+                self.group_transitions += u64::from(matches!(saw, Saw::Transition { .. }));
+                self.client_deliveries += u64::from(matches!(saw, Saw::Deliver(_)));
+            }
+        }
+        let views = view.groups.clients.views();
+        self.group_views = views.len() as u64;
+        self.group_merges = views.iter().filter(|one| one.sets.len() >= 2).count() as u64;
     }
 
     fn count_configurations(&mut self, view: &View<'_>) {

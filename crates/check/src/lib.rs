@@ -27,6 +27,7 @@ mod bits;
 pub mod counters;
 pub mod event;
 mod graph;
+mod groups;
 pub mod name;
 pub mod online;
 pub mod properties;

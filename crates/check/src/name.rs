@@ -1,11 +1,14 @@
 //! The names of traces: `1.7` is a process, `1.7.42` a message, `12.1.7` a ring and
-//! `12.1.7>16.2.3` the transitional configuration between two.
+//! `12.1.7>16.2.3` the transitional configuration between two. `12.1.7/3` is a view of a group: the third
+//! that was made in that configuration.
 
 use std::fmt;
 
 use rota_core::contract::{
     ConfigurationKind, Incarnation, MessageId, NodeId, Process, RingId, Service,
 };
+
+use crate::event::{Cause, Gid};
 
 /// Writes a name as traces do.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +26,12 @@ impl fmt::Display for Name<ConfigurationKind> {
             ConfigurationKind::Regular(ring) => ring.fmt(f),
             ConfigurationKind::Transitional { old, new } => write!(f, "{old}>{new}"),
         }
+    }
+}
+
+impl fmt::Display for Name<Gid> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", Name(self.0.conf), self.0.index)
     }
 }
 
@@ -85,6 +94,19 @@ pub(crate) fn configuration(text: &str) -> Option<ConfigurationKind> {
             new: ring(new)?,
         }),
     }
+}
+
+pub(crate) fn gid(text: &str) -> Option<Gid> {
+    let (conf, index) = text.split_once('/')?;
+    Some(Gid {
+        conf: configuration(conf)?,
+        index: number(index)?,
+    })
+}
+
+pub(crate) fn cause(text: &str) -> Option<Cause> {
+    let all = [Cause::Join, Cause::Leave, Cause::Disconnect, Cause::Network];
+    all.into_iter().find(|cause| cause.name() == text)
 }
 
 pub(crate) fn service(text: &str) -> Option<Service> {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rota_check::event::{Cause, ClientEvent, ClientSaw, Gid, GroupView, Post};
 use rota_check::event::{Conf, Event, EventKind, Placed, Sent};
 use rota_check::trace::{Trace, TraceError, TraceWriter};
 use rota_check::{Options, check_all};
@@ -262,6 +263,141 @@ fn other_writers_may_order_and_escape_as_they_like() {
         "members":[[1,7]], "kind":"transitional", "new":"12.1.7", "old":"1.1.7", "t":129}"#;
     let line = line.replace('\n', " ");
     assert_eq!(read(&line).expect("the same").events(), 1);
-    let view = r#"{"t":1,"node":1,"inc":7,"ev":"view","client":"c","group":"g"}"#;
-    assert_eq!(read(view).expect("for another check").events(), 0);
+}
+
+/// What clients of node 1 saw, as it writes it.
+const CLIENTS: &str = r##"{"t":151,"node":1,"inc":7,"ev":"join","client":"#a#n1","group":"g"}
+{"t":152,"node":1,"inc":7,"ev":"view","client":"#a#n1","group":"g","gid":"12.1.7/1","cause":"join","members":["#a#n1"],"vs_sets":[["#a#n1"]]}
+{"t":153,"node":1,"inc":7,"ev":"send","client":"#a#n1","group":["g","h \"2\""],"msg":"1.7.1","service":"safe","hash":"9f2c000000000001","discard":true}
+{"t":154,"node":1,"inc":7,"ev":"trans","client":"#a#n1","group":"g","gid":"12.1.7/1"}
+{"t":155,"node":1,"inc":7,"ev":"deliver","client":"#a#n1","group":"g","msg":"2.3.9","service":"fifo","hash":"9f2c000000000002"}
+{"t":156,"node":1,"inc":7,"ev":"view","client":"#a#n1","group":"g","gid":"12.1.7>16.2.3/4","cause":"network","members":["#a#n1","#b#n2"],"vs_sets":[["#a#n1"],["#b#n2"]]}
+{"t":157,"node":1,"inc":7,"ev":"leave","client":"#a#n1","group":"g"}
+{"t":158,"node":1,"inc":7,"ev":"self_leave","client":"#a#n1","group":"g"}
+{"t":159,"node":1,"inc":7,"ev":"disconnect","client":"#a#n1"}
+"##;
+
+/// The events of [`CLIENTS`].
+fn clients() -> Vec<Event> {
+    let rings = [(12, process(1, 7)), (16, process(2, 3))].map(|(ring_seq, rep)| RingId {
+        ring_seq,
+        rep: rep.node,
+        incarnation: rep.incarnation,
+    });
+    let [old, new] = rings;
+    let (g, a) = ("g".to_owned(), "#a#n1".to_owned());
+    let gid = |conf, index| Gid { conf, index };
+    let first = gid(Regular(old), 1);
+    let view = |gid, cause, members: &[&str]| {
+        ClientSaw::View(GroupView {
+            group: g.clone(),
+            gid,
+            cause,
+            members: members.iter().map(ToString::to_string).collect(),
+            vs_sets: members.iter().map(|one| vec![one.to_string()]).collect(),
+        })
+    };
+    let post = |process, counter, groups: &[&str], service| Post {
+        message: MessageId { process, counter },
+        groups: groups.iter().map(ToString::to_string).collect(),
+        service,
+        hash: 0x9f2c_0000_0000_0001,
+    };
+    let later = gid(Transitional { old, new }, 4);
+    let given = post(process(2, 3), 9, &["g"], Service::Fifo);
+    let saw = [
+        ClientSaw::Join(g.clone()),
+        view(first, Cause::Join, &["#a#n1"]),
+        ClientSaw::Send {
+            post: post(process(1, 7), 1, &["g", "h \"2\""], Service::Safe),
+            discard: true,
+        },
+        ClientSaw::Transition {
+            group: g.clone(),
+            gid: first,
+        },
+        ClientSaw::Deliver(Post {
+            hash: 0x9f2c_0000_0000_0002,
+            ..given
+        }),
+        view(later, Cause::Network, &["#a#n1", "#b#n2"]),
+        ClientSaw::Leave(g.clone()),
+        ClientSaw::SelfLeave(g.clone()),
+        ClientSaw::Disconnect,
+    ];
+    let event = |(time, saw)| Event {
+        time: Time(time),
+        process: process(1, 7),
+        kind: EventKind::Client(ClientEvent {
+            client: a.clone(),
+            saw,
+        }),
+    };
+    (151..).zip(saw).map(event).collect()
+}
+
+#[test]
+fn what_clients_saw_is_written_and_read_back() {
+    let quiesce = "{\"t\":180,\"ev\":\"quiesce\"}\n";
+    assert_eq!(written(&clients()), format!("{CLIENTS}{quiesce}"));
+    let both = [node_1(), clients()].concat();
+    let trace = read(&written(&both)).expect("our own");
+    assert_eq!(trace.events(), both.len());
+    let options = Options {
+        quiescent: true,
+        ..Options::default()
+    };
+    let pushed: Trace = both.iter().collect();
+    let judged = check_all(&trace, &options);
+    assert_eq!(judged, check_all(&pushed, &options));
+    assert!(
+        judged
+            .verdicts
+            .iter()
+            .any(|v| v.property == "K2" && v.checked == 2)
+    );
+    assert_eq!(judged.violations, []);
+}
+
+#[test]
+fn what_is_no_line_of_a_client_is_said() {
+    let wrong = [
+        (r#""ev":"dance""#, "\"dance\""),
+        (r#""ev":"join""#, "\"group\" has to be one name"),
+        (
+            r#""ev":"join","group":["g"]"#,
+            "\"group\" has to be one name",
+        ),
+        (r#""ev":"send","msg":"1.7.1""#, "\"group\" is missing"),
+        (r#""ev":"deliver","group":"g""#, "\"msg\" is missing"),
+        (
+            r#""ev":"trans","group":"g","gid":"12.1.7""#,
+            "\"gid\" cannot be",
+        ),
+        (
+            r#""ev":"view","group":"g""#,
+            "\"members\" have to be names of clients",
+        ),
+        (
+            r#""ev":"view","group":"g","members":[[1,7]]"#,
+            "names of clients",
+        ),
+        (
+            r#""ev":"view","group":"g","members":["c"]"#,
+            "\"vs_sets\" is missing",
+        ),
+        (
+            r#""ev":"view","group":"g","gid":"12.1.7/1","cause":"fun","members":["c"],"vs_sets":[]"#,
+            "\"cause\" cannot be",
+        ),
+        (r#""group":"g""#, "\"ev\" is missing"),
+    ];
+    for (fields, what) in wrong {
+        let line = format!(r#"{{"t":1,"node":1,"inc":7,"client":"c",{fields}}}"#);
+        let error = read(&format!("{line}\n")).expect_err(fields).to_string();
+        assert!(error.contains(what), "{error}, not {what}");
+    }
+    // Half of one is passed over.
+    let half = &CLIENTS[..CLIENTS.len() - 20];
+    assert_eq!(read(half).expect("torn").events(), 8);
 }

@@ -2,10 +2,14 @@
 
 #[path = "properties/basic.rs"]
 mod basic;
+#[path = "properties/clients.rs"]
+mod clients;
 #[path = "properties/configurations.rs"]
 mod configurations;
 #[path = "properties/early.rs"]
 mod early;
+#[path = "properties/groups.rs"]
+mod groups;
 #[path = "properties/model.rs"]
 mod model;
 #[path = "properties/online.rs"]

@@ -163,6 +163,14 @@ impl TraceHash {
                 self.add(8);
                 self.ring(*ring);
             }
+            EventKind::Client(event) => {
+                self.add(9);
+                event.name().bytes().for_each(|byte| self.add(byte.into()));
+                event
+                    .fields()
+                    .bytes()
+                    .for_each(|byte| self.add(byte.into()));
+            }
         }
     }
 

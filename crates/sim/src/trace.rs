@@ -135,6 +135,11 @@ impl File {
             EventKind::Primary(ring) => {
                 let _ = write!(self.lines, r#"primary","conf":"{ring}""#);
             }
+            EventKind::Client(event) => {
+                self.lines += event.name();
+                self.lines.push('"');
+                self.lines += &event.fields();
+            }
             EventKind::Crash => self.lines += r#"crash""#,
             EventKind::Leave => self.lines += r#"leave""#,
         }

@@ -1,12 +1,14 @@
 //! Checks while a run goes on, so that it stops at the first wrong step.
 //!
 //! What can be judged at once is: E1 to E4, C1 to C3, C7, O4, and the prefix test in regular
-//! configurations. The rest needs the whole trace and [`crate::check_all`].
+//! configurations; and of clients K1 to K3, of K5 who is given something, and of K6 where transitions
+//! come. The rest needs the whole trace and [`crate::check_all`].
 //!
 //! Events have to come in one order in which causes precede effects, as in a simulation. Memory does
 //! not grow with the length of a run: of a ring only what somebody in it has still to deliver is
 //! remembered, and nothing once all its members have gone on or died.
 
+mod clients;
 mod conf;
 mod intervals;
 mod ring;
@@ -17,6 +19,7 @@ use rustc_hash::FxHashMap;
 use crate::event::{Event, EventKind, Placed, regular_of};
 use crate::name::Name;
 use crate::report::Violation;
+use clients::Clients;
 use intervals::Intervals;
 use ring::{Progress, RingState};
 
@@ -53,6 +56,7 @@ pub struct Online {
     processes: FxHashMap<Process, State>,
     nodes: FxHashMap<NodeId, Life>,
     rings: FxHashMap<RingId, RingState>,
+    clients: Clients,
 }
 
 /// A violation of a property.
@@ -74,6 +78,11 @@ impl Online {
     /// How many rings are remembered.
     pub fn rings(&self) -> usize {
         self.rings.len()
+    }
+
+    /// How many views of groups are remembered.
+    pub fn views(&self) -> usize {
+        self.clients.remembered()
     }
 
     /// A node lost what it had made durable: nothing keeps it from using numbers of rings again.
@@ -114,6 +123,7 @@ impl Online {
         match kind {
             // The whole trace shows whether there is one primary (P1 to P3).
             EventKind::Start | EventKind::Send(_) | EventKind::Primary(_) => Ok(()),
+            EventKind::Client(event) => self.clients.observe(who, event),
             EventKind::Configuration(conf) => self.on_configuration(who, conf),
             EventKind::Originated(placed) => self.on_originated(who, placed),
             EventKind::Delivered(placed) => self.on_delivered(who, placed),
@@ -145,6 +155,7 @@ impl Online {
         if let Some(state) = self.processes.get_mut(&who)
             && state.ended.is_none()
         {
+            self.clients.end(who);
             let rings = std::mem::take(&mut state.rings);
             *state = State {
                 begun: true,

@@ -8,6 +8,8 @@
 //! P is about the optional layer that says which configurations are primary, and has nothing to say
 //! where that is not used.
 //!
+//! K is about clients and their process groups, and has nothing to say of traces without any.
+//!
 //! Messages of the services reliable and fifo are delivered before their turn, so only the
 //! properties without an order hold of them, and fifo's own.
 
@@ -26,6 +28,15 @@ mod e4_position;
 mod f1_safe;
 mod f2_safe_in_regular;
 mod fifo;
+mod k1_agreed_views;
+mod k2_growing_views;
+mod k3_sets;
+mod k4_together;
+mod k5_members_only;
+mod k6_transition;
+mod k7_own_messages;
+mod k8_across_groups;
+mod k9_disconnected;
 mod o1_merge;
 mod o2_causal;
 mod o3_no_holes;
@@ -59,7 +70,7 @@ const fn property(
 }
 
 /// All of them.
-const ALL: [Property; 25] = [
+const ALL: [Property; 34] = [
     property("E1", "no creation", e1_no_creation::check),
     property("E2", "no duplication", e2_no_duplication::check),
     property("E3", "unique origination", e3_unique_origination::check),
@@ -85,6 +96,15 @@ const ALL: [Property; 25] = [
     property("P1", "one primary", p1_one_primary::check),
     property("P2", "continuous primaries", p2_continuity::check),
     property("P3", "kept by primaries", p3_kept::check),
+    property("K1", "agreed views", k1_agreed_views::check),
+    property("K2", "growing views", k2_growing_views::check),
+    property("K3", "sets of views", k3_sets::check),
+    property("K4", "together", k4_together::check),
+    property("K5", "to members only", k5_members_only::check),
+    property("K6", "transitions", k6_transition::check),
+    property("K7", "own messages", k7_own_messages::check),
+    property("K8", "one order of all groups", k8_across_groups::check),
+    property("K9", "disconnected", k9_disconnected::check),
 ];
 
 /// Checks all properties.

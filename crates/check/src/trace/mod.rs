@@ -4,6 +4,8 @@
 //! Nothing is assumed about the clocks of different processes. Names are replaced by numbers when an
 //! event comes in, so that ten million events fit into half a gigabyte.
 
+mod client_fields;
+pub(crate) mod clients;
 mod line;
 mod read;
 mod write;
@@ -13,6 +15,7 @@ use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
 use crate::event::{Conf, Event, EventKind, Placed};
+use clients::Clients;
 
 pub use read::TraceError;
 pub use write::TraceWriter;
@@ -89,6 +92,7 @@ pub struct Trace {
     /// Lists of members, as listed.
     members: Interner<Vec<Process>>,
     stories: Vec<Story>,
+    clients: Clients,
     /// Who saw something, by who began first: the order of a node's lives.
     began: Vec<u32>,
     quiescent: bool,
@@ -131,6 +135,10 @@ impl Trace {
                     .configurations
                     .number(&ConfigurationKind::Regular(*ring)),
             },
+            EventKind::Client(client) => {
+                self.clients.push(process, event.time, client);
+                return;
+            }
             EventKind::Crash => Step::Crash,
             EventKind::Leave => Step::Leave,
         };
@@ -150,7 +158,8 @@ impl Trace {
 
     /// How many events there are.
     pub fn events(&self) -> usize {
-        self.stories.iter().map(|story| story.steps.len()).sum()
+        let processes = self.stories.iter().map(|story| story.steps.len());
+        processes.sum::<usize>() + self.clients.events()
     }
 
     fn process(&mut self, process: Process) -> u32 {
@@ -199,6 +208,10 @@ impl Trace {
 
     pub(crate) fn story(&self, process: u32) -> &Story {
         &self.stories[process as usize]
+    }
+
+    pub(crate) const fn clients(&self) -> &Clients {
+        &self.clients
     }
 
     pub(crate) fn began(&self) -> &[u32] {

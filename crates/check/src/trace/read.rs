@@ -107,7 +107,6 @@ impl Trace {
         match line {
             Line::Event(event) => self.push(&event),
             Line::Quiesce => self.quiesce(),
-            Line::Client => {}
         }
     }
 }

@@ -53,6 +53,9 @@ impl<W: Write> TraceWriter<W> {
             EventKind::Originated(placed) => self.placed("orig", placed)?,
             EventKind::Delivered(placed) => self.placed("deliver", placed)?,
             EventKind::Primary(ring) => write!(self.out, r#""primary","conf":"{ring}""#)?,
+            EventKind::Client(event) => {
+                write!(self.out, "\"{}\"{}", event.name(), event.fields())?;
+            }
             EventKind::Crash => self.out.write_all(b"\"crash\"")?,
             EventKind::Leave => self.out.write_all(b"\"leave\"")?,
         }

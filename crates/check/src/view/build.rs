@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use super::{End, Home, Ring, Span, Tenure, View};
 use crate::bits::Bits;
 use crate::event::regular_of;
+use crate::groups::Groups;
 use crate::report::Options;
 use crate::trace::{Place, Step, Trace};
 
@@ -13,19 +14,20 @@ impl<'a> View<'a> {
     pub fn new(trace: &'a Trace, options: &'a Options) -> Self {
         let processes = trace.processes().len();
         let (rings, ring_of) = rings(trace);
+        let ends = ends(trace, trace.is_quiescent() || options.quiescent);
+        let groups = Groups::new(trace, |process| ends[process as usize] == End::Alive);
         let mut view = Self {
             trace,
             options,
-            quiescent: trace.is_quiescent() || options.quiescent,
-            ends: vec![End::Untraced; processes],
+            ends,
             lives: vec![Vec::new(); processes],
             tenures: Vec::new(),
             rings,
             ring_of,
             homes: vec![None; trace.messages().len()],
             members: members(trace),
+            groups,
         };
-        view.find_ends();
         view.find_homes();
         view.rank();
         for process in trace.began() {
@@ -38,30 +40,6 @@ impl<'a> View<'a> {
         }
         view.note_deliveries();
         view
-    }
-
-    fn find_ends(&mut self) {
-        let mut latest = FxHashMap::default();
-        for process in self.trace.began() {
-            let end = self.steps(*process).iter().find_map(|step| match step {
-                Step::Crash => Some(End::Crashed),
-                Step::Leave => Some(End::Left),
-                _ => None,
-            });
-            let at_rest = if self.quiescent {
-                End::Alive
-            } else {
-                End::Unknown
-            };
-            self.ends[*process as usize] = end.unwrap_or(at_rest);
-            // A node lives one life at a time, whether or not somebody wrote down that one ended.
-            if let Some(earlier) = latest.insert(self.process(*process).node, *process) {
-                let end = &mut self.ends[earlier as usize];
-                if *end != End::Left {
-                    *end = End::Crashed;
-                }
-            }
-        }
     }
 
     fn find_homes(&mut self) {
@@ -226,4 +204,32 @@ fn members(trace: &Trace) -> Vec<Vec<u32>> {
         members
     });
     sorted.collect()
+}
+
+/// By process: how its trace ends.
+fn ends(trace: &Trace, quiescent: bool) -> Vec<End> {
+    let mut ends = vec![End::Untraced; trace.processes().len()];
+    let mut latest = FxHashMap::default();
+    let at_rest = if quiescent { End::Alive } else { End::Unknown };
+    for process in trace.began() {
+        let end = trace
+            .story(*process)
+            .steps
+            .iter()
+            .find_map(|step| match step {
+                Step::Crash => Some(End::Crashed),
+                Step::Leave => Some(End::Left),
+                _ => None,
+            });
+        ends[*process as usize] = end.unwrap_or(at_rest);
+        // A node lives one life at a time, whether or not somebody wrote down that one ended.
+        let node = trace.processes()[*process as usize].node;
+        if let Some(earlier) = latest.insert(node, *process) {
+            let end = &mut ends[earlier as usize];
+            if *end != End::Left {
+                *end = End::Crashed;
+            }
+        }
+    }
+    ends
 }

@@ -14,6 +14,7 @@ use std::ops::Range;
 use rota_core::contract::{ConfigurationKind, MessageId, Process, RingId, Service};
 
 use crate::bits::Bits;
+use crate::groups::Groups;
 use crate::report::Options;
 use crate::trace::{Place, Step, Trace};
 
@@ -111,7 +112,6 @@ pub(crate) const fn is_ordered(service: Service) -> bool {
 pub(crate) struct View<'a> {
     pub trace: &'a Trace,
     pub options: &'a Options,
-    pub quiescent: bool,
     /// By process.
     pub ends: Vec<End>,
     /// By process: its tenures, in their order.
@@ -124,6 +124,8 @@ pub(crate) struct View<'a> {
     pub homes: Vec<Option<Home>>,
     /// By list of members: the processes, sorted.
     pub members: Vec<Vec<u32>>,
+    /// What clients saw.
+    pub groups: Groups<'a>,
 }
 
 impl View<'_> {

@@ -134,3 +134,41 @@ fn rings_that_nobody_is_in_are_forgotten() {
     let online = observe(&(text + "a: leave\n b: crash")).expect("legal");
     assert_eq!(online.rings(), 0);
 }
+
+#[test]
+fn clients() {
+    let two = "form 5ab\n ax: +g g@5ab/1=ax+ax g@5ab/2=axbx+bx";
+    let ax = |words: &str| format!("{two}\n ax: {words}");
+    let bx = |words: &str| format!("{two}\n bx: {words}");
+    green(&bx("g@5ab/2=axbx+bx"));
+    red("K1", &bx("g@5ab/2=bxax+bx"));
+    red("K2", &ax("g@5ab/3=bx-ax"));
+    red("K2", &ax("g@5ab/2=axbx+bx"));
+    red("K3", &ax("g!5ab/2 g@9ab/1=axbx:ax"));
+    red("K3", &bx("g@5ab/2=axbx-cx"));
+    green(&ax(
+        "g!5ab/2 g@9ab/1=axbx:bx|ax ?a1 a1 -g a1 --g a1>ax g@9ab/2=ax+ax",
+    ));
+    red("K5", &ax("--g a1"));
+    red("K5", &bx("--g"));
+    red("K6", &ax("g@9ab/1=axbx:bx|ax"));
+    red("K6", &ax("g!5ab/1"));
+    red("K6", &ax("g!5ab/2 g!5ab/2"));
+    red("K6", &ax("g!5ab/2 g@5ab/3=ax-bx"));
+    red("K6", &bx("g!5ab/2"));
+    // Somebody else of the same name, in the next life of the process and in this.
+    green(&ax("gone g@5ab/4=axbx+ax"));
+    red("K5", &ax("gone a1"));
+    red("E4", &format!("{two}\n a: crash\n ax: a1"));
+}
+
+#[test]
+fn views_that_all_have_passed_are_forgotten() {
+    let mut text = String::from("form 5ab\n ax: g@5ab/1=ax+ax\n");
+    for number in 1..1000 {
+        let (came, left) = (2 * number, 2 * number + 1);
+        let _ = writeln!(text, "ax: g@5ab/{came}=axbx+bx g@5ab/{left}=ax-bx");
+    }
+    let online = observe(&text).expect("legal");
+    assert!(online.views() < 100, "{}", online.views());
+}

@@ -12,10 +12,11 @@
 //! Processes are letters; a capital is the node's second life. A message is agreed unless a letter says
 //! otherwise (`!a1s`: r, f, c, g or s), which counts for its deliveries too. `@9` sets a place,
 //! `#ff` another payload, `/5ab` another configuration than the current one. `5ab=ac` is the
-//! configuration 5ab, listed as {a, c}.
+//! configuration 5ab, listed as {a, c}. What clients see is told in [`super::clients`].
 
 use std::collections::BTreeMap;
 
+use super::clients;
 use rota_check::event::{Conf, Event, EventKind, Placed, Sent};
 use rota_check::trace::Trace;
 use rota_check::{Options, Report, check_all};
@@ -30,6 +31,7 @@ struct Teller {
     /// Of messages: place and service.
     placed: BTreeMap<MessageId, (u64, Service)>,
     last: BTreeMap<RingId, u64>,
+    posts: clients::Posts,
 }
 
 /// The events of a story, and whether all is at rest in the end.
@@ -43,7 +45,12 @@ pub fn events(text: &str) -> (Vec<Event>, bool) {
         } else {
             let (who, what) = line.split_once(": ").expect("who: what");
             for word in what.split_whitespace() {
-                teller.say(process(who), word);
+                if who.len() == 2 {
+                    let client = clients::event(&mut teller.posts, who, word);
+                    teller.note(process(who), EventKind::Client(client));
+                } else {
+                    teller.say(process(who), word);
+                }
             }
         }
     }
@@ -118,7 +125,7 @@ fn ring(name: &str) -> (RingId, Vec<Process>) {
     (id, members)
 }
 
-fn conf(word: &str) -> Conf {
+pub fn conf(word: &str) -> Conf {
     if let Some((id, listed)) = word.split_once('=') {
         return Conf {
             id: conf(id).id,
@@ -142,6 +149,18 @@ fn conf(word: &str) -> Conf {
             members: members(listed),
         },
     }
+}
+
+/// The service that a letter stands for.
+pub fn service(letter: Option<char>) -> Option<Service> {
+    Some(match letter? {
+        'r' => Service::Reliable,
+        'f' => Service::Fifo,
+        'c' => Service::Causal,
+        's' => Service::Safe,
+        'g' => Service::Agreed,
+        _ => return None,
+    })
 }
 
 impl Teller {
@@ -169,6 +188,10 @@ impl Teller {
             }
             _ => self.message(who, word),
         };
+        self.note(who, kind);
+    }
+
+    fn note(&mut self, who: Process, kind: EventKind) {
         self.events.push(Event {
             time: Time(self.events.len() as u64),
             process: who,
@@ -187,14 +210,7 @@ impl Teller {
             counter: number.parse().expect("a counter"),
         };
         let hash = u64::from_str_radix(hash, 16).expect("hexadecimal");
-        let service = match name[1 + number.len()..].chars().next() {
-            Some('r') => Some(Service::Reliable),
-            Some('f') => Some(Service::Fifo),
-            Some('c') => Some(Service::Causal),
-            Some('s') => Some(Service::Safe),
-            Some('g') => Some(Service::Agreed),
-            _ => None,
-        };
+        let service = service(name[1 + number.len()..].chars().next());
         let known = self.placed.get(&message).copied();
         let service = service.or(known.map(|(_, service)| service));
         let service = service.unwrap_or(Service::Agreed);

@@ -1,6 +1,10 @@
 //! What a process saw: the lines of a trace, typed.
 
+mod client;
+
 use rota_core::contract::{ConfigurationKind, MessageId, Process, RingId, Service, Time};
+
+pub use client::{Cause, ClientEvent, ClientSaw, Gid, GroupView, Post};
 
 /// Something that one process saw, or the harness did to it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,6 +32,8 @@ pub enum EventKind {
     Delivered(Placed),
     /// The current configuration, which is regular and has this ring, was reported as primary.
     Primary(RingId),
+    /// A client of the process saw or did something.
+    Client(ClientEvent),
     /// The process was killed.
     Crash,
     /// The process left of its own will.

@@ -1,5 +1,7 @@
 //! One line of a trace file.
 
+mod client;
+
 use std::borrow::Cow;
 
 use rota_core::contract::{ConfigurationKind, Time};
@@ -14,8 +16,6 @@ pub(super) enum Line {
     Event(Event),
     /// The whole run has come to rest.
     Quiesce,
-    /// Something about clients and their groups, which the properties here do not speak of.
-    Client,
 }
 
 /// A string, borrowed from the line where no escapes stand in the way.
@@ -26,6 +26,25 @@ impl Text<'_> {
     fn read<T>(&self, parse: fn(&str) -> Option<T>) -> Option<T> {
         parse(&self.0)
     }
+}
+
+/// One text or several.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Texts<'a> {
+    #[serde(borrow)]
+    One(Text<'a>),
+    #[serde(borrow)]
+    Several(Vec<Text<'a>>),
+}
+
+/// Members of a configuration, or of a group.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Members<'a> {
+    Processes(Vec<(u64, u64)>),
+    #[serde(borrow)]
+    Clients(Vec<Text<'a>>),
 }
 
 /// The fields of a line, as they are written.
@@ -45,7 +64,8 @@ pub(super) struct Fields<'a> {
     old: Option<Text<'a>>,
     #[serde(borrow)]
     new: Option<Text<'a>>,
-    members: Option<Vec<(u64, u64)>>,
+    #[serde(borrow)]
+    members: Option<Members<'a>>,
     #[serde(borrow)]
     msg: Option<Text<'a>>,
     #[serde(borrow)]
@@ -56,7 +76,17 @@ pub(super) struct Fields<'a> {
     #[serde(borrow)]
     hash: Option<Text<'a>>,
     ring: Option<serde::de::IgnoredAny>,
-    client: Option<serde::de::IgnoredAny>,
+    #[serde(borrow)]
+    client: Option<Text<'a>>,
+    #[serde(borrow)]
+    group: Option<Texts<'a>>,
+    #[serde(borrow)]
+    gid: Option<Text<'a>>,
+    #[serde(borrow)]
+    cause: Option<Text<'a>>,
+    #[serde(borrow)]
+    vs_sets: Option<Vec<Vec<Text<'a>>>>,
+    discard: bool,
 }
 
 /// What is wrong with the fields of a line, as a sentence.
@@ -67,9 +97,6 @@ impl Fields<'_> {
         if self.ring.is_some() {
             return Err("a trace of several rings, of which nothing can be checked yet".into());
         }
-        if self.client.is_some() {
-            return Ok(Line::Client);
-        }
         let time = Time(self.t.ok_or("\"t\" is missing")?);
         if self.ev.0 == "quiesce" {
             return Ok(Line::Quiesce);
@@ -79,7 +106,10 @@ impl Fields<'_> {
         Ok(Line::Event(Event {
             time,
             process: process.ok_or("\"node\" and \"inc\" have to name a process")?,
-            kind: self.event_kind()?,
+            kind: match &self.client {
+                Some(client) => EventKind::Client(self.client_event(client)?),
+                None => self.event_kind()?,
+            },
         }))
     }
 
@@ -127,8 +157,11 @@ impl Fields<'_> {
         if !as_written {
             return Err("\"kind\", \"old\" and \"new\" do not fit to \"id\"".into());
         }
-        let members = self.members.iter().flatten();
-        let members = members.map(|(node, inc)| name::process(*node, *inc));
+        let members = match &self.members {
+            Some(Members::Processes(members)) => members.as_slice(),
+            _ => &[],
+        };
+        let members = members.iter().map(|(node, inc)| name::process(*node, *inc));
         let members: Option<Vec<_>> = members.collect();
         let members = members.filter(|members| !members.is_empty());
         let members = members.ok_or("\"members\" have to be pairs of a node and an incarnation")?;

@@ -1,0 +1,179 @@
+//! Clients and their groups, one event after the other.
+
+use std::collections::BTreeMap;
+
+use rota_core::contract::Process;
+use rustc_hash::FxHashMap;
+
+use super::wrong;
+use crate::event::{Cause, ClientEvent, ClientSaw, Gid, GroupView, Post};
+use crate::groups::sets::wrong_sets;
+use crate::name::Name;
+use crate::report::Violation;
+
+/// Views of a group that are remembered before is looked for some that can be forgotten.
+const VIEWS: usize = 64;
+
+/// What is known of a client in a group.
+#[derive(Clone, Debug)]
+struct Membership {
+    gid: Gid,
+    member: bool,
+    /// A transition has come.
+    reduced: bool,
+}
+
+/// What is known of all clients.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clients {
+    /// By process and name: its groups.
+    clients: FxHashMap<Process, BTreeMap<String, BTreeMap<String, Membership>>>,
+    /// By group: views that somebody may still be given.
+    views: FxHashMap<String, BTreeMap<Gid, GroupView>>,
+}
+
+impl Clients {
+    /// Forgets the clients of a process.
+    pub fn end(&mut self, process: Process) {
+        self.clients.remove(&process);
+    }
+
+    /// How many views are remembered, over all groups.
+    pub fn remembered(&self) -> usize {
+        self.views.values().map(BTreeMap::len).sum()
+    }
+
+    pub fn observe(&mut self, process: Process, event: &ClientEvent) -> Result<(), Violation> {
+        let name = &event.client;
+        let clients = self.clients.entry(process).or_default();
+        let groups = clients.entry(name.clone()).or_default();
+        let result = match &event.saw {
+            ClientSaw::Join(_) | ClientSaw::Leave(_) | ClientSaw::Send { .. } => Ok(()),
+            ClientSaw::Disconnect => {
+                clients.remove(name);
+                Ok(())
+            }
+            ClientSaw::Deliver(post) => on_delivery(groups, name, post),
+            ClientSaw::View(view) => on_view(groups, name, view).and_then(|()| self.remember(view)),
+            ClientSaw::Transition { group, gid } => on_transition(groups, group, *gid),
+            ClientSaw::SelfLeave(group) => match groups.get_mut(group) {
+                Some(known) if known.member => {
+                    known.member = false;
+                    Ok(())
+                }
+                _ => Err((
+                    "K5",
+                    format!("its leave of {group}, where it was no member"),
+                )),
+            },
+        };
+        let who = || format!("client {name} of process {}", Name(process));
+        result.map_err(|(property, what)| wrong(property, format!("{} was given {what}", who())))
+    }
+
+    /// The same view is the same for everybody.
+    fn remember(&mut self, view: &GroupView) -> Result<(), Wrong> {
+        let mut view = view.clone();
+        view.vs_sets.iter_mut().for_each(|set| set.sort_unstable());
+        view.vs_sets.sort_unstable();
+        let views = self.views.entry(view.group.clone()).or_default();
+        let known = views.entry(view.gid).or_insert_with(|| view.clone());
+        if *known != view {
+            return Err((
+                "K1",
+                format!("{}, which others had otherwise", shown(&view)),
+            ));
+        }
+        if views.len() > VIEWS {
+            let all = self.clients.values().flat_map(BTreeMap::values);
+            let current = all.filter_map(|groups| groups.get(&view.group));
+            let current = current.filter(|known| known.member).map(|known| known.gid);
+            let least = current.min().unwrap_or(view.gid);
+            *views = views.split_off(&least);
+        }
+        Ok(())
+    }
+}
+
+/// Which property is violated, and by what.
+type Wrong = (&'static str, String);
+
+fn shown(view: &GroupView) -> String {
+    let (gid, members) = (Name(view.gid), view.members.join(", "));
+    format!("view {gid} of {} {{{members}}}", view.group)
+}
+
+fn on_delivery(
+    groups: &BTreeMap<String, Membership>,
+    name: &String,
+    post: &Post,
+) -> Result<(), Wrong> {
+    let to_it = |group: &String| {
+        let known = groups.get(group);
+        known.is_some_and(|known| known.member) || group == name
+    };
+    if post.groups.iter().any(to_it) {
+        return Ok(());
+    }
+    let message = post.message;
+    Err((
+        "K5",
+        format!("message {message}, to no group of which it was a member"),
+    ))
+}
+
+fn on_view(
+    groups: &mut BTreeMap<String, Membership>,
+    name: &String,
+    view: &GroupView,
+) -> Result<(), Wrong> {
+    let wrong = |property, what: &str| Err((property, format!("{}, {what}", shown(view))));
+    if !view.members.contains(name) {
+        return wrong("K2", "without itself");
+    }
+    if let Some(what) = wrong_sets(view.cause, &view.members, &view.vs_sets) {
+        return wrong("K3", what);
+    }
+    let now = Membership {
+        gid: view.gid,
+        member: true,
+        reduced: false,
+    };
+    let before = groups.insert(view.group.clone(), now);
+    if before.as_ref().is_some_and(|known| known.gid >= view.gid) {
+        return wrong("K2", "after a later one");
+    }
+    let network = view.cause == Cause::Network;
+    match before.filter(|known| known.member) {
+        Some(known) if known.reduced && !network => wrong("K6", "after a transition"),
+        Some(known) if !known.reduced && network => wrong("K6", "without a transition before it"),
+        Some(_) => Ok(()),
+        None => {
+            let alone = |set: &Vec<String>| set.len() == 1 && set[0] == *name;
+            if view.vs_sets.iter().any(alone) {
+                Ok(())
+            } else {
+                wrong("K3", "to which it came, not alone")
+            }
+        }
+    }
+}
+
+fn on_transition(
+    groups: &mut BTreeMap<String, Membership>,
+    group: &String,
+    gid: Gid,
+) -> Result<(), Wrong> {
+    let text = |what: &str| format!("a transition of view {} of {group}, {what}", Name(gid));
+    let known = groups.get_mut(group).filter(|known| known.member);
+    let Some(known) = known else {
+        return Err(("K6", text("of which it is no member")));
+    };
+    if std::mem::replace(&mut known.reduced, true) {
+        return Err(("K6", text("after one before")));
+    }
+    if known.gid != gid {
+        return Err(("K6", text("which is not its view")));
+    }
+    Ok(())
+}
