@@ -9,7 +9,7 @@ use rota_core::primary::Primary;
 
 use crate::config::{ConfigError, NodeConfig};
 
-/// See the module.
+/// A node's engine, as its configuration's `primary` asks for.
 #[derive(Debug)]
 pub enum NodeEngine {
     /// `primary = "none"`.

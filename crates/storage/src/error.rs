@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::disk::Disk;
+use crate::slot::BadSlot;
 
 /// What a file keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -168,6 +169,33 @@ pub(crate) fn wrong<D: Disk>(disk: &D, doing: &'static str, error: io::Error) ->
         OpenError::InUse(path)
     } else {
         OpenError::Io { path, doing, error }
+    }
+}
+
+/// One of the two copies in a file must not be of a later version, nor another node's. A damaged one may
+/// be there: the other decides.
+///
+/// `found` is the number of the node in a good copy.
+pub(crate) fn check_copy<D: Disk>(
+    disk: &D,
+    kept: Kept,
+    wanted: NodeId,
+    found: Result<u16, BadSlot>,
+) -> Result<(), OpenError> {
+    let path = || disk.path().to_owned();
+    match found {
+        Err(BadSlot::Version(found)) => Err(OpenError::Version {
+            kept,
+            path: path(),
+            found,
+        }),
+        Ok(found) if found != wanted.get() => Err(OpenError::WrongNode {
+            kept,
+            path: path(),
+            found,
+            wanted,
+        }),
+        Ok(_) | Err(BadSlot::Damaged) => Ok(()),
     }
 }
 

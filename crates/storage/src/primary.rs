@@ -51,9 +51,8 @@ use std::path::PathBuf;
 
 use crate::copies::{COPY_BYTES, RECORD_LIMIT, RecordCopy, new_file};
 use crate::disk::{Disk, FileDisk, Name};
-use crate::error::{Kept, OpenError, StoreError, wrong};
+use crate::error::{Kept, OpenError, StoreError, check_copy, wrong};
 use crate::ring_id::{OnDamage, is_no_room};
-use crate::slot::BadSlot;
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug)]
@@ -186,36 +185,25 @@ impl<D: Disk> PrimaryFile<D> {
 fn choose<D: Disk>(disk: &mut D, node: NodeId) -> Result<(RecordCopy, bool), OpenError> {
     let bytes = disk.read().map_err(|error| wrong(disk, "read it", error))?;
     let copies = [0, 1].map(|index| RecordCopy::decode(&bytes, index));
-    let path = || disk.path().to_owned();
-    let kept = Kept::Primaries;
     for copy in &copies {
-        match copy {
-            Err(BadSlot::Version(found)) => {
-                let (path, found) = (path(), *found);
-                return Err(OpenError::Version { kept, path, found });
-            }
-            Ok(copy) if copy.node != node.get() => {
-                return Err(OpenError::WrongNode {
-                    kept,
-                    path: path(),
-                    found: copy.node,
-                    wanted: node,
-                });
-            }
-            Ok(_) | Err(BadSlot::Damaged) => {}
-        }
+        let found = copy.as_ref().map(|copy| copy.node).map_err(|&bad| bad);
+        check_copy(disk, Kept::Primaries, node, found)?;
     }
+    let damaged = || OpenError::Damaged {
+        kept: Kept::Primaries,
+        path: disk.path().to_owned(),
+    };
     match copies {
         // No write leaves that behind.
         [Ok(first), Ok(second)]
             if first.generation == second.generation && first.record != second.record =>
         {
-            Err(OpenError::Damaged { kept, path: path() })
+            Err(damaged())
         }
         [Ok(first), Ok(second)] if first.generation >= second.generation => Ok((first, false)),
         [Ok(_), Ok(second)] => Ok((second, false)),
         [Ok(one), Err(_)] | [Err(_), Ok(one)] => Ok((one, true)),
-        [Err(_), Err(_)] => Err(OpenError::Damaged { kept, path: path() }),
+        [Err(_), Err(_)] => Err(damaged()),
     }
 }
 

@@ -54,8 +54,8 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::disk::{Disk, FileDisk, Name};
-use crate::error::{Kept, OpenError, StoreError, wrong};
-use crate::slot::{BadSlot, SLOT_BYTES, Slot, new_file};
+use crate::error::{Kept, OpenError, StoreError, check_copy, wrong};
+use crate::slot::{SLOT_BYTES, Slot, new_file};
 
 /// What to do with a file that must not be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -192,35 +192,22 @@ pub(crate) fn is_no_room(error: &io::Error) -> bool {
 fn choose<D: Disk>(disk: &mut D, node: NodeId) -> Result<(Slot, usize, bool), OpenError> {
     let bytes = disk.read().map_err(|error| wrong(disk, "read it", error))?;
     let slots = [0, 1].map(|index| Slot::decode(&bytes, index));
-    let path = || disk.path().to_owned();
-    let kept = Kept::RingId;
     for slot in &slots {
-        match slot {
-            Err(BadSlot::Version(found)) => {
-                let (path, found) = (path(), *found);
-                return Err(OpenError::Version { kept, path, found });
-            }
-            Ok(slot) if slot.node != node.get() => {
-                return Err(OpenError::WrongNode {
-                    kept,
-                    path: path(),
-                    found: slot.node,
-                    wanted: node,
-                });
-            }
-            Ok(_) | Err(BadSlot::Damaged) => {}
-        }
+        let found = slot.as_ref().map(|slot| slot.node).map_err(|&bad| bad);
+        check_copy(disk, Kept::RingId, node, found)?;
     }
+    let damaged = || OpenError::Damaged {
+        kept: Kept::RingId,
+        path: disk.path().to_owned(),
+    };
     match slots {
         // Writes never leave two of one generation.
-        [Ok(first), Ok(second)] if first.generation == second.generation => {
-            Err(OpenError::Damaged { kept, path: path() })
-        }
+        [Ok(first), Ok(second)] if first.generation == second.generation => Err(damaged()),
         [Ok(first), Ok(second)] if first.generation > second.generation => Ok((first, 0, false)),
         [Ok(_), Ok(second)] => Ok((second, 1, false)),
         [Ok(first), Err(_)] => Ok((first, 0, true)),
         [Err(_), Ok(second)] => Ok((second, 1, true)),
-        [Err(_), Err(_)] => Err(OpenError::Damaged { kept, path: path() }),
+        [Err(_), Err(_)] => Err(damaged()),
     }
 }
 
