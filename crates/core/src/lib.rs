@@ -6,7 +6,8 @@
 //! bit, which is what makes the protocols testable.
 //!
 //! Start with [`contract`]: its two enums are everything an engine can be told and can ask for.
-//! [`ring`] holds the Accelerated Ring and the original Totem ring; [`primary`] is a layer over any of them.
+//! [`ring`] holds the Accelerated Ring and the original Totem ring; [`primary`] and
+//! [`groups`] are layers over any of them.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -14,6 +15,7 @@ extern crate alloc;
 
 pub mod contract;
 mod fingerprint;
+pub mod groups;
 pub mod membership;
 pub mod mutants;
 pub mod pack;

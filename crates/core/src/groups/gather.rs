@@ -1,0 +1,67 @@
+//! Collecting what the daemons of a new configuration know.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::message::Piece;
+use super::part::{Part, daemons};
+use super::state;
+use crate::contract::Process;
+
+/// What one sender has told so far.
+#[derive(Debug, Default)]
+struct Incomplete {
+    count: u32,
+    pieces: BTreeMap<u32, Bytes>,
+}
+
+/// What has been told in this configuration.
+#[derive(Debug, Default)]
+pub(super) struct Gather {
+    incomplete: BTreeMap<Process, Incomplete>,
+    /// The parts of those sets of daemons that have told all.
+    pub parts: Vec<Part>,
+    covered: BTreeSet<Process>,
+}
+
+impl Gather {
+    /// Takes a piece; says whether it made sense.
+    pub fn on_piece(&mut self, from: Process, piece: Piece, members: &BTreeSet<Process>) -> bool {
+        let told = self.incomplete.entry(from).or_default();
+        if told.pieces.is_empty() {
+            told.count = piece.count;
+        }
+        if told.count != piece.count || told.pieces.insert(piece.index, piece.bytes).is_some() {
+            return false;
+        }
+        if told.pieces.len() < told.count as usize {
+            return true;
+        }
+        let bytes: Vec<u8> = told.pieces.values().flatten().copied().collect();
+        told.pieces.clear();
+        self.on_told(from, &bytes, members).is_some()
+    }
+
+    /// One who speaks for a set has told all: the set has to be one of members that are not spoken for.
+    fn on_told(&mut self, from: Process, bytes: &[u8], members: &BTreeSet<Process>) -> Option<()> {
+        let parts = state::decode(bytes)?;
+        let set = daemons(&parts);
+        let disjoint = parts.iter().map(|part| part.daemons.len()).sum::<usize>() == set.len();
+        let speaks = set.first() == Some(&from);
+        let fits = set.is_subset(members) && set.is_disjoint(&self.covered);
+        (disjoint && speaks && fits).then_some(())?;
+        self.covered.extend(set);
+        self.parts.extend(parts);
+        Some(())
+    }
+
+    /// Whether all members are spoken for.
+    pub fn is_complete(&self, members: &BTreeSet<Process>) -> bool {
+        self.covered == *members
+    }
+
+    pub fn has(&self, daemon: Process) -> bool {
+        self.covered.contains(&daemon)
+    }
+}

@@ -1,0 +1,122 @@
+//! The state machine over an engine: who drives the engine drives this.
+
+use super::clients::Limits;
+use super::event::ClientEvent;
+use super::machine::Groups;
+use crate::contract::{
+    Class, Engine, Input, Output, Process, Status, SubmitError, Time, TimerReason,
+};
+
+/// Groups over an engine. Inputs, outputs and timers are the engine's, by the law of [`crate::contract`];
+/// instead of deliveries there are events of clients.
+///
+/// All nodes of a cluster have the layer or none.
+#[derive(Debug)]
+pub struct Daemon<E> {
+    engine: E,
+    groups: Groups,
+    now: Time,
+    due: bool,
+}
+
+impl<E: Engine> Daemon<E> {
+    /// Puts groups over `engine`, which is, or is going to be, started as process `me`.
+    pub fn new(engine: E, me: Process, limits: Limits) -> Self {
+        Self {
+            engine,
+            groups: Groups::new(me, limits),
+            now: Time(0),
+            due: false,
+        }
+    }
+
+    /// The engine below.
+    pub const fn engine(&self) -> &E {
+        &self.engine
+    }
+
+    /// What is known of groups.
+    pub const fn groups(&self) -> &Groups {
+        &self.groups
+    }
+
+    /// A request of a client. Then poll the outputs.
+    pub fn request<T>(&mut self, now: Time, request: impl FnOnce(&mut Groups) -> T) -> T {
+        self.now = now;
+        let answer = request(&mut self.groups);
+        self.submit();
+        answer
+    }
+
+    /// Tells the engine what happened at `now`.
+    pub fn handle(&mut self, now: Time, input: Input) {
+        self.now = now;
+        let mine = self.due && matches!(input, Input::Timer);
+        let below = self.engine.next_timer();
+        if !mine || below.is_some_and(|(due, _)| due <= now) {
+            self.engine.handle(now, input);
+        }
+        self.submit();
+    }
+
+    /// The application leaves of its own will.
+    pub fn leave(&mut self, now: Time) {
+        self.now = now;
+        self.engine.leave(now);
+    }
+
+    /// The next thing to do in the world.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.engine.poll_output()
+    }
+
+    /// The next event for clients. Call it only while they have room, or are dropped for having none.
+    pub fn poll_event(&mut self) -> Option<ClientEvent> {
+        loop {
+            if let Some(event) = self.groups.poll_event() {
+                return Some(event);
+            }
+            self.groups.deliver(self.engine.poll_delivery()?);
+            self.due |= self.groups.to_submit().is_some();
+        }
+    }
+
+    /// The class to read first now.
+    pub fn reading(&self) -> Class {
+        self.engine.reading()
+    }
+
+    /// When to hand in [`Input::Timer`] next, and what for: at once, when deliveries have given the layer
+    /// something to send.
+    pub fn next_timer(&self) -> Option<(Time, TimerReason)> {
+        let mine = self.due.then_some((self.now, TimerReason::Other("groups")));
+        [self.engine.next_timer(), mine].into_iter().flatten().min()
+    }
+
+    /// The engine's, and counters of groups.
+    pub fn status(&self) -> Status {
+        let mut status = self.engine.status();
+        let counted = self.groups.counters();
+        status.counters.extend([
+            ("groups_malformed", counted.malformed),
+            ("groups_late", counted.late),
+            ("groups_exchanges", counted.exchanges),
+            ("groups_refused", counted.refused),
+        ]);
+        status
+    }
+
+    /// Submits what is due. What finds no room is tried again with the next input: room comes of tokens.
+    fn submit(&mut self) {
+        self.due = false;
+        while let Some((service, bytes)) = self.groups.to_submit() {
+            match self.engine.submit(self.now, service, &bytes) {
+                Ok(_) => self.groups.submitted(),
+                Err(SubmitError::Full | SubmitError::Stopped) => return,
+                Err(SubmitError::TooLarge { .. } | SubmitError::Unsupported) => {
+                    self.groups.refused();
+                }
+            }
+        }
+    }
+}

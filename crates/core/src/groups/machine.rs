@@ -1,0 +1,321 @@
+//! The state machine: which configuration the daemons are in, and whether they know of each other's groups.
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+
+use super::clients::{Clients, Limits};
+use super::event::{ClientEvent, ViewId};
+use super::gather::Gather;
+use super::message::{Piece, Request, Stamped, Told, parse, pieces, stamped};
+use super::name::GroupName;
+use super::part::{Merged, Origin, Part, daemons, merge};
+use super::state;
+use crate::contract::{
+    Configuration, ConfigurationKind, Delivery, Message, Process, RingId, Service,
+};
+use crate::mutants::{self, Mutant};
+
+/// Where a daemon stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// It has not been in any configuration.
+    Idle,
+    /// All daemons of the configuration know of the same groups.
+    Operational,
+    /// So they did, and the configuration is ending; this one follows.
+    Transitional(RingId),
+    /// They tell each other.
+    Gathering,
+    /// So they do, and the configuration is ending.
+    Interrupted {
+        /// What follows.
+        next: RingId,
+        /// Who goes there with this daemon.
+        stay: BTreeSet<Process>,
+    },
+}
+
+/// What the local members of a group were told last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Local {
+    pub view: ViewId,
+    /// There was a transitional signal since then.
+    pub signaled: bool,
+}
+
+/// Counters, for people.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counters {
+    /// Messages of daemons, and configurations, that made no sense.
+    pub malformed: u64,
+    /// Requests that were ordered in a later configuration than they were sent for.
+    pub late: u64,
+    /// Exchanges that were begun.
+    pub exchanges: u64,
+    /// Requests that the engine will not take.
+    pub refused: u64,
+}
+
+/// The groups of one daemon's clients. See the module page of [`super`].
+#[derive(Debug)]
+pub struct Groups {
+    pub(super) me: Process,
+    pub(super) phase: Phase,
+    /// The regular configuration, or the one that is ending.
+    pub(super) ring: Option<RingId>,
+    members: BTreeSet<Process>,
+    /// What all daemons in these parts know. One part, unless daemons gather.
+    pub(super) parts: Vec<Part>,
+    /// Views since the last configuration.
+    pub(super) issued: u64,
+    /// The engine goes from one regular configuration to the next.
+    pub(super) silent: bool,
+    gather: Gather,
+    pub(super) clients: Clients,
+    pub(super) local: BTreeMap<GroupName, Local>,
+    pub(super) events: VecDeque<ClientEvent>,
+    telling: VecDeque<Vec<u8>>,
+    pub(super) counters: Counters,
+}
+
+impl Groups {
+    /// Of the daemon that is this process.
+    pub fn new(me: Process, limits: Limits) -> Self {
+        Self {
+            me,
+            phase: Phase::Idle,
+            ring: None,
+            members: BTreeSet::new(),
+            parts: Vec::new(),
+            issued: 0,
+            silent: false,
+            gather: Gather::default(),
+            clients: Clients::new(me, limits),
+            local: BTreeMap::new(),
+            events: VecDeque::new(),
+            telling: VecDeque::new(),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Where this daemon stands.
+    pub const fn phase(&self) -> &Phase {
+        &self.phase
+    }
+
+    /// Counters, for people.
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Takes what the engine delivers, in its order.
+    pub fn deliver(&mut self, delivery: Delivery) {
+        match delivery {
+            Delivery::Configuration(configuration) => self.on_configuration(configuration),
+            Delivery::Message(message) => self.on_message(&message),
+            Delivery::Skips { .. } | Delivery::Primary(_) => {}
+        }
+    }
+
+    fn on_configuration(&mut self, configuration: Configuration) {
+        let members = configuration.members.into_iter().collect();
+        match configuration.kind {
+            ConfigurationKind::Regular(ring) => self.on_regular(ring, members),
+            ConfigurationKind::Transitional { old, new } if self.ring == Some(old) => {
+                self.on_transitional(old, new, members);
+            }
+            ConfigurationKind::Transitional { .. } => self.counters.malformed += 1,
+        }
+    }
+
+    fn on_transitional(&mut self, old: RingId, next: RingId, stay: BTreeSet<Process>) {
+        match self.phase {
+            Phase::Operational => self.split(old, next, &stay),
+            Phase::Gathering => self.phase = Phase::Interrupted { next, stay },
+            _ => self.counters.malformed += 1,
+        }
+    }
+
+    /// Only these go on together: who shares a group with others is told.
+    fn split(&mut self, old: RingId, next: RingId, stay: &BTreeSet<Process>) {
+        self.phase = Phase::Transitional(next);
+        self.issued = 0;
+        self.keep((old, next), stay);
+        let groups = self.parts.iter().flat_map(|part| &part.groups);
+        let changed = groups.filter(|(_, group)| group.changed && !mutants::on(Mutant::G06));
+        let names: Vec<GroupName> = changed.map(|(name, _)| *name).collect();
+        for name in names {
+            self.signal(name);
+        }
+    }
+
+    fn keep(&mut self, rings: (RingId, RingId), stay: &BTreeSet<Process>) {
+        let parts = core::mem::take(&mut self.parts).into_iter();
+        self.parts = parts.filter_map(|part| part.moved(rings, stay)).collect();
+    }
+
+    fn on_regular(&mut self, ring: RingId, members: BTreeSet<Process>) {
+        let phase = core::mem::replace(&mut self.phase, Phase::Gathering);
+        self.silent = matches!(phase, Phase::Operational | Phase::Gathering);
+        match (phase, self.ring) {
+            (Phase::Interrupted { next, stay }, Some(old)) => {
+                self.keep_what_was_told();
+                self.keep((old, next), &stay);
+            }
+            (Phase::Operational, Some(old)) => self.go_alone((old, ring), &members, true),
+            (Phase::Gathering, Some(old)) => self.go_alone((old, ring), &members, false),
+            (Phase::Transitional(_), _) => {}
+            (_, _) => self.parts = Vec::from([Part::first(ring, self.me)]),
+        }
+        self.ring = Some(ring);
+        self.members = members;
+        self.issued = 0;
+        self.clients.send_again();
+        self.telling.clear();
+        self.gather = Gather::default();
+        if daemons(&self.parts) == self.members {
+            let parts = core::mem::take(&mut self.parts);
+            self.complete(ring, &parts);
+        } else {
+            self.tell(ring);
+        }
+    }
+
+    /// The exchange was cut off. If what this daemon's set knows was told, then all those who were told
+    /// the same are one set now.
+    fn keep_what_was_told(&mut self) {
+        let gather = core::mem::take(&mut self.gather);
+        if gather.has(self.me) {
+            self.parts = gather.parts;
+        }
+    }
+
+    /// The engine does not say who comes along: each tells what it knows. Who came with whom is known
+    /// by the configuration they had, if they had one group state in it.
+    fn go_alone(
+        &mut self,
+        (old, new): (RingId, RingId),
+        members: &BTreeSet<Process>,
+        operational: bool,
+    ) {
+        let me = self.me;
+        self.parts.retain(|part| part.daemons.contains(&me));
+        for part in &mut self.parts {
+            let first = part.daemons.first().copied().filter(|_| operational);
+            let first = first.unwrap_or(me);
+            part.keep(|daemon| members.contains(&daemon));
+            part.keep_only(me);
+            part.origin = Origin { old, new, first };
+        }
+    }
+
+    /// Begins to tell what this daemon's set knows; one speaks for all of them.
+    fn tell(&mut self, ring: RingId) {
+        self.phase = Phase::Gathering;
+        self.counters.exchanges += 1;
+        if daemons(&self.parts).first() == Some(&self.me) {
+            self.telling = pieces(ring, &state::encode(&self.parts)).into();
+        }
+    }
+
+    /// All daemons of this ring know all of this.
+    fn complete(&mut self, ring: RingId, parts: &[Part]) {
+        let Merged { part, changed } = merge(ring, self.me, parts);
+        self.parts = Vec::from([part]);
+        self.phase = Phase::Operational;
+        for (group, sets) in changed {
+            self.announce_network(group, sets.into_values().collect());
+        }
+    }
+
+    fn on_message(&mut self, message: &Message) {
+        let from = message.id.process;
+        let Some(Stamped { ring, told }) = parse(from, &message.payload) else {
+            self.counters.malformed += 1;
+            return;
+        };
+        let current = self.ring == Some(ring);
+        match told {
+            Told::Request(request) => self.on_request(from, current, request),
+            Told::Piece(piece) if current => self.on_piece(from, piece),
+            Told::Piece(_) => {}
+        }
+    }
+
+    /// What was sent for an earlier configuration counts for nobody: its sender sends it again once
+    /// all know of the same groups.
+    fn on_request(&mut self, from: Process, current: bool, request: Request) {
+        let ready = matches!(self.phase, Phase::Operational | Phase::Transitional(_));
+        if !(current && ready || mutants::on(Mutant::M34)) {
+            self.counters.late += 1;
+            return;
+        }
+        if from == self.me {
+            self.clients.returned();
+        }
+        self.apply(request);
+    }
+
+    fn on_piece(&mut self, from: Process, piece: Piece) {
+        let interrupted = match &self.phase {
+            Phase::Gathering => None,
+            Phase::Interrupted { next, stay } => Some((*next, stay.clone())),
+            _ => {
+                self.counters.malformed += 1;
+                return;
+            }
+        };
+        if !self.gather.on_piece(from, piece, &self.members) {
+            self.counters.malformed += 1;
+        }
+        let Some(ring) = self.ring else { return };
+        if !self.gather.is_complete(&self.members) {
+            return;
+        }
+        let gather = core::mem::take(&mut self.gather);
+        self.complete(ring, &gather.parts);
+        if let Some((next, stay)) = interrupted {
+            self.split(ring, next, &stay);
+        }
+    }
+
+    /// What to submit to the engine next; ask again after [`Self::submitted`]. What the engine has no
+    /// room for is asked for later.
+    pub fn to_submit(&self) -> Option<(Service, Vec<u8>)> {
+        if let Some(piece) = self.telling.front() {
+            let last = self.telling.len() == 1;
+            let service = if last {
+                Service::Agreed
+            } else {
+                Service::Reliable
+            };
+            return Some((service, piece.clone()));
+        }
+        let ring = self.ring.filter(|_| self.phase == Phase::Operational)?;
+        let (service, kind, body) = self.clients.unsent()?;
+        Some((service, stamped(ring, kind, body)))
+    }
+
+    /// The engine has taken it.
+    pub fn submitted(&mut self) {
+        if self.telling.pop_front().is_none() {
+            self.clients.sent();
+        }
+    }
+
+    /// The engine will never take it.
+    pub fn refused(&mut self) {
+        self.counters.refused += 1;
+        if self.telling.pop_front().is_none() {
+            self.clients.refused();
+        }
+    }
+
+    /// The next event for clients of this daemon.
+    pub fn poll_event(&mut self) -> Option<ClientEvent> {
+        if mutants::on(Mutant::G09) {
+            return self.events.pop_back();
+        }
+        self.events.pop_front()
+    }
+}

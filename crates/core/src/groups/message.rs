@@ -1,0 +1,185 @@
+//! The messages between daemons. Decoding is total: whatever the bytes, there is an answer.
+
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::bytes::{Reader, put_client, put_destination, put_name, put_ring, service_byte};
+use super::event::{Member, Received};
+use super::name::{Destination, GroupName};
+use crate::contract::{Process, RingId};
+
+/// The layout of everything here.
+const VERSION: u8 = 1;
+
+/// The most destinations of one message.
+pub const MOST_DESTINATIONS: usize = 100;
+
+/// The most bytes that a message of a client grows by: version, kind, ring, client, service, discard,
+/// kind, count, destinations.
+pub const OVERHEAD_BYTES: usize =
+    2 + 18 + 8 + 11 + 1 + 1 + 2 + 1 + MOST_DESTINATIONS * (1 + 1 + 31);
+
+/// The most bytes of a piece of what is told of groups.
+pub const PIECE_BYTES: usize = 16 << 10;
+
+/// The most pieces.
+pub(super) const MOST_PIECES: u32 = 1 << 14;
+
+const DATA: u8 = 1;
+const JOIN: u8 = 2;
+const LEAVE: u8 = 3;
+const DISCONNECT: u8 = 4;
+const STATE: u8 = 5;
+
+/// What a daemon orders for a client.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Request {
+    /// And whether its sender does without it.
+    Data(Received, bool),
+    Join(Member, GroupName),
+    Leave(Member, GroupName),
+    Disconnect(Member),
+}
+
+/// A piece of what the sender's set of daemons knows of groups.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Piece {
+    pub index: u32,
+    pub count: u32,
+    pub bytes: Bytes,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Told {
+    Request(Request),
+    Piece(Piece),
+}
+
+/// What a message says, and the configuration that it was sent for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Stamped {
+    pub ring: RingId,
+    pub told: Told,
+}
+
+impl Request {
+    /// Everything but the stamp.
+    pub fn body(&self) -> (u8, Vec<u8>) {
+        let mut bytes = Vec::new();
+        let kind = match self {
+            Self::Data(data, discard) => {
+                put_data(&mut bytes, data, *discard);
+                DATA
+            }
+            Self::Join(member, group) => {
+                put_client(&mut bytes, member);
+                put_name(&mut bytes, group);
+                JOIN
+            }
+            Self::Leave(member, group) => {
+                put_client(&mut bytes, member);
+                put_name(&mut bytes, group);
+                LEAVE
+            }
+            Self::Disconnect(member) => {
+                put_client(&mut bytes, member);
+                DISCONNECT
+            }
+        };
+        (kind, bytes)
+    }
+}
+
+fn put_data(bytes: &mut Vec<u8>, data: &Received, discard: bool) {
+    put_client(bytes, &data.sender);
+    bytes.extend([service_byte(data.service), u8::from(discard)]);
+    bytes.extend(data.kind.to_le_bytes());
+    bytes.push(data.to.len() as u8);
+    for destination in &data.to {
+        put_destination(bytes, destination);
+    }
+    bytes.extend_from_slice(&data.payload);
+}
+
+/// A message with this body, for the configuration of this ring.
+pub(super) fn stamped(ring: RingId, kind: u8, body: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(20 + body.len());
+    bytes.extend([VERSION, kind]);
+    put_ring(&mut bytes, ring);
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+/// What is to be told of groups, as messages: all but the last may come in any order.
+pub(super) fn pieces(ring: RingId, state: &[u8]) -> Vec<Vec<u8>> {
+    let chunks: Vec<&[u8]> = state.chunks(PIECE_BYTES).collect();
+    let count = chunks.len() as u32;
+    let messages = (0_u32..).zip(chunks).map(|(index, chunk)| {
+        let mut body = Vec::with_capacity(8 + chunk.len());
+        body.extend(index.to_le_bytes());
+        body.extend(count.to_le_bytes());
+        body.extend_from_slice(chunk);
+        stamped(ring, STATE, &body)
+    });
+    messages.collect()
+}
+
+/// Reads a message of a daemon.
+pub(super) fn parse(from: Process, payload: &Bytes) -> Option<Stamped> {
+    let mut reader = Reader(payload);
+    (reader.byte()? == VERSION).then_some(())?;
+    let kind = reader.byte()?;
+    let ring = reader.ring()?;
+    let rest = |reader: &Reader<'_>| payload.slice(payload.len() - reader.0.len()..);
+    let told = match kind {
+        DATA => Told::Request(data(from, &mut reader, rest)?),
+        STATE => Told::Piece(piece(&mut reader, rest)?),
+        JOIN | LEAVE | DISCONNECT => Told::Request(change(from, kind, &mut reader)?),
+        _ => return None,
+    };
+    Some(Stamped { ring, told })
+}
+
+fn change(from: Process, kind: u8, reader: &mut Reader<'_>) -> Option<Request> {
+    let member = reader.client(from)?;
+    let request = match kind {
+        JOIN => Request::Join(member, reader.name()?),
+        LEAVE => Request::Leave(member, reader.name()?),
+        _ => Request::Disconnect(member),
+    };
+    reader.0.is_empty().then_some(request)
+}
+
+fn data<'a>(
+    from: Process,
+    reader: &mut Reader<'a>,
+    rest: impl Fn(&Reader<'a>) -> Bytes,
+) -> Option<Request> {
+    let sender = reader.client(from)?;
+    let service = reader.service()?;
+    let discard = reader.flag()?;
+    let kind = reader.u16()?;
+    let count = usize::from(reader.byte()?);
+    (1..=MOST_DESTINATIONS).contains(&count).then_some(())?;
+    let to: Option<Vec<Destination>> = (0..count).map(|_| reader.destination()).collect();
+    let received = Received {
+        sender,
+        to: to?,
+        service,
+        kind,
+        payload: rest(reader),
+    };
+    Some(Request::Data(received, discard))
+}
+
+fn piece<'a>(reader: &mut Reader<'a>, rest: impl Fn(&Reader<'a>) -> Bytes) -> Option<Piece> {
+    let (index, count) = (reader.u32()?, reader.u32()?);
+    let bytes = rest(reader);
+    let fits = index < count && count <= MOST_PIECES;
+    let sized = !bytes.is_empty() && bytes.len() <= PIECE_BYTES;
+    (fits && sized).then_some(Piece {
+        index,
+        count,
+        bytes,
+    })
+}

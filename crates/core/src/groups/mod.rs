@@ -1,0 +1,73 @@
+//! Groups of clients and their views: a layer over any engine that delivers configurations.
+//!
+//! Clients connect to a daemon, join groups by name and send messages to groups, whether they are in them
+//! or not, and to single clients (`#client#daemon`). All daemons know of all groups: joins, leaves and
+//! disconnects are messages in the one order of the engine, so every daemon changes its copy at the
+//! same place, and every member gets the same *view* there, without the daemons having to agree on
+//! anything.
+//!
+//! When the network splits, each side goes on with the members it has. When sides meet, they know of
+//! different groups, and tell each other: for each set of daemons that came together one speaks, and when
+//! all have been heard, all have the same copy again.
+//!
+//! # States
+//!
+//! ```text
+//!              transitional                regular, all came together
+//! Operational ------------> Transitional ---------------------------> Operational
+//!      ^                         | regular, others came too
+//!      | all heard               v
+//!      +--------------------- Gathering <------------------+ regular
+//!                                | transitional            |
+//!                                v                         |
+//!                            Interrupted ------------------+
+//!                                | all heard
+//!                                +---------> views of Operational, then Transitional
+//! ```
+//!
+//! What clients ask for waits while daemons are not operational. What was handed to the engine earlier and
+//! finds its place only in a later configuration counts for nobody: each request is stamped with the
+//! configuration it was sent for, and its daemon sends it again. So nothing of clients is ordered
+//! during an exchange that would have to be kept and argued about when that is cut off.
+//!
+//! # What this does not do
+//!
+//! It opens no sockets and has no opinion on slow clients: whoever drives it disconnects them. Views
+//! are no primary component: each side of a split has its own. Over engines that go from one regular
+//! configuration to the next without a transitional one there are no transitional signals, and every
+//! daemon tells what it knows at each change.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `machine` | [`Groups`]: the states |
+//! | `requests` | what clients ask for |
+//! | `changes` | what is ordered: messages, joins, leaves, disconnects; views |
+//! | `part` | what daemons know, by who came together, and what it becomes in the end |
+//! | `gather` | collecting what daemons tell each other |
+//! | `clients` | clients of this daemon, their requests, limits |
+//! | `layer` | [`Daemon`]: the state machine over an engine |
+//! | `name`, `event` | names; what clients are told |
+//! | `message`, `state`, `bytes` | the messages between daemons |
+
+mod bytes;
+mod changes;
+mod clients;
+mod event;
+mod gather;
+mod layer;
+mod machine;
+mod message;
+mod name;
+mod part;
+mod requests;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use clients::{Limits, RequestError};
+pub use event::{Cause, ClientEvent, Connection, Event, Member, Received, View, ViewId};
+pub use layer::Daemon;
+pub use machine::{Counters, Groups, Phase};
+pub use message::{MOST_DESTINATIONS, OVERHEAD_BYTES, PIECE_BYTES};
+pub use name::{ClientName, DaemonName, Destination, Directory, GroupName, Name, NameError};
+pub use requests::Send;

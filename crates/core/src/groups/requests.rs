@@ -1,0 +1,96 @@
+//! What clients ask for.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::clients::RequestError;
+use super::event::{Connection, Member, Received};
+use super::machine::Groups;
+use super::message::{MOST_DESTINATIONS, Request};
+use super::name::{ClientName, Destination, GroupName};
+use crate::contract::Service;
+
+impl Groups {
+    /// A client connects under a name that no other client of this daemon has now.
+    pub fn connect(&mut self, name: ClientName) -> Result<Connection, RequestError> {
+        self.clients.connect(name)
+    }
+
+    /// The client as others see it.
+    pub fn member(&self, connection: Connection) -> Result<Member, RequestError> {
+        self.clients.member(connection)
+    }
+
+    /// The client wants to be in a group; the view that it then gets is the answer.
+    pub fn join(&mut self, connection: Connection, group: GroupName) -> Result<(), RequestError> {
+        self.clients.join(connection, group)
+    }
+
+    /// The client wants to leave a group; the self-leave that it then gets is the answer.
+    pub fn leave(&mut self, connection: Connection, group: GroupName) -> Result<(), RequestError> {
+        self.clients.leave(connection, group)
+    }
+
+    /// The client has gone, or is made to go. It gets nothing any more.
+    pub fn disconnect(&mut self, connection: Connection) {
+        self.clients.disconnect(connection);
+    }
+
+    /// The client sends a message.
+    pub fn send(&mut self, connection: Connection, send: Send) -> Result<(), RequestError> {
+        let sender = self.clients.member(connection)?;
+        if !(1..=MOST_DESTINATIONS).contains(&send.to.len()) {
+            return Err(RequestError::Destinations);
+        }
+        let limit = self.clients.limits.payload_bytes;
+        if send.payload.len() > limit {
+            return Err(RequestError::TooLarge { limit });
+        }
+        let ordered = match send.service {
+            Service::Safe => Service::Safe,
+            _ => Service::Agreed,
+        };
+        let received = Received {
+            sender,
+            to: send.to,
+            service: send.service,
+            kind: send.kind,
+            payload: send.payload,
+        };
+        let request = Request::Data(received, send.self_discard);
+        self.clients.ask(sender, ordered, &request)
+    }
+
+    /// All groups that this daemon knows of, and how many members each has.
+    pub fn list_groups(&self) -> BTreeMap<GroupName, usize> {
+        let mut groups = BTreeMap::new();
+        for (name, group) in self.parts.iter().flat_map(|part| &part.groups) {
+            *groups.entry(*name).or_default() += group.members.len();
+        }
+        groups
+    }
+
+    /// The members of a group, as far as this daemon knows, ascending.
+    pub fn list_members(&self, group: &GroupName) -> Vec<Member> {
+        let parts = self.parts.iter();
+        let groups = parts.filter_map(|part| part.groups.get(group));
+        let members: BTreeSet<Member> = groups.flat_map(|group| &group.members).copied().collect();
+        members.into_iter().collect()
+    }
+}
+
+/// A message that a client sends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Send {
+    /// Which guarantee it asks for.
+    pub service: Service,
+    /// Its sender does not want it back.
+    pub self_discard: bool,
+    /// The application's number for this kind of message.
+    pub kind: u16,
+    /// Where it goes.
+    pub to: Vec<Destination>,
+    /// The application's bytes.
+    pub payload: Bytes,
+}

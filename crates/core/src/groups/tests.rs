@@ -1,0 +1,53 @@
+//! What is written is read, and nothing else is.
+
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::event::{Connection, Member};
+use super::message::{Request, Told, parse, stamped};
+use super::name::{ClientName, GroupName, NameError};
+use crate::contract::{Incarnation, NodeId, Process, RingId};
+
+fn process(id: u16) -> Process {
+    Process {
+        node: NodeId::new(id).expect("not 0"),
+        incarnation: Incarnation(7),
+    }
+}
+
+#[test]
+fn a_request_is_read_whole_or_not_at_all() {
+    let member = Member {
+        daemon: process(1),
+        name: ClientName::new("ann").expect("a name"),
+        connection: Connection(3),
+    };
+    let ring = RingId {
+        ring_seq: 5,
+        rep: member.daemon.node,
+        incarnation: Incarnation(7),
+    };
+    let group = GroupName::new("apples").expect("a name");
+    let request = Request::Join(member, group);
+    let (kind, body) = request.body();
+    let bytes: Vec<u8> = stamped(ring, kind, &body);
+    let bytes = Bytes::from(bytes);
+    let told = parse(member.daemon, &bytes).map(|stamped| (stamped.ring, stamped.told));
+    assert_eq!(told, Some((ring, Told::Request(request))));
+    for end in 0..bytes.len() {
+        assert_eq!(parse(member.daemon, &bytes.slice(..end)), None);
+    }
+}
+
+#[test]
+fn names_are_bounded_and_have_no_hash_and_no_space() {
+    assert_eq!(GroupName::new(""), Err(NameError::Empty));
+    assert_eq!(GroupName::new("a b"), Err(NameError::Character));
+    assert_eq!(ClientName::new("a#b"), Err(NameError::Character));
+    let limit = 10;
+    assert_eq!(
+        ClientName::new("12345678901"),
+        Err(NameError::TooLong { limit })
+    );
+    assert!(ClientName::new("1234567890").is_ok());
+}
