@@ -1,6 +1,7 @@
 //! A node's configuration: one TOML file that all nodes of a cluster can share.
 
 mod error;
+mod names;
 mod primary;
 
 pub use error::ConfigError;
@@ -55,6 +56,9 @@ pub enum Transport {
 pub struct NodeAddress {
     /// Its number, not 0.
     pub id: u16,
+    /// What clients call its daemon: up to 19 characters from `$` to `~`. Its number if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Its address; with multicast also the interface.
     pub address: IpAddr,
     /// UDP port that it sends data from, and receives data at when there is no multicast.
@@ -159,6 +163,9 @@ pub struct NodeConfig {
     /// Let nodes join that are not listed. Their data port has to be the one below their token port.
     #[serde(default)]
     pub open_membership: bool,
+    /// What a daemon is told, which a node in an application's process does without: kept as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub daemon: Option<toml::Table>,
     /// The nodes.
     #[serde(rename = "node")]
     pub nodes: Vec<NodeAddress>,
@@ -191,6 +198,7 @@ impl NodeConfig {
         let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let node = |id: u16| NodeAddress {
             id,
+            name: None,
             address,
             data_port: base_port.saturating_add(2 * id - 1),
             token_port: base_port.saturating_add(2 * id),
@@ -221,6 +229,7 @@ impl NodeConfig {
             busy_poll_us: 0,
             offload: true,
             open_membership: false,
+            daemon: None,
             nodes: (1..=nodes).map(node).collect(),
             faults: None,
         }
@@ -293,6 +302,7 @@ impl NodeConfig {
             return Err(ConfigError::NotSealed);
         }
         self.check_nodes()?;
+        self.directory()?;
         self.check_transport()?;
         self.check_primary()?;
         if let Some(method) = self.priority_method

@@ -105,6 +105,8 @@ pub struct Received {
     pub service: Service,
     /// The application's number for this kind of message.
     pub kind: u16,
+    /// Its sender writes numbers with the most significant byte first. For applications that care.
+    pub big_endian: bool,
     /// The application's bytes.
     pub payload: Bytes,
 }

@@ -56,6 +56,7 @@ impl Groups {
             to: send.to,
             service: send.service,
             kind: send.kind,
+            big_endian: send.big_endian,
             payload: send.payload,
         };
         let request = Request::Data(received, send.self_discard);
@@ -89,6 +90,8 @@ pub struct Send {
     pub self_discard: bool,
     /// The application's number for this kind of message.
     pub kind: u16,
+    /// Its sender writes numbers with the most significant byte first; receivers are told.
+    pub big_endian: bool,
     /// Where it goes.
     pub to: Vec<Destination>,
     /// The application's bytes.
