@@ -1,9 +1,11 @@
 //! A node's configuration: one TOML file that all nodes of a cluster can share.
 
+mod address;
 mod error;
 mod names;
 mod primary;
 
+pub use address::NodeAddress;
 pub use error::ConfigError;
 pub use primary::{PrimaryName, ResetPrimary};
 
@@ -48,35 +50,6 @@ pub enum Transport {
     Unicast,
     /// One datagram for all: `transport = { multicast = "239.192.0.1:7700" }`.
     Multicast(SocketAddr),
-}
-
-/// Where a node is.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NodeAddress {
-    /// Its number, not 0.
-    pub id: u16,
-    /// What clients call its daemon: up to 19 characters from `$` to `~`. Its number if it has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// Its address; with multicast also the interface.
-    pub address: IpAddr,
-    /// UDP port that it sends data from, and receives data at when there is no multicast.
-    pub data_port: u16,
-    /// UDP port for tokens.
-    pub token_port: u16,
-}
-
-impl NodeAddress {
-    /// Address and port of the data socket.
-    pub const fn data(&self) -> SocketAddr {
-        SocketAddr::new(self.address, self.data_port)
-    }
-
-    /// Address and port of the token socket.
-    pub const fn token(&self) -> SocketAddr {
-        SocketAddr::new(self.address, self.token_port)
-    }
 }
 
 /// Everything a node is told. Settings that are `None` have a default in the engine, which

@@ -37,6 +37,12 @@ impl Groups {
         self.clients.disconnect(connection);
     }
 
+    /// Whether a request of the client with a payload of so many bytes would be taken, and not refused as
+    /// [`RequestError::Full`].
+    pub fn has_room(&self, connection: Connection, payload: usize) -> Result<bool, RequestError> {
+        self.clients.has_room(connection, payload)
+    }
+
     /// The client sends a message.
     pub fn send(&mut self, connection: Connection, send: Send) -> Result<(), RequestError> {
         let sender = self.clients.member(connection)?;
