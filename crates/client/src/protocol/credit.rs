@@ -1,0 +1,64 @@
+//! How much a client may send before some of it has come back in the order.
+
+use std::fmt;
+
+/// A client's credit, as both sides count it: whole frames of [`super::Send`], in bytes.
+///
+/// So many bytes may be outstanding. One larger frame is allowed when nothing is, so that the largest
+/// message always has its turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Credit {
+    limit: u64,
+    outstanding: u64,
+}
+
+/// A frame was sent for which there was no credit. The connection cannot go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CreditExceeded;
+
+impl fmt::Display for CreditExceeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("more was sent than the credit")
+    }
+}
+
+impl std::error::Error for CreditExceeded {}
+
+impl Credit {
+    /// Of this many bytes, none of them outstanding.
+    pub fn new(limit: u32) -> Self {
+        Self {
+            limit: limit.into(),
+            outstanding: 0,
+        }
+    }
+
+    /// Whether a frame of so many bytes may be sent now.
+    pub const fn allows(&self, bytes: usize) -> bool {
+        self.outstanding == 0 || self.outstanding.saturating_add(bytes as u64) <= self.limit
+    }
+
+    /// A frame of so many bytes is sent. After an error nothing has changed.
+    pub const fn spend(&mut self, bytes: usize) -> Result<(), CreditExceeded> {
+        if !self.allows(bytes) {
+            return Err(CreditExceeded);
+        }
+        self.outstanding = self.outstanding.saturating_add(bytes as u64);
+        Ok(())
+    }
+
+    /// So many bytes are not outstanding any more. More than there were counts as all of them.
+    pub const fn give_back(&mut self, bytes: u64) {
+        self.outstanding = self.outstanding.saturating_sub(bytes);
+    }
+
+    /// Bytes that have been sent and not given back.
+    pub const fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+
+    /// Bytes that may be outstanding.
+    pub const fn limit(&self) -> u64 {
+        self.limit
+    }
+}

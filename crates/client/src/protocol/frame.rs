@@ -1,0 +1,138 @@
+//! From bytes in pieces of any size to frames.
+
+use std::marker::PhantomData;
+
+use bytes::{Bytes, BytesMut};
+
+use super::{DecodeError, MAX_DESTINATIONS};
+
+/// Bytes of a frame's length and kind.
+pub const HEAD_BYTES: usize = 5;
+
+/// The largest frame a client takes, by its length field: a view of 400 000 members fits.
+pub const MAX_REPLY_BYTES: usize = 16 << 20;
+
+/// Room that an empty inbox may keep, in bytes.
+const KEPT_BYTES: usize = 64 << 10;
+
+/// The largest frame a daemon takes, by its length field, when messages have at most `payload` bytes.
+pub const fn request_limit(payload: usize) -> usize {
+    // Kind, service, flags, the application's kind, the number of destinations.
+    let fixed = 6;
+    let destination = 1 + 31;
+    fixed + MAX_DESTINATIONS * destination + payload
+}
+
+/// What bytes are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Decoded<T> {
+    /// A frame, and how many bytes it took.
+    Frame(T, usize),
+    /// The start of one that has this many bytes, or at least so many as long as its head is not there.
+    Needs(usize),
+}
+
+/// One direction's frames: [`super::Request`] or [`super::Reply`].
+pub trait Frame: Sized + sealed::Read {
+    /// Reads one frame from the start of `bytes`, sharing its payload with them. `limit` is for its
+    /// length field.
+    ///
+    /// Length and kind are judged as soon as they are there, so nobody waits for the bytes of a wrong one.
+    fn decode(bytes: &Bytes, limit: usize) -> Result<Decoded<Self>, DecodeError> {
+        let length = length::<Self>(bytes, limit)?;
+        if bytes.len() < length {
+            return Ok(Decoded::Needs(length));
+        }
+        let frame = Self::read(bytes[4], bytes.slice(HEAD_BYTES..length))?;
+        Ok(Decoded::Frame(frame, length))
+    }
+}
+
+pub(super) mod sealed {
+    use super::{Bytes, DecodeError};
+
+    pub trait Read: Sized {
+        /// Whether this direction has such frames.
+        fn has(kind: u8) -> bool;
+
+        /// Reads a whole frame without its head.
+        fn read(kind: u8, body: Bytes) -> Result<Self, DecodeError>;
+    }
+}
+
+/// How many bytes a frame has that begins with these; of its head, if that is not whole yet.
+fn length<T: Frame>(bytes: &[u8], limit: usize) -> Result<usize, DecodeError> {
+    let Some(field) = bytes.first_chunk() else {
+        return Ok(HEAD_BYTES);
+    };
+    let length = u32::from_le_bytes(*field);
+    let after = length as usize;
+    if !(1..=limit).contains(&after) {
+        return Err(DecodeError::Length { length, limit });
+    }
+    match bytes.get(4) {
+        Some(&kind) if !T::has(kind) => Err(DecodeError::Kind(kind)),
+        _ => Ok(4 + after),
+    }
+}
+
+/// Collects bytes of a stream and gives its frames.
+///
+/// Payloads share the inbox's memory: one that is kept for long keeps what arrived with it as well.
+#[derive(Debug)]
+pub struct Inbox<T> {
+    bytes: BytesMut,
+    limit: usize,
+    failed: Option<DecodeError>,
+    frames: PhantomData<fn() -> T>,
+}
+
+impl<T: Frame> Inbox<T> {
+    /// For frames whose length field is at most `limit`.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            bytes: BytesMut::new(),
+            limit,
+            failed: None,
+            frames: PhantomData,
+        }
+    }
+
+    /// Bytes have arrived. They are copied; memory grows with them, at most to twice their number.
+    /// [`Self::pull`] until there is no frame before more are fed, or they pile up.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        if self.failed.is_none() {
+            self.bytes.extend_from_slice(bytes);
+        }
+    }
+
+    /// The next frame, if it is whole. After an error all calls give that error.
+    pub fn pull(&mut self) -> Result<Option<T>, DecodeError> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        self.read().inspect_err(|error| {
+            self.failed = Some(*error);
+            self.bytes = BytesMut::new();
+        })
+    }
+
+    fn read(&mut self) -> Result<Option<T>, DecodeError> {
+        let length = length::<T>(&self.bytes, self.limit)?;
+        if self.bytes.len() < length {
+            return Ok(None);
+        }
+        let mut frame = self.bytes.split_to(length);
+        if self.bytes.is_empty() && self.bytes.capacity() > KEPT_BYTES {
+            self.bytes = BytesMut::new();
+        }
+        let kind = frame[4];
+        let body = frame.split_off(HEAD_BYTES).freeze();
+        T::read(kind, body).map(Some)
+    }
+
+    /// How much memory holds bytes that are not yet a whole frame.
+    pub fn buffered(&self) -> usize {
+        self.bytes.capacity()
+    }
+}

@@ -1,0 +1,102 @@
+//! The first frame of each side.
+
+use rota_core::groups::ClientName;
+
+use super::bytes::{Reader, put_name, put_private, put_u16, put_u32};
+use super::{DecodeError, PrivateName, VERSION};
+
+const MAGIC: [u8; 4] = *b"ROTA";
+
+const MEMBERSHIP: u8 = 1;
+
+/// A client introduces itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Hello {
+    /// The lowest version it speaks; never 0.
+    pub lowest: u16,
+    /// The highest version it speaks.
+    pub highest: u16,
+    /// It wants views, transitional signals and self-leaves.
+    pub membership: bool,
+    /// What it wants to be called; the daemon invents a name where there is none.
+    pub name: Option<ClientName>,
+}
+
+impl Hello {
+    /// Of a client that speaks what this crate speaks.
+    pub const fn new(name: Option<ClientName>, membership: bool) -> Self {
+        Self {
+            lowest: VERSION,
+            highest: VERSION,
+            membership,
+            name,
+        }
+    }
+
+    /// The version to speak with this client: the highest that both sides know, if there is one.
+    pub const fn agreed_version(&self) -> Option<u16> {
+        if self.lowest <= VERSION && VERSION <= self.highest {
+            Some(VERSION)
+        } else {
+            None
+        }
+    }
+
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        out.extend(MAGIC);
+        put_u16(out, self.lowest);
+        put_u16(out, self.highest);
+        out.push(if self.membership { MEMBERSHIP } else { 0 });
+        match &self.name {
+            Some(name) => put_name(out, name),
+            None => out.push(0),
+        }
+    }
+
+    /// What follows the name, and bits other than the first, are a later version's and left alone: a
+    /// client of it has to be told in words that this version is not.
+    pub(super) fn read(reader: &mut Reader) -> Result<Self, DecodeError> {
+        reader.magic(MAGIC)?;
+        let (lowest, highest) = (reader.u16()?, reader.u16()?);
+        if lowest == 0 || lowest > highest {
+            return Err(DecodeError::Versions);
+        }
+        Ok(Self {
+            lowest,
+            highest,
+            membership: reader.u8()? & MEMBERSHIP != 0,
+            name: reader.optional_name()?,
+        })
+    }
+}
+
+/// The daemon takes a client.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Welcome {
+    /// The version that both speak from here on.
+    pub version: u16,
+    /// What others call the client.
+    pub name: PrivateName,
+    /// Its [`super::Credit`], in bytes.
+    pub credit: u32,
+    /// The most bytes of an application in one message.
+    pub largest_payload: u32,
+}
+
+impl Welcome {
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        put_u16(out, self.version);
+        put_private(out, &self.name);
+        put_u32(out, self.credit);
+        put_u32(out, self.largest_payload);
+    }
+
+    pub(super) fn read(reader: &mut Reader) -> Result<Self, DecodeError> {
+        Ok(Self {
+            version: reader.u16()?,
+            name: reader.private()?,
+            credit: reader.u32()?,
+            largest_payload: reader.u32()?,
+        })
+    }
+}

@@ -1,0 +1,287 @@
+//! What a daemon tells its client.
+
+use bytes::Bytes;
+use rota_core::groups::{GroupName, ViewId};
+
+use super::bytes::{
+    Reader, number, put_frame, put_name, put_private, put_text, put_u16, put_u32, put_u64,
+    put_view_id,
+};
+use super::frame::sealed::Read;
+use super::{Code, DecodeError, EncodeError, Frame, Message, PrivateName, View, Welcome};
+
+const WELCOME: u8 = 0x81;
+const REFUSED: u8 = 0x82;
+const DONE: u8 = 0x83;
+const FAILED: u8 = 0x84;
+const MESSAGE: u8 = 0x85;
+pub(super) const VIEW: u8 = 0x86;
+const TRANSITIONAL: u8 = 0x87;
+const SELF_LEAVE: u8 = 0x88;
+const CREDIT: u8 = 0x89;
+const GROUPS: u8 = 0x8a;
+const MEMBERS: u8 = 0x8b;
+const LAGGING: u8 = 0x8c;
+const GOODBYE: u8 = 0x8d;
+
+/// The fewest bytes of a group and how many members it has.
+const LEAST_GROUP: usize = 6;
+/// The fewest bytes of a member: its length and `#a#b`.
+const LEAST_MEMBER: usize = 5;
+
+/// What a daemon tells its client.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Reply {
+    /// The client is taken: the first frame, and never again.
+    Welcome(Welcome),
+    /// The client is not taken: the only frame.
+    Refused {
+        /// Why.
+        code: Code,
+        /// Why, for people.
+        text: String,
+    },
+    /// A join or leave has taken effect, here in the order.
+    Done {
+        /// The client's number.
+        request: u32,
+    },
+    /// A request was not taken, and nothing has changed.
+    Failed {
+        /// The client's number.
+        request: u32,
+        /// Why.
+        code: Code,
+        /// Why, for people.
+        text: String,
+    },
+    /// A message, once, however many of its destinations the client matches.
+    Message(Message),
+    /// A new view of a group that the client is in. For clients with membership only, as the next two.
+    View(View),
+    /// Until the next view of the group, delivery is only with respect to those who stay with this
+    /// daemon.
+    Transitional {
+        /// The group.
+        group: GroupName,
+        /// The view that ends.
+        view: ViewId,
+    },
+    /// The client has left the group: it gets nothing more of it.
+    SelfLeave {
+        /// The group.
+        group: GroupName,
+    },
+    /// So many bytes that the client sent have come back in the order.
+    Credit {
+        /// Bytes of whole frames.
+        bytes: u32,
+    },
+    /// All groups that the daemon knows of.
+    Groups {
+        /// The client's number.
+        request: u32,
+        /// Their names, and how many members each has.
+        groups: Vec<(GroupName, u32)>,
+    },
+    /// The members of a group, as far as the daemon knows.
+    Members {
+        /// The client's number.
+        request: u32,
+        /// None of them if there is no such group.
+        members: Vec<PrivateName>,
+    },
+    /// A warning: the client takes its frames more slowly than they come.
+    Lagging {
+        /// Bytes that wait for this client.
+        waiting: u64,
+        /// At so many the daemon closes.
+        limit: u64,
+    },
+    /// The daemon closes: the last frame.
+    Goodbye {
+        /// Why.
+        code: Code,
+        /// Why, for people.
+        text: String,
+    },
+}
+
+impl Reply {
+    /// It is for clients that asked for membership only.
+    pub const fn is_membership(&self) -> bool {
+        matches!(
+            self,
+            Self::View(_) | Self::Transitional { .. } | Self::SelfLeave { .. }
+        )
+    }
+
+    /// Appends the frame. After an error `out` is as it was.
+    pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        let payload = self.payload();
+        put_frame(out, self.kind(), payload.len(), |out| self.put(out))?;
+        out.extend_from_slice(payload);
+        Ok(())
+    }
+
+    /// Its bytes: what comes before the payload of a message, and that payload, which is shared and not
+    /// copied. All receivers of a message get the same.
+    pub fn chunks(&self) -> Result<[Bytes; 2], EncodeError> {
+        let payload = match self {
+            Self::Message(message) => message.payload.clone(),
+            _ => Bytes::new(),
+        };
+        let mut head = Vec::new();
+        put_frame(&mut head, self.kind(), payload.len(), |out| self.put(out))?;
+        Ok([head.into(), payload])
+    }
+
+    fn payload(&self) -> &[u8] {
+        match self {
+            Self::Message(message) => &message.payload,
+            _ => &[],
+        }
+    }
+
+    const fn kind(&self) -> u8 {
+        match self {
+            Self::Welcome(_) => WELCOME,
+            Self::Refused { .. } => REFUSED,
+            Self::Done { .. } => DONE,
+            Self::Failed { .. } => FAILED,
+            Self::Message(_) => MESSAGE,
+            Self::View(_) => VIEW,
+            Self::Transitional { .. } => TRANSITIONAL,
+            Self::SelfLeave { .. } => SELF_LEAVE,
+            Self::Credit { .. } => CREDIT,
+            Self::Groups { .. } => GROUPS,
+            Self::Members { .. } => MEMBERS,
+            Self::Lagging { .. } => LAGGING,
+            Self::Goodbye { .. } => GOODBYE,
+        }
+    }
+
+    /// All but a payload.
+    fn put(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        match self {
+            Self::Welcome(welcome) => welcome.put(out),
+            Self::Refused { code, text } | Self::Goodbye { code, text } => {
+                put_reason(out, *code, text);
+            }
+            Self::Done { request } => put_u32(out, *request),
+            Self::Failed {
+                request,
+                code,
+                text,
+            } => {
+                put_u32(out, *request);
+                put_reason(out, *code, text);
+            }
+            Self::Message(message) => message.put_head(out)?,
+            Self::View(view) => view.put(out)?,
+            Self::Transitional { group, view } => {
+                put_name(out, group);
+                put_view_id(out, view);
+            }
+            Self::SelfLeave { group } => put_name(out, group),
+            Self::Credit { bytes } => put_u32(out, *bytes),
+            Self::Groups { request, groups } => {
+                put_u32(out, *request);
+                put_u32(out, number(groups.len())?);
+                for (name, members) in groups {
+                    put_name(out, name);
+                    put_u32(out, *members);
+                }
+            }
+            Self::Members { request, members } => {
+                put_u32(out, *request);
+                put_u32(out, number(members.len())?);
+                members.iter().for_each(|member| put_private(out, member));
+            }
+            Self::Lagging { waiting, limit } => {
+                put_u64(out, *waiting);
+                put_u64(out, *limit);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn put_reason(out: &mut Vec<u8>, code: Code, text: &str) {
+    put_u16(out, code.number());
+    put_text(out, text);
+}
+
+fn read_reason(reader: &mut Reader) -> Result<(Code, String), DecodeError> {
+    Ok((Code::from_number(reader.u16()?), reader.text()?))
+}
+
+impl Frame for Reply {}
+
+impl Read for Reply {
+    fn has(kind: u8) -> bool {
+        (WELCOME..=GOODBYE).contains(&kind)
+    }
+
+    fn read(kind: u8, body: Bytes) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(body);
+        let reply = match kind {
+            MESSAGE => return Ok(Self::Message(Message::read(reader)?)),
+            REFUSED => {
+                // What follows is a later version's: a client of any version has to understand this.
+                let (code, text) = read_reason(&mut reader)?;
+                return Ok(Self::Refused { code, text });
+            }
+            VIEW => Self::View(View::read(&mut reader)?),
+            WELCOME => Self::Welcome(Welcome::read(&mut reader)?),
+            TRANSITIONAL => Self::Transitional {
+                group: reader.group()?,
+                view: reader.view_id()?,
+            },
+            SELF_LEAVE => Self::SelfLeave {
+                group: reader.group()?,
+            },
+            CREDIT => Self::Credit {
+                bytes: reader.u32()?,
+            },
+            LAGGING => Self::Lagging {
+                waiting: reader.u64()?,
+                limit: reader.u64()?,
+            },
+            GOODBYE => {
+                let (code, text) = read_reason(&mut reader)?;
+                Self::Goodbye { code, text }
+            }
+            DONE..=MEMBERS => read_answer(kind, &mut reader)?,
+            other => return Err(DecodeError::Kind(other)),
+        };
+        reader.end()?;
+        Ok(reply)
+    }
+}
+
+/// Those that begin with the number of a request.
+fn read_answer(kind: u8, reader: &mut Reader) -> Result<Reply, DecodeError> {
+    let request = reader.u32()?;
+    match kind {
+        DONE => Ok(Reply::Done { request }),
+        FAILED => {
+            let (code, text) = read_reason(reader)?;
+            Ok(Reply::Failed {
+                request,
+                code,
+                text,
+            })
+        }
+        GROUPS => {
+            let group = |reader: &mut Reader| Ok((reader.group()?, reader.u32()?));
+            let groups = reader.list(LEAST_GROUP, group)?;
+            Ok(Reply::Groups { request, groups })
+        }
+        MEMBERS => {
+            let members = reader.list(LEAST_MEMBER, Reader::private)?;
+            Ok(Reply::Members { request, members })
+        }
+        other => Err(DecodeError::Kind(other)),
+    }
+}
