@@ -15,6 +15,12 @@ const NODE: &str = "{node}";
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DaemonConfig {
+    /// The Unix socket for clients, in a directory that exists. `{node}` stands for the node's number.
+    pub socket: PathBuf,
+    /// Addresses of the loopback interface where clients can connect as well.
+    pub tcp: Vec<SocketAddr>,
+    /// The largest message of a client, in bytes.
+    pub message_bytes: usize,
     /// Clients that may be connected.
     pub clients: usize,
     /// Bytes that may wait for a client that does not read. One for whom more would wait is disconnected.
@@ -36,12 +42,20 @@ pub struct SpreadConfig {
     /// Addresses to listen at; Spread's port is 4803.
     pub tcp: Vec<SocketAddr>,
     /// Who may connect by TCP. Needed where one of the addresses is not of the loopback interface.
-    pub allow: Vec<IpNet>,
+    pub allow: Allow,
 }
+
+/// Networks whose clients may connect by TCP; none of them: this host's only.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub struct Allow(Vec<IpNet>);
 
 impl Default for DaemonConfig {
     fn default() -> Self {
         Self {
+            socket: PathBuf::from("/run/rota/rota.sock"),
+            tcp: Vec::new(),
+            message_bytes: 1 << 20,
             clients: 4096,
             client_queue_bytes: 16 << 20,
             handshake_ms: 10_000,
@@ -51,13 +65,14 @@ impl Default for DaemonConfig {
     }
 }
 
-impl SpreadConfig {
+impl Allow {
     /// Whether a client at this address may connect.
     pub fn allows(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
-        match self.allow.is_empty() {
-            true => address.is_loopback(),
-            false => self.allow.iter().any(|net| net.contains(&address)),
+        if self.0.is_empty() {
+            address.is_loopback()
+        } else {
+            self.0.iter().any(|net| net.contains(&address))
         }
     }
 }
@@ -71,8 +86,10 @@ pub enum DaemonConfigError {
     Zero(&'static str),
     /// The port for Spread's clients is open to other hosts, and `allow` does not say to which.
     OpenToAll(SocketAddr),
-    /// No way for clients to connect.
-    NoPort,
+    /// Clients of other hosts could connect, and there is no encryption for them yet.
+    NotLoopback(SocketAddr),
+    /// Messages would be too large for the ring: its limit, in bytes.
+    MessageBytes(usize),
 }
 
 impl fmt::Display for DaemonConfigError {
@@ -85,9 +102,16 @@ impl fmt::Display for DaemonConfigError {
                 "[daemon.spread]: {address} can be reached from other hosts, and its clients are not \
                  protected: say with `allow` from which networks they may come"
             ),
-            Self::NoPort => f.write_str(
-                "[daemon]: clients cannot connect: there is neither a socket nor an address for them",
+            Self::NotLoopback(address) => write!(
+                f,
+                "[daemon]: {address} can be reached from other hosts, and clients are not protected yet"
             ),
+            Self::MessageBytes(limit) => {
+                write!(
+                    f,
+                    "[daemon]: message_bytes may be at most {limit} with this ring"
+                )
+            }
         }
     }
 }
@@ -119,6 +143,7 @@ impl DaemonConfig {
     /// [`DaemonConfigError`]: the first thing that is wrong.
     pub fn check(&self) -> Result<(), DaemonConfigError> {
         let not_zero = [
+            ("message_bytes", self.message_bytes),
             ("clients", self.clients),
             ("client_queue_bytes", self.client_queue_bytes),
             ("handshake_ms", self.handshake_ms as usize),
@@ -127,29 +152,17 @@ impl DaemonConfig {
         if let Some((name, _)) = not_zero.into_iter().find(|(_, value)| *value == 0) {
             return Err(DaemonConfigError::Zero(name));
         }
-        if let Some(spread) = &self.spread {
-            let beyond = |address: &&SocketAddr| !address.ip().is_loopback();
-            if spread.allow.is_empty()
-                && let Some(address) = spread.tcp.iter().find(beyond)
-            {
-                return Err(DaemonConfigError::OpenToAll(*address));
-            }
+        let beyond = |address: &&SocketAddr| !address.ip().is_loopback();
+        if let Some(address) = self.tcp.iter().find(beyond) {
+            return Err(DaemonConfigError::NotLoopback(*address));
+        }
+        if let Some(spread) = &self.spread
+            && spread.allow.0.is_empty()
+            && let Some(address) = spread.tcp.iter().find(beyond)
+        {
+            return Err(DaemonConfigError::OpenToAll(*address));
         }
         Ok(())
-    }
-
-    /// Whether clients can connect.
-    ///
-    /// # Errors
-    /// [`DaemonConfigError::NoPort`].
-    pub fn check_ports(&self) -> Result<(), DaemonConfigError> {
-        let spread = self.spread.as_ref();
-        let open = spread.is_some_and(|spread| spread.socket.is_some() || !spread.tcp.is_empty());
-        if open {
-            Ok(())
-        } else {
-            Err(DaemonConfigError::NoPort)
-        }
     }
 }
 
@@ -169,10 +182,6 @@ mod tests {
     fn a_file_without_the_section_has_the_defaults() {
         let config = DaemonConfig::from_toml("cluster = 7").expect("defaults");
         assert_eq!(config, DaemonConfig::default());
-        assert!(matches!(
-            config.check_ports(),
-            Err(DaemonConfigError::NoPort)
-        ));
     }
 
     #[test]
@@ -186,16 +195,18 @@ mod tests {
         );
         let config = DaemonConfig::from_toml(&file("allow = [\"10.0.0.0/8\"]")).expect("a list");
         let spread = config.spread.expect("the section");
-        let may = |address: &str| spread.allows(address.parse().expect("an address"));
+        let may = |address: &str| spread.allow.allows(address.parse().expect("an address"));
         assert!(may("10.9.9.9") && may("::ffff:10.0.0.7"));
         assert!(!may("11.0.0.1") && !may("127.0.0.1") && !may("::1"));
     }
 
     #[test]
     fn without_a_list_only_this_host_may_connect() {
-        let spread = SpreadConfig::default();
-        assert!(spread.allows(IpAddr::from([127, 0, 0, 1])));
-        assert!(!spread.allows(IpAddr::from([10, 0, 0, 1])));
+        let allow = Allow::default();
+        assert!(allow.allows(IpAddr::from([127, 0, 0, 1])));
+        assert!(!allow.allows(IpAddr::from([10, 0, 0, 1])));
+        let refused = DaemonConfig::from_toml("[daemon]\ntcp = [\"0.0.0.0:4804\"]");
+        assert!(matches!(refused, Err(DaemonConfigError::NotLoopback(_))));
     }
 
     #[test]

@@ -3,17 +3,19 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use rota_core::contract::{Checked, Incarnation, NodeId, Process};
+use rota_core::groups::OVERHEAD_BYTES;
 use rota_net::{
     ConfigError, Driver, DriverError, NodeConfig, NodeEngine, SocketError, Sockets, random_u64,
 };
 
 use crate::app::ClientsApp;
-use crate::config::{DaemonConfig, DaemonConfigError, path_of};
+use crate::config::{Allow, DaemonConfig, DaemonConfigError, path_of};
+use crate::door::{Door, Port};
 use crate::hub::Hub;
 use crate::spread::{Settings, SettingsError};
 
@@ -78,7 +80,10 @@ impl Daemon {
     ) -> Result<Self, OpenError> {
         config.check_for(me).map_err(OpenError::Config)?;
         daemon.check().map_err(OpenError::Daemon)?;
-        daemon.check_ports().map_err(OpenError::Daemon)?;
+        let limit = config.message_limit().saturating_sub(OVERHEAD_BYTES);
+        if daemon.message_bytes > limit {
+            return Err(OpenError::Daemon(DaemonConfigError::MessageBytes(limit)));
+        }
         let directory = config.directory().map_err(OpenError::Config)?;
         let spread = Settings::new(directory.daemon(me).as_bytes()).map_err(OpenError::Spread)?;
         let sockets = Sockets::open(config, me).map_err(OpenError::Socket)?;
@@ -88,17 +93,9 @@ impl Daemon {
             node: me,
             incarnation: Incarnation((random()? & Incarnation::MAX).max(1)),
         };
-        let ports = daemon.spread.clone().unwrap_or_default();
-        let hub = Hub::new(process, daemon, directory, Arc::new(spread));
+        let hub = Hub::new(process, daemon.clone(), directory, Arc::new(spread));
         let mut hub = hub.map_err(OpenError::System)?;
-        if let Some(path) = ports.socket.as_deref().map(|path| path_of(path, me)) {
-            let listening = hub.door.listen_unix(&path);
-            listening.map_err(|error| OpenError::Unix(path, error))?;
-        }
-        for &address in &ports.tcp {
-            let listening = hub.door.listen_tcp(address, &ports);
-            listening.map_err(|error| OpenError::Tcp(address, error))?;
-        }
+        listen(&mut hub.door, &daemon, me)?;
         let engine = Checked::new(engine);
         let driver = Driver::with_process(engine, sockets, process, random()?, config);
         Ok(Self {
@@ -112,10 +109,36 @@ impl Daemon {
     /// # Errors
     /// [`DriverError`].
     pub fn run(&mut self) -> Result<(), DriverError> {
-        self.driver.run(&mut self.app)?;
+        let ran = self.driver.run(&mut self.app);
+        self.app.hub.close();
+        ran?;
         match self.app.failed.take() {
             Some(error) => Err(DriverError::System(error)),
             None => Ok(()),
         }
     }
+}
+
+fn listen(door: &mut Door, daemon: &DaemonConfig, me: NodeId) -> Result<(), OpenError> {
+    let mut unix = |port, path: &Path| {
+        let path = path_of(path, me);
+        let listening = door.listen_unix(port, &path);
+        listening.map_err(|error| OpenError::Unix(path, error))
+    };
+    unix(Port::Native, &daemon.socket)?;
+    let spread = daemon.spread.clone().unwrap_or_default();
+    if let Some(path) = &spread.socket {
+        unix(Port::Spread, path)?;
+    }
+    let mut tcp = |port, address, allow: &Allow| {
+        let listening = door.listen_tcp(port, address, allow);
+        listening.map_err(|error| OpenError::Tcp(address, error))
+    };
+    for &address in &daemon.tcp {
+        tcp(Port::Native, address, &Allow::default())?;
+    }
+    for &address in &spread.tcp {
+        tcp(Port::Spread, address, &spread.allow)?;
+    }
+    Ok(())
 }

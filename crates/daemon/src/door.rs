@@ -12,7 +12,7 @@ use std::time::Duration;
 use mio::net::{TcpListener, UnixListener};
 use mio::{Events, Interest, Poll, Registry, Token};
 
-use crate::config::SpreadConfig;
+use crate::config::Allow;
 use crate::stream::Stream;
 
 /// Notices taken from the kernel at once.
@@ -24,16 +24,26 @@ const FIRST_LISTENER: usize = usize::MAX / 2;
 /// Who may open a Unix socket: its owner and group.
 const MODE: u32 = 0o660;
 
-/// Who may connect by TCP.
+/// Which protocol is spoken there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Port {
+    /// Rota's own.
+    Native,
+    /// Spread's.
+    Spread,
+}
+
 #[derive(Debug)]
 enum Source {
     Unix(UnixListener, PathBuf),
-    Tcp(TcpListener, SpreadConfig),
+    /// And who may connect.
+    Tcp(TcpListener, Allow),
 }
 
 /// A socket that clients connect to.
 #[derive(Debug)]
 struct Listener {
+    port: Port,
     source: Source,
     /// The kernel has said that somebody waits, and not yet that nobody does.
     ready: bool,
@@ -45,6 +55,8 @@ pub(crate) struct Notice {
     pub key: usize,
     pub readable: bool,
     pub writable: bool,
+    /// The other side writes no more.
+    pub closed: bool,
 }
 
 /// All sockets of clients, and how new ones come in.
@@ -78,7 +90,7 @@ impl Door {
         self.poll.as_raw_fd()
     }
 
-    fn add(&mut self, mut source: Source) -> io::Result<()> {
+    fn add(&mut self, port: Port, mut source: Source) -> io::Result<()> {
         let token = Token(FIRST_LISTENER + self.listeners.len());
         let registry = self.poll.registry();
         match &mut source {
@@ -86,6 +98,7 @@ impl Door {
             Source::Tcp(listener, _) => registry.register(listener, token, Interest::READABLE)?,
         }
         self.listeners.push(Listener {
+            port,
             source,
             ready: true,
         });
@@ -94,17 +107,17 @@ impl Door {
 
     /// Listens at a path. A socket that a daemon before left there is taken away, one that somebody
     /// listens at is not.
-    pub fn listen_unix(&mut self, path: &Path) -> io::Result<()> {
+    pub fn listen_unix(&mut self, port: Port, path: &Path) -> io::Result<()> {
         make_way(path)?;
         let listener = UnixListener::bind(path)?;
         fs::set_permissions(path, fs::Permissions::from_mode(MODE))?;
-        self.add(Source::Unix(listener, path.to_owned()))
+        self.add(port, Source::Unix(listener, path.to_owned()))
     }
 
     /// Listens at an address, for those whom the configuration allows.
-    pub fn listen_tcp(&mut self, address: SocketAddr, config: &SpreadConfig) -> io::Result<()> {
+    pub fn listen_tcp(&mut self, port: Port, address: SocketAddr, allow: &Allow) -> io::Result<()> {
         let listener = TcpListener::bind(address)?;
-        self.add(Source::Tcp(listener, config.clone()))
+        self.add(port, Source::Tcp(listener, allow.clone()))
     }
 
     /// Asks the kernel, without waiting, which sockets are ready; says whether there is anything to do.
@@ -122,6 +135,7 @@ impl Door {
                     key: token,
                     readable: event.is_readable() || event.is_read_closed() || event.is_error(),
                     writable: event.is_writable() || event.is_write_closed() || event.is_error(),
+                    closed: event.is_read_closed() || event.is_error(),
                 }),
             }
         }
@@ -141,7 +155,7 @@ impl Door {
     }
 
     /// The next client that waits to come in.
-    pub fn accept(&mut self) -> Option<Stream> {
+    pub fn accept(&mut self) -> Option<(Port, Stream)> {
         let Self {
             listeners,
             turned_away,
@@ -150,7 +164,7 @@ impl Door {
         for listener in listeners.iter_mut().filter(|listener| listener.ready) {
             loop {
                 match listener.source.accept() {
-                    Ok(Some(stream)) => return Some(stream),
+                    Ok(Some(stream)) => return Some((listener.port, stream)),
                     Ok(None) => *turned_away += 1,
                     // A client that has gone already is nobody's error.
                     Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
@@ -178,9 +192,9 @@ impl Source {
                 let (stream, _) = listener.accept()?;
                 Ok(Some(Stream::Unix(stream)))
             }
-            Self::Tcp(listener, config) => {
+            Self::Tcp(listener, allow) => {
                 let (stream, address) = listener.accept()?;
-                if !config.allows(address.ip()) {
+                if !allow.allows(address.ip()) {
                     return Ok(None);
                 }
                 // Without it messages would wait for each other; a socket that is gone has no use for it.

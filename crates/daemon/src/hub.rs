@@ -6,14 +6,16 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 
+use rota_client::protocol::Code;
 use rota_core::contract::{Delivery, Process, Time};
 use rota_core::groups::{ClientEvent, Connection, Directory, Groups, Limits};
 use slab::Slab;
 
 use crate::config::DaemonConfig;
-use crate::door::{Door, Notice};
+use crate::door::{Door, Notice, Port};
+use crate::names::Names;
 use crate::session::{READ_BYTES, Session, Standing};
-use crate::speech::{Speech, SpreadSpeech};
+use crate::speech::{Encoded, NativeSpeech, Speech, SpreadSpeech, Terms};
 use crate::spread::Settings;
 use crate::stream::Stream;
 use desk::Desk;
@@ -44,7 +46,8 @@ pub struct Counters {
 pub(crate) struct Hub {
     pub door: Door,
     pub groups: Groups,
-    directory: Directory,
+    names: Names,
+    terms: Terms,
     spread: Arc<Settings>,
     sessions: Slab<Session>,
     by_connection: HashMap<Connection, usize>,
@@ -76,12 +79,19 @@ impl Hub {
     ) -> io::Result<Self> {
         let limits = Limits {
             clients: config.clients,
+            payload_bytes: config.message_bytes,
             ..Limits::default()
+        };
+        let number = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
+        let terms = Terms {
+            credit: number(limits.backlog_bytes),
+            largest_payload: number(limits.payload_bytes),
         };
         Ok(Self {
             door: Door::new()?,
             groups: Groups::new(me, limits),
-            directory,
+            names: Names::new(directory),
+            terms,
             spread,
             sessions: Slab::new(),
             by_connection: HashMap::new(),
@@ -130,10 +140,10 @@ impl Hub {
             }
         }
         for _ in 0..ACCEPTS_AT_ONCE {
-            let Some(stream) = self.door.accept() else {
+            let Some((port, stream)) = self.door.accept() else {
                 break;
             };
-            self.let_in(stream, now);
+            self.let_in(port, stream, now);
         }
         if now >= self.sweep_at {
             self.sweep(now);
@@ -157,6 +167,7 @@ impl Hub {
     }
 
     fn tell(&mut self, told: &ClientEvent) {
+        let mut encoded = Encoded::default();
         for connection in &told.to {
             let Some(&key) = self.by_connection.get(connection) else {
                 continue;
@@ -164,7 +175,9 @@ impl Hub {
             let Some(session) = self.sessions.get_mut(key) else {
                 continue;
             };
-            session.speech.tell(&told.event, &self.directory);
+            session
+                .speech
+                .tell(&told.event, &mut encoded, &mut self.names);
             if !session.dirty {
                 session.dirty = true;
                 self.dirty.push(key);
@@ -184,6 +197,7 @@ impl Hub {
                 self.end(key, &why);
             } else if waits > self.config.client_queue_bytes {
                 self.counters.slow += 1;
+                // It would not read why, either.
                 self.end(key, "it does not read what it is sent");
             }
         }
@@ -201,9 +215,8 @@ impl Hub {
             invented: &mut self.invented,
             counters: &mut self.counters,
         };
-        let standing = session.take_in(&mut self.scratch, &self.directory, &mut |session, ask| {
-            desk.act(session, ask)
-        });
+        let mut act = |session: &mut Session, names: &mut Names, ask| desk.act(session, names, ask);
+        let standing = session.take_in(&mut self.scratch, &mut self.names, &mut act);
         if let Err(why) = session.write() {
             return self.end(key, &why);
         }
@@ -222,7 +235,7 @@ impl Hub {
         }
     }
 
-    fn let_in(&mut self, mut stream: Stream, now: Time) {
+    fn let_in(&mut self, port: Port, mut stream: Stream, now: Time) {
         if self.unsettled.len() >= self.config.handshakes {
             self.drop_oldest_unsettled();
         }
@@ -233,7 +246,10 @@ impl Hub {
             return;
         }
         self.newest += 1;
-        let speech = Speech::Spread(SpreadSpeech::new(Arc::clone(&self.spread)));
+        let speech = match port {
+            Port::Native => Speech::Native(Box::new(NativeSpeech::new(self.terms))),
+            Port::Spread => Speech::Spread(Box::new(SpreadSpeech::new(Arc::clone(&self.spread)))),
+        };
         entry.insert(Session::new(stream, speech, self.newest, now));
         if self.unsettled.is_empty() {
             self.sweep_at = now.after(SWEEP_NANOS);
@@ -288,6 +304,15 @@ impl Hub {
         session.hang_up();
         let number = session.number;
         self.unsettled.push_back((key, number));
+    }
+
+    /// The daemon stops: clients are told, as far as their sockets take it.
+    pub fn close(&mut self) {
+        for (_, session) in &mut self.sessions {
+            session.speech.goodbye(Code::ShuttingDown);
+            let _ = session.write();
+            session.hang_up();
+        }
     }
 
     /// A session is over.

@@ -11,6 +11,7 @@
 //! | `app` | what the ring's loop calls |
 //! | `hub` | clients and their groups: who asked for what, who is told what |
 //! | `door` | listeners, and which sockets are ready |
+//! | `names` | what clients and daemons are called |
 //! | `session` | one client's socket: bytes in, bytes out |
 //! | `speech` | one client's protocol: bytes to requests, events to bytes |
 //! | [`spread`] | the protocol of Spread's clients, without sockets |
@@ -22,6 +23,7 @@ pub mod config;
 pub mod daemon;
 mod door;
 mod hub;
+mod names;
 mod session;
 mod speech;
 pub mod spread;

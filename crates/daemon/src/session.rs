@@ -3,9 +3,10 @@
 use std::io::{ErrorKind, IoSlice, Read, Write};
 
 use rota_core::contract::Time;
-use rota_core::groups::{Connection, Directory};
+use rota_core::groups::Connection;
 
 use crate::door::Notice;
+use crate::names::Names;
 use crate::speech::{Ask, Speech};
 use crate::stream::Stream;
 
@@ -34,6 +35,8 @@ pub(crate) struct Session {
     stalled: Option<Ask>,
     readable: bool,
     writable: bool,
+    /// The client writes no more: the end is still to be read.
+    closed: bool,
     /// Bytes wait that were not offered to the socket yet.
     pub dirty: bool,
 }
@@ -73,12 +76,14 @@ impl Session {
             stalled: None,
             readable: true,
             writable: true,
+            closed: false,
             dirty: false,
         }
     }
 
     pub const fn notice(&mut self, notice: Notice) {
         self.readable |= notice.readable;
+        self.closed |= notice.closed;
         self.writable |= notice.writable;
     }
 
@@ -86,17 +91,17 @@ impl Session {
     pub fn take_in(
         &mut self,
         scratch: &mut [u8],
-        directory: &Directory,
-        act: &mut impl FnMut(&mut Self, Ask) -> Done,
+        names: &mut Names,
+        act: &mut impl FnMut(&mut Self, &mut Names, Ask) -> Done,
     ) -> Standing {
         if let Some(ask) = self.stalled.take()
-            && let Done::Later(ask) = act(self, ask)
+            && let Done::Later(ask) = act(self, names, ask)
         {
             self.stalled = Some(ask);
             return Standing::Stalled;
         }
         let rest = std::mem::take(&mut self.rest);
-        match self.pull(&rest, directory, act) {
+        match self.pull(&rest, names, act) {
             Standing::Idle => {}
             other => return other,
         }
@@ -109,7 +114,9 @@ impl Session {
                 Ok(0) => return Standing::Gone("it has closed the connection".to_owned()),
                 Ok(length) => {
                     taken += length;
-                    match self.pull(&scratch[..length], directory, act) {
+                    // Less than there was room for is all there was, and the kernel tells of more.
+                    self.readable = length == scratch.len() || self.closed;
+                    match self.pull(&scratch[..length], names, act) {
                         Standing::Idle => {}
                         other => return other,
                     }
@@ -125,14 +132,14 @@ impl Session {
     fn pull(
         &mut self,
         mut input: &[u8],
-        directory: &Directory,
-        act: &mut impl FnMut(&mut Self, Ask) -> Done,
+        names: &mut Names,
+        act: &mut impl FnMut(&mut Self, &mut Names, Ask) -> Done,
     ) -> Standing {
         loop {
-            match self.speech.pull(&mut input, directory) {
+            match self.speech.pull(&mut input, names) {
                 Ok(None) => return Standing::Idle,
                 Ok(Some(ask)) => {
-                    if let Done::Later(ask) = act(self, ask) {
+                    if let Done::Later(ask) = act(self, names, ask) {
                         self.stalled = Some(ask);
                         self.rest = input.to_vec();
                         return Standing::Stalled;

@@ -169,6 +169,7 @@ fn data<'a>(
         sender,
         to: to?,
         service,
+        self_discard: discard,
         kind,
         big_endian,
         payload: rest(reader),

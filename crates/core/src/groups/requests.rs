@@ -61,6 +61,7 @@ impl Groups {
             sender,
             to: send.to,
             service: send.service,
+            self_discard: send.self_discard,
             kind: send.kind,
             big_endian: send.big_endian,
             payload: send.payload,

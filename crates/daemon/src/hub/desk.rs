@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use rota_core::groups::{ClientName, Connection, Groups, RequestError};
 
 use super::Counters;
+use crate::names::Names;
 use crate::session::{Done, Session};
-use crate::speech::{Ask, Refusal};
+use crate::speech::{Ask, Listed, Refusal};
 
 /// Names tried for a client that leaves it to the daemon.
 const TRIES: u32 = 1 << 16;
@@ -21,26 +22,39 @@ pub(super) struct Desk<'a> {
 }
 
 impl Desk<'_> {
-    pub fn act(&mut self, session: &mut Session, ask: Ask) -> Done {
+    pub fn act(&mut self, session: &mut Session, names: &mut Names, ask: Ask) -> Done {
         let Some(connection) = session.connection else {
             if let Ask::Connect(name) = ask {
-                self.connect(session, name);
+                self.connect(session, names, name);
             }
             return Done::Yes;
         };
         let done = match &ask {
-            Ask::Join(group) => self.groups.join(connection, *group),
-            Ask::Leave(group) => self.groups.leave(connection, *group),
+            Ask::Join(group, _) => self.groups.join(connection, *group),
+            Ask::Leave(group, _) => self.groups.leave(connection, *group),
             Ask::Send(send) => match self.groups.has_room(connection, send.payload.len()) {
                 Ok(true) => self.groups.send(connection, send.clone()),
                 Ok(false) => Err(RequestError::Full),
                 Err(error) => Err(error),
             },
+            Ask::List(request, group) => {
+                let listed = match group {
+                    None => Listed::Groups(self.groups.list_groups()),
+                    Some(group) => Listed::Members(self.groups.list_members(group)),
+                };
+                session.speech.listed(*request, listed, names);
+                Ok(())
+            }
             // The session has noticed by itself.
             Ask::Connect(_) | Ask::Bye => Ok(()),
         };
         match done {
-            Ok(()) => Done::Yes,
+            Ok(()) => {
+                if let Ask::Send(_) = ask {
+                    session.speech.taken();
+                }
+                Done::Yes
+            }
             Err(RequestError::Full) => Done::Later(ask),
             Err(error) => {
                 session.speech.failed(&ask, error);
@@ -49,7 +63,7 @@ impl Desk<'_> {
         }
     }
 
-    fn connect(&mut self, session: &mut Session, name: Option<ClientName>) {
+    fn connect(&mut self, session: &mut Session, names: &mut Names, name: Option<ClientName>) {
         let connected = match name {
             Some(name) => self.groups.connect(name),
             None => self.connect_invented(),
@@ -59,7 +73,7 @@ impl Desk<'_> {
             Ok(member) => {
                 session.connection = Some(member.connection);
                 self.by_connection.insert(member.connection, self.key);
-                session.speech.accept(member);
+                session.speech.accept(member, names);
                 self.counters.connected += 1;
             }
             Err(error) => {

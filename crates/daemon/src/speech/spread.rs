@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rota_core::contract;
-use rota_core::groups::{self, ClientName, Directory, Member, RequestError, ViewId};
+use rota_core::groups::{self, ClientName, Member, RequestError, ViewId};
 
 use super::{Ask, Refusal};
+use crate::names::Names;
 use crate::spread::{
     self, ByteOrder, Cause, GroupId, Hint, Message, Multicast, Name, Outgoing, PrivateName,
     Rejected, Rejection, Request, Session, Settings, View,
@@ -26,18 +27,14 @@ impl SpreadSpeech {
         }
     }
 
-    pub fn pull(
-        &mut self,
-        input: &mut &[u8],
-        directory: &Directory,
-    ) -> Result<Option<Ask>, String> {
+    pub fn pull(&mut self, input: &mut &[u8], names: &Names) -> Result<Option<Ask>, String> {
         loop {
             let event = self
                 .session
                 .pull(input)
                 .map_err(|error| error.to_string())?;
             let Some(event) = event else { return Ok(None) };
-            if let Some(ask) = ask(event, directory) {
+            if let Some(ask) = ask(event, names) {
                 return Ok(Some(ask));
             }
         }
@@ -62,9 +59,9 @@ impl SpreadSpeech {
     /// The request goes back to the client, as Spread does where a group takes no more members.
     pub fn failed(&mut self, ask: &Ask, _error: RequestError) {
         let (what, group) = match ask {
-            Ask::Join(group) => (Rejected::Join, group),
-            Ask::Leave(group) => (Rejected::Leave, group),
-            Ask::Connect(_) | Ask::Send(_) | Ask::Bye => return,
+            Ask::Join(group, _) => (Rejected::Join, group),
+            Ask::Leave(group, _) => (Rejected::Leave, group),
+            Ask::Connect(_) | Ask::Send(_) | Ask::List(..) | Ask::Bye => return,
         };
         let Ok(group) = Name::new(group.as_bytes()) else {
             return;
@@ -77,9 +74,9 @@ impl SpreadSpeech {
         }));
     }
 
-    pub fn tell(&mut self, event: &groups::Event, directory: &Directory) {
-        if let Some(outgoing) = outgoing(event, directory) {
-            self.send(&outgoing);
+    pub fn tell(&mut self, outgoing: Option<&Outgoing>) {
+        if let Some(outgoing) = outgoing {
+            self.send(outgoing);
         }
     }
 
@@ -112,7 +109,7 @@ impl SpreadSpeech {
 }
 
 /// `None` if it asks for nothing that there could be.
-fn ask(event: spread::Event, directory: &Directory) -> Option<Ask> {
+fn ask(event: spread::Event, names: &Names) -> Option<Ask> {
     let group = |name: spread::GroupName| groups::GroupName::from_bytes(name.name().as_bytes());
     match event {
         spread::Event::Connect(connect) => {
@@ -121,18 +118,22 @@ fn ask(event: spread::Event, directory: &Directory) -> Option<Ask> {
                 .map(|name| ClientName::from_bytes(name.as_bytes()));
             Some(Ask::Connect(name.and_then(Result::ok)))
         }
-        spread::Event::Request(Request::Join(name)) => group(name).ok().map(Ask::Join),
-        spread::Event::Request(Request::Leave(name)) => group(name).ok().map(Ask::Leave),
+        spread::Event::Request(Request::Join(name)) => {
+            group(name).ok().map(|group| Ask::Join(group, 0))
+        }
+        spread::Event::Request(Request::Leave(name)) => {
+            group(name).ok().map(|group| Ask::Leave(group, 0))
+        }
         spread::Event::Request(Request::Disconnect) => Some(Ask::Bye),
-        spread::Event::Request(Request::Multicast(multicast)) => send(multicast, directory),
+        spread::Event::Request(Request::Multicast(multicast)) => send(multicast, names),
     }
 }
 
 /// A message goes to those of its destinations that there can be; names that nobody can have are left out.
-fn send(multicast: Multicast, directory: &Directory) -> Option<Ask> {
+fn send(multicast: Multicast, names: &Names) -> Option<Ask> {
     let destination = |name: &Name| {
         let text = str::from_utf8(name.as_bytes()).ok()?;
-        directory.destination(text).ok()
+        names.directory().destination(text).ok()
     };
     let to: Vec<_> = multicast.groups.iter().filter_map(destination).collect();
     if to.is_empty() {
@@ -170,10 +171,10 @@ const fn service_to(service: contract::Service) -> spread::Service {
 }
 
 /// What Spread's clients are told; `None` for names that do not fit, which no configuration has.
-fn outgoing(event: &groups::Event, directory: &Directory) -> Option<Outgoing> {
+pub(super) fn outgoing(event: &groups::Event, names: &mut Names) -> Option<Outgoing> {
     match event {
-        groups::Event::Message(message) => received(message, directory).map(Outgoing::Message),
-        groups::Event::View(view) => view_of(view, directory).map(Outgoing::View),
+        groups::Event::Message(message) => received(message, names).map(Outgoing::Message),
+        groups::Event::View(view) => view_of(view, names).map(Outgoing::View),
         groups::Event::Transitional { group, view } => Some(Outgoing::Transition {
             group: group_name(group)?,
             old: group_id(*view),
@@ -182,60 +183,59 @@ fn outgoing(event: &groups::Event, directory: &Directory) -> Option<Outgoing> {
     }
 }
 
-fn received(message: &groups::Received, directory: &Directory) -> Option<Message> {
+fn received(message: &groups::Received, names: &mut Names) -> Option<Message> {
     let order = if message.big_endian {
         ByteOrder::Big
     } else {
         ByteOrder::Little
     };
-    let name = |to: &groups::Destination| match to {
-        groups::Destination::Group(group) => Name::new(group.as_bytes()).ok(),
-        groups::Destination::Client(name, node) => {
-            Name::new(directory.private(*name, *node).as_bytes()).ok()
-        }
+    let sender = private(&message.sender, names)?;
+    let mut name = |to: &groups::Destination| {
+        let text = names.told(to).to_string();
+        Name::new(text.as_bytes()).ok()
     };
     Some(Message {
-        sender: private(&message.sender, directory)?,
+        sender,
         service: service_to(message.service),
-        self_discard: false,
-        groups: message.to.iter().filter_map(name).collect(),
+        self_discard: message.self_discard,
+        groups: message.to.iter().filter_map(&mut name).collect(),
         hint: Hint::new(order, message.kind),
         // It points into a receive buffer of the ring, which must not wait for a slow client.
         data: Bytes::copy_from_slice(&message.payload),
     })
 }
 
-fn private(member: &Member, directory: &Directory) -> Option<Name> {
-    let text = directory.private(member.name, member.daemon.node);
-    Name::new(text.as_bytes()).ok()
+fn private(member: &Member, names: &mut Names) -> Option<Name> {
+    Name::new(names.member(member).to_string().as_bytes()).ok()
 }
 
 fn group_name(group: &groups::GroupName) -> Option<spread::GroupName> {
     spread::GroupName::new(group.as_bytes()).ok()
 }
 
-fn view_of(view: &groups::View, directory: &Directory) -> Option<View> {
-    let names = |members: &[Member]| -> Option<Vec<Name>> {
-        members
-            .iter()
-            .map(|member| private(member, directory))
-            .collect()
-    };
-    let cause = match view.cause {
-        groups::Cause::Join(member) => Cause::Join(private(&member, directory)?),
-        groups::Cause::Leave(member) => Cause::Leave(private(&member, directory)?),
-        groups::Cause::Disconnect(member) => Cause::Disconnect(private(&member, directory)?),
+fn view_of(view: &groups::View, names: &mut Names) -> Option<View> {
+    let cause = match &view.cause {
+        groups::Cause::Join(member) => Cause::Join(private(member, names)?),
+        groups::Cause::Leave(member) => Cause::Leave(private(member, names)?),
+        groups::Cause::Disconnect(member) => Cause::Disconnect(private(member, names)?),
         groups::Cause::Network => {
-            let sets = view.vs_sets.iter().map(|set| names(set));
+            let sets = view.vs_sets.iter().map(|set| all(set, names));
             Cause::Network(sets.collect::<Option<_>>()?)
         }
     };
     Some(View {
         group: group_name(&view.group)?,
         id: group_id(view.id),
-        members: names(&view.members)?,
+        members: all(&view.members, names)?,
         cause,
     })
+}
+
+fn all(members: &[Member], names: &mut Names) -> Option<Vec<Name>> {
+    members
+        .iter()
+        .map(|member| private(member, names))
+        .collect()
 }
 
 /// The twelve bytes that name a view to Spread's clients: a hash of the configuration, and the index.
