@@ -17,6 +17,9 @@ const NODE: &str = "{node}";
 pub struct DaemonConfig {
     /// The Unix socket for clients, in a directory that exists. `{node}` stands for the node's number.
     pub socket: PathBuf,
+    /// The Unix socket at which the daemon says how it is, for its owner only. `{node}` stands for the
+    /// node's number.
+    pub admin: PathBuf,
     /// Addresses of the loopback interface where clients can connect as well.
     pub tcp: Vec<SocketAddr>,
     /// The largest message of a client, in bytes.
@@ -54,6 +57,7 @@ impl Default for DaemonConfig {
     fn default() -> Self {
         Self {
             socket: PathBuf::from("/run/rota/rota.sock"),
+            admin: PathBuf::from("/run/rota/admin.sock"),
             tcp: Vec::new(),
             message_bytes: 1 << 20,
             clients: 4096,

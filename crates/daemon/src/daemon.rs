@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use rota_core::contract::{Checked, Incarnation, NodeId, Process};
 use rota_core::groups::OVERHEAD_BYTES;
 use rota_net::{
-    ConfigError, Driver, DriverError, NodeConfig, NodeEngine, SocketError, Sockets, random_u64,
+    App, ConfigError, Driver, DriverError, NodeConfig, NodeEngine, SocketError, Sockets, random_u64,
 };
 
 use crate::app::ClientsApp;
@@ -104,12 +104,25 @@ impl Daemon {
         })
     }
 
+    fn turn_until_stopped(&mut self) -> Result<(), DriverError> {
+        while !self.app.stop() {
+            self.driver.turn(&mut self.app, None)?;
+            if self.app.hub.is_asked() {
+                let status = self.app.hub.status(self.driver.status());
+                // Strings and numbers are always JSON.
+                let line = serde_json::to_string(&status).unwrap_or_default();
+                self.app.hub.answer(&line);
+            }
+        }
+        self.driver.leave()
+    }
+
     /// Serves clients until it is stopped. Then it leaves the ring: the others need not wait for it.
     ///
     /// # Errors
     /// [`DriverError`].
     pub fn run(&mut self) -> Result<(), DriverError> {
-        let ran = self.driver.run(&mut self.app);
+        let ran = self.turn_until_stopped();
         self.app.hub.close();
         ran?;
         match self.app.failed.take() {
@@ -126,6 +139,7 @@ fn listen(door: &mut Door, daemon: &DaemonConfig, me: NodeId) -> Result<(), Open
         listening.map_err(|error| OpenError::Unix(path, error))
     };
     unix(Port::Native, &daemon.socket)?;
+    unix(Port::Admin, &daemon.admin)?;
     let spread = daemon.spread.clone().unwrap_or_default();
     if let Some(path) = &spread.socket {
         unix(Port::Spread, path)?;

@@ -21,8 +21,13 @@ const EVENTS: usize = 1024;
 /// Sockets have tokens below, listeners from here on.
 const FIRST_LISTENER: usize = usize::MAX / 2;
 
-/// Who may open a Unix socket: its owner and group.
-const MODE: u32 = 0o660;
+/// Who may open a Unix socket: its owner and group, and of the one for admins its owner.
+const fn mode(port: Port) -> u32 {
+    match port {
+        Port::Native | Port::Spread => 0o660,
+        Port::Admin => 0o600,
+    }
+}
 
 /// Which protocol is spoken there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +36,8 @@ pub(crate) enum Port {
     Native,
     /// Spread's.
     Spread,
+    /// None: who connects is told how the daemon is.
+    Admin,
 }
 
 #[derive(Debug)]
@@ -110,7 +117,7 @@ impl Door {
     pub fn listen_unix(&mut self, port: Port, path: &Path) -> io::Result<()> {
         make_way(path)?;
         let listener = UnixListener::bind(path)?;
-        fs::set_permissions(path, fs::Permissions::from_mode(MODE))?;
+        fs::set_permissions(path, fs::Permissions::from_mode(mode(port)))?;
         self.add(port, Source::Unix(listener, path.to_owned()))
     }
 

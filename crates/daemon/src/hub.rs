@@ -1,6 +1,7 @@
 //! Clients and their groups: who asked for what, and who is told what.
 
 mod desk;
+mod report;
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -8,14 +9,14 @@ use std::sync::Arc;
 
 use rota_client::protocol::Code;
 use rota_core::contract::{Delivery, Process, Time};
-use rota_core::groups::{ClientEvent, Connection, Directory, Groups, Limits};
+use rota_core::groups::{ClientEvent, Connection, Directory, Event, Groups, Limits};
 use slab::Slab;
 
 use crate::config::DaemonConfig;
 use crate::door::{Door, Notice, Port};
 use crate::names::Names;
 use crate::session::{READ_BYTES, Session, Standing};
-use crate::speech::{Encoded, NativeSpeech, Speech, SpreadSpeech, Terms};
+use crate::speech::{AdminSpeech, Encoded, NativeSpeech, Speech, SpreadSpeech, Terms};
 use crate::spread::Settings;
 use crate::stream::Stream;
 use desk::Desk;
@@ -59,6 +60,8 @@ pub(crate) struct Hub {
     stalled: Vec<usize>,
     /// Sessions with bytes that were not offered to their sockets.
     dirty: Vec<usize>,
+    /// Who wants to know how the daemon is.
+    asked: Vec<(usize, u64)>,
     notices: Vec<Notice>,
     scratch: Vec<u8>,
     /// The ring has delivered something since requests were last tried: there may be room for more.
@@ -99,6 +102,7 @@ impl Hub {
             work: VecDeque::new(),
             stalled: Vec::new(),
             dirty: Vec::new(),
+            asked: Vec::new(),
             notices: Vec::new(),
             scratch: vec![0; READ_BYTES],
             moved: false,
@@ -175,6 +179,7 @@ impl Hub {
             let Some(session) = self.sessions.get_mut(key) else {
                 continue;
             };
+            session.messages += u64::from(matches!(told.event, Event::Message(_)));
             session
                 .speech
                 .tell(&told.event, &mut encoded, &mut self.names);
@@ -247,6 +252,10 @@ impl Hub {
         }
         self.newest += 1;
         let speech = match port {
+            Port::Admin => {
+                self.asked.push((key, self.newest));
+                Speech::Admin(AdminSpeech::default())
+            }
             Port::Native => Speech::Native(Box::new(NativeSpeech::new(self.terms))),
             Port::Spread => Speech::Spread(Box::new(SpreadSpeech::new(Arc::clone(&self.spread)))),
         };

@@ -12,6 +12,7 @@
 //! | `hub` | clients and their groups: who asked for what, who is told what |
 //! | `door` | listeners, and which sockets are ready |
 //! | `names` | what clients and daemons are called |
+//! | [`status`] | what it says of itself |
 //! | `session` | one client's socket: bytes in, bytes out |
 //! | `speech` | one client's protocol: bytes to requests, events to bytes |
 //! | [`spread`] | the protocol of Spread's clients, without sockets |
@@ -27,7 +28,9 @@ mod names;
 mod session;
 mod speech;
 pub mod spread;
+pub mod status;
 mod stream;
 
 pub use config::{DaemonConfig, DaemonConfigError};
 pub use daemon::{Daemon, OpenError};
+pub use status::{ClientStatus, DaemonStatus};

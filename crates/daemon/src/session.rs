@@ -37,6 +37,8 @@ pub(crate) struct Session {
     writable: bool,
     /// The client writes no more: the end is still to be read.
     closed: bool,
+    /// Messages that it was told.
+    pub messages: u64,
     /// Bytes wait that were not offered to the socket yet.
     pub dirty: bool,
 }
@@ -77,6 +79,7 @@ impl Session {
             readable: true,
             writable: true,
             closed: false,
+            messages: 0,
             dirty: false,
         }
     }
@@ -167,6 +170,11 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// A request waits for room.
+    pub const fn is_stalled(&self) -> bool {
+        self.stalled.is_some()
     }
 
     /// Tells the client's side that nothing more comes.

@@ -35,7 +35,7 @@ impl Cluster {
         let path = dir.path().join("rota.toml");
         let sockets = dir.path().display();
         let section = format!(
-            "{text}\n[daemon]\nsocket = \"{sockets}/{{node}}.sock\"\n{settings}\n[daemon.spread]\n\
+            "{text}\n[daemon]\nsocket = \"{sockets}/{{node}}.sock\"\nadmin = \"{sockets}/{{node}}.admin\"\n{settings}\n[daemon.spread]\n\
              socket = \"{sockets}/{{node}}.spread\"\n"
         );
         std::fs::write(&path, section).expect("a file");

@@ -98,6 +98,11 @@ impl Groups {
         }
     }
 
+    /// This daemon.
+    pub const fn me(&self) -> Process {
+        self.me
+    }
+
     /// Where this daemon stands.
     pub const fn phase(&self) -> &Phase {
         &self.phase

@@ -1,5 +1,6 @@
 //! One client's protocol: bytes to requests, events to bytes. Which protocol it is, nobody else has to know.
 
+mod admin;
 mod answers;
 mod native;
 mod spread;
@@ -14,6 +15,7 @@ use rota_core::groups::{ClientName, Event, GroupName, Member, RequestError, Send
 use crate::names::Names;
 use crate::spread::Outgoing;
 
+pub(crate) use admin::AdminSpeech;
 pub(crate) use native::{NativeSpeech, Terms};
 pub(crate) use spread::SpreadSpeech;
 
@@ -58,6 +60,7 @@ pub(crate) struct Encoded {
 /// A client's protocol and how far it has come.
 #[derive(Debug)]
 pub(crate) enum Speech {
+    Admin(AdminSpeech),
     Native(Box<NativeSpeech>),
     Spread(Box<SpreadSpeech>),
 }
@@ -66,6 +69,7 @@ pub(crate) enum Speech {
 macro_rules! each {
     ($speech:expr, $it:ident => $does:expr) => {
         match $speech {
+            Speech::Admin($it) => $does,
             Speech::Native($it) => $does,
             Speech::Spread($it) => $does,
         }
@@ -76,12 +80,20 @@ impl Speech {
     /// Takes bytes off the front of `input` up to the end of the next request. An error is a line for the
     /// log: nothing that this client sends can be understood any more.
     pub fn pull(&mut self, input: &mut &[u8], names: &Names) -> Result<Option<Ask>, String> {
-        each!(self, speech => speech.pull(input, names))
+        match self {
+            Self::Admin(_) => {
+                *input = &[];
+                Ok(None)
+            }
+            Self::Native(speech) => speech.pull(input, names),
+            Self::Spread(speech) => speech.pull(input, names),
+        }
     }
 
     /// The client is let in as this.
     pub fn accept(&mut self, member: Member, names: &mut Names) {
         match self {
+            Self::Admin(_) => {}
             Self::Native(speech) => speech.accept(member, names),
             Self::Spread(speech) => speech.accept(member),
         }
@@ -89,33 +101,42 @@ impl Speech {
 
     /// The client is not let in, and told why.
     pub fn refuse(&mut self, refusal: Refusal) {
-        each!(self, speech => speech.refuse(refusal));
+        match self {
+            Self::Admin(_) => {}
+            Self::Native(speech) => speech.refuse(refusal),
+            Self::Spread(speech) => speech.refuse(refusal),
+        }
     }
 
     /// The message that was asked for last is on its way.
     pub fn taken(&mut self) {
         match self {
             Self::Native(speech) => speech.taken(),
-            Self::Spread(_) => {}
+            Self::Admin(_) | Self::Spread(_) => {}
         }
     }
 
     /// A request is not done, now or ever.
     pub fn failed(&mut self, ask: &Ask, error: RequestError) {
-        each!(self, speech => speech.failed(ask, error));
+        match self {
+            Self::Admin(_) => {}
+            Self::Native(speech) => speech.failed(ask, error),
+            Self::Spread(speech) => speech.failed(ask, error),
+        }
     }
 
     /// The answer to a question. Spread's clients have no such questions.
     pub fn listed(&mut self, request: u32, listed: Listed, names: &mut Names) {
         match self {
             Self::Native(speech) => speech.listed(request, listed, names),
-            Self::Spread(_) => {}
+            Self::Admin(_) | Self::Spread(_) => {}
         }
     }
 
     /// Tells the client what has happened. `encoded` is the same for all who are told.
     pub fn tell(&mut self, event: &Event, encoded: &mut Encoded, names: &mut Names) {
         match self {
+            Self::Admin(_) => {}
             Self::Native(speech) => {
                 let encoded = encoded
                     .native
@@ -135,13 +156,14 @@ impl Speech {
     pub fn goodbye(&mut self, code: Code) {
         match self {
             Self::Native(speech) => speech.goodbye(code),
-            Self::Spread(_) => {}
+            Self::Admin(_) | Self::Spread(_) => {}
         }
     }
 
     /// Bytes for the socket, at most so many pieces of them.
     pub fn chunks<'a>(&'a self, into: &mut Vec<IoSlice<'a>>, most: usize) {
         match self {
+            Self::Admin(speech) => speech.chunks(into),
             Self::Native(speech) => speech.chunks(into),
             Self::Spread(speech) => speech.chunks(into, most),
         }
@@ -157,9 +179,22 @@ impl Speech {
         each!(self, speech => speech.backlog())
     }
 
+    /// Which protocol it is.
+    pub const fn protocol(&self) -> &'static str {
+        match self {
+            Self::Admin(_) => "admin",
+            Self::Native(_) => "native",
+            Self::Spread(_) => "spread",
+        }
+    }
+
     /// The client was let in and has not gone.
     pub const fn is_open(&self) -> bool {
-        each!(self, speech => speech.is_open())
+        match self {
+            Self::Admin(_) => false,
+            Self::Native(speech) => speech.is_open(),
+            Self::Spread(speech) => speech.is_open(),
+        }
     }
 
     /// Nothing more is read of it.

@@ -1,0 +1,98 @@
+//! How the clients are, for whoever asks.
+
+use std::collections::BTreeMap;
+
+use rota_core::contract::Status;
+use rota_core::groups::Phase;
+
+use super::Hub;
+use crate::session::Session;
+use crate::speech::Speech;
+use crate::status::{ClientStatus, DaemonStatus};
+
+impl Hub {
+    /// Whether somebody wants to know.
+    pub const fn is_asked(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
+    /// What there is to know, with what the ring says of itself.
+    pub fn status(&mut self, ring: Status) -> DaemonStatus {
+        let me = self.groups.me();
+        DaemonStatus {
+            node: me.node.get(),
+            name: self.names.directory().daemon(me.node),
+            version: env!("CARGO_PKG_VERSION"),
+            ring: ring.state,
+            groups_ready: matches!(
+                self.groups.phase(),
+                Phase::Operational | Phase::Transitional(_)
+            ),
+            groups: self.groups.list_groups().len(),
+            counters: self.all_counters(ring.counters),
+            clients: self.client_list(),
+        }
+    }
+
+    fn all_counters(
+        &self,
+        mut counters: BTreeMap<&'static str, u64>,
+    ) -> BTreeMap<&'static str, u64> {
+        let groups = self.groups.counters();
+        let clients = self.counters;
+        counters.extend([
+            ("groups_malformed", groups.malformed),
+            ("groups_late", groups.late),
+            ("groups_exchanges", groups.exchanges),
+            ("groups_refused", groups.refused),
+            ("clients_now", self.by_connection.len() as u64),
+            ("clients_connected", clients.connected),
+            ("clients_refused", clients.refused),
+            ("clients_silent", clients.silent),
+            ("clients_garbled", clients.garbled),
+            ("clients_slow", clients.slow),
+            ("clients_turned_away", self.door.turned_away),
+        ]);
+        counters
+    }
+
+    fn client_list(&mut self) -> Vec<ClientStatus> {
+        let Self {
+            sessions,
+            groups,
+            names,
+            ..
+        } = self;
+        let mut client = |session: &Session| {
+            let member = groups.member(session.connection?).ok()?;
+            Some(ClientStatus {
+                name: names.member(&member).to_string(),
+                protocol: session.speech.protocol(),
+                waiting_bytes: session.speech.backlog(),
+                held_back: session.is_stalled(),
+                messages: session.messages,
+            })
+        };
+        let mut clients: Vec<_> = sessions
+            .iter()
+            .filter_map(|(_, session)| client(session))
+            .collect();
+        clients.sort_by(|a, b| a.name.cmp(&b.name));
+        clients
+    }
+
+    /// Tells all who have asked.
+    pub fn answer(&mut self, line: &str) {
+        for (key, number) in std::mem::take(&mut self.asked) {
+            let Some(session) = self.sessions.get_mut(key) else {
+                continue;
+            };
+            if let Speech::Admin(speech) = &mut session.speech
+                && session.number == number
+            {
+                speech.answer(line);
+                self.work.push_back(key);
+            }
+        }
+    }
+}
