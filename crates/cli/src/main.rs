@@ -5,6 +5,7 @@
 mod bench;
 mod check;
 mod config;
+mod daemon;
 mod demo;
 mod live;
 mod say;
@@ -33,6 +34,11 @@ enum Command {
         Exit status: 0 if all nodes delivered the same and everything, 1 if not, 2 for wrong use."
     )]
     Demo(demo::Options),
+    /// Run the daemon of this host: a node of the ring that serves local clients
+    #[command(after_help = "Example:\n  rota daemon --config rota.toml --node 1\n\n\
+        It runs until it gets SIGTERM or SIGINT, and then leaves the ring. The log goes to standard \
+        error.\n\nExit status: 0 if it was stopped, 1 if it failed, 2 if it could not start.")]
+    Daemon(daemon::DaemonOptions),
     /// Load a cluster that this starts, and measure it
     #[command(
         after_help = "Examples:\n  rota bench --nodes 4 --size 1350 --rate max --duration 5s\n  \
@@ -83,6 +89,7 @@ enum ConfigCommand {
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Demo(options) => demo::main(&options),
+        Command::Daemon(options) => daemon::main(&options),
         Command::Check(options) => check::main(&options),
         Command::Bench(bench) => bench::main(&bench),
         Command::Sim { command } => sim::main(&command),

@@ -1,8 +1,33 @@
-//! What a daemon speaks with its clients, without sockets, threads or clock.
+//! The daemon: one for each host, which serves many clients on one ring.
 //!
-//! There is no daemon yet. This crate has its first room: [`spread`], the protocol between Spread's
-//! clients and their daemon. Nothing listens, and no groups are kept: both will be put around it.
+//! [`Daemon`] joins the ring of its configuration and opens the sockets of clients; clients are served by
+//! the ring's own thread, as a wake-up of another one costs more than the ring itself. What they ask for is
+//! ordered with everything else, and `rota_core::groups` says who gets what.
+//!
+//! | room | holds |
+//! |---|---|
+//! | [`config`] | the section `[daemon]` of the configuration |
+//! | [`daemon`] | starting and stopping |
+//! | `app` | what the ring's loop calls |
+//! | `hub` | clients and their groups: who asked for what, who is told what |
+//! | `door` | listeners, and which sockets are ready |
+//! | `names` | what clients and daemons are called |
+//! | `session` | one client's socket: bytes in, bytes out |
+//! | `speech` | one client's protocol: bytes to requests, events to bytes |
+//! | [`spread`] | the protocol of Spread's clients, without sockets |
 
 #![forbid(unsafe_code)]
 
+mod app;
+pub mod config;
+pub mod daemon;
+mod door;
+mod hub;
+mod names;
+mod session;
+mod speech;
 pub mod spread;
+mod stream;
+
+pub use config::{DaemonConfig, DaemonConfigError};
+pub use daemon::{Daemon, OpenError};

@@ -1,8 +1,12 @@
 """A client of the protocol in docs/protocols/spread.md, written from its layouts alone, and what it
-expects of a daemon. `spread_client.py ADDRESS` talks to the daemon of the tests: ADDRESS is a port on
-127.0.0.1 or the path of a Unix socket. It exits with 0 if everything was as it should be.
+expects of a daemon. `spread_client.py ADDRESS` talks to the stand-in of the tests, which plays a change of
+the network when it is asked to; `spread_client.py ADDRESS ADDRESS ADDRESS PID` to three real daemons n1, n2
+and n3 of one cluster, and kills the third, which is process PID. An ADDRESS is a port on 127.0.0.1 or the
+path of a Unix socket. It exits with 0 if everything was as it should be.
 """
 
+import os
+import signal
 import socket
 import struct
 import sys
@@ -138,12 +142,13 @@ class Message:
         return (number(0), number(4), number(8)), number(12), names
 
 
-def story(address, first, second):
-    """Two clients of these byte orders meet in a group, talk, and part."""
+def story(address, other, first, second):
+    """Two clients of these byte orders meet in a group, talk, and part. One daemon serves both, or each
+    has its own."""
     alice = Client(address, b"alice", first)
     assert alice.own == b"#alice#n1", alice.own
     assert alice.methods == b"NULL " and alice.daemon == (5, 0, 1)
-    bob = Client(address, b"bob", second, piece=5)
+    bob = Client(other, b"bob", second, piece=5)
     alice.send(JOIN, [b"grp"])
     view = alice.expect(VIEW | BY_JOIN, b"grp", [alice.own])
     assert len(view.data) == 56 and view.view()[1:] == (1, [alice.own])
@@ -156,7 +161,8 @@ def story(address, first, second):
 
     talk(alice, bob, first != second)
     limits(alice, bob)
-    network(alice, bob)
+    if address == other:
+        network(alice, bob)
 
     bob.send(LEAVE, [b"grp"])
     bob.expect(BY_LEAVE, b"grp", [], b"")
@@ -246,14 +252,65 @@ def quiet(address):
     client.expect(AGREED, client.own, [b"quiet-group"], b"only this")
 
 
-def main(address):
-    for first in "<>":
-        for second in "<>":
-            story(address, first, second)
-    refusals(address)
-    quiet(address)
+def crash(first, second, third, process):
+    """A daemon dies; the clients of the others are told who stays, and lose nothing."""
+    clients = [
+        Client(address, name, order)
+        for address, name, order in ((first, b"ann", "<"), (second, b"ben", ">"), (third, b"cleo", "<"))
+    ]
+    for at, client in enumerate(clients):
+        client.send(JOIN, [b"crash"])
+        for member in clients[: at + 1]:
+            names = [other.own for other in clients[: at + 1]]
+            member.expect(VIEW | BY_JOIN, b"crash", names)
+    last = clients[2]
+    last.send(SAFE, [b"crash"], b"before")
+    for client in clients:
+        client.expect(SAFE, last.own, [b"crash"], b"before")
+    os.kill(process, signal.SIGKILL)
+    stay = clients[:2]
+    ids = set()
+    for client in stay:
+        end = client.expect(TRANSITION, b"crash", [])
+        assert len(end.data) == 12
+        view = client.expect(VIEW | BY_NETWORK, b"crash", [other.own for other in stay]).view()
+        assert view[2] == [other.own for other in stay], view
+        ids.add(view[0])
+    assert len(ids) == 1, ids
+    stay[1].send(AGREED, [b"crash", last.own], b"after")
+    for client in stay:
+        client.expect(AGREED, stay[1].own, [b"crash", last.own], b"after")
+
+
+def meet(addresses):
+    """Waits until these daemons are of one configuration."""
+    clients = [Client(address, b"early") for address in addresses]
+    for client in clients:
+        client.send(JOIN, [b"meet"])
+    for client in clients:
+        while len(client.receive().groups) < len(clients):
+            pass
+    for client in clients:
+        client.send(KILL, [client.own])
+        while not client.closed():
+            pass
+
+
+def main(addresses):
+    if len(addresses) == 1:
+        first = second = addresses[0]
+    else:
+        first, second, third, process = addresses
+        meet(addresses[:3])
+    for one in "<>":
+        for two in "<>":
+            story(first, second, one, two)
+    refusals(first)
+    quiet(first)
+    if len(addresses) > 1:
+        crash(first, second, third, int(process))
     print("as it should be")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1:])

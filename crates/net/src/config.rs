@@ -1,8 +1,11 @@
 //! A node's configuration: one TOML file that all nodes of a cluster can share.
 
+mod address;
 mod error;
+mod names;
 mod primary;
 
+pub use address::NodeAddress;
 pub use error::ConfigError;
 pub use primary::{PrimaryName, ResetPrimary};
 
@@ -47,32 +50,6 @@ pub enum Transport {
     Unicast,
     /// One datagram for all: `transport = { multicast = "239.192.0.1:7700" }`.
     Multicast(SocketAddr),
-}
-
-/// Where a node is.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NodeAddress {
-    /// Its number, not 0.
-    pub id: u16,
-    /// Its address; with multicast also the interface.
-    pub address: IpAddr,
-    /// UDP port that it sends data from, and receives data at when there is no multicast.
-    pub data_port: u16,
-    /// UDP port for tokens.
-    pub token_port: u16,
-}
-
-impl NodeAddress {
-    /// Address and port of the data socket.
-    pub const fn data(&self) -> SocketAddr {
-        SocketAddr::new(self.address, self.data_port)
-    }
-
-    /// Address and port of the token socket.
-    pub const fn token(&self) -> SocketAddr {
-        SocketAddr::new(self.address, self.token_port)
-    }
 }
 
 /// Everything a node is told. Settings that are `None` have a default in the engine, which
@@ -159,6 +136,9 @@ pub struct NodeConfig {
     /// Let nodes join that are not listed. Their data port has to be the one below their token port.
     #[serde(default)]
     pub open_membership: bool,
+    /// What a daemon is told, which a node in an application's process does without: kept as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub daemon: Option<toml::Table>,
     /// The nodes.
     #[serde(rename = "node")]
     pub nodes: Vec<NodeAddress>,
@@ -191,6 +171,7 @@ impl NodeConfig {
         let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let node = |id: u16| NodeAddress {
             id,
+            name: None,
             address,
             data_port: base_port.saturating_add(2 * id - 1),
             token_port: base_port.saturating_add(2 * id),
@@ -221,6 +202,7 @@ impl NodeConfig {
             busy_poll_us: 0,
             offload: true,
             open_membership: false,
+            daemon: None,
             nodes: (1..=nodes).map(node).collect(),
             faults: None,
         }
@@ -293,6 +275,7 @@ impl NodeConfig {
             return Err(ConfigError::NotSealed);
         }
         self.check_nodes()?;
+        self.directory()?;
         self.check_transport()?;
         self.check_primary()?;
         if let Some(method) = self.priority_method

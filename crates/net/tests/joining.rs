@@ -35,6 +35,7 @@ impl Cluster {
         let mut joiner = listed.clone();
         joiner.nodes.push(NodeAddress {
             id: 3,
+            name: None,
             address: IpAddr::from([127, 0, 0, 3]),
             data_port: base_port + 5,
             token_port: base_port + 6,

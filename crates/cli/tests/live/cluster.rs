@@ -119,6 +119,7 @@ impl Cluster {
         config.nodes = (1..=nodes)
             .map(|id| NodeAddress {
                 id,
+                name: None,
                 address: IpAddr::V4(bed.address(usize::from(id))),
                 data_port: 7001,
                 token_port: 7002,

@@ -205,6 +205,13 @@ impl Clients {
         self.push(connection, Service::Agreed, &Request::Disconnect(member));
     }
 
+    /// Whether this client's requests leave room for one with so large a payload.
+    pub fn has_room(&self, connection: Connection, payload: usize) -> Result<bool, RequestError> {
+        let client = self.connected.get(&connection);
+        let backlog = client.ok_or(RequestError::NotConnected)?.backlog;
+        Ok(backlog == 0 || backlog + payload + REQUEST_BYTES <= self.limits.backlog_bytes)
+    }
+
     /// Takes a request, if this client's others leave room for it.
     pub fn ask(
         &mut self,
@@ -216,9 +223,7 @@ impl Clients {
             Request::Data(data, _) => data.payload.len(),
             _ => 0,
         };
-        let client = self.connected.get(&member.connection);
-        let backlog = client.ok_or(RequestError::NotConnected)?.backlog;
-        if backlog > 0 && backlog + payload + REQUEST_BYTES > self.limits.backlog_bytes {
+        if !self.has_room(member.connection, payload)? {
             return Err(RequestError::Full);
         }
         self.push(member.connection, service, request);

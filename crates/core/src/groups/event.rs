@@ -103,8 +103,12 @@ pub struct Received {
     pub to: Vec<Destination>,
     /// The guarantee it was sent with.
     pub service: Service,
+    /// Its sender did not want it back.
+    pub self_discard: bool,
     /// The application's number for this kind of message.
     pub kind: u16,
+    /// Its sender writes numbers with the most significant byte first. For applications that care.
+    pub big_endian: bool,
     /// The application's bytes.
     pub payload: Bytes,
 }

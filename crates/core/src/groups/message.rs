@@ -14,7 +14,7 @@ const VERSION: u8 = 1;
 /// The most destinations of one message.
 pub const MOST_DESTINATIONS: usize = 100;
 
-/// The most bytes that a message of a client grows by: version, kind, ring, client, service, discard,
+/// The most bytes that a message of a client grows by: version, kind, ring, client, service, flags,
 /// kind, count, destinations.
 pub const OVERHEAD_BYTES: usize =
     2 + 18 + 8 + 11 + 1 + 1 + 2 + 1 + MOST_DESTINATIONS * (1 + 1 + 31);
@@ -92,7 +92,8 @@ impl Request {
 
 fn put_data(bytes: &mut Vec<u8>, data: &Received, discard: bool) {
     put_client(bytes, &data.sender);
-    bytes.extend([service_byte(data.service), u8::from(discard)]);
+    let flags = u8::from(discard) | u8::from(data.big_endian) << 1;
+    bytes.extend([service_byte(data.service), flags]);
     bytes.extend(data.kind.to_le_bytes());
     bytes.push(data.to.len() as u8);
     for destination in &data.to {
@@ -157,7 +158,9 @@ fn data<'a>(
 ) -> Option<Request> {
     let sender = reader.client(from)?;
     let service = reader.service()?;
-    let discard = reader.flag()?;
+    let flags = reader.byte()?;
+    (flags < 4).then_some(())?;
+    let (discard, big_endian) = (flags & 1 != 0, flags & 2 != 0);
     let kind = reader.u16()?;
     let count = usize::from(reader.byte()?);
     (1..=MOST_DESTINATIONS).contains(&count).then_some(())?;
@@ -166,7 +169,9 @@ fn data<'a>(
         sender,
         to: to?,
         service,
+        self_discard: discard,
         kind,
+        big_endian,
         payload: rest(reader),
     };
     Some(Request::Data(received, discard))

@@ -37,6 +37,12 @@ impl Groups {
         self.clients.disconnect(connection);
     }
 
+    /// Whether a request of the client with a payload of so many bytes would be taken, and not refused as
+    /// [`RequestError::Full`].
+    pub fn has_room(&self, connection: Connection, payload: usize) -> Result<bool, RequestError> {
+        self.clients.has_room(connection, payload)
+    }
+
     /// The client sends a message.
     pub fn send(&mut self, connection: Connection, send: Send) -> Result<(), RequestError> {
         let sender = self.clients.member(connection)?;
@@ -55,7 +61,9 @@ impl Groups {
             sender,
             to: send.to,
             service: send.service,
+            self_discard: send.self_discard,
             kind: send.kind,
+            big_endian: send.big_endian,
             payload: send.payload,
         };
         let request = Request::Data(received, send.self_discard);
@@ -89,6 +97,8 @@ pub struct Send {
     pub self_discard: bool,
     /// The application's number for this kind of message.
     pub kind: u16,
+    /// Its sender writes numbers with the most significant byte first; receivers are told.
+    pub big_endian: bool,
     /// Where it goes.
     pub to: Vec<Destination>,
     /// The application's bytes.

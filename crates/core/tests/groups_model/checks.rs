@@ -83,6 +83,9 @@ fn own_events(member: &Member, trace: &Trace, signals: bool) -> Result<(), Strin
                 if !may {
                     return fail("K5", message);
                 }
+                if message.big_endian != id_of(message).is_multiple_of(2) {
+                    return fail("byte order", message);
+                }
             }
         }
     }

@@ -277,6 +277,7 @@ impl World {
             service,
             self_discard,
             kind: 7,
+            big_endian: id.is_multiple_of(2),
             to,
             payload: Bytes::copy_from_slice(&id.to_le_bytes()),
         };

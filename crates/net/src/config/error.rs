@@ -1,6 +1,7 @@
 //! What can be wrong with a configuration.
 
 use rota_core::contract::NodeId;
+use rota_core::groups::NameError;
 use rota_core::ring::{RingConfig, RingConfigError};
 use std::fmt;
 use std::io;
@@ -33,6 +34,10 @@ pub enum ConfigError {
     DuplicateAddress(SocketAddr),
     /// A node has port 0.
     PortZero(u16),
+    /// The name of this node is none.
+    NodeName(u16, NameError),
+    /// This name could be that of two nodes.
+    DuplicateName(String),
     /// This node is not listed.
     UnknownNode(NodeId),
     /// Not a multicast address, or without a port.
@@ -73,6 +78,8 @@ impl fmt::Display for ConfigError {
             Self::DuplicateNode(id) => write!(f, "node {id} is listed twice"),
             Self::DuplicateAddress(address) => write!(f, "{address} is used by two sockets"),
             Self::PortZero(id) => write!(f, "node {id} needs ports that are not 0"),
+            Self::NodeName(id, error) => write!(f, "the name of node {id}: {error}"),
+            Self::DuplicateName(name) => write!(f, "two nodes could be called {name}"),
             Self::UnknownNode(node) => write!(f, "node {node} is not listed"),
             Self::NotMulticast(address) => write!(f, "{address} is no multicast address and port"),
             Self::MixedAddresses(address) => {

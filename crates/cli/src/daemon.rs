@@ -1,0 +1,95 @@
+//! `rota daemon`: one for each host, with many clients.
+
+use std::io::{self, IsTerminal};
+use std::net::UdpSocket;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use rota_core::contract::NodeId;
+use rota_daemon::{Daemon, DaemonConfig};
+use rota_net::NodeConfig;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::say::complain;
+
+/// Options of `rota daemon`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct DaemonOptions {
+    /// The configuration file
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Which node of it this is [default: the one whose address this host has]
+    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..))]
+    node: Option<u16>,
+}
+
+/// Runs until it is told to stop by a signal.
+pub fn main(options: &DaemonOptions) -> ExitCode {
+    start_log();
+    let mut daemon = match open(options) {
+        Ok(daemon) => daemon,
+        Err(what) => {
+            complain(&what);
+            return ExitCode::from(2);
+        }
+    };
+    match daemon.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start_log() {
+    tracing_subscriber::fmt()
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .with_target(false)
+        .init();
+}
+
+fn open(options: &DaemonOptions) -> Result<Daemon, String> {
+    let path = &options.config;
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let config = NodeConfig::from_toml(&text).map_err(|error| wrong(&error))?;
+    let daemon = DaemonConfig::from_toml(&text).map_err(|error| wrong(&error))?;
+    let me = match options.node.and_then(NodeId::new) {
+        Some(node) => node,
+        None => node_here(&config, path)?,
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGINT] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))
+            .map_err(|error| format!("cannot wait for signals: {error}"))?;
+    }
+    let daemon = Daemon::open(&config, daemon, me, stop).map_err(|error| wrong(&error))?;
+    tracing::info!(node = %me, config = %path.display(), "a daemon has started");
+    Ok(daemon)
+}
+
+/// The one node whose address this host has.
+fn node_here(config: &NodeConfig, path: &Path) -> Result<NodeId, String> {
+    let is_here = |id: &NodeId| {
+        let node = config.node(*id);
+        node.is_some_and(|node| UdpSocket::bind((node.address, 0)).is_ok())
+    };
+    let here: Vec<NodeId> = config.members().into_iter().filter(is_here).collect();
+    match here[..] {
+        [node] => Ok(node),
+        [] => Err(format!(
+            "{}: no node in it has an address of this host; say which one it is with --node",
+            path.display()
+        )),
+        _ => Err(format!(
+            "{}: {} of its nodes have an address of this host; say which one it is with --node",
+            path.display(),
+            here.len()
+        )),
+    }
+}

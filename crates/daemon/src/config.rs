@@ -1,0 +1,229 @@
+//! The section `[daemon]` of a configuration.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use ipnet::IpNet;
+use rota_core::contract::NodeId;
+use serde::Deserialize;
+
+/// Stands for the node's number in paths, so that all nodes can share one file.
+const NODE: &str = "{node}";
+
+/// What a daemon is told beside what every node is.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DaemonConfig {
+    /// The Unix socket for clients, in a directory that exists. `{node}` stands for the node's number.
+    pub socket: PathBuf,
+    /// Addresses of the loopback interface where clients can connect as well.
+    pub tcp: Vec<SocketAddr>,
+    /// The largest message of a client, in bytes.
+    pub message_bytes: usize,
+    /// Clients that may be connected.
+    pub clients: usize,
+    /// Bytes that may wait for a client that does not read. One for whom more would wait is disconnected.
+    pub client_queue_bytes: usize,
+    /// How long a client may take to say who it is, in milliseconds.
+    pub handshake_ms: u64,
+    /// Connections that have not said who they are.
+    pub handshakes: usize,
+    /// The port for Spread's clients; closed if there is no such section.
+    pub spread: Option<SpreadConfig>,
+}
+
+/// Where Spread's clients connect. Their protocol has no protection.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SpreadConfig {
+    /// A Unix socket; Spread's own is `/tmp/4803`. `{node}` stands for the node's number.
+    pub socket: Option<PathBuf>,
+    /// Addresses to listen at; Spread's port is 4803.
+    pub tcp: Vec<SocketAddr>,
+    /// Who may connect by TCP. Needed where one of the addresses is not of the loopback interface.
+    pub allow: Allow,
+}
+
+/// Networks whose clients may connect by TCP; none of them: this host's only.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub struct Allow(Vec<IpNet>);
+
+impl Default for DaemonConfig {
+    fn default() -> Self {
+        Self {
+            socket: PathBuf::from("/run/rota/rota.sock"),
+            tcp: Vec::new(),
+            message_bytes: 1 << 20,
+            clients: 4096,
+            client_queue_bytes: 16 << 20,
+            handshake_ms: 10_000,
+            handshakes: 256,
+            spread: None,
+        }
+    }
+}
+
+impl Allow {
+    /// Whether a client at this address may connect.
+    pub fn allows(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        if self.0.is_empty() {
+            address.is_loopback()
+        } else {
+            self.0.iter().any(|net| net.contains(&address))
+        }
+    }
+}
+
+/// What is wrong with the section.
+#[derive(Debug)]
+pub enum DaemonConfigError {
+    /// An unknown setting, or a value of the wrong kind.
+    Syntax(Box<toml::de::Error>),
+    /// There are no clients, no room for them or no time.
+    Zero(&'static str),
+    /// The port for Spread's clients is open to other hosts, and `allow` does not say to which.
+    OpenToAll(SocketAddr),
+    /// Clients of other hosts could connect, and there is no encryption for them yet.
+    NotLoopback(SocketAddr),
+    /// Messages would be too large for the ring: its limit, in bytes.
+    MessageBytes(usize),
+}
+
+impl fmt::Display for DaemonConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Syntax(error) => error.fmt(f),
+            Self::Zero(name) => write!(f, "[daemon]: {name} must not be 0"),
+            Self::OpenToAll(address) => write!(
+                f,
+                "[daemon.spread]: {address} can be reached from other hosts, and its clients are not \
+                 protected: say with `allow` from which networks they may come"
+            ),
+            Self::NotLoopback(address) => write!(
+                f,
+                "[daemon]: {address} can be reached from other hosts, and clients are not protected yet"
+            ),
+            Self::MessageBytes(limit) => {
+                write!(
+                    f,
+                    "[daemon]: message_bytes may be at most {limit} with this ring"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for DaemonConfigError {}
+
+/// The sections of a file that this crate reads.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct File {
+    daemon: DaemonConfig,
+}
+
+impl DaemonConfig {
+    /// Reads the section of a configuration file; the defaults where there is none.
+    ///
+    /// # Errors
+    /// [`DaemonConfigError`], with the line where that is known.
+    pub fn from_toml(text: &str) -> Result<Self, DaemonConfigError> {
+        let file: File =
+            toml::from_str(text).map_err(|error| DaemonConfigError::Syntax(Box::new(error)))?;
+        file.daemon.check()?;
+        Ok(file.daemon)
+    }
+
+    /// Whether a daemon can run with this.
+    ///
+    /// # Errors
+    /// [`DaemonConfigError`]: the first thing that is wrong.
+    pub fn check(&self) -> Result<(), DaemonConfigError> {
+        let not_zero = [
+            ("message_bytes", self.message_bytes),
+            ("clients", self.clients),
+            ("client_queue_bytes", self.client_queue_bytes),
+            ("handshake_ms", self.handshake_ms as usize),
+            ("handshakes", self.handshakes),
+        ];
+        if let Some((name, _)) = not_zero.into_iter().find(|(_, value)| *value == 0) {
+            return Err(DaemonConfigError::Zero(name));
+        }
+        let beyond = |address: &&SocketAddr| !address.ip().is_loopback();
+        if let Some(address) = self.tcp.iter().find(beyond) {
+            return Err(DaemonConfigError::NotLoopback(*address));
+        }
+        if let Some(spread) = &self.spread
+            && spread.allow.0.is_empty()
+            && let Some(address) = spread.tcp.iter().find(beyond)
+        {
+            return Err(DaemonConfigError::OpenToAll(*address));
+        }
+        Ok(())
+    }
+}
+
+/// A path of this node's own.
+pub(crate) fn path_of(path: &Path, node: NodeId) -> PathBuf {
+    match path.to_str() {
+        Some(text) => PathBuf::from(text.replace(NODE, &node.to_string())),
+        None => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_the_section_has_the_defaults() {
+        let config = DaemonConfig::from_toml("cluster = 7").expect("defaults");
+        assert_eq!(config, DaemonConfig::default());
+    }
+
+    #[test]
+    fn spreads_port_is_open_to_other_hosts_only_if_it_says_to_which() {
+        let file = |allow: &str| {
+            format!("[daemon.spread]\ntcp = [\"127.0.0.1:4803\", \"10.0.0.1:4803\"]\n{allow}")
+        };
+        let refused = DaemonConfig::from_toml(&file(""));
+        assert!(
+            matches!(refused, Err(DaemonConfigError::OpenToAll(address)) if address.port() == 4803)
+        );
+        let config = DaemonConfig::from_toml(&file("allow = [\"10.0.0.0/8\"]")).expect("a list");
+        let spread = config.spread.expect("the section");
+        let may = |address: &str| spread.allow.allows(address.parse().expect("an address"));
+        assert!(may("10.9.9.9") && may("::ffff:10.0.0.7"));
+        assert!(!may("11.0.0.1") && !may("127.0.0.1") && !may("::1"));
+    }
+
+    #[test]
+    fn without_a_list_only_this_host_may_connect() {
+        let allow = Allow::default();
+        assert!(allow.allows(IpAddr::from([127, 0, 0, 1])));
+        assert!(!allow.allows(IpAddr::from([10, 0, 0, 1])));
+        let refused = DaemonConfig::from_toml("[daemon]\ntcp = [\"0.0.0.0:4804\"]");
+        assert!(matches!(refused, Err(DaemonConfigError::NotLoopback(_))));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let wrong = |text: &str| match DaemonConfig::from_toml(text) {
+            Err(error) => error.to_string(),
+            Ok(config) => panic!("{config:?}"),
+        };
+        assert!(wrong("[daemon]\nclients = 0").contains("clients must not be 0"));
+        assert!(wrong("[daemon]\nclient = 1").contains("unknown field `client`"));
+        assert!(wrong("[daemon.spread]\nallow = [\"ten\"]").contains("line 2"));
+    }
+
+    #[test]
+    fn a_path_may_name_its_node() {
+        let node = NodeId::new(7).expect("not 0");
+        let path = path_of(Path::new("/run/rota/{node}.sock"), node);
+        assert_eq!(path, Path::new("/run/rota/7.sock"));
+    }
+}

@@ -1,0 +1,144 @@
+//! Starting and stopping a daemon.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use rota_core::contract::{Checked, Incarnation, NodeId, Process};
+use rota_core::groups::OVERHEAD_BYTES;
+use rota_net::{
+    ConfigError, Driver, DriverError, NodeConfig, NodeEngine, SocketError, Sockets, random_u64,
+};
+
+use crate::app::ClientsApp;
+use crate::config::{Allow, DaemonConfig, DaemonConfigError, path_of};
+use crate::door::{Door, Port};
+use crate::hub::Hub;
+use crate::spread::{Settings, SettingsError};
+
+/// Why a daemon does not start.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The configuration of the node is wrong.
+    Config(ConfigError),
+    /// The section `[daemon]` is wrong.
+    Daemon(DaemonConfigError),
+    /// The ring's sockets cannot be opened.
+    Socket(SocketError),
+    /// The ring cannot run.
+    Driver(DriverError),
+    /// Clients cannot connect at this path.
+    Unix(PathBuf, io::Error),
+    /// Clients cannot connect at this address.
+    Tcp(SocketAddr, io::Error),
+    /// Spread's clients cannot be told the daemon's name.
+    Spread(SettingsError),
+    /// No descriptors, or no random numbers.
+    System(io::Error),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(error) => error.fmt(f),
+            Self::Daemon(error) => error.fmt(f),
+            Self::Socket(error) => error.fmt(f),
+            Self::Driver(error) => error.fmt(f),
+            Self::Unix(path, error) if error.kind() == io::ErrorKind::AddrInUse => {
+                write!(f, "{}: another daemon listens there", path.display())
+            }
+            Self::Unix(path, error) => write!(f, "cannot listen at {}: {error}", path.display()),
+            Self::Tcp(address, error) => write!(f, "cannot listen at {address}: {error}"),
+            Self::Spread(error) => error.fmt(f),
+            Self::System(error) => write!(f, "the system does not let a daemon run: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+/// A daemon: a node of the ring, and its clients.
+#[derive(Debug)]
+pub struct Daemon {
+    driver: Driver<Checked<NodeEngine>>,
+    app: ClientsApp,
+}
+
+impl Daemon {
+    /// Starts as node `me`: opens all sockets. It runs until `stop` is set.
+    ///
+    /// # Errors
+    /// [`OpenError`]; then nothing is open.
+    pub fn open(
+        config: &NodeConfig,
+        daemon: DaemonConfig,
+        me: NodeId,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self, OpenError> {
+        config.check_for(me).map_err(OpenError::Config)?;
+        daemon.check().map_err(OpenError::Daemon)?;
+        let limit = config.message_limit().saturating_sub(OVERHEAD_BYTES);
+        if daemon.message_bytes > limit {
+            return Err(OpenError::Daemon(DaemonConfigError::MessageBytes(limit)));
+        }
+        let directory = config.directory().map_err(OpenError::Config)?;
+        let spread = Settings::new(directory.daemon(me).as_bytes()).map_err(OpenError::Spread)?;
+        let sockets = Sockets::open(config, me).map_err(OpenError::Socket)?;
+        let engine = NodeEngine::new(config, me).map_err(OpenError::Config)?;
+        let random = || random_u64().map_err(OpenError::System);
+        let process = Process {
+            node: me,
+            incarnation: Incarnation((random()? & Incarnation::MAX).max(1)),
+        };
+        let hub = Hub::new(process, daemon.clone(), directory, Arc::new(spread));
+        let mut hub = hub.map_err(OpenError::System)?;
+        listen(&mut hub.door, &daemon, me)?;
+        let engine = Checked::new(engine);
+        let driver = Driver::with_process(engine, sockets, process, random()?, config);
+        Ok(Self {
+            driver: driver.map_err(OpenError::Driver)?,
+            app: ClientsApp::new(hub, stop),
+        })
+    }
+
+    /// Serves clients until it is stopped. Then it leaves the ring: the others need not wait for it.
+    ///
+    /// # Errors
+    /// [`DriverError`].
+    pub fn run(&mut self) -> Result<(), DriverError> {
+        let ran = self.driver.run(&mut self.app);
+        self.app.hub.close();
+        ran?;
+        match self.app.failed.take() {
+            Some(error) => Err(DriverError::System(error)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn listen(door: &mut Door, daemon: &DaemonConfig, me: NodeId) -> Result<(), OpenError> {
+    let mut unix = |port, path: &Path| {
+        let path = path_of(path, me);
+        let listening = door.listen_unix(port, &path);
+        listening.map_err(|error| OpenError::Unix(path, error))
+    };
+    unix(Port::Native, &daemon.socket)?;
+    let spread = daemon.spread.clone().unwrap_or_default();
+    if let Some(path) = &spread.socket {
+        unix(Port::Spread, path)?;
+    }
+    let mut tcp = |port, address, allow: &Allow| {
+        let listening = door.listen_tcp(port, address, allow);
+        listening.map_err(|error| OpenError::Tcp(address, error))
+    };
+    for &address in &daemon.tcp {
+        tcp(Port::Native, address, &Allow::default())?;
+    }
+    for &address in &spread.tcp {
+        tcp(Port::Spread, address, &spread.allow)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,234 @@
+//! Listeners, and which sockets are ready.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use mio::net::{TcpListener, UnixListener};
+use mio::{Events, Interest, Poll, Registry, Token};
+
+use crate::config::Allow;
+use crate::stream::Stream;
+
+/// Notices taken from the kernel at once.
+const EVENTS: usize = 1024;
+
+/// Sockets have tokens below, listeners from here on.
+const FIRST_LISTENER: usize = usize::MAX / 2;
+
+/// Who may open a Unix socket: its owner and group.
+const MODE: u32 = 0o660;
+
+/// Which protocol is spoken there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Port {
+    /// Rota's own.
+    Native,
+    /// Spread's.
+    Spread,
+}
+
+#[derive(Debug)]
+enum Source {
+    Unix(UnixListener, PathBuf),
+    /// And who may connect.
+    Tcp(TcpListener, Allow),
+}
+
+/// A socket that clients connect to.
+#[derive(Debug)]
+struct Listener {
+    port: Port,
+    source: Source,
+    /// The kernel has said that somebody waits, and not yet that nobody does.
+    ready: bool,
+}
+
+/// A socket that has something to read or room to write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Notice {
+    pub key: usize,
+    pub readable: bool,
+    pub writable: bool,
+    /// The other side writes no more.
+    pub closed: bool,
+}
+
+/// All sockets of clients, and how new ones come in.
+#[derive(Debug)]
+pub(crate) struct Door {
+    poll: Poll,
+    events: Events,
+    listeners: Vec<Listener>,
+    notices: Vec<Notice>,
+    /// Turned away for where they came from.
+    pub turned_away: u64,
+}
+
+impl Door {
+    pub fn new() -> io::Result<Self> {
+        Ok(Self {
+            poll: Poll::new()?,
+            events: Events::with_capacity(EVENTS),
+            listeners: Vec::new(),
+            notices: Vec::new(),
+            turned_away: 0,
+        })
+    }
+
+    pub fn registry(&self) -> &Registry {
+        self.poll.registry()
+    }
+
+    /// Readable when a socket has become ready.
+    pub fn fd(&self) -> RawFd {
+        self.poll.as_raw_fd()
+    }
+
+    fn add(&mut self, port: Port, mut source: Source) -> io::Result<()> {
+        let token = Token(FIRST_LISTENER + self.listeners.len());
+        let registry = self.poll.registry();
+        match &mut source {
+            Source::Unix(listener, _) => registry.register(listener, token, Interest::READABLE)?,
+            Source::Tcp(listener, _) => registry.register(listener, token, Interest::READABLE)?,
+        }
+        self.listeners.push(Listener {
+            port,
+            source,
+            ready: true,
+        });
+        Ok(())
+    }
+
+    /// Listens at a path. A socket that a daemon before left there is taken away, one that somebody
+    /// listens at is not.
+    pub fn listen_unix(&mut self, port: Port, path: &Path) -> io::Result<()> {
+        make_way(path)?;
+        let listener = UnixListener::bind(path)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(MODE))?;
+        self.add(port, Source::Unix(listener, path.to_owned()))
+    }
+
+    /// Listens at an address, for those whom the configuration allows.
+    pub fn listen_tcp(&mut self, port: Port, address: SocketAddr, allow: &Allow) -> io::Result<()> {
+        let listener = TcpListener::bind(address)?;
+        self.add(port, Source::Tcp(listener, allow.clone()))
+    }
+
+    /// Asks the kernel, without waiting, which sockets are ready; says whether there is anything to do.
+    pub fn look(&mut self) -> io::Result<bool> {
+        if let Err(error) = self.poll.poll(&mut self.events, Some(Duration::ZERO))
+            && error.kind() != ErrorKind::Interrupted
+        {
+            return Err(error);
+        }
+        for event in &self.events {
+            let Token(token) = event.token();
+            match token.checked_sub(FIRST_LISTENER) {
+                Some(place) => self.listeners[place].ready = true,
+                None => self.notices.push(Notice {
+                    key: token,
+                    readable: event.is_readable() || event.is_read_closed() || event.is_error(),
+                    writable: event.is_writable() || event.is_write_closed() || event.is_error(),
+                    closed: event.is_read_closed() || event.is_error(),
+                }),
+            }
+        }
+        Ok(!self.notices.is_empty() || self.listeners.iter().any(|listener| listener.ready))
+    }
+
+    /// What the last looks have found.
+    pub fn take_notices(&mut self, into: &mut Vec<Notice>) {
+        into.append(&mut self.notices);
+    }
+
+    /// Looks for clients that wait, though the kernel has said nothing new.
+    pub fn try_again(&mut self) {
+        for listener in &mut self.listeners {
+            listener.ready = true;
+        }
+    }
+
+    /// The next client that waits to come in.
+    pub fn accept(&mut self) -> Option<(Port, Stream)> {
+        let Self {
+            listeners,
+            turned_away,
+            ..
+        } = self;
+        for listener in listeners.iter_mut().filter(|listener| listener.ready) {
+            loop {
+                match listener.source.accept() {
+                    Ok(Some(stream)) => return Some((listener.port, stream)),
+                    Ok(None) => *turned_away += 1,
+                    // A client that has gone already is nobody's error.
+                    Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
+                    Err(error) => {
+                        if error.kind() != ErrorKind::WouldBlock {
+                            // Most often there are no descriptors left: those who wait are
+                            // looked at again when the next one comes.
+                            tracing::warn!(%error, "a client cannot be let in");
+                        }
+                        listener.ready = false;
+                        break;
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+impl Source {
+    /// `None`: somebody who may not come in.
+    fn accept(&self) -> io::Result<Option<Stream>> {
+        match self {
+            Self::Unix(listener, _) => {
+                let (stream, _) = listener.accept()?;
+                Ok(Some(Stream::Unix(stream)))
+            }
+            Self::Tcp(listener, allow) => {
+                let (stream, address) = listener.accept()?;
+                if !allow.allows(address.ip()) {
+                    return Ok(None);
+                }
+                // Without it messages would wait for each other; a socket that is gone has no use for it.
+                let _ = stream.set_nodelay(true);
+                Ok(Some(Stream::Tcp(stream)))
+            }
+        }
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        for listener in &self.listeners {
+            if let Source::Unix(_, path) = &listener.source {
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+}
+
+/// Removes a socket that nobody listens at.
+fn make_way(path: &Path) -> io::Result<()> {
+    let found = match fs::symlink_metadata(path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if !found.file_type().is_socket() {
+        let text = "there is something else than a socket";
+        return Err(io::Error::new(ErrorKind::AlreadyExists, text));
+    }
+    match StdUnixStream::connect(path) {
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path),
+        Err(error) => Err(error),
+        Ok(_) => Err(ErrorKind::AddrInUse.into()),
+    }
+}

@@ -1,0 +1,338 @@
+//! Clients and their groups: who asked for what, and who is told what.
+
+mod desk;
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::sync::Arc;
+
+use rota_client::protocol::Code;
+use rota_core::contract::{Delivery, Process, Time};
+use rota_core::groups::{ClientEvent, Connection, Directory, Groups, Limits};
+use slab::Slab;
+
+use crate::config::DaemonConfig;
+use crate::door::{Door, Notice, Port};
+use crate::names::Names;
+use crate::session::{READ_BYTES, Session, Standing};
+use crate::speech::{Encoded, NativeSpeech, Speech, SpreadSpeech, Terms};
+use crate::spread::Settings;
+use crate::stream::Stream;
+use desk::Desk;
+
+/// Clients let in before others have their turn.
+const ACCEPTS_AT_ONCE: usize = 32;
+
+/// How often it is looked whether somebody takes too long to come in or to go.
+const SWEEP_NANOS: u64 = 500_000_000;
+
+/// Counters, for people.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counters {
+    /// Clients let in.
+    pub connected: u64,
+    /// Clients not let in: for their name, or for want of room.
+    pub refused: u64,
+    /// Clients that did not say in time who they are.
+    pub silent: u64,
+    /// Clients that sent what is no request.
+    pub garbled: u64,
+    /// Clients disconnected because they did not read.
+    pub slow: u64,
+}
+
+/// All clients of a daemon.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    pub door: Door,
+    pub groups: Groups,
+    names: Names,
+    terms: Terms,
+    spread: Arc<Settings>,
+    sessions: Slab<Session>,
+    by_connection: HashMap<Connection, usize>,
+    /// Sessions whose clients have not said who they are, or that are going, oldest first.
+    unsettled: VecDeque<(usize, u64)>,
+    /// Sessions that have their turn next.
+    work: VecDeque<usize>,
+    /// Sessions with requests for which there was no room.
+    stalled: Vec<usize>,
+    /// Sessions with bytes that were not offered to their sockets.
+    dirty: Vec<usize>,
+    notices: Vec<Notice>,
+    scratch: Vec<u8>,
+    /// The ring has delivered something since requests were last tried: there may be room for more.
+    moved: bool,
+    newest: u64,
+    invented: u32,
+    sweep_at: Time,
+    config: DaemonConfig,
+    pub counters: Counters,
+}
+
+impl Hub {
+    pub fn new(
+        me: Process,
+        config: DaemonConfig,
+        directory: Directory,
+        spread: Arc<Settings>,
+    ) -> io::Result<Self> {
+        let limits = Limits {
+            clients: config.clients,
+            payload_bytes: config.message_bytes,
+            ..Limits::default()
+        };
+        let number = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
+        let terms = Terms {
+            credit: number(limits.backlog_bytes),
+            largest_payload: number(limits.payload_bytes),
+        };
+        Ok(Self {
+            door: Door::new()?,
+            groups: Groups::new(me, limits),
+            names: Names::new(directory),
+            terms,
+            spread,
+            sessions: Slab::new(),
+            by_connection: HashMap::new(),
+            unsettled: VecDeque::new(),
+            work: VecDeque::new(),
+            stalled: Vec::new(),
+            dirty: Vec::new(),
+            notices: Vec::new(),
+            scratch: vec![0; READ_BYTES],
+            moved: false,
+            newest: 0,
+            invented: 0,
+            sweep_at: Time(0),
+            config,
+            counters: Counters::default(),
+        })
+    }
+
+    /// Whether there is something to do without waiting.
+    pub fn has_work(&mut self) -> io::Result<bool> {
+        let room = self.moved && !self.stalled.is_empty();
+        Ok(self.door.look()? || room || !self.work.is_empty())
+    }
+
+    /// When something is to be done though nothing happens.
+    pub fn next_wake(&self) -> Option<Time> {
+        (!self.unsettled.is_empty()).then_some(self.sweep_at)
+    }
+
+    /// Takes in what clients ask for.
+    pub fn serve(&mut self, now: Time) -> io::Result<()> {
+        self.door.look()?;
+        self.door.take_notices(&mut self.notices);
+        for notice in std::mem::take(&mut self.notices) {
+            // It may be about a session that has ended since.
+            if let Some(session) = self.sessions.get_mut(notice.key) {
+                session.notice(notice);
+                self.work.push_back(notice.key);
+            }
+        }
+        self.moved = false;
+        self.work.extend(self.stalled.drain(..));
+        for _ in 0..self.work.len() {
+            if let Some(key) = self.work.pop_front() {
+                self.turn(key, now);
+            }
+        }
+        for _ in 0..ACCEPTS_AT_ONCE {
+            let Some((port, stream)) = self.door.accept() else {
+                break;
+            };
+            self.let_in(port, stream, now);
+        }
+        if now >= self.sweep_at {
+            self.sweep(now);
+        }
+        self.hand_out();
+        self.flush();
+        Ok(())
+    }
+
+    /// What the ring has delivered.
+    pub fn deliver(&mut self, delivery: Delivery) {
+        self.moved = true;
+        self.groups.deliver(delivery);
+        self.hand_out();
+    }
+
+    fn hand_out(&mut self) {
+        while let Some(event) = self.groups.poll_event() {
+            self.tell(&event);
+        }
+    }
+
+    fn tell(&mut self, told: &ClientEvent) {
+        let mut encoded = Encoded::default();
+        for connection in &told.to {
+            let Some(&key) = self.by_connection.get(connection) else {
+                continue;
+            };
+            let Some(session) = self.sessions.get_mut(key) else {
+                continue;
+            };
+            session
+                .speech
+                .tell(&told.event, &mut encoded, &mut self.names);
+            if !session.dirty {
+                session.dirty = true;
+                self.dirty.push(key);
+            }
+        }
+    }
+
+    /// Offers what waits for clients to their sockets.
+    pub fn flush(&mut self) {
+        for key in std::mem::take(&mut self.dirty) {
+            let Some(session) = self.sessions.get_mut(key) else {
+                continue;
+            };
+            let written = session.write();
+            let waits = session.speech.backlog();
+            if let Err(why) = written {
+                self.end(key, &why);
+            } else if waits > self.config.client_queue_bytes {
+                self.counters.slow += 1;
+                // It would not read why, either.
+                self.end(key, "it does not read what it is sent");
+            }
+        }
+    }
+
+    /// A session's turn: what it asks for, then what it is told.
+    fn turn(&mut self, key: usize, now: Time) {
+        let Some(session) = self.sessions.get_mut(key) else {
+            return;
+        };
+        let mut desk = Desk {
+            key,
+            groups: &mut self.groups,
+            by_connection: &mut self.by_connection,
+            invented: &mut self.invented,
+            counters: &mut self.counters,
+        };
+        let mut act = |session: &mut Session, names: &mut Names, ask| desk.act(session, names, ask);
+        let standing = session.take_in(&mut self.scratch, &mut self.names, &mut act);
+        if let Err(why) = session.write() {
+            return self.end(key, &why);
+        }
+        let over = session.speech.is_ended();
+        if over && session.connection.is_none() && session.speech.backlog() == 0 {
+            session.hang_up();
+        }
+        let bye = over && session.connection.is_some();
+        match standing {
+            Standing::Gone(why) => self.end(key, &why),
+            Standing::Garbled(why) => self.give_up(key, &why, now),
+            _ if bye => self.end(key, "it has said so"),
+            Standing::More => self.work.push_back(key),
+            Standing::Stalled => self.stalled.push(key),
+            Standing::Idle => {}
+        }
+    }
+
+    fn let_in(&mut self, port: Port, mut stream: Stream, now: Time) {
+        if self.unsettled.len() >= self.config.handshakes {
+            self.drop_oldest_unsettled();
+        }
+        let entry = self.sessions.vacant_entry();
+        let key = entry.key();
+        if let Err(error) = stream.register(self.door.registry(), mio::Token(key)) {
+            tracing::warn!(%error, "a client cannot be let in");
+            return;
+        }
+        self.newest += 1;
+        let speech = match port {
+            Port::Native => Speech::Native(Box::new(NativeSpeech::new(self.terms))),
+            Port::Spread => Speech::Spread(Box::new(SpreadSpeech::new(Arc::clone(&self.spread)))),
+        };
+        entry.insert(Session::new(stream, speech, self.newest, now));
+        if self.unsettled.is_empty() {
+            self.sweep_at = now.after(SWEEP_NANOS);
+        }
+        self.unsettled.push_back((key, self.newest));
+        self.work.push_back(key);
+    }
+
+    fn drop_oldest_unsettled(&mut self) {
+        while let Some((key, number)) = self.unsettled.pop_front() {
+            if self.is_unsettled(key, number) {
+                self.counters.silent += 1;
+                self.sessions.remove(key);
+                return;
+            }
+        }
+    }
+
+    fn is_unsettled(&self, key: usize, number: u64) -> bool {
+        let session = self.sessions.get(key);
+        session.is_some_and(|session| session.number == number && !session.speech.is_open())
+    }
+
+    /// Drops who has taken too long to come in or to go.
+    fn sweep(&mut self, now: Time) {
+        self.sweep_at = now.after(SWEEP_NANOS);
+        let patience = self.config.handshake_ms.saturating_mul(1_000_000);
+        for _ in 0..self.unsettled.len() {
+            let Some((key, number)) = self.unsettled.pop_front() else {
+                break;
+            };
+            if !self.is_unsettled(key, number) {
+                continue;
+            }
+            if now.since(self.sessions[key].since) < patience {
+                self.unsettled.push_back((key, number));
+                continue;
+            }
+            self.counters.silent += 1;
+            self.sessions.remove(key);
+        }
+    }
+
+    /// Nothing more is read of a client; what it was sent last, most often why, may still arrive.
+    fn give_up(&mut self, key: usize, why: &str, now: Time) {
+        self.counters.garbled += 1;
+        self.disconnect(key, why);
+        let Some(session) = self.sessions.get_mut(key) else {
+            return;
+        };
+        session.since = now;
+        session.hang_up();
+        let number = session.number;
+        self.unsettled.push_back((key, number));
+    }
+
+    /// The daemon stops: clients are told, as far as their sockets take it.
+    pub fn close(&mut self) {
+        for (_, session) in &mut self.sessions {
+            session.speech.goodbye(Code::ShuttingDown);
+            let _ = session.write();
+            session.hang_up();
+        }
+    }
+
+    /// A session is over.
+    fn end(&mut self, key: usize, why: &str) {
+        self.disconnect(key, why);
+        self.sessions.remove(key);
+        // There is a descriptor again for somebody who may have waited for one.
+        self.door.try_again();
+    }
+
+    /// A client is not connected any more; all daemons are told in the order.
+    fn disconnect(&mut self, key: usize, why: &str) {
+        let session = self.sessions.get_mut(key);
+        let Some(connection) = session.and_then(|session| session.connection.take()) else {
+            return;
+        };
+        let client = self.groups.member(connection);
+        let name = client.map_or_else(|_| String::new(), |client| client.name.to_string());
+        tracing::info!(name, why, "a client has gone");
+        self.groups.disconnect(connection);
+        self.by_connection.remove(&connection);
+    }
+}

@@ -1,0 +1,104 @@
+//! What becomes of a client's request.
+
+use std::collections::HashMap;
+
+use rota_core::groups::{ClientName, Connection, Groups, RequestError};
+
+use super::Counters;
+use crate::names::Names;
+use crate::session::{Done, Session};
+use crate::speech::{Ask, Listed, Refusal};
+
+/// Names tried for a client that leaves it to the daemon.
+const TRIES: u32 = 1 << 16;
+
+/// Where a session's requests are taken.
+pub(super) struct Desk<'a> {
+    pub key: usize,
+    pub groups: &'a mut Groups,
+    pub by_connection: &'a mut HashMap<Connection, usize>,
+    pub invented: &'a mut u32,
+    pub counters: &'a mut Counters,
+}
+
+impl Desk<'_> {
+    pub fn act(&mut self, session: &mut Session, names: &mut Names, ask: Ask) -> Done {
+        let Some(connection) = session.connection else {
+            if let Ask::Connect(name) = ask {
+                self.connect(session, names, name);
+            }
+            return Done::Yes;
+        };
+        let done = match &ask {
+            Ask::Join(group, _) => self.groups.join(connection, *group),
+            Ask::Leave(group, _) => self.groups.leave(connection, *group),
+            Ask::Send(send) => match self.groups.has_room(connection, send.payload.len()) {
+                Ok(true) => self.groups.send(connection, send.clone()),
+                Ok(false) => Err(RequestError::Full),
+                Err(error) => Err(error),
+            },
+            Ask::List(request, group) => {
+                let listed = match group {
+                    None => Listed::Groups(self.groups.list_groups()),
+                    Some(group) => Listed::Members(self.groups.list_members(group)),
+                };
+                session.speech.listed(*request, listed, names);
+                Ok(())
+            }
+            // The session has noticed by itself.
+            Ask::Connect(_) | Ask::Bye => Ok(()),
+        };
+        match done {
+            Ok(()) => {
+                if let Ask::Send(_) = ask {
+                    session.speech.taken();
+                }
+                Done::Yes
+            }
+            Err(RequestError::Full) => Done::Later(ask),
+            Err(error) => {
+                session.speech.failed(&ask, error);
+                Done::Yes
+            }
+        }
+    }
+
+    fn connect(&mut self, session: &mut Session, names: &mut Names, name: Option<ClientName>) {
+        let connected = match name {
+            Some(name) => self.groups.connect(name),
+            None => self.connect_invented(),
+        };
+        let member = connected.and_then(|connection| self.groups.member(connection));
+        match member {
+            Ok(member) => {
+                session.connection = Some(member.connection);
+                self.by_connection.insert(member.connection, self.key);
+                session.speech.accept(member, names);
+                self.counters.connected += 1;
+            }
+            Err(error) => {
+                self.counters.refused += 1;
+                session.speech.refuse(match error {
+                    RequestError::NotUnique => Refusal::NotUnique,
+                    _ => Refusal::Quota,
+                });
+            }
+        }
+    }
+
+    /// A name that no client of this daemon has.
+    fn connect_invented(&mut self) -> Result<Connection, RequestError> {
+        for _ in 0..TRIES {
+            *self.invented = self.invented.wrapping_add(1);
+            let Ok(name) = ClientName::new(&format!("r{}", self.invented)) else {
+                *self.invented = 0;
+                continue;
+            };
+            match self.groups.connect(name) {
+                Err(RequestError::NotUnique) => {}
+                other => return other,
+            }
+        }
+        Err(RequestError::TooMany)
+    }
+}

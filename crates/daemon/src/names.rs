@@ -1,0 +1,66 @@
+//! What clients and daemons are called.
+
+use std::collections::HashMap;
+
+use rota_client::protocol::{self, PrivateName};
+use rota_core::contract::NodeId;
+use rota_core::groups::{ClientName, DaemonName, Destination, Directory, Member};
+
+/// The names of all daemons.
+#[derive(Debug)]
+pub(crate) struct Names {
+    directory: Directory,
+    /// Of the nodes that were asked for. There are at most 128 on a ring.
+    daemons: HashMap<NodeId, DaemonName>,
+}
+
+impl Names {
+    pub fn new(directory: Directory) -> Self {
+        Self {
+            directory,
+            daemons: HashMap::new(),
+        }
+    }
+
+    pub const fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    fn daemon(&mut self, node: NodeId) -> DaemonName {
+        let Self { directory, daemons } = self;
+        *daemons.entry(node).or_insert_with(|| {
+            let name = DaemonName::new(&directory.daemon(node));
+            name.expect("the name of a node is one: checked, or a number")
+        })
+    }
+
+    pub fn client(&mut self, client: ClientName, node: NodeId) -> PrivateName {
+        let daemon = self.daemon(node);
+        PrivateName { client, daemon }
+    }
+
+    pub fn member(&mut self, member: &Member) -> PrivateName {
+        self.client(member.name, member.daemon.node)
+    }
+
+    /// Where a client's message goes; `None` if no daemon has the name.
+    pub fn destination(&self, to: &protocol::Destination) -> Option<Destination> {
+        match to {
+            protocol::Destination::Group(group) => Some(Destination::Group(*group)),
+            protocol::Destination::Client(name) => {
+                let node = self.directory.node(name.daemon.as_str())?;
+                Some(Destination::Client(name.client, node))
+            }
+        }
+    }
+
+    /// The same, as its receivers are told.
+    pub fn told(&mut self, to: &Destination) -> protocol::Destination {
+        match to {
+            Destination::Group(group) => protocol::Destination::Group(*group),
+            Destination::Client(name, node) => {
+                protocol::Destination::Client(self.client(*name, *node))
+            }
+        }
+    }
+}

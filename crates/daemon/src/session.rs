@@ -1,0 +1,176 @@
+//! One client's socket: bytes in, bytes out.
+
+use std::io::{ErrorKind, IoSlice, Read, Write};
+
+use rota_core::contract::Time;
+use rota_core::groups::Connection;
+
+use crate::door::Notice;
+use crate::names::Names;
+use crate::speech::{Ask, Speech};
+use crate::stream::Stream;
+
+/// Pieces handed to the kernel at once.
+const PIECES: usize = 256;
+
+/// What is read at once.
+pub(crate) const READ_BYTES: usize = 64 << 10;
+
+/// Bytes of one client that are looked at before others have their turn.
+const TURN_BYTES: usize = 4 * READ_BYTES;
+
+/// A client and its socket.
+#[derive(Debug)]
+pub(crate) struct Session {
+    stream: Stream,
+    pub speech: Speech,
+    pub connection: Option<Connection>,
+    /// Tells it from later ones with its key.
+    pub number: u64,
+    /// When it came, or when it was told to go.
+    pub since: Time,
+    /// Read and not looked at yet.
+    rest: Vec<u8>,
+    /// Has to be tried again, before anything else of this client.
+    stalled: Option<Ask>,
+    readable: bool,
+    writable: bool,
+    /// The client writes no more: the end is still to be read.
+    closed: bool,
+    /// Bytes wait that were not offered to the socket yet.
+    pub dirty: bool,
+}
+
+/// What became of a request.
+#[derive(Debug)]
+pub(crate) enum Done {
+    Yes,
+    /// There is no room for it yet.
+    Later(Ask),
+}
+
+/// How a session stands after its turn.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Standing {
+    /// It waits for bytes.
+    Idle,
+    /// It has more to look at.
+    More,
+    /// A request waits for room.
+    Stalled,
+    /// Its client has gone: why.
+    Gone(String),
+    /// Its client cannot be understood any more: why.
+    Garbled(String),
+}
+
+impl Session {
+    pub const fn new(stream: Stream, speech: Speech, number: u64, now: Time) -> Self {
+        Self {
+            stream,
+            speech,
+            connection: None,
+            number,
+            since: now,
+            rest: Vec::new(),
+            stalled: None,
+            readable: true,
+            writable: true,
+            closed: false,
+            dirty: false,
+        }
+    }
+
+    pub const fn notice(&mut self, notice: Notice) {
+        self.readable |= notice.readable;
+        self.closed |= notice.closed;
+        self.writable |= notice.writable;
+    }
+
+    /// Takes in what the client asks for, as long as there is room for it.
+    pub fn take_in(
+        &mut self,
+        scratch: &mut [u8],
+        names: &mut Names,
+        act: &mut impl FnMut(&mut Self, &mut Names, Ask) -> Done,
+    ) -> Standing {
+        if let Some(ask) = self.stalled.take()
+            && let Done::Later(ask) = act(self, names, ask)
+        {
+            self.stalled = Some(ask);
+            return Standing::Stalled;
+        }
+        let rest = std::mem::take(&mut self.rest);
+        match self.pull(&rest, names, act) {
+            Standing::Idle => {}
+            other => return other,
+        }
+        let mut taken = 0;
+        while self.readable {
+            if taken >= TURN_BYTES {
+                return Standing::More;
+            }
+            match self.stream.read(scratch) {
+                Ok(0) => return Standing::Gone("it has closed the connection".to_owned()),
+                Ok(length) => {
+                    taken += length;
+                    // Less than there was room for is all there was, and the kernel tells of more.
+                    self.readable = length == scratch.len() || self.closed;
+                    match self.pull(&scratch[..length], names, act) {
+                        Standing::Idle => {}
+                        other => return other,
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.readable = false,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Standing::Gone(error.to_string()),
+            }
+        }
+        Standing::Idle
+    }
+
+    fn pull(
+        &mut self,
+        mut input: &[u8],
+        names: &mut Names,
+        act: &mut impl FnMut(&mut Self, &mut Names, Ask) -> Done,
+    ) -> Standing {
+        loop {
+            match self.speech.pull(&mut input, names) {
+                Ok(None) => return Standing::Idle,
+                Ok(Some(ask)) => {
+                    if let Done::Later(ask) = act(self, names, ask) {
+                        self.stalled = Some(ask);
+                        self.rest = input.to_vec();
+                        return Standing::Stalled;
+                    }
+                }
+                Err(why) => return Standing::Garbled(why),
+            }
+        }
+    }
+
+    /// Offers what waits to the socket.
+    ///
+    /// # Errors
+    /// The client has gone.
+    pub fn write(&mut self) -> Result<(), String> {
+        self.dirty = false;
+        while self.writable && self.speech.backlog() > 0 {
+            let mut pieces: Vec<IoSlice<'_>> = Vec::with_capacity(PIECES);
+            self.speech.chunks(&mut pieces, PIECES);
+            match self.stream.write_vectored(&pieces) {
+                Ok(bytes) => self.speech.sent(bytes),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.writable = false,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the client's side that nothing more comes.
+    pub fn hang_up(&self) {
+        self.stream.hang_up();
+    }
+}

@@ -1,0 +1,99 @@
+//! Which joins and leaves of a client wait for an answer.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use rota_core::groups::GroupName;
+
+/// What was asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Wish {
+    Join,
+    Leave,
+}
+
+/// A group that a client is in, or has asked for.
+#[derive(Debug, Default)]
+struct Standing {
+    inside: bool,
+    /// Requests that have not taken effect, oldest first.
+    open: VecDeque<(Wish, u32)>,
+}
+
+/// A client's groups.
+#[derive(Debug, Default)]
+pub(super) struct Answers(BTreeMap<GroupName, Standing>);
+
+impl Answers {
+    /// The client asks; `true` if it is so already, and there is nothing to wait for.
+    pub fn ask(&mut self, group: GroupName, wish: Wish, request: u32) -> bool {
+        let standing = self.0.entry(group).or_default();
+        if standing.open.is_empty() && standing.inside == (wish == Wish::Join) {
+            if !standing.inside {
+                self.0.remove(&group);
+            }
+            return true;
+        }
+        standing.open.push_back((wish, request));
+        false
+    }
+
+    /// The newest request about the group was not taken.
+    pub fn failed(&mut self, group: GroupName) {
+        if let Some(standing) = self.0.get_mut(&group) {
+            standing.open.pop_back();
+            if standing.open.is_empty() && !standing.inside {
+                self.0.remove(&group);
+            }
+        }
+    }
+
+    /// The client is in the group, or out of it: answers with the requests that this answers.
+    pub fn effect(&mut self, group: GroupName, wish: Wish) -> Vec<u32> {
+        let Some(standing) = self.0.get_mut(&group) else {
+            return Vec::new();
+        };
+        standing.inside = wish == Wish::Join;
+        let mut answered = Vec::new();
+        while let Some(&(open, request)) = standing.open.front()
+            && open == wish
+        {
+            standing.open.pop_front();
+            answered.push(request);
+        }
+        if standing.open.is_empty() && !standing.inside {
+            self.0.remove(&group);
+        }
+        answered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_request_is_answered_once_where_it_takes_effect() {
+        let group = GroupName::new("g").expect("a name");
+        let mut answers = Answers::default();
+        assert!(answers.ask(group, Wish::Leave, 1), "not in it");
+        assert!(!answers.ask(group, Wish::Join, 2));
+        assert!(!answers.ask(group, Wish::Join, 3), "on its way");
+        assert!(!answers.ask(group, Wish::Leave, 4));
+        assert!(!answers.ask(group, Wish::Join, 5));
+        assert_eq!(answers.effect(group, Wish::Join), [2, 3]);
+        assert_eq!(
+            answers.effect(group, Wish::Join),
+            [],
+            "somebody else's view"
+        );
+        assert_eq!(answers.effect(group, Wish::Leave), [4]);
+        assert_eq!(answers.effect(group, Wish::Join), [5]);
+        assert!(answers.ask(group, Wish::Join, 6), "in it");
+        assert!(!answers.ask(group, Wish::Leave, 7));
+        answers.failed(group);
+        assert!(answers.ask(group, Wish::Join, 8), "still in it");
+        assert!(!answers.ask(group, Wish::Leave, 9));
+        assert_eq!(answers.effect(group, Wish::Leave), [9]);
+        assert!(answers.0.is_empty(), "nothing is kept of it");
+    }
+}

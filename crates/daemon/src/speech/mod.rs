@@ -1,0 +1,169 @@
+//! One client's protocol: bytes to requests, events to bytes. Which protocol it is, nobody else has to know.
+
+mod answers;
+mod native;
+mod spread;
+
+use std::collections::BTreeMap;
+use std::io::IoSlice;
+
+use bytes::Bytes;
+use rota_client::protocol::Code;
+use rota_core::groups::{ClientName, Event, GroupName, Member, RequestError, Send};
+
+use crate::names::Names;
+use crate::spread::Outgoing;
+
+pub(crate) use native::{NativeSpeech, Terms};
+pub(crate) use spread::SpreadSpeech;
+
+/// What a client asks for. The numbers are its own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Ask {
+    /// To be let in, under this name or one that the daemon invents.
+    Connect(Option<ClientName>),
+    Join(GroupName, u32),
+    Leave(GroupName, u32),
+    Send(Send),
+    /// All groups, or the members of one.
+    List(u32, Option<GroupName>),
+    /// To go.
+    Bye,
+}
+
+/// Why a client is not let in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Refusal {
+    /// Another client has its name.
+    NotUnique,
+    /// There are as many clients as there may be.
+    Quota,
+}
+
+/// The answer to [`Ask::List`].
+#[derive(Debug)]
+pub(crate) enum Listed {
+    /// And how many members each has.
+    Groups(BTreeMap<GroupName, usize>),
+    Members(Vec<Member>),
+}
+
+/// An event in each protocol that somebody speaks who gets it.
+#[derive(Debug, Default)]
+pub(crate) struct Encoded {
+    native: Option<Bytes>,
+    spread: Option<Option<Outgoing>>,
+}
+
+/// A client's protocol and how far it has come.
+#[derive(Debug)]
+pub(crate) enum Speech {
+    Native(Box<NativeSpeech>),
+    Spread(Box<SpreadSpeech>),
+}
+
+/// The same for all protocols.
+macro_rules! each {
+    ($speech:expr, $it:ident => $does:expr) => {
+        match $speech {
+            Speech::Native($it) => $does,
+            Speech::Spread($it) => $does,
+        }
+    };
+}
+
+impl Speech {
+    /// Takes bytes off the front of `input` up to the end of the next request. An error is a line for the
+    /// log: nothing that this client sends can be understood any more.
+    pub fn pull(&mut self, input: &mut &[u8], names: &Names) -> Result<Option<Ask>, String> {
+        each!(self, speech => speech.pull(input, names))
+    }
+
+    /// The client is let in as this.
+    pub fn accept(&mut self, member: Member, names: &mut Names) {
+        match self {
+            Self::Native(speech) => speech.accept(member, names),
+            Self::Spread(speech) => speech.accept(member),
+        }
+    }
+
+    /// The client is not let in, and told why.
+    pub fn refuse(&mut self, refusal: Refusal) {
+        each!(self, speech => speech.refuse(refusal));
+    }
+
+    /// The message that was asked for last is on its way.
+    pub fn taken(&mut self) {
+        match self {
+            Self::Native(speech) => speech.taken(),
+            Self::Spread(_) => {}
+        }
+    }
+
+    /// A request is not done, now or ever.
+    pub fn failed(&mut self, ask: &Ask, error: RequestError) {
+        each!(self, speech => speech.failed(ask, error));
+    }
+
+    /// The answer to a question. Spread's clients have no such questions.
+    pub fn listed(&mut self, request: u32, listed: Listed, names: &mut Names) {
+        match self {
+            Self::Native(speech) => speech.listed(request, listed, names),
+            Self::Spread(_) => {}
+        }
+    }
+
+    /// Tells the client what has happened. `encoded` is the same for all who are told.
+    pub fn tell(&mut self, event: &Event, encoded: &mut Encoded, names: &mut Names) {
+        match self {
+            Self::Native(speech) => {
+                let encoded = encoded
+                    .native
+                    .get_or_insert_with(|| native::encode(event, names));
+                speech.tell(event, encoded);
+            }
+            Self::Spread(speech) => {
+                let outgoing = encoded
+                    .spread
+                    .get_or_insert_with(|| spread::outgoing(event, names));
+                speech.tell(outgoing.as_ref());
+            }
+        }
+    }
+
+    /// The daemon closes, and says why to those whose protocol has words for it.
+    pub fn goodbye(&mut self, code: Code) {
+        match self {
+            Self::Native(speech) => speech.goodbye(code),
+            Self::Spread(_) => {}
+        }
+    }
+
+    /// Bytes for the socket, at most so many pieces of them.
+    pub fn chunks<'a>(&'a self, into: &mut Vec<IoSlice<'a>>, most: usize) {
+        match self {
+            Self::Native(speech) => speech.chunks(into),
+            Self::Spread(speech) => speech.chunks(into, most),
+        }
+    }
+
+    /// The socket has taken so many bytes.
+    pub fn sent(&mut self, bytes: usize) {
+        each!(self, speech => speech.sent(bytes));
+    }
+
+    /// Bytes that wait for the socket.
+    pub const fn backlog(&self) -> usize {
+        each!(self, speech => speech.backlog())
+    }
+
+    /// The client was let in and has not gone.
+    pub const fn is_open(&self) -> bool {
+        each!(self, speech => speech.is_open())
+    }
+
+    /// Nothing more is read of it.
+    pub const fn is_ended(&self) -> bool {
+        each!(self, speech => speech.is_ended())
+    }
+}

@@ -1,0 +1,378 @@
+//! A client that speaks Rota's own protocol.
+
+use std::io::IoSlice;
+
+use bytes::Bytes;
+use rota_client::protocol::{
+    self, Code, Credit, Hello, Inbox, Reply, Request, View, Welcome, request_limit,
+};
+use rota_core::groups::{self, GroupName, Member, RequestError};
+
+use super::answers::{Answers, Wish};
+use super::{Ask, Listed, Refusal};
+use crate::names::Names;
+
+/// Room that an empty outbox may keep, in bytes.
+const KEPT_BYTES: usize = 256 << 10;
+
+/// What a client may send and hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    /// Bytes that it may send before the daemon has handed some of them on.
+    pub credit: u32,
+    /// The most bytes of an application in one message.
+    pub largest_payload: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Greeting,
+    Deciding(Hello),
+    Open { membership: bool, me: Member },
+    Ended,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct NativeSpeech {
+    terms: Terms,
+    stage: Stage,
+    inbox: Inbox<Request>,
+    outbox: Vec<u8>,
+    /// So many bytes of it have been sent.
+    sent: usize,
+    credit: Credit,
+    /// The message that is being looked at, in bytes of its frame.
+    spent: usize,
+    /// To be given back with the next frame of credit.
+    owed: u64,
+    answers: Answers,
+}
+
+impl NativeSpeech {
+    pub fn new(terms: Terms) -> Self {
+        Self {
+            terms,
+            stage: Stage::Greeting,
+            inbox: Inbox::new(request_limit(terms.largest_payload as usize)),
+            outbox: Vec::new(),
+            sent: 0,
+            credit: Credit::new(terms.credit),
+            spent: 0,
+            owed: 0,
+            answers: Answers::default(),
+        }
+    }
+
+    pub fn pull(&mut self, input: &mut &[u8], names: &Names) -> Result<Option<Ask>, String> {
+        if self.is_ended() {
+            *input = &[];
+            return Ok(None);
+        }
+        self.inbox.feed(std::mem::take(input));
+        loop {
+            let request = self.inbox.pull().map_err(|error| {
+                let text = error.to_string();
+                self.give_up(error.code(), text)
+            })?;
+            let Some(request) = request else {
+                return Ok(None);
+            };
+            if let Some(ask) = self.look_at(request, names)? {
+                return Ok(Some(ask));
+            }
+        }
+    }
+
+    /// `None` if there is nothing to be done for it.
+    fn look_at(&mut self, request: Request, names: &Names) -> Result<Option<Ask>, String> {
+        let is_hello = matches!(request, Request::Hello(_));
+        if is_hello != (self.stage == Stage::Greeting) {
+            let text = "a hello comes first, and only then";
+            return Err(self.give_up(Code::ProtocolError, text.to_owned()));
+        }
+        match request {
+            Request::Hello(hello) => self.greeted(hello).map(Some),
+            Request::Join { request, group } => Ok(self.wish(group, Wish::Join, request)),
+            Request::Leave { request, group } => Ok(self.wish(group, Wish::Leave, request)),
+            Request::List { request, group } => Ok(Some(Ask::List(request, group))),
+            Request::Send(send) => self.on_send(send, names),
+            Request::Bye => {
+                self.stage = Stage::Ended;
+                Ok(Some(Ask::Bye))
+            }
+        }
+    }
+
+    fn greeted(&mut self, hello: Hello) -> Result<Ask, String> {
+        if hello.agreed_version().is_none() {
+            let text = format!("this daemon speaks version {}", protocol::VERSION);
+            let code = Code::Version;
+            self.push(&Reply::Refused { code, text });
+            self.stage = Stage::Ended;
+            return Err("its versions of the protocol are others".to_owned());
+        }
+        self.stage = Stage::Deciding(hello);
+        Ok(Ask::Connect(hello.name))
+    }
+
+    fn wish(&mut self, group: GroupName, wish: Wish, request: u32) -> Option<Ask> {
+        if self.answers.ask(group, wish, request) {
+            self.push(&Reply::Done { request });
+            return None;
+        }
+        Some(match wish {
+            Wish::Join => Ask::Join(group, request),
+            Wish::Leave => Ask::Leave(group, request),
+        })
+    }
+
+    fn on_send(&mut self, send: protocol::Send, names: &Names) -> Result<Option<Ask>, String> {
+        let bytes = send.frame_bytes();
+        if self.credit.spend(bytes).is_err() {
+            let text = "more was sent than the credit".to_owned();
+            return Err(self.give_up(Code::CreditExceeded, text));
+        }
+        self.spent = bytes;
+        let to = send.to.iter().filter_map(|to| names.destination(to));
+        let to: Vec<groups::Destination> = to.collect();
+        if to.is_empty() {
+            self.taken();
+            return Ok(None);
+        }
+        Ok(Some(Ask::Send(groups::Send {
+            service: send.service,
+            self_discard: send.self_discard,
+            kind: send.kind,
+            big_endian: false,
+            to,
+            payload: send.payload,
+        })))
+    }
+
+    /// The message that was asked for last is on its way: its credit comes back, but not in a frame for
+    /// each.
+    pub fn taken(&mut self) {
+        self.owed += self.spent as u64;
+        self.credit.give_back(self.spent as u64);
+        self.spent = 0;
+        if self.owed >= u64::from(self.terms.credit / 4) || self.owed > u64::from(u32::MAX / 2) {
+            let bytes = u32::try_from(self.owed).unwrap_or(u32::MAX);
+            self.owed -= u64::from(bytes);
+            self.push(&Reply::Credit { bytes });
+        }
+    }
+
+    pub fn accept(&mut self, member: Member, names: &mut Names) {
+        let Stage::Deciding(hello) = self.stage else {
+            return;
+        };
+        self.stage = Stage::Open {
+            membership: hello.membership,
+            me: member,
+        };
+        self.push(&Reply::Welcome(Welcome {
+            version: protocol::VERSION,
+            name: names.member(&member),
+            credit: self.terms.credit,
+            largest_payload: self.terms.largest_payload,
+        }));
+    }
+
+    pub fn refuse(&mut self, refusal: Refusal) {
+        let code = match refusal {
+            Refusal::NotUnique => Code::NameInUse,
+            Refusal::Quota => Code::TooManyClients,
+        };
+        let text = code.to_string();
+        self.push(&Reply::Refused { code, text });
+        self.stage = Stage::Ended;
+    }
+
+    pub fn failed(&mut self, ask: &Ask, error: RequestError) {
+        let code = match error {
+            RequestError::TooLarge { .. } => Code::TooLarge,
+            RequestError::TooMany => Code::Quota,
+            _ => Code::Unavailable,
+        };
+        let text = error.to_string();
+        match ask {
+            Ask::Join(group, request) | Ask::Leave(group, request) => {
+                self.answers.failed(*group);
+                let request = *request;
+                self.push(&Reply::Failed {
+                    request,
+                    code,
+                    text,
+                });
+            }
+            // A message has no number to be told about.
+            Ask::Send(_) => {
+                let _ = self.give_up(code, text);
+            }
+            Ask::Connect(_) | Ask::List(..) | Ask::Bye => {}
+        }
+    }
+
+    pub fn listed(&mut self, request: u32, listed: Listed, names: &mut Names) {
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        self.push(&match listed {
+            Listed::Groups(groups) => {
+                let groups = groups.into_iter();
+                let groups = groups.map(|(name, members)| (name, number(members)));
+                let groups = groups.collect();
+                Reply::Groups { request, groups }
+            }
+            Listed::Members(members) => {
+                let members = members.iter().map(|member| names.member(member)).collect();
+                Reply::Members { request, members }
+            }
+        });
+    }
+
+    /// What was encoded for all who get it.
+    pub fn tell(&mut self, event: &groups::Event, encoded: &Bytes) {
+        let Stage::Open { membership, me } = self.stage else {
+            return;
+        };
+        match event {
+            groups::Event::Message(_) => self.outbox.extend_from_slice(encoded),
+            groups::Event::View(view) => {
+                if membership && let Ok(own) = view.members.binary_search(&me) {
+                    self.outbox.extend_from_slice(encoded);
+                    self.outbox.extend(protocol::own_index(own as u32));
+                }
+                self.answer(view.group, Wish::Join);
+            }
+            groups::Event::Transitional { .. } if membership => {
+                self.outbox.extend_from_slice(encoded);
+            }
+            groups::Event::Transitional { .. } => {}
+            groups::Event::SelfLeave { group } => {
+                if membership {
+                    self.outbox.extend_from_slice(encoded);
+                }
+                self.answer(*group, Wish::Leave);
+            }
+        }
+    }
+
+    fn answer(&mut self, group: GroupName, wish: Wish) {
+        for request in self.answers.effect(group, wish) {
+            self.push(&Reply::Done { request });
+        }
+    }
+
+    /// The client is told why nothing more is read of it.
+    fn give_up(&mut self, code: Code, text: String) -> String {
+        let line = text.clone();
+        let reply = match self.stage {
+            Stage::Open { .. } => Reply::Goodbye { code, text },
+            _ => Reply::Refused { code, text },
+        };
+        self.push(&reply);
+        self.stage = Stage::Ended;
+        line
+    }
+
+    /// The daemon closes.
+    pub fn goodbye(&mut self, code: Code) {
+        if self.is_open() {
+            let _ = self.give_up(code, code.to_string());
+        }
+    }
+
+    fn push(&mut self, reply: &Reply) {
+        if let Err(error) = reply.encode(&mut self.outbox) {
+            tracing::warn!(%error, "a client cannot be told something");
+        }
+    }
+
+    pub fn chunks<'a>(&'a self, into: &mut Vec<IoSlice<'a>>) {
+        into.push(IoSlice::new(&self.outbox[self.sent..]));
+    }
+
+    pub fn sent(&mut self, bytes: usize) {
+        self.sent += bytes;
+        if self.sent == self.outbox.len() {
+            self.outbox.clear();
+            self.outbox.shrink_to(KEPT_BYTES);
+            self.sent = 0;
+        } else if self.sent >= KEPT_BYTES && self.sent >= self.outbox.len() / 2 {
+            self.outbox.drain(..self.sent);
+            self.sent = 0;
+        }
+    }
+
+    pub const fn backlog(&self) -> usize {
+        self.outbox.len() - self.sent
+    }
+
+    pub const fn is_open(&self) -> bool {
+        matches!(self.stage, Stage::Open { .. })
+    }
+
+    pub const fn is_ended(&self) -> bool {
+        matches!(self.stage, Stage::Ended)
+    }
+}
+
+/// The bytes of an event: whole, but for a view, which lacks the receiver's own index.
+pub(super) fn encode(event: &groups::Event, names: &mut Names) -> Bytes {
+    let reply = match event {
+        groups::Event::Message(message) => message_of(message, names),
+        groups::Event::View(view) => {
+            return view_of(view, names).encode_shared().unwrap_or_default();
+        }
+        groups::Event::Transitional { group, view } => Reply::Transitional {
+            group: *group,
+            view: *view,
+        },
+        groups::Event::SelfLeave { group } => Reply::SelfLeave { group: *group },
+    };
+    let mut out = Vec::new();
+    if let Err(error) = reply.encode(&mut out) {
+        tracing::warn!(%error, "clients cannot be told something");
+    }
+    out.into()
+}
+
+fn message_of(message: &groups::Received, names: &mut Names) -> Reply {
+    Reply::Message(protocol::Message {
+        sender: names.member(&message.sender),
+        service: message.service,
+        self_discard: message.self_discard,
+        kind: message.kind,
+        to: message.to.iter().map(|to| names.told(to)).collect(),
+        payload: message.payload.clone(),
+    })
+}
+
+fn view_of(view: &groups::View, names: &mut Names) -> View {
+    let index = |member: &Member| {
+        let found = view.members.binary_search(member);
+        found.ok().and_then(|index| u32::try_from(index).ok())
+    };
+    let sets = || {
+        let sets = view.vs_sets.iter();
+        sets.map(|set| set.iter().filter_map(index).collect())
+            .collect()
+    };
+    let cause = match &view.cause {
+        groups::Cause::Join(member) => protocol::Cause::Join(names.member(member)),
+        groups::Cause::Leave(member) => protocol::Cause::Leave(names.member(member)),
+        groups::Cause::Disconnect(member) => protocol::Cause::Disconnect(names.member(member)),
+        groups::Cause::Network => protocol::Cause::Network(sets()),
+    };
+    View {
+        group: view.group,
+        id: view.id,
+        cause,
+        members: view
+            .members
+            .iter()
+            .map(|member| names.member(member))
+            .collect(),
+        own: 0,
+    }
+}

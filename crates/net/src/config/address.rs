@@ -1,0 +1,33 @@
+//! Where a node is.
+
+use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, SocketAddr};
+
+/// Where a node is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeAddress {
+    /// Its number, not 0.
+    pub id: u16,
+    /// What clients call its daemon: up to 19 characters from `$` to `~`. Its number if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its address; with multicast also the interface.
+    pub address: IpAddr,
+    /// UDP port that it sends data from, and receives data at when there is no multicast.
+    pub data_port: u16,
+    /// UDP port for tokens.
+    pub token_port: u16,
+}
+
+impl NodeAddress {
+    /// Address and port of the data socket.
+    pub const fn data(&self) -> SocketAddr {
+        SocketAddr::new(self.address, self.data_port)
+    }
+
+    /// Address and port of the token socket.
+    pub const fn token(&self) -> SocketAddr {
+        SocketAddr::new(self.address, self.token_port)
+    }
+}
