@@ -1,7 +1,49 @@
 //! What applications use to speak with a daemon.
 //!
-//! [`protocol`] is the bytes between the two, without sockets, threads or clock; daemons use it too.
+//! A [`Client`] joins groups by name and sends messages to groups and to single clients. All members of a
+//! group get its messages in one order, and with [`Builder::membership`] also its views: who is in the
+//! group from there on.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use rota_client::{Client, Event};
+//!
+//! let mut client = Client::builder().name("alice").membership(true).connect("/run/rota/rota.sock")?;
+//! client.join("orders")?;
+//! client.send("orders", b"hello")?;
+//! loop {
+//!     match client.recv()? {
+//!         Event::View(view) => println!("{} has {} members", view.group, view.members.len()),
+//!         Event::Message(message) => println!("{}: {:?}", message.sender, message.payload),
+//!         _ => {}
+//!     }
+//! }
+//! # }
+//! ```
+//!
+//! | start here | for |
+//! |---|---|
+//! | [`Client`] | one thread that sends and receives; [`Client::split`] for two threads |
+//! | [`Envelope`] | several destinations, another service, a kind |
+//! | [`Event`] | what a client is told |
+//! | [`Reconnecting`] | a client that connects again, and says what may be missing |
+//! | [`protocol`] | the bytes, without sockets, for both sides |
 
 #![forbid(unsafe_code)]
 
+mod address;
+mod blocking;
+mod envelope;
+mod error;
+mod event;
 pub mod protocol;
+mod session;
+
+pub use address::Address;
+pub use blocking::{Backoff, Builder, Client, Messages, Receiver, Reconnecting, Sender};
+pub use envelope::Envelope;
+pub use error::{ConnectError, ConnectionLost, RequestError, SendError};
+pub use event::{Event, Gap};
+pub use protocol::{Cause, Code, Destination, Message, PrivateName, View};
+pub use rota_core::contract::Service;
+pub use rota_core::groups::{ClientName, GroupName, NameError, ViewId};

@@ -1,0 +1,60 @@
+//! Where a daemon listens.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// Where a daemon listens.
+///
+/// From a text: `tcp:HOST:PORT` is TCP, everything else the path of a Unix socket.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Address {
+    /// A Unix socket. The daemon knows its clients by what the kernel says of them.
+    Unix(PathBuf),
+    /// Host and port. Neither protected nor authenticated, so only loopback is taken unless
+    /// [`crate::Builder::insecure`] says otherwise.
+    Tcp(String),
+}
+
+impl From<&str> for Address {
+    fn from(text: &str) -> Self {
+        match text.strip_prefix("tcp:") {
+            Some(host) => Self::Tcp(host.to_owned()),
+            None => Self::Unix(text.into()),
+        }
+    }
+}
+
+impl From<String> for Address {
+    fn from(text: String) -> Self {
+        Self::from(&*text)
+    }
+}
+
+impl From<&Path> for Address {
+    fn from(path: &Path) -> Self {
+        Self::Unix(path.into())
+    }
+}
+
+impl From<PathBuf> for Address {
+    fn from(path: PathBuf) -> Self {
+        Self::Unix(path)
+    }
+}
+
+impl From<SocketAddr> for Address {
+    fn from(address: SocketAddr) -> Self {
+        Self::Tcp(address.to_string())
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unix(path) => path.display().fmt(f),
+            Self::Tcp(host) => write!(f, "tcp:{host}"),
+        }
+    }
+}

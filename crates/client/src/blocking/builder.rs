@@ -1,0 +1,139 @@
+//! Connecting.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rota_core::contract::Service;
+use rota_core::groups::ClientName;
+
+use super::link::{Interest, Link};
+use super::shared::Shared;
+use super::{Client, Receiver, Sender};
+use crate::address::Address;
+use crate::error::{ConnectError, ConnectionLost};
+use crate::protocol::Credit;
+use crate::session::{Account, Handshake, Outgoing, Taken};
+
+/// What a client can be told before it connects.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Builder {
+    pub(crate) name: Option<String>,
+    pub(crate) membership: bool,
+    pub(crate) service: Service,
+    pub(crate) insecure: bool,
+    pub(crate) timeout: Duration,
+    pub(crate) unread_bytes: usize,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Builder {
+    /// The defaults.
+    pub const fn new() -> Self {
+        Self {
+            name: None,
+            membership: false,
+            service: Service::Agreed,
+            insecure: false,
+            timeout: Duration::from_secs(30),
+            unread_bytes: 16 << 20,
+        }
+    }
+
+    /// What the client wants to be called at its daemon: 1 to 10 characters from `$` to `~`, unique among
+    /// the clients of that daemon. Otherwise the daemon invents a name.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Whether the client gets views, transitional signals and self-leaves; false.
+    pub const fn membership(mut self, membership: bool) -> Self {
+        self.membership = membership;
+        self
+    }
+
+    /// Which guarantee messages ask for whose envelope does not say; agreed.
+    pub const fn service(mut self, service: Service) -> Self {
+        self.service = service;
+        self
+    }
+
+    /// Whether TCP may leave this machine, where everybody on the way can read and change everything;
+    /// false.
+    pub const fn insecure(mut self, insecure: bool) -> Self {
+        self.insecure = insecure;
+        self
+    }
+
+    /// How long the daemon may take to let the client in, and to answer a request; 30 s. While daemons
+    /// look for each other, joins and leaves wait.
+    pub const fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// About how many bytes of events may lie unread while a call of [`Client`] waits for credit or an
+    /// answer; 16 MiB. What other clients send is not bounded by this one's credit: a client that sends
+    /// and never takes its events is stopped here, with an error, before it takes all memory. At most one
+    /// read (64 KiB) or one frame (16 MiB) goes beyond.
+    pub const fn unread_bytes(mut self, bytes: usize) -> Self {
+        self.unread_bytes = bytes;
+        self
+    }
+
+    pub(crate) fn handshake(&self) -> Result<(Handshake, Vec<u8>), ConnectError> {
+        let name = self.name.as_deref().map(ClientName::new).transpose()?;
+        Ok(Handshake::new(name, self.membership))
+    }
+
+    /// Connects, and waits until the daemon has let the client in.
+    pub fn connect(&self, address: impl Into<Address>) -> Result<Client, ConnectError> {
+        let (handshake, hello) = self.handshake()?;
+        let deadline = Instant::now().checked_add(self.timeout);
+        let link = Link::connect(&address.into(), self.insecure, self.timeout)?;
+        let taken = shake_hands(&link, handshake, &hello, deadline)?;
+        let account = Account::new(Credit::new(taken.welcome.credit));
+        let shared = Arc::new(Shared::new(link, taken.welcome.name, self.timeout, account));
+        shared.settle(taken.settled);
+        let sender = Sender {
+            shared: Arc::clone(&shared),
+            outgoing: Outgoing::new(&taken.welcome, self.service),
+        };
+        let receiver = Receiver::new(shared, taken.incoming, self.unread_bytes);
+        Ok(Client::new(sender, receiver))
+    }
+}
+
+fn shake_hands(
+    link: &Link,
+    mut handshake: Handshake,
+    hello: &[u8],
+    deadline: Option<Instant>,
+) -> Result<Taken, ConnectError> {
+    // A new socket takes these few bytes at once.
+    if link.write(hello)? != Some(hello.len()) {
+        return Err(ConnectError::TimedOut);
+    }
+    let mut buffer = [0; 4096];
+    loop {
+        match link.read(&mut buffer)? {
+            Some(0) => return Err(ConnectError::Lost(ConnectionLost::Ended)),
+            Some(bytes) => match handshake.feed(&buffer[..bytes])? {
+                Ok(taken) => return Ok(taken),
+                Err(more) => handshake = more,
+            },
+            None => {
+                let (read, write) = (true, false);
+                if !link.wait(Interest { read, write }, deadline)? {
+                    return Err(ConnectError::TimedOut);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The blocking client.
+//!
+//! [`Client`] is a [`Sender`] and a [`Receiver`] in one hand. Where one of them has to wait, [`Wait`] says
+//! how: a whole client reads meanwhile, a sender that was split off waits for its receiver.
+
+mod builder;
+mod client;
+mod link;
+mod receiver;
+mod reconnecting;
+mod sender;
+mod shared;
+
+pub use builder::Builder;
+pub use client::{Client, Messages};
+pub use receiver::Receiver;
+pub use reconnecting::{Backoff, Reconnecting};
+pub use sender::Sender;

@@ -1,0 +1,142 @@
+//! The receiving half.
+
+use std::io;
+use std::net::Shutdown;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::link::Interest;
+use super::shared::{Need, Shared, Stop, Wait};
+use crate::error::ConnectionLost;
+use crate::event::Event;
+use crate::protocol::PrivateName;
+use crate::session::{Incoming, Settled};
+
+/// The most bytes that one system call reads.
+const READ_BYTES: usize = 64 << 10;
+
+/// The receiving half of a [`super::Client`]: its methods mean the same. When it is dropped, the
+/// connection ends, because nobody would take what comes.
+#[derive(Debug)]
+pub struct Receiver {
+    shared: Arc<Shared>,
+    incoming: Incoming,
+    buffer: Box<[u8]>,
+    /// For a sender that reads while it waits, in bytes.
+    most_unread: usize,
+}
+
+impl Receiver {
+    pub(super) fn new(shared: Arc<Shared>, incoming: Incoming, most_unread: usize) -> Self {
+        Self {
+            shared,
+            incoming,
+            buffer: vec![0; READ_BYTES].into(),
+            most_unread,
+        }
+    }
+
+    /// What others call this client.
+    pub fn name(&self) -> PrivateName {
+        self.shared.name
+    }
+
+    /// As [`super::Client::recv`].
+    pub fn recv(&mut self) -> Result<Event, ConnectionLost> {
+        loop {
+            // Without a deadline there is always something in the end.
+            if let Some(event) = self.next(None, &mut || false)? {
+                return Ok(event);
+            }
+        }
+    }
+
+    /// As [`super::Client::recv_timeout`].
+    pub fn recv_timeout(&mut self, timeout: Duration) -> Result<Option<Event>, ConnectionLost> {
+        self.next(Instant::now().checked_add(timeout), &mut || false)
+    }
+
+    /// As [`super::Client::try_recv`].
+    pub fn try_recv(&mut self) -> Result<Option<Event>, ConnectionLost> {
+        self.recv_timeout(Duration::ZERO)
+    }
+
+    /// The next event, or nothing when the time has come. Before it waits it calls `flush`, which says
+    /// whether there is still something to write; then it waits for room as well.
+    pub(super) fn next(
+        &mut self,
+        deadline: Option<Instant>,
+        flush: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Event>, ConnectionLost> {
+        loop {
+            if let Some(event) = self.incoming.next() {
+                return Ok(Some(event));
+            }
+            self.shared.account().standing()?;
+            let write = flush();
+            if self.read() {
+                continue;
+            }
+            let interest = Interest { read: true, write };
+            if !self.shared.link.wait(interest, deadline)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Reads once; whether there was anything, the end of the stream included.
+    fn read(&mut self) -> bool {
+        let settled = match self.shared.link.read(&mut self.buffer) {
+            Ok(Some(0)) => Settled::from(ConnectionLost::Ended),
+            Ok(Some(bytes)) => self.incoming.feed(&self.buffer[..bytes]),
+            Ok(None) => return false,
+            Err(error) => Settled::from(ConnectionLost::from(error)),
+        };
+        self.shared.settle(settled);
+        true
+    }
+
+    /// Reads until the daemon closes, and drops it all.
+    pub(super) fn drain(&mut self, deadline: Option<Instant>) -> Result<(), ConnectionLost> {
+        loop {
+            match self.next(deadline, &mut || false) {
+                Ok(Some(_)) if deadline.is_none_or(|deadline| Instant::now() < deadline) => {}
+                Ok(_) | Err(ConnectionLost::Ended) => return Ok(()),
+                Err(lost) => return Err(lost),
+            }
+        }
+    }
+}
+
+impl Wait for Receiver {
+    fn wait(&mut self, shared: &Shared, need: Need, deadline: Option<Instant>) -> Result<(), Stop> {
+        if self.incoming.unread() > self.most_unread {
+            return Err(Stop::Unread(self.most_unread));
+        }
+        shared.account().standing()?;
+        let write = need == Need::Write;
+        let interest = Interest { read: true, write };
+        if self.read() {
+            return Ok(());
+        }
+        if !shared.link.wait(interest, deadline)? {
+            return Err(Stop::TimedOut);
+        }
+        self.read();
+        Ok(())
+    }
+
+    /// A daemon that closes says why before.
+    fn write_failed(&mut self, shared: &Shared, error: io::Error) -> ConnectionLost {
+        while shared.account().lost.is_none() && self.read() {}
+        let lost = shared.account().lost.clone();
+        lost.unwrap_or_else(|| error.into())
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.shared.settle(ConnectionLost::Ended.into());
+        self.shared.link.shutdown(Shutdown::Both);
+    }
+}

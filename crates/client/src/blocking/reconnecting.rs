@@ -1,0 +1,273 @@
+//! A client that connects again.
+
+use std::collections::BTreeSet;
+use std::hash::{BuildHasher, RandomState};
+use std::time::{Duration, Instant};
+
+use rota_core::groups::GroupName;
+
+use super::{Builder, Client};
+use crate::address::Address;
+use crate::envelope::Envelope;
+use crate::error::{ConnectError, ConnectionLost, RequestError, SendError};
+use crate::event::{Event, Gap};
+
+/// How long to wait between attempts: doubled after each, with a part drawn at random, so that the clients
+/// of a daemon that was restarted do not all come at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Backoff {
+    /// After the loss, before the first attempt.
+    pub first: Duration,
+    /// The longest.
+    pub longest: Duration,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self {
+            first: Duration::from_millis(50),
+            longest: Duration::from_secs(5),
+        }
+    }
+}
+
+impl Backoff {
+    fn next_attempt(&self, attempts: u32) -> Instant {
+        let chance = RandomState::new().hash_one(attempts);
+        Instant::now() + self.pause(attempts, chance)
+    }
+
+    /// After so many attempts: from half of the time to all of it, as `chance` says.
+    fn pause(&self, attempts: u32, chance: u64) -> Duration {
+        let doubled = self.first.saturating_mul(1 << attempts.min(20));
+        let whole = doubled.min(self.longest);
+        whole / 2 + whole.mul_f64(0.5 * (chance as f64 / u64::MAX as f64))
+    }
+}
+
+/// A client that connects again when its connection is lost, joins its groups again, and says so:
+/// [`Event::Reconnected`] stands where something may be missing.
+///
+/// It connects again while it waits for events, and nowhere else, so that nothing is sent or received
+/// behind a gap that the application has not seen. When [`Self::send`] says that the connection is lost,
+/// take events until `Reconnected`. A daemon may take a while to notice that the old connection is gone; a
+/// client with a name of its own is refused as long.
+#[derive(Debug)]
+pub struct Reconnecting {
+    address: Address,
+    builder: Builder,
+    backoff: Backoff,
+    groups: BTreeSet<GroupName>,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Connected(Client),
+    Lost(Loss),
+}
+
+#[derive(Clone, Debug)]
+struct Loss {
+    lost: ConnectionLost,
+    since: Instant,
+    unsettled_bytes: u64,
+    attempts: u32,
+    next_attempt: Instant,
+}
+
+impl Reconnecting {
+    /// Connects for the first time; that is not tried again.
+    pub fn connect(
+        address: impl Into<Address>,
+        builder: Builder,
+        backoff: Backoff,
+    ) -> Result<Self, ConnectError> {
+        let address = address.into();
+        let client = builder.connect(address.clone())?;
+        Ok(Self {
+            address,
+            builder,
+            backoff,
+            groups: BTreeSet::new(),
+            state: State::Connected(client),
+        })
+    }
+
+    /// The connection, while there is one: to list groups, for instance. Joins and leaves made here are
+    /// not made again.
+    pub const fn client(&mut self) -> Option<&mut Client> {
+        match &mut self.state {
+            State::Connected(client) => Some(client),
+            State::Lost(_) => None,
+        }
+    }
+
+    fn connected(&mut self) -> Result<&mut Client, ConnectionLost> {
+        match &mut self.state {
+            State::Connected(client) => Ok(client),
+            State::Lost(loss) => Err(loss.lost.clone()),
+        }
+    }
+
+    /// As [`Client::join`]; and again on each new connection, also if this one is lost meanwhile.
+    pub fn join(&mut self, group: &str) -> Result<(), RequestError> {
+        let name = GroupName::new(group)?;
+        let joined = self.connected()?.join(group);
+        if matches!(joined, Ok(()) | Err(RequestError::Lost(_))) {
+            self.groups.insert(name);
+        }
+        joined
+    }
+
+    /// As [`Client::leave`]; no new connection joins the group again.
+    pub fn leave(&mut self, group: &str) -> Result<(), RequestError> {
+        self.groups.remove(&GroupName::new(group)?);
+        self.connected()?.leave(group)
+    }
+
+    /// As [`Client::send`].
+    pub fn send<E: TryInto<Envelope>>(&mut self, to: E, payload: &[u8]) -> Result<(), SendError>
+    where
+        SendError: From<E::Error>,
+    {
+        self.connected()?.send(to, payload)
+    }
+
+    /// As [`Client::feed`].
+    pub fn feed<E: TryInto<Envelope>>(&mut self, to: E, payload: &[u8]) -> Result<(), SendError>
+    where
+        SendError: From<E::Error>,
+    {
+        self.connected()?.feed(to, payload)
+    }
+
+    /// As [`Client::try_send`].
+    pub fn try_send<E: TryInto<Envelope>>(&mut self, to: E, payload: &[u8]) -> Result<(), SendError>
+    where
+        SendError: From<E::Error>,
+    {
+        self.connected()?.try_send(to, payload)
+    }
+
+    /// The next event; waits until there is one. An error means that no attempt can succeed
+    /// ([`ConnectError::may_pass`]), and comes again with each call.
+    pub fn recv(&mut self) -> Result<Event, ConnectError> {
+        loop {
+            // Without a deadline there is always something in the end.
+            if let Some(event) = self.next(None)? {
+                return Ok(event);
+            }
+        }
+    }
+
+    /// The next event, if there is one within so long. An attempt to connect that has begun may take
+    /// longer ([`Builder::timeout`]).
+    pub fn recv_timeout(&mut self, timeout: Duration) -> Result<Option<Event>, ConnectError> {
+        self.next(Instant::now().checked_add(timeout))
+    }
+
+    fn next(&mut self, deadline: Option<Instant>) -> Result<Option<Event>, ConnectError> {
+        loop {
+            match &mut self.state {
+                State::Connected(client) => {
+                    let next = match deadline {
+                        None => client.recv().map(Some),
+                        Some(deadline) => {
+                            client.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+                        }
+                    };
+                    match next {
+                        Ok(next) => return Ok(next),
+                        Err(lost) => {
+                            self.state = State::Lost(Loss::of(client, lost, &self.backoff))
+                        }
+                    }
+                }
+                State::Lost(loss) => {
+                    let until = loss.next_attempt.min(deadline.unwrap_or(loss.next_attempt));
+                    std::thread::sleep(until.saturating_duration_since(Instant::now()));
+                    if Instant::now() < loss.next_attempt {
+                        return Ok(None);
+                    }
+                    let loss = loss.clone();
+                    if let Some(gap) = self.attempt(loss)? {
+                        return Ok(Some(Event::Reconnected(gap)));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Connects and joins once more.
+    fn attempt(&mut self, mut loss: Loss) -> Result<Option<Gap>, ConnectError> {
+        let error = match self.builder.connect(self.address.clone()) {
+            Ok(client) => match self.rejoin(client, &loss) {
+                Ok(gap) => return Ok(Some(gap)),
+                Err(lost) => ConnectError::Lost(lost),
+            },
+            Err(error) => error,
+        };
+        if !error.may_pass() {
+            return Err(error);
+        }
+        loss.attempts += 1;
+        loss.next_attempt = self.backoff.next_attempt(loss.attempts);
+        self.state = State::Lost(loss);
+        Ok(None)
+    }
+
+    fn rejoin(&mut self, mut client: Client, loss: &Loss) -> Result<Gap, ConnectionLost> {
+        let mut not_joined = Vec::new();
+        for group in &self.groups {
+            match client.join(group.as_str()) {
+                Ok(()) => {}
+                Err(RequestError::Lost(lost)) => return Err(lost),
+                Err(error) => not_joined.push((*group, error)),
+            }
+        }
+        for (group, _) in &not_joined {
+            self.groups.remove(group);
+        }
+        let gap = Gap {
+            lost: loss.lost.clone(),
+            duration: loss.since.elapsed(),
+            unsettled_bytes: loss.unsettled_bytes,
+            name: client.name(),
+            not_joined,
+        };
+        self.state = State::Connected(client);
+        Ok(gap)
+    }
+}
+
+impl Loss {
+    /// A pause comes before the first attempt too: a daemon may let a client in and lose it at once, over
+    /// and over.
+    fn of(client: &Client, lost: ConnectionLost, backoff: &Backoff) -> Self {
+        Self {
+            lost,
+            since: Instant::now(),
+            unsettled_bytes: client.unsettled(),
+            attempts: 0,
+            next_attempt: backoff.next_attempt(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest_and_are_never_less_than_half() {
+        let backoff = Backoff::default();
+        assert_eq!(backoff.pause(0, 0), backoff.first / 2);
+        assert_eq!(backoff.pause(0, u64::MAX), backoff.first);
+        assert_eq!(backoff.pause(2, u64::MAX), 4 * backoff.first);
+        for attempts in [10, 40, u32::MAX] {
+            assert_eq!(backoff.pause(attempts, 0), backoff.longest / 2);
+            assert_eq!(backoff.pause(attempts, u64::MAX), backoff.longest);
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The sending half.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use rota_core::groups::GroupName;
+
+use super::shared::{Apart, Need, Shared, Stop, Wait};
+use crate::envelope::Envelope;
+use crate::error::{ConnectionLost, RequestError, SendError};
+use crate::protocol::{PrivateName, Request};
+use crate::session::{Answer, Outgoing};
+
+/// The sending half of a [`super::Client`]: its methods mean the same.
+///
+/// Credit and answers come with the events, so while a call waits here another thread has to take events
+/// from the [`super::Receiver`]. When that is dropped, the connection ends.
+#[derive(Debug)]
+pub struct Sender {
+    pub(super) shared: Arc<Shared>,
+    pub(super) outgoing: Outgoing,
+}
+
+impl Sender {
+    /// What others call this client.
+    pub fn name(&self) -> PrivateName {
+        self.shared.name
+    }
+
+    /// The most bytes of one payload.
+    pub const fn largest_payload(&self) -> usize {
+        self.outgoing.largest_payload()
+    }
+
+    /// As [`super::Client::join`].
+    pub fn join(&mut self, group: &str) -> Result<(), RequestError> {
+        self.join_by(&mut Apart, group)
+    }
+
+    /// As [`super::Client::leave`].
+    pub fn leave(&mut self, group: &str) -> Result<(), RequestError> {
+        self.leave_by(&mut Apart, group)
+    }
+
+    /// As [`super::Client::groups`].
+    pub fn groups(&mut self) -> Result<Vec<(GroupName, u32)>, RequestError> {
+        self.list_by(&mut Apart, None)?.groups()
+    }
+
+    /// As [`super::Client::members`].
+    pub fn members(&mut self, group: &str) -> Result<Vec<PrivateName>, RequestError> {
+        let group = GroupName::new(group)?;
+        self.list_by(&mut Apart, Some(group))?.members()
+    }
+
+    /// As [`super::Client::send`].
+    pub fn send<E: TryInto<Envelope>>(&mut self, to: E, payload: &[u8]) -> Result<(), SendError>
+    where
+        SendError: From<E::Error>,
+    {
+        self.send_by(&mut Apart, &to.try_into()?, payload)
+    }
+
+    /// As [`super::Client::feed`].
+    pub fn feed<E: TryInto<Envelope>>(&mut self, to: E, payload: &[u8]) -> Result<(), SendError>
+    where
+        SendError: From<E::Error>,
+    {
+        self.feed_by(&mut Apart, &to.try_into()?, payload)
+    }
+
+    /// As [`super::Client::try_send`].
+    pub fn try_send<E: TryInto<Envelope>>(&mut self, to: E, payload: &[u8]) -> Result<(), SendError>
+    where
+        SendError: From<E::Error>,
+    {
+        self.try_send_by(&mut Apart, &to.try_into()?, payload)
+    }
+
+    /// As [`super::Client::flush`].
+    pub fn flush(&mut self) -> Result<(), ConnectionLost> {
+        self.flush_by(&mut Apart)
+    }
+
+    pub(super) fn send_by(
+        &mut self,
+        by: &mut dyn Wait,
+        to: &Envelope,
+        payload: &[u8],
+    ) -> Result<(), SendError> {
+        self.feed_by(by, to, payload)?;
+        self.write_all(by)
+    }
+
+    pub(super) fn feed_by(
+        &mut self,
+        by: &mut dyn Wait,
+        to: &Envelope,
+        payload: &[u8],
+    ) -> Result<(), SendError> {
+        loop {
+            let seen = {
+                let mut account = self.shared.account();
+                if self.outgoing.put(&mut account, to, payload)? {
+                    break;
+                }
+                account.changes
+            };
+            // What has not been written can give no credit back.
+            self.flush_or_stop(by)?;
+            by.wait(&self.shared, Need::Change(seen), None)?;
+        }
+        if self.outgoing.is_due() {
+            self.write_all(by)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn try_send_by(
+        &mut self,
+        by: &mut dyn Wait,
+        to: &Envelope,
+        payload: &[u8],
+    ) -> Result<(), SendError> {
+        let taken = self.outgoing.put(&mut self.shared.account(), to, payload)?;
+        self.try_flush(by)?;
+        if taken {
+            Ok(())
+        } else {
+            Err(SendError::WouldBlock)
+        }
+    }
+
+    /// Writes a message that has been taken. If that has to wait for events to be taken first, the
+    /// message is written then: it has not failed.
+    fn write_all(&mut self, by: &mut dyn Wait) -> Result<(), SendError> {
+        match self.flush_or_stop(by) {
+            Ok(()) | Err(Stop::Unread(_)) => Ok(()),
+            Err(stop) => Err(stop.into()),
+        }
+    }
+
+    pub(super) fn flush_by(&mut self, by: &mut dyn Wait) -> Result<(), ConnectionLost> {
+        match self.write_all(by) {
+            Err(SendError::Lost(lost)) => Err(lost),
+            _ => Ok(()),
+        }
+    }
+
+    fn flush_or_stop(&mut self, by: &mut dyn Wait) -> Result<(), Stop> {
+        while self.try_flush(by)? {
+            by.wait(&self.shared, Need::Write, None)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what the socket takes; whether that has left something.
+    pub(super) fn try_flush(&mut self, by: &mut dyn Wait) -> Result<bool, ConnectionLost> {
+        while !self.outgoing.pending().is_empty() {
+            match self.shared.link.write(self.outgoing.pending()) {
+                Ok(Some(bytes)) => self.outgoing.wrote(bytes),
+                Ok(None) => return Ok(true),
+                Err(error) => return Err(by.write_failed(&self.shared, error)),
+            }
+        }
+        Ok(false)
+    }
+
+    pub(super) fn join_by(&mut self, by: &mut dyn Wait, group: &str) -> Result<(), RequestError> {
+        let group = GroupName::new(group)?;
+        let answer = self.ask(by, |request| Request::Join { request, group })?;
+        answer.done()
+    }
+
+    pub(super) fn leave_by(&mut self, by: &mut dyn Wait, group: &str) -> Result<(), RequestError> {
+        let group = GroupName::new(group)?;
+        let answer = self.ask(by, |request| Request::Leave { request, group })?;
+        answer.done()
+    }
+
+    pub(super) fn list_by(
+        &mut self,
+        by: &mut dyn Wait,
+        group: Option<GroupName>,
+    ) -> Result<Answer, RequestError> {
+        self.ask(by, |request| Request::List { request, group })
+    }
+
+    fn ask(
+        &mut self,
+        by: &mut dyn Wait,
+        make: impl FnOnce(u32) -> Request,
+    ) -> Result<Answer, RequestError> {
+        let request = {
+            let mut account = self.shared.account();
+            let request = account.expect();
+            let asked = self.outgoing.ask(&account, &make(request));
+            asked.inspect_err(|_| account.forget(request))?;
+            request
+        };
+        let deadline = Instant::now().checked_add(self.shared.timeout);
+        let answer = self.await_answer(by, request, deadline);
+        if answer.is_err() {
+            self.shared.account().forget(request);
+        }
+        answer
+    }
+
+    fn await_answer(
+        &mut self,
+        by: &mut dyn Wait,
+        request: u32,
+        deadline: Option<Instant>,
+    ) -> Result<Answer, RequestError> {
+        self.flush_or_stop(by)?;
+        loop {
+            let seen = {
+                let mut account = self.shared.account();
+                if let Some(answer) = account.answer(request) {
+                    return Ok(answer);
+                }
+                account.standing()?;
+                account.changes
+            };
+            by.wait(&self.shared, Need::Change(seen), deadline)?;
+        }
+    }
+
+    /// Says bye; nothing more can be sent.
+    pub(super) fn bye(&mut self, by: &mut dyn Wait) -> Result<(), ConnectionLost> {
+        self.outgoing.ask(&self.shared.account(), &Request::Bye)?;
+        self.flush_by(by)
+    }
+
+    /// As [`super::Client::close`], but does not wait for the daemon: the receiver goes on to the end.
+    pub fn close(mut self) -> Result<(), ConnectionLost> {
+        self.bye(&mut Apart)
+    }
+}
+
+impl Drop for Sender {
+    /// Writes what was fed, as far as that needs no waiting.
+    fn drop(&mut self) {
+        // There is nobody to tell; `close` tells.
+        let _ = self.try_flush(&mut Apart);
+    }
+}

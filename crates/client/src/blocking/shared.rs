@@ -1,0 +1,140 @@
+//! What both halves of a client hold, and how one waits for the other.
+
+use std::io;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::link::{Interest, Link};
+use crate::error::{ConnectionLost, RequestError, SendError};
+use crate::protocol::PrivateName;
+use crate::session::{Account, Settled};
+
+#[derive(Debug)]
+pub struct Shared {
+    pub link: Link,
+    pub name: PrivateName,
+    /// For an answer.
+    pub timeout: Duration,
+    account: Mutex<Account>,
+    changed: Condvar,
+}
+
+impl Shared {
+    pub const fn new(link: Link, name: PrivateName, timeout: Duration, account: Account) -> Self {
+        Self {
+            link,
+            name,
+            timeout,
+            account: Mutex::new(account),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// No step of an account can panic half-way, so one of a thread that panicked is sound.
+    pub fn account(&self) -> MutexGuard<'_, Account> {
+        self.account.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Enters what was read, and wakes who waits for it.
+    pub fn settle(&self, settled: Settled) {
+        if self.account().settle(settled) {
+            self.changed.notify_all();
+        }
+    }
+}
+
+/// What a sender waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Need {
+    /// Room in the socket.
+    Write,
+    /// Another account than the one with this number of changes.
+    Change(u64),
+}
+
+/// Why waiting came to nothing.
+#[derive(Debug)]
+pub enum Stop {
+    TimedOut,
+    /// More than this may not lie unread.
+    Unread(usize),
+    Lost(ConnectionLost),
+}
+
+impl From<ConnectionLost> for Stop {
+    fn from(lost: ConnectionLost) -> Self {
+        Self::Lost(lost)
+    }
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Lost(error.into())
+    }
+}
+
+impl From<Stop> for SendError {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::TimedOut => Self::WouldBlock,
+            Stop::Unread(limit) => Self::Unread { limit },
+            Stop::Lost(lost) => Self::Lost(lost),
+        }
+    }
+}
+
+impl From<Stop> for RequestError {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::TimedOut => Self::TimedOut,
+            Stop::Unread(limit) => Self::Unread { limit },
+            Stop::Lost(lost) => Self::Lost(lost),
+        }
+    }
+}
+
+/// How a sender waits.
+pub trait Wait {
+    /// Until there may be what is needed; it may come back too early.
+    fn wait(&mut self, shared: &Shared, need: Need, deadline: Option<Instant>) -> Result<(), Stop>;
+
+    /// The socket takes nothing more: why that is, as far as can be known.
+    fn write_failed(&mut self, shared: &Shared, error: io::Error) -> ConnectionLost;
+}
+
+/// Waits for the receiver, which another thread has.
+#[derive(Debug)]
+pub struct Apart;
+
+impl Wait for Apart {
+    fn wait(&mut self, shared: &Shared, need: Need, deadline: Option<Instant>) -> Result<(), Stop> {
+        let in_time = match need {
+            Need::Write => {
+                let (read, write) = (false, true);
+                shared.link.wait(Interest { read, write }, deadline)?
+            }
+            Need::Change(seen) => wait_for_change(shared, seen, deadline),
+        };
+        if in_time { Ok(()) } else { Err(Stop::TimedOut) }
+    }
+
+    /// The receiver may yet read why.
+    fn write_failed(&mut self, shared: &Shared, error: io::Error) -> ConnectionLost {
+        let lost = shared.account().lost.clone();
+        lost.unwrap_or_else(|| error.into())
+    }
+}
+
+fn wait_for_change(shared: &Shared, seen: u64, deadline: Option<Instant>) -> bool {
+    let same = |account: &mut Account| account.changes == seen;
+    let account = shared.account();
+    let Some(deadline) = deadline else {
+        drop(shared.changed.wait_while(account, same));
+        return true;
+    };
+    let left = deadline.saturating_duration_since(Instant::now());
+    let waited = shared.changed.wait_timeout_while(account, left, same);
+    let (account, result) = waited.unwrap_or_else(PoisonError::into_inner);
+    drop(account);
+    !result.timed_out()
+}

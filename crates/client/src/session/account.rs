@@ -1,0 +1,125 @@
+//! What the sending half has to know of what the receiving half has read.
+
+use std::collections::BTreeMap;
+
+use rota_core::groups::GroupName;
+
+use super::Settled;
+use crate::error::{ConnectionLost, RequestError};
+use crate::protocol::{Code, Credit, PrivateName};
+
+/// The answer to a request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// A join or leave has taken effect.
+    Done,
+    /// It was not taken.
+    Failed {
+        /// Why.
+        code: Code,
+        /// Why, for people.
+        text: String,
+    },
+    /// All groups, and how many members each has.
+    Groups(Vec<(GroupName, u32)>),
+    /// The members of a group.
+    Members(Vec<PrivateName>),
+}
+
+impl Answer {
+    /// Of a join or leave.
+    pub fn done(self) -> Result<(), RequestError> {
+        match self {
+            Self::Done => Ok(()),
+            other => Err(other.wrong()),
+        }
+    }
+
+    /// Of a list of groups.
+    pub fn groups(self) -> Result<Vec<(GroupName, u32)>, RequestError> {
+        match self {
+            Self::Groups(groups) => Ok(groups),
+            other => Err(other.wrong()),
+        }
+    }
+
+    /// Of a list of members.
+    pub fn members(self) -> Result<Vec<PrivateName>, RequestError> {
+        match self {
+            Self::Members(members) => Ok(members),
+            other => Err(other.wrong()),
+        }
+    }
+
+    fn wrong(self) -> RequestError {
+        match self {
+            Self::Failed { code, text } => RequestError::Failed { code, text },
+            _ => RequestError::Lost(ConnectionLost::Unexpected),
+        }
+    }
+}
+
+/// Credit, answers, and whether the connection still stands.
+#[derive(Debug)]
+pub struct Account {
+    pub credit: Credit,
+    pub lost: Option<ConnectionLost>,
+    /// Requests that somebody waits for.
+    answers: BTreeMap<u32, Option<Answer>>,
+    newest: u32,
+    /// Grows with all that the receiving half has changed.
+    pub changes: u64,
+}
+
+impl Account {
+    pub const fn new(credit: Credit) -> Self {
+        Self {
+            credit,
+            lost: None,
+            answers: BTreeMap::new(),
+            newest: 0,
+            changes: 0,
+        }
+    }
+
+    /// The connection, if it stands.
+    pub fn standing(&self) -> Result<(), ConnectionLost> {
+        self.lost.clone().map_or(Ok(()), Err)
+    }
+
+    /// A number for a request whose answer is waited for.
+    pub fn expect(&mut self) -> u32 {
+        self.newest = self.newest.wrapping_add(1);
+        self.answers.insert(self.newest, None);
+        self.newest
+    }
+
+    /// The answer, if it has come.
+    pub fn answer(&mut self, request: u32) -> Option<Answer> {
+        let answer = self.answers.get_mut(&request)?.take()?;
+        self.answers.remove(&request);
+        Some(answer)
+    }
+
+    /// Nobody waits for the answer any more.
+    pub fn forget(&mut self, request: u32) {
+        self.answers.remove(&request);
+    }
+
+    /// What the receiving half has read. True if it is anything that somebody may wait for.
+    pub fn settle(&mut self, settled: Settled) -> bool {
+        if settled.is_nothing() {
+            return false;
+        }
+        self.credit.give_back(settled.credit);
+        for (request, answer) in settled.answers {
+            // Others are answers that came too late.
+            if let Some(waits) = self.answers.get_mut(&request) {
+                *waits = Some(answer);
+            }
+        }
+        self.lost = self.lost.take().or(settled.lost);
+        self.changes += 1;
+        true
+    }
+}

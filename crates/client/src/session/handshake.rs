@@ -1,0 +1,56 @@
+//! From the first byte to the daemon's welcome.
+
+use rota_core::groups::ClientName;
+
+use super::{Incoming, Settled};
+use crate::error::{ConnectError, ConnectionLost};
+use crate::protocol::{Hello, Inbox, MAX_REPLY_BYTES, Reply, Request, VERSION, Welcome};
+
+/// The beginning of a connection.
+#[derive(Debug)]
+pub struct Handshake {
+    inbox: Inbox<Reply>,
+}
+
+/// A client that was taken.
+#[derive(Debug)]
+pub struct Taken {
+    pub welcome: Welcome,
+    pub incoming: Incoming,
+    /// What has arrived behind the welcome.
+    pub settled: Settled,
+}
+
+impl Handshake {
+    /// And the bytes to send.
+    pub fn new(name: Option<ClientName>, membership: bool) -> (Self, Vec<u8>) {
+        let mut bytes = Vec::new();
+        let hello = Request::Hello(Hello::new(name, membership));
+        hello.encode(&mut bytes).expect("a hello always fits");
+        let inbox = Inbox::new(MAX_REPLY_BYTES);
+        (Self { inbox }, bytes)
+    }
+
+    /// Bytes have arrived. Gives the handshake back while the answer is not whole.
+    pub fn feed(mut self, bytes: &[u8]) -> Result<Result<Taken, Self>, ConnectError> {
+        self.inbox.feed(bytes);
+        let reply = self.inbox.pull();
+        match reply.map_err(|error| ConnectError::Lost(error.into()))? {
+            None => Ok(Err(self)),
+            Some(Reply::Welcome(welcome)) if welcome.version == VERSION => {
+                let mut incoming = Incoming::new(self.inbox);
+                let settled = incoming.feed(&[]);
+                Ok(Ok(Taken {
+                    welcome,
+                    incoming,
+                    settled,
+                }))
+            }
+            Some(Reply::Welcome(welcome)) => Err(ConnectError::Version(welcome.version)),
+            Some(Reply::Refused { code, text } | Reply::Goodbye { code, text }) => {
+                Err(ConnectError::Refused { code, text })
+            }
+            Some(_) => Err(ConnectError::Lost(ConnectionLost::Unexpected)),
+        }
+    }
+}

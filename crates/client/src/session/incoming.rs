@@ -1,0 +1,115 @@
+//! What a daemon tells its client.
+
+use std::collections::VecDeque;
+
+use super::Answer;
+use crate::error::ConnectionLost;
+use crate::event::Event;
+use crate::protocol::{Inbox, Reply};
+
+/// The receiving half: events that nobody has taken yet.
+#[derive(Debug)]
+pub struct Incoming {
+    inbox: Inbox<Reply>,
+    events: VecDeque<Event>,
+    unread: usize,
+}
+
+/// What the sending half waits for, from the bytes of one read.
+#[derive(Default, Debug)]
+pub struct Settled {
+    /// Bytes given back.
+    pub credit: u64,
+    pub answers: Vec<(u32, Answer)>,
+    pub lost: Option<ConnectionLost>,
+}
+
+impl Settled {
+    pub const fn is_nothing(&self) -> bool {
+        self.credit == 0 && self.answers.is_empty() && self.lost.is_none()
+    }
+}
+
+impl From<ConnectionLost> for Settled {
+    fn from(lost: ConnectionLost) -> Self {
+        Self {
+            lost: Some(lost),
+            ..Self::default()
+        }
+    }
+}
+
+impl Incoming {
+    pub const fn new(inbox: Inbox<Reply>) -> Self {
+        Self {
+            inbox,
+            events: VecDeque::new(),
+            unread: 0,
+        }
+    }
+
+    /// Bytes have arrived. What follows a goodbye, or what is not the protocol, is dropped.
+    pub fn feed(&mut self, bytes: &[u8]) -> Settled {
+        let mut settled = Settled::default();
+        self.inbox.feed(bytes);
+        while settled.lost.is_none() {
+            match self.inbox.pull() {
+                Ok(Some(reply)) => self.take(reply, &mut settled),
+                Ok(None) => break,
+                Err(error) => settled.lost = Some(error.into()),
+            }
+        }
+        settled
+    }
+
+    fn take(&mut self, reply: Reply, settled: &mut Settled) {
+        let event = match reply {
+            Reply::Message(message) => Event::Message(message),
+            Reply::View(view) => Event::View(view),
+            Reply::Transitional { group, view } => Event::Transitional { group, view },
+            Reply::SelfLeave { group } => Event::SelfLeave { group },
+            Reply::Lagging { waiting, limit } => Event::Lagging { waiting, limit },
+            Reply::Credit { bytes } => {
+                settled.credit += u64::from(bytes);
+                return;
+            }
+            Reply::Done { request } => return settled.answers.push((request, Answer::Done)),
+            Reply::Failed {
+                request,
+                code,
+                text,
+            } => {
+                let failed = Answer::Failed { code, text };
+                return settled.answers.push((request, failed));
+            }
+            Reply::Groups { request, groups } => {
+                return settled.answers.push((request, Answer::Groups(groups)));
+            }
+            Reply::Members { request, members } => {
+                return settled.answers.push((request, Answer::Members(members)));
+            }
+            Reply::Goodbye { code, text } => {
+                settled.lost = Some(ConnectionLost::Goodbye { code, text });
+                return;
+            }
+            Reply::Welcome(_) | Reply::Refused { .. } => {
+                settled.lost = Some(ConnectionLost::Unexpected);
+                return;
+            }
+        };
+        self.unread += event.cost();
+        self.events.push_back(event);
+    }
+
+    /// The next event.
+    pub fn next(&mut self) -> Option<Event> {
+        let event = self.events.pop_front()?;
+        self.unread -= event.cost();
+        Some(event)
+    }
+
+    /// About how much memory the events take that nobody has taken yet, in bytes.
+    pub const fn unread(&self) -> usize {
+        self.unread
+    }
+}

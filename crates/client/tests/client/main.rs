@@ -1,0 +1,9 @@
+//! Clients against a peer that speaks the protocol by a script, on real sockets.
+
+mod batches;
+mod connecting;
+mod credit;
+mod halves;
+mod peer;
+mod reconnecting;
+mod stream;
