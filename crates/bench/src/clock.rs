@@ -31,6 +31,11 @@ pub fn process_cpu_ns() -> u64 {
     tasks("/proc/self/task")
 }
 
+/// The same of another process.
+pub fn process_cpu_ns_of(process: u32) -> u64 {
+    tasks(&format!("/proc/{process}/task"))
+}
+
 fn tasks(dir: &str) -> u64 {
     let Ok(entries) = fs::read_dir(dir) else {
         return 0;

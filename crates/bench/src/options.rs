@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use rota_core::contract::Service;
 use serde::{Deserialize, Serialize};
 
 /// Why a value on the command line was not understood.
@@ -226,6 +227,15 @@ names! {
         Agreed = "agreed",
         /// The same, once every member has it.
         Safe = "safe",
+    }
+}
+
+impl From<ServiceName> for Service {
+    fn from(name: ServiceName) -> Self {
+        match name {
+            ServiceName::Agreed => Self::Agreed,
+            ServiceName::Safe => Self::Safe,
+        }
     }
 }
 

@@ -52,9 +52,6 @@ pub fn run_bench(options: &BenchOptions) -> Result<BenchReport, BenchError> {
 
 fn check(options: &BenchOptions) -> Result<(), BenchError> {
     let usage = |what: String| Err(BenchError::Usage(what));
-    if options.mode == Mode::Daemon {
-        return usage("--mode daemon is not there yet: use --mode library".into());
-    }
     if options.size < MIN_PAYLOAD {
         return usage(format!(
             "--size must be at least {MIN_PAYLOAD}: a message carries its time"
@@ -103,7 +100,7 @@ fn node_config(options: &BenchOptions, testbed: &Testbed) -> Result<NodeConfig, 
             ..FaultConfig::default()
         });
     }
-    if options.load == Load::Max {
+    if options.load == Load::Max && options.mode == Mode::Library {
         let ring = config.ring_config();
         let windows = BACKLOG_WINDOWS * ring.personal_window as usize * ring.frame_bytes();
         let backlog = windows.max(2 * options.size);
@@ -126,6 +123,7 @@ fn task(options: &BenchOptions, config: &NodeConfig, node: usize, nodes: usize) 
     Task {
         node: node as u16,
         config: config.clone(),
+        mode: options.mode,
         service: options.service,
         size: options.size,
         plan: match trials {

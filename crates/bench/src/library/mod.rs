@@ -1,6 +1,8 @@
-//! `rota bench --mode library`: the application lives in the ring's own thread, so that what is
-//! measured is the ring and nothing else.
+//! `rota bench`. With `--mode library` the application lives in the ring's own thread, so that what is
+//! measured is the ring and nothing else; with `--mode daemon` each node is a daemon, a process, and a client
+//! of it, another one.
 
+mod client;
 mod coordinator;
 mod load;
 mod node;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use rota_core::contract::{Checked, NodeId, Service, Status};
+use rota_core::contract::{Checked, NodeId};
 use rota_core::membership::RingEngine;
 use rota_net::{Driver, NodeConfig, Sockets};
 use serde::{Deserialize, Serialize};
@@ -14,12 +14,12 @@ use crate::child::{self, Coordinator};
 use crate::clock::{now_ns, process_cpu_ns};
 use crate::error::BenchError;
 use crate::hist::Counts;
-use crate::options::ServiceName;
+use crate::options::{Mode, ServiceName};
 
 /// How long the ring may take to form.
-const FORM_NS: u64 = 15_000_000_000;
+pub(super) const FORM_NS: u64 = 15_000_000_000;
 /// After the measured time, what is on its way may still arrive.
-const DRAIN_NS: u64 = 700_000_000;
+pub(super) const DRAIN_NS: u64 = 700_000_000;
 /// How often the coordinator is listened to before the start.
 const LISTEN_NS: u64 = 5_000_000;
 
@@ -28,6 +28,7 @@ const LISTEN_NS: u64 = 5_000_000;
 pub(super) struct Task {
     pub node: u16,
     pub config: NodeConfig,
+    pub mode: Mode,
     pub service: ServiceName,
     pub size: usize,
     pub plan: Plan,
@@ -43,6 +44,9 @@ pub(super) struct Measured {
     pub delivered: Delivered,
     pub elapsed_ns: u64,
     pub cpu_ns: u64,
+    /// The clients', where there are clients.
+    #[serde(default)]
+    pub client_cpu_ns: u64,
     /// What the engine and the sockets counted in the measured time.
     pub counters: BTreeMap<String, u64>,
     pub reconfigurations: u64,
@@ -55,11 +59,14 @@ pub(super) struct Measured {
 }
 
 /// A look at everything that grows.
-struct Look {
-    at: u64,
-    cpu: u64,
-    delivered: Delivered,
-    status: Status,
+pub(super) struct Look {
+    pub at: u64,
+    /// Of the ring's process, in nanoseconds.
+    pub cpu: u64,
+    /// Of the client's, where there is one.
+    pub client_cpu: u64,
+    pub delivered: Delivered,
+    pub counters: BTreeMap<String, u64>,
 }
 
 /// The hidden subcommand `bench-node`: one node of `rota bench`.
@@ -79,15 +86,15 @@ fn open(task: &Task) -> Result<RingDriver, String> {
 }
 
 fn work(task: Task, coordinator: &Coordinator) -> Result<Measured, BenchError> {
+    if task.mode == Mode::Daemon {
+        return super::client::work(&task, coordinator);
+    }
     let failed = |what: String| BenchError::Node {
         node: usize::from(task.node),
         what,
     };
     let mut driver = open(&task).map_err(failed)?;
-    let service = match task.service {
-        ServiceName::Agreed => Service::Agreed,
-        ServiceName::Safe => Service::Safe,
-    };
+    let service = task.service.into();
     let members = task.config.nodes.len();
     let mut app = LoadApp::new(task.node, members, service, task.size, task.plan.clone());
     app.trials = task.trials.then(Vec::new);
@@ -154,18 +161,20 @@ fn turn_until(driver: &mut RingDriver, app: &mut LoadApp, until: u64) -> Result<
 }
 
 fn look(driver: &RingDriver, app: &LoadApp) -> Look {
+    let counters = driver.status().counters.into_iter();
     Look {
         at: now_ns(),
         cpu: process_cpu_ns(),
+        client_cpu: 0,
         delivered: app.delivered,
-        status: driver.status(),
+        counters: counters.map(|(name, n)| (name.to_owned(), n)).collect(),
     }
 }
 
-fn measured(app: LoadApp, before: &Look, after: Look) -> Measured {
-    let earlier = |name: &&str| before.status.counters.get(*name).copied().unwrap_or(0);
-    let counters = after.status.counters.iter();
-    let counters = counters.map(|(name, n)| ((*name).to_owned(), n - earlier(name).min(*n)));
+pub(super) fn measured(app: LoadApp, before: &Look, after: Look) -> Measured {
+    let earlier = |name: &str| before.counters.get(name).copied().unwrap_or(0);
+    let counters = after.counters.iter();
+    let counters = counters.map(|(name, n)| (name.clone(), n - earlier(name).min(*n)));
     Measured {
         delivered: Delivered {
             messages: after.delivered.messages - before.delivered.messages,
@@ -174,6 +183,7 @@ fn measured(app: LoadApp, before: &Look, after: Look) -> Measured {
         },
         elapsed_ns: after.at - before.at,
         cpu_ns: after.cpu.saturating_sub(before.cpu),
+        client_cpu_ns: after.client_cpu.saturating_sub(before.client_cpu),
         counters: counters.collect(),
         reconfigurations: app.reconfigurations,
         latencies: app.latencies.to_counts(),

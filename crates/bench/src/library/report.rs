@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::node::Measured;
 use super::verdict::Verdict;
 use crate::hist::{Counts, Latencies, Summary};
-use crate::options::BenchOptions;
+use crate::options::{BenchOptions, Mode};
 use crate::testbed::{Testbed, Values};
 
 /// The result of a run; serialized it is the JSON object of `--json`.
@@ -59,6 +59,11 @@ pub struct BenchReport {
     pub reconfigurations: u64,
     /// CPU time of all nodes for each delivery, own deliveries included.
     pub cpu_ns_per_delivery: f64,
+    /// CPU time of all nodes for each message of the order; without the clients'.
+    pub cpu_us_per_message: f64,
+    /// CPU time of all clients for each delivery, where there are clients.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_cpu_ns_per_delivery: Option<f64>,
     /// Share of a CPU that a node used, mean.
     pub cpu_percent_per_node: f64,
     /// Length of the measured time.
@@ -118,6 +123,9 @@ impl BenchReport {
                 .max()
                 .unwrap_or(0),
             cpu_ns_per_delivery: sum(|r| r.cpu_ns) as f64 / deliveries.max(1) as f64,
+            cpu_us_per_message: sum(|r| r.cpu_ns) as f64 * nodes / 1e3 / deliveries.max(1) as f64,
+            client_cpu_ns_per_delivery: (options.mode == Mode::Daemon)
+                .then(|| sum(|r| r.client_cpu_ns) as f64 / deliveries.max(1) as f64),
             cpu_percent_per_node: mean(|r| 100.0 * r.cpu_ns as f64 / r.elapsed_ns.max(1) as f64),
             seconds: mean(|r| r.elapsed_ns as f64 / 1e9),
             windows: [
@@ -215,6 +223,13 @@ impl fmt::Display for BenchReport {
                 f,
                 "  CPU         {ns:10.0} ns a delivery, {percent:.2} % of a core a node"
             )?;
+            if let Some(client) = self.client_cpu_ns_per_delivery {
+                let us = self.cpu_us_per_message;
+                writeln!(
+                    f,
+                    "  CPU         {us:10.2} us an ordered message, all daemons; clients {client:.0} ns a delivery"
+                )?;
+            }
         } else {
             writeln!(f, "  CPU         {percent:10.3} % of a core a node, idle")?;
         }

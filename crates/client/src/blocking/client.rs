@@ -121,6 +121,15 @@ impl Client {
         self.sender.try_send_by(&mut self.receiver, &to, payload)
     }
 
+    /// As [`Self::feed`], but does not wait, as [`Self::try_send`].
+    pub fn try_feed<E: TryInto<Envelope>>(&mut self, to: E, payload: &[u8]) -> Result<(), SendError>
+    where
+        SendError: From<E::Error>,
+    {
+        let to = to.try_into()?;
+        self.sender.try_feed_by(&mut self.receiver, &to, payload)
+    }
+
     /// Writes all that was fed.
     pub fn flush(&mut self) -> Result<(), ConnectionLost> {
         self.sender.flush_by(&mut self.receiver)

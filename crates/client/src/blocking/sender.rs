@@ -131,6 +131,23 @@ impl Sender {
         }
     }
 
+    pub(super) fn try_feed_by(
+        &mut self,
+        by: &mut dyn Wait,
+        to: &Envelope,
+        payload: &[u8],
+    ) -> Result<(), SendError> {
+        let taken = self.outgoing.put(&mut self.shared.account(), to, payload)?;
+        if !taken || self.outgoing.is_due() {
+            self.try_flush(by)?;
+        }
+        if taken {
+            Ok(())
+        } else {
+            Err(SendError::WouldBlock)
+        }
+    }
+
     /// Writes a message that has been taken. If that has to wait for events to be taken first, the
     /// message is written then: it has not failed.
     fn write_all(&mut self, by: &mut dyn Wait) -> Result<(), SendError> {

@@ -1,0 +1,284 @@
+//! A node of the benchmark in daemon mode: a daemon, and a client of it that has the load.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rota_client::{Client, Envelope, Event, GroupName, SendError};
+use rota_core::contract::{
+    Configuration, ConfigurationKind, Delivery, Incarnation, Message, MessageId, NodeId, Process,
+    Service, SubmitError, Time,
+};
+use rota_net::{App, Submitter};
+use serde::Deserialize;
+use tempfile::TempDir;
+
+use super::load::{LoadApp, Span};
+use super::node::{DRAIN_NS, FORM_NS, Look, Measured, Task, measured};
+use crate::child::Coordinator;
+use crate::clock::{now_ns, process_cpu_ns, process_cpu_ns_of, sleep_until};
+use crate::error::BenchError;
+
+/// The group in which all clients meet.
+const GROUP: &str = "bench";
+/// Between two tries to reach a daemon that has just been started.
+const TRY_NS: u64 = 20_000_000;
+/// Events taken before the load has its turn again.
+const EVENTS_AT_ONCE: usize = 4096;
+
+/// A daemon of this node's own.
+struct Daemon {
+    process: Child,
+    dir: TempDir,
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// What of a daemon's status matters here.
+#[derive(Debug, Deserialize)]
+struct Status {
+    ring: String,
+    counters: BTreeMap<String, u64>,
+}
+
+impl Daemon {
+    fn start(task: &Task) -> Result<Self, String> {
+        let dir = tempfile::tempdir().map_err(|error| format!("no directory: {error}"))?;
+        let mut config = task.config.clone();
+        let mut section = toml::Table::new();
+        let mut set = |name: &str, path: PathBuf| {
+            section.insert(name.to_owned(), path.display().to_string().into());
+        };
+        set("socket", dir.path().join("socket"));
+        set("admin", dir.path().join("admin"));
+        section.insert("client_queue_bytes".to_owned(), (256_i64 << 20).into());
+        config.daemon = Some(section);
+        let path = dir.path().join("rota.toml");
+        let text = config.to_toml().map_err(|error| error.to_string())?;
+        fs::write(&path, text).map_err(|error| error.to_string())?;
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let process = Command::new(program)
+            .args(["daemon", "--node", &task.node.to_string(), "--config"])
+            .arg(path)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let process = process.map_err(|error| format!("cannot start a daemon: {error}"))?;
+        Ok(Self { process, dir })
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.dir.path().join("socket")
+    }
+
+    fn cpu_ns(&self) -> u64 {
+        process_cpu_ns_of(self.process.id())
+    }
+
+    fn status(&self) -> Result<Status, String> {
+        let asked = UnixStream::connect(self.dir.path().join("admin"));
+        let mut line = String::new();
+        let mut stream = asked.map_err(|error| format!("no status: {error}"))?;
+        let read = stream.read_to_string(&mut line);
+        read.map_err(|error| format!("no status: {error}"))?;
+        serde_json::from_str(&line).map_err(|error| format!("no status: {error}"))
+    }
+}
+
+/// The load above a client, instead of above a ring.
+struct Load {
+    client: Client,
+    app: LoadApp,
+    group: Envelope,
+    nodes: usize,
+}
+
+/// Submits as messages to the group.
+struct ToGroup<'a> {
+    client: &'a mut Client,
+    group: &'a Envelope,
+}
+
+impl Submitter for ToGroup<'_> {
+    fn submit(&mut self, _: Time, _: Service, payload: &[u8]) -> Result<u64, SubmitError> {
+        match self.client.try_feed(self.group.clone(), payload) {
+            Ok(()) => Ok(0),
+            Err(SendError::WouldBlock) => Err(SubmitError::Full),
+            Err(_) => Err(SubmitError::Stopped),
+        }
+    }
+}
+
+/// The number of a daemon without a name.
+fn node_of(name: &rota_client::PrivateName) -> Option<NodeId> {
+    NodeId::new(name.daemon.as_str().parse().ok()?)
+}
+
+impl Load {
+    fn connect(daemon: &Daemon, task: &Task, service: Service) -> Result<Self, String> {
+        let until = now_ns() + FORM_NS;
+        let socket = daemon.socket();
+        let mut client = loop {
+            match connect(&socket, service) {
+                Ok(client) => break client,
+                Err(error) if now_ns() > until => return Err(error),
+                Err(_) => sleep_until(now_ns() + TRY_NS),
+            }
+        };
+        client.join(GROUP).map_err(|error| error.to_string())?;
+        let nodes = task.config.nodes.len();
+        let app = LoadApp::new(task.node, nodes, service, task.size, task.plan.clone());
+        let group = GroupName::new(GROUP).map_err(|error| error.to_string())?;
+        Ok(Self {
+            client,
+            app,
+            group: Envelope::from(rota_client::Destination::from(group)),
+            nodes,
+        })
+    }
+
+    fn deliver(&mut self, event: Event) {
+        match event {
+            Event::Message(message) => {
+                let number = message
+                    .payload
+                    .get(12..16)
+                    .and_then(|bytes| bytes.try_into().ok());
+                let (Some(node), Some(number)) = (node_of(&message.sender), number) else {
+                    self.app.garbled += 1;
+                    return;
+                };
+                self.app.deliver(Delivery::Message(Message {
+                    id: MessageId {
+                        process: process(node),
+                        counter: u64::from(u32::from_le_bytes(number)) + 1,
+                    },
+                    service: message.service,
+                    seq: 0,
+                    index: 0,
+                    payload: message.payload,
+                }));
+            }
+            Event::View(view) => {
+                let members = view.members.iter().filter_map(node_of);
+                self.app.deliver(Delivery::Configuration(Configuration {
+                    kind: ConfigurationKind::Regular(view.id.ring),
+                    members: members.map(process).collect(),
+                }));
+            }
+            _ => {}
+        }
+    }
+
+    /// One turn: submits what is due, and takes what has come, or waits for it so long at most.
+    fn turn(&mut self, limit_ns: u64) -> Result<(), String> {
+        let lost = |error: rota_client::ConnectionLost| error.to_string();
+        let now = Time(now_ns());
+        let Self {
+            client, app, group, ..
+        } = self;
+        app.fill(now, &mut ToGroup { client, group });
+        client.flush().map_err(lost)?;
+        let wake = app.next_wake().map_or(u64::MAX, |at| at.since(now));
+        let wait = Duration::from_nanos(limit_ns.min(wake));
+        let mut next = client.recv_timeout(wait).map_err(lost)?;
+        for _ in 0..EVENTS_AT_ONCE {
+            let Some(event) = next else { break };
+            self.deliver(event);
+            next = self.client.try_recv().map_err(lost)?;
+        }
+        if let Some(event) = next {
+            self.deliver(event);
+        }
+        self.app.flush();
+        Ok(())
+    }
+
+    fn turn_until(&mut self, until: u64) -> Result<(), String> {
+        loop {
+            let left = until.saturating_sub(now_ns());
+            if left == 0 || self.app.refused.is_some() {
+                return Ok(());
+            }
+            self.turn(left)?;
+        }
+    }
+
+    fn form(&mut self, daemon: &Daemon) -> Result<(), String> {
+        let until = now_ns() + FORM_NS;
+        while !self.app.formed {
+            if now_ns() > until {
+                let ring = daemon
+                    .status()
+                    .map_or_else(|error| error, |status| status.ring);
+                return Err(format!("not all {} clients met: {ring}", self.nodes));
+            }
+            self.turn(TRY_NS)?;
+        }
+        // What came before does not count.
+        self.app.reconfigurations = 0;
+        Ok(())
+    }
+
+    fn look(&self, daemon: &Daemon) -> Result<Look, String> {
+        let status = daemon.status()?;
+        Ok(Look {
+            at: now_ns(),
+            cpu: daemon.cpu_ns(),
+            client_cpu: process_cpu_ns(),
+            delivered: self.app.delivered,
+            counters: status.counters,
+        })
+    }
+}
+
+const fn process(node: NodeId) -> Process {
+    Process {
+        node,
+        incarnation: Incarnation(1),
+    }
+}
+
+fn connect(socket: &Path, service: Service) -> Result<Client, String> {
+    let builder = Client::builder().name("load").membership(true);
+    let connected = builder.service(service).connect(socket);
+    connected.map_err(|error| error.to_string())
+}
+
+pub(super) fn work(task: &Task, coordinator: &Coordinator) -> Result<Measured, BenchError> {
+    let failed = |what: String| BenchError::Node {
+        node: usize::from(task.node),
+        what,
+    };
+    let daemon = Daemon::start(task).map_err(failed)?;
+    let mut load = Load::connect(&daemon, task, task.service.into()).map_err(failed)?;
+    load.app.trials = task.trials.then(Vec::new);
+    load.form(&daemon).map_err(failed)?;
+    let start = coordinator.ready()?;
+    let from = start + task.warm_up_ns;
+    let span = Span {
+        start,
+        from,
+        until: from + task.duration_ns,
+    };
+    load.app.begin(span);
+    load.turn_until(span.from).map_err(failed)?;
+    let before = load.look(&daemon).map_err(failed)?;
+    load.turn_until(span.until).map_err(failed)?;
+    let after = load.look(&daemon).map_err(failed)?;
+    load.turn_until(span.until + DRAIN_NS).map_err(failed)?;
+    if let Some(error) = load.app.refused {
+        return Err(failed(format!("a message was refused: {error}")));
+    }
+    Ok(measured(load.app, &before, after))
+}
