@@ -20,7 +20,7 @@ mod turn;
 use std::collections::BTreeSet;
 
 use rota_check::event::{Event, EventKind};
-use rota_core::contract::{Engine, NodeId, Process, RingId, Time};
+use rota_core::contract::{Engine, Process, RingId, Time};
 
 pub use cells::{Cells, reached};
 pub use tally::{Outcome, Tally};
@@ -32,7 +32,7 @@ use cells::CellCounts;
 use disk::Disk;
 use host::{Alive, Host};
 use network::Network;
-use payload::Payloads;
+use payload::{Payloads, Pool};
 use queue::{Queue, What};
 use rest::Phase;
 
@@ -44,8 +44,8 @@ pub trait System {
     /// Its type.
     type Engine: Engine;
 
-    /// An engine for the process that starts on this node.
-    fn engine(&self, plan: &Plan, node: NodeId) -> Self::Engine;
+    /// An engine for the process that is starting.
+    fn engine(&self, plan: &Plan, me: Process) -> Self::Engine;
 
     /// The ring in which it numbers messages now, where it can be asked.
     fn ring(&self, engine: &Self::Engine) -> Option<RingId> {
@@ -80,6 +80,7 @@ pub struct World<'a, S: System> {
     queue: Queue,
     hosts: Vec<Host<S::Engine>>,
     network: Network,
+    pool: Pool,
     payloads: Payloads,
     observers: Vec<&'a mut dyn Observer>,
     probe: Box<dyn Probe<S::Engine> + 'a>,
@@ -117,7 +118,8 @@ impl<'a, S: System> World<'a, S> {
             now: 0,
             queue: Queue::default(),
             network: Network::new(plan.net.clone(), hosts.len(), plan.seed),
-            payloads: Payloads::new(plan.seed, largest.max().unwrap_or(0)),
+            pool: Pool::new(plan.seed, largest.max().unwrap_or(0)),
+            payloads: Payloads::default(),
             hosts,
             observers: Vec::new(),
             probe: Box::new(NoProbe),

@@ -24,7 +24,7 @@ impl<S: System> World<'_, S> {
             node: host.node,
             incarnation: Incarnation(self.rng.range(1, Incarnation::MAX)),
         };
-        let engine = Checked::new(self.system.engine(self.plan, host.node));
+        let engine = Checked::new(self.system.engine(self.plan, process));
         let now = self.local(at);
         let start = StartState {
             me: process,

@@ -1,5 +1,6 @@
 //! One turn of a process's loop: what it does next, and how long that takes it.
 
+use bytes::Bytes;
 use rota_check::event::{Conf, EventKind, Placed, Sent};
 use rota_core::contract::{
     Class, ConfigurationKind, Delivery, Engine, Input, Message, MessageId, Service, SubmitError,
@@ -263,7 +264,7 @@ impl<S: System> World<'_, S> {
         };
         let length = rng.below(most + 1).min(self.plan.ring.message_bytes as u64);
         let service = source.services[rng.index(source.services.len())];
-        let (start, payload) = self.payloads.draw(rng, length);
+        let payload = self.pool.draw(rng, length);
         let answer = life.engine.submit(now, service, &payload);
         (life.undrained, life.app.more) = (true, true);
         match answer {
@@ -272,7 +273,7 @@ impl<S: System> World<'_, S> {
                 life.app.sent += 1;
                 let process = life.process;
                 let message = MessageId { process, counter };
-                self.submitted(message, service, (start, &payload));
+                self.submitted(message, service, payload);
             }
             Err(SubmitError::Full) => life.app.retry_at = self.now + FULL_FOR,
             Err(SubmitError::Unsupported) => life.app.pending -= 1,
@@ -281,15 +282,15 @@ impl<S: System> World<'_, S> {
         Some(self.plan.cost.turn)
     }
 
-    fn submitted(&mut self, message: MessageId, service: Service, payload: (u32, &bytes::Bytes)) {
-        let Some(submitted) = self.payloads.submitted(message, service, payload) else {
+    pub(super) fn submitted(&mut self, message: MessageId, service: Service, payload: Bytes) {
+        let Some(hash) = self.payloads.submitted(message, service, payload) else {
             let what = format!("{message} does not follow the counter before");
             return self.found("E3", what);
         };
         let sent = Sent {
             message,
             service,
-            hash: submitted.hash,
+            hash,
         };
         self.emit(message.process, EventKind::Send(sent));
     }
