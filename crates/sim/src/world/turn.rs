@@ -78,6 +78,7 @@ impl<S: System> World<'_, S> {
                 .ring(life.engine.get())
                 .filter(|ring| before != Some(*ring));
         }
+        self.take_submitted(at);
         if let Some(ring) = installed.filter(|_| !self.armed.is_empty()) {
             self.snipe(at, ring);
         }
@@ -142,6 +143,7 @@ impl<S: System> World<'_, S> {
         while taken < u64::from(take) && self.finding.is_none() && self.deliver_one(at) {
             taken += 1;
         }
+        self.hear(at);
         let life = self.hosts[at].life.as_mut()?;
         if taken == 0 {
             return None;
@@ -248,15 +250,10 @@ impl<S: System> World<'_, S> {
         self.wake_now(at);
     }
 
-    fn submit(&mut self, at: usize) -> Option<u64> {
+    /// The guarantee and the payload of a host's next message.
+    pub(super) fn draw_message(&mut self, at: usize) -> (Service, Bytes) {
         let source = &self.plan.hosts[at].source;
-        let now = self.local(at);
-        let host = &mut self.hosts[at];
-        let life = host.life.as_mut()?;
-        if life.app.pending == 0 || life.app.retry_at > self.now {
-            return None;
-        }
-        let rng = &mut host.rng;
+        let rng = &mut self.hosts[at].rng;
         let most = if rng.ppm(source.large) {
             source.large_bytes
         } else {
@@ -264,7 +261,27 @@ impl<S: System> World<'_, S> {
         };
         let length = rng.below(most + 1).min(self.plan.ring.message_bytes as u64);
         let service = source.services[rng.index(source.services.len())];
-        let payload = self.pool.draw(rng, length);
+        (service, self.pool.draw(rng, length))
+    }
+
+    fn submit(&mut self, at: usize) -> Option<u64> {
+        let now = self.local(at);
+        let app = &self.hosts[at].life.as_ref()?.app;
+        if app.pending == 0 || app.retry_at > self.now {
+            return None;
+        }
+        if self.plan.groups.is_some() {
+            let taken = self.ask(at);
+            let app = &mut self.hosts[at].life.as_mut()?.app;
+            match taken {
+                Some(true) => app.pending -= 1,
+                _ => app.retry_at = self.now + FULL_FOR,
+            }
+            return Some(self.plan.cost.turn);
+        }
+        let (service, payload) = self.draw_message(at);
+        let length = payload.len();
+        let life = self.hosts[at].life.as_mut()?;
         let answer = life.engine.submit(now, service, &payload);
         (life.undrained, life.app.more) = (true, true);
         match answer {
