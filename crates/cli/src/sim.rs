@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use rota_sim::campaign::{self, Cuts, EngineName, Options, PrimaryChoice};
+use rota_sim::campaign::{self, Cuts, EngineName, GroupsChoice, Options, PrimaryChoice};
 use rota_sim::explore::{self, Start};
 use rota_sim::plan::Profile;
 
@@ -42,6 +42,9 @@ struct CommonArgs {
     /// to, none, or all with one of the rules
     #[arg(long, value_name = "WHICH", default_value = "drawn", value_parser = primaries())]
     primary: PrimaryChoice,
+    /// Which seeds have clients and groups: those that are drawn to, none, or all
+    #[arg(long, value_name = "WHICH", default_value = "drawn", value_parser = groups())]
+    groups: GroupsChoice,
     /// A protocol bug to put in (only in builds with --features mutants)
     #[arg(long, value_name = "M")]
     mutant: Option<String>,
@@ -160,6 +163,11 @@ fn primaries() -> impl TypedValueParser<Value = PrimaryChoice> {
         .try_map(|name| name.parse::<PrimaryChoice>())
 }
 
+fn groups() -> impl TypedValueParser<Value = GroupsChoice> {
+    PossibleValuesParser::new(GroupsChoice::EACH.map(GroupsChoice::name))
+        .try_map(|name| name.parse::<GroupsChoice>())
+}
+
 fn parse_range(text: &str) -> Result<Range<u64>, String> {
     let ends = text.split_once("..").and_then(|(start, end)| {
         let (start, end) = (start.parse().ok()?, end.parse().ok()?);
@@ -185,6 +193,7 @@ impl CommonArgs {
             seeds,
             faults: self.faults,
             primary: self.primary,
+            groups: self.groups,
             mutant: self.mutant.clone(),
             first: false,
             trace: self.trace.clone(),

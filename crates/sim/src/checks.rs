@@ -20,6 +20,8 @@ pub struct Checks {
     /// All nodes.
     nodes: Vec<NodeId>,
     layer: Option<PrimaryLayer>,
+    /// Whether there are clients.
+    clients: bool,
     /// The configurations of the live processes, and whether they were reported as primary.
     current: BTreeMap<Process, (usize, bool)>,
     /// Some node has lost the numbers of its rings, and what it knew of primaries.
@@ -35,6 +37,7 @@ impl Checks {
             trace: Some(Trace::new()),
             nodes: plan.ring.members.clone(),
             layer: plan.primary,
+            clients: plan.groups.is_some(),
             current: BTreeMap::new(),
             numbers_lost: false,
             coverage: Coverage::new(),
@@ -48,6 +51,7 @@ impl Checks {
             trace: None,
             nodes: Vec::new(),
             layer: None,
+            clients: false,
             current: BTreeMap::new(),
             numbers_lost: false,
             coverage: Coverage::new(),
@@ -126,14 +130,14 @@ impl Observer for Checks {
         trace.quiesce();
         let report = check_all(trace, &options);
         self.coverage = report.counters.rare().into();
-        if self.layer.is_some() && !self.numbers_lost {
-            let checked = |name| {
-                let mut verdicts = report.verdicts.iter();
-                let verdict = verdicts.find(|verdict| verdict.property == name);
-                verdict.map_or(0, |verdict| verdict.checked)
+        for verdict in &report.verdicts {
+            let of_layer = match verdict.property.as_bytes()[0] {
+                b'P' => self.layer.is_some() && !self.numbers_lost,
+                b'K' => self.clients,
+                _ => false,
             };
-            for name in ["P1", "P2", "P3"] {
-                self.coverage.insert(name, checked(name));
+            if of_layer {
+                self.coverage.insert(verdict.property, verdict.checked);
             }
         }
         // Whose numbers are lost with its disk may use them again: the incarnation tells them apart. A

@@ -9,6 +9,7 @@
 pub mod campaign;
 pub mod checks;
 pub mod explore;
+pub mod groups;
 pub mod observe;
 pub mod plan;
 pub mod ring;

@@ -1,7 +1,7 @@
 //! The engine of `accelerated-ring` and `totem-ring`, as the simulator knows it.
 
 use rota_core::contract::{
-    ConfigurationKind, Delivery, Message, NodeId, Process, RingId, Seq, Service, Time,
+    ConfigurationKind, Delivery, Message, Process, RingId, Seq, Service, Time,
 };
 use rota_core::membership::RingEngine;
 use rota_core::primary::{Primary, Rule};
@@ -23,7 +23,7 @@ impl System for Ring {
 
     /// # Panics
     /// If the plan's configuration is not one that a ring can run with.
-    fn engine(&self, plan: &Plan, _: NodeId) -> RingEngine {
+    fn engine(&self, plan: &Plan, _: Process) -> RingEngine {
         match RingEngine::new(plan.ring.clone()) {
             Ok(engine) => engine,
             Err(error) => panic!("a plan has a configuration that does not work: {error}"),
@@ -54,7 +54,7 @@ pub struct Layered(pub Protocol, pub PrimaryLayer);
 impl System for Layered {
     type Engine = Primary<RingEngine>;
 
-    fn engine(&self, plan: &Plan, node: NodeId) -> Self::Engine {
+    fn engine(&self, plan: &Plan, me: Process) -> Self::Engine {
         let members = &plan.ring.members;
         let rule = match self.1 {
             PrimaryLayer::Static => Rule::StaticMajority {
@@ -63,13 +63,13 @@ impl System for Layered {
             PrimaryLayer::Dynamic { founders } => {
                 let mut first = members.clone();
                 first.truncate(founders);
-                if !first.contains(&node) {
+                if !first.contains(&me.node) {
                     first.clear();
                 }
                 Rule::DynamicLinear { first }
             }
         };
-        Primary::new(Ring(self.0).engine(plan, node), rule)
+        Primary::new(Ring(self.0).engine(plan, me), rule)
     }
 
     fn ring(&self, engine: &Self::Engine) -> Option<RingId> {

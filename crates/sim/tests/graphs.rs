@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use rota_core::contract::{
-    Class, Delivery, Engine, Input, NodeId, Output, RingId, Service, Status, SubmitError, Time,
+    Class, Delivery, Engine, Input, Output, Process, RingId, Service, Status, SubmitError, Time,
     TimerReason,
 };
 use rota_core::membership::RingEngine;
@@ -78,10 +78,10 @@ struct Watched(Changes);
 impl System for Watched {
     type Engine = Noted;
 
-    fn engine(&self, plan: &Plan, node: NodeId) -> Noted {
+    fn engine(&self, plan: &Plan, me: Process) -> Noted {
         Noted {
-            ring: Ring(Protocol::Accelerated).engine(plan, node),
-            node: usize::from(node.get()) - 1,
+            ring: Ring(Protocol::Accelerated).engine(plan, me),
+            node: usize::from(me.node.get()) - 1,
             last: None,
             changes: Rc::clone(&self.0),
         }

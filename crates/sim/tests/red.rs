@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use rota_core::contract::{
-    Class, Delivery, Engine, Input, NodeId, Output, Service, Status, SubmitError, Time, TimerReason,
+    Class, Delivery, Engine, Input, Output, Process, Service, Status, SubmitError, Time,
+    TimerReason,
 };
 use rota_core::membership::RingEngine;
 use rota_core::ring::Protocol;
@@ -36,10 +37,10 @@ struct Bad {
 impl System for Tampered {
     type Engine = Bad;
 
-    fn engine(&self, plan: &Plan, node: NodeId) -> Bad {
+    fn engine(&self, plan: &Plan, me: Process) -> Bad {
         Bad {
-            ring: Ring(Protocol::Accelerated).engine(plan, node),
-            wrong: if node.get() == 2 {
+            ring: Ring(Protocol::Accelerated).engine(plan, me),
+            wrong: if me.node.get() == 2 {
                 self.0
             } else {
                 Wrong::Nothing

@@ -4,11 +4,11 @@
 //!
 //! As Spread gives them: what counts is membership at the delivery. It is certain of a client that was a
 //! member when it sent and asks to leave only after that. Not flagged: messages sent behind a request to
-//! leave, and those of clients that disconnected or are not known to be alive at the end.
+//! leave that is not answered yet, even if the client has asked to join again, and those of clients that disconnected or are not known to be alive at the end.
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::groups::Groups;
 use crate::report::Findings;
@@ -18,9 +18,12 @@ use crate::view::View;
 /// What is known of a client on its way.
 #[derive(Default)]
 struct Client {
-    /// Without those it asked to leave.
+    /// Of which it is certain that it was a member: without those it asked to leave.
     member_of: FxHashSet<u32>,
-    leaving: FxHashSet<u32>,
+    /// Those it has asked for, as its requests stand.
+    wants: FxHashSet<u32>,
+    /// How many of its requests to leave are not answered yet: it may have asked to join again.
+    leaving: FxHashMap<u32, u32>,
     /// Messages that it has to be given, and a group that says so.
     owed: BTreeMap<u32, u32>,
 }
@@ -108,20 +111,24 @@ impl Client {
             }
             Saw::View(given) => {
                 let group = groups.view_of(given).group;
-                if !self.leaving.contains(&group) {
+                if self.leaving.get(&group).is_none_or(|asked| *asked == 0) {
                     self.member_of.insert(group);
                 }
             }
             Saw::Leave { group } => {
-                self.leaving.insert(group);
+                if self.wants.remove(&group) || self.member_of.contains(&group) {
+                    *self.leaving.entry(group).or_default() += 1;
+                }
                 self.member_of.remove(&group);
             }
             Saw::SelfLeave { group } => {
-                self.leaving.remove(&group);
+                if let Some(asked) = self.leaving.get_mut(&group) {
+                    *asked = asked.saturating_sub(1);
+                }
                 self.member_of.remove(&group);
             }
             Saw::Join { group } => {
-                self.leaving.remove(&group);
+                self.wants.insert(group);
             }
             _ => {}
         }

@@ -262,6 +262,13 @@ fn k7_own_messages_come_back() {
     // Before it left; what it sent after it had asked to is not certain.
     red("K7", "ax: ?a1 -g --g\n bx: g@5ab/3=bx-ax");
     green("K7", "ax: ?a1 -g ?a2 a1 --g\n bx: a1 g@5ab/3=bx-ax");
+    // It asks to join again before it is told that it left, and gets in between what others do.
+    green(
+        "K7",
+        "ax: ?a1 a1 -g +g g@5ab/3=axbxby+by ?a2 --g g@5ab/5=axbxby+ax a2
+        bx: a1 g@5ab/3=axbxby+by g@5ab/4=bxby-ax g@5ab/5=axbxby+ax a2
+        by: +g g@5ab/3=axbxby+by g@5ab/4=bxby-ax g@5ab/5=axbxby+ax a2",
+    );
     // A client that is gone may have missed anything, and others get none of their own.
     green("K7", "ax: ?a1 gone\n bx: ?b1 a1 b1 g@5ab/3=bx~ax\n by: ?b2");
 }

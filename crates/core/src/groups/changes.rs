@@ -21,10 +21,15 @@ impl Groups {
         }
     }
 
+    /// What the others say who did not stay is still ordered behind the transitional configuration. They
+    /// keep count of their clients themselves, and nobody here would hear of their end.
     fn on_join(&mut self, member: Member, name: GroupName) {
         let Some(part) = self.parts.first_mut() else {
             return;
         };
+        if !part.daemons.contains(&member.daemon) {
+            return;
+        }
         let group = part.groups.entry(name).or_default();
         if group.members.insert(member) {
             self.announce(name, Cause::Join(member));

@@ -275,8 +275,9 @@ impl Clients {
         }
     }
 
-    /// What has not come back by now will count for nobody: all of it is to be sent again.
-    pub fn send_again(&mut self) {
-        self.under_way = 0;
+    /// What has not come back by now will count for nobody: all of it is to be sent again. Says how
+    /// much that is.
+    pub fn send_again(&mut self) -> u64 {
+        core::mem::take(&mut self.under_way) as u64
     }
 }

@@ -100,7 +100,9 @@ impl<E: Engine> Daemon<E> {
         status.counters.extend([
             ("groups_malformed", counted.malformed),
             ("groups_late", counted.late),
+            ("groups_again", counted.again),
             ("groups_exchanges", counted.exchanges),
+            ("groups_interrupted", counted.interrupted),
             ("groups_refused", counted.refused),
         ]);
         status

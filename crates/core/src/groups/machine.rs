@@ -50,8 +50,12 @@ pub struct Counters {
     pub malformed: u64,
     /// Requests that were ordered in a later configuration than they were sent for.
     pub late: u64,
+    /// Requests that were handed to the engine once more, as the configuration had changed.
+    pub again: u64,
     /// Exchanges that were begun.
     pub exchanges: u64,
+    /// Of these, cut off by a transitional configuration.
+    pub interrupted: u64,
     /// Requests that the engine will not take.
     pub refused: u64,
 }
@@ -136,7 +140,10 @@ impl Groups {
     fn on_transitional(&mut self, old: RingId, next: RingId, stay: BTreeSet<Process>) {
         match self.phase {
             Phase::Operational => self.split(old, next, &stay),
-            Phase::Gathering => self.phase = Phase::Interrupted { next, stay },
+            Phase::Gathering => {
+                self.counters.interrupted += 1;
+                self.phase = Phase::Interrupted { next, stay };
+            }
             _ => self.counters.malformed += 1,
         }
     }
@@ -175,7 +182,7 @@ impl Groups {
         self.ring = Some(ring);
         self.members = members;
         self.issued = 0;
-        self.clients.send_again();
+        self.counters.again += self.clients.send_again();
         self.telling.clear();
         self.gather = Gather::default();
         if daemons(&self.parts) == self.members {

@@ -1,4 +1,7 @@
-//! What is written is read, and nothing else is.
+//! What is written is read, and nothing else is. The states are in `states`, over daemons in `cluster`.
+
+mod cluster;
+mod states;
 
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -15,6 +18,15 @@ fn process(id: u16) -> Process {
     }
 }
 
+fn ring(ring_seq: u64) -> RingId {
+    let Process { node, incarnation } = process(1);
+    RingId {
+        ring_seq,
+        rep: node,
+        incarnation,
+    }
+}
+
 #[test]
 fn a_request_is_read_whole_or_not_at_all() {
     let member = Member {
@@ -22,11 +34,7 @@ fn a_request_is_read_whole_or_not_at_all() {
         name: ClientName::new("ann").expect("a name"),
         connection: Connection(3),
     };
-    let ring = RingId {
-        ring_seq: 5,
-        rep: member.daemon.node,
-        incarnation: Incarnation(7),
-    };
+    let ring = ring(5);
     let group = GroupName::new("apples").expect("a name");
     let request = Request::Join(member, group);
     let (kind, body) = request.body();

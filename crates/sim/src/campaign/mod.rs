@@ -13,11 +13,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 pub use calm::run_calm;
-pub use options::{Cuts, EngineName, Options, PrimaryChoice, UsageError};
+pub use options::{Cuts, EngineName, GroupsChoice, Options, PrimaryChoice, UsageError};
 pub use report::{Report, Violation};
 pub use shrink::shrink;
 
 use crate::checks::Checks;
+use crate::groups::Grouped;
 use crate::observe::Finding;
 use crate::plan::Plan;
 use crate::ring::{Holds, Layered, Ring, SafeIsHeld};
@@ -109,9 +110,12 @@ fn run_traced(options: &Options, plan: &Plan) -> io::Result<Outcome> {
 /// Runs one plan. An engine or a check that panics is a finding like any other.
 pub fn run_plan(options: &Options, plan: &Plan, traces: Option<&mut Traces>) -> Outcome {
     let protocol = options.engine.protocol();
-    let run = AssertUnwindSafe(|| match plan.primary {
-        None => run_system(&Ring(protocol), plan, traces),
-        Some(layer) => run_system(&Layered(protocol, layer), plan, traces),
+    let ring = Ring(protocol);
+    let run = AssertUnwindSafe(|| match (plan.primary, plan.groups) {
+        (None, None) => run_system(&ring, plan, traces),
+        (None, Some(_)) => run_system(&Grouped(ring), plan, traces),
+        (Some(layer), None) => run_system(&Layered(protocol, layer), plan, traces),
+        (Some(layer), Some(_)) => run_system(&Grouped(Layered(protocol, layer)), plan, traces),
     });
     panic::catch_unwind(run).unwrap_or_else(|what| Outcome {
         seed: plan.seed,

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use rota_core::mutants::Mutant;
 use rota_core::ring::Protocol;
 
-use crate::plan::{Plan, PrimaryLayer, Profile};
+use crate::plan::{GroupsPlan, Plan, PrimaryLayer, Profile};
 use crate::ring::ABILITIES;
 
 /// An engine that can be simulated.
@@ -107,6 +107,50 @@ impl FromStr for PrimaryChoice {
     }
 }
 
+/// Which seeds have clients and groups.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum GroupsChoice {
+    /// Those whose plans say so.
+    #[default]
+    Drawn,
+    /// None.
+    None,
+    /// All.
+    All,
+}
+
+impl GroupsChoice {
+    /// All of them, by the names of the command line.
+    pub const EACH: [Self; 3] = [Self::Drawn, Self::None, Self::All];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Drawn => "drawn",
+            Self::None => "none",
+            Self::All => "all",
+        }
+    }
+
+    fn apply(self, plan: &mut Plan) {
+        match self {
+            Self::Drawn => {}
+            Self::None => plan.groups = None,
+            Self::All => plan.groups = Some(GroupsPlan::of(plan.seed)),
+        }
+    }
+}
+
+impl FromStr for GroupsChoice {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let mut each = Self::EACH.into_iter();
+        each.find(|choice| choice.name() == name)
+            .ok_or_else(|| format!("groups are not drawn like {name}"))
+    }
+}
+
 /// What is taken away from a drawn plan, to make a failure smaller.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Cuts {
@@ -171,6 +215,8 @@ pub struct Options {
     pub faults: Profile,
     /// Which seeds have the layer that says which configurations are primary.
     pub primary: PrimaryChoice,
+    /// Which seeds have clients and groups.
+    pub groups: GroupsChoice,
     /// A protocol bug to put in.
     pub mutant: Option<String>,
     /// Stop at the first seed that fails.
@@ -203,6 +249,7 @@ impl Options {
             seeds,
             faults: Profile::All,
             primary: PrimaryChoice::Drawn,
+            groups: GroupsChoice::Drawn,
             mutant: None,
             first: false,
             trace: None,
@@ -254,6 +301,7 @@ impl Options {
     pub fn plan(&self, seed: u64) -> Plan {
         let mut plan = Plan::random(seed, self.engine.protocol(), self.faults, ABILITIES);
         self.primary.apply(&mut plan);
+        self.groups.apply(&mut plan);
         self.cuts.apply(&mut plan);
         plan
     }
@@ -267,8 +315,12 @@ impl Options {
             PrimaryChoice::Drawn => String::new(),
             choice => format!(" --primary {}", choice.name()),
         };
+        let groups = match self.groups {
+            GroupsChoice::Drawn => String::new(),
+            choice => format!(" --groups {}", choice.name()),
+        };
         format!(
-            "rota sim replay --engine {engine} --seed {seed} --faults {faults}{primary}{mutant}{cuts}"
+            "rota sim replay --engine {engine} --seed {seed} --faults {faults}{primary}{groups}{mutant}{cuts}"
         )
     }
 }

@@ -5,8 +5,8 @@ use rota_core::contract::{NodeId, Service};
 use rota_core::ring::{PriorityMethod, Protocol, RingConfig, Timers, Timing};
 
 use super::{
-    Abilities, Appetite, Clock, Cost, HostPlan, LanePlan, LossyLink, MICROS, MILLIS, Net, Plan,
-    PrimaryLayer, Profile, SECONDS, Source,
+    Abilities, Appetite, Clock, Cost, GroupsPlan, HostPlan, LanePlan, LossyLink, MICROS, MILLIS,
+    Net, Plan, PrimaryLayer, Profile, SECONDS, Source,
 };
 use crate::rng::{Ppm, Rng};
 
@@ -36,6 +36,7 @@ impl Plan {
             cost: cost(&mut rng),
             net: Net::perfect(),
             primary: PrimaryLayer::drawn(seed, nodes),
+            groups: GroupsPlan::drawn(seed),
             disk_latency: disk_latency(&mut rng),
             faults: Vec::new(),
             horizon,
@@ -110,6 +111,7 @@ impl Plan {
             },
             net: Net::perfect(),
             primary: None,
+            groups: None,
             disk_latency: (100 * MICROS, 200 * MICROS),
             faults: Vec::new(),
             horizon: SECONDS,

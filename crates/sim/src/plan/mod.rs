@@ -6,12 +6,14 @@
 mod draw;
 mod draw_faults;
 mod fault;
+mod groups;
 mod profile;
 
 use rota_core::contract::Service;
 use rota_core::ring::RingConfig;
 
 pub use fault::{DiskLoss, Fault, FaultKind, Matrix};
+pub use groups::GroupsPlan;
 pub use profile::{Abilities, Profile};
 
 use crate::rng::Ppm;
@@ -38,6 +40,8 @@ pub struct Plan {
     pub net: Net,
     /// Which layer is over the ring, if one is.
     pub primary: Option<PrimaryLayer>,
+    /// Clients and their groups over it, if there are any.
+    pub groups: Option<GroupsPlan>,
     /// How long it takes to make something durable: at least, and at most.
     pub disk_latency: (u64, u64),
     /// What goes wrong when; by ascending time.

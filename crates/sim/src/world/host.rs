@@ -8,6 +8,7 @@ use rota_core::contract::{
 };
 
 use super::disk::Disk;
+use crate::groups::Desk;
 use crate::observe::Engines;
 use crate::rng::Rng;
 
@@ -58,6 +59,8 @@ pub struct Life<E> {
     /// Outputs left until it is killed, and by which fault.
     pub doom: Option<(u32, u32)>,
     pub app: App,
+    /// Its clients, if it serves any.
+    pub desk: Option<Desk>,
 }
 
 /// A socket's receive queue: bounded in bytes.
@@ -146,6 +149,7 @@ impl<E> Life<E> {
             failed: Vec::new(),
             doom: None,
             app: App::default(),
+            desk: None,
         }
     }
 

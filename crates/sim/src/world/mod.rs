@@ -6,6 +6,7 @@
 //! full.
 
 mod cells;
+mod clients;
 mod disk;
 mod host;
 mod network;
@@ -20,11 +21,12 @@ mod turn;
 use std::collections::BTreeSet;
 
 use rota_check::event::{Event, EventKind};
-use rota_core::contract::{Engine, NodeId, Process, RingId, Time};
+use rota_core::contract::{Engine, Process, RingId, Time};
 
 pub use cells::{Cells, reached};
 pub use tally::{Outcome, Tally};
 
+use crate::groups::Layer;
 use crate::observe::{Finding, NoProbe, Observer, Probe, TraceHash};
 use crate::plan::{HostPlan, Plan};
 use crate::rng::Rng;
@@ -32,20 +34,23 @@ use cells::CellCounts;
 use disk::Disk;
 use host::{Alive, Host};
 use network::Network;
-use payload::Payloads;
+pub(crate) use payload::Payloads;
+use payload::Pool;
 use queue::{Queue, What};
 use rest::Phase;
 
 /// Things that happen in one run, at most: beyond, something runs in circles.
 const EVENTS: u64 = 100_000_000;
+/// Requests of all clients in one run, at most.
+const REQUESTS: u32 = 4000;
 
 /// An engine, as the simulator needs to know it.
 pub trait System {
     /// Its type.
     type Engine: Engine;
 
-    /// An engine for the process that starts on this node.
-    fn engine(&self, plan: &Plan, node: NodeId) -> Self::Engine;
+    /// An engine for the process that is starting.
+    fn engine(&self, plan: &Plan, me: Process) -> Self::Engine;
 
     /// The ring in which it numbers messages now, where it can be asked.
     fn ring(&self, engine: &Self::Engine) -> Option<RingId> {
@@ -70,6 +75,18 @@ pub trait System {
         let _ = engine;
         None
     }
+
+    /// The groups over it, if it has any, to be driven.
+    fn layer<'e>(&self, engine: &'e mut Self::Engine) -> Option<&'e mut dyn Layer> {
+        let _ = engine;
+        None
+    }
+
+    /// The groups over it, if it has any, to be looked at.
+    fn groups<'e>(&self, engine: &'e Self::Engine) -> Option<&'e dyn Layer> {
+        let _ = engine;
+        None
+    }
 }
 
 /// A plan, being run.
@@ -80,7 +97,10 @@ pub struct World<'a, S: System> {
     queue: Queue,
     hosts: Vec<Host<S::Engine>>,
     network: Network,
+    pool: Pool,
     payloads: Payloads,
+    /// What clients have sent.
+    posts: Payloads,
     observers: Vec<&'a mut dyn Observer>,
     probe: Box<dyn Probe<S::Engine> + 'a>,
     hash: TraceHash,
@@ -117,7 +137,9 @@ impl<'a, S: System> World<'a, S> {
             now: 0,
             queue: Queue::default(),
             network: Network::new(plan.net.clone(), hosts.len(), plan.seed),
-            payloads: Payloads::new(plan.seed, largest.max().unwrap_or(0)),
+            pool: Pool::new(plan.seed, largest.max().unwrap_or(0)),
+            payloads: Payloads::default(),
+            posts: Payloads::default(),
             hosts,
             observers: Vec::new(),
             probe: Box::new(NoProbe),
@@ -280,7 +302,9 @@ fn new_host<E>(plan: &Plan, at: usize, host: &HostPlan) -> Host<E> {
         stalled_until: 0,
         gone: false,
         retired: false,
-        budget: host.source.budget,
+        budget: plan.groups.map_or(host.source.budget, |_| {
+            host.source.budget.min(REQUESTS / plan.nodes() as u32)
+        }),
         rng: Rng::split(plan.seed, 100 + at as u64),
     }
 }

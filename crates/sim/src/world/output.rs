@@ -175,7 +175,11 @@ impl<S: System> World<'_, S> {
         };
         let process = life.process;
         let message = MessageId { process, counter };
-        let Some(sent) = self.payloads.get(message).copied() else {
+        let Some((service, hash)) = self
+            .payloads
+            .get(message)
+            .map(|sent| (sent.service, sent.hash))
+        else {
             let what = format!("{message} got a place and was not submitted");
             return self.found("E1", what);
         };
@@ -187,8 +191,8 @@ impl<S: System> World<'_, S> {
             message,
             conf,
             position: position(seq, index),
-            service: sent.service,
-            hash: sent.hash,
+            service,
+            hash,
         };
         self.emit(process, EventKind::Originated(placed));
     }

@@ -6,6 +6,7 @@ use rota_core::contract::{ConfigurationKind, Engine, Process, Time};
 use super::host::App;
 use super::queue::What;
 use super::{System, World};
+use crate::groups::Desk;
 use crate::plan::{MILLIS, SECONDS};
 
 /// How often it is looked whether the world rests.
@@ -50,7 +51,7 @@ impl<S: System> World<'_, S> {
             host.disk.fails = None;
             (host.paused_until, host.stalled_until) = (0, 0);
             if let Some(life) = &mut host.life {
-                life.app.pending = 0;
+                life.app.pending = life.desk.as_mut().map_or(0, Desk::heal);
                 life.app.hungry_at = 0;
                 // Without the faults it is not killed any more either.
                 life.doom = None;
@@ -58,6 +59,7 @@ impl<S: System> World<'_, S> {
                 let soon = self.now + host.rng.below(LOOKS);
                 self.queue.push(soon, What::Start(at as u16));
             }
+            self.hear(at);
             self.wake_now(at);
         }
         self.queue.push(self.now + LOOKS, What::Look);
@@ -76,7 +78,8 @@ impl<S: System> World<'_, S> {
                 }
                 let agreed = self.agreed();
                 let drained = agreed.and_then(|()| self.drained());
-                if drained.is_ok() {
+                let settled = self.settled();
+                if drained.is_ok() && settled.is_ok() {
                     let until = self.now + self.plan.quiet_for();
                     self.phase = Phase::Quiet {
                         since,
@@ -91,6 +94,13 @@ impl<S: System> World<'_, S> {
                     && let Err(what) = drained
                 {
                     self.found("S1", format!("not delivered long after the faults: {what}"));
+                } else if self.now > since + DRAINS_WITHIN
+                    && let Err(what) = settled
+                {
+                    self.found(
+                        "groups",
+                        format!("not settled long after the faults: {what}"),
+                    );
                 }
             }
             Phase::Quiet {

@@ -9,6 +9,24 @@ use super::{Cells, System, World};
 use crate::observe::{Coverage, Finding};
 use crate::plan::FaultKind;
 
+/// What has to happen where there are clients.
+const OF_CLIENTS: [&str; 14] = [
+    "views_by_join",
+    "views_by_leave",
+    "views_by_disconnect",
+    "views_by_network",
+    "transitional_signals",
+    "self_leaves",
+    "private_messages",
+    "messages_to_several_groups",
+    "clients_too_slow",
+    "groups_exchanges",
+    "groups_interrupted",
+    "groups_late",
+    "groups_again",
+    "groups_pieces",
+];
+
 /// What a run comes to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
@@ -48,7 +66,13 @@ impl Tally {
     }
 
     pub(super) fn cover(&mut self, what: &'static str) {
-        *self.coverage.entry(what).or_default() += 1;
+        self.add(what, 1);
+    }
+
+    pub(super) fn add(&mut self, what: &'static str, count: u64) {
+        if count > 0 {
+            *self.coverage.entry(what).or_default() += count;
+        }
     }
 
     pub(super) fn add_network(&mut self, network: &NetTally) {
@@ -86,6 +110,11 @@ impl<S: System> World<'_, S> {
                 }
             }
         }
+        if plan.groups.is_some() {
+            for what in OF_CLIENTS {
+                self.tally.coverage.entry(what).or_default();
+            }
+        }
         for fault in &plan.faults {
             let what = match fault.kind {
                 FaultKind::Cut { .. } | FaultKind::Flap { .. } => "datagrams_cut",
@@ -114,8 +143,16 @@ impl<S: System> World<'_, S> {
         let Some(life) = &self.hosts[at].life else {
             return;
         };
-        for (name, count) in life.engine.status().counters {
+        let counters = life.engine.status().counters;
+        let senseless = counters.get("groups_malformed").copied();
+        for (name, count) in counters {
+            if OF_CLIENTS.contains(&name) {
+                self.tally.add(name, count);
+            }
             *self.tally.counters.entry(name).or_default() += count;
+        }
+        if senseless.is_some_and(|count| count > 0) {
+            self.found("groups", "a daemon said what made no sense to another");
         }
     }
 }

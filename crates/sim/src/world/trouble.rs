@@ -8,6 +8,7 @@ use rota_core::contract::{
 use super::host::Life;
 use super::queue::What;
 use super::{System, World};
+use crate::groups::Desk;
 use crate::plan::{FaultKind, MILLIS, Matrix};
 
 /// A process that has no outputs to be killed between is killed after this long.
@@ -24,7 +25,7 @@ impl<S: System> World<'_, S> {
             node: host.node,
             incarnation: Incarnation(self.rng.range(1, Incarnation::MAX)),
         };
-        let engine = Checked::new(self.system.engine(self.plan, host.node));
+        let engine = Checked::new(self.system.engine(self.plan, process));
         let now = self.local(at);
         let start = StartState {
             me: process,
@@ -33,7 +34,13 @@ impl<S: System> World<'_, S> {
         };
         self.emit(process, EventKind::Start);
         self.payloads.start(process);
+        self.posts.start(process);
         let mut life = Life::new(process, engine);
+        let groups = self.plan.groups;
+        life.desk = groups.map(|groups| Desk::new(groups, process, &self.plan.ring.members));
+        if self.healed() {
+            life.app.pending = life.desk.as_mut().map_or(0, Desk::heal);
+        }
         life.engine.handle(now, Input::Start(start));
         life.app.more = true;
         let host = &mut self.hosts[at];

@@ -1,5 +1,6 @@
 //! One turn of a process's loop: what it does next, and how long that takes it.
 
+use bytes::Bytes;
 use rota_check::event::{Conf, EventKind, Placed, Sent};
 use rota_core::contract::{
     Class, ConfigurationKind, Delivery, Engine, Input, Message, MessageId, Service, SubmitError,
@@ -77,6 +78,7 @@ impl<S: System> World<'_, S> {
                 .ring(life.engine.get())
                 .filter(|ring| before != Some(*ring));
         }
+        self.take_submitted(at);
         if let Some(ring) = installed.filter(|_| !self.armed.is_empty()) {
             self.snipe(at, ring);
         }
@@ -141,6 +143,7 @@ impl<S: System> World<'_, S> {
         while taken < u64::from(take) && self.finding.is_none() && self.deliver_one(at) {
             taken += 1;
         }
+        self.hear(at);
         let life = self.hosts[at].life.as_mut()?;
         if taken == 0 {
             return None;
@@ -247,15 +250,10 @@ impl<S: System> World<'_, S> {
         self.wake_now(at);
     }
 
-    fn submit(&mut self, at: usize) -> Option<u64> {
+    /// The guarantee and the payload of a host's next message.
+    pub(super) fn draw_message(&mut self, at: usize) -> (Service, Bytes) {
         let source = &self.plan.hosts[at].source;
-        let now = self.local(at);
-        let host = &mut self.hosts[at];
-        let life = host.life.as_mut()?;
-        if life.app.pending == 0 || life.app.retry_at > self.now {
-            return None;
-        }
-        let rng = &mut host.rng;
+        let rng = &mut self.hosts[at].rng;
         let most = if rng.ppm(source.large) {
             source.large_bytes
         } else {
@@ -263,7 +261,27 @@ impl<S: System> World<'_, S> {
         };
         let length = rng.below(most + 1).min(self.plan.ring.message_bytes as u64);
         let service = source.services[rng.index(source.services.len())];
-        let (start, payload) = self.payloads.draw(rng, length);
+        (service, self.pool.draw(rng, length))
+    }
+
+    fn submit(&mut self, at: usize) -> Option<u64> {
+        let now = self.local(at);
+        let app = &self.hosts[at].life.as_ref()?.app;
+        if app.pending == 0 || app.retry_at > self.now {
+            return None;
+        }
+        if self.plan.groups.is_some() {
+            let taken = self.ask(at);
+            let app = &mut self.hosts[at].life.as_mut()?.app;
+            match taken {
+                Some(true) => app.pending -= 1,
+                _ => app.retry_at = self.now + FULL_FOR,
+            }
+            return Some(self.plan.cost.turn);
+        }
+        let (service, payload) = self.draw_message(at);
+        let length = payload.len();
+        let life = self.hosts[at].life.as_mut()?;
         let answer = life.engine.submit(now, service, &payload);
         (life.undrained, life.app.more) = (true, true);
         match answer {
@@ -272,7 +290,7 @@ impl<S: System> World<'_, S> {
                 life.app.sent += 1;
                 let process = life.process;
                 let message = MessageId { process, counter };
-                self.submitted(message, service, (start, &payload));
+                self.submitted(message, service, payload);
             }
             Err(SubmitError::Full) => life.app.retry_at = self.now + FULL_FOR,
             Err(SubmitError::Unsupported) => life.app.pending -= 1,
@@ -281,15 +299,15 @@ impl<S: System> World<'_, S> {
         Some(self.plan.cost.turn)
     }
 
-    fn submitted(&mut self, message: MessageId, service: Service, payload: (u32, &bytes::Bytes)) {
-        let Some(submitted) = self.payloads.submitted(message, service, payload) else {
+    pub(super) fn submitted(&mut self, message: MessageId, service: Service, payload: Bytes) {
+        let Some(hash) = self.payloads.submitted(message, service, payload) else {
             let what = format!("{message} does not follow the counter before");
             return self.found("E3", what);
         };
         let sent = Sent {
             message,
             service,
-            hash: submitted.hash,
+            hash,
         };
         self.emit(message.process, EventKind::Send(sent));
     }

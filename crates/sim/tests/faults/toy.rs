@@ -31,7 +31,7 @@ pub struct Toys {
 impl System for Toys {
     type Engine = Toy;
 
-    fn engine(&self, _: &Plan, _: NodeId) -> Toy {
+    fn engine(&self, _: &Plan, _: Process) -> Toy {
         Toy {
             kind: *self,
             ..Toy::default()

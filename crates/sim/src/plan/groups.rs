@@ -1,0 +1,63 @@
+//! What a seed has of clients and their groups.
+
+use rota_core::groups::Limits;
+
+use crate::rng::Rng;
+
+/// Clients of each daemon, and what they do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GroupsPlan {
+    /// Clients of each daemon, at most.
+    pub clients: usize,
+    /// Different groups.
+    pub groups: usize,
+    /// Groups that a client joins at once, at most.
+    pub joins: u64,
+    /// Of a hundred requests so many are no messages.
+    pub churn: u64,
+    /// Events that wait for a client, at most: with more it is disconnected.
+    pub queue: u32,
+    /// Events that a daemon leaves lying for a while, at most.
+    pub behind: u64,
+    /// When the world has healed, all clients ask for something once more.
+    pub last_words: bool,
+    /// What each daemon keeps for clients.
+    pub limits: Limits,
+}
+
+impl GroupsPlan {
+    /// What a seed has over its engines: most have nothing.
+    pub(super) fn drawn(seed: u64) -> Option<Self> {
+        Rng::split(seed, 8).percent(25).then(|| Self::of(seed))
+    }
+
+    /// The clients of a seed.
+    pub(crate) fn of(seed: u64) -> Self {
+        let mut rng = Rng::split(seed, 9);
+        // What daemons tell each other then takes several messages.
+        let crowded = rng.percent(10);
+        Self {
+            clients: if crowded { 6 } else { rng.range(1, 4) as usize },
+            groups: if crowded {
+                100
+            } else {
+                rng.range(1, 6) as usize
+            },
+            joins: if crowded { 50 } else { rng.range(1, 3) },
+            churn: rng.pick(&[2, 10, 40]),
+            queue: rng.spread(1, 200) as u32,
+            behind: rng.pick(&[0, 0, 3, 40]),
+            last_words: rng.percent(50),
+            limits: Limits {
+                window: rng.pick(&[1, 5, 50, 1024]),
+                backlog_bytes: rng.spread(1 << 10, 256 << 10) as usize,
+                ..Limits::default()
+            },
+        }
+    }
+
+    /// Whether there are so many groups that their names have to be long.
+    pub const fn crowded(&self) -> bool {
+        self.groups > 10
+    }
+}
