@@ -131,6 +131,9 @@ async fn an_unread_pile_stops_a_sender() {
     client.send("orders", &[1; ALL]).await.expect("just enough");
     let stopped = client.send("orders", b"next").await;
     assert!(matches!(stopped, Err(SendError::Unread { limit: 2000 })));
+    for _ in 0..40 {
+        assert!(is_message(&client.recv().await, &[0; 1000]));
+    }
     drop(client);
     peer.end();
 }
