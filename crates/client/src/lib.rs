@@ -26,12 +26,15 @@
 //! | [`Client`] | one thread that sends and receives; [`Client::split`] for two threads |
 //! | [`Envelope`] | several destinations, another service, a kind |
 //! | [`Event`] | what a client is told |
+//! | `AsyncClient` | the same for tokio, with the feature of that name |
 //! | [`Reconnecting`] | a client that connects again, and says what may be missing |
 //! | [`protocol`] | the bytes, without sockets, for both sides |
 
 #![forbid(unsafe_code)]
 
 mod address;
+#[cfg(feature = "tokio")]
+mod asynchronous;
 mod blocking;
 mod envelope;
 mod error;
@@ -40,6 +43,8 @@ pub mod protocol;
 mod session;
 
 pub use address::Address;
+#[cfg(feature = "tokio")]
+pub use asynchronous::AsyncClient;
 pub use blocking::{Backoff, Builder, Client, Messages, Receiver, Reconnecting, Sender};
 pub use envelope::Envelope;
 pub use error::{ConnectError, ConnectionLost, RequestError, SendError};

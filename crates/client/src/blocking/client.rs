@@ -176,7 +176,8 @@ impl Client {
     /// Writes what was fed, says bye, and waits until the daemon has read all that, at most
     /// [`Builder::timeout`]. Events that nobody has taken are dropped.
     ///
-    /// Dropping a client hangs up; what was sent before still counts, as far as the daemon has got it.
+    /// A program that sends and ends should close: dropping a client hangs up, and what the daemon has not read
+    /// by then may be lost.
     pub fn close(mut self) -> Result<(), ConnectionLost> {
         let deadline = Instant::now().checked_add(self.sender.shared.timeout);
         self.sender.bye(&mut self.receiver)?;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::link::Interest;
-use super::shared::{Need, Shared, Stop, Wait};
+use super::shared::{Need, Shared, Wait};
 use crate::error::ConnectionLost;
 use crate::event::Event;
 use crate::protocol::PrivateName;
-use crate::session::{Incoming, Settled};
+use crate::session::{Incoming, Settled, Stop};
 
 /// The most bytes that one system call reads.
 const READ_BYTES: usize = 64 << 10;

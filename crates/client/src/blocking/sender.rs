@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use rota_core::groups::GroupName;
 
-use super::shared::{Apart, Need, Shared, Stop, Wait};
+use super::shared::{Apart, Need, Shared, Wait};
 use crate::envelope::Envelope;
 use crate::error::{ConnectionLost, RequestError, SendError};
 use crate::protocol::{PrivateName, Request};
-use crate::session::{Answer, Outgoing};
+use crate::session::{Answer, Outgoing, Stop};
 
 /// The sending half of a [`super::Client`]: its methods mean the same.
 ///

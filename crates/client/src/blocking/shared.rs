@@ -5,9 +5,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::link::{Interest, Link};
-use crate::error::{ConnectionLost, RequestError, SendError};
+use crate::error::ConnectionLost;
 use crate::protocol::PrivateName;
-use crate::session::{Account, Settled};
+use crate::session::{Account, Settled, Stop};
 
 #[derive(Debug)]
 pub struct Shared {
@@ -50,47 +50,6 @@ pub enum Need {
     Write,
     /// Another account than the one with this number of changes.
     Change(u64),
-}
-
-/// Why waiting came to nothing.
-#[derive(Debug)]
-pub enum Stop {
-    TimedOut,
-    /// More than this may not lie unread.
-    Unread(usize),
-    Lost(ConnectionLost),
-}
-
-impl From<ConnectionLost> for Stop {
-    fn from(lost: ConnectionLost) -> Self {
-        Self::Lost(lost)
-    }
-}
-
-impl From<io::Error> for Stop {
-    fn from(error: io::Error) -> Self {
-        Self::Lost(error.into())
-    }
-}
-
-impl From<Stop> for SendError {
-    fn from(stop: Stop) -> Self {
-        match stop {
-            Stop::TimedOut => Self::WouldBlock,
-            Stop::Unread(limit) => Self::Unread { limit },
-            Stop::Lost(lost) => Self::Lost(lost),
-        }
-    }
-}
-
-impl From<Stop> for RequestError {
-    fn from(stop: Stop) -> Self {
-        match stop {
-            Stop::TimedOut => Self::TimedOut,
-            Stop::Unread(limit) => Self::Unread { limit },
-            Stop::Lost(lost) => Self::Lost(lost),
-        }
-    }
 }
 
 /// How a sender waits.

@@ -106,6 +106,12 @@ impl Account {
         self.answers.remove(&request);
     }
 
+    /// Nobody waits for any answer any more.
+    #[cfg(feature = "tokio")]
+    pub fn forget_all(&mut self) {
+        self.answers.clear();
+    }
+
     /// What the receiving half has read. True if it is anything that somebody may wait for.
     pub fn settle(&mut self, settled: Settled) -> bool {
         if settled.is_nothing() {

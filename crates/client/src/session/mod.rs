@@ -7,8 +7,10 @@ mod account;
 mod handshake;
 mod incoming;
 mod outgoing;
+mod stop;
 
 pub use account::{Account, Answer};
 pub use handshake::{Handshake, Taken};
 pub use incoming::{Incoming, Settled};
 pub use outgoing::Outgoing;
+pub use stop::Stop;

@@ -7,8 +7,9 @@ use crate::envelope::Envelope;
 use crate::error::{ConnectionLost, SendError};
 use crate::protocol::{EncodeError, Request, SendHead, Welcome};
 
-/// At so many bytes that wait to be written, fed messages are written: what a few dozen small messages
-/// cost less than one system call each, and more would cost no less.
+/// At so many bytes that wait to be written, fed messages are written. System calls for some dozens of small
+/// messages at once cost a twentieth of one for each; beyond that little is gained, and the daemon could
+/// have begun.
 const FLUSH_BYTES: usize = 32 << 10;
 
 /// Room that an empty buffer keeps, in bytes.

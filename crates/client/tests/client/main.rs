@@ -1,5 +1,6 @@
 //! Clients against a peer that speaks the protocol by a script, on real sockets.
 
+mod asynchronous;
 mod batches;
 mod connecting;
 mod credit;

@@ -1,0 +1,318 @@
+//! A client that one task uses.
+
+use std::time::Duration;
+
+use rota_core::groups::GroupName;
+use tokio::time;
+
+use super::stream::Stream;
+use crate::address::Address;
+use crate::blocking::Builder;
+use crate::envelope::Envelope;
+use crate::error::{ConnectError, ConnectionLost, RequestError, SendError};
+use crate::event::Event;
+use crate::protocol::{Credit, PrivateName, Request};
+use crate::session::{Account, Answer, Handshake, Incoming, Outgoing, Settled, Stop, Taken};
+
+/// The most bytes that one system call reads.
+const READ_BYTES: usize = 64 << 10;
+
+/// A connection to a daemon, for tokio: what [`crate::Client`] is for threads, with the same events, errors
+/// and rules of when bytes are written.
+///
+/// A call that is cancelled loses nothing: events stay for the next [`Self::recv`], a message was taken or
+/// not, and what has been taken is written by a later call. A request that is cancelled may still take
+/// effect.
+#[derive(Debug)]
+pub struct AsyncClient {
+    stream: Stream,
+    name: PrivateName,
+    account: Account,
+    incoming: Incoming,
+    outgoing: Outgoing,
+    buffer: Box<[u8]>,
+    timeout: Duration,
+    most_unread: usize,
+}
+
+impl AsyncClient {
+    /// Connects under a name that the daemon invents, without membership.
+    pub async fn connect(address: impl Into<Address>) -> Result<Self, ConnectError> {
+        Self::connect_as(&Builder::new(), address).await
+    }
+
+    /// Connects as the builder says.
+    pub async fn connect_as(
+        builder: &Builder,
+        address: impl Into<Address>,
+    ) -> Result<Self, ConnectError> {
+        let (handshake, hello) = builder.handshake()?;
+        let address = address.into();
+        let connecting = async {
+            let stream = Stream::connect(&address, builder.insecure).await?;
+            let taken = shake_hands(&stream, handshake, &hello).await?;
+            Ok((stream, taken))
+        };
+        let connected = time::timeout(builder.timeout, connecting).await;
+        let (stream, taken) = connected.unwrap_or(Err(ConnectError::TimedOut))?;
+        let mut account = Account::new(Credit::new(taken.welcome.credit));
+        account.settle(taken.settled);
+        Ok(Self {
+            stream,
+            name: taken.welcome.name,
+            account,
+            incoming: taken.incoming,
+            outgoing: Outgoing::new(&taken.welcome, builder.service),
+            buffer: vec![0; READ_BYTES].into(),
+            timeout: builder.timeout,
+            most_unread: builder.unread_bytes,
+        })
+    }
+
+    /// What others call this client.
+    pub const fn name(&self) -> PrivateName {
+        self.name
+    }
+
+    /// The most bytes of one payload.
+    pub const fn largest_payload(&self) -> usize {
+        self.outgoing.largest_payload()
+    }
+
+    /// As [`crate::Client::join`].
+    pub async fn join(&mut self, group: &str) -> Result<(), RequestError> {
+        let group = GroupName::new(group)?;
+        let answer = self.ask(|request| Request::Join { request, group });
+        answer.await?.done()
+    }
+
+    /// As [`crate::Client::leave`].
+    pub async fn leave(&mut self, group: &str) -> Result<(), RequestError> {
+        let group = GroupName::new(group)?;
+        let answer = self.ask(|request| Request::Leave { request, group });
+        answer.await?.done()
+    }
+
+    /// As [`crate::Client::groups`].
+    pub async fn groups(&mut self) -> Result<Vec<(GroupName, u32)>, RequestError> {
+        let group = None;
+        let answer = self.ask(|request| Request::List { request, group });
+        answer.await?.groups()
+    }
+
+    /// As [`crate::Client::members`].
+    pub async fn members(&mut self, group: &str) -> Result<Vec<PrivateName>, RequestError> {
+        let group = Some(GroupName::new(group)?);
+        let answer = self.ask(|request| Request::List { request, group });
+        answer.await?.members()
+    }
+
+    /// As [`crate::Client::send`].
+    pub async fn send<E: TryInto<Envelope>>(
+        &mut self,
+        to: E,
+        payload: &[u8],
+    ) -> Result<(), SendError>
+    where
+        SendError: From<E::Error>,
+    {
+        self.put(&to.try_into()?, payload).await?;
+        self.write_all().await
+    }
+
+    /// As [`crate::Client::feed`].
+    pub async fn feed<E: TryInto<Envelope>>(
+        &mut self,
+        to: E,
+        payload: &[u8],
+    ) -> Result<(), SendError>
+    where
+        SendError: From<E::Error>,
+    {
+        self.put(&to.try_into()?, payload).await?;
+        if self.outgoing.is_due() {
+            self.write_all().await?;
+        }
+        Ok(())
+    }
+
+    /// As [`crate::Client::try_send`].
+    pub fn try_send<E: TryInto<Envelope>>(&mut self, to: E, payload: &[u8]) -> Result<(), SendError>
+    where
+        SendError: From<E::Error>,
+    {
+        let to = to.try_into()?;
+        let taken = self.outgoing.put(&mut self.account, &to, payload)?;
+        self.try_flush()?;
+        if taken {
+            Ok(())
+        } else {
+            Err(SendError::WouldBlock)
+        }
+    }
+
+    /// As [`crate::Client::flush`].
+    pub async fn flush(&mut self) -> Result<(), ConnectionLost> {
+        match self.write_all().await {
+            Err(SendError::Lost(lost)) => Err(lost),
+            _ => Ok(()),
+        }
+    }
+
+    /// As [`crate::Client::recv`].
+    pub async fn recv(&mut self) -> Result<Event, ConnectionLost> {
+        loop {
+            if let Some(event) = self.incoming.next() {
+                return Ok(event);
+            }
+            self.account.standing()?;
+            // A socket that takes nothing more will also say so when it is read, and why.
+            let write = self.try_flush().unwrap_or(false);
+            self.stream.ready(write).await?;
+            self.read();
+        }
+    }
+
+    /// The next event, if one has arrived; reads what is there. Never waits.
+    pub fn try_recv(&mut self) -> Result<Option<Event>, ConnectionLost> {
+        let _ = self.try_flush();
+        loop {
+            if let Some(event) = self.incoming.next() {
+                return Ok(Some(event));
+            }
+            self.account.standing()?;
+            if !self.read() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// As [`crate::Client::close`].
+    pub async fn close(mut self) -> Result<(), ConnectionLost> {
+        self.outgoing.ask(&self.account, &Request::Bye)?;
+        self.flush().await?;
+        let timeout = self.timeout;
+        let ended = async {
+            loop {
+                match self.recv().await {
+                    Ok(_) => {}
+                    Err(ConnectionLost::Ended) => return Ok(()),
+                    Err(lost) => return Err(lost),
+                }
+            }
+        };
+        time::timeout(timeout, ended).await.unwrap_or(Ok(()))
+    }
+
+    /// Takes a message as soon as there is credit.
+    async fn put(&mut self, to: &Envelope, payload: &[u8]) -> Result<(), SendError> {
+        while !self.outgoing.put(&mut self.account, to, payload)? {
+            // What has not been written can give no credit back.
+            let write = self.try_flush()?;
+            self.wait(write).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes what has been taken. If that has to wait for events to be taken first, it is written then.
+    async fn write_all(&mut self) -> Result<(), SendError> {
+        while self.try_flush()? {
+            match self.wait(true).await {
+                Err(Stop::Unread(_)) => return Ok(()),
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn ask(&mut self, make: impl FnOnce(u32) -> Request) -> Result<Answer, RequestError> {
+        // One that was cancelled.
+        self.account.forget_all();
+        let request = self.account.expect();
+        self.outgoing.ask(&self.account, &make(request))?;
+        let timeout = self.timeout;
+        let answer = time::timeout(timeout, self.await_answer(request)).await;
+        answer.unwrap_or(Err(RequestError::TimedOut))
+    }
+
+    async fn await_answer(&mut self, request: u32) -> Result<Answer, RequestError> {
+        loop {
+            if let Some(answer) = self.account.answer(request) {
+                return Ok(answer);
+            }
+            self.account.standing()?;
+            let write = self.try_flush()?;
+            self.wait(write).await?;
+        }
+    }
+
+    /// Reads once there is something, or comes back when there is room to write.
+    async fn wait(&mut self, write: bool) -> Result<(), Stop> {
+        if self.incoming.unread() > self.most_unread {
+            return Err(Stop::Unread(self.most_unread));
+        }
+        self.stream.ready(write).await?;
+        self.read();
+        Ok(())
+    }
+
+    /// Reads once; whether there was anything, the end of the stream included.
+    fn read(&mut self) -> bool {
+        let settled = match self.stream.read(&mut self.buffer) {
+            Ok(Some(0)) => Settled::from(ConnectionLost::Ended),
+            Ok(Some(bytes)) => self.incoming.feed(&self.buffer[..bytes]),
+            Ok(None) => return false,
+            Err(error) => Settled::from(ConnectionLost::from(error)),
+        };
+        self.account.settle(settled);
+        true
+    }
+
+    /// Writes what the socket takes; whether that has left something.
+    fn try_flush(&mut self) -> Result<bool, ConnectionLost> {
+        while !self.outgoing.pending().is_empty() {
+            match self.stream.write(self.outgoing.pending()) {
+                Ok(Some(bytes)) => self.outgoing.wrote(bytes),
+                Ok(None) => return Ok(true),
+                Err(error) => {
+                    // A daemon that closes says why before.
+                    while self.account.lost.is_none() && self.read() {}
+                    let lost = self.account.lost.clone();
+                    return Err(lost.unwrap_or_else(|| error.into()));
+                }
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Drop for AsyncClient {
+    /// Writes what was fed, as far as that needs no waiting.
+    fn drop(&mut self) {
+        // There is nobody to tell; `close` tells.
+        let _ = self.try_flush();
+    }
+}
+
+async fn shake_hands(
+    stream: &Stream,
+    mut handshake: Handshake,
+    hello: &[u8],
+) -> Result<Taken, ConnectError> {
+    let mut written = 0;
+    let mut buffer = [0; 4096];
+    loop {
+        if written < hello.len() {
+            written += stream.write(&hello[written..])?.unwrap_or(0);
+        }
+        stream.ready(written < hello.len()).await?;
+        match stream.read(&mut buffer)? {
+            Some(0) => return Err(ConnectError::Lost(ConnectionLost::Ended)),
+            Some(bytes) => match handshake.feed(&buffer[..bytes])? {
+                Ok(taken) => return Ok(taken),
+                Err(more) => handshake = more,
+            },
+            None => {}
+        }
+    }
+}

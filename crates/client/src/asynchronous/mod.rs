@@ -1,0 +1,6 @@
+//! The client for tokio: the same session, with another way to wait.
+
+mod client;
+mod stream;
+
+pub use client::AsyncClient;
