@@ -36,7 +36,7 @@ impl ClientsApp {
         let groups = &mut self.hub.groups;
         self.full = false;
         while let Some((service, bytes)) = groups.to_submit() {
-            match submitter.submit(now, service, &bytes) {
+            match submitter.submit(now, service, bytes) {
                 Ok(_) => groups.submitted(),
                 Err(SubmitError::Full | SubmitError::Stopped) => {
                     self.full = true;
@@ -75,7 +75,7 @@ impl App for ClientsApp {
 
     fn may_sleep(&mut self) -> bool {
         let work = self.hub.has_work().unwrap_or(true);
-        let unsent = !self.full && self.hub.groups.to_submit().is_some();
+        let unsent = !self.full && self.hub.groups.has_to_submit();
         !(work || unsent || self.stop.load(Ordering::Relaxed))
     }
 

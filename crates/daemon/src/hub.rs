@@ -58,6 +58,8 @@ pub(crate) struct Hub {
     work: VecDeque<usize>,
     /// Sessions with requests for which there was no room.
     stalled: Vec<usize>,
+    /// Sessions that get credit back.
+    owing: Vec<usize>,
     /// Sessions with bytes that were not offered to their sockets.
     dirty: Vec<usize>,
     /// Who wants to know how the daemon is.
@@ -66,6 +68,7 @@ pub(crate) struct Hub {
     scratch: Vec<u8>,
     /// The ring has delivered something since requests were last tried: there may be room for more.
     moved: bool,
+    encoded: Encoded,
     newest: u64,
     invented: u32,
     sweep_at: Time,
@@ -101,11 +104,13 @@ impl Hub {
             unsettled: VecDeque::new(),
             work: VecDeque::new(),
             stalled: Vec::new(),
+            owing: Vec::new(),
             dirty: Vec::new(),
             asked: Vec::new(),
             notices: Vec::new(),
             scratch: vec![0; READ_BYTES],
             moved: false,
+            encoded: Encoded::default(),
             newest: 0,
             invented: 0,
             sweep_at: Time(0),
@@ -117,7 +122,8 @@ impl Hub {
     /// Whether there is something to do without waiting.
     pub fn has_work(&mut self) -> io::Result<bool> {
         let room = self.moved && !self.stalled.is_empty();
-        Ok(self.door.look()? || room || !self.work.is_empty())
+        let mine = room || !self.work.is_empty() || !self.owing.is_empty();
+        Ok(self.door.look()? || mine)
     }
 
     /// When something is to be done though nothing happens.
@@ -129,15 +135,21 @@ impl Hub {
     pub fn serve(&mut self, now: Time) -> io::Result<()> {
         self.door.look()?;
         self.door.take_notices(&mut self.notices);
-        for notice in std::mem::take(&mut self.notices) {
+        let mut notices = std::mem::take(&mut self.notices);
+        for notice in notices.drain(..) {
             // It may be about a session that has ended since.
             if let Some(session) = self.sessions.get_mut(notice.key) {
                 session.notice(notice);
-                self.work.push_back(notice.key);
+                self.schedule(notice.key);
             }
         }
-        self.moved = false;
-        self.work.extend(self.stalled.drain(..));
+        self.notices = notices;
+        self.give_credit();
+        if std::mem::take(&mut self.moved) {
+            for key in std::mem::take(&mut self.stalled) {
+                self.schedule(key);
+            }
+        }
         for _ in 0..self.work.len() {
             if let Some(key) = self.work.pop_front() {
                 self.turn(key, now);
@@ -157,6 +169,34 @@ impl Hub {
         Ok(())
     }
 
+    /// The session has its turn with the next [`Self::serve`].
+    fn schedule(&mut self, key: usize) {
+        if let Some(session) = self.sessions.get_mut(key)
+            && !std::mem::replace(&mut session.scheduled, true)
+        {
+            self.work.push_back(key);
+        }
+    }
+
+    /// Credit goes back a turn after it was earned: what a client sends at once is one frame of credit.
+    fn give_credit(&mut self) {
+        for key in std::mem::take(&mut self.owing) {
+            if let Some(session) = self.sessions.get_mut(key) {
+                session.speech.give_credit();
+                self.offer(key);
+            }
+        }
+    }
+
+    /// Bytes of the session are offered to its socket with the next [`Self::flush`].
+    fn offer(&mut self, key: usize) {
+        if let Some(session) = self.sessions.get_mut(key)
+            && !std::mem::replace(&mut session.dirty, true)
+        {
+            self.dirty.push(key);
+        }
+    }
+
     /// What the ring has delivered.
     pub fn deliver(&mut self, delivery: Delivery) {
         self.moved = true;
@@ -171,7 +211,7 @@ impl Hub {
     }
 
     fn tell(&mut self, told: &ClientEvent) {
-        let mut encoded = Encoded::default();
+        self.encoded.clear();
         for connection in &told.to {
             let Some(&key) = self.by_connection.get(connection) else {
                 continue;
@@ -182,11 +222,8 @@ impl Hub {
             session.messages += u64::from(matches!(told.event, Event::Message(_)));
             session
                 .speech
-                .tell(&told.event, &mut encoded, &mut self.names);
-            if !session.dirty {
-                session.dirty = true;
-                self.dirty.push(key);
-            }
+                .tell(&told.event, &mut self.encoded, &mut self.names);
+            self.offer(key);
         }
     }
 
@@ -196,11 +233,12 @@ impl Hub {
             let Some(session) = self.sessions.get_mut(key) else {
                 continue;
             };
-            let written = session.write();
-            let waits = session.speech.backlog();
-            if let Err(why) = written {
-                self.end(key, &why);
-            } else if waits > self.config.client_queue_bytes {
+            let could = !session.is_deaf();
+            session.write();
+            if could && session.is_deaf() {
+                // What it sent before it went still counts.
+                self.schedule(key);
+            } else if session.speech.backlog() > self.config.client_queue_bytes {
                 self.counters.slow += 1;
                 // It would not read why, either.
                 self.end(key, "it does not read what it is sent");
@@ -213,6 +251,7 @@ impl Hub {
         let Some(session) = self.sessions.get_mut(key) else {
             return;
         };
+        session.scheduled = false;
         let mut desk = Desk {
             key,
             groups: &mut self.groups,
@@ -222,8 +261,9 @@ impl Hub {
         };
         let mut act = |session: &mut Session, names: &mut Names, ask| desk.act(session, names, ask);
         let standing = session.take_in(&mut self.scratch, &mut self.names, &mut act);
-        if let Err(why) = session.write() {
-            return self.end(key, &why);
+        session.write();
+        if session.speech.owes() {
+            self.owing.push(key);
         }
         let over = session.speech.is_ended();
         if over && session.connection.is_none() && session.speech.backlog() == 0 {
@@ -234,8 +274,9 @@ impl Hub {
             Standing::Gone(why) => self.end(key, &why),
             Standing::Garbled(why) => self.give_up(key, &why, now),
             _ if bye => self.end(key, "it has said so"),
-            Standing::More => self.work.push_back(key),
-            Standing::Stalled => self.stalled.push(key),
+            Standing::More => self.schedule(key),
+            Standing::Stalled if !self.stalled.contains(&key) => self.stalled.push(key),
+            Standing::Stalled => {}
             Standing::Idle => {}
         }
     }
@@ -264,7 +305,7 @@ impl Hub {
             self.sweep_at = now.after(SWEEP_NANOS);
         }
         self.unsettled.push_back((key, self.newest));
-        self.work.push_back(key);
+        self.schedule(key);
     }
 
     fn drop_oldest_unsettled(&mut self) {
@@ -319,7 +360,7 @@ impl Hub {
     pub fn close(&mut self) {
         for (_, session) in &mut self.sessions {
             session.speech.goodbye(Code::ShuttingDown);
-            let _ = session.write();
+            session.write();
             session.hang_up();
         }
     }

@@ -41,6 +41,10 @@ pub(crate) struct Session {
     pub messages: u64,
     /// Bytes wait that were not offered to the socket yet.
     pub dirty: bool,
+    /// It has its turn soon.
+    pub scheduled: bool,
+    /// The socket takes nothing any more; there may still be something to read.
+    deaf: bool,
 }
 
 /// What became of a request.
@@ -81,6 +85,8 @@ impl Session {
             closed: false,
             messages: 0,
             dirty: false,
+            scheduled: false,
+            deaf: false,
         }
     }
 
@@ -153,23 +159,30 @@ impl Session {
         }
     }
 
-    /// Offers what waits to the socket.
-    ///
-    /// # Errors
-    /// The client has gone.
-    pub fn write(&mut self) -> Result<(), String> {
+    /// Offers what waits to the socket. What a socket does not take any more is dropped.
+    pub fn write(&mut self) {
         self.dirty = false;
-        while self.writable && self.speech.backlog() > 0 {
-            let mut pieces: Vec<IoSlice<'_>> = Vec::with_capacity(PIECES);
+        while self.writable && !self.deaf && self.speech.backlog() > 0 {
+            let mut pieces: Vec<IoSlice<'_>> = Vec::new();
             self.speech.chunks(&mut pieces, PIECES);
             match self.stream.write_vectored(&pieces) {
                 Ok(bytes) => self.speech.sent(bytes),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.writable = false,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error.to_string()),
+                Err(_) => {
+                    self.deaf = true;
+                    self.readable = true;
+                }
             }
         }
-        Ok(())
+        if self.deaf {
+            self.speech.sent(self.speech.backlog());
+        }
+    }
+
+    /// The client hears nothing any more.
+    pub const fn is_deaf(&self) -> bool {
+        self.deaf
     }
 
     /// A request waits for room.

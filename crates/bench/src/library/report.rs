@@ -173,6 +173,28 @@ fn first_messages(results: &[Measured]) -> Option<Summary> {
     latencies.summary()
 }
 
+impl BenchReport {
+    fn cpu(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (ns, percent) = (self.cpu_ns_per_delivery, self.cpu_percent_per_node);
+        if self.messages > 0 {
+            writeln!(
+                f,
+                "  CPU         {ns:10.0} ns a delivery, {percent:.2} % of a core a node"
+            )?;
+            if let Some(client) = self.client_cpu_ns_per_delivery {
+                let us = self.cpu_us_per_message;
+                writeln!(
+                    f,
+                    "  CPU         {us:10.2} us an ordered message, all daemons; clients {client:.0} ns a delivery"
+                )?;
+            }
+        } else {
+            writeln!(f, "  CPU         {percent:10.3} % of a core a node, idle")?;
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for BenchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -217,22 +239,7 @@ impl fmt::Display for BenchReport {
             "  ring        {:10} rotations, {} retransmissions, {} reconfigurations",
             self.token_rotations, self.retransmissions, self.reconfigurations
         )?;
-        let (ns, percent) = (self.cpu_ns_per_delivery, self.cpu_percent_per_node);
-        if self.messages > 0 {
-            writeln!(
-                f,
-                "  CPU         {ns:10.0} ns a delivery, {percent:.2} % of a core a node"
-            )?;
-            if let Some(client) = self.client_cpu_ns_per_delivery {
-                let us = self.cpu_us_per_message;
-                writeln!(
-                    f,
-                    "  CPU         {us:10.2} us an ordered message, all daemons; clients {client:.0} ns a delivery"
-                )?;
-            }
-        } else {
-            writeln!(f, "  CPU         {percent:10.3} % of a core a node, idle")?;
-        }
+        self.cpu(f)?;
         let no = |is: bool| if is { "" } else { "NOT " };
         let (identical, complete) = (no(self.identical), no(self.complete));
         writeln!(

@@ -16,14 +16,16 @@ pub(super) fn put_process(bytes: &mut Vec<u8>, process: Process) {
     bytes.extend(process.incarnation.0.to_le_bytes());
 }
 
+pub(super) fn ring_bytes(ring: RingId) -> [u8; 18] {
+    let mut bytes = [0; 18];
+    bytes[..8].copy_from_slice(&ring.ring_seq.to_le_bytes());
+    bytes[8..10].copy_from_slice(&ring.rep.get().to_le_bytes());
+    bytes[10..].copy_from_slice(&ring.incarnation.0.to_le_bytes());
+    bytes
+}
+
 pub(super) fn put_ring(bytes: &mut Vec<u8>, ring: RingId) {
-    let RingId {
-        ring_seq,
-        rep: node,
-        incarnation,
-    } = ring;
-    bytes.extend(ring_seq.to_le_bytes());
-    put_process(bytes, Process { node, incarnation });
+    bytes.extend(ring_bytes(ring));
 }
 
 pub(super) fn put_destination(bytes: &mut Vec<u8>, destination: &Destination) {

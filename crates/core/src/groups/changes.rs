@@ -1,6 +1,5 @@
 //! What is ordered: messages, and the joins, leaves and disconnects of clients.
 
-use alloc::collections::BTreeSet;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -182,10 +181,17 @@ impl Groups {
         let from = Member::before_all(self.me);
         let parts = self.parts.iter();
         let groups = parts.filter_map(|part| part.groups.get(&name));
-        let members = groups.flat_map(|group| group.members.range(from..));
-        let mine = members.filter(|member| member.daemon == self.me);
-        let all: BTreeSet<Connection> = mine.map(|member| member.connection).collect();
-        self.connected(all)
+        let mut all = Vec::new();
+        for group in groups {
+            // Members are ordered by their daemons.
+            let mine = group.members.range(from..);
+            let mine = mine.take_while(|member| member.daemon == self.me);
+            let mine = mine.map(|member| member.connection);
+            all.extend(mine.filter(|connection| self.clients.is_connected(*connection)));
+        }
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 
     fn connected(&self, all: impl IntoIterator<Item = Connection>) -> Vec<Connection> {

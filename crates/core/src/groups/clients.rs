@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::event::{Connection, Member};
-use super::message::Request;
+use super::message::{Request, stamp};
 use super::name::{ClientName, GroupName};
-use crate::contract::{Process, Service};
+use crate::contract::{Process, RingId, Service};
 
 /// What a request costs beside its bytes.
 const REQUEST_BYTES: usize = 64;
@@ -89,8 +89,7 @@ struct Client {
 struct Waiting {
     connection: Connection,
     service: Service,
-    kind: u8,
-    body: Vec<u8>,
+    message: Vec<u8>,
 }
 
 /// Clients and requests.
@@ -231,22 +230,30 @@ impl Clients {
     }
 
     fn push(&mut self, connection: Connection, service: Service, request: &Request) {
-        let (kind, body) = request.body();
+        let message = request.message();
         if let Some(client) = self.connected.get_mut(&connection) {
-            client.backlog += body.len() + REQUEST_BYTES;
+            client.backlog += message.len() + REQUEST_BYTES;
         }
         self.waiting.push_back(Waiting {
             connection,
             service,
-            kind,
-            body,
+            message,
         });
     }
 
-    /// The next request for the engine.
-    pub fn unsent(&self) -> Option<(Service, u8, &[u8])> {
-        let next = self.waiting.get(self.under_way)?;
-        (self.under_way < self.limits.window).then_some((next.service, next.kind, &next.body))
+    /// Whether there is a request for the engine.
+    pub fn has_unsent(&self) -> bool {
+        self.under_way < self.limits.window.min(self.waiting.len())
+    }
+
+    /// The next request for the engine, as a message for this ring.
+    pub fn unsent(&mut self, ring: RingId) -> Option<(Service, &[u8])> {
+        if !self.has_unsent() {
+            return None;
+        }
+        let next = self.waiting.get_mut(self.under_way)?;
+        stamp(&mut next.message, ring);
+        Some((next.service, &next.message))
     }
 
     pub fn sent(&mut self) {
@@ -271,7 +278,7 @@ impl Clients {
     fn settle(&mut self, request: Option<Waiting>) {
         let Some(request) = request else { return };
         if let Some(client) = self.connected.get_mut(&request.connection) {
-            client.backlog -= request.body.len() + REQUEST_BYTES;
+            client.backlog -= request.message.len() + REQUEST_BYTES;
         }
     }
 

@@ -77,7 +77,7 @@ impl<E: Engine> Daemon<E> {
                 return Some(event);
             }
             self.groups.deliver(self.engine.poll_delivery()?);
-            self.due |= self.groups.to_submit().is_some();
+            self.due |= self.groups.has_to_submit();
         }
     }
 
@@ -112,7 +112,7 @@ impl<E: Engine> Daemon<E> {
     fn submit(&mut self) {
         self.due = false;
         while let Some((service, bytes)) = self.groups.to_submit() {
-            match self.engine.submit(self.now, service, &bytes) {
+            match self.engine.submit(self.now, service, bytes) {
                 Ok(_) => self.groups.submitted(),
                 Err(SubmitError::Full | SubmitError::Stopped) => return,
                 Err(SubmitError::TooLarge { .. } | SubmitError::Unsupported) => {

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::clients::{Clients, Limits};
 use super::event::{ClientEvent, ViewId};
 use super::gather::Gather;
-use super::message::{Piece, Request, Stamped, Told, parse, pieces, stamped};
+use super::message::{Piece, Request, Stamped, Told, parse, pieces};
 use super::name::GroupName;
 use super::part::{Merged, Origin, Part, daemons, merge};
 use super::state;
@@ -291,9 +291,15 @@ impl Groups {
         }
     }
 
+    /// Whether there is something to submit to the engine.
+    pub fn has_to_submit(&self) -> bool {
+        let ready = self.ring.is_some() && self.phase == Phase::Operational;
+        !self.telling.is_empty() || ready && self.clients.has_unsent()
+    }
+
     /// What to submit to the engine next; ask again after [`Self::submitted`]. What the engine has no
     /// room for is asked for later.
-    pub fn to_submit(&self) -> Option<(Service, Vec<u8>)> {
+    pub fn to_submit(&mut self) -> Option<(Service, &[u8])> {
         if let Some(piece) = self.telling.front() {
             let last = self.telling.len() == 1;
             let service = if last {
@@ -301,11 +307,10 @@ impl Groups {
             } else {
                 Service::Reliable
             };
-            return Some((service, piece.clone()));
+            return Some((service, piece));
         }
         let ring = self.ring.filter(|_| self.phase == Phase::Operational)?;
-        let (service, kind, body) = self.clients.unsent()?;
-        Some((service, stamped(ring, kind, body)))
+        self.clients.unsent(ring)
     }
 
     /// The engine has taken it.

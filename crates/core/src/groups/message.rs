@@ -3,7 +3,9 @@
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::bytes::{Reader, put_client, put_destination, put_name, put_ring, service_byte};
+use super::bytes::{
+    Reader, put_client, put_destination, put_name, put_ring, ring_bytes, service_byte,
+};
 use super::event::{Member, Received};
 use super::name::{Destination, GroupName};
 use crate::contract::{Process, RingId};
@@ -62,32 +64,42 @@ pub(super) struct Stamped {
     pub told: Told,
 }
 
+/// Where in a message the ring is that it is for.
+const RING: core::ops::Range<usize> = 2..20;
+
 impl Request {
-    /// Everything but the stamp.
-    pub fn body(&self) -> (u8, Vec<u8>) {
-        let mut bytes = Vec::new();
-        let kind = match self {
-            Self::Data(data, discard) => {
-                put_data(&mut bytes, data, *discard);
-                DATA
-            }
-            Self::Join(member, group) => {
+    /// The message, for a ring that [`stamp`] puts in.
+    pub fn message(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(match self {
+            Self::Data(data, _) => 64 + 34 * data.to.len() + data.payload.len(),
+            _ => 96,
+        });
+        bytes.extend([VERSION, self.kind()]);
+        bytes.resize(RING.end, 0);
+        match self {
+            Self::Data(data, discard) => put_data(&mut bytes, data, *discard),
+            Self::Join(member, group) | Self::Leave(member, group) => {
                 put_client(&mut bytes, member);
                 put_name(&mut bytes, group);
-                JOIN
             }
-            Self::Leave(member, group) => {
-                put_client(&mut bytes, member);
-                put_name(&mut bytes, group);
-                LEAVE
-            }
-            Self::Disconnect(member) => {
-                put_client(&mut bytes, member);
-                DISCONNECT
-            }
-        };
-        (kind, bytes)
+            Self::Disconnect(member) => put_client(&mut bytes, member),
+        }
+        bytes
     }
+
+    const fn kind(&self) -> u8 {
+        match self {
+            Self::Data(..) => DATA,
+            Self::Join(..) => JOIN,
+            Self::Leave(..) => LEAVE,
+            Self::Disconnect(_) => DISCONNECT,
+        }
+    }
+}
+
+/// Puts the ring into a message that it is for.
+pub(super) fn stamp(message: &mut [u8], ring: RingId) {
+    message[RING].copy_from_slice(&ring_bytes(ring));
 }
 
 fn put_data(bytes: &mut Vec<u8>, data: &Received, discard: bool) {
@@ -102,25 +114,18 @@ fn put_data(bytes: &mut Vec<u8>, data: &Received, discard: bool) {
     bytes.extend_from_slice(&data.payload);
 }
 
-/// A message with this body, for the configuration of this ring.
-pub(super) fn stamped(ring: RingId, kind: u8, body: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(20 + body.len());
-    bytes.extend([VERSION, kind]);
-    put_ring(&mut bytes, ring);
-    bytes.extend_from_slice(body);
-    bytes
-}
-
 /// What is to be told of groups, as messages: all but the last may come in any order.
 pub(super) fn pieces(ring: RingId, state: &[u8]) -> Vec<Vec<u8>> {
     let chunks: Vec<&[u8]> = state.chunks(PIECE_BYTES).collect();
     let count = chunks.len() as u32;
     let messages = (0_u32..).zip(chunks).map(|(index, chunk)| {
-        let mut body = Vec::with_capacity(8 + chunk.len());
-        body.extend(index.to_le_bytes());
-        body.extend(count.to_le_bytes());
-        body.extend_from_slice(chunk);
-        stamped(ring, STATE, &body)
+        let mut message = Vec::with_capacity(RING.end + 8 + chunk.len());
+        message.extend([VERSION, STATE]);
+        put_ring(&mut message, ring);
+        message.extend(index.to_le_bytes());
+        message.extend(count.to_le_bytes());
+        message.extend_from_slice(chunk);
+        message
     });
     messages.collect()
 }

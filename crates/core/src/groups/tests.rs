@@ -3,11 +3,10 @@
 mod cluster;
 mod states;
 
-use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::event::{Connection, Member};
-use super::message::{Request, Told, parse, stamped};
+use super::message::{Request, Told, parse, stamp};
 use super::name::{ClientName, GroupName, NameError};
 use crate::contract::{Incarnation, NodeId, Process, RingId};
 
@@ -37,8 +36,8 @@ fn a_request_is_read_whole_or_not_at_all() {
     let ring = ring(5);
     let group = GroupName::new("apples").expect("a name");
     let request = Request::Join(member, group);
-    let (kind, body) = request.body();
-    let bytes: Vec<u8> = stamped(ring, kind, &body);
+    let mut bytes = request.message();
+    stamp(&mut bytes, ring);
     let bytes = Bytes::from(bytes);
     let told = parse(member.daemon, &bytes).map(|stamped| (stamped.ring, stamped.told));
     assert_eq!(told, Some((ring, Told::Request(request))));

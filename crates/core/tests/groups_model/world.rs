@@ -164,7 +164,7 @@ impl World {
     fn submit(&mut self, at: usize) {
         let Node { port, groups, .. } = &mut self.nodes[at];
         while let Some((service, bytes)) = groups.to_submit() {
-            if !Bus::submit(port, service, bytes) {
+            if !Bus::submit(port, service, bytes.to_vec()) {
                 return;
             }
             groups.submitted();

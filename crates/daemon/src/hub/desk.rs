@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use rota_core::groups::{ClientName, Connection, Groups, RequestError};
+use rota_core::groups::{ClientName, Connection, Groups, RequestError, Send};
 
 use super::Counters;
 use crate::names::Names;
@@ -29,38 +29,40 @@ impl Desk<'_> {
             }
             return Done::Yes;
         };
-        let done = match &ask {
-            Ask::Join(group, _) => self.groups.join(connection, *group),
-            Ask::Leave(group, _) => self.groups.leave(connection, *group),
-            Ask::Send(send) => match self.groups.has_room(connection, send.payload.len()) {
-                Ok(true) => self.groups.send(connection, send.clone()),
-                Ok(false) => Err(RequestError::Full),
-                Err(error) => Err(error),
-            },
+        let done = match ask {
+            Ask::Send(send) => return self.send(session, connection, send),
+            Ask::Join(group, _) => self.groups.join(connection, group),
+            Ask::Leave(group, _) => self.groups.leave(connection, group),
             Ask::List(request, group) => {
                 let listed = match group {
                     None => Listed::Groups(self.groups.list_groups()),
-                    Some(group) => Listed::Members(self.groups.list_members(group)),
+                    Some(group) => Listed::Members(self.groups.list_members(&group)),
                 };
-                session.speech.listed(*request, listed, names);
+                session.speech.listed(request, listed, names);
                 Ok(())
             }
             // The session has noticed by itself.
             Ask::Connect(_) | Ask::Bye => Ok(()),
         };
         match done {
-            Ok(()) => {
-                if let Ask::Send(_) = ask {
-                    session.speech.taken();
-                }
-                Done::Yes
-            }
+            Ok(()) => Done::Yes,
             Err(RequestError::Full) => Done::Later(ask),
             Err(error) => {
                 session.speech.failed(&ask, error);
                 Done::Yes
             }
         }
+    }
+
+    fn send(&mut self, session: &mut Session, connection: Connection, send: Send) -> Done {
+        if self.groups.has_room(connection, send.payload.len()) == Ok(false) {
+            return Done::Later(Ask::Send(send));
+        }
+        match self.groups.send(connection, send) {
+            Ok(()) => session.speech.taken(),
+            Err(error) => session.speech.not_sent(error),
+        }
+        Done::Yes
     }
 
     fn connect(&mut self, session: &mut Session, names: &mut Names, name: Option<ClientName>) {

@@ -91,7 +91,7 @@ impl Hub {
                 && session.number == number
             {
                 speech.answer(line);
-                self.work.push_back(key);
+                self.schedule(key);
             }
         }
     }

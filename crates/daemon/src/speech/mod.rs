@@ -8,7 +8,6 @@ mod spread;
 use std::collections::BTreeMap;
 use std::io::IoSlice;
 
-use bytes::Bytes;
 use rota_client::protocol::Code;
 use rota_core::groups::{ClientName, Event, GroupName, Member, RequestError, Send};
 
@@ -53,8 +52,19 @@ pub(crate) enum Listed {
 /// An event in each protocol that somebody speaks who gets it.
 #[derive(Debug, Default)]
 pub(crate) struct Encoded {
-    native: Option<Bytes>,
+    /// Kept from event to event.
+    native: Vec<u8>,
+    has_native: bool,
     spread: Option<Option<Outgoing>>,
+}
+
+impl Encoded {
+    /// For the next event.
+    pub fn clear(&mut self) {
+        self.native.clear();
+        self.has_native = false;
+        self.spread = None;
+    }
 }
 
 /// A client's protocol and how far it has come.
@@ -116,6 +126,31 @@ impl Speech {
         }
     }
 
+    /// The client gets credit back for what it has sent.
+    pub const fn owes(&self) -> bool {
+        match self {
+            Self::Native(speech) => speech.owes(),
+            Self::Admin(_) | Self::Spread(_) => false,
+        }
+    }
+
+    /// Gives the credit back.
+    pub fn give_credit(&mut self) {
+        match self {
+            Self::Native(speech) => speech.give_credit(),
+            Self::Admin(_) | Self::Spread(_) => {}
+        }
+    }
+
+    /// The message that was asked for last will never be on its way.
+    pub fn not_sent(&mut self, error: RequestError) {
+        match self {
+            Self::Native(speech) => speech.not_sent(error),
+            // Their protocol has no word for it, and its limits are checked before.
+            Self::Admin(_) | Self::Spread(_) => {}
+        }
+    }
+
     /// A request is not done, now or ever.
     pub fn failed(&mut self, ask: &Ask, error: RequestError) {
         match self {
@@ -138,10 +173,11 @@ impl Speech {
         match self {
             Self::Admin(_) => {}
             Self::Native(speech) => {
-                let encoded = encoded
-                    .native
-                    .get_or_insert_with(|| native::encode(event, names));
-                speech.tell(event, encoded);
+                if !encoded.has_native {
+                    native::encode(event, names, &mut encoded.native);
+                    encoded.has_native = true;
+                }
+                speech.tell(event, &encoded.native);
             }
             Self::Spread(speech) => {
                 let outgoing = encoded

@@ -2,9 +2,8 @@
 
 use std::io::IoSlice;
 
-use bytes::Bytes;
 use rota_client::protocol::{
-    self, Code, Credit, Hello, Inbox, Reply, Request, View, Welcome, request_limit,
+    self, Code, Credit, EncodeError, Hello, Inbox, Reply, Request, View, Welcome, request_limit,
 };
 use rota_core::groups::{self, GroupName, Member, RequestError};
 
@@ -150,13 +149,21 @@ impl NativeSpeech {
         })))
     }
 
-    /// The message that was asked for last is on its way: its credit comes back, but not in a frame for
-    /// each.
+    /// The message that was asked for last is on its way: its credit comes back.
     pub fn taken(&mut self) {
         self.owed += self.spent as u64;
         self.credit.give_back(self.spent as u64);
         self.spent = 0;
-        if self.owed >= u64::from(self.terms.credit / 4) || self.owed > u64::from(u32::MAX / 2) {
+    }
+
+    /// There is credit to give back.
+    pub const fn owes(&self) -> bool {
+        self.owed > 0
+    }
+
+    /// Gives it back.
+    pub fn give_credit(&mut self) {
+        while self.owed > 0 && self.is_open() {
             let bytes = u32::try_from(self.owed).unwrap_or(u32::MAX);
             self.owed -= u64::from(bytes);
             self.push(&Reply::Credit { bytes });
@@ -190,12 +197,7 @@ impl NativeSpeech {
     }
 
     pub fn failed(&mut self, ask: &Ask, error: RequestError) {
-        let code = match error {
-            RequestError::TooLarge { .. } => Code::TooLarge,
-            RequestError::TooMany => Code::Quota,
-            _ => Code::Unavailable,
-        };
-        let text = error.to_string();
+        let (code, text) = (code_of(error), error.to_string());
         match ask {
             Ask::Join(group, request) | Ask::Leave(group, request) => {
                 self.answers.failed(*group);
@@ -206,12 +208,13 @@ impl NativeSpeech {
                     text,
                 });
             }
-            // A message has no number to be told about.
-            Ask::Send(_) => {
-                let _ = self.give_up(code, text);
-            }
-            Ask::Connect(_) | Ask::List(..) | Ask::Bye => {}
+            Ask::Connect(_) | Ask::Send(_) | Ask::List(..) | Ask::Bye => {}
         }
+    }
+
+    /// A message has no number to be told about.
+    pub fn not_sent(&mut self, error: RequestError) {
+        let _ = self.give_up(code_of(error), error.to_string());
     }
 
     pub fn listed(&mut self, request: u32, listed: Listed, names: &mut Names) {
@@ -231,7 +234,7 @@ impl NativeSpeech {
     }
 
     /// What was encoded for all who get it.
-    pub fn tell(&mut self, event: &groups::Event, encoded: &Bytes) {
+    pub fn tell(&mut self, event: &groups::Event, encoded: &[u8]) {
         let Stage::Open { membership, me } = self.stage else {
             return;
         };
@@ -317,27 +320,38 @@ impl NativeSpeech {
     }
 }
 
-/// The bytes of an event: whole, but for a view, which lacks the receiver's own index.
-pub(super) fn encode(event: &groups::Event, names: &mut Names) -> Bytes {
-    let reply = match event {
-        groups::Event::Message(message) => message_of(message, names),
-        groups::Event::View(view) => {
-            return view_of(view, names).encode_shared().unwrap_or_default();
-        }
-        groups::Event::Transitional { group, view } => Reply::Transitional {
-            group: *group,
-            view: *view,
-        },
-        groups::Event::SelfLeave { group } => Reply::SelfLeave { group: *group },
-    };
-    let mut out = Vec::new();
-    if let Err(error) = reply.encode(&mut out) {
-        tracing::warn!(%error, "clients cannot be told something");
+const fn code_of(error: RequestError) -> Code {
+    match error {
+        RequestError::TooLarge { .. } => Code::TooLarge,
+        RequestError::TooMany => Code::Quota,
+        _ => Code::Unavailable,
     }
-    out.into()
 }
 
-fn message_of(message: &groups::Received, names: &mut Names) -> Reply {
+/// Appends the bytes of an event: whole, but for a view, which lacks the receiver's own index.
+pub(super) fn encode(event: &groups::Event, names: &mut Names, out: &mut Vec<u8>) {
+    let encoded = match event {
+        groups::Event::Message(message) => encode_message(message, names, out),
+        groups::Event::View(view) => {
+            let shared = view_of(view, names).encode_shared();
+            shared.map(|bytes| out.extend_from_slice(&bytes))
+        }
+        groups::Event::Transitional { group, view } => {
+            let (group, view) = (*group, *view);
+            Reply::Transitional { group, view }.encode(out)
+        }
+        groups::Event::SelfLeave { group } => Reply::SelfLeave { group: *group }.encode(out),
+    };
+    if let Err(error) = encoded {
+        tracing::warn!(%error, "clients cannot be told something");
+    }
+}
+
+fn encode_message(
+    message: &groups::Received,
+    names: &mut Names,
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
     Reply::Message(protocol::Message {
         sender: names.member(&message.sender),
         service: message.service,
@@ -346,6 +360,7 @@ fn message_of(message: &groups::Received, names: &mut Names) -> Reply {
         to: message.to.iter().map(|to| names.told(to)).collect(),
         payload: message.payload.clone(),
     })
+    .encode(out)
 }
 
 fn view_of(view: &groups::View, names: &mut Names) -> View {

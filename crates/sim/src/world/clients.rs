@@ -81,6 +81,7 @@ impl<S: System> World<'_, S> {
         };
         let payload = Bytes::from([&id.counter.to_le_bytes()[..], &body].concat());
         let send = Send {
+            big_endian: false,
             service,
             self_discard,
             kind: 7,
@@ -223,7 +224,7 @@ impl<S: System> World<'_, S> {
             };
             let groups = layer.groups();
             let idle = life.app.pending == 0 && layer.waiting_events() == 0;
-            if *groups.phase() != Phase::Operational || groups.to_submit().is_some() || !idle {
+            if *groups.phase() != Phase::Operational || groups.has_to_submit() || !idle {
                 let (node, phase) = (life.process.node, groups.phase());
                 return Err(format!("node {node} has not come to rest: {phase:?}"));
             }

@@ -123,6 +123,7 @@ impl Cluster {
     /// What a daemon submits next gets its place.
     pub fn submitted(&mut self, at: usize) -> Option<Message> {
         let (service, payload) = self.daemon(at).to_submit()?;
+        let payload = Bytes::copy_from_slice(payload);
         self.daemon(at).submitted();
         self.placed += 1;
         Some(Message {
@@ -133,7 +134,7 @@ impl Cluster {
             service,
             seq: self.placed,
             index: 0,
-            payload: Bytes::from(payload),
+            payload,
         })
     }
 
@@ -184,6 +185,7 @@ impl Cluster {
     pub fn send(&mut self, at: usize, client: &str, name: &str, text: &str) {
         let connection = self.client(at, client);
         let send = Send {
+            big_endian: false,
             service: Service::Agreed,
             self_discard: false,
             kind: 0,
