@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::clients::{Clients, Limits};
 use super::event::{ClientEvent, ViewId};
 use super::gather::Gather;
-use super::message::{Piece, Request, Stamped, Told, parse, pieces, stamped};
+use super::message::{PIECE_BYTES, Piece, Request, Stamped, Told, parse, pieces, stamped};
 use super::name::GroupName;
 use super::part::{Merged, Origin, Part, daemons, merge};
 use super::state;
@@ -221,7 +221,8 @@ impl Groups {
         self.phase = Phase::Gathering;
         self.counters.exchanges += 1;
         if daemons(&self.parts).first() == Some(&self.me) {
-            self.telling = pieces(ring, &state::encode(&self.parts)).into();
+            let most = self.clients.limits.piece_bytes.clamp(1, PIECE_BYTES);
+            self.telling = pieces(ring, &state::encode(&self.parts), most).into();
         }
     }
 
