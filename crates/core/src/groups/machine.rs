@@ -177,9 +177,13 @@ impl Groups {
         self.ring = Some(ring);
         self.members = members;
         self.issued = 0;
-        self.counters.again += self.clients.send_again();
+        if !mutants::on(Mutant::G11) {
+            self.counters.again += self.clients.send_again();
+        }
         self.telling.clear();
-        self.gather = Gather::default();
+        if !mutants::on(Mutant::G10) {
+            self.gather = Gather::default();
+        }
         if daemons(&self.parts) == self.members {
             let parts = core::mem::take(&mut self.parts);
             self.complete(ring, &parts);
@@ -191,9 +195,12 @@ impl Groups {
     /// The exchange was cut off. If what this daemon's set knows was told, then all those who were told
     /// the same are one set now.
     fn keep_what_was_told(&mut self) {
-        let gather = core::mem::take(&mut self.gather);
-        if gather.has(self.me) {
-            self.parts = gather.parts;
+        let mut gather = core::mem::take(&mut self.gather);
+        if gather.has(self.me) || mutants::on(Mutant::G13) {
+            self.parts = core::mem::take(&mut gather.parts);
+        }
+        if mutants::on(Mutant::G10) {
+            self.gather = gather;
         }
     }
 
