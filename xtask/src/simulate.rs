@@ -12,7 +12,7 @@ const SEEDS: u64 = 300;
 const TWICE: u64 = 25;
 
 /// Mutants for the test command: each is found out within seconds.
-const FEW_MUTANTS: [&str; 6] = ["M01", "M05", "M09", "M17", "M20", "R03"];
+const FEW_MUTANTS: [&str; 8] = ["M01", "M05", "M09", "M17", "M20", "R03", "G04", "G10"];
 
 const ENGINES: [&str; 2] = ["accelerated-ring", "totem-ring"];
 

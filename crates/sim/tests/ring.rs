@@ -9,7 +9,7 @@ use rota_sim::world::{Outcome, World};
 
 fn run(seed: u64, protocol: Protocol, profile: Profile) -> Outcome {
     let mut plan = Plan::random(seed, protocol, profile, ABILITIES);
-    plan.primary = None;
+    (plan.primary, plan.groups) = (None, None);
     let mut checks = Checks::new(&plan);
     let ring = Ring(protocol);
     let world = World::new(&plan, &ring);

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::event::{Connection, Member};
-use super::message::{Request, stamp};
+use super::message::{PIECE_BYTES, Request, stamp};
 use super::name::{ClientName, GroupName};
 use crate::contract::{Process, RingId, Service};
 
@@ -27,6 +27,9 @@ pub struct Limits {
     /// Requests of all clients handed to the engine that have not come back: so many are handed over a
     /// second time when the configuration changes.
     pub window: usize,
+    /// Bytes of each message in which daemons tell each other what they know, but for the last: at most
+    /// [`PIECE_BYTES`], and at least 1.
+    pub piece_bytes: usize,
 }
 
 impl Default for Limits {
@@ -37,6 +40,7 @@ impl Default for Limits {
             backlog_bytes: 256 << 10,
             payload_bytes: 128 << 10,
             window: 1024,
+            piece_bytes: PIECE_BYTES,
         }
     }
 }

@@ -138,7 +138,7 @@ pub enum Event {
 /// An event, and the clients of this daemon that get it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClientEvent {
-    /// Who gets it; ascending, never empty.
+    /// Who gets it, unless disconnected since; ascending, never empty.
     pub to: Vec<Connection>,
     /// What they get.
     pub event: Event,

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::clients::{Clients, Limits};
 use super::event::{ClientEvent, ViewId};
 use super::gather::Gather;
-use super::message::{Piece, Request, Stamped, Told, parse, pieces};
+use super::message::{PIECE_BYTES, Piece, Request, Stamped, Told, parse, pieces};
 use super::name::GroupName;
 use super::part::{Merged, Origin, Part, daemons, merge};
 use super::state;
@@ -182,9 +182,13 @@ impl Groups {
         self.ring = Some(ring);
         self.members = members;
         self.issued = 0;
-        self.counters.again += self.clients.send_again();
+        if !mutants::on(Mutant::G11) {
+            self.counters.again += self.clients.send_again();
+        }
         self.telling.clear();
-        self.gather = Gather::default();
+        if !mutants::on(Mutant::G10) {
+            self.gather = Gather::default();
+        }
         if daemons(&self.parts) == self.members {
             let parts = core::mem::take(&mut self.parts);
             self.complete(ring, &parts);
@@ -196,9 +200,12 @@ impl Groups {
     /// The exchange was cut off. If what this daemon's set knows was told, then all those who were told
     /// the same are one set now.
     fn keep_what_was_told(&mut self) {
-        let gather = core::mem::take(&mut self.gather);
-        if gather.has(self.me) {
-            self.parts = gather.parts;
+        let mut gather = core::mem::take(&mut self.gather);
+        if gather.has(self.me) || mutants::on(Mutant::G13) {
+            self.parts = core::mem::take(&mut gather.parts);
+        }
+        if mutants::on(Mutant::G10) {
+            self.gather = gather;
         }
     }
 
@@ -226,7 +233,8 @@ impl Groups {
         self.phase = Phase::Gathering;
         self.counters.exchanges += 1;
         if daemons(&self.parts).first() == Some(&self.me) {
-            self.telling = pieces(ring, &state::encode(&self.parts)).into();
+            let most = self.clients.limits.piece_bytes.clamp(1, PIECE_BYTES);
+            self.telling = pieces(ring, &state::encode(&self.parts), most).into();
         }
     }
 

@@ -114,9 +114,10 @@ fn put_data(bytes: &mut Vec<u8>, data: &Received, discard: bool) {
     bytes.extend_from_slice(&data.payload);
 }
 
-/// What is to be told of groups, as messages: all but the last may come in any order.
-pub(super) fn pieces(ring: RingId, state: &[u8]) -> Vec<Vec<u8>> {
-    let chunks: Vec<&[u8]> = state.chunks(PIECE_BYTES).collect();
+/// What is to be told of groups, as messages of so many bytes at most: all but the last may come in any
+/// order.
+pub(super) fn pieces(ring: RingId, state: &[u8], most: usize) -> Vec<Vec<u8>> {
+    let chunks: Vec<&[u8]> = state.chunks(most).collect();
     let count = chunks.len() as u32;
     let messages = (0_u32..).zip(chunks).map(|(index, chunk)| {
         let mut message = Vec::with_capacity(RING.end + 8 + chunk.len());

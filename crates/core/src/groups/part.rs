@@ -105,7 +105,7 @@ pub(super) fn merge(ring: RingId, me: Process, parts: &[Part]) -> Merged {
     for part in parts {
         for (name, group) in &part.groups {
             let (changed, sets) = groups.entry(*name).or_default();
-            *changed |= group.changed;
+            *changed |= group.changed && !mutants::on(Mutant::G14);
             let origin = if mutants::on(Mutant::G04) {
                 Part::first(ring, me).origin
             } else {

@@ -32,7 +32,8 @@ impl Groups {
         self.clients.leave(connection, group)
     }
 
-    /// The client has gone, or is made to go. It gets nothing any more.
+    /// The client has gone, or is made to go. Events that have not been polled yet may still name it, and
+    /// are not for it any more.
     pub fn disconnect(&mut self, connection: Connection) {
         self.clients.disconnect(connection);
     }

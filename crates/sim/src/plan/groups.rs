@@ -34,16 +34,16 @@ impl GroupsPlan {
     /// The clients of a seed.
     pub(crate) fn of(seed: u64) -> Self {
         let mut rng = Rng::split(seed, 9);
-        // What daemons tell each other then takes several messages.
-        let crowded = rng.percent(10);
+        let crowded = rng.percent(5);
+        let (clients, groups, joins) = if crowded {
+            (6, 100, 50)
+        } else {
+            (rng.range(1, 4), rng.range(1, 6), rng.range(1, 3))
+        };
         Self {
-            clients: if crowded { 6 } else { rng.range(1, 4) as usize },
-            groups: if crowded {
-                100
-            } else {
-                rng.range(1, 6) as usize
-            },
-            joins: if crowded { 50 } else { rng.range(1, 3) },
+            clients: clients as usize,
+            groups: groups as usize,
+            joins,
             churn: rng.pick(&[2, 10, 40]),
             queue: rng.spread(1, 200) as u32,
             behind: rng.pick(&[0, 0, 3, 40]),
@@ -51,6 +51,8 @@ impl GroupsPlan {
             limits: Limits {
                 window: rng.pick(&[1, 5, 50, 1024]),
                 backlog_bytes: rng.spread(1 << 10, 256 << 10) as usize,
+                // What daemons tell each other may take many messages.
+                piece_bytes: rng.pick(&[40, 300, 16 << 10]),
                 ..Limits::default()
             },
         }

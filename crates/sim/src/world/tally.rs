@@ -111,7 +111,13 @@ impl<S: System> World<'_, S> {
             }
         }
         if plan.groups.is_some() {
-            for what in OF_CLIENTS {
+            // It takes a fault in time to cut an exchange off.
+            let cut_off = |what| what == "groups_interrupted";
+            let calm = plan.faults.is_empty();
+            for what in OF_CLIENTS
+                .into_iter()
+                .filter(|what| !calm || !cut_off(*what))
+            {
                 self.tally.coverage.entry(what).or_default();
             }
         }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use rota_core::mutants::Mutant;
-use rota_sim::campaign::{EngineName, Options, run_calm, run_plan};
+use rota_sim::campaign::{EngineName, GroupsChoice, Options, run_calm, run_plan};
 use rota_sim::world::Outcome;
 use table::{Known, SURVIVORS, TABLE};
 
@@ -71,6 +71,11 @@ fn main() -> ExitCode {
 fn kill(known: &Known) -> Option<Killed> {
     let mut options = Options::new(EngineName::AcceleratedRing, 0..u64::MAX);
     options.mutant = Some(known.mutant.to_string());
+    options.groups = if known.is_of_groups() {
+        GroupsChoice::All
+    } else {
+        GroupsChoice::None
+    };
     rota_core::mutants::set(Some(known.mutant));
     let hook = std::panic::take_hook();
     // Debug assertions notice some mutants, too.

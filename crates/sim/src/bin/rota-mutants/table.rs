@@ -10,6 +10,13 @@ pub struct Known {
     pub what: &'static str,
 }
 
+impl Known {
+    /// Whether it takes clients to notice.
+    pub fn is_of_groups(&self) -> bool {
+        self.kinds.iter().any(|kind| kind.starts_with('K'))
+    }
+}
+
 const fn known(mutant: Mutant, kinds: &'static [&'static str], what: &'static str) -> Known {
     Known {
         mutant,
@@ -58,6 +65,21 @@ pub const TABLE: &[Known] = &[
     known(R07, &["V1"], "only what the best informed lacks is sent again"),
     known(R08, &["V1"], "the end of the old ring is what this process has, not what anybody has"),
     known(R09, &["S1", "F1"], "the obligation is to the neighbour's messages, not to the own"),
+    known(M34, &["K1", "K2", "K4", "K5", "K7", "K9", "groups"], "what clients ask for counts whatever configuration it was sent for, also during an exchange"),
+    known(G01, &["K6"], "a group is signaled as often as daemons go"),
+    known(G02, &["K1", "K2"], "views between two configurations are numbered like those before"),
+    known(G03, &["K5"], "a message comes once for each destination that matches"),
+    known(G04, &["K4", "K9"], "all who meet are said to have come together"),
+    known(G05, &["K3"], "the set of a view is its first member, not the one it is about"),
+    known(G06, &["K6"], "groups are not signaled when daemons go"),
+    known(G07, &["K1", "K2", "K3", "K5", "K9", "groups"], "who leaves stays a member"),
+    known(G08, &["K7"], "senders get what they want no copy of"),
+    known(G09, &["K6", "K8"], "events of one delivery are told the last one first"),
+    known(G10, &["K1", "K2", "K4", "K9", "groups"], "what was told before an exchange was cut off is kept for the next"),
+    known(G11, &["K5", "K7", "groups"], "requests that were ordered too late are not sent again"),
+    known(G12, &["K1", "K3", "K9", "groups"], "joins at daemons that go count where others go on"),
+    known(G13, &["K1", "K2", "K4", "K9", "groups"], "who was not heard when an exchange was cut off forgets what it knew"),
+    known(G14, &["K6"], "who went before an exchange is not told with it"),
     known(R10, &["S1", "E1"], "the parts of a message that is sent again are in the wrong order"),
 ];
 
