@@ -1,5 +1,6 @@
 //! Clients and their groups: who asked for what, and who is told what.
 
+mod coming;
 mod desk;
 mod report;
 
@@ -7,22 +8,24 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 
-use rota_client::protocol::Code;
 use rota_core::contract::{Delivery, Process, Time};
 use rota_core::groups::{ClientEvent, Connection, Directory, Event, Groups, Limits};
 use slab::Slab;
 
 use crate::config::DaemonConfig;
-use crate::door::{Door, Notice, Port};
+use crate::door::{Door, Notice};
 use crate::names::Names;
 use crate::session::{READ_BYTES, Session, Standing};
-use crate::speech::{AdminSpeech, Encoded, NativeSpeech, Speech, SpreadSpeech, Terms};
+use crate::speech::{Encoded, Terms};
 use crate::spread::Settings;
-use crate::stream::Stream;
 use desk::Desk;
 
 /// Clients let in before others have their turn.
 const ACCEPTS_AT_ONCE: usize = 32;
+
+/// Sessions that have their turn before the ring has its own: what they ask for has to take much less than
+/// a token-loss time.
+const TURNS_AT_ONCE: usize = 64;
 
 /// How often it is looked whether somebody takes too long to come in or to go.
 const SWEEP_NANOS: u64 = 500_000_000;
@@ -147,10 +150,13 @@ impl Hub {
         self.give_credit();
         if std::mem::take(&mut self.moved) {
             for key in std::mem::take(&mut self.stalled) {
+                if let Some(session) = self.sessions.get_mut(key) {
+                    session.parked = false;
+                }
                 self.schedule(key);
             }
         }
-        for _ in 0..self.work.len() {
+        for _ in 0..self.work.len().min(TURNS_AT_ONCE) {
             if let Some(key) = self.work.pop_front() {
                 self.turn(key, now);
             }
@@ -175,6 +181,15 @@ impl Hub {
             && !std::mem::replace(&mut session.scheduled, true)
         {
             self.work.push_back(key);
+        }
+    }
+
+    /// The session has its turn once the ring has delivered something.
+    fn park(&mut self, key: usize) {
+        if let Some(session) = self.sessions.get_mut(key)
+            && !std::mem::replace(&mut session.parked, true)
+        {
+            self.stalled.push(key);
         }
     }
 
@@ -238,11 +253,19 @@ impl Hub {
             if could && session.is_deaf() {
                 // What it sent before it went still counts.
                 self.schedule(key);
-            } else if session.speech.backlog() > self.config.client_queue_bytes {
-                self.counters.slow += 1;
-                // It would not read why, either.
-                self.end(key, "it does not read what it is sent");
+            } else {
+                self.end_if_slow(key);
             }
+        }
+    }
+
+    /// Who does not read what it is sent would not read why it is disconnected, either.
+    fn end_if_slow(&mut self, key: usize) {
+        let session = self.sessions.get(key);
+        let waits = session.map_or(0, |session| session.speech.backlog());
+        if waits > self.config.client_queue_bytes {
+            self.counters.slow += 1;
+            self.end(key, "it does not read what it is sent");
         }
     }
 
@@ -275,114 +298,9 @@ impl Hub {
             Standing::Garbled(why) => self.give_up(key, &why, now),
             _ if bye => self.end(key, "it has said so"),
             Standing::More => self.schedule(key),
-            Standing::Stalled if !self.stalled.contains(&key) => self.stalled.push(key),
-            Standing::Stalled => {}
+            Standing::Stalled => self.park(key),
             Standing::Idle => {}
         }
-    }
-
-    fn let_in(&mut self, port: Port, mut stream: Stream, now: Time) {
-        if self.unsettled.len() >= self.config.handshakes {
-            self.drop_oldest_unsettled();
-        }
-        let entry = self.sessions.vacant_entry();
-        let key = entry.key();
-        if let Err(error) = stream.register(self.door.registry(), mio::Token(key)) {
-            tracing::warn!(%error, "a client cannot be let in");
-            return;
-        }
-        self.newest += 1;
-        let speech = match port {
-            Port::Admin => {
-                self.asked.push((key, self.newest));
-                Speech::Admin(AdminSpeech::default())
-            }
-            Port::Native => Speech::Native(Box::new(NativeSpeech::new(self.terms))),
-            Port::Spread => Speech::Spread(Box::new(SpreadSpeech::new(Arc::clone(&self.spread)))),
-        };
-        entry.insert(Session::new(stream, speech, self.newest, now));
-        if self.unsettled.is_empty() {
-            self.sweep_at = now.after(SWEEP_NANOS);
-        }
-        self.unsettled.push_back((key, self.newest));
-        self.schedule(key);
-    }
-
-    fn drop_oldest_unsettled(&mut self) {
-        while let Some((key, number)) = self.unsettled.pop_front() {
-            if self.is_unsettled(key, number) {
-                self.counters.silent += 1;
-                self.sessions.remove(key);
-                return;
-            }
-        }
-    }
-
-    fn is_unsettled(&self, key: usize, number: u64) -> bool {
-        let session = self.sessions.get(key);
-        session.is_some_and(|session| session.number == number && !session.speech.is_open())
-    }
-
-    /// Drops who has taken too long to come in or to go.
-    fn sweep(&mut self, now: Time) {
-        self.sweep_at = now.after(SWEEP_NANOS);
-        let patience = self.config.handshake_ms.saturating_mul(1_000_000);
-        for _ in 0..self.unsettled.len() {
-            let Some((key, number)) = self.unsettled.pop_front() else {
-                break;
-            };
-            if !self.is_unsettled(key, number) {
-                continue;
-            }
-            if now.since(self.sessions[key].since) < patience {
-                self.unsettled.push_back((key, number));
-                continue;
-            }
-            self.counters.silent += 1;
-            self.sessions.remove(key);
-        }
-    }
-
-    /// Nothing more is read of a client; what it was sent last, most often why, may still arrive.
-    fn give_up(&mut self, key: usize, why: &str, now: Time) {
-        self.counters.garbled += 1;
-        self.disconnect(key, why);
-        let Some(session) = self.sessions.get_mut(key) else {
-            return;
-        };
-        session.since = now;
-        session.hang_up();
-        let number = session.number;
-        self.unsettled.push_back((key, number));
-    }
-
-    /// The daemon stops: clients are told, as far as their sockets take it.
-    pub fn close(&mut self) {
-        for (_, session) in &mut self.sessions {
-            session.speech.goodbye(Code::ShuttingDown);
-            session.write();
-            session.hang_up();
-        }
-    }
-
-    /// A session is over.
-    fn end(&mut self, key: usize, why: &str) {
-        self.disconnect(key, why);
-        self.sessions.remove(key);
-        // There is a descriptor again for somebody who may have waited for one.
-        self.door.try_again();
-    }
-
-    /// A client is not connected any more; all daemons are told in the order.
-    fn disconnect(&mut self, key: usize, why: &str) {
-        let session = self.sessions.get_mut(key);
-        let Some(connection) = session.and_then(|session| session.connection.take()) else {
-            return;
-        };
-        let client = self.groups.member(connection);
-        let name = client.map_or_else(|_| String::new(), |client| client.name.to_string());
-        tracing::info!(name, why, "a client has gone");
-        self.groups.disconnect(connection);
-        self.by_connection.remove(&connection);
+        self.end_if_slow(key);
     }
 }

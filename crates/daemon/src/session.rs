@@ -17,7 +17,7 @@ const PIECES: usize = 256;
 pub(crate) const READ_BYTES: usize = 64 << 10;
 
 /// Bytes of one client that are looked at before others have their turn.
-const TURN_BYTES: usize = 4 * READ_BYTES;
+const TURN_BYTES: usize = READ_BYTES;
 
 /// A client and its socket.
 #[derive(Debug)]
@@ -43,6 +43,8 @@ pub(crate) struct Session {
     pub dirty: bool,
     /// It has its turn soon.
     pub scheduled: bool,
+    /// It has its turn once the ring has delivered something.
+    pub parked: bool,
     /// The socket takes nothing any more; there may still be something to read.
     deaf: bool,
 }
@@ -86,6 +88,7 @@ impl Session {
             messages: 0,
             dirty: false,
             scheduled: false,
+            parked: false,
             deaf: false,
         }
     }

@@ -12,6 +12,9 @@ use crate::speech::{Ask, Listed, Refusal};
 /// Names tried for a client that leaves it to the daemon.
 const TRIES: u32 = 1 << 16;
 
+/// Lists are not answered while more than this waits for a client.
+const LIST_BACKLOG_BYTES: usize = 64 << 10;
+
 /// Where a session's requests are taken.
 pub(super) struct Desk<'a> {
     pub key: usize,
@@ -33,6 +36,10 @@ impl Desk<'_> {
             Ask::Send(send) => return self.send(session, connection, send),
             Ask::Join(group, _) => self.groups.join(connection, group),
             Ask::Leave(group, _) => self.groups.leave(connection, group),
+            // A short question may have a long answer: the next one waits until the last is on its way.
+            Ask::List(..) if session.speech.backlog() > LIST_BACKLOG_BYTES => {
+                return Done::Later(ask);
+            }
             Ask::List(request, group) => {
                 let listed = match group {
                     None => Listed::Groups(self.groups.list_groups()),

@@ -1,0 +1,119 @@
+//! Clients that come and go.
+
+use std::sync::Arc;
+
+use rota_client::protocol::Code;
+use rota_core::contract::Time;
+
+use super::{Hub, SWEEP_NANOS};
+use crate::door::Port;
+use crate::session::Session;
+use crate::speech::{AdminSpeech, NativeSpeech, Speech, SpreadSpeech};
+use crate::stream::Stream;
+
+impl Hub {
+    pub(super) fn let_in(&mut self, port: Port, mut stream: Stream, now: Time) {
+        if self.unsettled.len() >= self.config.handshakes {
+            self.drop_oldest_unsettled();
+        }
+        let entry = self.sessions.vacant_entry();
+        let key = entry.key();
+        if let Err(error) = stream.register(self.door.registry(), mio::Token(key)) {
+            tracing::warn!(%error, "a client cannot be let in");
+            return;
+        }
+        self.newest += 1;
+        let speech = match port {
+            Port::Admin => {
+                self.asked.push((key, self.newest));
+                Speech::Admin(AdminSpeech::default())
+            }
+            Port::Native => Speech::Native(Box::new(NativeSpeech::new(self.terms))),
+            Port::Spread => Speech::Spread(Box::new(SpreadSpeech::new(Arc::clone(&self.spread)))),
+        };
+        entry.insert(Session::new(stream, speech, self.newest, now));
+        if self.unsettled.is_empty() {
+            self.sweep_at = now.after(SWEEP_NANOS);
+        }
+        self.unsettled.push_back((key, self.newest));
+        self.schedule(key);
+    }
+
+    fn drop_oldest_unsettled(&mut self) {
+        while let Some((key, number)) = self.unsettled.pop_front() {
+            if self.is_unsettled(key, number) {
+                self.counters.silent += 1;
+                self.sessions.remove(key);
+                return;
+            }
+        }
+    }
+
+    fn is_unsettled(&self, key: usize, number: u64) -> bool {
+        let session = self.sessions.get(key);
+        session.is_some_and(|session| session.number == number && !session.speech.is_open())
+    }
+
+    /// Drops who has taken too long to come in or to go.
+    pub(super) fn sweep(&mut self, now: Time) {
+        self.sweep_at = now.after(SWEEP_NANOS);
+        let patience = self.config.handshake_ms.saturating_mul(1_000_000);
+        for _ in 0..self.unsettled.len() {
+            let Some((key, number)) = self.unsettled.pop_front() else {
+                break;
+            };
+            if !self.is_unsettled(key, number) {
+                continue;
+            }
+            if now.since(self.sessions[key].since) < patience {
+                self.unsettled.push_back((key, number));
+                continue;
+            }
+            self.counters.silent += 1;
+            self.sessions.remove(key);
+        }
+    }
+
+    /// Nothing more is read of a client; what it was sent last, most often why, may still arrive.
+    pub(super) fn give_up(&mut self, key: usize, why: &str, now: Time) {
+        self.counters.garbled += 1;
+        self.disconnect(key, why);
+        let Some(session) = self.sessions.get_mut(key) else {
+            return;
+        };
+        session.since = now;
+        session.hang_up();
+        let number = session.number;
+        self.unsettled.push_back((key, number));
+    }
+
+    /// The daemon stops: clients are told, as far as their sockets take it.
+    pub fn close(&mut self) {
+        for (_, session) in &mut self.sessions {
+            session.speech.goodbye(Code::ShuttingDown);
+            session.write();
+            session.hang_up();
+        }
+    }
+
+    /// A session is over.
+    pub(super) fn end(&mut self, key: usize, why: &str) {
+        self.disconnect(key, why);
+        self.sessions.remove(key);
+        // There is a descriptor again for somebody who may have waited for one.
+        self.door.try_again();
+    }
+
+    /// A client is not connected any more; all daemons are told in the order.
+    fn disconnect(&mut self, key: usize, why: &str) {
+        let session = self.sessions.get_mut(key);
+        let Some(connection) = session.and_then(|session| session.connection.take()) else {
+            return;
+        };
+        let client = self.groups.member(connection);
+        let name = client.map_or_else(|_| String::new(), |client| client.name.to_string());
+        tracing::info!(name, why, "a client has gone");
+        self.groups.disconnect(connection);
+        self.by_connection.remove(&connection);
+    }
+}
