@@ -1,17 +1,43 @@
 //! Daemons of one cluster, each a process.
 
 use std::io::{BufRead, BufReader};
-use std::net::Ipv4Addr;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::net::{Ipv4Addr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
 use std::thread;
 
-use rota_net::{NodeConfig, Transport, probe_multicast};
+use rota_net::{NodeConfig, Transport, probe_multicast, random_u64};
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// Clusters of this process take their ports one after the other.
-static CLUSTERS: AtomicU16 = AtomicU16::new(0);
+/// Ports of one cluster.
+const PORTS: u16 = 16;
+
+/// One cluster after the other takes its ports: those of this process do not choose the same.
+static STARTING: Mutex<()> = Mutex::new(());
+
+/// The first of some ports that nobody has, below those that the system hands out by itself.
+fn free_ports() -> u16 {
+    let is_free = |port: u16| UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
+    let base = || 12_000 + (random_u64().expect("random numbers") % 1200) as u16 * PORTS;
+    let mut bases = std::iter::repeat_with(base);
+    let free = bases.find(|base| (*base..base + PORTS).all(is_free));
+    free.expect("there is always another try")
+}
+
+/// A configuration on this host: nodes `n1`, `n2` and so on, at ports that nobody has, and these sections.
+pub fn config(nodes: u16, sections: &str) -> String {
+    let mut config = NodeConfig::loopback(nodes, free_ports());
+    if probe_multicast(Ipv4Addr::LOCALHOST.into()).is_err() {
+        config.transport = Transport::Unicast;
+    }
+    for node in &mut config.nodes {
+        node.name = Some(format!("n{}", node.id));
+    }
+    let text = config.to_toml().expect("TOML");
+    format!("{text}\n{sections}\n")
+}
 
 /// Daemons `n1`, `n2` and so on, with a directory for their sockets.
 pub struct Cluster {
@@ -23,22 +49,16 @@ impl Cluster {
     /// Starts so many daemons; `settings` go into the section `[daemon]` of their configuration.
     pub fn start(nodes: u16, settings: &str) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
-        let base = 21_000 + 40 * CLUSTERS.fetch_add(1, Ordering::Relaxed);
-        let mut config = NodeConfig::loopback(nodes, base);
-        if probe_multicast(Ipv4Addr::LOCALHOST.into()).is_err() {
-            config.transport = Transport::Unicast;
-        }
-        for node in &mut config.nodes {
-            node.name = Some(format!("n{}", node.id));
-        }
-        let text = config.to_toml().expect("TOML");
+        let starting = STARTING
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
         let path = dir.path().join("rota.toml");
         let sockets = dir.path().display();
         let section = format!(
-            "{text}\n[daemon]\nsocket = \"{sockets}/{{node}}.sock\"\nadmin = \"{sockets}/{{node}}.admin\"\n{settings}\n[daemon.spread]\n\
-             socket = \"{sockets}/{{node}}.spread\"\n"
+            "[daemon]\nsocket = \"{sockets}/{{node}}.sock\"\nadmin = \"{sockets}/{{node}}.admin\"\n\
+             {settings}\n[daemon.spread]\nsocket = \"{sockets}/{{node}}.spread\"\n"
         );
-        std::fs::write(&path, section).expect("a file");
+        std::fs::write(&path, config(nodes, &section)).expect("a file");
         let mut cluster = Self {
             dir,
             daemons: Vec::new(),
@@ -47,6 +67,7 @@ impl Cluster {
             let daemon = cluster.spawn(id);
             cluster.daemons.push(daemon);
         }
+        drop(starting);
         cluster
     }
 
@@ -67,10 +88,19 @@ impl Cluster {
         daemon
     }
 
+    /// Where the sockets are, and `rota.toml`.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
     /// The socket for clients of daemon `id`.
-    #[expect(dead_code, reason = "for the clients of the next commit")]
     pub fn socket(&self, id: u16) -> PathBuf {
         self.dir.path().join(format!("{id}.sock"))
+    }
+
+    /// The socket at which daemon `id` says how it is.
+    pub fn admin(&self, id: u16) -> PathBuf {
+        self.dir.path().join(format!("{id}.admin"))
     }
 
     /// The socket for Spread's clients of daemon `id`.
@@ -88,6 +118,13 @@ impl Cluster {
         let place = usize::from(id) - 1;
         self.kill(id);
         self.daemons[place] = self.spawn(id);
+    }
+
+    /// Tells daemon `id` to stop, and waits until it has.
+    pub fn terminate(&mut self, id: u16) -> ExitStatus {
+        let daemon = &mut self.daemons[usize::from(id) - 1];
+        kill_process(Pid::from_child(daemon), Signal::TERM).expect("it runs");
+        daemon.wait().expect("it is a child")
     }
 
     /// Kills daemon `id`.

@@ -1,4 +1,9 @@
 //! Real daemons on this host, and clients that talk to them.
 
+mod both_protocols;
 mod cluster;
+mod groups;
+mod native;
+mod order;
 mod spread;
+mod starting;
