@@ -79,6 +79,10 @@ impl App for ClientsApp {
         !(work || unsent || self.stop.load(Ordering::Relaxed))
     }
 
+    fn awake(&mut self, _signalled: bool) {
+        self.hub.looked = false;
+    }
+
     fn waker(&self) -> Option<RawFd> {
         Some(self.hub.door.fd())
     }

@@ -72,6 +72,8 @@ pub(crate) struct Hub {
     /// The ring has delivered something since requests were last tried: there may be room for more.
     moved: bool,
     encoded: Encoded,
+    /// It was just looked which sockets are ready.
+    pub looked: bool,
     newest: u64,
     invented: u32,
     sweep_at: Time,
@@ -114,6 +116,7 @@ impl Hub {
             scratch: vec![0; READ_BYTES],
             moved: false,
             encoded: Encoded::default(),
+            looked: false,
             newest: 0,
             invented: 0,
             sweep_at: Time(0),
@@ -126,6 +129,7 @@ impl Hub {
     pub fn has_work(&mut self) -> io::Result<bool> {
         let room = self.moved && !self.stalled.is_empty();
         let mine = room || !self.work.is_empty() || !self.owing.is_empty();
+        self.looked = true;
         Ok(self.door.look()? || mine)
     }
 
@@ -136,7 +140,9 @@ impl Hub {
 
     /// Takes in what clients ask for.
     pub fn serve(&mut self, now: Time) -> io::Result<()> {
-        self.door.look()?;
+        if !std::mem::take(&mut self.looked) {
+            self.door.look()?;
+        }
         self.door.take_notices(&mut self.notices);
         let mut notices = std::mem::take(&mut self.notices);
         for notice in notices.drain(..) {
