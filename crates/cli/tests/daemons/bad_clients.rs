@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
@@ -52,7 +53,7 @@ fn raw(cluster: &Cluster, id: u16, name: &str) -> (UnixStream, Inbox<Reply>) {
     (stream, inbox)
 }
 
-fn reply(stream: &mut UnixStream, inbox: &mut Inbox<Reply>) -> Reply {
+fn reply(stream: &mut impl Read, inbox: &mut Inbox<Reply>) -> Reply {
     let mut buffer = vec![0; 64 << 10];
     loop {
         if let Some(reply) = inbox.pull().expect("the protocol") {
@@ -177,6 +178,42 @@ fn one_that_asks_and_never_reads_is_held_back() {
     }
     writing.join().expect("no panic").expect("it is written");
     others.go_on(50);
+}
+
+#[test]
+fn many_questions_at_once_are_answered_by_a_daemon_at_rest() {
+    const ASKED: u32 = 2000;
+    let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = free.local_addr().expect("it is bound");
+    drop(free);
+    let cluster = Cluster::start(1, &format!("tcp = [\"{address}\"]"));
+    let mut ann = client(&cluster, 1, "ann");
+    for at in 0..200 {
+        ann.join(&format!("some-group-{at}")).expect("it joins");
+    }
+    // Nothing is ordered from here on, so that nothing else wakes the daemon.
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("not zero");
+    stream.write_all(&hello("curious")).expect("it is written");
+    let list = |request| {
+        frame(&Request::List {
+            request,
+            group: None,
+        })
+    };
+    let lists: Vec<u8> = (0..ASKED).flat_map(list).collect();
+    stream.write_all(&lists).expect("it is written");
+    let mut inbox = Inbox::new(MAX_REPLY_BYTES);
+    let welcome = reply(&mut stream, &mut inbox);
+    assert!(matches!(welcome, Reply::Welcome(_)), "{welcome:?}");
+    for expected in 0..ASKED {
+        match reply(&mut stream, &mut inbox) {
+            Reply::Groups { request, groups } => {
+                assert_eq!((request, groups.len()), (expected, 200));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 #[test]
