@@ -298,6 +298,17 @@ fn one_that_says_nothing_has_to_go() {
 }
 
 #[test]
+fn silent_clients_that_take_all_descriptors_do_not_keep_others_out_for_long() {
+    let cluster = Cluster::limited(1, "handshake_ms = 200", Some(64));
+    // The last of them wait for a descriptor, and the client behind them.
+    let silent: Vec<_> = (0..100).map(|_| connect(&cluster.socket(1))).collect();
+    let mut late = client(&cluster, 1, "late");
+    late.send("#late#n1", b"it works").expect("sent");
+    assert_eq!(next_text(&mut late), "it works");
+    drop(silent);
+}
+
+#[test]
 fn one_that_dies_in_the_middle_of_a_message_has_sent_nothing_of_it() {
     let cluster = Cluster::start(2, "");
     let mut others = Others::new(&cluster);
