@@ -42,12 +42,19 @@ pub fn config(nodes: u16, sections: &str) -> String {
 /// Daemons `n1`, `n2` and so on, with a directory for their sockets.
 pub struct Cluster {
     dir: TempDir,
+    /// Most descriptors of each.
+    descriptors: Option<u32>,
     daemons: Vec<Child>,
 }
 
 impl Cluster {
     /// Starts so many daemons; `settings` go into the section `[daemon]` of their configuration.
     pub fn start(nodes: u16, settings: &str) -> Self {
+        Self::limited(nodes, settings, None)
+    }
+
+    /// The same, with at most so many descriptors each.
+    pub fn limited(nodes: u16, settings: &str, descriptors: Option<u32>) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let starting = STARTING
             .lock()
@@ -61,6 +68,7 @@ impl Cluster {
         std::fs::write(&path, config(nodes, &section)).expect("a file");
         let mut cluster = Self {
             dir,
+            descriptors,
             daemons: Vec::new(),
         };
         for id in 1..=nodes {
@@ -73,7 +81,12 @@ impl Cluster {
 
     /// Starts a daemon, and waits until clients can connect.
     fn spawn(&self, id: u16) -> Child {
-        let mut daemon = Command::new(env!("CARGO_BIN_EXE_rota"))
+        let limit = self
+            .descriptors
+            .map_or_else(String::new, |most| format!("ulimit -n {most} && "));
+        let mut daemon = Command::new("sh")
+            .args(["-c", &format!("{limit}exec \"$0\" \"$@\"")])
+            .arg(env!("CARGO_BIN_EXE_rota"))
             .args(["daemon", "--node", &id.to_string(), "--config"])
             .arg(self.dir.path().join("rota.toml"))
             .stderr(Stdio::piped())

@@ -1,5 +1,6 @@
 //! A client that one task uses.
 
+use std::io;
 use std::time::Duration;
 
 use rota_core::groups::GroupName;
@@ -201,7 +202,8 @@ impl AsyncClient {
                 }
             }
         };
-        time::timeout(timeout, ended).await.unwrap_or(Ok(()))
+        let late = |_| Err(io::Error::from(io::ErrorKind::TimedOut).into());
+        time::timeout(timeout, ended).await.unwrap_or_else(late)
     }
 
     /// Takes a message as soon as there is credit.

@@ -174,7 +174,8 @@ impl Client {
     }
 
     /// Writes what was fed, says bye, and waits until the daemon has read all that, at most
-    /// [`Builder::timeout`]. Events that nobody has taken are dropped.
+    /// [`Builder::timeout`]: after an error the daemon may not have read everything. Events that nobody has
+    /// taken are dropped.
     ///
     /// A program that sends and ends should close: dropping a client hangs up, and what the daemon has not read
     /// by then may be lost.

@@ -98,12 +98,13 @@ impl Receiver {
         true
     }
 
-    /// Reads until the daemon closes, and drops it all.
+    /// Reads until the daemon closes, and drops it all. It is an error if that takes too long.
     pub(super) fn drain(&mut self, deadline: Option<Instant>) -> Result<(), ConnectionLost> {
         loop {
             match self.next(deadline, &mut || false) {
                 Ok(Some(_)) if deadline.is_none_or(|deadline| Instant::now() < deadline) => {}
-                Ok(_) | Err(ConnectionLost::Ended) => return Ok(()),
+                Ok(_) => return Err(io::Error::from(io::ErrorKind::TimedOut).into()),
+                Err(ConnectionLost::Ended) => return Ok(()),
                 Err(lost) => return Err(lost),
             }
         }

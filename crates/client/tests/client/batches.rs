@@ -1,8 +1,11 @@
 //! When bytes are written, and that slow readers change nothing.
 
+use std::io::ErrorKind;
+use std::sync::mpsc;
 use std::time::Duration;
 
 use rota_client::protocol::Request;
+use rota_client::{Client, ConnectionLost};
 
 use crate::peer::{Connection, House, message, welcome};
 
@@ -74,6 +77,26 @@ fn what_was_fed_is_written_when_the_client_is_dropped_or_closed() {
     let mut client = house.client();
     client.feed("orders", b"closed").expect("there is credit");
     client.close().expect("the daemon closes");
+    peer.end();
+}
+
+#[test]
+fn closing_fails_if_the_daemon_does_not_say_that_it_has_read_everything() {
+    let house = House::new();
+    let (done, hear) = mpsc::channel::<()>();
+    let peer = house.play(move |listener| {
+        let connection = roomy(listener);
+        // It neither reads nor closes before the client has given up.
+        let _ = hear.recv();
+        drop(connection);
+    });
+    let builder = Client::builder().timeout(Duration::from_millis(200));
+    let client = builder.connect(house.path()).expect("let in");
+    match client.close() {
+        Err(ConnectionLost::Io(error)) => assert_eq!(error.kind(), ErrorKind::TimedOut),
+        other => panic!("{other:?}"),
+    }
+    drop(done);
     peer.end();
 }
 

@@ -43,7 +43,7 @@ impl Hub {
         while let Some((key, number)) = self.unsettled.pop_front() {
             if self.is_unsettled(key, number) {
                 self.counters.silent += 1;
-                self.sessions.remove(key);
+                self.forget(key);
                 return;
             }
         }
@@ -70,7 +70,7 @@ impl Hub {
                 continue;
             }
             self.counters.silent += 1;
-            self.sessions.remove(key);
+            self.forget(key);
         }
     }
 
@@ -99,6 +99,10 @@ impl Hub {
     /// A session is over.
     pub(super) fn end(&mut self, key: usize, why: &str) {
         self.disconnect(key, why);
+        self.forget(key);
+    }
+
+    fn forget(&mut self, key: usize) {
         self.sessions.remove(key);
         // There is a descriptor again for somebody who may have waited for one.
         self.door.try_again();

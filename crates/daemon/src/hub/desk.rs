@@ -37,9 +37,7 @@ impl Desk<'_> {
             Ask::Join(group, _) => self.groups.join(connection, group),
             Ask::Leave(group, _) => self.groups.leave(connection, group),
             // A short question may have a long answer: the next one waits until the last is on its way.
-            Ask::List(..) if session.speech.backlog() > LIST_BACKLOG_BYTES => {
-                return Done::Later(ask);
-            }
+            Ask::List(..) if !has_read(session) => return Done::Later(ask),
             Ask::List(request, group) => {
                 let listed = match group {
                     None => Listed::Groups(self.groups.list_groups()),
@@ -110,4 +108,13 @@ impl Desk<'_> {
         }
         Err(RequestError::TooMany)
     }
+}
+
+/// Whether a list can be answered. What waits is offered to the socket first: what the socket does not take,
+/// it will say when it does, and nothing else may wake a daemon at rest.
+fn has_read(session: &mut Session) -> bool {
+    if session.speech.backlog() > LIST_BACKLOG_BYTES {
+        session.write();
+    }
+    session.speech.backlog() <= LIST_BACKLOG_BYTES
 }
