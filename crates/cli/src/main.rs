@@ -4,12 +4,16 @@
 
 mod bench;
 mod check;
+mod client;
 mod config;
 mod daemon;
 mod demo;
 mod live;
+mod publish;
 mod say;
 mod sim;
+mod status;
+mod sub;
 
 use std::process::ExitCode;
 
@@ -39,6 +43,29 @@ enum Command {
         It runs until it gets SIGTERM or SIGINT, and then leaves the ring. The log goes to standard \
         error.\n\nExit status: 0 if it was stopped, 1 if it failed, 2 if it could not start.")]
     Daemon(daemon::DaemonOptions),
+    /// Join groups, and print the messages, a line each
+    #[command(after_help = "Examples:\n  rota sub orders\n  \
+        rota sub orders trades --members --name alice --socket /run/rota/rota.sock\n\n\
+        With --members there are lines that begin with \"# \":\n  \
+        # view GROUP ID CAUSE members NAME...   CAUSE: join, leave or disconnect and a NAME, or network\n  \
+        # view GROUP ID network members NAME... together {NAME...}...   those of one set came together\n  \
+        # transitional GROUP ID   the view that ends\n\n\
+        It runs until it is killed or has --count messages.\n\n\
+        Exit status: 0 if it got what it was to get, 1 if there is no connection or it was lost, 2 for \
+        wrong use.")]
+    Sub(sub::SubOptions),
+    /// Send each line of standard input to groups
+    #[command(
+        after_help = "Example:\n  seq 1000 | rota pub orders trades --service safe\n\n\
+        It ends when the daemon has taken all lines, and waits while the daemon has no room for more.\n\n\
+        Exit status: 0 if the daemon has taken everything, 1 if not, 2 for wrong use."
+    )]
+    Pub(publish::PubOptions),
+    /// Say how a daemon is: its ring, groups and clients
+    #[command(after_help = "Examples:\n  rota status\n  \
+        rota status --socket /run/rota/admin.sock --json\n\n\
+        Exit status: 0 if the daemon has answered, 1 if not, 2 for wrong use.")]
+    Status(status::StatusOptions),
     /// Load a cluster that this starts, and measure it
     #[command(
         after_help = "Examples:\n  rota bench --nodes 4 --size 1350 --rate max --duration 5s\n  \
@@ -90,6 +117,9 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Demo(options) => demo::main(&options),
         Command::Daemon(options) => daemon::main(&options),
+        Command::Sub(options) => sub::main(&options),
+        Command::Pub(options) => publish::main(&options),
+        Command::Status(options) => status::main(&options),
         Command::Check(options) => check::main(&options),
         Command::Bench(bench) => bench::main(&bench),
         Command::Sim { command } => sim::main(&command),

@@ -35,6 +35,7 @@ use arrivals::Arrivals;
 use durable::Durable;
 use rest::Doze;
 use watch::Watch;
+pub use watch::watched_counters;
 
 /// Bursts that may be handed in while a timer is due: datagrams that wait in a socket may be the
 /// very ones whose absence the timer would report.

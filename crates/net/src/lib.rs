@@ -31,7 +31,7 @@ pub use config::{
     ConfigError, EngineName, NodeAddress, NodeConfig, PrimaryName, ResetPrimary, TimingName,
     Transport,
 };
-pub use driver::{App, Driver, DriverError, Submitter};
+pub use driver::{App, Driver, DriverError, Submitter, watched_counters};
 pub use engine::NodeEngine;
 pub use fault::FaultConfig;
 pub use node::{Node, NodeStatus, Publisher, StartError};

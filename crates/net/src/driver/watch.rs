@@ -42,6 +42,11 @@ const WATCHED: [(&str, &str); 7] = [
     ),
 ];
 
+/// The counters that ought to stand still: a driver warns in its log when one has grown.
+pub fn watched_counters() -> impl Iterator<Item = &'static str> {
+    WATCHED.into_iter().map(|(name, _)| name)
+}
+
 /// Looks at the counters now and then.
 #[derive(Debug)]
 pub(super) struct Watch {

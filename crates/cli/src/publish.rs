@@ -1,0 +1,99 @@
+//! `rota pub`: each line is a message.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use rota_client::{Client, Envelope, SendError, Service};
+
+use crate::client::{ClientOptions, Failure};
+
+/// Options of `rota pub`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct PubOptions {
+    /// Where each message goes: groups, or clients as #client#daemon
+    #[arg(required = true, value_name = "GROUP")]
+    groups: Vec<String>,
+    /// Which guarantee the messages ask for
+    #[arg(long, value_name = "SERVICE", value_enum, default_value_t = ServiceName::Agreed)]
+    service: ServiceName,
+    #[command(flatten)]
+    client: ClientOptions,
+}
+
+/// The services by name.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ServiceName {
+    Reliable,
+    Fifo,
+    Causal,
+    Agreed,
+    Safe,
+}
+
+impl From<ServiceName> for Service {
+    fn from(name: ServiceName) -> Self {
+        match name {
+            ServiceName::Reliable => Self::Reliable,
+            ServiceName::Fifo => Self::Fifo,
+            ServiceName::Causal => Self::Causal,
+            ServiceName::Agreed => Self::Agreed,
+            ServiceName::Safe => Self::Safe,
+        }
+    }
+}
+
+/// Sends the lines of standard input.
+pub fn main(options: &PubOptions) -> ExitCode {
+    match run(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.exit(),
+    }
+}
+
+fn run(options: &PubOptions) -> Result<(), Failure> {
+    let envelope = Envelope::to_all(&options.groups).map_err(Failure::misused)?;
+    if envelope.destinations().len() > rota_client::protocol::MAX_DESTINATIONS {
+        return Err(Failure::misused(SendError::Destinations));
+    }
+    let envelope = envelope.service(options.service.into());
+    let mut client = options.client.connect(&Client::builder())?;
+    let sent = send_lines(&mut client, &envelope);
+    // What was sent before a mistake is sent.
+    let closed = client.close().map_err(Failure::failed);
+    sent.and(closed)
+}
+
+fn send_lines(client: &mut Client, envelope: &Envelope) -> Result<(), Failure> {
+    // Reads past standard input's own buffer, which does not tell whether it is empty.
+    let mut input = BufReader::with_capacity(64 << 10, io::stdin().lock());
+    // One byte more shows that a line is too long, whatever its length.
+    let limit = client.largest_payload() as u64 + 2;
+    let mut line = Vec::new();
+    for number in 1_u64.. {
+        line.clear();
+        let mut part = input.by_ref().take(limit);
+        let read = part.read_until(b'\n', &mut line);
+        if read.map_err(|error| Failure::failed(format!("standard input: {error}")))? == 0 {
+            break;
+        }
+        let payload = line.strip_suffix(b"\n").unwrap_or(&line);
+        send(client, envelope, payload)
+            .map_err(|error| Failure::failed(format!("line {number}: {error}")))?;
+        // Whoever types is not kept waiting, whoever pipes shares system calls.
+        if input.buffer().is_empty() {
+            client.flush().map_err(Failure::failed)?;
+        }
+    }
+    Ok(())
+}
+
+/// Waits for credit. What others send to this client is for nobody.
+fn send(client: &mut Client, envelope: &Envelope, payload: &[u8]) -> Result<(), SendError> {
+    loop {
+        match client.feed(envelope, payload) {
+            Err(SendError::Unread { .. }) => while client.try_recv()?.is_some() {},
+            sent => return sent,
+        }
+    }
+}
