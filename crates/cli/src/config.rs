@@ -1,13 +1,14 @@
 //! `rota config check`: what a configuration file means.
 
 use std::fmt::{Display, Write as _};
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use rota_core::contract::NodeId;
 use rota_core::pack::Outbox;
 use rota_core::ring::{PriorityMethod, Protocol, RingConfig, RingConfigError};
+use rota_daemon::DaemonConfig;
 use rota_net::{ConfigError, DatagramSize, NodeConfig, PrimaryName, Transport};
 
 use crate::say::{complain, print};
@@ -45,7 +46,11 @@ fn checked(file: &Path, node: Option<u16>) -> Result<String, String> {
     if let Some(node) = node {
         config.check_for(node).map_err(wrong)?;
     }
-    describe(&config, node).map_err(wrong)
+    let daemon =
+        DaemonConfig::from_toml(&text).map_err(|error| format!("{}: {error}", file.display()))?;
+    let mut table = describe(&config, node).map_err(wrong)?;
+    describe_daemon(&daemon, &mut table);
+    Ok(table.0)
 }
 
 /// Lines of names and values, in sections.
@@ -64,7 +69,7 @@ impl Table {
     }
 }
 
-fn describe(config: &NodeConfig, node: Option<NodeId>) -> Result<String, ConfigError> {
+fn describe(config: &NodeConfig, node: Option<NodeId>) -> Result<Table, ConfigError> {
     let viewpoint = viewpoint(config, node).ok_or(ConfigError::Ring(RingConfigError::Members))?;
     let size = config.datagram_size(viewpoint);
     let ring = config.ring_config_at(viewpoint)?;
@@ -76,7 +81,7 @@ fn describe(config: &NodeConfig, node: Option<NodeId>) -> Result<String, ConfigE
     describe_state(config, node, &mut table);
     describe_primary(config, node, &mut table);
     describe_nodes(config, &ring, node, &mut table);
-    Ok(table.0)
+    Ok(table)
 }
 
 /// The node whose paths are looked at: the one asked about, else the first whose address this host has.
@@ -254,4 +259,36 @@ fn describe_nodes(config: &NodeConfig, ring: &RingConfig, me: Option<NodeId>, ta
         "token goes to",
         format!("node {}", ring.members[(place + 1) % count]),
     );
+}
+
+fn describe_daemon(daemon: &DaemonConfig, table: &mut Table) {
+    let list = |addresses: &[SocketAddr]| {
+        let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+        if addresses.is_empty() {
+            "none".to_owned()
+        } else {
+            addresses.join(", ")
+        }
+    };
+    table.section("daemon");
+    table.row("socket", daemon.socket.display());
+    table.row("admin", daemon.admin.display());
+    table.row("tcp", list(&daemon.tcp));
+    table.row("message_bytes", daemon.message_bytes);
+    table.row("clients", daemon.clients);
+    table.row("client_queue_bytes", daemon.client_queue_bytes);
+    table.row("handshake_ms", daemon.handshake_ms);
+    table.row("handshakes", daemon.handshakes);
+    table.section("daemon.spread");
+    let Some(spread) = &daemon.spread else {
+        table.row("closed", "(there is no such section)");
+        return;
+    };
+    let socket = spread.socket.as_deref();
+    table.row(
+        "socket",
+        socket.map_or_else(|| "none".into(), Path::to_string_lossy),
+    );
+    table.row("tcp", list(&spread.tcp));
+    table.row("allow", &spread.allow);
 }

@@ -90,3 +90,40 @@ fn what_is_wrong_is_said_and_the_status_is_2() {
         "{said}"
     );
 }
+
+#[test]
+fn the_sections_of_the_daemon_are_checked_and_said() {
+    let with = |sections: &str| {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let node = "cluster = 7\ninsecure = true\ntransport = \"unicast\"\n[[node]]\nid = 1\n\
+                    address = \"127.0.0.1\"\ndata_port = 2001\ntoken_port = 3001\n";
+        write!(file, "{node}{sections}").unwrap();
+        Command::new(env!("CARGO_BIN_EXE_rota"))
+            .args(["config", "check"])
+            .arg(file.path())
+            .output()
+            .unwrap()
+    };
+    let output = with(
+        "[daemon]\nclients = 77\n[daemon.spread]\ntcp = [\"10.0.0.1:4803\"]\n\
+         allow = [\"10.0.0.0/8\", \"fd00::/8\"]\n",
+    );
+    let text = String::from_utf8(output.stdout).unwrap();
+    for (name, value) in [
+        ("socket", "/run/rota/rota.sock"),
+        ("clients", "77"),
+        ("client_queue_bytes", "16777216"),
+        ("tcp", "10.0.0.1:4803"),
+        ("allow", "10.0.0.0/8, fd00::/8"),
+    ] {
+        let row = format!("{name:<22} {value}");
+        assert!(
+            text.lines().any(|line| line == row),
+            "{row} is not in {text}"
+        );
+    }
+    let output = with("[daemon]\nclients = 0\n");
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("clients must not be 0"), "{said}");
+}

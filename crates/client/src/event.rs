@@ -51,8 +51,9 @@ pub struct Gap {
     pub lost: ConnectionLost,
     /// From when that was noticed until all joins were done.
     pub duration: Duration,
-    /// Bytes of messages, with their frames, that this client had sent and that had not come back in the
-    /// order. Each of these messages was ordered or not; none is sent again.
+    /// Bytes of messages, with their frames, that this client had sent and that the daemon had not said
+    /// to have taken. Each of these messages was ordered or not, and so was each that the daemon had taken
+    /// and that had no place in the order when it died; none is sent again.
     pub unsettled_bytes: u64,
     /// What the client is called now. Without a name of its own it got a new one.
     pub name: PrivateName,

@@ -81,6 +81,16 @@ impl Allow {
     }
 }
 
+impl fmt::Display for Allow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some((first, others)) = self.0.split_first() else {
+            return f.write_str("this host only");
+        };
+        first.fmt(f)?;
+        others.iter().try_for_each(|net| write!(f, ", {net}"))
+    }
+}
+
 /// What is wrong with the section.
 #[derive(Debug)]
 pub enum DaemonConfigError {

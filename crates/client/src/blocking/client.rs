@@ -92,8 +92,8 @@ impl Client {
     }
 
     /// Sends a message to a group or a client (`"orders"`, `"#alice#n1"`), or as an [`Envelope`] says.
-    /// Waits while there is no credit: until enough of what this client sent before has come back in the
-    /// order. The client does not have to be in the group.
+    /// Waits while there is no credit: until the daemon has taken enough of what this client sent before.
+    /// That a message has its place in the order, only its own copy shows. The client does not have to be in the group.
     pub fn send<E: TryInto<Envelope>>(&mut self, to: E, payload: &[u8]) -> Result<(), SendError>
     where
         SendError: From<E::Error>,
@@ -186,7 +186,7 @@ impl Client {
         self.receiver.drain(deadline)
     }
 
-    /// Bytes of messages that have been sent and not come back in the order.
+    /// Bytes of messages of which the daemon has not said that it took them.
     pub(super) fn unsettled(&self) -> u64 {
         self.sender.shared.account().credit.outstanding()
     }

@@ -1,11 +1,11 @@
-//! How much a client may send before some of it has come back in the order.
+//! How much a client may send before the daemon has taken some of it.
 
 use std::fmt;
 
 /// A client's credit, as both sides count it: whole frames of [`super::Send`], in bytes.
 ///
-/// So many bytes may be outstanding. One larger frame is allowed when nothing is, so that the largest
-/// message always has its turn.
+/// So many bytes may be outstanding: sent, and not known to be in the daemon's queue for the ring. One larger
+/// frame is allowed when nothing is, so that the largest message always has its turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Credit {
     limit: u64,

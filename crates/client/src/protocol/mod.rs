@@ -10,8 +10,8 @@
 //!
 //! A client says [`Hello`] and waits for [`Welcome`], or is refused. From then on it sends
 //! [`Request`]s, and the daemon sends [`Reply`]s: one stream in the one order, in which a join, for
-//! instance, is answered where it has taken effect. How much a client may send before some of it has come
-//! back in the order is bounded by [`Credit`].
+//! instance, is answered where it has taken effect. How much a client may send before the daemon has taken
+//! some of it is bounded by [`Credit`].
 //!
 //! [`Inbox`] takes bytes in pieces of any size and gives frames; [`Request::decode`] and
 //! [`Reply::decode`] are the same without state. Reading is total: any bytes give a frame, a number of

@@ -72,7 +72,7 @@ pub enum Reply {
         /// The group.
         group: GroupName,
     },
-    /// So many bytes that the client sent have come back in the order.
+    /// So many bytes that the client sent are in the daemon's queue for the ring, or for nobody.
     Credit {
         /// Bytes of whole frames.
         bytes: u32,
