@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::ops::RangeInclusive;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,8 +28,14 @@ fn id(number: u16) -> NodeId {
     NodeId::new(number).unwrap()
 }
 
+/// Networks take turns: a process that another test starts has this one's sockets as well, until it has
+/// become `ip`, and an address that was just given up would still be in use.
+static TURN: Mutex<()> = Mutex::new(());
+
 /// Runs `test` in a network of its own, which `ip` has set up by these commands.
 fn in_namespace(commands: &[&str], test: impl FnOnce() + Send) {
+    // A test that failed leaves nothing behind that others would stumble over.
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let body = || {
         // SAFETY: no memory is involved. The namespace changes for this thread, and for the threads and
         // processes that it starts.
