@@ -298,6 +298,17 @@ fn one_that_says_nothing_has_to_go() {
 }
 
 #[test]
+fn clients_that_were_let_in_do_not_push_out_who_is_still_coming() {
+    let cluster = Cluster::start(1, "handshakes = 2\nhandshake_ms = 60000");
+    let mut slow = connect(&cluster.socket(1));
+    let others = ["a", "b", "c", "d"].map(|name| raw(&cluster, 1, name));
+    slow.write_all(&hello("slow")).expect("still listened to");
+    let welcome = reply(&mut slow, &mut Inbox::new(MAX_REPLY_BYTES));
+    assert!(matches!(welcome, Reply::Welcome(_)), "{welcome:?}");
+    drop(others);
+}
+
+#[test]
 fn silent_clients_that_take_all_descriptors_do_not_keep_others_out_for_long() {
     let cluster = Cluster::limited(1, "handshake_ms = 200", Some(64));
     // The last of them wait for a descriptor, and the client behind them.

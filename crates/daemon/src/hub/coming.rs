@@ -14,6 +14,9 @@ use crate::stream::Stream;
 impl Hub {
     pub(super) fn let_in(&mut self, port: Port, mut stream: Stream, now: Time) {
         if self.unsettled.len() >= self.config.handshakes {
+            self.forget_settled();
+        }
+        if self.unsettled.len() >= self.config.handshakes {
             self.drop_oldest_unsettled();
         }
         let entry = self.sessions.vacant_entry();
@@ -39,13 +42,17 @@ impl Hub {
         self.schedule(key);
     }
 
+    /// Who has been let in, or has gone, since the last sweep does not count.
+    fn forget_settled(&mut self) {
+        let mut unsettled = std::mem::take(&mut self.unsettled);
+        unsettled.retain(|&(key, number)| self.is_unsettled(key, number));
+        self.unsettled = unsettled;
+    }
+
     fn drop_oldest_unsettled(&mut self) {
-        while let Some((key, number)) = self.unsettled.pop_front() {
-            if self.is_unsettled(key, number) {
-                self.counters.silent += 1;
-                self.forget(key);
-                return;
-            }
+        if let Some((key, _)) = self.unsettled.pop_front() {
+            self.counters.silent += 1;
+            self.forget(key);
         }
     }
 
@@ -58,10 +65,12 @@ impl Hub {
     pub(super) fn sweep(&mut self, now: Time) {
         self.sweep_at = now.after(SWEEP_NANOS);
         let patience = self.config.handshake_ms.saturating_mul(1_000_000);
+        self.forget_settled();
         for _ in 0..self.unsettled.len() {
             let Some((key, number)) = self.unsettled.pop_front() else {
                 break;
             };
+            // A client that was given up is listed twice if it had not been let in.
             if !self.is_unsettled(key, number) {
                 continue;
             }

@@ -4,6 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use rota_core::groups::GroupName;
 
+/// Requests of one client that may wait for their answers: joins and leaves that change nothing are not
+/// bounded by anything else while the daemons tell each other what they know.
+pub(super) const MOST_OPEN: usize = 1 << 14;
+
 /// What was asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wish {
@@ -21,35 +25,45 @@ struct Standing {
 
 /// A client's groups.
 #[derive(Debug, Default)]
-pub(super) struct Answers(BTreeMap<GroupName, Standing>);
+pub(super) struct Answers {
+    groups: BTreeMap<GroupName, Standing>,
+    /// Requests that wait, of all groups.
+    open: usize,
+}
 
 impl Answers {
     /// The client asks; `true` if it is so already, and there is nothing to wait for.
     pub fn ask(&mut self, group: GroupName, wish: Wish, request: u32) -> bool {
-        let standing = self.0.entry(group).or_default();
+        let standing = self.groups.entry(group).or_default();
         if standing.open.is_empty() && standing.inside == (wish == Wish::Join) {
             if !standing.inside {
-                self.0.remove(&group);
+                self.groups.remove(&group);
             }
             return true;
         }
         standing.open.push_back((wish, request));
+        self.open += 1;
         false
+    }
+
+    /// More requests wait than may.
+    pub const fn are_too_many(&self) -> bool {
+        self.open > MOST_OPEN
     }
 
     /// The newest request about the group was not taken.
     pub fn failed(&mut self, group: GroupName) {
-        if let Some(standing) = self.0.get_mut(&group) {
-            standing.open.pop_back();
+        if let Some(standing) = self.groups.get_mut(&group) {
+            self.open -= usize::from(standing.open.pop_back().is_some());
             if standing.open.is_empty() && !standing.inside {
-                self.0.remove(&group);
+                self.groups.remove(&group);
             }
         }
     }
 
     /// The client is in the group, or out of it: answers with the requests that this answers.
     pub fn effect(&mut self, group: GroupName, wish: Wish) -> Vec<u32> {
-        let Some(standing) = self.0.get_mut(&group) else {
+        let Some(standing) = self.groups.get_mut(&group) else {
             return Vec::new();
         };
         standing.inside = wish == Wish::Join;
@@ -60,8 +74,9 @@ impl Answers {
             standing.open.pop_front();
             answered.push(request);
         }
+        self.open -= answered.len();
         if standing.open.is_empty() && !standing.inside {
-            self.0.remove(&group);
+            self.groups.remove(&group);
         }
         answered
     }
@@ -93,6 +108,21 @@ mod tests {
         assert!(answers.ask(group, Wish::Join, 8), "still in it");
         assert!(!answers.ask(group, Wish::Leave, 9));
         assert_eq!(answers.effect(group, Wish::Leave), [9]);
-        assert!(answers.0.is_empty(), "nothing is kept of it");
+        assert!(answers.groups.is_empty(), "nothing is kept of it");
+        assert_eq!(answers.open, 0);
+    }
+
+    #[test]
+    fn only_so_many_may_wait() {
+        let group = GroupName::new("g").expect("a name");
+        let mut answers = Answers::default();
+        for request in 0..MOST_OPEN as u32 {
+            answers.ask(group, Wish::Join, request);
+        }
+        assert!(!answers.are_too_many());
+        answers.ask(group, Wish::Join, 0);
+        assert!(answers.are_too_many());
+        assert_eq!(answers.effect(group, Wish::Join).len(), MOST_OPEN + 1);
+        assert!(!answers.are_too_many());
     }
 }

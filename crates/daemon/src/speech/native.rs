@@ -92,8 +92,8 @@ impl NativeSpeech {
         }
         match request {
             Request::Hello(hello) => self.greeted(hello).map(Some),
-            Request::Join { request, group } => Ok(self.wish(group, Wish::Join, request)),
-            Request::Leave { request, group } => Ok(self.wish(group, Wish::Leave, request)),
+            Request::Join { request, group } => self.wish(group, Wish::Join, request),
+            Request::Leave { request, group } => self.wish(group, Wish::Leave, request),
             Request::List { request, group } => Ok(Some(Ask::List(request, group))),
             Request::Send(send) => self.on_send(send, names),
             Request::Bye => {
@@ -115,15 +115,19 @@ impl NativeSpeech {
         Ok(Ask::Connect(hello.name))
     }
 
-    fn wish(&mut self, group: GroupName, wish: Wish, request: u32) -> Option<Ask> {
+    fn wish(&mut self, group: GroupName, wish: Wish, request: u32) -> Result<Option<Ask>, String> {
         if self.answers.ask(group, wish, request) {
             self.push(&Reply::Done { request });
-            return None;
+            return Ok(None);
         }
-        Some(match wish {
+        if self.answers.are_too_many() {
+            let text = "too many joins and leaves wait for an answer";
+            return Err(self.give_up(Code::Quota, text.to_owned()));
+        }
+        Ok(Some(match wish {
             Wish::Join => Ask::Join(group, request),
             Wish::Leave => Ask::Leave(group, request),
-        })
+        }))
     }
 
     fn on_send(&mut self, send: protocol::Send, names: &Names) -> Result<Option<Ask>, String> {
