@@ -1,7 +1,6 @@
 //! `rota daemon`: one for each host, with many clients.
 
 use std::io::{self, IsTerminal};
-use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,6 +11,7 @@ use rota_daemon::{Daemon, DaemonConfig};
 use rota_net::NodeConfig;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use crate::config::is_here;
 use crate::say::complain;
 
 /// Options of `rota daemon`.
@@ -75,11 +75,8 @@ fn open(options: &DaemonOptions) -> Result<Daemon, String> {
 
 /// The one node whose address this host has.
 fn node_here(config: &NodeConfig, path: &Path) -> Result<NodeId, String> {
-    let is_here = |id: &NodeId| {
-        let node = config.node(*id);
-        node.is_some_and(|node| UdpSocket::bind((node.address, 0)).is_ok())
-    };
-    let here: Vec<NodeId> = config.members().into_iter().filter(is_here).collect();
+    let members = config.members().into_iter();
+    let here: Vec<NodeId> = members.filter(|id| is_here(config, *id)).collect();
     match here[..] {
         [node] => Ok(node),
         [] => Err(format!(

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use rota_core::contract::{Checked, Incarnation, NodeId, Process};
+use rota_core::contract::{Checked, NodeId};
 use rota_core::groups::OVERHEAD_BYTES;
 use rota_net::{
-    App, ConfigError, Driver, DriverError, NodeConfig, NodeEngine, SocketError, Sockets, random_u64,
+    App, ConfigError, Driver, DriverError, NodeConfig, NodeEngine, SocketError, Sockets,
+    new_process, random_u64,
 };
 
 use crate::app::ClientsApp;
@@ -88,16 +89,13 @@ impl Daemon {
         let spread = Settings::new(directory.daemon(me).as_bytes()).map_err(OpenError::Spread)?;
         let sockets = Sockets::open(config, me).map_err(OpenError::Socket)?;
         let engine = NodeEngine::new(config, me).map_err(OpenError::Config)?;
-        let random = || random_u64().map_err(OpenError::System);
-        let process = Process {
-            node: me,
-            incarnation: Incarnation((random()? & Incarnation::MAX).max(1)),
-        };
+        let process = new_process(me).map_err(OpenError::System)?;
+        let seed = random_u64().map_err(OpenError::System)?;
         let hub = Hub::new(process, daemon.clone(), directory, Arc::new(spread));
         let mut hub = hub.map_err(OpenError::System)?;
         listen(&mut hub.door, &daemon, me)?;
         let engine = Checked::new(engine);
-        let driver = Driver::with_process(engine, sockets, process, random()?, config);
+        let driver = Driver::with_process(engine, sockets, process, seed, config);
         Ok(Self {
             driver: driver.map_err(OpenError::Driver)?,
             app: ClientsApp::new(hub, stop),

@@ -76,14 +76,9 @@ impl<E: Engine> Driver<E> {
         me: NodeId,
         config: &NodeConfig,
     ) -> Result<Self, DriverError> {
-        let random = || sys::random_u64().map_err(DriverError::System);
-        // 0 would look like no incarnation at all.
-        let incarnation = (random()? & rota_core::contract::Incarnation::MAX).max(1);
-        let me = Process {
-            node: me,
-            incarnation: rota_core::contract::Incarnation(incarnation),
-        };
-        Self::with_process(engine, sockets, me, random()?, config)
+        let me = sys::new_process(me).map_err(DriverError::System)?;
+        let seed = sys::random_u64().map_err(DriverError::System)?;
+        Self::with_process(engine, sockets, me, seed, config)
     }
 
     /// Starts `engine` as this very process, with this seed for its random decisions.

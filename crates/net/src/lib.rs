@@ -38,4 +38,4 @@ pub use node::{Node, NodeStatus, Publisher, StartError};
 pub use probe::probe_multicast;
 pub use sockets::{DatagramSize, PathMtu, SocketError, Sockets};
 pub use stats::NetStats;
-pub use sys::{WakeFd, monotonic, random_u64};
+pub use sys::{WakeFd, monotonic, new_process, random_u64};

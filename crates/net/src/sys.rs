@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use rota_core::contract::Time;
+use rota_core::contract::{Incarnation, NodeId, Process, Time};
 
 /// Now, on the clock that never goes backwards; its zero is the machine's boot.
 pub fn monotonic() -> Time {
@@ -31,6 +31,19 @@ pub fn random_u64() -> io::Result<u64> {
     } else {
         Err(io::Error::last_os_error())
     }
+}
+
+/// Node `node` in an incarnation that it has not had before.
+///
+/// # Errors
+/// As [`random_u64`].
+pub fn new_process(node: NodeId) -> io::Result<Process> {
+    // 0 would look like no incarnation at all.
+    let incarnation = (random_u64()? & Incarnation::MAX).max(1);
+    Ok(Process {
+        node,
+        incarnation: Incarnation(incarnation),
+    })
 }
 
 /// Waits until one of `fds` is ready, at most `timeout_nanos`; says how many are. A signal counts as
