@@ -70,20 +70,26 @@ impl App for ClientsApp {
     }
 
     fn flush(&mut self) {
-        self.hub.flush();
+        self.hub.flush_if_due();
     }
 
     fn may_sleep(&mut self) -> bool {
-        let work = self.hub.has_work().unwrap_or(true);
+        // What the ring delivers in a row goes to each client at once.
+        self.hub.flush();
+        let work = self.hub.has_work();
         let unsent = !self.full && self.hub.groups.has_to_submit();
         !(work || unsent || self.stop.load(Ordering::Relaxed))
     }
 
-    fn awake(&mut self, _signalled: bool) {
-        self.hub.looked = false;
+    fn awake(&mut self, signalled: bool) {
+        self.hub.looked = !signalled;
     }
 
     fn waker(&self) -> Option<RawFd> {
         Some(self.hub.door.fd())
+    }
+
+    fn is_woken_by_kernel(&self) -> bool {
+        true
     }
 }

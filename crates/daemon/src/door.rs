@@ -127,8 +127,8 @@ impl Door {
         self.add(port, Source::Tcp(listener, allow.clone()))
     }
 
-    /// Asks the kernel, without waiting, which sockets are ready; says whether there is anything to do.
-    pub fn look(&mut self) -> io::Result<bool> {
+    /// Asks the kernel, without waiting, which sockets are ready.
+    pub fn look(&mut self) -> io::Result<()> {
         if let Err(error) = self.poll.poll(&mut self.events, Some(Duration::ZERO))
             && error.kind() != ErrorKind::Interrupted
         {
@@ -146,7 +146,12 @@ impl Door {
                 }),
             }
         }
-        Ok(!self.notices.is_empty() || self.listeners.iter().any(|listener| listener.ready))
+        Ok(())
+    }
+
+    /// There is something to do that the kernel has said already.
+    pub fn has_work(&self) -> bool {
+        !self.notices.is_empty() || self.listeners.iter().any(|listener| listener.ready)
     }
 
     /// What the last looks have found.

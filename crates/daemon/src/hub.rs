@@ -27,6 +27,12 @@ const ACCEPTS_AT_ONCE: usize = 32;
 /// a token-loss time.
 const TURNS_AT_ONCE: usize = 64;
 
+/// Bytes for clients that are offered to their sockets before the loop rests.
+const MUCH_BYTES: usize = 64 << 10;
+
+/// How long little credit may be kept back for want of something else to tell its client.
+const CREDIT_NANOS: u64 = 5_000_000;
+
 /// How often it is looked whether somebody takes too long to come in or to go.
 const SWEEP_NANOS: u64 = 500_000_000;
 
@@ -61,10 +67,17 @@ pub(crate) struct Hub {
     work: VecDeque<usize>,
     /// Sessions with requests for which there was no room.
     stalled: Vec<usize>,
-    /// Sessions that get credit back.
+    /// Sessions that get credit back next.
     owing: Vec<usize>,
+    /// Sessions that get a little credit back, with what else they are told or when it is time.
+    owing_little: Vec<usize>,
+    credit_at: Time,
     /// Sessions with bytes that were not offered to their sockets.
     dirty: Vec<usize>,
+    /// About how many bytes these are.
+    dirty_bytes: usize,
+    /// Some have been so since before the last turn of the clients.
+    dirty_long: bool,
     /// Who wants to know how the daemon is.
     asked: Vec<(usize, u64)>,
     notices: Vec<Notice>,
@@ -72,7 +85,7 @@ pub(crate) struct Hub {
     /// The ring has delivered something since requests were last tried: there may be room for more.
     moved: bool,
     encoded: Encoded,
-    /// It was just looked which sockets are ready.
+    /// The kernel has just said that no socket is ready.
     pub looked: bool,
     newest: u64,
     invented: u32,
@@ -110,7 +123,11 @@ impl Hub {
             work: VecDeque::new(),
             stalled: Vec::new(),
             owing: Vec::new(),
+            owing_little: Vec::new(),
+            credit_at: Time(0),
             dirty: Vec::new(),
+            dirty_bytes: 0,
+            dirty_long: false,
             asked: Vec::new(),
             notices: Vec::new(),
             scratch: vec![0; READ_BYTES],
@@ -126,16 +143,16 @@ impl Hub {
     }
 
     /// Whether there is something to do without waiting.
-    pub fn has_work(&mut self) -> io::Result<bool> {
+    pub fn has_work(&self) -> bool {
         let room = self.moved && !self.stalled.is_empty();
-        let mine = room || !self.work.is_empty() || !self.owing.is_empty();
-        self.looked = true;
-        Ok(self.door.look()? || mine)
+        room || self.door.has_work() || !self.work.is_empty() || !self.owing.is_empty()
     }
 
     /// When something is to be done though nothing happens.
     pub fn next_wake(&self) -> Option<Time> {
-        (!self.unsettled.is_empty()).then_some(self.sweep_at)
+        let sweep = (!self.unsettled.is_empty()).then_some(self.sweep_at);
+        let credit = (!self.owing_little.is_empty()).then_some(self.credit_at);
+        sweep.into_iter().chain(credit).min()
     }
 
     /// Takes in what clients ask for.
@@ -153,7 +170,7 @@ impl Hub {
             }
         }
         self.notices = notices;
-        self.give_credit();
+        self.give_credit(now);
         if std::mem::take(&mut self.moved) {
             for key in std::mem::take(&mut self.stalled) {
                 if let Some(session) = self.sessions.get_mut(key) {
@@ -177,8 +194,19 @@ impl Hub {
             self.sweep(now);
         }
         self.hand_out();
-        self.flush();
+        // A token that waits leaves before clients are woken.
+        if self.dirty_long {
+            self.flush();
+        }
+        self.dirty_long = !self.dirty.is_empty();
         Ok(())
+    }
+
+    /// Offers what waits for clients to their sockets if it is much, or has waited for a turn.
+    pub fn flush_if_due(&mut self) {
+        if self.dirty_long || self.dirty_bytes >= MUCH_BYTES {
+            self.flush();
+        }
     }
 
     /// The session has its turn with the next [`Self::serve`].
@@ -199,19 +227,40 @@ impl Hub {
         }
     }
 
-    /// Credit goes back a turn after it was earned: what a client sends at once is one frame of credit.
-    fn give_credit(&mut self) {
+    /// The session has earned credit: much goes back with the next turn, little can wait for something
+    /// else to be told. A frame and a wake-up for each message would cost more than the message.
+    fn owe(&mut self, key: usize, now: Time) {
+        let Some(session) = self.sessions.get_mut(key) else {
+            return;
+        };
+        if session.speech.owes_much() {
+            self.owing.push(key);
+        } else if session.speech.owes() && !std::mem::replace(&mut session.owed, true) {
+            if self.owing_little.is_empty() {
+                self.credit_at = now.after(CREDIT_NANOS);
+            }
+            self.owing_little.push(key);
+        }
+    }
+
+    /// Gives credit back that was earned before this turn: what a client sends at once is one frame of it.
+    fn give_credit(&mut self, now: Time) {
+        if now >= self.credit_at {
+            self.owing.append(&mut self.owing_little);
+        }
         for key in std::mem::take(&mut self.owing) {
             if let Some(session) = self.sessions.get_mut(key) {
+                session.owed = false;
                 session.speech.give_credit();
                 self.offer(key);
             }
         }
     }
 
-    /// Bytes of the session are offered to its socket with the next [`Self::flush`].
+    /// Bytes of the session, if there are any, are offered to its socket with the next [`Self::flush`].
     fn offer(&mut self, key: usize) {
         if let Some(session) = self.sessions.get_mut(key)
+            && session.speech.backlog() > 0
             && !std::mem::replace(&mut session.dirty, true)
         {
             self.dirty.push(key);
@@ -241,15 +290,19 @@ impl Hub {
                 continue;
             };
             session.messages += u64::from(matches!(told.event, Event::Message(_)));
+            let before = session.speech.backlog();
             session
                 .speech
                 .tell(&told.event, &mut self.encoded, &mut self.names);
+            self.dirty_bytes += session.speech.backlog().saturating_sub(before);
             self.offer(key);
         }
     }
 
     /// Offers what waits for clients to their sockets.
     pub fn flush(&mut self) {
+        self.dirty_bytes = 0;
+        self.dirty_long = false;
         for key in std::mem::take(&mut self.dirty) {
             let Some(session) = self.sessions.get_mut(key) else {
                 continue;
@@ -290,11 +343,10 @@ impl Hub {
         };
         let mut act = |session: &mut Session, names: &mut Names, ask| desk.act(session, names, ask);
         let standing = session.take_in(&mut self.scratch, &mut self.names, &mut act);
-        session.write();
-        if session.speech.owes() {
-            self.owing.push(key);
-        }
         let over = session.speech.is_ended();
+        if over {
+            session.write();
+        }
         if over && session.connection.is_none() && session.speech.backlog() == 0 {
             session.hang_up();
         }
@@ -307,6 +359,8 @@ impl Hub {
             Standing::Stalled => self.park(key),
             Standing::Idle => {}
         }
+        self.owe(key, now);
+        self.offer(key);
         self.end_if_slow(key);
     }
 }

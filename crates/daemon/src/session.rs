@@ -41,6 +41,8 @@ pub(crate) struct Session {
     pub messages: u64,
     /// Bytes wait that were not offered to the socket yet.
     pub dirty: bool,
+    /// It waits for a little credit.
+    pub owed: bool,
     /// It has its turn soon.
     pub scheduled: bool,
     /// It has its turn once the ring has delivered something.
@@ -87,6 +89,7 @@ impl Session {
             closed: false,
             messages: 0,
             dirty: false,
+            owed: false,
             scheduled: false,
             parked: false,
             deaf: false,
@@ -165,6 +168,9 @@ impl Session {
     /// Offers what waits to the socket. What a socket does not take any more is dropped.
     pub fn write(&mut self) {
         self.dirty = false;
+        if self.speech.backlog() > 0 {
+            self.speech.give_credit();
+        }
         while self.writable && !self.deaf && self.speech.backlog() > 0 {
             let mut pieces: Vec<IoSlice<'_>> = Vec::new();
             self.speech.chunks(&mut pieces, PIECES);

@@ -24,6 +24,8 @@ pub struct Receiver {
     buffer: Box<[u8]>,
     /// For a sender that reads while it waits, in bytes.
     most_unread: usize,
+    /// The last read has taken all there was.
+    drained: bool,
 }
 
 impl Receiver {
@@ -33,6 +35,7 @@ impl Receiver {
             incoming,
             buffer: vec![0; READ_BYTES].into(),
             most_unread,
+            drained: false,
         }
     }
 
@@ -74,7 +77,8 @@ impl Receiver {
             }
             self.shared.account().standing()?;
             let write = flush();
-            if self.read() {
+            // One system call less for each wake-up; the next call looks again in any case.
+            if !std::mem::take(&mut self.drained) && self.read() {
                 continue;
             }
             // Who does not want to wait needs no look at what there is to wait for.
@@ -90,7 +94,10 @@ impl Receiver {
     fn read(&mut self) -> bool {
         let settled = match self.shared.link.read(&mut self.buffer) {
             Ok(Some(0)) => Settled::from(ConnectionLost::Ended),
-            Ok(Some(bytes)) => self.incoming.feed(&self.buffer[..bytes]),
+            Ok(Some(bytes)) => {
+                self.drained = bytes < self.buffer.len();
+                self.incoming.feed(&self.buffer[..bytes])
+            }
             Ok(None) => return false,
             Err(error) => Settled::from(ConnectionLost::from(error)),
         };

@@ -1,6 +1,7 @@
 //! What both halves of a client hold, and how one waits for the other.
 
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,8 @@ pub struct Shared {
     pub timeout: Duration,
     account: Mutex<Account>,
     changed: Condvar,
+    /// Senders that wait for `changed`. Changed only by who has the account.
+    waiting: AtomicUsize,
 }
 
 impl Shared {
@@ -27,6 +30,7 @@ impl Shared {
             timeout,
             account: Mutex::new(account),
             changed: Condvar::new(),
+            waiting: AtomicUsize::new(0),
         }
     }
 
@@ -37,7 +41,10 @@ impl Shared {
 
     /// Enters what was read, and wakes who waits for it.
     pub fn settle(&self, settled: Settled) {
-        if self.account().settle(settled) {
+        let mut account = self.account();
+        // To wake nobody is a system call, too.
+        if account.settle(settled) && self.waiting.load(Relaxed) > 0 {
+            drop(account);
             self.changed.notify_all();
         }
     }
@@ -87,13 +94,20 @@ impl Wait for Apart {
 fn wait_for_change(shared: &Shared, seen: u64, deadline: Option<Instant>) -> bool {
     let same = |account: &mut Account| account.changes == seen;
     let account = shared.account();
-    let Some(deadline) = deadline else {
-        drop(shared.changed.wait_while(account, same));
-        return true;
+    shared.waiting.fetch_add(1, Relaxed);
+    let (account, in_time) = match deadline {
+        None => {
+            let waited = shared.changed.wait_while(account, same);
+            (waited.unwrap_or_else(PoisonError::into_inner), true)
+        }
+        Some(deadline) => {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let waited = shared.changed.wait_timeout_while(account, left, same);
+            let (account, result) = waited.unwrap_or_else(PoisonError::into_inner);
+            (account, !result.timed_out())
+        }
     };
-    let left = deadline.saturating_duration_since(Instant::now());
-    let waited = shared.changed.wait_timeout_while(account, left, same);
-    let (account, result) = waited.unwrap_or_else(PoisonError::into_inner);
+    shared.waiting.fetch_sub(1, Relaxed);
     drop(account);
-    !result.timed_out()
+    in_time
 }

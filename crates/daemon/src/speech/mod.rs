@@ -134,6 +134,14 @@ impl Speech {
         }
     }
 
+    /// It is so much that the client may soon wait for it.
+    pub const fn owes_much(&self) -> bool {
+        match self {
+            Self::Native(speech) => speech.owes_much(),
+            Self::Admin(_) | Self::Spread(_) => false,
+        }
+    }
+
     /// Gives the credit back.
     pub fn give_credit(&mut self) {
         match self {

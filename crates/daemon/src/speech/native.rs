@@ -165,6 +165,11 @@ impl NativeSpeech {
         self.owed > 0
     }
 
+    /// It is so much that the client may soon wait for it.
+    pub const fn owes_much(&self) -> bool {
+        self.owed >= self.credit.limit() / 4
+    }
+
     /// Gives it back.
     pub fn give_credit(&mut self) {
         while self.owed > 0 && self.is_open() {

@@ -53,6 +53,12 @@ pub trait App {
     fn waker(&self) -> Option<RawFd> {
         None
     }
+
+    /// What wakes the loop are other sockets behind the waker, of which only the kernel knows whether they
+    /// have something: `may_sleep` cannot say it.
+    fn is_woken_by_kernel(&self) -> bool {
+        false
+    }
 }
 
 /// Submits to an engine, and says so in its trace.

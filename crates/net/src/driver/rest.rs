@@ -70,10 +70,39 @@ impl<E: Engine> Driver<E> {
             return self.sleep(app, Some(now));
         }
         if self.doze(app, now, until)? {
-            app.awake(false);
             return Ok(());
         }
         self.sleep(app, until)
+    }
+
+    /// Whether one of the sockets has something.
+    fn look<A: App>(&mut self, app: &mut A, now: Time) -> Result<bool, DriverError> {
+        if app.is_woken_by_kernel() {
+            return self.look_at_all(app);
+        }
+        let first = self.engine.reading();
+        let look = self.arrivals.look(&mut self.sockets, first, now);
+        let came = look.map_err(DriverError::Socket)?;
+        if came {
+            app.awake(false);
+        }
+        Ok(came)
+    }
+
+    /// The same, the application's own included: one question about all is cheaper then than one for each.
+    fn look_at_all<A: App>(&mut self, app: &mut A) -> Result<bool, DriverError> {
+        let wait = Wait {
+            nanos: Some(0),
+            waker: app.waker(),
+            ..Wait::default()
+        };
+        let ready = self.sockets.wait(wait).map_err(DriverError::Socket)?;
+        let came = ready.data || ready.token || ready.woken;
+        if came {
+            app.awake(ready.woken);
+            self.arrivals.know(ready);
+        }
+        Ok(came)
     }
 
     /// When there is something to do even if nothing comes.
@@ -99,14 +128,13 @@ impl<E: Engine> Driver<E> {
         while looks < self.doze.looks || now.since(start) < self.doze.busy_poll_nanos {
             std::thread::yield_now();
             now = sys::monotonic();
-            let first = self.engine.reading();
-            let look = self.arrivals.look(&mut self.sockets, first, now);
-            if look.map_err(DriverError::Socket)? {
+            if self.look(app, now)? {
                 self.doze.came();
                 return Ok(true);
             }
             let stored = self.durable.has_answers();
             if stored || until.is_some_and(|until| until <= now) || !app.may_sleep() {
+                app.awake(false);
                 return Ok(true);
             }
             looks += 1;
