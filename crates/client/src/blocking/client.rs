@@ -148,12 +148,15 @@ impl Client {
 
     /// The next event, if there is one within so long.
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<Option<Event>, ConnectionLost> {
-        self.next(Instant::now().checked_add(timeout))
+        match self.receiver.ready() {
+            None => self.next(Instant::now().checked_add(timeout)),
+            ready => Ok(ready),
+        }
     }
 
     /// The next event, if there is one now.
     pub fn try_recv(&mut self) -> Result<Option<Event>, ConnectionLost> {
-        self.next(Some(Instant::now()))
+        self.recv_timeout(Duration::ZERO)
     }
 
     fn next(&mut self, deadline: Option<Instant>) -> Result<Option<Event>, ConnectionLost> {
