@@ -19,11 +19,11 @@ const READ_BYTES: usize = 64 << 10;
 /// connection ends, because nobody would take what comes.
 #[derive(Debug)]
 pub struct Receiver {
-    shared: Arc<Shared>,
-    incoming: Incoming,
+    pub(super) shared: Arc<Shared>,
+    pub(super) incoming: Incoming,
     buffer: Box<[u8]>,
     /// For a sender that reads while it waits, in bytes.
-    most_unread: usize,
+    pub(super) most_unread: usize,
 }
 
 impl Receiver {
@@ -87,7 +87,7 @@ impl Receiver {
     }
 
     /// Reads once; whether there was anything, the end of the stream included.
-    fn read(&mut self) -> bool {
+    pub(super) fn read(&mut self) -> bool {
         let settled = match self.shared.link.read(&mut self.buffer) {
             Ok(Some(0)) => Settled::from(ConnectionLost::Ended),
             Ok(Some(bytes)) => self.incoming.feed(&self.buffer[..bytes]),
