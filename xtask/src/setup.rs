@@ -7,8 +7,8 @@ use std::process::Command;
 use crate::purity::{BARE_TARGET, bare_target_installed};
 
 /// Programs the tests start, and the packages that have them.
-const TOOLS: &[&str] = &["ip", "tc", "python3"];
-const PACKAGES: &[&str] = &["iproute2", "python3"];
+const TOOLS: &[&str] = &["ip", "tc", "python3", "pkg-config"];
+const PACKAGES: &[&str] = &["iproute2", "python3", "pkg-config"];
 
 /// Installs what is missing, saying what it does. False when something the tests need is still missing.
 pub fn run() -> bool {

@@ -96,7 +96,8 @@ fn succeeds(command: &mut Command) -> Result<(), String> {
     }
 }
 
-fn report(name: &str, result: Result<(), String>) -> bool {
+/// Says on a line of its own what came of a case.
+pub fn report(name: &str, result: Result<(), String>) -> bool {
     match &result {
         Ok(()) => println!("smoke: {name} ... ok"),
         Err(error) => println!("smoke: {name} ... FAILED: {error}"),

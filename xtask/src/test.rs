@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::workspace::Workspace;
-use crate::{gate, setup, simulate, smoke};
+use crate::{gate, install, setup, simulate, smoke};
 
 /// Results added up over all test programs.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +81,9 @@ pub fn run(workspace: &Workspace, ci: bool) -> bool {
         totals.failed = totals.failed.max(failed_before + 1);
     }
     for passed in smoke::demo_smoke(workspace) {
+        totals.add_case(passed);
+    }
+    for passed in install::smoke(workspace) {
         totals.add_case(passed);
     }
     for passed in simulate::smoke(workspace) {

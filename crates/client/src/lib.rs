@@ -46,7 +46,9 @@ mod session;
 pub use address::Address;
 #[cfg(feature = "tokio")]
 pub use asynchronous::AsyncClient;
-pub use blocking::{Backoff, Builder, Client, Messages, Pending, Receiver, Reconnecting, Sender};
+pub use blocking::{
+    Backoff, Builder, Client, GroupSizes, Messages, Pending, Receiver, Reconnecting, Sender,
+};
 pub use envelope::Envelope;
 pub use error::{ConnectError, ConnectionLost, RequestError, SendError};
 pub use event::{Event, Gap};

@@ -17,4 +17,4 @@ pub use client::{Client, Messages};
 pub use receiver::Receiver;
 pub use reconnecting::{Backoff, Reconnecting};
 pub use sender::Sender;
-pub use stepwise::Pending;
+pub use stepwise::{GroupSizes, Pending};

@@ -16,6 +16,9 @@ use crate::event::Event;
 use crate::protocol::{PrivateName, Request};
 use crate::session::Answer;
 
+/// All groups that a daemon knows of, and how many members each has.
+pub type GroupSizes = Vec<(GroupName, u32)>;
+
 /// A request whose answer is looked for now and then.
 #[derive(PartialEq, Eq, Debug)]
 #[must_use]
@@ -103,10 +106,7 @@ impl Client {
     }
 
     /// As [`Self::try_done`], for all groups and how many members each has.
-    pub fn try_groups(
-        &mut self,
-        pending: &Pending,
-    ) -> Result<Option<Vec<(GroupName, u32)>>, RequestError> {
+    pub fn try_groups(&mut self, pending: &Pending) -> Result<Option<GroupSizes>, RequestError> {
         self.answer(pending)?.map(Answer::groups).transpose()
     }
 
