@@ -4,6 +4,17 @@ from typing import ClassVar, Literal, Self, final
 
 from rota._types import Address, Event, Service
 
+__all__ = [
+    "Client",
+    "Lagging",
+    "Message",
+    "SelfLeave",
+    "Transitional",
+    "View",
+    "_Request",
+    "_Steps",
+]
+
 @final
 class Message:
     """A message, once, however many of its destinations the client matches."""
@@ -91,6 +102,7 @@ class Lagging:
 @final
 class _Request: ...
 
+@final
 class Client:
     """A connection to a daemon. Several threads may use it at once.
 

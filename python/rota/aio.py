@@ -148,14 +148,16 @@ class Client:
             while (event := steps.take()) is None:
                 steps.flush()
                 await self._readable()
-            if self._waiting:
-                # Perhaps for events to be taken.
-                self._wake()
+            # Perhaps others wait for events to be taken.
+            self._wake()
             return event
 
     def try_recv(self) -> Event | None:
         """The next event, if there is one now."""
-        return self._connected().try_recv()
+        event = self._connected().try_recv()
+        # Perhaps it has read what others wait for.
+        self._wake()
+        return event
 
     async def close(self) -> None:
         """Says bye, and waits until the daemon has read all that was sent. Closing again is fine."""

@@ -21,7 +21,7 @@ use crate::steps::{Ask, begin, look_for};
 const LARGE: usize = 64 << 10;
 
 /// A connection to a daemon. Several threads may use it at once.
-#[pyclass(frozen, subclass, module = "rota")]
+#[pyclass(frozen, module = "rota")]
 pub struct Client {
     pub line: Line,
     name: String,

@@ -63,8 +63,11 @@ fn judge(sources: &[(String, Vec<u8>)], header: &str) -> Vec<String> {
     )]
 }
 
+/// Paths, and what is there.
+type Sources = Vec<(String, Vec<u8>)>;
+
 /// What the header is made from.
-fn sources(workspace: &Workspace) -> Result<Vec<(String, Vec<u8>)>, String> {
+fn sources(workspace: &Workspace) -> Result<Sources, String> {
     let mut paths = workspace.rust_files()?;
     paths.retain(|path| path.starts_with(SOURCES));
     paths.push(CONFIG.to_owned());
@@ -103,7 +106,7 @@ impl Digest {
 mod tests {
     use super::*;
 
-    fn sources(text: &str) -> Vec<(String, Vec<u8>)> {
+    fn sources(text: &str) -> Sources {
         vec![("a.rs".to_owned(), text.as_bytes().to_vec())]
     }
 

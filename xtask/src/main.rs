@@ -8,6 +8,7 @@ mod header;
 mod hygiene;
 mod install;
 mod purity;
+mod python;
 mod ratchet;
 mod setup;
 mod simulate;
@@ -30,6 +31,8 @@ usage: cargo xtask COMMAND
   mutants [M...]    break the protocol on purpose, and see that the checks notice: all, or these
   header            make the header for C anew, with cbindgen
   install-c PREFIX  librota, its header and its pkg-config file below PREFIX
+  wheel             the Python package, as a wheel below the target directory
+  python            the tests of the Python package alone
   setup             install what the tests need and this machine lacks
 ";
 
@@ -58,6 +61,8 @@ fn main() -> ExitCode {
         ["mutants", only @ ..] => simulate::mutants(&workspace, only),
         ["header"] => header::run(&workspace),
         ["install-c", prefix] => install::run(&workspace, Path::new(prefix)),
+        ["python"] => python::run(&workspace),
+        ["wheel"] => python::wheel(&workspace),
         ["setup"] => setup::run(),
         ["--help" | "-h" | "help"] => {
             print!("{USAGE}");
