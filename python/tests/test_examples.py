@@ -1,5 +1,6 @@
 """The examples, as they are run from a shell."""
 
+import re
 import subprocess
 import sys
 import unittest
@@ -7,11 +8,17 @@ from pathlib import Path
 
 from cluster import Cluster
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+PYTHON = Path(__file__).parent.parent
+EXAMPLES = PYTHON / "examples"
+GUIDE = PYTHON.parent / "docs" / "guide.md"
 
 
 def start(example: str, *arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, str(EXAMPLES / example), *arguments]
+    return run(str(EXAMPLES / example), *arguments)
+
+
+def run(*arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-u", *arguments]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
@@ -36,6 +43,22 @@ class Examples(unittest.TestCase):
             for word in ("one", "two"):
                 self.assertTrue(hear(listener).endswith(f"#n1 {word}\n"))
             for program in (leader, listener):
+                program.kill()
+                program.communicate()
+
+    def test_what_the_guide_shows_runs(self) -> None:
+        code = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+        self.assertEqual(len(code), 2)
+        with Cluster(1) as cluster:
+            threads, loop = (
+                part.replace("/run/rota/rota.sock", cluster.socket(1)) for part in code
+            )
+            alice = run("-c", threads)
+            self.assertEqual(hear(alice), "orders ('#alice#n1',)\n")
+            self.assertEqual(hear(alice), "#alice#n1 b'hello'\n")
+            other = run("-c", loop)
+            self.assertIn("payload=b'hello'", hear(other))
+            for program in (alice, other):
                 program.kill()
                 program.communicate()
 

@@ -41,13 +41,13 @@ impl Workshop {
     }
 
     /// Compiles a program, whose warnings are errors.
-    fn compile(&self, source: &str, link: &[&str]) -> PathBuf {
+    fn compile(&self, source: &Path, link: &[&str]) -> PathBuf {
         let program = self.dir().join("program");
         let output = Command::new("cc")
             .args(["-std=c11", "-D_POSIX_C_SOURCE=200809L", "-g"])
             .args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-I"])
             .arg(ffi("include"))
-            .arg(ffi(source))
+            .arg(source)
             .arg("-o")
             .arg(&program)
             .arg("-L")
@@ -102,7 +102,7 @@ fn every_function_does_what_it_says_and_survives_wrong_arguments() {
     let workshop = Workshop::new();
     let mut link = vec!["-l:librota.a"];
     link.extend(SYSTEM);
-    let program = workshop.compile("tests/every.c", &link);
+    let program = workshop.compile(&ffi("tests/every.c"), &link);
     run_every(workshop.command(&program));
 }
 
@@ -110,7 +110,7 @@ fn every_function_does_what_it_says_and_survives_wrong_arguments() {
 #[test]
 fn the_shared_library_leaves_no_memory_behind() {
     let workshop = Workshop::new();
-    let program = workshop.compile("tests/every.c", &["-lrota", "-lpthread"]);
+    let program = workshop.compile(&ffi("tests/every.c"), &["-lrota", "-lpthread"]);
     let valgrind = Command::new("valgrind").arg("--version").output();
     if valgrind.is_ok_and(|output| output.status.success()) {
         let mut command = workshop.command(Path::new("valgrind"));
@@ -187,7 +187,7 @@ impl Person {
 fn two_people_chat_at_two_daemons() {
     const LINES: usize = 200;
     let workshop = Workshop::new();
-    let chat = workshop.compile("examples/chat.c", &["-lrota"]);
+    let chat = workshop.compile(&ffi("examples/chat.c"), &["-lrota"]);
     let cluster = Cluster::start(2, "");
     meet(&cluster, &[1, 2]);
     let mut alice = Person::enter(&workshop, &chat, &cluster.socket(1), "alice");
@@ -211,4 +211,28 @@ fn two_people_chat_at_two_daemons() {
     assert!(bob.leave().is_empty());
     assert_eq!(alice.hear(), "* #bob#n2 has left; now #alice#n1");
     assert!(alice.leave().is_empty());
+}
+
+#[test]
+fn what_the_guide_shows_runs() {
+    let guide = fs::read_to_string(ffi("../../docs/guide.md")).expect("the guide");
+    let shown = guide
+        .split_once("```c\n")
+        .and_then(|(_, rest)| rest.split_once("```"));
+    let cluster = Cluster::start(1, "");
+    let socket = cluster.socket(1);
+    let (code, _) = shown.expect("a program in C");
+    let code = code.replace("/run/rota/rota.sock", socket.to_str().expect("a text"));
+    let workshop = Workshop::new();
+    let source = workshop.dir().join("shown.c");
+    fs::write(&source, code).expect("a file");
+    let program = workshop.compile(&source, &["-lrota"]);
+    let output = workshop.command(&program).output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        text.starts_with('#') && text.ends_with("#n1: hello\n"),
+        "{text}"
+    );
 }
