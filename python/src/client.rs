@@ -246,7 +246,11 @@ impl Client {
                 return Ok(());
             }
             inside.closing = true;
-            inside.client()?.begin_close().map_err(Failure::from)?;
+            let said = inside.client()?.begin_close();
+            if said.is_err() {
+                inside.hang_up();
+            }
+            said.map_err(Failure::from)?;
         }
         let deadline = Instant::now().checked_add(self.timeout);
         let ended = self.line.wait(py, deadline, |client| {

@@ -40,12 +40,8 @@ pub fn test(workspace: &Workspace) -> Counts {
     };
     let cases = [
         report("the Python wheel", Ok(())),
-        report("mypy --strict: rota", shop.types(&["-p", "rota"])),
-        report(
-            "mypy --strict: tests, examples",
-            shop.types(&[".", "../examples"]),
-        ),
-        report("stubtest: rota._native", shop.stubs()),
+        report("mypy --strict rota tests examples", shop.types()),
+        report("stubtest rota._native", shop.stubs()),
     ];
     let mut counts = (0, 0, 0);
     for passed in cases {
@@ -133,17 +129,12 @@ impl Shop {
         output_of(pip.arg(wheel)).map(drop)
     }
 
-    fn types(&self, what: &[&str]) -> Result<(), String> {
-        let mut mypy = self.python();
-        mypy.args([
-            "-m",
-            "mypy",
-            "--config-file",
-            "../pyproject.toml",
-            "--cache-dir",
-        ]);
-        mypy.arg(self.wheels.join("mypy"));
-        output_of(mypy.args(what)).map(drop)
+    /// Of the sources, all of them.
+    fn types(&self) -> Result<(), String> {
+        let mut mypy = self.program("mypy");
+        mypy.arg("--cache-dir").arg(self.wheels.join("mypy"));
+        mypy.args(["rota", "tests", "examples"]);
+        output_of(mypy.env("MYPYPATH", "tests")).map(drop)
     }
 
     /// Whether the stubs say what the compiled half has.
