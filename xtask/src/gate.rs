@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use crate::workspace::{Workspace, output_of};
-use crate::{hygiene, purity, ratchet};
+use crate::{header, hygiene, purity, ratchet};
 
 /// What a check found: a remark for its line when it passed, the whole complaint when it failed.
 pub type Verdict = Result<String, String>;
@@ -18,7 +18,8 @@ const CHECKS: &[Check] = &[
     ("core dependencies", purity::dependencies),
     ("core sources", purity::sources),
     ("core without std", purity::builds_without_std),
-    ("unsafe only in net", purity::unsafe_only_in_net),
+    ("unsafe in its places", purity::unsafe_in_its_places),
+    ("C header", header::check),
     ("ratchet", ratchet::check),
     ("hygiene", hygiene::check),
 ];

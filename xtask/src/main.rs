@@ -4,8 +4,11 @@
 
 mod fuzz;
 mod gate;
+mod header;
 mod hygiene;
+mod install;
 mod purity;
+mod python;
 mod ratchet;
 mod setup;
 mod simulate;
@@ -14,6 +17,7 @@ mod source;
 mod test;
 mod workspace;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use workspace::Workspace;
@@ -25,6 +29,10 @@ usage: cargo xtask COMMAND
   test [--ci]       the gate, all tests, the README's demo, some simulation; with --ci a skipped test is a failure
   fuzz [SECONDS]    each fuzz target for SECONDS (60)
   mutants [M...]    break the protocol on purpose, and see that the checks notice: all, or these
+  header            make the header for C anew, with cbindgen
+  install-c PREFIX  librota, its header and its pkg-config file below PREFIX
+  wheel             the Python package, as a wheel below the target directory
+  python            the tests of the Python package alone
   setup             install what the tests need and this machine lacks
 ";
 
@@ -51,6 +59,10 @@ fn main() -> ExitCode {
             Err(_) => return wrong_use(),
         },
         ["mutants", only @ ..] => simulate::mutants(&workspace, only),
+        ["header"] => header::run(&workspace),
+        ["install-c", prefix] => install::run(&workspace, Path::new(prefix)),
+        ["python"] => python::run(&workspace),
+        ["wheel"] => python::wheel(&workspace),
         ["setup"] => setup::run(),
         ["--help" | "-h" | "help"] => {
             print!("{USAGE}");

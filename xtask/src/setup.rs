@@ -7,29 +7,40 @@ use std::process::Command;
 use crate::purity::{BARE_TARGET, bare_target_installed};
 
 /// Programs the tests start, and the packages that have them.
-const TOOLS: &[&str] = &["ip", "tc", "python3"];
-const PACKAGES: &[&str] = &["iproute2", "python3"];
+const TOOLS: &[&str] = &["ip", "tc", "python3", "pkg-config"];
+const PACKAGES: &[&str] = &["iproute2", "python3", "python3-venv", "pkg-config"];
+
+/// What to do where Python cannot make an environment of its own.
+pub const VENV_HINT: &str = "Python's venv is missing: `cargo xtask setup`";
 
 /// Installs what is missing, saying what it does. False when something the tests need is still missing.
 pub fn run() -> bool {
     add_with_rustup();
-    let missing: Vec<&str> = TOOLS
-        .iter()
-        .copied()
-        .filter(|tool| !installed(tool))
-        .collect();
-    if missing.is_empty() {
-        println!("setup: {} are here", TOOLS.join(", "));
+    let lacking = missing();
+    if lacking.is_empty() {
+        println!("setup: {} and Python's venv are here", TOOLS.join(", "));
         return true;
     }
-    println!("setup: {} missing", missing.join(", "));
+    println!("setup: {} missing", lacking.join(", "));
     if !is_root() {
         println!("setup: as root: apt-get install {}", PACKAGES.join(" "));
         return false;
     }
     let install = [&["install", "-y", "--no-install-recommends"], PACKAGES].concat();
     succeeds("apt-get", &["update"]);
-    succeeds("apt-get", &install) && TOOLS.iter().all(|tool| installed(tool))
+    succeeds("apt-get", &install) && missing().is_empty()
+}
+
+fn missing() -> Vec<&'static str> {
+    let tools = TOOLS.iter().copied();
+    let mut missing: Vec<&str> = tools.filter(|tool| !installed(tool)).collect();
+    // Debian's Python has it in a package of its own.
+    let mut python = Command::new("python3");
+    let probe = python.args(["-c", "import venv, ensurepip"]).output();
+    if !probe.is_ok_and(|output| output.status.success()) {
+        missing.push("Python's venv");
+    }
+    missing
 }
 
 /// The gate's tools. Without the bare target the gate still has its other two checks of the core, and

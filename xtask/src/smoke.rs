@@ -1,8 +1,10 @@
 //! The README's demo, run as a newcomer runs it.
 
 use std::fs;
+use std::io::Read;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::setup::is_root;
@@ -73,30 +75,56 @@ fn run_on_file(workspace: &Workspace, input: &Path) -> Result<(), String> {
 }
 
 fn succeeds(command: &mut Command) -> Result<(), String> {
-    let mut child = command
+    let child = command
         .stdin(Stdio::null())
         .spawn()
         .map_err(|error| format!("cannot start: {error}"))?;
+    wait(child, DEMO_LIMIT)
+}
+
+/// Runs a command to its end, or kills it when its time is over; what came of it, and all that it said on
+/// its standard error.
+pub fn finish(command: &mut Command, limit: Duration) -> (Result<(), String>, String) {
+    let spawned = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let mut child = match spawned {
+        Ok(child) => child,
+        Err(error) => return (Err(format!("cannot start: {error}")), String::new()),
+    };
+    let said = child.stderr.take().map(|mut pipe| {
+        thread::spawn(move || {
+            let mut bytes = Vec::new();
+            // What was read before an error is better than nothing.
+            let _ = pipe.read_to_end(&mut bytes);
+            String::from_utf8_lossy(&bytes).into_owned()
+        })
+    });
+    let result = wait(child, limit);
+    let said = said.and_then(|reader| reader.join().ok());
+    (result, said.unwrap_or_default())
+}
+
+fn wait(mut child: Child, limit: Duration) -> Result<(), String> {
     let started = Instant::now();
     loop {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(()),
             Ok(Some(status)) => return Err(status.to_string()),
-            Ok(None) if started.elapsed() < DEMO_LIMIT => {
-                std::thread::sleep(Duration::from_millis(50));
+            Ok(None) if started.elapsed() < limit => {
+                thread::sleep(Duration::from_millis(50));
             }
             Ok(None) => {
                 // Either the kill works or the child has just ended; both end the wait.
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(format!("still running after {} s", DEMO_LIMIT.as_secs()));
+                return Err(format!("still running after {} s", limit.as_secs()));
             }
             Err(error) => return Err(format!("cannot wait: {error}")),
         }
     }
 }
 
-fn report(name: &str, result: Result<(), String>) -> bool {
+/// Says on a line of its own what came of a case.
+pub fn report(name: &str, result: Result<(), String>) -> bool {
     match &result {
         Ok(()) => println!("smoke: {name} ... ok"),
         Err(error) => println!("smoke: {name} ... FAILED: {error}"),

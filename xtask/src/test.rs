@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::workspace::Workspace;
-use crate::{gate, setup, simulate, smoke};
+use crate::{gate, install, python, setup, simulate, smoke};
 
 /// Results added up over all test programs.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +58,12 @@ impl Totals {
         }
     }
 
+    fn add(&mut self, (passed, failed, skipped): python::Counts) {
+        self.passed += passed;
+        self.failed += failed;
+        self.skipped += skipped;
+    }
+
     fn acceptable(self, ci: bool) -> bool {
         self.failed == 0 && self.passed > 0 && !(ci && self.skipped > 0)
     }
@@ -83,6 +89,10 @@ pub fn run(workspace: &Workspace, ci: bool) -> bool {
     for passed in smoke::demo_smoke(workspace) {
         totals.add_case(passed);
     }
+    for passed in install::smoke(workspace) {
+        totals.add_case(passed);
+    }
+    totals.add(python::test(workspace));
     for passed in simulate::smoke(workspace) {
         totals.add_case(passed);
     }

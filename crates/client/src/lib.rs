@@ -27,6 +27,7 @@
 //! | [`Envelope`] | several destinations, another service, a kind |
 //! | [`Event`] | what a client is told |
 //! | `AsyncClient` | the same for tokio, with the feature of that name |
+//! | [`Client::try_read`], [`Pending`] | the same for any loop of events: nothing waits |
 //! | [`Reconnecting`] | a client that connects again, and says what may be missing |
 //! | [`protocol`] | the bytes, without sockets, for both sides |
 
@@ -45,7 +46,9 @@ mod session;
 pub use address::Address;
 #[cfg(feature = "tokio")]
 pub use asynchronous::AsyncClient;
-pub use blocking::{Backoff, Builder, Client, Messages, Receiver, Reconnecting, Sender};
+pub use blocking::{
+    Backoff, Builder, Client, GroupSizes, Messages, Pending, Receiver, Reconnecting, Sender,
+};
 pub use envelope::Envelope;
 pub use error::{ConnectError, ConnectionLost, RequestError, SendError};
 pub use event::{Event, Gap};

@@ -3,6 +3,7 @@
 mod bad_clients;
 mod both_protocols;
 mod cluster;
+mod from_c;
 mod groups;
 mod lines;
 mod native;

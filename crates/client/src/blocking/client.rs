@@ -26,8 +26,8 @@ use crate::protocol::{Message, PrivateName};
 #[derive(Debug)]
 pub struct Client {
     /// First, since what it has been fed is written when it is dropped, before the other half hangs up.
-    sender: Sender,
-    receiver: Receiver,
+    pub(super) sender: Sender,
+    pub(super) receiver: Receiver,
 }
 
 impl Client {

@@ -10,9 +10,11 @@ mod receiver;
 mod reconnecting;
 mod sender;
 mod shared;
+mod stepwise;
 
 pub use builder::Builder;
 pub use client::{Client, Messages};
 pub use receiver::Receiver;
 pub use reconnecting::{Backoff, Reconnecting};
 pub use sender::Sender;
+pub use stepwise::{GroupSizes, Pending};

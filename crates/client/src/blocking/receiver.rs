@@ -19,11 +19,11 @@ const READ_BYTES: usize = 64 << 10;
 /// connection ends, because nobody would take what comes.
 #[derive(Debug)]
 pub struct Receiver {
-    shared: Arc<Shared>,
-    incoming: Incoming,
+    pub(super) shared: Arc<Shared>,
+    pub(super) incoming: Incoming,
     buffer: Box<[u8]>,
     /// For a sender that reads while it waits, in bytes.
-    most_unread: usize,
+    pub(super) most_unread: usize,
     /// The last read has taken all there was.
     drained: bool,
 }
@@ -85,8 +85,9 @@ impl Receiver {
             }
             self.shared.account().standing()?;
             let write = flush();
-            // One system call less for each wake-up; the next call looks again in any case.
-            if !std::mem::take(&mut self.drained) && self.read() {
+            // Who is going to wait hears then whether there is more: one system call less.
+            let waits = || deadline.is_none_or(|deadline| deadline > Instant::now());
+            if !(std::mem::take(&mut self.drained) && waits()) && self.read() {
                 continue;
             }
             // Who does not want to wait needs no look at what there is to wait for.
@@ -99,7 +100,7 @@ impl Receiver {
     }
 
     /// Reads once; whether there was anything, the end of the stream included.
-    fn read(&mut self) -> bool {
+    pub(super) fn read(&mut self) -> bool {
         let settled = match self.shared.link.read(&mut self.buffer) {
             Ok(Some(0)) => Settled::from(ConnectionLost::Ended),
             Ok(Some(bytes)) => {

@@ -77,6 +77,14 @@ impl Sender {
         self.try_send_by(&mut Apart, &to.try_into()?, payload)
     }
 
+    /// As [`super::Client::try_feed`].
+    pub fn try_feed<E: TryInto<Envelope>>(&mut self, to: E, payload: &[u8]) -> Result<(), SendError>
+    where
+        SendError: From<E::Error>,
+    {
+        self.try_feed_by(&mut Apart, &to.try_into()?, payload)
+    }
+
     /// As [`super::Client::flush`].
     pub fn flush(&mut self) -> Result<(), ConnectionLost> {
         self.flush_by(&mut Apart)
@@ -208,19 +216,25 @@ impl Sender {
         by: &mut dyn Wait,
         make: impl FnOnce(u32) -> Request,
     ) -> Result<Answer, RequestError> {
-        let request = {
-            let mut account = self.shared.account();
-            let request = account.expect();
-            let asked = self.outgoing.ask(&account, &make(request));
-            asked.inspect_err(|_| account.forget(request))?;
-            request
-        };
+        let request = self.expect(make)?;
         let deadline = Instant::now().checked_add(self.shared.timeout);
         let answer = self.await_answer(by, request, deadline);
         if answer.is_err() {
             self.shared.account().forget(request);
         }
         answer
+    }
+
+    /// Asks, without writing it.
+    pub(super) fn expect(
+        &mut self,
+        make: impl FnOnce(u32) -> Request,
+    ) -> Result<u32, ConnectionLost> {
+        let mut account = self.shared.account();
+        let request = account.expect();
+        let asked = self.outgoing.ask(&account, &make(request));
+        asked.inspect_err(|_| account.forget(request))?;
+        Ok(request)
     }
 
     fn await_answer(

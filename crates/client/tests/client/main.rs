@@ -7,4 +7,5 @@ mod credit;
 mod halves;
 mod peer;
 mod reconnecting;
+mod stepwise;
 mod stream;

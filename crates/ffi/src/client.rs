@@ -1,0 +1,204 @@
+//! From connecting to closing.
+
+use std::ffi::{OsStr, c_char, c_int};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::Duration;
+
+use rota_client::{Address, Builder};
+
+use crate::arguments::{bytes_of, name, service};
+use crate::handle::{Client, Half, guarded, inside};
+use crate::status::{Failure, Status};
+
+/// What a client can be told before it connects. A field that is 0 or NULL means its default, so
+/// `rota_options options = {0};` is a good start.
+#[repr(C)]
+pub struct Options {
+    /// What the client wants to be called at its daemon: 1 to 10 characters from '$' to '~', unique among
+    /// the clients of that daemon. NULL has the daemon invent a name.
+    pub name: *const c_char,
+    /// Whether the client gets views, transitional signals and self-leaves.
+    pub membership: bool,
+    /// Whether TCP may leave this machine, where everybody on the way can read and change everything.
+    pub insecure: bool,
+    /// Which guarantee messages ask for whose envelope does not say: one of rota_service; agreed.
+    pub service: u32,
+    /// How long the daemon may take to let the client in, and to answer a request; 30 s.
+    pub timeout_ms: u64,
+    /// About how many bytes of events may lie unread while a call waits for credit or an answer; 16 MiB.
+    pub unread_bytes: usize,
+}
+
+impl Options {
+    /// # Safety
+    ///
+    /// Its name is NULL or a text.
+    unsafe fn builder(&self) -> Result<Builder, Failure> {
+        let mut builder = rota_client::Client::builder()
+            .membership(self.membership)
+            .insecure(self.insecure);
+        if !self.name.is_null() {
+            // SAFETY: as this function asks for.
+            builder = builder.name(unsafe { name(self.name) }?);
+        }
+        if let Some(service) = service(self.service)? {
+            builder = builder.service(service);
+        }
+        if self.timeout_ms > 0 {
+            builder = builder.timeout(Duration::from_millis(self.timeout_ms));
+        }
+        if self.unread_bytes > 0 {
+            builder = builder.unread_bytes(self.unread_bytes);
+        }
+        Ok(builder)
+    }
+}
+
+/// A path may be anything, a host is a text.
+fn address_of(bytes: &[u8]) -> Address {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Address::from(text),
+        Err(_) => Address::from(Path::new(OsStr::from_bytes(bytes))),
+    }
+}
+
+/// Connects, and waits until the daemon has let the client in. The address is the path of a Unix socket, or
+/// tcp:HOST:PORT. With options NULL all are defaults. *client is the caller's, to close or to free; it is
+/// NULL after an error.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rota_connect(
+    address: *const c_char,
+    options: *const Options,
+    client: *mut *mut Client,
+) -> Status {
+    guarded(|| {
+        if client.is_null() {
+            return Err(Failure::argument(c"there is no place for the client"));
+        }
+        // SAFETY: it is not NULL, and the caller's to be written.
+        unsafe { client.write(std::ptr::null_mut()) };
+        // SAFETY: NULL or a text, which the caller keeps for the call.
+        let address = address_of(unsafe { bytes_of(address) }?);
+        // SAFETY: NULL or options, which the caller keeps for the call.
+        let builder = match unsafe { options.as_ref() } {
+            // SAFETY: a name in options is a text.
+            Some(options) => unsafe { options.builder() }?,
+            None => rota_client::Client::builder(),
+        };
+        let connected = builder.connect(address)?;
+        let (name, largest) = (connected.name(), connected.largest_payload());
+        let fd = connected.as_fd().as_raw_fd();
+        let made = Client::new(name, largest, fd, Half::Both(Box::new(connected)));
+        // SAFETY: as above.
+        unsafe { client.write(Box::into_raw(Box::new(made))) };
+        Ok(())
+    })
+}
+
+/// Takes the receiving half out of a client, so that one thread sends while another receives. The client is
+/// the sending half from then on. While a call of it waits for credit or an answer, the other thread has to
+/// receive. When the receiving half is freed, the connection ends.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rota_split(client: *mut Client, receiver: *mut *mut Client) -> Status {
+    let split = |client: &Client, inside: &mut crate::handle::Inside| {
+        if receiver.is_null() {
+            return Err(Failure::argument(c"there is no place for the receiver"));
+        }
+        // SAFETY: it is not NULL, and the caller's to be written.
+        unsafe { receiver.write(std::ptr::null_mut()) };
+        match std::mem::replace(&mut inside.half, Half::Neither) {
+            Half::Both(both) => {
+                let (sends, receives) = both.split();
+                inside.half = Half::Sender(Box::new(sends));
+                let name = receives.name();
+                let half = Half::Receiver(Box::new(receives));
+                let made = Client::new(name, client.largest_payload, client.fd, half);
+                // SAFETY: as above.
+                unsafe { receiver.write(Box::into_raw(Box::new(made))) };
+                Ok(())
+            }
+            half => {
+                inside.half = half;
+                Err(Failure::new(Status::WrongHalf, c"it is a half already"))
+            }
+        }
+    };
+    // SAFETY: as the header asks for.
+    unsafe { inside(client, split) }
+}
+
+/// Says bye, waits until the daemon has read all that was sent, and frees the client, also after an error:
+/// then the daemon may not have read everything. A sending half does not wait: the receiving half goes on
+/// to the end. A receiving half is freed. NULL is fine.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rota_close(client: *mut Client) -> Status {
+    guarded(|| {
+        if client.is_null() {
+            return Ok(());
+        }
+        // SAFETY: it is not NULL, from rota_connect or rota_split, and the caller gives it up.
+        let client = unsafe { Box::from_raw(client) };
+        let bug = Failure::new(Status::Bug, c"the library has failed before");
+        match client.inside.into_inner().map_err(|_| bug)?.half {
+            Half::Both(both) => both.close()?,
+            Half::Sender(sender) => sender.close()?,
+            Half::Receiver(_) | Half::Neither => {}
+        }
+        Ok(())
+    })
+}
+
+/// Hangs up and frees the client: what the daemon has not read by then may be lost. NULL is fine.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rota_free(client: *mut Client) {
+    guarded(|| {
+        if !client.is_null() {
+            // SAFETY: it is not NULL, from rota_connect or rota_split, and the caller gives it up.
+            drop(unsafe { Box::from_raw(client) });
+        }
+        Ok(())
+    });
+}
+
+/// What others call this client: #client#daemon. Valid as long as the handle; NULL for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rota_name(client: *const Client) -> *const c_char {
+    // SAFETY: NULL, or a handle that nobody frees meanwhile. Its name never changes.
+    let client = unsafe { client.as_ref() };
+    client.map_or(std::ptr::null(), |client| client.name.as_ptr())
+}
+
+/// The most bytes of one payload; 0 for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rota_largest_payload(client: *const Client) -> usize {
+    // SAFETY: NULL, or a handle that nobody frees meanwhile.
+    let client = unsafe { client.as_ref() };
+    client.map_or(0, |client| client.largest_payload)
+}
+
+/// The descriptor to wait for with poll(), and for nothing else: POLLIN, and POLLOUT while
+/// rota_wants_write. Events that have been read already do not make it ready, so receive with a time-out of
+/// 0 until there are none before each poll(). -1 for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rota_fd(client: *const Client) -> c_int {
+    // SAFETY: NULL, or a handle that nobody frees meanwhile.
+    let client = unsafe { client.as_ref() };
+    client.map_or(-1, |client| client.fd)
+}
+
+/// Whether there is something to write that the socket has not taken yet; rota_receive writes it when there
+/// is room. False for halves: what a sending half has gathered, or could not write with ROTA_NO_WAIT, its
+/// next call writes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rota_wants_write(client: *const Client) -> bool {
+    let mut wants = false;
+    let look = |_: &Client, inside: &mut crate::handle::Inside| {
+        wants = matches!(&inside.half, Half::Both(both) if both.wants_write());
+        Ok(())
+    };
+    // SAFETY: as the header asks for.
+    unsafe { inside(client, look) };
+    wants
+}

@@ -1,0 +1,29 @@
+//! The client for C: what `include/rota.h` declares, over [`rota_client`].
+//!
+//! Each function is one call of the client's, between looking at its arguments ([`arguments`]) and
+//! turning what came of it into a status ([`status`]). A handle knows when two threads use it at once, and
+//! no panic leaves a function ([`handle`]). Events are laid out for C in memory that their handle keeps
+//! ([`event`]).
+//!
+//! The header is made from these sources by `cargo xtask header`: comments on public items are read by
+//! programmers of C.
+
+// The header says once, for all functions, what holds for pointers.
+#![allow(clippy::missing_safety_doc)]
+
+mod arguments;
+mod client;
+mod event;
+mod handle;
+mod list;
+mod receive;
+mod send;
+mod status;
+
+pub use client::*;
+pub use event::*;
+pub use handle::Client;
+pub use list::*;
+pub use receive::*;
+pub use send::*;
+pub use status::*;

@@ -1,0 +1,42 @@
+"""A client of a Rota daemon: groups by name, and messages to them that all members get in one order.
+
+`Client` is for threads, `rota.aio.Client` for asyncio. Both give events: `Message`, and with
+`membership=True` also `View`, `Transitional` and `SelfLeave`; and `Lagging` as a warning.
+"""
+
+from rota import aio
+from rota._errors import (
+    ConnectError,
+    ConnectionLostError,
+    Error,
+    InvalidError,
+    RefusedError,
+    RequestError,
+    TimedOutError,
+    UnreadError,
+    WouldBlockError,
+)
+from rota._native import Client, Lagging, Message, SelfLeave, Transitional, View
+from rota._types import Address, Event, Service
+
+__all__ = [
+    "Address",
+    "Client",
+    "ConnectError",
+    "ConnectionLostError",
+    "Error",
+    "Event",
+    "InvalidError",
+    "Lagging",
+    "Message",
+    "RefusedError",
+    "RequestError",
+    "SelfLeave",
+    "Service",
+    "TimedOutError",
+    "Transitional",
+    "UnreadError",
+    "View",
+    "WouldBlockError",
+    "aio",
+]

@@ -1,0 +1,299 @@
+"""The client for asyncio: no threads, the loop waits for the client's socket.
+
+A call that is cancelled loses nothing: events stay for the next `recv`, a message was taken or not, and a
+request may still take effect. Any number of tasks may use one client.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self, cast
+
+from rota import _native
+from rota._errors import ConnectionLostError, TimedOutError, UnreadError
+from rota._types import Address, Event, Service
+
+__all__ = ["Client"]
+
+
+class Client:
+    """What `rota.Client` is for threads, with the same arguments, events and errors.
+
+        async with rota.aio.Client("/run/rota/rota.sock") as client:
+            await client.join("orders")
+            async for event in client:
+                ...
+
+    While a call waits for credit or an answer, events are read and kept, up to `unread_bytes`; then it
+    waits until another task has taken some, and raises `UnreadError` if that takes longer than `timeout`.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        name: str | None = None,
+        membership: bool = False,
+        service: Service = "agreed",
+        insecure: bool = False,
+        timeout: float = 30.0,
+        unread_bytes: int = 16_777_216,
+    ) -> None:
+        self._timeout = timeout
+        self._native: _native.Client | None = None
+        self._stepwise: _native._Steps | None = None
+        # In another thread: it may take a while until the daemon lets a client in.
+        self._connect = lambda: _native.Client(
+            address,
+            name=name,
+            membership=membership,
+            service=service,
+            insecure=insecure,
+            timeout=timeout,
+            unread_bytes=unread_bytes,
+        )
+        self._waiting: set[asyncio.Future[None]] = set()
+        self._watched = self._writing = False
+        # First come, first served.
+        self._receiving = asyncio.Lock()
+        self._sending = asyncio.Lock()
+        self._closing = False
+
+    async def connect(self) -> Self:
+        """Connects; `async with` does it too."""
+        self._native = await asyncio.to_thread(self._connect)
+        self._stepwise = _native._Steps(self._native)
+        self._loop = asyncio.get_running_loop()
+        self._fd = self._native.fileno()
+        return self
+
+    @property
+    def name(self) -> str:
+        """What others call this client: `#client#daemon`."""
+        return self._connected().name
+
+    @property
+    def largest_payload(self) -> int:
+        """The most bytes of one payload."""
+        return self._connected().largest_payload
+
+    async def join(self, group: str) -> None:
+        """Joins, and waits until that has taken effect in the order."""
+        await self._ask("join", group)
+
+    async def leave(self, group: str) -> None:
+        """Leaves, and waits until that has taken effect in the order."""
+        await self._ask("leave", group)
+
+    async def groups(self) -> dict[str, int]:
+        """All groups that the daemon knows of, and how many members each has."""
+        return cast(dict[str, int], await self._ask("groups", ""))
+
+    async def members(self, group: str) -> list[str]:
+        """The members of a group as far as the daemon knows, in the order of views."""
+        return cast(list[str], await self._ask("members", group))
+
+    async def send(
+        self,
+        to: str | Sequence[str],
+        payload: bytes | bytearray,
+        *,
+        service: Service | None = None,
+        kind: int = 0,
+        self_discard: bool = False,
+    ) -> None:
+        """Sends to a group or a client (`"orders"`, `"#alice#n1"`), or to several; waits for credit."""
+        async with self._sending:
+            while not self._steps().put(to, payload, service, kind, self_discard, False):
+                await self._progress()
+        await self.flush()
+
+    async def feed(
+        self,
+        to: str | Sequence[str],
+        payload: bytes | bytearray,
+        *,
+        service: Service | None = None,
+        kind: int = 0,
+        self_discard: bool = False,
+    ) -> None:
+        """As `send`, but a later call writes the message, together with others."""
+        async with self._sending:
+            while not self._steps().put(to, payload, service, kind, self_discard, True):
+                await self._progress()
+
+    def try_send(
+        self,
+        to: str | Sequence[str],
+        payload: bytes | bytearray,
+        *,
+        service: Service | None = None,
+        kind: int = 0,
+        self_discard: bool = False,
+    ) -> None:
+        """As `send`, but raises `WouldBlockError` if there is no credit now."""
+        self._connected().try_send(
+            to, payload, service=service, kind=kind, self_discard=self_discard
+        )
+
+    async def flush(self) -> None:
+        """Writes all that was fed."""
+        while self._steps().flush():
+            await self._progress()
+
+    async def recv(self) -> Event:
+        """The next event. When the connection is lost, the events that arrived before come first."""
+        async with self._receiving:
+            steps = self._steps()
+            while (event := steps.take()) is None:
+                steps.flush()
+                await self._readable()
+            # Perhaps others wait for events to be taken.
+            self._wake()
+            return event
+
+    def try_recv(self) -> Event | None:
+        """The next event, if there is one now."""
+        event = self._connected().try_recv()
+        # Perhaps it has read what others wait for.
+        self._wake()
+        return event
+
+    async def close(self) -> None:
+        """Says bye, and waits until the daemon has read all that was sent. Closing again is fine."""
+        if self._closing:
+            return
+        steps = self._steps()
+        self._closing = True
+        try:
+            async with asyncio.timeout(self._timeout):
+                steps.begin_close()
+                while True:
+                    if steps.take() is None:
+                        await self._readable()
+        except ConnectionLostError as lost:
+            if lost.code != 0:
+                raise
+        except TimeoutError:
+            text = "the daemon did not read everything in time"
+            raise TimedOutError(text) from None
+        finally:
+            self._hang_up()
+
+    async def __aenter__(self) -> Self:
+        return await self.connect()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            await self.close()
+        else:
+            self._closing = True
+            self._hang_up()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        """Ends when this side has closed; raises when the connection is lost otherwise."""
+        try:
+            return await self.recv()
+        except ConnectionLostError:
+            if self._closing:
+                raise StopAsyncIteration from None
+            raise
+
+    def _connected(self) -> _native.Client:
+        if self._native is None:
+            raise ConnectionLostError("there is no connection yet")
+        return self._native
+
+    def _steps(self) -> _native._Steps:
+        if self._stepwise is None:
+            raise ConnectionLostError("there is no connection yet")
+        return self._stepwise
+
+    async def _ask(self, what: str, group: str) -> object:
+        steps = self._steps()
+        request = steps.begin(what, group)
+        try:
+            async with asyncio.timeout(self._timeout):
+                while (answer := steps.answer(request)) is None:
+                    await self._progress()
+            return answer
+        except TimeoutError:
+            raise TimedOutError("no answer in time") from None
+        finally:
+            steps.forget(request)
+
+    async def _progress(self) -> None:
+        """Waits until something has been read or written, and not while too much lies unread."""
+        steps = self._steps()
+        if not steps.is_full():
+            await self._readable()
+            return
+        try:
+            async with asyncio.timeout(self._timeout):
+                while steps.is_full():
+                    await self._woken()
+        except TimeoutError:
+            raise UnreadError("too many events are unread: take some first") from None
+
+    async def _readable(self) -> None:
+        """Waits until something has been read or written."""
+        if not self._watched:
+            self._watched = True
+            self._loop.add_reader(self._fd, self._on_readable)
+        if not self._writing and self._steps().flush():
+            self._writing = True
+            self._loop.add_writer(self._fd, self._on_writable)
+        await self._woken()
+
+    async def _woken(self) -> None:
+        waiting = asyncio.get_running_loop().create_future()
+        self._waiting.add(waiting)
+        try:
+            await waiting
+        finally:
+            self._waiting.discard(waiting)
+
+    def _wake(self) -> None:
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_result(None)
+
+    def _on_readable(self) -> None:
+        steps = self._steps()
+        # What nobody waits for stays with the daemon.
+        if not self._waiting or steps.is_full():
+            self._watched = False
+            self._loop.remove_reader(self._fd)
+            return
+        steps.read()
+        self._wake()
+
+    def _on_writable(self) -> None:
+        try:
+            left = self._steps().flush()
+        except ConnectionLostError:
+            # Reading says why.
+            left = False
+        if not left:
+            self._writing = False
+            self._loop.remove_writer(self._fd)
+            self._wake()
+
+    def _hang_up(self) -> None:
+        if self._stepwise is None:
+            return
+        if self._watched:
+            self._loop.remove_reader(self._fd)
+        if self._writing:
+            self._loop.remove_writer(self._fd)
+        self._watched = self._writing = False
+        self._stepwise.hang_up()
+        self._wake()

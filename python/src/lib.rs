@@ -1,0 +1,23 @@
+//! The compiled half of the Python package `rota`: [`rota_client`] for Python.
+//!
+//! [`client`] is the blocking client; `rota/aio.py` makes one for asyncio of [`steps`] that never wait.
+//! [`line`] is how its threads wait, without the interpreter's lock and open to signals. [`event`] is what
+//! they are told, [`error`] what they raise.
+
+mod arguments;
+mod client;
+mod error;
+mod event;
+mod line;
+mod steps;
+
+/// What `rota/__init__.py` imports from.
+#[pyo3::pymodule(name = "_native")]
+mod native {
+    #[pymodule_export]
+    use crate::client::Client;
+    #[pymodule_export]
+    use crate::event::{Lagging, Message, SelfLeave, Transitional, View};
+    #[pymodule_export]
+    use crate::steps::{Request, Steps};
+}
