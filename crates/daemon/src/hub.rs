@@ -18,6 +18,7 @@ use crate::names::Names;
 use crate::session::{READ_BYTES, Session, Standing};
 use crate::speech::{Encoded, Terms};
 use crate::spread::Settings;
+use crate::trace::{self, ClientTrace};
 use desk::Desk;
 
 /// Clients let in before others have their turn.
@@ -67,6 +68,8 @@ pub(crate) struct Hub {
     dirty: Vec<usize>,
     /// Who wants to know how the daemon is.
     asked: Vec<(usize, u64)>,
+    /// What clients see is written down.
+    pub trace: Option<ClientTrace>,
     notices: Vec<Notice>,
     scratch: Vec<u8>,
     /// The ring has delivered something since requests were last tried: there may be room for more.
@@ -112,6 +115,7 @@ impl Hub {
             owing: Vec::new(),
             dirty: Vec::new(),
             asked: Vec::new(),
+            trace: None,
             notices: Vec::new(),
             scratch: vec![0; READ_BYTES],
             moved: false,
@@ -178,7 +182,7 @@ impl Hub {
         }
         self.hand_out();
         self.flush();
-        Ok(())
+        self.trace.as_mut().map_or(Ok(()), ClientTrace::check)
     }
 
     /// The session has its turn with the next [`Self::serve`].
@@ -233,6 +237,8 @@ impl Hub {
 
     fn tell(&mut self, told: &ClientEvent) {
         self.encoded.clear();
+        let traced = self.trace.as_ref();
+        let saw = traced.and_then(|_| trace::saw(&told.event, &mut self.names));
         for connection in &told.to {
             let Some(&key) = self.by_connection.get(connection) else {
                 continue;
@@ -244,12 +250,20 @@ impl Hub {
             session
                 .speech
                 .tell(&told.event, &mut self.encoded, &mut self.names);
+            if let (Some(trace), Some(saw)) = (&mut self.trace, &saw)
+                && let Ok(client) = self.groups.member(*connection)
+            {
+                trace.note(&client, saw.clone(), &mut self.names);
+            }
             self.offer(key);
         }
     }
 
     /// Offers what waits for clients to their sockets.
     pub fn flush(&mut self) {
+        if let Some(trace) = &mut self.trace {
+            trace.flush();
+        }
         for key in std::mem::take(&mut self.dirty) {
             let Some(session) = self.sessions.get_mut(key) else {
                 continue;
@@ -286,6 +300,7 @@ impl Hub {
             groups: &mut self.groups,
             by_connection: &mut self.by_connection,
             invented: &mut self.invented,
+            trace: self.trace.as_mut(),
             counters: &mut self.counters,
         };
         let mut act = |session: &mut Session, names: &mut Names, ask| desk.act(session, names, ask);

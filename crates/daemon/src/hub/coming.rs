@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rota_check::event::ClientSaw;
 use rota_client::protocol::Code;
 use rota_core::contract::Time;
 
@@ -125,6 +126,9 @@ impl Hub {
         };
         let client = self.groups.member(connection);
         let name = client.map_or_else(|_| String::new(), |client| client.name.to_string());
+        if let (Some(trace), Ok(client)) = (&mut self.trace, client) {
+            trace.note(&client, ClientSaw::Disconnect, &mut self.names);
+        }
         tracing::info!(name, why, "a client has gone");
         self.groups.disconnect(connection);
         self.by_connection.remove(&connection);
