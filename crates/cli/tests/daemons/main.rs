@@ -7,5 +7,6 @@ mod groups;
 mod lines;
 mod native;
 mod order;
+mod scale;
 mod spread;
 mod starting;
