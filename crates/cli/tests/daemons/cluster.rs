@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::thread;
 
-use rota_net::{NodeConfig, Transport, probe_multicast, random_u64};
+use rota_net::{NodeConfig, TimingName, Transport, probe_multicast, random_u64};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -28,7 +28,12 @@ fn free_ports() -> u16 {
 
 /// A configuration on this host: nodes `n1`, `n2` and so on, at ports that nobody has, and these sections.
 pub fn config(nodes: u16, sections: &str) -> String {
+    timed_config(nodes, TimingName::Default, sections)
+}
+
+fn timed_config(nodes: u16, timing: TimingName, sections: &str) -> String {
     let mut config = NodeConfig::loopback(nodes, free_ports());
+    config.timing = timing;
     if probe_multicast(Ipv4Addr::LOCALHOST.into()).is_err() {
         config.transport = Transport::Unicast;
     }
@@ -53,8 +58,17 @@ impl Cluster {
         Self::limited(nodes, settings, None)
     }
 
+    /// The same, for tests that need all processors and a ring that lasts.
+    pub fn patient(nodes: u16, settings: &str) -> Self {
+        Self::with(nodes, TimingName::Relaxed, settings, None)
+    }
+
     /// The same, with at most so many descriptors each.
     pub fn limited(nodes: u16, settings: &str, descriptors: Option<u32>) -> Self {
+        Self::with(nodes, TimingName::Default, settings, descriptors)
+    }
+
+    fn with(nodes: u16, timing: TimingName, settings: &str, descriptors: Option<u32>) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let starting = STARTING
             .lock()
@@ -65,7 +79,7 @@ impl Cluster {
             "[daemon]\nsocket = \"{sockets}/{{node}}.sock\"\nadmin = \"{sockets}/{{node}}.admin\"\n\
              {settings}\n[daemon.spread]\nsocket = \"{sockets}/{{node}}.spread\"\n"
         );
-        std::fs::write(&path, config(nodes, &section)).expect("a file");
+        std::fs::write(&path, timed_config(nodes, timing, &section)).expect("a file");
         let mut cluster = Self {
             dir,
             descriptors,

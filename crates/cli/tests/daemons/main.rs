@@ -4,6 +4,7 @@ mod bad_clients;
 mod both_protocols;
 mod cluster;
 mod groups;
+mod latency;
 mod lines;
 mod native;
 mod order;
