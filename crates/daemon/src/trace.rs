@@ -54,7 +54,14 @@ impl ClientTrace {
     pub fn number(&self, send: &mut groups::Send, names: &mut Names) -> ClientSaw {
         let number = self.sent + 1;
         send.number = Some(number);
-        let post = post(self.me, number, send.service, &send.to, &send.payload, names);
+        let post = post(
+            self.me,
+            number,
+            send.service,
+            &send.to,
+            &send.payload,
+            names,
+        );
         let discard = send.self_discard;
         ClientSaw::Send { post, discard }
     }

@@ -94,7 +94,11 @@ impl DemoClient {
         let Self { client, group, .. } = self;
         app.fill(monotonic(), &mut ToGroup { client, group });
         client.flush().map_err(lost)?;
-        let wait = if app.may_sleep() { LOOK } else { Duration::ZERO };
+        let wait = if app.may_sleep() {
+            LOOK
+        } else {
+            Duration::ZERO
+        };
         let mut next = client.recv_timeout(wait).map_err(lost)?;
         let mut any = false;
         for _ in 0..EVENTS_AT_ONCE {

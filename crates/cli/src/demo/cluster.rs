@@ -156,14 +156,10 @@ impl Cluster {
         self.tell_all(GO);
         let mut progress = Progress::new(self.messages * self.nodes.len() as u64);
         loop {
-            let unfinished = self
-                .nodes
-                .iter()
-                .enumerate()
-                .filter(|(index, node)| {
-                    let lost = self.is_killed(*index) && self.lost.is_some();
-                    node.done.is_none() && !lost
-                });
+            let unfinished = self.nodes.iter().enumerate().filter(|(index, node)| {
+                let lost = self.is_killed(*index) && self.lost.is_some();
+                node.done.is_none() && !lost
+            });
             let slowest = unfinished.min_by_key(|(_, node)| node.received);
             let Some((slowest, _)) = slowest else { break };
             self.follow(slowest)?;
@@ -282,7 +278,10 @@ impl Cluster {
     /// What a daemon said last that has ended: its client has noticed before.
     fn words_of_daemon(&self, index: usize) -> Option<String> {
         let until = Instant::now() + LOOK;
-        while let Ok((from, heard)) = self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        while let Ok((from, heard)) = self
+            .lines
+            .recv_timeout(until.saturating_duration_since(Instant::now()))
+        {
             match heard {
                 Heard::DaemonEnded(words) if from == index => return Some(words),
                 _ if Instant::now() >= until => return None,

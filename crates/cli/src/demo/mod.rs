@@ -190,8 +190,15 @@ fn run(options: &Options) -> Result<Report, DemoError> {
     let killed = cluster.killed();
     let lost = cluster.lost().to_owned();
     cluster.stop();
-    let judge =
-        |killed| Outcome::new(&input, census.messages, options.nodes, (killed, &lost), &done);
+    let judge = |killed| {
+        Outcome::new(
+            &input,
+            census.messages,
+            options.nodes,
+            (killed, &lost),
+            &done,
+        )
+    };
     let outcome = killed.map(judge).transpose()?;
     // The copy of the input was needed until now.
     drop(spool);
@@ -255,7 +262,10 @@ impl Daemons<'_> {
         let mut section = toml::Table::new();
         section.insert("socket".to_owned(), path("sock").into());
         section.insert("admin".to_owned(), path("admin").into());
-        section.insert("message_bytes".to_owned(), number(self.message_bytes).into());
+        section.insert(
+            "message_bytes".to_owned(),
+            number(self.message_bytes).into(),
+        );
         section.insert("client_queue_bytes".to_owned(), number(QUEUE_BYTES).into());
         section
     }
@@ -266,7 +276,9 @@ impl Daemons<'_> {
         let mut config = config.clone();
         config.daemon = Some(self.section());
         let failed = |what: String| DemoError::Failed(format!("{}: {what}", path.display()));
-        let text = config.to_toml().map_err(|error| failed(error.to_string()))?;
+        let text = config
+            .to_toml()
+            .map_err(|error| failed(error.to_string()))?;
         std::fs::write(&path, text).map_err(|error| failed(error.to_string()))?;
         Ok(path)
     }

@@ -54,13 +54,22 @@ impl Drop for Trouble {
         self.stop.store(true, SeqCst);
         if let Some(thread) = self.thread.take() {
             let ended = thread.join();
-            assert!(ended.is_ok() || thread::panicking(), "it could not misbehave");
+            assert!(
+                ended.is_ok() || thread::panicking(),
+                "it could not misbehave"
+            );
         }
     }
 }
 
 /// Who misbehaves, by name.
-const KINDS: [&str; 5] = ["never reads", "garbage", "silent", "killed in mid-message", "flood"];
+const KINDS: [&str; 5] = [
+    "never reads",
+    "garbage",
+    "silent",
+    "killed in mid-message",
+    "flood",
+];
 
 fn trouble(kind: &str, socket: PathBuf) -> Trouble {
     match kind {
@@ -217,7 +226,11 @@ fn compare(rounds: u64, time: Duration) -> Option<()> {
         }
         println!(
             "{}: p50 {:.0} us, before {:.0}; p99 {:.0} us, before {:.0} (medians of {rounds})",
-            if kinds.len() > 1 { "all at once" } else { kinds[0] },
+            if kinds.len() > 1 {
+                "all at once"
+            } else {
+                kinds[0]
+            },
             median(&troubled, 0),
             median(&calm, 0),
             median(&troubled, 1),

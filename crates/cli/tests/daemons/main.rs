@@ -11,3 +11,4 @@ mod order;
 mod scale;
 mod spread;
 mod starting;
+mod traces;

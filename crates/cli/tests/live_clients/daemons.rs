@@ -295,15 +295,22 @@ impl Daemons {
             }
             self.expect_whole();
             let exchanges = self.exchanges();
-            self.running().iter().for_each(|n| self.signal(*n, Signal::STOP));
+            self.running()
+                .iter()
+                .for_each(|n| self.signal(*n, Signal::STOP));
             thread::sleep(Duration::from_millis(20));
-            let confs = self.all().into_iter().map(|n| judge::last_conf(&self.trace(n)));
+            let confs = self
+                .all()
+                .into_iter()
+                .map(|n| judge::last_conf(&self.trace(n)));
             let confs: Vec<String> = confs.collect();
             let same = confs.iter().all(|conf| *conf == confs[0]);
             if same && !confs[0].contains('>') && self.shared.seen.load(SeqCst) == now {
                 return exchanges;
             }
-            self.running().iter().for_each(|n| self.signal(*n, Signal::CONT));
+            self.running()
+                .iter()
+                .for_each(|n| self.signal(*n, Signal::CONT));
         }
     }
 

@@ -84,10 +84,20 @@ impl Seen {
 /// Properties whose names begin so hold, and those of clients had something to say.
 fn assert_holds(report: &Report, beginning: &str, whose: &str) {
     let wrong = report.violations.iter();
-    let wrong: Vec<_> = wrong.filter(|v| v.property.starts_with(beginning)).collect();
+    let wrong: Vec<_> = wrong
+        .filter(|v| v.property.starts_with(beginning))
+        .collect();
     assert!(wrong.is_empty(), "{whose}: {wrong:#?}");
-    for verdict in report.verdicts.iter().filter(|v| v.property.starts_with('K')) {
-        assert!(verdict.checked > 0, "{whose}: no case of {}", verdict.property);
+    for verdict in report
+        .verdicts
+        .iter()
+        .filter(|v| v.property.starts_with('K'))
+    {
+        assert!(
+            verdict.checked > 0,
+            "{whose}: no case of {}",
+            verdict.property
+        );
     }
 }
 
@@ -157,15 +167,21 @@ pub fn compare(logs: &[Log], traces: &[PathBuf], run: &Run) {
     let mut compared = 0;
     for (key, connections) in &mut all {
         connections.retain(|told| !told.is_empty());
-        let mine = logs.iter().filter(|log| (log.process, &log.client) == (key.0, &key.1));
+        let mine = logs
+            .iter()
+            .filter(|log| (log.process, &log.client) == (key.0, &key.1));
         let mine: Vec<&Log> = mine.filter(|log| !log.told.is_empty()).collect();
         // One that ended before it had read anything may have been told something.
         let mut written = connections.iter();
         for log in mine {
             let theirs = written.find(|told| is_first_part(log, told));
-            let theirs = theirs.unwrap_or_else(|| panic!("{key:?}: {}", difference(log, connections)));
+            let theirs =
+                theirs.unwrap_or_else(|| panic!("{key:?}: {}", difference(log, connections)));
             let live = run.is_alive(log.process) && !log.is_over();
-            assert!(!live || theirs.len() == log.told.len(), "{key:?} was not told all");
+            assert!(
+                !live || theirs.len() == log.told.len(),
+                "{key:?} was not told all"
+            );
             compared += log.told.len();
         }
     }
@@ -185,7 +201,9 @@ fn is_first_part(log: &Log, told: &[serde_json::Value]) -> bool {
 fn difference(log: &Log, connections: &[Vec<serde_json::Value>]) -> String {
     let common = |told: &&Vec<serde_json::Value>| {
         let pairs = log.told.iter().zip(told.iter());
-        pairs.take_while(|(one, other)| **one == reduced(other) || one == other).count()
+        pairs
+            .take_while(|(one, other)| **one == reduced(other) || one == other)
+            .count()
     };
     let Some(nearest) = connections.iter().max_by_key(common) else {
         return "nothing was written".to_owned();

@@ -68,9 +68,13 @@ pub fn written(trace: &Path, into: &mut Told) {
         let Ok(line) = serde_json::from_str::<Value>(line) else {
             continue;
         };
-        let node = line["node"].as_u64().and_then(|node| u16::try_from(node).ok());
+        let node = line["node"]
+            .as_u64()
+            .and_then(|node| u16::try_from(node).ok());
         let process = Process {
-            node: node.and_then(rota_core::contract::NodeId::new).expect("a node"),
+            node: node
+                .and_then(rota_core::contract::NodeId::new)
+                .expect("a node"),
             incarnation: rota_core::contract::Incarnation(line["inc"].as_u64().expect("a number")),
         };
         let client = line["client"].as_str().expect("a name").to_owned();
@@ -89,7 +93,11 @@ pub fn written(trace: &Path, into: &mut Told) {
 impl Log {
     /// Whether its client ended it, or noticed its end.
     pub fn is_over(&self) -> bool {
-        let last = self.saw.iter().rev().find(|(_, saw)| *saw == ClientSaw::Disconnect);
+        let last = self
+            .saw
+            .iter()
+            .rev()
+            .find(|(_, saw)| *saw == ClientSaw::Disconnect);
         last.is_some()
     }
 }

@@ -93,7 +93,11 @@ impl Schedule {
         self.mend();
         let (mut some, mut others) = (Vec::new(), Vec::new());
         for node in self.daemons.all() {
-            let side = if self.rng.percent(50) { &mut some } else { &mut others };
+            let side = if self.rng.percent(50) {
+                &mut some
+            } else {
+                &mut others
+            };
             side.push(node);
         }
         self.say(&format!("part {some:?} from {others:?}"));

@@ -123,5 +123,6 @@ fn note(log: &mut Log, line: Value) {
         hash: u64::from_str_radix(&text(&line["hash"]), 16).expect("a hash"),
     };
     let discard = line["discard"] == true;
-    log.saw.push((monotonic(), ClientSaw::Send { post, discard }));
+    log.saw
+        .push((monotonic(), ClientSaw::Send { post, discard }));
 }

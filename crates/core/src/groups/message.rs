@@ -104,9 +104,8 @@ pub(super) fn stamp(message: &mut [u8], ring: RingId) {
 
 fn put_data(bytes: &mut Vec<u8>, data: &Received, discard: bool) {
     put_client(bytes, &data.sender);
-    let flags = u8::from(discard)
-        | u8::from(data.big_endian) << 1
-        | u8::from(data.number.is_some()) << 2;
+    let flags =
+        u8::from(discard) | u8::from(data.big_endian) << 1 | u8::from(data.number.is_some()) << 2;
     bytes.extend([service_byte(data.service), flags]);
     if let Some(number) = data.number {
         bytes.extend(number.to_le_bytes());
