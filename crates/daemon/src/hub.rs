@@ -21,9 +21,6 @@ use crate::spread::Settings;
 use crate::trace::{self, ClientTrace};
 use desk::Desk;
 
-/// Clients let in before others have their turn.
-const ACCEPTS_AT_ONCE: usize = 32;
-
 /// Sessions that have their turn before the ring has its own: what they ask for has to take much less than
 /// a token-loss time.
 const TURNS_AT_ONCE: usize = 64;
@@ -80,6 +77,7 @@ pub(crate) struct Hub {
     newest: u64,
     invented: u32,
     sweep_at: Time,
+    accept_at: Time,
     config: DaemonConfig,
     pub counters: Counters,
 }
@@ -124,6 +122,7 @@ impl Hub {
             newest: 0,
             invented: 0,
             sweep_at: Time(0),
+            accept_at: Time(0),
             config,
             counters: Counters::default(),
         })
@@ -139,7 +138,9 @@ impl Hub {
 
     /// When something is to be done though nothing happens.
     pub fn next_wake(&self) -> Option<Time> {
-        (!self.unsettled.is_empty()).then_some(self.sweep_at)
+        let sweep = (!self.unsettled.is_empty()).then_some(self.sweep_at);
+        let accept = self.door.is_held.then_some(self.accept_at);
+        [sweep, accept].into_iter().flatten().min()
     }
 
     /// Takes in what clients ask for.
@@ -171,12 +172,7 @@ impl Hub {
                 self.turn(key, now);
             }
         }
-        for _ in 0..ACCEPTS_AT_ONCE {
-            let Some((port, stream)) = self.door.accept() else {
-                break;
-            };
-            self.let_in(port, stream, now);
-        }
+        self.let_some_in(now);
         if now >= self.sweep_at {
             self.sweep(now);
         }
