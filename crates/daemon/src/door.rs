@@ -72,9 +72,13 @@ pub(crate) struct Door {
     poll: Poll,
     events: Events,
     listeners: Vec<Listener>,
+    /// Whose turn it is.
+    turn: usize,
     notices: Vec<Notice>,
     /// Turned away for where they came from.
     pub turned_away: u64,
+    /// Nobody is let in just now, though somebody may wait.
+    pub is_held: bool,
 }
 
 impl Door {
@@ -83,8 +87,10 @@ impl Door {
             poll: Poll::new()?,
             events: Events::with_capacity(EVENTS),
             listeners: Vec::new(),
+            turn: 0,
             notices: Vec::new(),
             turned_away: 0,
+            is_held: false,
         })
     }
 
@@ -151,7 +157,8 @@ impl Door {
 
     /// There is something to do that the kernel has said already.
     pub fn has_work(&self) -> bool {
-        !self.notices.is_empty() || self.listeners.iter().any(|listener| listener.ready)
+        let waits = || self.listeners.iter().any(|listener| listener.ready);
+        !self.notices.is_empty() || !self.is_held && waits()
     }
 
     /// What the last looks have found.
@@ -166,18 +173,20 @@ impl Door {
         }
     }
 
-    /// The next client that waits to come in.
+    /// The next client that waits to come in: the listeners have their turns, so that a flood at one of them
+    /// keeps nobody waiting at another.
     pub fn accept(&mut self) -> Option<(Port, Stream)> {
-        let Self {
-            listeners,
-            turned_away,
-            ..
-        } = self;
-        for listener in listeners.iter_mut().filter(|listener| listener.ready) {
-            loop {
+        let count = self.listeners.len();
+        let places = (self.turn..self.turn + count).map(|place| place % count);
+        for place in places {
+            let listener = &mut self.listeners[place];
+            while listener.ready {
                 match listener.source.accept() {
-                    Ok(Some(stream)) => return Some((listener.port, stream)),
-                    Ok(None) => *turned_away += 1,
+                    Ok(Some(stream)) => {
+                        self.turn = place + 1;
+                        return Some((listener.port, stream));
+                    }
+                    Ok(None) => self.turned_away += 1,
                     // A client that has gone already is nobody's error.
                     Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
                     Err(error) => {
@@ -187,7 +196,6 @@ impl Door {
                             tracing::warn!(%error, "a client cannot be let in");
                         }
                         listener.ready = false;
-                        break;
                     }
                 }
             }

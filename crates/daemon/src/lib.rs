@@ -14,6 +14,7 @@
 //! | `names` | what clients and daemons are called |
 //! | [`status`] | what it says of itself |
 //! | `session` | one client's socket: bytes in, bytes out |
+//! | `trace` | what clients do and are told, for checkers |
 //! | `speech` | one client's protocol: bytes to requests, events to bytes |
 //! | [`spread`] | the protocol of Spread's clients, without sockets |
 
@@ -30,6 +31,7 @@ mod speech;
 pub mod spread;
 pub mod status;
 mod stream;
+mod trace;
 
 pub use config::{DaemonConfig, DaemonConfigError};
 pub use daemon::{Daemon, OpenError};

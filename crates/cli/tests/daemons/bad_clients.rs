@@ -15,31 +15,31 @@ use crate::cluster::Cluster;
 use crate::native::{PATIENCE, client, end_of, meet, member, next_text, next_view};
 
 /// What a daemon says of itself.
-fn status(cluster: &Cluster, id: u16) -> Value {
+pub fn status(cluster: &Cluster, id: u16) -> Value {
     let mut stream = connect(&cluster.admin(id));
     let mut line = String::new();
     stream.read_to_string(&mut line).expect("an answer");
     serde_json::from_str(&line).expect("JSON")
 }
 
-fn connect(path: &Path) -> UnixStream {
+pub fn connect(path: &Path) -> UnixStream {
     let stream = UnixStream::connect(path).expect("somebody listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("not zero");
     stream
 }
 
-fn frame(request: &Request) -> Vec<u8> {
+pub fn frame(request: &Request) -> Vec<u8> {
     let mut bytes = Vec::new();
     request.encode(&mut bytes).expect("it fits");
     bytes
 }
 
-fn hello(name: &str) -> Vec<u8> {
+pub fn hello(name: &str) -> Vec<u8> {
     let name = ClientName::new(name).expect("a name");
     frame(&Request::Hello(Hello::new(Some(name), false)))
 }
 
-fn group(name: &str) -> GroupName {
+pub fn group(name: &str) -> GroupName {
     GroupName::new(name).expect("a name")
 }
 
