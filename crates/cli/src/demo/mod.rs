@@ -270,6 +270,18 @@ impl Daemons<'_> {
         section
     }
 
+    /// The task of one node, of what is common to all.
+    fn task(&self, common: &Task, node: u16) -> Task {
+        let output = common.output.as_ref();
+        Task {
+            node,
+            socket: self.path(&node.to_string(), "sock"),
+            admin: self.path(&node.to_string(), "admin"),
+            output: output.map(|dir| dir.join(format!("node-{node}.out"))),
+            ..common.clone()
+        }
+    }
+
     /// Writes the file of all daemons.
     fn write(&self, config: &NodeConfig) -> Result<PathBuf, DemoError> {
         let path = self.dir.join("rota.toml");
@@ -313,27 +325,25 @@ fn start(
             break;
         };
         let config = config(options, base, daemons.multicast);
-        let file = daemons.write(&config)?;
         let group = match config.transport {
             Transport::Multicast(group) => Some(group),
             Transport::Unicast => None,
         };
-        let task = |node| Task {
-            node,
-            config: file.clone(),
-            socket: daemons.path(&node.to_string(), "sock"),
-            admin: daemons.path(&node.to_string(), "admin"),
+        let task = Task {
+            node: 0,
+            config: daemons.write(&config)?,
+            socket: PathBuf::new(),
+            admin: PathBuf::new(),
             nodes: options.nodes,
             service: options.service.clone(),
             input: input.clone(),
             messages,
-            output: options
-                .output
-                .as_ref()
-                .map(|dir| dir.join(format!("node-{node}.out"))),
+            output: options.output.clone(),
             victim,
         };
-        let tasks: Vec<Task> = (1..=options.nodes).map(task).collect();
+        let tasks: Vec<Task> = (1..=options.nodes)
+            .map(|node| daemons.task(&task, node))
+            .collect();
         let mut cluster = Cluster::start(&tasks)?;
         match cluster.wait_ready() {
             Ok(()) => {

@@ -2,6 +2,7 @@
 
 mod admin;
 mod answers;
+mod frames;
 mod native;
 mod spread;
 
@@ -182,7 +183,7 @@ impl Speech {
             Self::Admin(_) => {}
             Self::Native(speech) => {
                 if !encoded.has_native {
-                    native::encode(event, names, &mut encoded.native);
+                    frames::encode(event, names, &mut encoded.native);
                     encoded.has_native = true;
                 }
                 speech.tell(event, &encoded.native);
