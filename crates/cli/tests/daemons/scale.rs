@@ -142,7 +142,7 @@ impl Ring {
 
 /// Does something that needs a ring that lasts: again if it did not last.
 pub fn on_one_ring(attempt: impl Fn() -> Option<()>) {
-    for _ in 0..3 {
+    for _ in 0..5 {
         if attempt().is_some() {
             return;
         }
