@@ -6,6 +6,7 @@
 
 mod arguments;
 mod client;
+mod connect;
 mod error;
 mod event;
 mod line;
