@@ -2,16 +2,15 @@
 
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyDict;
-use rota_client::{Builder, ConnectError, ConnectionLost, Envelope, RequestError, SendError};
+use rota_client::{ConnectError, ConnectionLost, Envelope, RequestError, SendError};
 
 use crate::arguments::{address, deadline, duration, envelope, service};
+use crate::connect::connect;
 use crate::error::Failure;
 use crate::event::event;
 use crate::line::Line;
@@ -27,32 +26,6 @@ pub struct Client {
     name: String,
     largest_payload: usize,
     timeout: Duration,
-}
-
-/// Connects in a thread of its own, so that a signal can end the wait.
-fn connect(
-    py: Python<'_>,
-    builder: Builder,
-    address: rota_client::Address,
-) -> PyResult<rota_client::Client> {
-    let (tell, mut told) = mpsc::channel();
-    let connecting = thread::Builder::new().spawn(move || {
-        // Nobody listens any more after a signal: then this hangs up.
-        let _ = tell.send(builder.connect(address));
-    });
-    connecting.map_err(|error| Failure::from(ConnectError::Io(error)))?;
-    loop {
-        // Only this thread has it; a shared reference could not leave the interpreter.
-        let told = &mut told;
-        let next = py.detach(move || told.recv_timeout(Duration::from_millis(50)));
-        match next {
-            Ok(connected) => return Ok(connected.map_err(Failure::from)?),
-            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(Failure::Lost(ConnectionLost::Ended).into());
-            }
-        }
-    }
 }
 
 #[pymethods]

@@ -1,11 +1,12 @@
 //! The compiled half of the Python package `rota`: [`rota_client`] for Python.
 //!
-//! [`client`] is the blocking client; `rota/aio.py` makes one for asyncio of [`steps`] that never wait.
-//! [`line`] is how its threads wait, without the interpreter's lock and open to signals. [`event`] is what
-//! they are told, [`error`] what they raise.
+//! `client` is the blocking client; `rota/aio.py` makes one for asyncio of `steps` that never wait.
+//! `line` is how its threads wait, without the interpreter's lock and open to signals. `event` is what
+//! they are told, `error` what they raise.
 
 mod arguments;
 mod client;
+mod connect;
 mod error;
 mod event;
 mod line;

@@ -367,4 +367,4 @@ const char *rota_version(void);
 #endif  // __cplusplus
 
 #endif  /* ROTA_H */
-/* cbindgen 0.29.4, 889f27be71a92d22 */
+/* cbindgen 0.29.4, 8db3d95a30e97332 */
