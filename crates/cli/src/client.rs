@@ -52,6 +52,12 @@ impl Failure {
         }
     }
 
+    /// Where it happened.
+    pub fn at(self, place: impl Display) -> Self {
+        let what = format!("{place}: {}", self.what);
+        Self { what, ..self }
+    }
+
     /// Says why.
     pub fn exit(&self) -> ExitCode {
         complain(&self.what);

@@ -9,6 +9,7 @@ use rota_core::contract::NodeId;
 use rota_core::pack::Outbox;
 use rota_core::ring::{PriorityMethod, Protocol, RingConfig, RingConfigError};
 use rota_daemon::DaemonConfig;
+use rota_daemon::access::{AccessRule, Pattern};
 use rota_net::{ConfigError, DatagramSize, NodeConfig, PrimaryName, Transport};
 
 use crate::say::{complain, print};
@@ -48,6 +49,9 @@ fn checked(file: &Path, node: Option<u16>) -> Result<String, String> {
     }
     let daemon =
         DaemonConfig::from_toml(&text).map_err(|error| format!("{}: {error}", file.display()))?;
+    daemon
+        .check_here()
+        .map_err(|error| format!("{}: {error}", file.display()))?;
     let mut table = describe(&config, node).map_err(wrong)?;
     describe_daemon(&daemon, &mut table);
     Ok(table.0)
@@ -282,6 +286,7 @@ fn describe_daemon(daemon: &DaemonConfig, table: &mut Table) {
     table.row("client_queue_bytes", daemon.client_queue_bytes);
     table.row("handshake_ms", daemon.handshake_ms);
     table.row("handshakes", daemon.handshakes);
+    describe_access(&daemon.access, table);
     table.section("daemon.spread");
     let Some(spread) = &daemon.spread else {
         table.row("closed", "(there is no such section)");
@@ -294,4 +299,30 @@ fn describe_daemon(daemon: &DaemonConfig, table: &mut Table) {
     );
     table.row("tcp", list(&spread.tcp));
     table.row("allow", &spread.allow);
+}
+
+fn describe_access(rules: &[AccessRule], table: &mut Table) {
+    table.section("daemon.access");
+    if rules.is_empty() {
+        table.row("no rules", "(whoever can open a socket may do everything)");
+    }
+    let list = |patterns: &[Pattern]| {
+        let patterns: Vec<String> = patterns.iter().map(ToString::to_string).collect();
+        patterns.join(" ")
+    };
+    for rule in rules {
+        let mut rights = Vec::new();
+        if rule.connect {
+            rights.push("connect".to_owned());
+        }
+        if rule.admin {
+            rights.push("admin".to_owned());
+        }
+        for (name, patterns) in [("join", &rule.join), ("send", &rule.send)] {
+            if !patterns.is_empty() {
+                rights.push(format!("{name} {}", list(patterns)));
+            }
+        }
+        table.row(&rule.who.to_string(), rights.join(", "));
+    }
 }

@@ -8,6 +8,8 @@ use ipnet::IpNet;
 use rota_core::contract::NodeId;
 use serde::Deserialize;
 
+use crate::access::{Access, AccessError, AccessRule, Reach};
+
 /// Stands for the node's number in paths, so that all nodes can share one file.
 const NODE: &str = "{node}";
 
@@ -32,6 +34,8 @@ pub struct DaemonConfig {
     pub handshake_ms: u64,
     /// Connections that have not said who they are.
     pub handshakes: usize,
+    /// Who may do what; whoever can open a socket may do everything where there is no rule.
+    pub access: Vec<AccessRule>,
     /// The port for Spread's clients; closed if there is no such section.
     pub spread: Option<SpreadConfig>,
 }
@@ -64,6 +68,7 @@ impl Default for DaemonConfig {
             client_queue_bytes: 16 << 20,
             handshake_ms: 10_000,
             handshakes: 256,
+            access: Vec::new(),
             spread: None,
         }
     }
@@ -102,6 +107,8 @@ pub enum DaemonConfigError {
     OpenToAll(SocketAddr),
     /// Clients of other hosts could connect, and there is no encryption for them yet.
     NotLoopback(SocketAddr),
+    /// A rule of `[[daemon.access]]`, counted from 1 on.
+    Access(usize, AccessError),
     /// Messages would be too large for the ring: its limit, in bytes.
     MessageBytes(usize),
 }
@@ -120,6 +127,7 @@ impl fmt::Display for DaemonConfigError {
                 f,
                 "[daemon]: {address} can be reached from other hosts, and clients are not protected yet"
             ),
+            Self::Access(rule, error) => write!(f, "[[daemon.access]], rule {rule}: {error}"),
             Self::MessageBytes(limit) => {
                 write!(
                     f,
@@ -176,7 +184,46 @@ impl DaemonConfig {
         {
             return Err(DaemonConfigError::OpenToAll(*address));
         }
+        self.check_access()
+    }
+
+    fn check_access(&self) -> Result<(), DaemonConfigError> {
+        let reach = self.reach();
+        for (at, rule) in self.access.iter().enumerate() {
+            let checked = rule.check(&reach);
+            checked.map_err(|error| DaemonConfigError::Access(at + 1, error))?;
+        }
         Ok(())
+    }
+
+    /// From where clients can come by TCP.
+    fn reach(&self) -> Reach {
+        let mut reach = Reach::default();
+        if !self.tcp.is_empty() {
+            reach.open.extend(Reach::loopback());
+        }
+        if let Some(spread) = &self.spread
+            && !spread.tcp.is_empty()
+        {
+            match &spread.allow.0[..] {
+                [] => reach.open.extend(Reach::loopback()),
+                nets => reach.open.extend(nets),
+            }
+        }
+        reach
+    }
+
+    /// Whether this host has the users and groups of the rules; beyond what [`Self::check`] says.
+    ///
+    /// # Errors
+    /// [`DaemonConfigError::Access`].
+    pub fn check_here(&self) -> Result<(), DaemonConfigError> {
+        self.look_up_access().map(|_| ())
+    }
+
+    pub(crate) fn look_up_access(&self) -> Result<Access, DaemonConfigError> {
+        let access = Access::new(&self.access);
+        access.map_err(|(rule, error)| DaemonConfigError::Access(rule, error))
     }
 }
 

@@ -14,6 +14,7 @@ use rota_net::{
     new_process, random_u64,
 };
 
+use crate::access::Access;
 use crate::app::ClientsApp;
 use crate::config::{Allow, DaemonConfig, DaemonConfigError, path_of};
 use crate::door::{Door, Port};
@@ -91,9 +92,11 @@ impl Daemon {
         let engine = NodeEngine::new(config, me).map_err(OpenError::Config)?;
         let process = new_process(me).map_err(OpenError::System)?;
         let seed = random_u64().map_err(OpenError::System)?;
-        let hub = Hub::new(process, daemon.clone(), directory, Arc::new(spread));
+        let access = daemon.look_up_access().map_err(OpenError::Daemon)?;
+        let hub = Hub::new(process, daemon.clone(), access, directory, Arc::new(spread));
         let mut hub = hub.map_err(OpenError::System)?;
-        listen(&mut hub.door, &daemon, me)?;
+        let Hub { door, access, .. } = &mut hub;
+        listen(door, &daemon, access, me)?;
         let engine = Checked::new(engine);
         let driver = Driver::with_process(engine, sockets, process, seed, config);
         Ok(Self {
@@ -130,10 +133,15 @@ impl Daemon {
     }
 }
 
-fn listen(door: &mut Door, daemon: &DaemonConfig, me: NodeId) -> Result<(), OpenError> {
+fn listen(
+    door: &mut Door,
+    daemon: &DaemonConfig,
+    access: &Access,
+    me: NodeId,
+) -> Result<(), OpenError> {
     let mut unix = |port, path: &Path| {
         let path = path_of(path, me);
-        let listening = door.listen_unix(port, &path);
+        let listening = door.listen_unix(port, &path, access);
         listening.map_err(|error| OpenError::Unix(path, error))
     };
     unix(Port::Native, &daemon.socket)?;

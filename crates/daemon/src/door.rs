@@ -5,13 +5,17 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::UnixListener as StdUnixListener;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mio::net::{TcpListener, UnixListener};
 use mio::{Events, Interest, Poll, Registry, Token};
+use socket2::{Domain, SockAddr, Socket, Type};
 
+use crate::access::{Access, Peer};
+use crate::complaints::Complaints;
 use crate::config::Allow;
 use crate::stream::Stream;
 
@@ -21,10 +25,17 @@ const EVENTS: usize = 1024;
 /// Sockets have tokens below, listeners from here on.
 const FIRST_LISTENER: usize = usize::MAX / 2;
 
-/// Who may open a Unix socket: its owner and group, and of the one for admins its owner.
-const fn mode(port: Port) -> u32 {
+/// Clients that may wait to be let in at one socket.
+const BACKLOG: i32 = 1024;
+
+/// Who may open a Unix socket: its owner and group, and of the one for admins its owner. Where there is a
+/// list of who may do what, that decides, and everybody may ask.
+fn mode(port: Port, access: &Access) -> u32 {
+    let limited = access.is_limited();
     match port {
+        Port::Native | Port::Spread if limited => 0o666,
         Port::Native | Port::Spread => 0o660,
+        Port::Admin if limited && access.has_admins() => 0o666,
         Port::Admin => 0o600,
     }
 }
@@ -75,6 +86,7 @@ pub(crate) struct Door {
     notices: Vec<Notice>,
     /// Turned away for where they came from.
     pub turned_away: u64,
+    complaints: Complaints,
 }
 
 impl Door {
@@ -85,6 +97,7 @@ impl Door {
             listeners: Vec::new(),
             notices: Vec::new(),
             turned_away: 0,
+            complaints: Complaints::default(),
         })
     }
 
@@ -114,10 +127,11 @@ impl Door {
 
     /// Listens at a path. A socket that a daemon before left there is taken away, one that somebody
     /// listens at is not.
-    pub fn listen_unix(&mut self, port: Port, path: &Path) -> io::Result<()> {
+    pub fn listen_unix(&mut self, port: Port, path: &Path, access: &Access) -> io::Result<()> {
         make_way(path)?;
-        let listener = UnixListener::bind(path)?;
-        fs::set_permissions(path, fs::Permissions::from_mode(mode(port)))?;
+        let socket = bind(path, mode(port, access))?;
+        socket.listen(BACKLOG)?;
+        let listener = UnixListener::from_std(StdUnixListener::from(socket));
         self.add(port, Source::Unix(listener, path.to_owned()))
     }
 
@@ -167,17 +181,22 @@ impl Door {
     }
 
     /// The next client that waits to come in.
-    pub fn accept(&mut self) -> Option<(Port, Stream)> {
+    pub fn accept(&mut self) -> Option<(Port, Stream, Peer)> {
         let Self {
             listeners,
             turned_away,
+            complaints,
             ..
         } = self;
         for listener in listeners.iter_mut().filter(|listener| listener.ready) {
             loop {
                 match listener.source.accept() {
-                    Ok(Some(stream)) => return Some((listener.port, stream)),
-                    Ok(None) => *turned_away += 1,
+                    Ok((Some(stream), peer)) => return Some((listener.port, stream, peer)),
+                    Ok((None, peer)) => {
+                        *turned_away += 1;
+                        let reason = "a client is turned away: its network is not allowed";
+                        complaints.say(reason, &peer, &"");
+                    }
                     // A client that has gone already is nobody's error.
                     Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
                     Err(error) => {
@@ -197,21 +216,23 @@ impl Door {
 }
 
 impl Source {
-    /// `None`: somebody who may not come in.
-    fn accept(&self) -> io::Result<Option<Stream>> {
+    /// Without a stream: somebody who may not come in.
+    fn accept(&self) -> io::Result<(Option<Stream>, Peer)> {
         match self {
             Self::Unix(listener, _) => {
                 let (stream, _) = listener.accept()?;
-                Ok(Some(Stream::Unix(stream)))
+                let peer = Peer::of_unix(&stream)?;
+                Ok((Some(Stream::Unix(stream)), peer))
             }
             Self::Tcp(listener, allow) => {
                 let (stream, address) = listener.accept()?;
+                let peer = Peer::at(address.ip().to_canonical());
                 if !allow.allows(address.ip()) {
-                    return Ok(None);
+                    return Ok((None, peer));
                 }
                 // Without it messages would wait for each other; a socket that is gone has no use for it.
                 let _ = stream.set_nodelay(true);
-                Ok(Some(Stream::Tcp(stream)))
+                Ok((Some(Stream::Tcp(stream)), peer))
             }
         }
     }
@@ -225,6 +246,17 @@ impl Drop for Door {
             }
         }
     }
+}
+
+/// A socket at a path, with these rights. Nobody can connect to it before it listens.
+fn bind(path: &Path, mode: u32) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    if let Err(error) = fs::set_permissions(path, fs::Permissions::from_mode(mode)) {
+        let _ = fs::remove_file(path);
+        return Err(error);
+    }
+    Ok(socket)
 }
 
 /// Removes a socket that nobody listens at.
@@ -242,5 +274,26 @@ fn make_way(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path),
         Err(error) => Err(error),
         Ok(_) => Err(ErrorKind::AddrInUse.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_has_its_rights_before_anybody_can_connect() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("sock");
+        let socket = bind(&path, 0o640).expect("a free path");
+        let mode = fs::metadata(&path)
+            .expect("it is there")
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o640);
+        let refused = StdUnixStream::connect(&path).expect_err("it does not listen");
+        assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+        socket.listen(1).expect("it can");
+        StdUnixStream::connect(&path).expect("it listens");
     }
 }

@@ -12,6 +12,8 @@ use rota_core::contract::{Delivery, Process, Time};
 use rota_core::groups::{ClientEvent, Connection, Directory, Event, Groups, Limits};
 use slab::Slab;
 
+use crate::access::Access;
+use crate::complaints::Complaints;
 use crate::config::DaemonConfig;
 use crate::door::{Door, Notice};
 use crate::names::Names;
@@ -49,6 +51,12 @@ pub struct Counters {
     pub garbled: u64,
     /// Clients disconnected because they did not read.
     pub slow: u64,
+    /// Clients not let in: nothing allows them to connect.
+    pub not_allowed: u64,
+    /// Joins, messages and questions of clients that may not.
+    pub requests_not_allowed: u64,
+    /// Those who wanted to know how the daemon is and may not.
+    pub admins_not_allowed: u64,
 }
 
 /// All clients of a daemon.
@@ -56,6 +64,7 @@ pub struct Counters {
 pub(crate) struct Hub {
     pub door: Door,
     pub groups: Groups,
+    pub access: Access,
     names: Names,
     terms: Terms,
     spread: Arc<Settings>,
@@ -92,12 +101,14 @@ pub(crate) struct Hub {
     sweep_at: Time,
     config: DaemonConfig,
     pub counters: Counters,
+    complaints: Complaints,
 }
 
 impl Hub {
     pub fn new(
         me: Process,
         config: DaemonConfig,
+        access: Access,
         directory: Directory,
         spread: Arc<Settings>,
     ) -> io::Result<Self> {
@@ -114,6 +125,7 @@ impl Hub {
         Ok(Self {
             door: Door::new()?,
             groups: Groups::new(me, limits),
+            access,
             names: Names::new(directory),
             terms,
             spread,
@@ -139,6 +151,7 @@ impl Hub {
             sweep_at: Time(0),
             config,
             counters: Counters::default(),
+            complaints: Complaints::default(),
         })
     }
 
@@ -185,10 +198,10 @@ impl Hub {
             }
         }
         for _ in 0..ACCEPTS_AT_ONCE {
-            let Some((port, stream)) = self.door.accept() else {
+            let Some((port, stream, peer)) = self.door.accept() else {
                 break;
             };
-            self.let_in(port, stream, now);
+            self.let_in(port, stream, peer, now);
         }
         if now >= self.sweep_at {
             self.sweep(now);
@@ -340,6 +353,7 @@ impl Hub {
             by_connection: &mut self.by_connection,
             invented: &mut self.invented,
             counters: &mut self.counters,
+            complaints: &mut self.complaints,
         };
         let mut act = |session: &mut Session, names: &mut Names, ask| desk.act(session, names, ask);
         let standing = session.take_in(&mut self.scratch, &mut self.names, &mut act);

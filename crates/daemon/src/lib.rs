@@ -9,6 +9,7 @@
 //! | [`config`] | the section `[daemon]` of the configuration |
 //! | [`daemon`] | starting and stopping |
 //! | `app` | what the ring's loop calls |
+//! | [`access`] | who may do what |
 //! | `hub` | clients and their groups: who asked for what, who is told what |
 //! | `door` | listeners, and which sockets are ready |
 //! | `names` | what clients and daemons are called |
@@ -19,7 +20,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod access;
 mod app;
+mod complaints;
 pub mod config;
 pub mod daemon;
 mod door;

@@ -15,7 +15,7 @@ use crate::cluster::Cluster;
 use crate::native::{PATIENCE, client, end_of, meet, member, next_text, next_view};
 
 /// What a daemon says of itself.
-fn status(cluster: &Cluster, id: u16) -> Value {
+pub fn status(cluster: &Cluster, id: u16) -> Value {
     let mut stream = connect(&cluster.admin(id));
     let mut line = String::new();
     stream.read_to_string(&mut line).expect("an answer");

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use rota_net::{NodeConfig, Transport, probe_multicast, random_u64};
@@ -45,6 +45,8 @@ pub struct Cluster {
     /// Most descriptors of each.
     descriptors: Option<u32>,
     daemons: Vec<Child>,
+    /// What they have said.
+    log: Arc<Mutex<Vec<String>>>,
 }
 
 impl Cluster {
@@ -70,6 +72,7 @@ impl Cluster {
             dir,
             descriptors,
             daemons: Vec::new(),
+            log: Arc::default(),
         };
         for id in 1..=nodes {
             let daemon = cluster.spawn(id);
@@ -97,8 +100,20 @@ impl Cluster {
         let started = lines.find(|line| line.contains("a daemon has started"));
         assert!(started.is_some(), "daemon {id} did not start");
         // Its log must not fill the pipe; what it says is shown where a test fails.
-        thread::spawn(move || lines.for_each(|line| println!("{id}: {line}")));
+        let log = Arc::clone(&self.log);
+        thread::spawn(move || {
+            for line in lines {
+                println!("{id}: {line}");
+                log.lock().expect("no panic").push(line);
+            }
+        });
         daemon
+    }
+
+    /// How many lines of the log, of all daemons so far, have this text.
+    pub fn said(&self, text: &str) -> usize {
+        let log = self.log.lock().expect("no panic");
+        log.iter().filter(|line| line.contains(text)).count()
     }
 
     /// Where the sockets are, and `rota.toml`.

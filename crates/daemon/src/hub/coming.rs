@@ -6,13 +6,14 @@ use rota_client::protocol::Code;
 use rota_core::contract::Time;
 
 use super::{Hub, SWEEP_NANOS};
+use crate::access::{Guest, Peer};
 use crate::door::Port;
 use crate::session::Session;
 use crate::speech::{AdminSpeech, NativeSpeech, Speech, SpreadSpeech};
 use crate::stream::Stream;
 
 impl Hub {
-    pub(super) fn let_in(&mut self, port: Port, mut stream: Stream, now: Time) {
+    pub(super) fn let_in(&mut self, port: Port, mut stream: Stream, peer: Peer, now: Time) {
         if self.unsettled.len() >= self.config.handshakes {
             self.forget_settled();
         }
@@ -26,15 +27,23 @@ impl Hub {
             return;
         }
         self.newest += 1;
+        let rights = self.access.rights(&peer);
         let speech = match port {
-            Port::Admin => {
+            Port::Admin if rights.admin => {
                 self.asked.push((key, self.newest));
                 Speech::Admin(AdminSpeech::default())
+            }
+            Port::Admin => {
+                self.counters.admins_not_allowed += 1;
+                let reason = "somebody is not told how the daemon is: nothing allows it";
+                self.complaints.say(reason, &peer, &"");
+                Speech::Admin(AdminSpeech::refused())
             }
             Port::Native => Speech::Native(Box::new(NativeSpeech::new(self.terms))),
             Port::Spread => Speech::Spread(Box::new(SpreadSpeech::new(Arc::clone(&self.spread)))),
         };
-        entry.insert(Session::new(stream, speech, self.newest, now));
+        let guest = Guest { peer, rights };
+        entry.insert(Session::new(stream, speech, guest, self.newest, now));
         if self.unsettled.is_empty() {
             self.sweep_at = now.after(SWEEP_NANOS);
         }

@@ -8,7 +8,7 @@ mod spread;
 use std::collections::BTreeMap;
 use std::io::IoSlice;
 
-use rota_client::protocol::Code;
+use rota_client::protocol::{self, Code};
 use rota_core::groups::{ClientName, Event, GroupName, Member, RequestError, Send};
 
 use crate::names::Names;
@@ -39,6 +39,8 @@ pub(crate) enum Refusal {
     NotUnique,
     /// There are as many clients as there may be.
     Quota,
+    /// Nothing allows it.
+    NotAllowed,
 }
 
 /// The answer to [`Ask::List`].
@@ -165,6 +167,15 @@ impl Speech {
             Self::Admin(_) => {}
             Self::Native(speech) => speech.failed(ask, error),
             Self::Spread(speech) => speech.failed(ask, error),
+        }
+    }
+
+    /// A request is not done, because this client may not: `to` is what it may not reach.
+    pub fn denied(&mut self, ask: Ask, to: protocol::Destination, names: &mut Names) {
+        match self {
+            Self::Admin(_) => {}
+            Self::Native(speech) => speech.denied(&ask, to),
+            Self::Spread(speech) => speech.denied(ask, names),
         }
     }
 
