@@ -228,3 +228,62 @@ fn rules_are_printed_as_they_are_understood() {
         "{open}"
     );
 }
+
+#[test]
+fn tls_is_open_to_nobody_by_mistake() {
+    let files = "certificate = \"a.pem\"\nkey = \"a.key\"\n";
+    let everywhere = "[daemon.tls]\nlisten = [\"0.0.0.0:4805\"]\n";
+    let wrong = |sections: &str| {
+        let output = check_sections(sections);
+        assert_eq!(output.status.code(), Some(2), "{sections}: {output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    for (sections, expected) in [
+        (format!("{everywhere}{files}"), "say with `client_ca`"),
+        (
+            format!("{everywhere}{files}anonymous = true\n"),
+            "say with rules of [[daemon.access]] what they may do",
+        ),
+        (
+            format!("[daemon.tls]\nlisten = []\n{files}anonymous = true\n"),
+            "listen must not be empty",
+        ),
+        (
+            format!("{everywhere}key = \"a.key\"\n"),
+            "missing field `certificate`",
+        ),
+        (
+            format!(
+                "{everywhere}{files}anonymous = true\n\
+                 [[daemon.access]]\nwho = {{ certificate = \"alice\" }}\n"
+            ),
+            "rule 1: it can never match: certificates are looked at only",
+        ),
+        (
+            format!(
+                "[daemon.tls]\nlisten = [\"127.0.0.1:4805\"]\n{files}client_ca = \"ca.pem\"\n\
+                 [[daemon.access]]\nwho = {{ certificate = \"alice\", address = \"10.0.0.0/8\" }}\n"
+            ),
+            "rule 1: it can never match: nobody can connect from 10.0.0.0/8",
+        ),
+    ] {
+        let said = wrong(&sections);
+        assert!(said.contains(expected), "{sections}: {said}");
+    }
+    let output = check_sections(&format!(
+        "{everywhere}{files}client_ca = \"ca.pem\"\n\
+         [[daemon.access]]\nwho = {{ certificate = \"alice\", address = \"10.0.0.0/8\" }}\n"
+    ));
+    let text = String::from_utf8(output.stdout).unwrap();
+    for (name, value) in [
+        ("listen", "0.0.0.0:4805"),
+        ("anonymous", "no (clients need a certificate of client_ca)"),
+        ("certificate alice, address 10.0.0.0/8", "connect"),
+    ] {
+        let row = format!("{name:<22} {value}");
+        assert!(
+            text.lines().any(|line| line == row),
+            "{row} is not in {text}"
+        );
+    }
+}

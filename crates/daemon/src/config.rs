@@ -9,6 +9,7 @@ use rota_core::contract::NodeId;
 use serde::Deserialize;
 
 use crate::access::{Access, AccessError, AccessRule, Reach};
+use crate::tls::TlsConfig;
 
 /// Stands for the node's number in paths, so that all nodes can share one file.
 const NODE: &str = "{node}";
@@ -36,6 +37,10 @@ pub struct DaemonConfig {
     pub handshakes: usize,
     /// Who may do what; whoever can open a socket may do everything where there is no rule.
     pub access: Vec<AccessRule>,
+    /// Connections from one address, of all ports that are reached by TCP.
+    pub per_address: usize,
+    /// Where clients of other hosts connect; nowhere if there is no such section.
+    pub tls: Option<TlsConfig>,
     /// The port for Spread's clients; closed if there is no such section.
     pub spread: Option<SpreadConfig>,
 }
@@ -69,6 +74,8 @@ impl Default for DaemonConfig {
             handshake_ms: 10_000,
             handshakes: 256,
             access: Vec::new(),
+            per_address: 256,
+            tls: None,
             spread: None,
         }
     }
@@ -105,8 +112,14 @@ pub enum DaemonConfigError {
     Zero(&'static str),
     /// The port for Spread's clients is open to other hosts, and `allow` does not say to which.
     OpenToAll(SocketAddr),
-    /// Clients of other hosts could connect, and there is no encryption for them yet.
+    /// Clients of other hosts could connect, and would not be protected.
     NotLoopback(SocketAddr),
+    /// `[daemon.tls]` listens nowhere.
+    TlsNowhere,
+    /// `[daemon.tls]` does not say what certificates clients have to have.
+    TlsWithoutCa,
+    /// Everybody could do everything from everywhere.
+    TlsOpenToAll,
     /// A rule of `[[daemon.access]]`, counted from 1 on.
     Access(usize, AccessError),
     /// Messages would be too large for the ring: its limit, in bytes.
@@ -125,7 +138,17 @@ impl fmt::Display for DaemonConfigError {
             ),
             Self::NotLoopback(address) => write!(
                 f,
-                "[daemon]: {address} can be reached from other hosts, and clients are not protected yet"
+                "[daemon]: {address} can be reached from other hosts, and clients would not be protected \
+                 there: let them connect by [daemon.tls]"
+            ),
+            Self::TlsNowhere => f.write_str("[daemon.tls]: listen must not be empty"),
+            Self::TlsWithoutCa => f.write_str(
+                "[daemon.tls]: say with `client_ca` where certificates of clients come from, or \
+                 `anonymous = true` if they need none",
+            ),
+            Self::TlsOpenToAll => f.write_str(
+                "[daemon.tls]: with `anonymous` everybody can connect: say with rules of \
+                 [[daemon.access]] what they may do",
             ),
             Self::Access(rule, error) => write!(f, "[[daemon.access]], rule {rule}: {error}"),
             Self::MessageBytes(limit) => {
@@ -170,6 +193,7 @@ impl DaemonConfig {
             ("client_queue_bytes", self.client_queue_bytes),
             ("handshake_ms", self.handshake_ms as usize),
             ("handshakes", self.handshakes),
+            ("per_address", self.per_address),
         ];
         if let Some((name, _)) = not_zero.into_iter().find(|(_, value)| *value == 0) {
             return Err(DaemonConfigError::Zero(name));
@@ -184,7 +208,23 @@ impl DaemonConfig {
         {
             return Err(DaemonConfigError::OpenToAll(*address));
         }
+        if let Some(tls) = &self.tls {
+            self.check_tls(tls)?;
+        }
         self.check_access()
+    }
+
+    fn check_tls(&self, tls: &TlsConfig) -> Result<(), DaemonConfigError> {
+        if tls.listen.is_empty() {
+            return Err(DaemonConfigError::TlsNowhere);
+        }
+        if tls.client_ca.is_none() && !tls.anonymous {
+            return Err(DaemonConfigError::TlsWithoutCa);
+        }
+        if tls.anonymous && self.access.is_empty() {
+            return Err(DaemonConfigError::TlsOpenToAll);
+        }
+        Ok(())
     }
 
     fn check_access(&self) -> Result<(), DaemonConfigError> {
@@ -209,6 +249,11 @@ impl DaemonConfig {
                 [] => reach.open.extend(Reach::loopback()),
                 nets => reach.open.extend(nets),
             }
+        }
+        if let Some(tls) = &self.tls {
+            let nets = tls.listen.iter().flat_map(|at| Reach::through(at.ip()));
+            reach.tls.extend(nets);
+            reach.certificates = tls.client_ca.is_some();
         }
         reach
     }

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use rota_core::contract::{Checked, NodeId};
 use rota_core::groups::OVERHEAD_BYTES;
@@ -20,6 +21,7 @@ use crate::config::{Allow, DaemonConfig, DaemonConfigError, path_of};
 use crate::door::{Door, Port};
 use crate::hub::Hub;
 use crate::spread::{Settings, SettingsError};
+use crate::tls::{Certificates, Terms, TlsConfig, TlsError};
 
 /// Why a daemon does not start.
 #[derive(Debug)]
@@ -36,6 +38,8 @@ pub enum OpenError {
     Unix(PathBuf, io::Error),
     /// Clients cannot connect at this address.
     Tcp(SocketAddr, io::Error),
+    /// The certificates for TLS.
+    Tls(TlsError),
     /// Spread's clients cannot be told the daemon's name.
     Spread(SettingsError),
     /// No descriptors, or no random numbers.
@@ -54,6 +58,7 @@ impl fmt::Display for OpenError {
             }
             Self::Unix(path, error) => write!(f, "cannot listen at {}: {error}", path.display()),
             Self::Tcp(address, error) => write!(f, "cannot listen at {address}: {error}"),
+            Self::Tls(error) => error.fmt(f),
             Self::Spread(error) => error.fmt(f),
             Self::System(error) => write!(f, "the system does not let a daemon run: {error}"),
         }
@@ -86,6 +91,8 @@ impl Daemon {
         if daemon.message_bytes > limit {
             return Err(OpenError::Daemon(DaemonConfigError::MessageBytes(limit)));
         }
+        let certificates = daemon.tls.as_ref().map(|tls| Certificates::open(tls, me));
+        let certificates = certificates.transpose().map_err(OpenError::Tls)?;
         let directory = config.directory().map_err(OpenError::Config)?;
         let spread = Settings::new(directory.daemon(me).as_bytes()).map_err(OpenError::Spread)?;
         let sockets = Sockets::open(config, me).map_err(OpenError::Socket)?;
@@ -97,6 +104,9 @@ impl Daemon {
         let mut hub = hub.map_err(OpenError::System)?;
         let Hub { door, access, .. } = &mut hub;
         listen(door, &daemon, access, me)?;
+        if let (Some(tls), Some(certificates)) = (&daemon.tls, certificates) {
+            listen_tls(door, &daemon, tls, certificates)?;
+        }
         let engine = Checked::new(engine);
         let driver = Driver::with_process(engine, sockets, process, seed, config);
         Ok(Self {
@@ -161,4 +171,24 @@ fn listen(
         tcp(Port::Spread, address, &spread.allow)?;
     }
     Ok(())
+}
+
+fn listen_tls(
+    door: &mut Door,
+    daemon: &DaemonConfig,
+    tls: &TlsConfig,
+    certificates: Certificates,
+) -> Result<(), OpenError> {
+    let terms = Terms {
+        certificates,
+        seats: door.seats.clone(),
+        patience: Duration::from_millis(daemon.handshake_ms),
+        handshakes: daemon.handshakes,
+        most: daemon.clients.saturating_add(daemon.handshakes),
+    };
+    door.listen_tls(&tls.listen, terms)
+        .map_err(|(address, error)| match address {
+            Some(address) => OpenError::Tcp(address, error),
+            None => OpenError::System(error),
+        })
 }

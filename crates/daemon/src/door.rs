@@ -1,29 +1,38 @@
 //! Listeners, and which sockets are ready.
 
+use std::collections::VecDeque;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixListener as StdUnixListener;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mio::net::{TcpListener, UnixListener};
-use mio::{Events, Interest, Poll, Registry, Token};
-use socket2::{Domain, SockAddr, Socket, Type};
+use mio::net::{TcpListener, TcpStream, UnixListener};
+use mio::{Events, Interest, Poll, Registry, Token, Waker};
+use socket2::{Domain, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 
 use crate::access::{Access, Peer};
 use crate::complaints::Complaints;
 use crate::config::Allow;
+use crate::seats::{Seat, Seats};
+use crate::speech;
 use crate::stream::Stream;
+use crate::tls::{Arrival, Terms, TlsDoor};
 
 /// Notices taken from the kernel at once.
 const EVENTS: usize = 1024;
 
 /// Sockets have tokens below, listeners from here on.
 const FIRST_LISTENER: usize = usize::MAX / 2;
+
+/// Somebody has come by TLS.
+const WAKER: Token = Token(usize::MAX);
 
 /// Clients that may wait to be let in at one socket.
 const BACKLOG: i32 = 1024;
@@ -49,6 +58,25 @@ pub(crate) enum Port {
     Spread,
     /// None: who connects is told how the daemon is.
     Admin,
+}
+
+/// Somebody who comes in.
+#[derive(Debug)]
+pub(crate) struct Comer {
+    pub port: Port,
+    pub stream: Stream,
+    pub peer: Peer,
+    /// Its place among those of its address.
+    pub seat: Option<Seat>,
+}
+
+/// Somebody who waited at a listener.
+enum Waited {
+    Comes(Stream, Peer, Option<Seat>),
+    /// Its network is not allowed.
+    Stranger(Peer),
+    /// Its address has as many connections as it may.
+    Crowded(Stream, Peer),
 }
 
 #[derive(Debug)]
@@ -86,17 +114,25 @@ pub(crate) struct Door {
     notices: Vec<Notice>,
     /// Turned away for where they came from.
     pub turned_away: u64,
+    pub seats: Seats,
+    tls: Option<TlsDoor>,
+    /// By TLS, and not let in yet.
+    arrived: VecDeque<Arrival>,
     complaints: Complaints,
 }
 
 impl Door {
-    pub fn new() -> io::Result<Self> {
+    /// One address may have so many connections.
+    pub fn new(per_address: usize) -> io::Result<Self> {
         Ok(Self {
             poll: Poll::new()?,
             events: Events::with_capacity(EVENTS),
             listeners: Vec::new(),
             notices: Vec::new(),
             turned_away: 0,
+            seats: Seats::new(per_address),
+            tls: None,
+            arrived: VecDeque::new(),
             complaints: Complaints::default(),
         })
     }
@@ -141,6 +177,30 @@ impl Door {
         self.add(port, Source::Tcp(listener, allow.clone()))
     }
 
+    /// Listens at these addresses for clients that speak TLS.
+    pub fn listen_tls(
+        &mut self,
+        addresses: &[SocketAddr],
+        terms: Terms,
+    ) -> Result<(), (Option<SocketAddr>, io::Error)> {
+        let waker = Waker::new(self.poll.registry(), WAKER).map_err(|error| (None, error))?;
+        self.tls = Some(TlsDoor::open(addresses, terms, Arc::new(waker))?);
+        Ok(())
+    }
+
+    /// What the thread of TLS clients counts.
+    pub fn tls_counters(&self) -> Vec<(&'static str, u64)> {
+        let Some(tls) = &self.tls else {
+            return Vec::new();
+        };
+        let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        vec![
+            ("tls_shown", value(&tls.counters.shown)),
+            ("tls_refused", value(&tls.counters.refused)),
+            ("tls_silent", value(&tls.counters.silent)),
+        ]
+    }
+
     /// Asks the kernel, without waiting, which sockets are ready.
     pub fn look(&mut self) -> io::Result<()> {
         if let Err(error) = self.poll.poll(&mut self.events, Some(Duration::ZERO))
@@ -150,6 +210,12 @@ impl Door {
         }
         for event in &self.events {
             let Token(token) = event.token();
+            if let Some(tls) = &self.tls
+                && event.token() == WAKER
+            {
+                tls.take(&mut self.arrived)?;
+                continue;
+            }
             match token.checked_sub(FIRST_LISTENER) {
                 Some(place) => self.listeners[place].ready = true,
                 None => self.notices.push(Notice {
@@ -165,7 +231,8 @@ impl Door {
 
     /// There is something to do that the kernel has said already.
     pub fn has_work(&self) -> bool {
-        !self.notices.is_empty() || self.listeners.iter().any(|listener| listener.ready)
+        let somebody = !self.arrived.is_empty() || self.listeners.iter().any(|at| at.ready);
+        somebody || !self.notices.is_empty()
     }
 
     /// What the last looks have found.
@@ -181,18 +248,43 @@ impl Door {
     }
 
     /// The next client that waits to come in.
-    pub fn accept(&mut self) -> Option<(Port, Stream, Peer)> {
+    pub fn accept(&mut self) -> Option<Comer> {
+        if let Some(Arrival { stream, peer }) = self.arrived.pop_front() {
+            return Some(Comer {
+                port: Port::Native,
+                stream: Stream::Unix(stream),
+                peer,
+                // The thread it comes from keeps that.
+                seat: None,
+            });
+        }
         let Self {
             listeners,
             turned_away,
             complaints,
+            seats,
             ..
         } = self;
         for listener in listeners.iter_mut().filter(|listener| listener.ready) {
             loop {
-                match listener.source.accept() {
-                    Ok((Some(stream), peer)) => return Some((listener.port, stream, peer)),
-                    Ok((None, peer)) => {
+                let port = listener.port;
+                match listener.source.accept(seats) {
+                    Ok(Waited::Comes(stream, peer, seat)) => {
+                        return Some(Comer {
+                            port,
+                            stream,
+                            peer,
+                            seat,
+                        });
+                    }
+                    Ok(Waited::Crowded(mut stream, peer)) => {
+                        let reason = "a client is turned away: its address has as many \
+                                      connections as it may";
+                        complaints.say(reason, &peer, &"");
+                        // As far as a new socket takes it: nobody waits for this one.
+                        let _ = stream.write(&speech::crowded(port));
+                    }
+                    Ok(Waited::Stranger(peer)) => {
                         *turned_away += 1;
                         let reason = "a client is turned away: its network is not allowed";
                         complaints.say(reason, &peer, &"");
@@ -216,23 +308,27 @@ impl Door {
 }
 
 impl Source {
-    /// Without a stream: somebody who may not come in.
-    fn accept(&self) -> io::Result<(Option<Stream>, Peer)> {
+    fn accept(&self, seats: &Seats) -> io::Result<Waited> {
         match self {
             Self::Unix(listener, _) => {
                 let (stream, _) = listener.accept()?;
                 let peer = Peer::of_unix(&stream)?;
-                Ok((Some(Stream::Unix(stream)), peer))
+                Ok(Waited::Comes(Stream::Unix(stream), peer, None))
             }
             Self::Tcp(listener, allow) => {
                 let (stream, address) = listener.accept()?;
                 let peer = Peer::at(address.ip().to_canonical());
                 if !allow.allows(address.ip()) {
-                    return Ok((None, peer));
+                    return Ok(Waited::Stranger(peer));
                 }
                 // Without it messages would wait for each other; a socket that is gone has no use for it.
                 let _ = stream.set_nodelay(true);
-                Ok((Some(Stream::Tcp(stream)), peer))
+                keep_alive(&stream);
+                let stream = Stream::Tcp(stream);
+                Ok(match seats.take(address.ip()) {
+                    Some(seat) => Waited::Comes(stream, peer, Some(seat)),
+                    None => Waited::Crowded(stream, peer),
+                })
             }
         }
     }
@@ -246,6 +342,16 @@ impl Drop for Door {
             }
         }
     }
+}
+
+/// A client whose host is gone without a word is noticed in two minutes.
+pub(crate) fn keep_alive(socket: &TcpStream) {
+    let keep = TcpKeepalive::new()
+        .with_time(Duration::from_secs(60))
+        .with_interval(Duration::from_secs(10))
+        .with_retries(6);
+    // A socket that is gone has no use for it.
+    let _ = SockRef::from(socket).set_tcp_keepalive(&keep);
 }
 
 /// A socket at a path, with these rights. Nobody can connect to it before it listens.

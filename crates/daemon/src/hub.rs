@@ -123,7 +123,7 @@ impl Hub {
             largest_payload: number(limits.payload_bytes),
         };
         Ok(Self {
-            door: Door::new()?,
+            door: Door::new(config.per_address)?,
             groups: Groups::new(me, limits),
             access,
             names: Names::new(directory),
@@ -198,10 +198,10 @@ impl Hub {
             }
         }
         for _ in 0..ACCEPTS_AT_ONCE {
-            let Some((port, stream, peer)) = self.door.accept() else {
+            let Some(comer) = self.door.accept() else {
                 break;
             };
-            self.let_in(port, stream, peer, now);
+            self.let_in(comer, now);
         }
         if now >= self.sweep_at {
             self.sweep(now);

@@ -16,6 +16,8 @@
 //! | [`status`] | what it says of itself |
 //! | `session` | one client's socket: bytes in, bytes out |
 //! | `speech` | one client's protocol: bytes to requests, events to bytes |
+//! | [`tls`] | clients of other hosts, in a thread of their own |
+//! | `seats` | how many connections an address may have |
 //! | [`spread`] | the protocol of Spread's clients, without sockets |
 
 #![forbid(unsafe_code)]
@@ -28,11 +30,13 @@ pub mod daemon;
 mod door;
 mod hub;
 mod names;
+mod seats;
 mod session;
 mod speech;
 pub mod spread;
 pub mod status;
 mod stream;
+pub mod tls;
 
 pub use config::{DaemonConfig, DaemonConfigError};
 pub use daemon::{Daemon, OpenError};

@@ -52,11 +52,20 @@ pub struct Cluster {
 impl Cluster {
     /// Starts so many daemons; `settings` go into the section `[daemon]` of their configuration.
     pub fn start(nodes: u16, settings: &str) -> Self {
-        Self::limited(nodes, settings, None)
+        Self::with(nodes, settings, "", None)
+    }
+
+    /// The same, with these settings for Spread's clients.
+    pub fn with_spread(nodes: u16, settings: &str, spread: &str) -> Self {
+        Self::with(nodes, settings, spread, None)
     }
 
     /// The same, with at most so many descriptors each.
     pub fn limited(nodes: u16, settings: &str, descriptors: Option<u32>) -> Self {
+        Self::with(nodes, settings, "", descriptors)
+    }
+
+    fn with(nodes: u16, settings: &str, spread: &str, descriptors: Option<u32>) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let starting = STARTING
             .lock()
@@ -65,7 +74,7 @@ impl Cluster {
         let sockets = dir.path().display();
         let section = format!(
             "[daemon]\nsocket = \"{sockets}/{{node}}.sock\"\nadmin = \"{sockets}/{{node}}.admin\"\n\
-             {settings}\n[daemon.spread]\nsocket = \"{sockets}/{{node}}.spread\"\n"
+             {settings}\n[daemon.spread]\nsocket = \"{sockets}/{{node}}.spread\"\n{spread}\n"
         );
         std::fs::write(&path, config(nodes, &section)).expect("a file");
         let mut cluster = Self {

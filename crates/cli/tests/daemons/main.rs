@@ -11,3 +11,4 @@ mod native;
 mod order;
 mod spread;
 mod starting;
+mod tls;

@@ -109,9 +109,7 @@ impl Known {
                     && self.gid.is_none_or(|wanted| gids.contains(&wanted))
             }
             Peer::Remote { address, names } => {
-                // Names of hosts have no case.
-                let shown =
-                    |wanted: &String| names.iter().any(|name| name.eq_ignore_ascii_case(wanted));
+                let shown = |wanted: &String| names.iter().any(|name| is_same(name, wanted));
                 !is_local
                     && self.certificate.as_ref().is_none_or(shown)
                     && self
@@ -120,6 +118,11 @@ impl Known {
             }
         }
     }
+}
+
+/// Names of hosts have no case, URIs do.
+fn is_same(name: &str, wanted: &str) -> bool {
+    name == wanted || !wanted.contains(':') && name.eq_ignore_ascii_case(wanted)
 }
 
 fn uid_of(name: &str) -> Result<u32, AccessError> {
@@ -207,6 +210,9 @@ mod tests {
         assert!(may(&remote("::ffff:10.1.2.3", &["alice.example"])));
         assert!(!may(&remote("11.1.2.3", &["alice.example"])));
         assert!(!may(&remote("10.1.2.3", &["bob"])));
+        assert!(
+            is_same("spiffe://a/B", "spiffe://a/B") && !is_same("spiffe://a/b", "spiffe://a/B")
+        );
     }
 
     #[test]

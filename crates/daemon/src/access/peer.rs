@@ -10,6 +10,7 @@ use nix::sys::socket::sockopt::PeerCredentials;
 use rota_net::peer_groups;
 
 use super::Rights;
+use crate::seats::Seat;
 
 /// What is known of a client before it says anything.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -58,6 +59,8 @@ impl fmt::Display for Peer {
 pub(crate) struct Guest {
     pub peer: Peer,
     pub rights: Rights,
+    /// Its place among those of its address.
+    pub _seat: Option<Seat>,
 }
 
 #[cfg(test)]

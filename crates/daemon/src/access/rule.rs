@@ -1,7 +1,7 @@
 //! A rule as it is written, and what can be wrong with it.
 
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 use serde::Deserialize;
@@ -88,8 +88,10 @@ impl fmt::Display for Who {
 pub(crate) struct Reach {
     /// Where nobody has to show a certificate.
     pub open: Vec<IpNet>,
-    /// Where certificates are looked at.
+    /// By TLS.
     pub tls: Vec<IpNet>,
+    /// Certificates are looked at there.
+    pub certificates: bool,
 }
 
 impl Reach {
@@ -98,6 +100,17 @@ impl Reach {
         [
             IpNet::new_assert(Ipv4Addr::LOCALHOST.into(), 8).trunc(),
             IpNet::new_assert(Ipv6Addr::LOCALHOST.into(), 128),
+        ]
+    }
+
+    /// Every host, as far as it reaches this address.
+    pub fn through(listener: IpAddr) -> Vec<IpNet> {
+        if listener.is_loopback() {
+            return Self::loopback().to_vec();
+        }
+        vec![
+            IpNet::new_assert(Ipv4Addr::UNSPECIFIED.into(), 0),
+            IpNet::new_assert(Ipv6Addr::UNSPECIFIED.into(), 0),
         ]
     }
 
@@ -140,7 +153,7 @@ impl AccessRule {
         if who.is_local() && who.is_remote() {
             return Err(AccessError::LocalAndRemote);
         }
-        if who.certificate.is_some() && reach.tls.is_empty() {
+        if who.certificate.is_some() && !reach.certificates {
             return Err(AccessError::NoTls);
         }
         if let Some(net) = &who.address {

@@ -6,14 +6,19 @@ use rota_client::protocol::Code;
 use rota_core::contract::Time;
 
 use super::{Hub, SWEEP_NANOS};
-use crate::access::{Guest, Peer};
-use crate::door::Port;
+use crate::access::Guest;
+use crate::door::{Comer, Port};
 use crate::session::Session;
 use crate::speech::{AdminSpeech, NativeSpeech, Speech, SpreadSpeech};
-use crate::stream::Stream;
 
 impl Hub {
-    pub(super) fn let_in(&mut self, port: Port, mut stream: Stream, peer: Peer, now: Time) {
+    pub(super) fn let_in(&mut self, comer: Comer, now: Time) {
+        let Comer {
+            port,
+            mut stream,
+            peer,
+            seat,
+        } = comer;
         if self.unsettled.len() >= self.config.handshakes {
             self.forget_settled();
         }
@@ -42,7 +47,11 @@ impl Hub {
             Port::Native => Speech::Native(Box::new(NativeSpeech::new(self.terms))),
             Port::Spread => Speech::Spread(Box::new(SpreadSpeech::new(Arc::clone(&self.spread)))),
         };
-        let guest = Guest { peer, rights };
+        let guest = Guest {
+            peer,
+            rights,
+            _seat: seat,
+        };
         entry.insert(Session::new(stream, speech, guest, self.newest, now));
         if self.unsettled.is_empty() {
             self.sweep_at = now.after(SWEEP_NANOS);

@@ -8,11 +8,12 @@ mod spread;
 use std::collections::BTreeMap;
 use std::io::IoSlice;
 
-use rota_client::protocol::{self, Code};
+use rota_client::protocol::{self, Code, Reply};
 use rota_core::groups::{ClientName, Event, GroupName, Member, RequestError, Send};
 
+use crate::door::Port;
 use crate::names::Names;
-use crate::spread::Outgoing;
+use crate::spread::{self as spread_protocol, Outgoing};
 
 pub(crate) use admin::AdminSpeech;
 pub(crate) use native::{NativeSpeech, Terms};
@@ -41,6 +42,22 @@ pub(crate) enum Refusal {
     Quota,
     /// Nothing allows it.
     NotAllowed,
+}
+
+/// What somebody is told whose address has as many connections as it may, before anything is read of it.
+pub(crate) fn crowded(port: Port) -> Vec<u8> {
+    match port {
+        Port::Admin => Vec::new(),
+        Port::Spread => vec![spread_protocol::Refusal::Quota.code().cast_unsigned()],
+        Port::Native => {
+            let code = Code::TooManyClients;
+            let text = "this address has as many connections as it may".to_owned();
+            let mut bytes = Vec::new();
+            let encoded = Reply::Refused { code, text }.encode(&mut bytes);
+            debug_assert!(encoded.is_ok(), "a reason always fits");
+            bytes
+        }
+    }
 }
 
 /// The answer to [`Ask::List`].
