@@ -4,6 +4,7 @@ mod access;
 mod bad_clients;
 mod both_protocols;
 mod cluster;
+mod crowds;
 mod from_c;
 mod groups;
 mod lines;
