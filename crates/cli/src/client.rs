@@ -61,6 +61,9 @@ impl ClientOptions {
     pub fn connect(&self, builder: &Builder) -> Result<Client, Failure> {
         let mut builder = builder.clone();
         if let Some(tls) = self.tls.load().map_err(Failure::misused)? {
+            if !self.socket.starts_with("tls:") {
+                return Err(Failure::misused("--ca is for addresses tls:HOST:PORT"));
+            }
             builder = builder.tls(tls);
         }
         let client = builder.connect(&*self.socket);

@@ -487,9 +487,39 @@ fn pub_and_sub_speak_tls_and_one_that_is_killed_is_gone() {
     sub.kill().expect("it runs");
     sub.wait().expect("it is a child");
     assert_eq!(next_view(&mut local).members.len(), 1);
-    // Wrong files are wrong use.
+    // Wrong files are wrong use, and so are certificates where there is no TLS.
+    let output = rota_sub_with_ca(&served).output().expect("the binary");
+    assert_eq!(output.status.code(), Some(2));
     let output = options("pub", &ca).output().expect("the binary");
     assert_eq!(output.status.code(), Some(2));
+}
+
+fn rota_sub_with_ca(served: &Served) -> Command {
+    let mut process = Command::new(env!("CARGO_BIN_EXE_rota"));
+    process
+        .args(["sub", "g", "--socket"])
+        .arg(served.cluster.socket(1));
+    process.arg("--ca").arg(served.pki.path("ca.pem"));
+    process
+}
+
+#[test]
+fn silent_ones_that_take_all_descriptors_do_not_keep_others_out_for_long() {
+    let (pki, listen) = (Pki::new(), free_address());
+    pki.issue("alice", "alice.example", &pki.ca, (2000, 4000));
+    let section = pki.section(listen, &pki.client_ca());
+    let settings = format!("handshake_ms = 300\n{section}");
+    let served = Served {
+        cluster: Cluster::limited(1, &settings, Some(64)),
+        pki,
+        listen,
+    };
+    // The last of them wait for a descriptor, and the client behind them.
+    let silent: Vec<_> = (0..100).map(|_| served.socket()).collect();
+    let mut late = served.client("late");
+    late.send("#late#n1", b"it works").expect("sent");
+    assert_eq!(next_text(&mut late), "it works");
+    drop(silent);
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub enum Stream {
     Unix(UnixStream),
     Tcp(TcpStream),
     #[cfg(feature = "tls")]
-    Tls(TcpStream, Session),
+    Tls(TcpStream, Box<Session>),
 }
 
 impl Stream {
@@ -46,7 +46,7 @@ impl Stream {
         let stream = connect_tcp(host, true).await?;
         loop {
             match session.shake(&mut Try(&stream))? {
-                Step::Done => return Ok(Self::Tls(stream, session)),
+                Step::Done => return Ok(Self::Tls(stream, Box::new(session))),
                 Step::Read => stream.readable().await?,
                 Step::Write => stream.writable().await?,
             }

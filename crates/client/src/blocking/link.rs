@@ -23,7 +23,7 @@ pub enum Link {
     Unix(UnixStream),
     Tcp(TcpStream),
     #[cfg(feature = "tls")]
-    Tls(TcpStream, Session),
+    Tls(TcpStream, Box<Session>),
 }
 
 /// What to wait for; a closed or failed socket counts as both.
@@ -72,7 +72,7 @@ impl Link {
         };
         let session = tls.session(host)?;
         let stream = connect_tcp(host, true, builder.timeout)?;
-        let link = Self::Tls(stream, session);
+        let link = Self::Tls(stream, Box::new(session));
         while let Self::Tls(stream, session) = &link {
             let write = match session.shake(&mut &*stream)? {
                 Step::Done => break,

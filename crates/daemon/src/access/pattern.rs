@@ -79,11 +79,9 @@ fn could_go_on(start: &str) -> Result<(), NameError> {
         Some(_) => {
             let ends = ["a#a", "#a", "a", ""];
             let whole = ends.map(|end| Destination::from_str(&format!("{start}{end}")));
-            let [first, ..] = &whole;
-            if whole.iter().any(Result::is_ok) {
-                return Ok(());
-            }
-            first.clone().map(|_| ())
+            let [first, ..] = whole;
+            let one = whole.into_iter().find(Result::is_ok);
+            one.unwrap_or(first).map(|_| ())
         }
     }
 }

@@ -74,6 +74,11 @@ impl Rights {
         to.iter().find(|to| !may(to)).copied()
     }
 
+    /// It may know of all groups.
+    pub fn sees_all(&self) -> bool {
+        self.join == Scope::All || self.send == Scope::All
+    }
+
     /// It may know that there is this group, and who is in it.
     pub fn may_see(&self, group: &GroupName) -> bool {
         self.join.has(group.as_bytes()) || self.send.has(group.as_bytes())

@@ -124,11 +124,13 @@ impl AccessRule {
     /// Whether somebody can match it, and gets something by it.
     pub(crate) fn check(&self, reach: &Reach) -> Result<(), AccessError> {
         self.check_who(reach)?;
-        if !self.connect && !(self.join.is_empty() && self.send.is_empty()) {
-            return Err(AccessError::WithoutConnect);
-        }
-        if !self.connect && !self.admin {
-            return Err(AccessError::Nothing);
+        if !self.connect {
+            if !self.join.is_empty() || !self.send.is_empty() {
+                return Err(AccessError::WithoutConnect);
+            }
+            if !self.admin {
+                return Err(AccessError::Nothing);
+            }
         }
         if self.admin && self.who.is_remote() {
             return Err(AccessError::RemoteAdmin);

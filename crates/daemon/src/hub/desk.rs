@@ -48,7 +48,9 @@ impl Desk<'_> {
                 let listed = match group {
                     None => {
                         let mut groups = self.groups.list_groups();
-                        groups.retain(|group, _| session.guest.rights.may_see(group));
+                        if !session.guest.rights.sees_all() {
+                            groups.retain(|group, _| session.guest.rights.may_see(group));
+                        }
                         Listed::Groups(groups)
                     }
                     Some(group) => Listed::Members(self.groups.list_members(&group)),

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -123,8 +124,12 @@ impl TlsDoor {
         };
         let thread = std::thread::Builder::new().name("rota-tls".to_owned());
         let thread = thread.spawn(move || {
-            if let Err(error) = relays.run() {
-                tracing::error!(%error, "clients cannot be served by TLS any more");
+            // A mistake here costs the clients of this thread their connections, and nobody else anything.
+            while catch_unwind(AssertUnwindSafe(|| relays.run_to_end())).is_err() {
+                tracing::error!(
+                    "clients that came by TLS are disconnected: a mistake in the daemon"
+                );
+                relays.start_again();
             }
         });
         Ok(Self {
@@ -210,6 +215,22 @@ struct Relays {
 }
 
 impl Relays {
+    fn run_to_end(&mut self) {
+        if let Err(error) = self.run() {
+            tracing::error!(%error, "clients cannot be served by TLS any more");
+        }
+    }
+
+    /// Without the clients there were.
+    fn start_again(&mut self) {
+        self.links = Slab::new();
+        self.work.clear();
+        self.handshakes.clear();
+        // What the kernel said of listeners may be lost.
+        self.waiting = true;
+        self.has_deadlines = true;
+    }
+
     fn run(&mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(EVENTS);
         let mut over_at = None;
