@@ -1,21 +1,19 @@
 //! Listeners, and which sockets are ready.
 
+mod source;
+
 use std::collections::VecDeque;
 use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::os::unix::net::UnixListener as StdUnixListener;
-use std::os::unix::net::UnixStream as StdUnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mio::net::{TcpListener, TcpStream, UnixListener};
+use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
-use socket2::{Domain, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 
 use crate::access::{Access, Peer};
 use crate::complaints::Complaints;
@@ -23,7 +21,10 @@ use crate::config::Allow;
 use crate::seats::{Seat, Seats};
 use crate::speech;
 use crate::stream::Stream;
-use crate::tls::{Arrival, Terms, TlsDoor};
+use crate::tls::{Arrival, NotOpen, Terms, TlsDoor};
+use source::{Source, Waited, mode};
+
+pub(crate) use source::keep_alive;
 
 /// Notices taken from the kernel at once.
 const EVENTS: usize = 1024;
@@ -33,21 +34,6 @@ const FIRST_LISTENER: usize = usize::MAX / 2;
 
 /// Somebody has come by TLS.
 const WAKER: Token = Token(usize::MAX);
-
-/// Clients that may wait to be let in at one socket.
-const BACKLOG: i32 = 1024;
-
-/// Who may open a Unix socket: its owner and group, and of the one for admins its owner. Where there is a
-/// list of who may do what, that decides, and everybody may ask.
-fn mode(port: Port, access: &Access) -> u32 {
-    let limited = access.is_limited();
-    match port {
-        Port::Native | Port::Spread if limited => 0o666,
-        Port::Native | Port::Spread => 0o660,
-        Port::Admin if limited && access.has_admins() => 0o666,
-        Port::Admin => 0o600,
-    }
-}
 
 /// Which protocol is spoken there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,22 +54,6 @@ pub(crate) struct Comer {
     pub peer: Peer,
     /// Its place among those of its address.
     pub seat: Option<Seat>,
-}
-
-/// Somebody who waited at a listener.
-enum Waited {
-    Comes(Stream, Peer, Option<Seat>),
-    /// Its network is not allowed.
-    Stranger(Peer),
-    /// Its address has as many connections as it may.
-    Crowded(Stream, Peer),
-}
-
-#[derive(Debug)]
-enum Source {
-    Unix(UnixListener, PathBuf),
-    /// And who may connect.
-    Tcp(TcpListener, Allow),
 }
 
 /// A socket that clients connect to.
@@ -164,11 +134,7 @@ impl Door {
     /// Listens at a path. A socket that a daemon before left there is taken away, one that somebody
     /// listens at is not.
     pub fn listen_unix(&mut self, port: Port, path: &Path, access: &Access) -> io::Result<()> {
-        make_way(path)?;
-        let socket = bind(path, mode(port, access))?;
-        socket.listen(BACKLOG)?;
-        let listener = UnixListener::from_std(StdUnixListener::from(socket));
-        self.add(port, Source::Unix(listener, path.to_owned()))
+        self.add(port, Source::unix(path, mode(port, access))?)
     }
 
     /// Listens at an address, for those whom the configuration allows.
@@ -178,11 +144,7 @@ impl Door {
     }
 
     /// Listens at these addresses for clients that speak TLS.
-    pub fn listen_tls(
-        &mut self,
-        addresses: &[SocketAddr],
-        terms: Terms,
-    ) -> Result<(), (Option<SocketAddr>, io::Error)> {
+    pub fn listen_tls(&mut self, addresses: &[SocketAddr], terms: Terms) -> Result<(), NotOpen> {
         let waker = Waker::new(self.poll.registry(), WAKER).map_err(|error| (None, error))?;
         self.tls = Some(TlsDoor::open(addresses, terms, Arc::new(waker))?);
         Ok(())
@@ -307,33 +269,6 @@ impl Door {
     }
 }
 
-impl Source {
-    fn accept(&self, seats: &Seats) -> io::Result<Waited> {
-        match self {
-            Self::Unix(listener, _) => {
-                let (stream, _) = listener.accept()?;
-                let peer = Peer::of_unix(&stream)?;
-                Ok(Waited::Comes(Stream::Unix(stream), peer, None))
-            }
-            Self::Tcp(listener, allow) => {
-                let (stream, address) = listener.accept()?;
-                let peer = Peer::at(address.ip().to_canonical());
-                if !allow.allows(address.ip()) {
-                    return Ok(Waited::Stranger(peer));
-                }
-                // Without it messages would wait for each other; a socket that is gone has no use for it.
-                let _ = stream.set_nodelay(true);
-                keep_alive(&stream);
-                let stream = Stream::Tcp(stream);
-                Ok(match seats.take(address.ip()) {
-                    Some(seat) => Waited::Comes(stream, peer, Some(seat)),
-                    None => Waited::Crowded(stream, peer),
-                })
-            }
-        }
-    }
-}
-
 impl Drop for Door {
     fn drop(&mut self) {
         for listener in &self.listeners {
@@ -341,65 +276,5 @@ impl Drop for Door {
                 let _ = fs::remove_file(path);
             }
         }
-    }
-}
-
-/// A client whose host is gone without a word is noticed in two minutes.
-pub(crate) fn keep_alive(socket: &TcpStream) {
-    let keep = TcpKeepalive::new()
-        .with_time(Duration::from_secs(60))
-        .with_interval(Duration::from_secs(10))
-        .with_retries(6);
-    // A socket that is gone has no use for it.
-    let _ = SockRef::from(socket).set_tcp_keepalive(&keep);
-}
-
-/// A socket at a path, with these rights. Nobody can connect to it before it listens.
-fn bind(path: &Path, mode: u32) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
-    socket.bind(&SockAddr::unix(path)?)?;
-    if let Err(error) = fs::set_permissions(path, fs::Permissions::from_mode(mode)) {
-        let _ = fs::remove_file(path);
-        return Err(error);
-    }
-    Ok(socket)
-}
-
-/// Removes a socket that nobody listens at.
-fn make_way(path: &Path) -> io::Result<()> {
-    let found = match fs::symlink_metadata(path) {
-        Ok(found) => found,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    if !found.file_type().is_socket() {
-        let text = "there is something else than a socket";
-        return Err(io::Error::new(ErrorKind::AlreadyExists, text));
-    }
-    match StdUnixStream::connect(path) {
-        Err(error) if error.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path),
-        Err(error) => Err(error),
-        Ok(_) => Err(ErrorKind::AddrInUse.into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_socket_has_its_rights_before_anybody_can_connect() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let path = dir.path().join("sock");
-        let socket = bind(&path, 0o640).expect("a free path");
-        let mode = fs::metadata(&path)
-            .expect("it is there")
-            .permissions()
-            .mode();
-        assert_eq!(mode & 0o777, 0o640);
-        let refused = StdUnixStream::connect(&path).expect_err("it does not listen");
-        assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
-        socket.listen(1).expect("it can");
-        StdUnixStream::connect(&path).expect("it listens");
     }
 }

@@ -4,6 +4,7 @@ mod admin;
 mod answers;
 mod native;
 mod spread;
+mod told;
 
 use std::collections::BTreeMap;
 use std::io::IoSlice;
@@ -210,7 +211,7 @@ impl Speech {
             Self::Admin(_) => {}
             Self::Native(speech) => {
                 if !encoded.has_native {
-                    native::encode(event, names, &mut encoded.native);
+                    told::encode(event, names, &mut encoded.native);
                     encoded.has_native = true;
                 }
                 speech.tell(event, &encoded.native);

@@ -6,10 +6,12 @@
 //! client. Who does not take its bytes is held back by the pair, which holds only so much.
 
 mod config;
+mod door;
+mod judged;
 mod link;
 mod thread;
 
 pub use config::{TlsConfig, TlsError};
 
 pub(crate) use config::Certificates;
-pub(crate) use thread::{Arrival, Terms, TlsDoor};
+pub(crate) use door::{Arrival, NotOpen, Terms, TlsDoor};

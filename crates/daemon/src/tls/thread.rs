@@ -5,23 +5,20 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use mio::net::{TcpListener, TcpStream, UnixStream};
 use mio::{Events, Interest, Poll, Token, Waker};
-use rustls::pki_types::CertificateDer;
-use rustls::{CertificateError, ServerConfig, ServerConnection};
+use rustls::{ServerConfig, ServerConnection};
 use slab::Slab;
 
-use super::Certificates;
+use super::door::{Arrival, NotOpen, Out, Terms, TlsCounters};
+use super::judged::{names_of, reason_of};
 use super::link::{Link, Ready, Standing};
 use crate::access::Peer;
 use crate::complaints::Complaints;
 use crate::door::keep_alive;
-use crate::seats::Seats;
 
 const EVENTS: usize = 1024;
 
@@ -39,161 +36,9 @@ const SWEEP: Duration = Duration::from_millis(250);
 /// How long clients may take, when the daemon stops, to take what they are told last.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// A client that has shown who it is.
-#[derive(Debug)]
-pub(crate) struct Arrival {
-    pub stream: UnixStream,
-    pub peer: Peer,
-}
-
-/// Counters, for people.
-#[derive(Debug, Default)]
-pub(crate) struct TlsCounters {
-    /// Clients that have shown who they are.
-    pub shown: AtomicU64,
-    /// Clients whose certificate is refused, or who do not speak TLS.
-    pub refused: AtomicU64,
-    /// Clients that took too long to show who they are.
-    pub silent: AtomicU64,
-}
-
-/// The ring's side of the thread.
-#[derive(Debug)]
-pub(crate) struct TlsDoor {
-    thread: Option<JoinHandle<()>>,
-    stop: Arc<AtomicBool>,
-    waker: Waker,
-    arrivals: Receiver<Arrival>,
-    pub counters: Arc<TlsCounters>,
-}
-
-/// What the thread is told when it starts.
-#[derive(Debug)]
-pub(crate) struct Terms {
-    pub certificates: Certificates,
-    pub seats: Seats,
-    /// How long a handshake may take.
-    pub patience: Duration,
-    /// Handshakes at once.
-    pub handshakes: usize,
-    /// Clients at once, with those whose handshake is not done.
-    pub most: usize,
-}
-
-impl TlsDoor {
-    /// Listens at these addresses, in a thread of its own that wakes `ring` when somebody has come.
-    pub fn open(
-        listen: &[SocketAddr],
-        terms: Terms,
-        ring: Arc<Waker>,
-    ) -> Result<Self, (Option<SocketAddr>, io::Error)> {
-        let system = |error| (None, error);
-        let poll = Poll::new().map_err(system)?;
-        let waker = Waker::new(poll.registry(), WAKER).map_err(system)?;
-        let mut listeners = Vec::new();
-        for (at, &address) in listen.iter().enumerate() {
-            let here = |error| (Some(address), error);
-            let mut listener = TcpListener::bind(address).map_err(here)?;
-            let token = Token(FIRST_LISTENER + at);
-            let registered = poll
-                .registry()
-                .register(&mut listener, token, Interest::READABLE);
-            registered.map_err(here)?;
-            listeners.push(listener);
-        }
-        let (sender, arrivals) = channel();
-        let (stop, counters) = (Arc::<AtomicBool>::default(), Arc::<TlsCounters>::default());
-        let mut relays = Relays {
-            poll,
-            listeners,
-            links: Slab::new(),
-            work: VecDeque::new(),
-            handshakes: VecDeque::new(),
-            newest: 0,
-            has_deadlines: false,
-            waiting: false,
-            scratch: vec![0; SCRATCH_BYTES],
-            complaints: Complaints::default(),
-            counters: Arc::clone(&counters),
-            stop: Arc::clone(&stop),
-            out: Out {
-                sender: Some(sender),
-                ring,
-            },
-            terms,
-        };
-        let thread = std::thread::Builder::new().name("rota-tls".to_owned());
-        let thread = thread.spawn(move || {
-            // A mistake here costs the clients of this thread their connections, and nobody else anything.
-            while catch_unwind(AssertUnwindSafe(|| relays.run_to_end())).is_err() {
-                tracing::error!(
-                    "clients that came by TLS are disconnected: a mistake in the daemon"
-                );
-                relays.start_again();
-            }
-        });
-        Ok(Self {
-            thread: Some(thread.map_err(system)?),
-            stop,
-            waker,
-            arrivals,
-            counters,
-        })
-    }
-
-    /// Who has come since the last call.
-    ///
-    /// # Errors
-    /// The thread has ended.
-    pub fn take(&self, into: &mut VecDeque<Arrival>) -> io::Result<()> {
-        loop {
-            match self.arrivals.try_recv() {
-                Ok(arrival) => into.push_back(arrival),
-                Err(std::sync::mpsc::TryRecvError::Empty) => return Ok(()),
-                Err(error) => return Err(io::Error::other(error)),
-            }
-        }
-    }
-}
-
-impl Drop for TlsDoor {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        // A thread that is gone needs no waking.
-        let _ = self.waker.wake();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-/// The way to the ring's thread. It is told also when this one ends.
-#[derive(Debug)]
-struct Out {
-    sender: Option<Sender<Arrival>>,
-    ring: Arc<Waker>,
-}
-
-impl Out {
-    fn send(&self, arrival: Arrival) {
-        if let Some(sender) = &self.sender {
-            // It stops: then nobody is let in.
-            let _ = sender.send(arrival);
-        }
-        let _ = self.ring.wake();
-    }
-}
-
-impl Drop for Out {
-    fn drop(&mut self) {
-        self.sender = None;
-        let _ = self.ring.wake();
-    }
-}
-
 /// All that the thread has.
 #[derive(Debug)]
-struct Relays {
+pub(super) struct Relays {
     poll: Poll,
     listeners: Vec<TcpListener>,
     links: Slab<Link>,
@@ -215,6 +60,54 @@ struct Relays {
 }
 
 impl Relays {
+    /// Listens at these addresses. The waker is for whoever has told it to stop.
+    pub fn open(
+        listen: &[SocketAddr],
+        terms: Terms,
+        (counters, stop): (Arc<TlsCounters>, Arc<AtomicBool>),
+        out: Out,
+    ) -> Result<(Self, Waker), NotOpen> {
+        let system = |error| (None, error);
+        let poll = Poll::new().map_err(system)?;
+        let waker = Waker::new(poll.registry(), WAKER).map_err(system)?;
+        let mut listeners = Vec::new();
+        for (at, &address) in listen.iter().enumerate() {
+            let here = |error| (Some(address), error);
+            let mut listener = TcpListener::bind(address).map_err(here)?;
+            let token = Token(FIRST_LISTENER + at);
+            let registry = poll.registry();
+            let registered = registry.register(&mut listener, token, Interest::READABLE);
+            registered.map_err(here)?;
+            listeners.push(listener);
+        }
+        let relays = Self {
+            poll,
+            listeners,
+            links: Slab::new(),
+            work: VecDeque::new(),
+            handshakes: VecDeque::new(),
+            newest: 0,
+            has_deadlines: false,
+            waiting: false,
+            scratch: vec![0; SCRATCH_BYTES],
+            complaints: Complaints::default(),
+            counters,
+            stop,
+            out,
+            terms,
+        };
+        Ok((relays, waker))
+    }
+
+    /// Runs until it is told to stop. A mistake here costs the clients of this thread their connections, and
+    /// nobody else anything.
+    pub fn serve(mut self) {
+        while catch_unwind(AssertUnwindSafe(|| self.run_to_end())).is_err() {
+            tracing::error!("clients that came by TLS are disconnected: a mistake in the daemon");
+            self.start_again();
+        }
+    }
+
     fn run_to_end(&mut self) {
         if let Err(error) = self.run() {
             tracing::error!(%error, "clients cannot be served by TLS any more");
@@ -480,38 +373,5 @@ impl Relays {
         self.counters.shown.fetch_add(1, Ordering::Relaxed);
         self.out.send(Arrival { stream, peer });
         self.schedule(key);
-    }
-}
-
-/// The names that a certificate is for: of hosts, and URIs.
-fn names_of(chain: Option<&[CertificateDer<'_>]>) -> Vec<String> {
-    let own = chain.and_then(<[_]>::first);
-    let own = own.and_then(|own| webpki::EndEntityCert::try_from(own).ok());
-    own.map_or_else(Vec::new, |own| {
-        let names = own.valid_dns_names().chain(own.valid_uri_names());
-        // They go into the log.
-        let plain = |name: &&str| name.bytes().all(|byte| byte.is_ascii_graphic());
-        names.filter(plain).map(str::to_owned).collect()
-    })
-}
-
-fn reason_of(error: &rustls::Error) -> &'static str {
-    use CertificateError as Certificate;
-    use rustls::Error;
-    match error {
-        Error::NoCertificatesPresented => "a TLS client is refused: it shows no certificate",
-        Error::InvalidCertificate(Certificate::Expired | Certificate::ExpiredContext { .. }) => {
-            "a TLS client is refused: its certificate has expired"
-        }
-        Error::InvalidCertificate(
-            Certificate::NotValidYet | Certificate::NotValidYetContext { .. },
-        ) => "a TLS client is refused: its certificate is not valid yet",
-        Error::InvalidCertificate(Certificate::UnknownIssuer) => {
-            "a TLS client is refused: its certificate does not come from client_ca"
-        }
-        Error::InvalidCertificate(_) => "a TLS client is refused: its certificate is no good",
-        Error::AlertReceived(_) => "a TLS client does not go on with this daemon",
-        Error::PeerIncompatible(_) => "a TLS client is refused: it does not speak TLS 1.3",
-        _ => "a TLS client is refused: what it sends is not TLS",
     }
 }
