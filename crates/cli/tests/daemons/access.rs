@@ -295,7 +295,7 @@ fn as_user<T: Send + 'static>(
 fn is_let_in(socket: &Path, uid: u32, gid: u32, groups: &[u32]) -> Result<(), ConnectError> {
     let socket = PathBuf::from(socket);
     as_user(uid, gid, groups, move || {
-        Client::connect(&*socket).map(|client| drop(client))
+        Client::connect(&*socket).map(drop)
     })
 }
 
