@@ -432,6 +432,38 @@ fn a_handshake_may_come_byte_by_byte() {
 }
 
 #[test]
+fn a_connection_that_somebody_writes_into_is_over_and_nothing_of_that_counts() {
+    let served = Served::new("");
+    let between = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = format!("tls:{}", between.local_addr().expect("it is bound"));
+    let daemon = served.socket();
+    let mut meddling = daemon.try_clone().expect("a descriptor");
+    thread::spawn(move || {
+        let (client, _) = between.accept().expect("it connects");
+        byte_by_byte(client, daemon);
+    });
+    let mut far = served
+        .builder("far")
+        .connect(address)
+        .expect("it is let in");
+    far.send("#far#n1", b"fine so far").expect("sent");
+    assert_eq!(next_text(&mut far), "fine so far");
+    // A record of the right form, which nobody could encrypt.
+    let mut record = vec![23, 3, 3, 0, 40];
+    record.resize(45, 7);
+    meddling.write_all(&record).expect("written");
+    let ended = end_of(&mut far);
+    assert!(matches!(ended, ConnectionLost::Io(_)), "{ended}");
+    assert_eq!(counter(&served.cluster, "tls_refused"), 1);
+    served.await_counter("clients_connected", 1);
+    let until = Instant::now() + PATIENCE;
+    while counter(&served.cluster, "clients_now") > 0 {
+        assert!(Instant::now() < until, "the daemon keeps it");
+    }
+    served.client("far").close().expect("its name is free");
+}
+
+#[test]
 fn one_that_does_not_read_is_disconnected_and_the_others_lose_nothing() {
     let served = Served::new("client_queue_bytes = 200000\nhandshake_ms = 1000");
     let mut others = Others::of(&served.cluster, 1);

@@ -117,6 +117,8 @@ impl Link {
                     let _ = self.write_socket();
                     let _ = self.socket.shutdown(Shutdown::Write);
                     self.refused = true;
+                    // To the ring's thread it has gone.
+                    self.pair = None;
                     return Standing::Refused(error);
                 }
             };

@@ -336,6 +336,9 @@ impl Relays {
             Standing::Over => drop(self.links.try_remove(key)),
             Standing::Refused(error) => {
                 self.counters.refused.fetch_add(1, Ordering::Relaxed);
+                let over_at = Instant::now() + self.terms.patience;
+                link.deadline.get_or_insert(over_at);
+                self.has_deadlines = true;
                 let address = link.address;
                 self.complaints.say(reason_of(&error), &address, &error);
                 self.schedule(key);
