@@ -7,6 +7,7 @@ use rota_core::contract::Service;
 use rota_core::groups::ClientName;
 
 use super::link::{Interest, Link};
+use super::receiver::READ_BYTES;
 use super::shared::Shared;
 use super::{Client, Receiver, Sender};
 use crate::address::Address;
@@ -133,7 +134,8 @@ fn shake_hands(
     if link.write(hello)? != Some(hello.len()) {
         return Err(ConnectError::TimedOut);
     }
-    let mut buffer = [0; 4096];
+    // Nothing may be left in a link: what it has read, no descriptor tells of.
+    let mut buffer = vec![0; READ_BYTES];
     loop {
         match link.read(&mut buffer)? {
             Some(0) => return Err(ConnectError::Lost(ConnectionLost::Ended)),

@@ -122,7 +122,7 @@ impl Link {
                     return Standing::Refused(error);
                 }
             };
-            if self.pair.is_none() && !self.tls.is_handshaking() {
+            if self.is_shown() {
                 return Standing::Shown;
             }
             if self.is_over() {
@@ -284,6 +284,11 @@ impl Link {
     fn is_over(&self) -> bool {
         let sent = self.outbound_over && !self.tls.wants_write();
         sent && (self.abandoned || self.inbound_over)
+    }
+
+    /// It has shown who it is, and the ring's thread does not know it yet.
+    pub fn is_shown(&self) -> bool {
+        self.pair.is_none() && !self.refused && !self.tls.is_handshaking()
     }
 
     /// The ring's thread has said its last word: the client has only so long to take it.

@@ -313,6 +313,9 @@ impl Relays {
         }
         self.has_deadlines = self.links.iter().any(|(_, link)| link.deadline.is_some());
         if std::mem::take(&mut self.waiting) {
+            let shown = |(key, link): (usize, &Link)| link.is_shown().then_some(key);
+            let shown: Vec<usize> = self.links.iter().filter_map(shown).collect();
+            shown.into_iter().for_each(|key| self.schedule(key));
             for place in 0..self.listeners.len() {
                 self.accept(place);
             }
@@ -359,9 +362,10 @@ impl Relays {
         let (mine, stream) = match pair {
             Ok(pair) => pair,
             Err(error) => {
+                // Most often there are no descriptors left: it is tried again soon.
                 self.complaints
                     .say("a TLS client cannot be let in", &error, &"");
-                drop(self.links.try_remove(key));
+                self.waiting = true;
                 return;
             }
         };
