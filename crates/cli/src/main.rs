@@ -29,7 +29,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a local cluster of real processes and check that all deliver the same
+    /// Run a local cluster of real daemons, each with a client, and check that all deliver the same
     #[command(
         after_help = "Example:\n  seq 100000 | rota demo --nodes 4 --input - --output out\n\n\
         The digest is the SHA-256 of all payloads in the order of delivery, each followed by a \

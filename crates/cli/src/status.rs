@@ -91,7 +91,8 @@ fn run(options: &StatusOptions) -> Result<String, Failure> {
     Ok(if options.json { line } else { text(&answer) })
 }
 
-fn ask(path: &Path) -> std::io::Result<String> {
+/// What a daemon answers at its admin socket.
+pub fn ask(path: &Path) -> std::io::Result<String> {
     let mut stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut line = String::new();

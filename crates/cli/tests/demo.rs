@@ -52,7 +52,7 @@ fn sorted_lines(bytes: &[u8]) -> Vec<&[u8]> {
 fn four_nodes_deliver_the_same() {
     let report = demo(&["--messages", "2000"]);
     assert_eq!(report["engine"], "accelerated-ring");
-    assert_eq!(report["mode"], "library");
+    assert_eq!(report["mode"], "daemon");
     assert_eq!(report["service"], "agreed");
     assert_eq!(
         (&report["nodes"], &report["messages"]),

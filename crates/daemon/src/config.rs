@@ -2,17 +2,13 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ipnet::IpNet;
-use rota_core::contract::NodeId;
 use serde::Deserialize;
 
 use crate::access::{Access, AccessError, AccessRule, Reach};
 use crate::tls::TlsConfig;
-
-/// Stands for the node's number in paths, so that all nodes can share one file.
-const NODE: &str = "{node}";
 
 /// What a daemon is told beside what every node is.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
@@ -272,14 +268,6 @@ impl DaemonConfig {
     }
 }
 
-/// A path of this node's own.
-pub(crate) fn path_of(path: &Path, node: NodeId) -> PathBuf {
-    match path.to_str() {
-        Some(text) => PathBuf::from(text.replace(NODE, &node.to_string())),
-        None => path.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -324,12 +312,5 @@ mod tests {
         assert!(wrong("[daemon]\nclients = 0").contains("clients must not be 0"));
         assert!(wrong("[daemon]\nclient = 1").contains("unknown field `client`"));
         assert!(wrong("[daemon.spread]\nallow = [\"ten\"]").contains("line 2"));
-    }
-
-    #[test]
-    fn a_path_may_name_its_node() {
-        let node = NodeId::new(7).expect("not 0");
-        let path = path_of(Path::new("/run/rota/{node}.sock"), node);
-        assert_eq!(path, Path::new("/run/rota/7.sock"));
     }
 }

@@ -12,16 +12,17 @@ use rota_core::contract::{Checked, NodeId};
 use rota_core::groups::OVERHEAD_BYTES;
 use rota_net::{
     App, ConfigError, Driver, DriverError, NodeConfig, NodeEngine, SocketError, Sockets,
-    new_process, random_u64,
+    new_process, path_of, random_u64,
 };
 
 use crate::access::Access;
 use crate::app::ClientsApp;
-use crate::config::{Allow, DaemonConfig, DaemonConfigError, path_of};
+use crate::config::{Allow, DaemonConfig, DaemonConfigError};
 use crate::door::{Door, Port};
 use crate::hub::Hub;
 use crate::spread::{Settings, SettingsError};
 use crate::tls::{Certificates, Terms, TlsConfig, TlsError};
+use crate::trace::ClientTrace;
 
 /// Why a daemon does not start.
 #[derive(Debug)]
@@ -42,6 +43,8 @@ pub enum OpenError {
     Tls(TlsError),
     /// Spread's clients cannot be told the daemon's name.
     Spread(SettingsError),
+    /// What clients see cannot be written down.
+    Trace(io::Error),
     /// No descriptors, or no random numbers.
     System(io::Error),
 }
@@ -60,6 +63,7 @@ impl fmt::Display for OpenError {
             Self::Tcp(address, error) => write!(f, "cannot listen at {address}: {error}"),
             Self::Tls(error) => error.fmt(f),
             Self::Spread(error) => error.fmt(f),
+            Self::Trace(error) => write!(f, "the trace cannot be written: {error}"),
             Self::System(error) => write!(f, "the system does not let a daemon run: {error}"),
         }
     }
@@ -109,8 +113,14 @@ impl Daemon {
         }
         let engine = Checked::new(engine);
         let driver = Driver::with_process(engine, sockets, process, seed, config);
+        let driver = driver.map_err(OpenError::Driver)?;
+        // The driver has begun the file by now.
+        hub.trace = match config.trace_of(me) {
+            Some(path) => Some(ClientTrace::open(&path, process).map_err(OpenError::Trace)?),
+            None => None,
+        };
         Ok(Self {
-            driver: driver.map_err(OpenError::Driver)?,
+            driver,
             app: ClientsApp::new(hub, stop),
         })
     }

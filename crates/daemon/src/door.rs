@@ -56,6 +56,15 @@ pub(crate) struct Comer {
     pub seat: Option<Seat>,
 }
 
+/// What became of the next who waited.
+#[derive(Debug)]
+pub(crate) enum Accepted {
+    Nobody,
+    /// It may not come in, and has been told so.
+    Refused,
+    Comes(Comer),
+}
+
 /// A socket that clients connect to.
 #[derive(Debug)]
 struct Listener {
@@ -81,6 +90,8 @@ pub(crate) struct Door {
     poll: Poll,
     events: Events,
     listeners: Vec<Listener>,
+    /// Whose turn it is.
+    turn: usize,
     notices: Vec<Notice>,
     /// Turned away for where they came from.
     pub turned_away: u64,
@@ -89,6 +100,8 @@ pub(crate) struct Door {
     /// By TLS, and not let in yet.
     arrived: VecDeque<Arrival>,
     complaints: Complaints,
+    /// Nobody is let in just now, though somebody may wait.
+    pub is_held: bool,
 }
 
 impl Door {
@@ -98,12 +111,14 @@ impl Door {
             poll: Poll::new()?,
             events: Events::with_capacity(EVENTS),
             listeners: Vec::new(),
+            turn: 0,
             notices: Vec::new(),
             turned_away: 0,
             seats: Seats::new(per_address),
             tls: None,
             arrived: VecDeque::new(),
             complaints: Complaints::default(),
+            is_held: false,
         })
     }
 
@@ -193,8 +208,8 @@ impl Door {
 
     /// There is something to do that the kernel has said already.
     pub fn has_work(&self) -> bool {
-        let somebody = !self.arrived.is_empty() || self.listeners.iter().any(|at| at.ready);
-        somebody || !self.notices.is_empty()
+        let waits = || self.listeners.iter().any(|listener| listener.ready);
+        !self.notices.is_empty() || !self.is_held && (!self.arrived.is_empty() || waits())
     }
 
     /// What the last looks have found.
@@ -209,10 +224,11 @@ impl Door {
         }
     }
 
-    /// The next client that waits to come in.
-    pub fn accept(&mut self) -> Option<Comer> {
+    /// The next client that waits to come in: the listeners have their turns, so that a flood at one of them
+    /// keeps nobody waiting at another.
+    pub fn accept(&mut self) -> Accepted {
         if let Some(Arrival { stream, peer }) = self.arrived.pop_front() {
-            return Some(Comer {
+            return Accepted::Comes(Comer {
                 port: Port::Native,
                 stream: Stream::Unix(stream),
                 peer,
@@ -220,36 +236,16 @@ impl Door {
                 seat: None,
             });
         }
-        let Self {
-            listeners,
-            turned_away,
-            complaints,
-            seats,
-            ..
-        } = self;
-        for listener in listeners.iter_mut().filter(|listener| listener.ready) {
-            loop {
-                let port = listener.port;
-                match listener.source.accept(seats) {
-                    Ok(Waited::Comes(stream, peer, seat)) => {
-                        return Some(Comer {
-                            port,
-                            stream,
-                            peer,
-                            seat,
-                        });
-                    }
-                    Ok(Waited::Crowded(mut stream, peer)) => {
-                        let reason = "a client is turned away: its address has as many \
-                                      connections as it may";
-                        complaints.say(reason, &peer, &"");
-                        // As far as a new socket takes it: nobody waits for this one.
-                        let _ = stream.write(&speech::crowded(port));
-                    }
-                    Ok(Waited::Stranger(peer)) => {
-                        *turned_away += 1;
-                        let reason = "a client is turned away: its network is not allowed";
-                        complaints.say(reason, &peer, &"");
+        let count = self.listeners.len();
+        let places = (self.turn..self.turn + count).map(|place| place % count);
+        for place in places {
+            let listener = &mut self.listeners[place];
+            while listener.ready {
+                match listener.source.accept(&self.seats) {
+                    Ok(waited) => {
+                        let port = listener.port;
+                        self.turn = place + 1;
+                        return self.receive(port, waited);
                     }
                     // A client that has gone already is nobody's error.
                     Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
@@ -260,12 +256,37 @@ impl Door {
                             tracing::warn!(%error, "a client cannot be let in");
                         }
                         listener.ready = false;
-                        break;
                     }
                 }
             }
         }
-        None
+        Accepted::Nobody
+    }
+
+    fn receive(&mut self, port: Port, waited: Waited) -> Accepted {
+        match waited {
+            Waited::Comes(stream, peer, seat) => {
+                return Accepted::Comes(Comer {
+                    port,
+                    stream,
+                    peer,
+                    seat,
+                });
+            }
+            Waited::Crowded(mut stream, peer) => {
+                let reason =
+                    "a client is turned away: its address has as many connections as it may";
+                self.complaints.say(reason, &peer, &"");
+                // As far as a new socket takes it: nobody waits for this one.
+                let _ = stream.write(&speech::crowded(port));
+            }
+            Waited::Stranger(peer) => {
+                self.turned_away += 1;
+                let reason = "a client is turned away: its network is not allowed";
+                self.complaints.say(reason, &peer, &"");
+            }
+        }
+        Accepted::Refused
     }
 }
 

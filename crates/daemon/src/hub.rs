@@ -20,10 +20,8 @@ use crate::names::Names;
 use crate::session::{READ_BYTES, Session, Standing};
 use crate::speech::{Encoded, Terms};
 use crate::spread::Settings;
+use crate::trace::{self, ClientTrace};
 use desk::Desk;
-
-/// Clients let in before others have their turn.
-const ACCEPTS_AT_ONCE: usize = 32;
 
 /// Sessions that have their turn before the ring has its own: what they ask for has to take much less than
 /// a token-loss time.
@@ -89,6 +87,8 @@ pub(crate) struct Hub {
     dirty_long: bool,
     /// Who wants to know how the daemon is.
     asked: Vec<(usize, u64)>,
+    /// What clients see is written down.
+    pub trace: Option<ClientTrace>,
     notices: Vec<Notice>,
     scratch: Vec<u8>,
     /// The ring has delivered something since requests were last tried: there may be room for more.
@@ -99,6 +99,7 @@ pub(crate) struct Hub {
     newest: u64,
     invented: u32,
     sweep_at: Time,
+    accept_at: Time,
     config: DaemonConfig,
     pub counters: Counters,
     complaints: Complaints,
@@ -141,6 +142,7 @@ impl Hub {
             dirty_bytes: 0,
             dirty_long: false,
             asked: Vec::new(),
+            trace: None,
             notices: Vec::new(),
             scratch: vec![0; READ_BYTES],
             moved: false,
@@ -149,6 +151,7 @@ impl Hub {
             newest: 0,
             invented: 0,
             sweep_at: Time(0),
+            accept_at: Time(0),
             config,
             counters: Counters::default(),
             complaints: Complaints::default(),
@@ -164,12 +167,17 @@ impl Hub {
     /// When something is to be done though nothing happens.
     pub fn next_wake(&self) -> Option<Time> {
         let sweep = (!self.unsettled.is_empty()).then_some(self.sweep_at);
+        let accept = self.door.is_held.then_some(self.accept_at);
         let credit = (!self.owing_little.is_empty()).then_some(self.credit_at);
-        sweep.into_iter().chain(credit).min()
+        [sweep, accept, credit].into_iter().flatten().min()
     }
 
     /// Takes in what clients ask for.
     pub fn serve(&mut self, now: Time) -> io::Result<()> {
+        // A turn may also write what a client was told before.
+        if let Some(trace) = &mut self.trace {
+            trace.flush();
+        }
         if !std::mem::take(&mut self.looked) {
             self.door.look()?;
         }
@@ -197,12 +205,7 @@ impl Hub {
                 self.turn(key, now);
             }
         }
-        for _ in 0..ACCEPTS_AT_ONCE {
-            let Some(comer) = self.door.accept() else {
-                break;
-            };
-            self.let_in(comer, now);
-        }
+        self.let_some_in(now);
         if now >= self.sweep_at {
             self.sweep(now);
         }
@@ -212,7 +215,7 @@ impl Hub {
             self.flush();
         }
         self.dirty_long = !self.dirty.is_empty();
-        Ok(())
+        self.trace.as_mut().map_or(Ok(()), ClientTrace::write)
     }
 
     /// Offers what waits for clients to their sockets if it is much, or has waited for a turn.
@@ -295,6 +298,8 @@ impl Hub {
 
     fn tell(&mut self, told: &ClientEvent) {
         self.encoded.clear();
+        let traced = self.trace.as_ref();
+        let saw = traced.and_then(|_| trace::saw(&told.event, &mut self.names));
         for connection in &told.to {
             let Some(&key) = self.by_connection.get(connection) else {
                 continue;
@@ -308,6 +313,11 @@ impl Hub {
                 .speech
                 .tell(&told.event, &mut self.encoded, &mut self.names);
             self.dirty_bytes += session.speech.backlog().saturating_sub(before);
+            if let (Some(trace), Some(saw)) = (&mut self.trace, &saw)
+                && let Ok(client) = self.groups.member(*connection)
+            {
+                trace.note(&client, saw.clone(), &mut self.names);
+            }
             self.offer(key);
         }
     }
@@ -316,6 +326,9 @@ impl Hub {
     pub fn flush(&mut self) {
         self.dirty_bytes = 0;
         self.dirty_long = false;
+        if let Some(trace) = &mut self.trace {
+            trace.flush();
+        }
         for key in std::mem::take(&mut self.dirty) {
             let Some(session) = self.sessions.get_mut(key) else {
                 continue;
@@ -352,6 +365,7 @@ impl Hub {
             groups: &mut self.groups,
             by_connection: &mut self.by_connection,
             invented: &mut self.invented,
+            trace: self.trace.as_mut(),
             counters: &mut self.counters,
             complaints: &mut self.complaints,
         };

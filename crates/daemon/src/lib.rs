@@ -15,6 +15,7 @@
 //! | `names` | what clients and daemons are called |
 //! | [`status`] | what it says of itself |
 //! | `session` | one client's socket: bytes in, bytes out |
+//! | `trace` | what clients do and are told, for checkers |
 //! | `speech` | one client's protocol: bytes to requests, events to bytes |
 //! | [`tls`] | clients of other hosts, in a thread of their own |
 //! | `seats` | how many connections an address may have |
@@ -37,6 +38,7 @@ pub mod spread;
 pub mod status;
 mod stream;
 pub mod tls;
+mod trace;
 
 pub use config::{DaemonConfig, DaemonConfigError};
 pub use daemon::{Daemon, OpenError};

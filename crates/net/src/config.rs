@@ -3,10 +3,12 @@
 mod address;
 mod error;
 mod names;
+mod paths;
 mod primary;
 
 pub use address::NodeAddress;
 pub use error::ConfigError;
+pub use paths::path_of;
 pub use primary::{PrimaryName, ResetPrimary};
 
 use rota_core::contract::NodeId;
@@ -116,7 +118,7 @@ pub struct NodeConfig {
     /// Begin with this where the record of primaries in `state_dir` is missing or refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset_primary: Option<ResetPrimary>,
-    /// Write a trace to this file.
+    /// Write a trace to this file. `{node}` stands for the node's number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<PathBuf>,
     /// Receive buffer of each socket, in bytes. It must hold what arrives while the node is not

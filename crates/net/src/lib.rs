@@ -30,7 +30,7 @@ pub mod trace;
 
 pub use config::{
     ConfigError, EngineName, NodeAddress, NodeConfig, PrimaryName, ResetPrimary, TimingName,
-    Transport,
+    Transport, path_of,
 };
 pub use driver::{App, Driver, DriverError, Submitter, watched_counters};
 pub use engine::NodeEngine;

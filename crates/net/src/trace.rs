@@ -202,7 +202,7 @@ fn transitional(old: RingId, new: RingId) -> String {
 }
 
 /// The first 64 bits of the payload's SHA-256.
-fn hash(payload: &[u8]) -> u64 {
+pub fn hash(payload: &[u8]) -> u64 {
     let digest = Sha256::digest(payload);
     digest
         .first_chunk()

@@ -1,10 +1,12 @@
 //! What a process saw: the lines of a trace, typed.
 
 mod client;
+mod told;
 
 use rota_core::contract::{ConfigurationKind, MessageId, Process, RingId, Service, Time};
 
 pub use client::{Cause, ClientEvent, ClientSaw, Gid, GroupView, Post};
+pub use told::Naming;
 
 /// Something that one process saw, or the harness did to it.
 #[derive(Clone, PartialEq, Eq, Debug)]

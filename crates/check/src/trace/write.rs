@@ -70,6 +70,11 @@ impl<W: Write> TraceWriter<W> {
         writeln!(self.out, r#"{{"t":{},"ev":"quiesce"}}"#, time.0)
     }
 
+    /// The writer.
+    pub const fn out(&mut self) -> &mut W {
+        &mut self.out
+    }
+
     /// Hands everything on and gives the writer back.
     ///
     /// # Errors

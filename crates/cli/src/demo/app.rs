@@ -1,9 +1,8 @@
-//! The application above the demo's ring: submits a share of the input, takes stock of everything.
+//! The demo's application: submits a share of the input, takes stock of everything.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -107,6 +106,13 @@ impl DemoApp {
     /// What was delivered.
     pub const fn tally(&self) -> &Tally {
         &self.tally
+    }
+
+    /// Who is in the group from here on.
+    pub fn saw(&mut self, view: &str) {
+        if let Some(witness) = &mut self.witness {
+            witness.saw(view);
+        }
     }
 
     /// What is noted where a node is killed.
@@ -265,15 +271,5 @@ impl App for DemoApp {
     /// Own deliveries after the last `fill` may have opened the window again.
     fn may_sleep(&mut self) -> bool {
         !self.more || self.outstanding >= WINDOW_BYTES
-    }
-
-    fn awake(&mut self, signalled: bool) {
-        if signalled {
-            self.orders.waker.clear();
-        }
-    }
-
-    fn waker(&self) -> Option<RawFd> {
-        Some(self.orders.waker.raw())
     }
 }

@@ -1,7 +1,7 @@
 //! The demo's processes, as their coordinator sees them.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -19,26 +19,39 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// Time between two looks at whether anything moves.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// A daemon, and a client of it.
 #[derive(Debug)]
 struct Node {
+    daemon: Child,
     child: Child,
     stdin: Option<ChildStdin>,
     ready: bool,
     done: Option<Done>,
     received: u64,
-    state: String,
+}
+
+/// What comes from a node's processes.
+enum Heard {
+    /// A line of its client.
+    Said(String),
+    /// The client has ended.
+    Ended,
+    /// The daemon has ended, with these last words.
+    DaemonEnded(String),
 }
 
 /// Running node processes. They are killed when this is dropped.
 #[derive(Debug)]
 pub struct Cluster {
     nodes: Vec<Node>,
-    lines: Receiver<(usize, Option<String>)>,
+    lines: Receiver<(usize, Heard)>,
     messages: u64,
     moved: Instant,
     /// Index of the node to kill.
     victim: Option<usize>,
     killed: Option<Killed>,
+    /// How its client's connection ended.
+    lost: Option<String>,
 }
 
 impl Drop for Cluster {
@@ -47,15 +60,17 @@ impl Drop for Cluster {
             drop(node.stdin.take());
             // A process that has ended needs no killing.
             let _ = node.child.kill();
+            let _ = node.daemon.kill();
         }
         for node in &mut self.nodes {
             let _ = node.child.wait();
+            let _ = node.daemon.wait();
         }
     }
 }
 
 impl Cluster {
-    /// Starts a process for each task.
+    /// Starts a daemon and a client for each task.
     pub fn start(tasks: &[Task]) -> Result<Self, DemoError> {
         let failed = |what: &str| {
             let what = what.to_owned();
@@ -74,11 +89,23 @@ impl Cluster {
                 .and_then(|task| task.victim)
                 .map(|node| usize::from(node) - 1),
             killed: None,
+            lost: None,
         };
         for (index, task) in tasks.iter().enumerate() {
             let line = serde_json::to_string(task).map_err(|error| {
                 DemoError::Usage(format!("a path that is not UTF-8 cannot be used: {error}"))
             })?;
+            let mut daemon = Command::new(&program)
+                .args(["daemon", "--node", &task.node.to_string(), "--config"])
+                .arg(&task.config)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .map_err(failed("cannot start a daemon"))?;
+            if let Some(log) = daemon.stderr.take() {
+                watch(index, log, sender.clone());
+            }
             let mut child = Command::new(&program)
                 .arg("demo-node")
                 .stdin(Stdio::piped())
@@ -89,14 +116,13 @@ impl Cluster {
                 forward(index, stdout, sender.clone());
             }
             let stdin = child.stdin.take();
-            let state = "starting".to_owned();
             let node = Node {
+                daemon,
                 child,
                 stdin,
                 ready: false,
                 done: None,
                 received: 0,
-                state,
             };
             cluster.nodes.push(node);
             cluster.tell(index, &line);
@@ -115,7 +141,7 @@ impl Cluster {
         (0..self.nodes.len()).for_each(|index| self.tell(index, line));
     }
 
-    /// Waits until every node is in the ring.
+    /// Waits until every client knows of all others.
     pub fn wait_ready(&mut self) -> Result<(), DemoError> {
         while let Some(missing) = self.nodes.iter().position(|node| !node.ready) {
             self.follow(missing)?;
@@ -130,11 +156,10 @@ impl Cluster {
         self.tell_all(GO);
         let mut progress = Progress::new(self.messages * self.nodes.len() as u64);
         loop {
-            let unfinished = self
-                .nodes
-                .iter()
-                .enumerate()
-                .filter(|(index, node)| node.done.is_none() && !self.is_killed(*index));
+            let unfinished = self.nodes.iter().enumerate().filter(|(index, node)| {
+                let lost = self.is_killed(*index) && self.lost.is_some();
+                node.done.is_none() && !lost
+            });
             let slowest = unfinished.min_by_key(|(_, node)| node.received);
             let Some((slowest, _)) = slowest else { break };
             self.follow(slowest)?;
@@ -150,9 +175,10 @@ impl Cluster {
     /// Takes what a node says next; `slowest` is to blame if nobody gets anywhere.
     fn follow(&mut self, slowest: usize) -> Result<(), DemoError> {
         match self.lines.recv_timeout(LOOK) {
-            Ok((index, Some(line))) => self.on_line(index, &line)?,
-            Ok((index, None)) if self.is_killed(index) => {}
-            Ok((index, None)) => return Err(self.ended(index)),
+            Ok((index, Heard::Said(line))) => self.on_line(index, &line)?,
+            Ok((index, _)) if self.is_killed(index) => {}
+            Ok((index, Heard::Ended)) => return Err(self.ended(index)),
+            Ok((index, Heard::DaemonEnded(words))) => return Err(daemon_ended(index, words)),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
         if self.moved.elapsed() < PATIENCE {
@@ -176,27 +202,26 @@ impl Cluster {
                 node.ready = true;
                 self.moved = Instant::now();
             }
-            Said::Progress { received, state } => {
+            Said::Progress { received } => {
                 if received > node.received {
                     self.moved = Instant::now();
                 }
                 node.received = received;
-                node.state = state;
             }
             Said::Midway => self.kill(index)?,
+            Said::Lost { how } => {
+                self.lost = Some(how);
+                self.moved = Instant::now();
+            }
             Said::Done(done) => {
                 node.received = done.messages;
                 node.done = Some(done);
                 self.moved = Instant::now();
             }
-            Said::Failed {
-                what,
-                port_in_use: true,
-            } => return Err(DemoError::PortInUse(what)),
-            Said::Failed {
-                what,
-                port_in_use: false,
-            } => {
+            Said::Failed { what } => {
+                if let Some(words) = self.words_of_daemon(index) {
+                    return Err(daemon_ended(index, words));
+                }
                 let seen = self.seen(index);
                 let what = format!("node {}: {what} (last seen {seen})", index + 1);
                 return Err(DemoError::Failed(what));
@@ -214,14 +239,19 @@ impl Cluster {
         self.killed
     }
 
-    /// Kills a node's process, as `kill -9` does.
+    /// How its client lost its daemon.
+    pub fn lost(&self) -> &str {
+        self.lost.as_deref().unwrap_or_default()
+    }
+
+    /// Kills a node's daemon, as `kill -9` does.
     fn kill(&mut self, index: usize) -> Result<(), DemoError> {
         if self.victim != Some(index) {
             return Ok(());
         }
-        let node = self.nodes[index].child.id();
+        let node = self.nodes[index].daemon.id();
         let at = monotonic();
-        let killed = self.nodes[index].child.kill();
+        let killed = self.nodes[index].daemon.kill();
         killed
             .map_err(|error| DemoError::Failed(format!("cannot kill process {node}: {error}")))?;
         self.moved = Instant::now();
@@ -241,13 +271,27 @@ impl Cluster {
     }
 
     fn seen(&self, index: usize) -> String {
-        let Node {
-            received, state, ..
-        } = &self.nodes[index];
-        format!("with {received} of {} messages, {state}", self.messages)
+        let received = self.nodes[index].received;
+        format!("with {received} of {} messages", self.messages)
     }
 
-    /// Ends the processes without force, where they let that happen.
+    /// What a daemon said last that has ended: its client has noticed before.
+    fn words_of_daemon(&self, index: usize) -> Option<String> {
+        let until = Instant::now() + LOOK;
+        while let Ok((from, heard)) = self
+            .lines
+            .recv_timeout(until.saturating_duration_since(Instant::now()))
+        {
+            match heard {
+                Heard::DaemonEnded(words) if from == index => return Some(words),
+                _ if Instant::now() >= until => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Ends the clients without force, where they let that happen; the daemons after them.
     pub fn stop(mut self) {
         self.tell_all(STOP);
         let until = Instant::now() + FAREWELL;
@@ -258,15 +302,35 @@ impl Cluster {
     }
 }
 
-/// Hands on the lines of a process, then `None`.
-fn forward(index: usize, stdout: ChildStdout, to: Sender<(usize, Option<String>)>) {
+/// A daemon that ends by itself says why. Another program may have one of its ports.
+fn daemon_ended(index: usize, words: String) -> DemoError {
+    let what = format!("node {}: its daemon has ended: {words}", index + 1);
+    if words.contains("is in use") {
+        DemoError::PortInUse(what)
+    } else {
+        DemoError::Failed(what)
+    }
+}
+
+/// Keeps the last line of a daemon's log until it ends.
+fn watch(index: usize, log: ChildStderr, to: Sender<(usize, Heard)>) {
+    std::thread::spawn(move || {
+        let lines = BufReader::new(log).lines().map_while(Result::ok);
+        let last = lines.last().unwrap_or_default();
+        // Nobody listens any more when the run is over.
+        let _ = to.send((index, Heard::DaemonEnded(last)));
+    });
+}
+
+/// Hands on the lines of a client, and that it has ended.
+fn forward(index: usize, stdout: ChildStdout, to: Sender<(usize, Heard)>) {
     std::thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-            if to.send((index, Some(line))).is_err() {
+            if to.send((index, Heard::Said(line))).is_err() {
                 return;
             }
         }
         // Nobody listens any more when the run is over.
-        let _ = to.send((index, None));
+        let _ = to.send((index, Heard::Ended));
     });
 }

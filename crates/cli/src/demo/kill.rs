@@ -76,8 +76,12 @@ pub struct Outcome {
     /// The longest time that a survivor got nothing in, after the kill; `None` if nothing was left to
     /// deliver.
     pub gap_nanos: Option<u64>,
-    /// Regular configurations that a survivor was in after the one with all nodes.
+    /// Views that a survivor was told of after the one with all nodes.
     pub reconfigurations: u64,
+    /// These views, for each survivor.
+    pub views: Vec<(u16, Vec<String>)>,
+    /// How the killed one's client lost its daemon.
+    pub lost: String,
     /// All survivors have all messages of survivors, and the same first part of the killed one's.
     pub complete: bool,
 }
@@ -88,7 +92,7 @@ impl Outcome {
         input: &Input,
         messages: u64,
         nodes: u16,
-        killed: Killed,
+        (killed, lost): (Killed, &str),
         done: &[Done],
     ) -> Result<Self, DemoError> {
         let seen: Vec<&Seen> = done.iter().filter_map(|node| node.seen.as_ref()).collect();
@@ -121,6 +125,11 @@ impl Outcome {
             share: share_of(messages, killed.node, u64::from(nodes)),
             delivered,
             gap_nanos: gap(killed.at, &seen),
+            views: done
+                .iter()
+                .filter_map(|node| Some((node.node, node.seen.as_ref()?.views.clone())))
+                .collect(),
+            lost: lost.to_owned(),
             reconfigurations: seen.iter().map(|s| s.reconfigurations).max().unwrap_or(0),
             complete,
         })
@@ -179,6 +188,7 @@ mod tests {
                 senders: senders.collect::<io::Result<_>>().expect("no file"),
                 pauses: vec![(10, 20), (90, 130), (150, 160)],
                 reconfigurations: 1,
+                views: vec!["#demo#2 #demo#3".to_owned()],
             }),
         }
     }
@@ -188,7 +198,7 @@ mod tests {
             node: 1,
             at: Time(100),
         };
-        Outcome::new(&INPUT, 9, 3, killed, done).expect("everybody has spoken")
+        Outcome::new(&INPUT, 9, 3, (killed, "it has ended"), done).expect("everybody has spoken")
     }
 
     #[test]

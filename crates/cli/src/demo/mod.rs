@@ -1,12 +1,13 @@
-//! `rota demo`: a local cluster of real processes.
+//! `rota demo`: a local cluster of real daemons, each with a client.
 //!
 //! This process coordinates: it copies the input ([`spool`]), starts the nodes ([`cluster`]), lets
-//! them go together and compares what they received ([`report`]). A node ([`node`]) is this program
-//! again with a hidden subcommand; its application ([`app`]) lives in the ring's thread, reads its
-//! share of the input itself ([`source`]) and keeps only digests ([`tally`]). Where a node is killed
-//! ([`kill`]), the others note more ([`witness`]).
+//! them go together and compares what they received ([`report`]). A node is a daemon (`rota daemon`) and a client
+//! of it ([`node`], [`client`]), which is this program again with a hidden subcommand; its application ([`app`])
+//! reads its share of the input itself ([`source`]) and keeps only digests ([`tally`]). Where a daemon is killed
+//! ([`kill`]), the clients of the others note more ([`witness`]).
 
 mod app;
+mod client;
 mod cluster;
 mod kill;
 pub mod node;
@@ -21,11 +22,12 @@ mod witness;
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::builder::PossibleValuesParser;
-use rota_core::pack::Outbox;
+use rota_client::protocol::MAX_REPLY_BYTES;
+use rota_core::groups::OVERHEAD_BYTES;
 use rota_net::{EngineName, NodeConfig, Transport, probe_multicast, random_u64};
 
 use crate::say::{complain, print, print_json};
@@ -38,11 +40,13 @@ use tally::Census;
 
 /// Ranges of ports to try: another program may take one between the look and the use.
 const PORT_RANGES: usize = 5;
+/// What may wait for a client: one that writes what it gets to a slow disk is not to be disconnected.
+const QUEUE_BYTES: usize = 512 << 20;
 
 /// Options of `rota demo`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// How many nodes, each a process of its own
+    /// How many nodes, each a daemon and a client of it: two processes
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
     nodes: u16,
     /// Which protocol orders the messages
@@ -63,8 +67,8 @@ pub struct Options {
     /// Bytes of each generated message
     #[arg(long, value_name = "BYTES", default_value_t = 64)]
     size: usize,
-    /// Kill a process midway (kill -9): that of any node, or of the one named. The others have to go on,
-    /// identical, with all of their own messages and the same first part of the killed one's
+    /// Kill a daemon midway (kill -9): that of any node, or of the one named. The clients of the others have to go
+    /// on, identical, with all of their own messages and the same first part of the killed one's
     #[arg(long, value_name = "NODE", num_args = 0..=1, require_equals = true,
         default_missing_value = "random")]
     kill_one: Option<KillOne>,
@@ -113,8 +117,12 @@ impl fmt::Display for Setting {
             group,
             ..
         } = self;
-        let processes = if *nodes == 1 { "process" } else { "processes" };
-        write!(f, "{nodes} {processes} on 127.0.0.1, {engine}, {service}, ")?;
+        let each = if *nodes == 1 {
+            "daemon with a client"
+        } else {
+            "daemons with a client each"
+        };
+        write!(f, "{nodes} {each} on 127.0.0.1, {engine}, {service}, ")?;
         match group {
             Some(group) => write!(f, "IP multicast {group}"),
             None => f.write_str("unicast"),
@@ -167,15 +175,30 @@ fn run(options: &Options) -> Result<Report, DemoError> {
             "no multicast on loopback ({what}): each node gets a copy by unicast"
         ));
     }
-    let (mut cluster, setting) =
-        start(options, victim, &input, census.messages, multicast.is_ok())?;
+    let dir = tempfile::Builder::new().prefix("rota-demo-").tempdir();
+    let dir = dir.map_err(|error| DemoError::Failed(format!("no directory: {error}")))?;
+    let daemons = Daemons {
+        dir: dir.path(),
+        message_bytes: limit,
+        multicast: multicast.is_ok(),
+    };
+    let (mut cluster, setting) = start(options, victim, &input, census.messages, &daemons)?;
     if !options.json {
         print(&setting);
     }
     let done: Vec<Done> = cluster.run()?;
     let killed = cluster.killed();
+    let lost = cluster.lost().to_owned();
     cluster.stop();
-    let judge = |killed| Outcome::new(&input, census.messages, options.nodes, killed, &done);
+    let judge = |killed| {
+        Outcome::new(
+            &input,
+            census.messages,
+            options.nodes,
+            (killed, &lost),
+            &done,
+        )
+    };
     let outcome = killed.map(judge).transpose()?;
     // The copy of the input was needed until now.
     drop(spool);
@@ -214,10 +237,51 @@ fn take_input(
     Ok((Input::Lines(file.path().to_owned()), census, Some(file)))
 }
 
-/// The largest message that the nodes take.
+/// The largest message that the daemons take, and tell their clients of.
 fn message_limit(options: &Options) -> usize {
-    let ring = config(options, 1, true).ring_config();
-    Outbox::new(ring.frame_bytes(), ring.message_bytes, ring.backlog_bytes).limit()
+    let limit = NodeConfig::loopback(options.nodes, 1).message_limit() - OVERHEAD_BYTES;
+    limit.min(MAX_REPLY_BYTES - OVERHEAD_BYTES)
+}
+
+/// What all daemons are told.
+struct Daemons<'a> {
+    /// Where their files are.
+    dir: &'a Path,
+    message_bytes: usize,
+    multicast: bool,
+}
+
+impl Daemons<'_> {
+    fn path(&self, node: &str, what: &str) -> PathBuf {
+        self.dir.join(format!("{node}.{what}"))
+    }
+
+    fn section(&self) -> toml::Table {
+        let path = |what| self.path("{node}", what).display().to_string();
+        let number = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
+        let mut section = toml::Table::new();
+        section.insert("socket".to_owned(), path("sock").into());
+        section.insert("admin".to_owned(), path("admin").into());
+        section.insert(
+            "message_bytes".to_owned(),
+            number(self.message_bytes).into(),
+        );
+        section.insert("client_queue_bytes".to_owned(), number(QUEUE_BYTES).into());
+        section
+    }
+
+    /// Writes the file of all daemons.
+    fn write(&self, config: &NodeConfig) -> Result<PathBuf, DemoError> {
+        let path = self.dir.join("rota.toml");
+        let mut config = config.clone();
+        config.daemon = Some(self.section());
+        let failed = |what: String| DemoError::Failed(format!("{}: {what}", path.display()));
+        let text = config
+            .to_toml()
+            .map_err(|error| failed(error.to_string()))?;
+        std::fs::write(&path, text).map_err(|error| failed(error.to_string()))?;
+        Ok(path)
+    }
 }
 
 fn config(options: &Options, base: u16, multicast: bool) -> NodeConfig {
@@ -241,21 +305,25 @@ fn start(
     victim: Option<u16>,
     input: &Input,
     messages: u64,
-    multicast: bool,
+    daemons: &Daemons<'_>,
 ) -> Result<(Cluster, Setting), DemoError> {
     let mut error = DemoError::Failed("no free UDP ports on 127.0.0.1".to_owned());
     for _ in 0..PORT_RANGES {
         let Some(base) = ports::free_range(options.nodes) else {
             break;
         };
-        let config = config(options, base, multicast);
+        let config = config(options, base, daemons.multicast);
+        let file = daemons.write(&config)?;
         let group = match config.transport {
             Transport::Multicast(group) => Some(group),
             Transport::Unicast => None,
         };
         let task = |node| Task {
             node,
-            config: config.clone(),
+            config: file.clone(),
+            socket: daemons.path(&node.to_string(), "sock"),
+            admin: daemons.path(&node.to_string(), "admin"),
+            nodes: options.nodes,
             service: options.service.clone(),
             input: input.clone(),
             messages,

@@ -1,111 +1,80 @@
-//! One node of the demo: a process with a ring in its main thread.
+//! One node of the demo: a process that is a client of a daemon of its own.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-use rota_core::contract::{Checked, NodeId, Service};
-use rota_net::{Driver, NodeEngine, SocketError, Sockets, WakeFd};
+use rota_core::contract::{NodeId, Service};
+use serde::Deserialize;
 
 use super::app::DemoApp;
+use super::client::DemoClient;
 use super::source::Share;
 use super::talk::{Done, GO, STOP, Said, Task};
 use super::witness::Witness;
+use crate::status;
 
 /// What the coordinator has said so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Orders {
     pub go: AtomicBool,
     pub stop: AtomicBool,
-    pub waker: WakeFd,
-}
-
-/// Why a node ends early.
-struct Failure {
-    what: String,
-    port_in_use: bool,
-}
-
-impl Failure {
-    fn new(what: impl ToString) -> Self {
-        Self {
-            what: what.to_string(),
-            port_in_use: false,
-        }
-    }
-}
-
-impl From<SocketError> for Failure {
-    fn from(error: SocketError) -> Self {
-        let port_in_use = matches!(&error, SocketError::Bind { error, .. }
-            if error.kind() == io::ErrorKind::AddrInUse);
-        Self {
-            what: error.to_string(),
-            port_in_use,
-        }
-    }
 }
 
 /// The hidden subcommand `demo-node`: reads its task from standard input.
 pub fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure { what, port_in_use }) => {
-            say(&Said::Failed { what, port_in_use });
+        Err(what) => {
+            say(&Said::Failed { what });
             ExitCode::FAILURE
         }
     }
 }
 
-fn run() -> Result<(), Failure> {
-    let mut stdin = BufReader::new(io::stdin());
-    let mut line = String::new();
-    stdin.read_line(&mut line).map_err(Failure::new)?;
-    let task: Task = serde_json::from_str(&line)
-        .map_err(|error| Failure::new(format!("no task (`rota demo` starts this): {error}")))?;
-    let me = NodeId::new(task.node).ok_or_else(|| Failure::new("node ids start at 1"))?;
-    let waker = WakeFd::new().map_err(Failure::new)?;
-    let orders = Orders {
-        go: AtomicBool::new(false),
-        stop: AtomicBool::new(false),
-        waker,
-    };
-    let orders = Arc::new(orders);
-    listen(stdin, Arc::clone(&orders));
-
-    task.config.check_for(me).map_err(Failure::new)?;
-    let sockets = Sockets::open(&task.config, me)?;
-    let engine = NodeEngine::new(&task.config, me).map_err(Failure::new)?;
-    let mut driver =
-        Driver::new(Checked::new(engine), sockets, me, &task.config).map_err(Failure::new)?;
-    let mut app = app(&task, me, orders)?;
-    turn(&mut driver, &mut app, &task)?;
-    driver.leave().map_err(Failure::new)
+fn words(error: impl ToString) -> String {
+    error.to_string()
 }
 
-fn app(task: &Task, me: NodeId, orders: Arc<Orders>) -> Result<DemoApp, Failure> {
+fn run() -> Result<(), String> {
+    let mut stdin = BufReader::new(io::stdin());
+    let mut line = String::new();
+    stdin.read_line(&mut line).map_err(words)?;
+    let task: Task = serde_json::from_str(&line)
+        .map_err(|error| format!("no task (`rota demo` starts this): {error}"))?;
+    let orders = Arc::new(Orders::default());
+    listen(stdin, Arc::clone(&orders));
+    let service = service(&task)?;
+    let mut client = DemoClient::connect(&task.socket, service, task.nodes.into())?;
+    let mut app = app(&task, service, orders)?;
+    turn(&mut client, &mut app, &task)
+}
+
+fn service(task: &Task) -> Result<Service, String> {
     let services = [Service::Causal, Service::Agreed, Service::Safe];
-    let service = services
-        .into_iter()
-        .find(|service| service.name() == task.service);
-    let service =
-        service.ok_or_else(|| Failure::new(format!("no service is named {}", task.service)))?;
-    let share = Share::open(&task.input, task.node, task.config.nodes.len() as u64)
-        .map_err(|error| Failure::new(format!("cannot open the input: {error}")))?;
+    let mut services = services.into_iter();
+    let service = services.find(|service| service.name() == task.service);
+    service.ok_or_else(|| format!("no service is named {}", task.service))
+}
+
+fn app(task: &Task, service: Service, orders: Arc<Orders>) -> Result<DemoApp, String> {
+    let me = NodeId::new(task.node).ok_or("node ids start at 1")?;
+    let nodes = u64::from(task.nodes);
+    let share = Share::open(&task.input, task.node, nodes)
+        .map_err(|error| format!("cannot open the input: {error}"))?;
     let output = task.output.as_ref().map(|path| {
-        File::create(path)
-            .map_err(|error| Failure::new(format!("cannot create {}: {error}", path.display())))
+        File::create(path).map_err(|error| format!("cannot create {}: {error}", path.display()))
     });
-    let nodes = task.config.nodes.len();
     let witness = task
         .victim
-        .map(|victim| Witness::new(task.node, victim, task.messages, nodes as u64));
+        .map(|victim| Witness::new(task.node, victim, task.messages, nodes));
     Ok(DemoApp::new(
         me,
         service,
-        nodes,
+        task.nodes.into(),
         share,
         output.transpose()?,
         orders,
@@ -113,18 +82,19 @@ fn app(task: &Task, me: NodeId, orders: Arc<Orders>) -> Result<DemoApp, Failure>
     ))
 }
 
-/// Turns the ring until the coordinator ends it: a node that has everything must stay, for the
-/// others still need it to pass the token and to send again.
-fn turn(
-    driver: &mut Driver<Checked<NodeEngine>>,
-    app: &mut DemoApp,
-    task: &Task,
-) -> Result<(), Failure> {
+/// Takes its turns until the coordinator ends it.
+fn turn(client: &mut DemoClient, app: &mut DemoApp, task: &Task) -> Result<(), String> {
     let (mut ready, mut midway, mut done) = (false, false, false);
     while !app.stopped() {
-        driver.turn(app, None).map_err(Failure::new)?;
+        if let Err(how) = client.turn(app) {
+            if task.victim != Some(task.node) {
+                return Err(how);
+            }
+            say(&Said::Lost { how });
+            return Ok(());
+        }
         if let Some(what) = app.take_error() {
-            return Err(Failure::new(what));
+            return Err(what);
         }
         if !ready && app.is_in_ring() {
             ready = true;
@@ -136,14 +106,11 @@ fn turn(
         }
         if !done && ready && has_everything(app, task) {
             done = true;
-            say(&Said::Done(summary(driver, app, task.node)?));
+            say(&Said::Done(summary(app, task)?));
         }
         if app.report_due() {
             let received = app.tally().census.messages;
-            say(&Said::Progress {
-                received,
-                state: driver.status().state,
-            });
+            say(&Said::Progress { received });
         }
     }
     Ok(())
@@ -154,26 +121,32 @@ fn has_everything(app: &DemoApp, task: &Task) -> bool {
     app.witness().map_or_else(all, Witness::is_done)
 }
 
-fn summary(
-    driver: &Driver<Checked<NodeEngine>>,
-    app: &mut DemoApp,
-    node: u16,
-) -> Result<Done, Failure> {
-    app.finish_output().map_err(Failure::new)?;
+fn summary(app: &mut DemoApp, task: &Task) -> Result<Done, String> {
+    app.finish_output()?;
     let tally = app.tally();
-    let counters = driver.status().counters;
     Ok(Done {
-        node,
+        node: task.node,
         messages: tally.census.messages,
         bytes: tally.census.bytes,
         digest: tally.digest(),
         sum: tally.census.sum(),
         started: app.started().map(|time| time.0),
         finished: app.finished().0,
-        latencies: serde_json::to_value(app.latencies().to_counts()).map_err(Failure::new)?,
-        retransmissions: counters.get("retransmissions").copied(),
+        latencies: serde_json::to_value(app.latencies().to_counts()).map_err(words)?,
+        retransmissions: retransmissions(task),
         seen: app.witness().map(Witness::seen),
     })
+}
+
+/// What the daemon counts.
+fn retransmissions(task: &Task) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Answer {
+        counters: BTreeMap<String, u64>,
+    }
+    let line = status::ask(&task.admin).ok()?;
+    let answer: Answer = serde_json::from_str(&line).ok()?;
+    answer.counters.get("retransmissions").copied()
 }
 
 /// Follows the coordinator's orders. When the input ends, the coordinator is gone and this process
@@ -186,7 +159,6 @@ fn listen(stdin: BufReader<io::Stdin>, orders: Arc<Orders>) {
                 STOP => orders.stop.store(true, SeqCst),
                 _ => {}
             }
-            orders.waker.wake();
         }
         std::process::exit(3);
     });

@@ -48,6 +48,12 @@ pub struct Report {
     gap_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reconfigurations: Option<u64>,
+    /// How the killed one's client lost its daemon.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost: Option<String>,
+    /// Views that the clients of the others were told of, by node.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    views: Vec<(u16, Vec<String>)>,
     #[serde(skip)]
     killed_share: u64,
     /// Node, messages and digest.
@@ -100,7 +106,7 @@ impl Report {
         let digests = || received.iter().map(|(.., digest)| digest.clone());
         Ok(Self {
             engine: setting.engine.clone(),
-            mode: "library",
+            mode: "daemon",
             nodes: setting.nodes,
             transport: setting.group.map_or("unicast", |_| "multicast"),
             size_bytes: setting.size,
@@ -123,9 +129,28 @@ impl Report {
                 .and_then(|outcome| outcome.gap_nanos)
                 .map(|nanos| nanos as f64 / 1e6),
             reconfigurations: outcome.as_ref().map(|outcome| outcome.reconfigurations),
-            killed_share: outcome.map_or(0, |outcome| outcome.share),
+            killed_share: outcome.as_ref().map_or(0, |outcome| outcome.share),
+            lost: outcome.as_ref().map(|outcome| outcome.lost.clone()),
+            views: outcome.map_or_else(Vec::new, |outcome| outcome.views),
             received,
         })
+    }
+
+    /// Those who were told of the same views share a line.
+    fn write_views(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut told: Vec<(&[String], Vec<String>)> = Vec::new();
+        for (node, views) in &self.views {
+            let name = format!("#demo#{node}");
+            match told.iter_mut().find(|(same, _)| same == views) {
+                Some((_, names)) => names.push(name),
+                None => told.push((views, vec![name])),
+            }
+        }
+        for (views, names) in told {
+            let views = views.join("; then ");
+            writeln!(f, "view     {views} (told to {})", names.join(" "))?;
+        }
+        Ok(())
     }
 
     /// Whether everything is as it has to be.
@@ -157,6 +182,9 @@ impl fmt::Display for Report {
                 f,
                 "node {node:<3} killed midway; the others have the first {delivered} of its {share} messages"
             )?;
+            let lost = self.lost.as_deref().unwrap_or_default();
+            writeln!(f, "client   #demo#{node} lost its daemon: {lost}")?;
+            self.write_views(f)?;
             let count = self.reconfigurations.unwrap_or(0);
             let gap = self.gap_ms.map_or_else(
                 || "with nothing left to deliver".to_owned(),

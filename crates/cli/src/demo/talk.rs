@@ -3,7 +3,6 @@
 
 use std::path::PathBuf;
 
-use rota_net::NodeConfig;
 use serde::{Deserialize, Serialize};
 
 use super::source::Input;
@@ -19,8 +18,14 @@ pub const STOP: &str = "stop";
 pub struct Task {
     /// Which node, from 1.
     pub node: u16,
-    /// The cluster.
-    pub config: NodeConfig,
+    /// The configuration file of its daemon.
+    pub config: PathBuf,
+    /// Where its daemon listens for clients.
+    pub socket: PathBuf,
+    /// Where its daemon says how it is.
+    pub admin: PathBuf,
+    /// How many nodes there are.
+    pub nodes: u16,
     /// The delivery guarantee, by name.
     pub service: String,
     /// Where the messages of all nodes come from.
@@ -37,25 +42,26 @@ pub struct Task {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Said {
-    /// It is in the ring.
+    /// Its client is in the group, with all others.
     Ready,
     /// How far it is.
     Progress {
         /// Messages delivered.
         received: u64,
-        /// The engine's state, in words.
-        state: String,
     },
     /// It is the one to be killed, and now is the time.
     Midway,
+    /// Its daemon is gone, as it had to be.
+    Lost {
+        /// How its connection ended.
+        how: String,
+    },
     /// It has everything.
     Done(Done),
     /// It cannot go on.
     Failed {
         /// Why.
         what: String,
-        /// Another program has one of its ports: with others it may work.
-        port_in_use: bool,
     },
 }
 
@@ -78,7 +84,7 @@ pub struct Done {
     pub finished: u64,
     /// Histogram of the time from submit to delivery of its own messages.
     pub latencies: serde_json::Value,
-    /// Packets it sent again.
+    /// Packets its daemon sent again.
     pub retransmissions: Option<u64>,
     /// Where a node is killed: what came from whom, and when nothing came.
     pub seen: Option<Seen>,

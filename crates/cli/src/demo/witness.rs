@@ -15,6 +15,8 @@ const PAUSE_NANOS: u64 = 1_000_000;
 /// Pauses kept from before the kill is noticed, and from after it: the one that it makes is the last
 /// of the first or among the first of the others.
 const PAUSES: usize = 64;
+/// Views to tell of.
+const VIEWS: usize = 8;
 
 /// See the module.
 #[derive(Debug)]
@@ -35,6 +37,8 @@ pub struct Witness {
     /// Messages were delivered since the last flush.
     fresh: bool,
     pauses: VecDeque<(u64, u64)>,
+    /// The views after that of all nodes.
+    views: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -50,8 +54,10 @@ pub struct Seen {
     pub senders: Vec<(u64, String)>,
     /// From when to when it got nothing, on the host's monotonic clock in nanoseconds.
     pub pauses: Vec<(u64, u64)>,
-    /// Regular configurations after the first of all nodes.
+    /// Views after the first of all nodes.
     pub reconfigurations: u64,
+    /// Who was in them, the first ones.
+    pub views: Vec<String>,
 }
 
 impl Witness {
@@ -69,6 +75,7 @@ impl Witness {
             last: None,
             fresh: false,
             pauses: VecDeque::new(),
+            views: Vec::new(),
         }
     }
 
@@ -127,6 +134,13 @@ impl Witness {
         }
     }
 
+    /// Who is in the group from here on.
+    pub fn saw(&mut self, view: &str) {
+        if self.was_whole && self.views.len() < VIEWS {
+            self.views.push(view.to_owned());
+        }
+    }
+
     /// The configuration has changed.
     pub fn on_configuration(&mut self, configuration: &Configuration) {
         if matches!(configuration.kind, ConfigurationKind::Regular(_)) {
@@ -164,6 +178,7 @@ impl Witness {
             senders: self.senders.iter().map(digest).collect(),
             pauses: self.pauses.iter().copied().collect(),
             reconfigurations: self.configurations,
+            views: self.views.clone(),
         }
     }
 }

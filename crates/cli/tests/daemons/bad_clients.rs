@@ -22,24 +22,24 @@ pub fn status(cluster: &Cluster, id: u16) -> Value {
     serde_json::from_str(&line).expect("JSON")
 }
 
-fn connect(path: &Path) -> UnixStream {
+pub fn connect(path: &Path) -> UnixStream {
     let stream = UnixStream::connect(path).expect("somebody listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("not zero");
     stream
 }
 
-fn frame(request: &Request) -> Vec<u8> {
+pub fn frame(request: &Request) -> Vec<u8> {
     let mut bytes = Vec::new();
     request.encode(&mut bytes).expect("it fits");
     bytes
 }
 
-fn hello(name: &str) -> Vec<u8> {
+pub fn hello(name: &str) -> Vec<u8> {
     let name = ClientName::new(name).expect("a name");
     frame(&Request::Hello(Hello::new(Some(name), false)))
 }
 
-fn group(name: &str) -> GroupName {
+pub fn group(name: &str) -> GroupName {
     GroupName::new(name).expect("a name")
 }
 

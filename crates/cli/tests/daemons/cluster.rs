@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use rota_net::{NodeConfig, Transport, probe_multicast, random_u64};
+use rota_net::{NodeConfig, TimingName, Transport, probe_multicast, random_u64};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -28,7 +28,12 @@ fn free_ports() -> u16 {
 
 /// A configuration on this host: nodes `n1`, `n2` and so on, at ports that nobody has, and these sections.
 pub fn config(nodes: u16, sections: &str) -> String {
+    changed_config(nodes, sections, |_| ())
+}
+
+fn changed_config(nodes: u16, sections: &str, change: impl FnOnce(&mut NodeConfig)) -> String {
     let mut config = NodeConfig::loopback(nodes, free_ports());
+    change(&mut config);
     if probe_multicast(Ipv4Addr::LOCALHOST.into()).is_err() {
         config.transport = Transport::Unicast;
     }
@@ -52,20 +57,39 @@ pub struct Cluster {
 impl Cluster {
     /// Starts so many daemons; `settings` go into the section `[daemon]` of their configuration.
     pub fn start(nodes: u16, settings: &str) -> Self {
-        Self::with(nodes, settings, "", None)
+        Self::with(nodes, |_, _| (), (settings, ""), None)
     }
 
     /// The same, with these settings for Spread's clients.
     pub fn with_spread(nodes: u16, settings: &str, spread: &str) -> Self {
-        Self::with(nodes, settings, spread, None)
+        Self::with(nodes, |_, _| (), (settings, spread), None)
+    }
+
+    /// The same, for tests that need all processors and a ring that lasts.
+    pub fn patient(nodes: u16, settings: &str) -> Self {
+        let relax = |config: &mut NodeConfig, _: &Path| config.timing = TimingName::Relaxed;
+        Self::with(nodes, relax, (settings, ""), None)
+    }
+
+    /// The same, which write down what happens.
+    pub fn traced(nodes: u16) -> Self {
+        let trace = |config: &mut NodeConfig, dir: &Path| {
+            config.trace = Some(dir.join("{node}.jsonl"));
+        };
+        Self::with(nodes, trace, ("", ""), None)
     }
 
     /// The same, with at most so many descriptors each.
     pub fn limited(nodes: u16, settings: &str, descriptors: Option<u32>) -> Self {
-        Self::with(nodes, settings, "", descriptors)
+        Self::with(nodes, |_, _| (), (settings, ""), descriptors)
     }
 
-    fn with(nodes: u16, settings: &str, spread: &str, descriptors: Option<u32>) -> Self {
+    fn with(
+        nodes: u16,
+        change: impl FnOnce(&mut NodeConfig, &Path),
+        (settings, spread): (&str, &str),
+        descriptors: Option<u32>,
+    ) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let starting = STARTING
             .lock()
@@ -76,7 +100,8 @@ impl Cluster {
             "[daemon]\nsocket = \"{sockets}/{{node}}.sock\"\nadmin = \"{sockets}/{{node}}.admin\"\n\
              {settings}\n[daemon.spread]\nsocket = \"{sockets}/{{node}}.spread\"\n{spread}\n"
         );
-        std::fs::write(&path, config(nodes, &section)).expect("a file");
+        let text = changed_config(nodes, &section, |config| change(config, dir.path()));
+        std::fs::write(&path, text).expect("a file");
         let mut cluster = Self {
             dir,
             descriptors,

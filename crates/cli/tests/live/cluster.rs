@@ -1,7 +1,7 @@
 //! Nodes as processes in network namespaces, their rings as they tell them, and their traces.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -18,6 +18,8 @@ use rota_net::{NodeAddress, NodeConfig, PrimaryName, TimingName, Transport, mono
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 use serde_json::{Value, json};
+
+use crate::lives::note_crash;
 
 /// Nothing takes so long.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -236,36 +238,9 @@ impl Cluster {
         life.child.kill().expect("a process");
         life.child.wait().expect("a process");
         if self.traced {
-            self.note_crash(node);
+            note_crash(&self.trace(node), node);
         }
         at
-    }
-
-    /// Writes the last line of a trace for a process that could not.
-    fn note_crash(&self, node: u16) {
-        let incarnation = self.incarnation(node);
-        let t = monotonic().0;
-        let mut file = File::options()
-            .append(true)
-            .open(self.trace(node))
-            .expect("its trace");
-        // The last line may have been cut off.
-        let crash = json!({ "t": t, "node": node, "inc": incarnation, "ev": "crash" });
-        let text = fs::read(self.trace(node)).expect("its trace");
-        let start = if text.ends_with(b"\n") { "" } else { "\n" };
-        file.write_all(format!("{start}{crash}\n").as_bytes())
-            .expect("room");
-    }
-
-    /// The latest incarnation of a node, from its trace: it may have said nothing yet.
-    fn incarnation(&self, node: u16) -> u64 {
-        let trace = fs::read_to_string(self.trace(node)).expect("a trace");
-        let mut starts = trace
-            .lines()
-            .rev()
-            .filter(|line| line.contains("\"start\""));
-        let start: Value = serde_json::from_str(starts.next().expect("a start")).expect("JSON");
-        start["inc"].as_u64().expect("a number")
     }
 
     /// Lets a node leave, and waits until its process has ended; answers when it was told.

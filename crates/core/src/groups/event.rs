@@ -109,6 +109,8 @@ pub struct Received {
     pub kind: u16,
     /// Its sender writes numbers with the most significant byte first. For applications that care.
     pub big_endian: bool,
+    /// Its number among the messages of its daemon's clients, if that daemon keeps count of them.
+    pub number: Option<u64>,
     /// The application's bytes.
     pub payload: Bytes,
 }

@@ -17,9 +17,9 @@ const VERSION: u8 = 1;
 pub const MOST_DESTINATIONS: usize = 100;
 
 /// The most bytes that a message of a client grows by: version, kind, ring, client, service, flags,
-/// kind, count, destinations.
+/// number, kind, count, destinations.
 pub const OVERHEAD_BYTES: usize =
-    2 + 18 + 8 + 11 + 1 + 1 + 2 + 1 + MOST_DESTINATIONS * (1 + 1 + 31);
+    2 + 18 + 8 + 11 + 1 + 1 + 8 + 2 + 1 + MOST_DESTINATIONS * (1 + 1 + 31);
 
 /// The most bytes of a piece of what is told of groups.
 pub const PIECE_BYTES: usize = 16 << 10;
@@ -71,7 +71,7 @@ impl Request {
     /// The message, for a ring that [`stamp`] puts in.
     pub fn message(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(match self {
-            Self::Data(data, _) => 64 + 34 * data.to.len() + data.payload.len(),
+            Self::Data(data, _) => 72 + 34 * data.to.len() + data.payload.len(),
             _ => 96,
         });
         bytes.extend([VERSION, self.kind()]);
@@ -104,8 +104,12 @@ pub(super) fn stamp(message: &mut [u8], ring: RingId) {
 
 fn put_data(bytes: &mut Vec<u8>, data: &Received, discard: bool) {
     put_client(bytes, &data.sender);
-    let flags = u8::from(discard) | u8::from(data.big_endian) << 1;
+    let flags =
+        u8::from(discard) | u8::from(data.big_endian) << 1 | u8::from(data.number.is_some()) << 2;
     bytes.extend([service_byte(data.service), flags]);
+    if let Some(number) = data.number {
+        bytes.extend(number.to_le_bytes());
+    }
     bytes.extend(data.kind.to_le_bytes());
     bytes.push(data.to.len() as u8);
     for destination in &data.to {
@@ -165,8 +169,12 @@ fn data<'a>(
     let sender = reader.client(from)?;
     let service = reader.service()?;
     let flags = reader.byte()?;
-    (flags < 4).then_some(())?;
+    (flags < 8).then_some(())?;
     let (discard, big_endian) = (flags & 1 != 0, flags & 2 != 0);
+    let number = match flags & 4 {
+        0 => None,
+        _ => Some(reader.u64()?),
+    };
     let kind = reader.u16()?;
     let count = usize::from(reader.byte()?);
     (1..=MOST_DESTINATIONS).contains(&count).then_some(())?;
@@ -178,6 +186,7 @@ fn data<'a>(
         self_discard: discard,
         kind,
         big_endian,
+        number,
         payload: rest(reader),
     };
     Some(Request::Data(received, discard))

@@ -65,6 +65,7 @@ impl Groups {
             self_discard: send.self_discard,
             kind: send.kind,
             big_endian: send.big_endian,
+            number: send.number,
             payload: send.payload,
         };
         let request = Request::Data(received, send.self_discard);
@@ -100,6 +101,9 @@ pub struct Send {
     pub kind: u16,
     /// Its sender writes numbers with the most significant byte first; receivers are told.
     pub big_endian: bool,
+    /// Its number among the messages of this daemon's clients, if somebody keeps count, as a trace does:
+    /// then receivers are told.
+    pub number: Option<u64>,
     /// Where it goes.
     pub to: Vec<Destination>,
     /// The application's bytes.

@@ -86,6 +86,10 @@ fn own_events(member: &Member, trace: &Trace, signals: bool) -> Result<(), Strin
                 if message.big_endian != id_of(message).is_multiple_of(2) {
                     return fail("byte order", message);
                 }
+                let id = id_of(message);
+                if message.number != id.is_multiple_of(3).then_some(id) {
+                    return fail("number", message);
+                }
             }
         }
     }

@@ -278,6 +278,7 @@ impl World {
             self_discard,
             kind: 7,
             big_endian: id.is_multiple_of(2),
+            number: id.is_multiple_of(3).then_some(id),
             to,
             payload: Bytes::copy_from_slice(&id.to_le_bytes()),
         };

@@ -2,17 +2,40 @@
 
 use std::sync::Arc;
 
+use rota_check::event::ClientSaw;
 use rota_client::protocol::Code;
 use rota_core::contract::Time;
 
 use super::{Hub, SWEEP_NANOS};
 use crate::access::Guest;
-use crate::door::{Comer, Port};
+use crate::door::{Accepted, Comer, Port};
 use crate::session::Session;
 use crate::speech::{AdminSpeech, NativeSpeech, Speech, SpreadSpeech};
 
+/// Clients let in, and how long it takes at least until more are: a flood of connections waits in the kernel, and
+/// not the ring.
+const ACCEPTS_AT_ONCE: usize = 4;
+const ACCEPT_NANOS: u64 = 1_000_000;
+
 impl Hub {
-    pub(super) fn let_in(&mut self, comer: Comer, now: Time) {
+    /// Lets in some of those who wait, now and then.
+    pub(super) fn let_some_in(&mut self, now: Time) {
+        if now < self.accept_at {
+            return;
+        }
+        self.door.is_held = false;
+        for _ in 0..ACCEPTS_AT_ONCE {
+            match self.door.accept() {
+                Accepted::Nobody => return,
+                Accepted::Refused => {}
+                Accepted::Comes(comer) => self.let_in(comer, now),
+            }
+        }
+        self.accept_at = now.after(ACCEPT_NANOS);
+        self.door.is_held = true;
+    }
+
+    fn let_in(&mut self, comer: Comer, now: Time) {
         let Comer {
             port,
             mut stream,
@@ -143,6 +166,9 @@ impl Hub {
         };
         let client = self.groups.member(connection);
         let name = client.map_or_else(|_| String::new(), |client| client.name.to_string());
+        if let (Some(trace), Ok(client)) = (&mut self.trace, client) {
+            trace.note(&client, ClientSaw::Disconnect, &mut self.names);
+        }
         tracing::info!(name, why, "a client has gone");
         self.groups.disconnect(connection);
         self.by_connection.remove(&connection);

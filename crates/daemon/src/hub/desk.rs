@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use rota_check::event::ClientSaw;
 use rota_core::groups::{ClientName, Connection, Destination, Groups, RequestError, Send};
 
 use super::Counters;
@@ -9,6 +10,7 @@ use crate::complaints::Complaints;
 use crate::names::Names;
 use crate::session::{Done, Session};
 use crate::speech::{Ask, Listed, Refusal};
+use crate::trace::ClientTrace;
 
 /// Names tried for a client that leaves it to the daemon.
 const TRIES: u32 = 1 << 16;
@@ -24,6 +26,7 @@ pub(super) struct Desk<'a> {
     pub invented: &'a mut u32,
     pub counters: &'a mut Counters,
     pub complaints: &'a mut Complaints,
+    pub trace: Option<&'a mut ClientTrace>,
 }
 
 impl Desk<'_> {
@@ -39,7 +42,7 @@ impl Desk<'_> {
             return Done::Yes;
         }
         let done = match ask {
-            Ask::Send(send) => return self.send(session, connection, send),
+            Ask::Send(send) => return self.send(session, names, connection, send),
             Ask::Join(group, _) => self.groups.join(connection, group),
             Ask::Leave(group, _) => self.groups.leave(connection, group),
             // A short question may have a long answer: the next one waits until the last is on its way.
@@ -62,7 +65,10 @@ impl Desk<'_> {
             Ask::Connect(_) | Ask::Bye => Ok(()),
         };
         match done {
-            Ok(()) => Done::Yes,
+            Ok(()) => {
+                self.note(connection, names, &ask);
+                Done::Yes
+            }
             Err(RequestError::Full) => Done::Later(ask),
             Err(error) => {
                 session.speech.failed(&ask, error);
@@ -71,12 +77,27 @@ impl Desk<'_> {
         }
     }
 
-    fn send(&mut self, session: &mut Session, connection: Connection, send: Send) -> Done {
+    fn send(
+        &mut self,
+        session: &mut Session,
+        names: &mut Names,
+        connection: Connection,
+        mut send: Send,
+    ) -> Done {
         if self.groups.has_room(connection, send.payload.len()) == Ok(false) {
             return Done::Later(Ask::Send(send));
         }
+        let trace = self.trace.as_ref();
+        let saw = trace.map(|trace| trace.number(&mut send, names));
         match self.groups.send(connection, send) {
-            Ok(()) => session.speech.taken(),
+            Ok(()) => {
+                session.speech.taken();
+                if let (Some(trace), Some(saw)) = (&mut self.trace, saw)
+                    && let Ok(client) = self.groups.member(connection)
+                {
+                    trace.sent(&client, saw, names);
+                }
+            }
             Err(error) => session.speech.not_sent(error),
         }
         Done::Yes
@@ -93,6 +114,21 @@ impl Desk<'_> {
         let to = names.told(&to);
         self.complaints.say(reason, &session.guest.peer, &to);
         session.speech.denied(ask, to, names);
+    }
+
+    /// A request was taken.
+    fn note(&mut self, connection: Connection, names: &mut Names, ask: &Ask) {
+        let Some(trace) = &mut self.trace else {
+            return;
+        };
+        let saw = match ask {
+            Ask::Join(group, _) => ClientSaw::Join(group.to_string()),
+            Ask::Leave(group, _) => ClientSaw::Leave(group.to_string()),
+            Ask::Connect(_) | Ask::Send(_) | Ask::List(..) | Ask::Bye => return,
+        };
+        if let Ok(client) = self.groups.member(connection) {
+            trace.note(&client, saw, names);
+        }
     }
 
     fn connect(&mut self, session: &mut Session, names: &mut Names, name: Option<ClientName>) {

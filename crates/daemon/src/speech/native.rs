@@ -148,6 +148,7 @@ impl NativeSpeech {
             self_discard: send.self_discard,
             kind: send.kind,
             big_endian: false,
+            number: None,
             to,
             payload: send.payload,
         })))

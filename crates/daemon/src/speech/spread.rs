@@ -165,6 +165,7 @@ fn send(multicast: Multicast, names: &Names) -> Option<Ask> {
         self_discard: multicast.self_discard,
         kind: multicast.hint.mess_type(),
         big_endian: multicast.hint.order() == ByteOrder::Big,
+        number: None,
         to,
         payload: multicast.data,
     }))

@@ -17,7 +17,7 @@ use rustls::version::TLS13;
 use rustls::{ConfigBuilder, RootCertStore, WantsVerifier};
 use serde::Deserialize;
 
-use crate::config::path_of;
+use rota_net::path_of;
 
 /// Files are not looked at more often than this.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);

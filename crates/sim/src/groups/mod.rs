@@ -14,7 +14,7 @@ use rota_core::contract::{Service, Time};
 use rota_core::groups::{ClientEvent, Groups};
 
 pub(crate) use desk::{Ask, Desk, Given};
-pub(crate) use saw::{post, private, saw};
+pub(crate) use saw::{private, saw};
 pub use served::{Grouped, Served};
 
 /// A daemon's groups, as the simulator drives them.

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use rota_check::event::{ClientEvent, ClientSaw, EventKind};
+use rota_check::event::{ClientEvent, ClientSaw, EventKind, Post};
 use rota_core::contract::{MessageId, Process, Service};
 use rota_core::groups::{
     Cause, ClientName, Connection, Destination, Event, GroupName, Groups, Member, Phase, Send,
 };
 
 use super::{System, World};
-use crate::groups::{Ask, Given, post, private, saw};
+use crate::groups::{Ask, Given, private, saw};
 
 impl<S: System> World<'_, S> {
     /// A client of a host asks for something; says whether there was room for it.
@@ -82,6 +82,7 @@ impl<S: System> World<'_, S> {
         let payload = Bytes::from([&id.counter.to_le_bytes()[..], &body].concat());
         let send = Send {
             big_endian: false,
+            number: Some(id.counter),
             service,
             self_discard,
             kind: 7,
@@ -96,7 +97,7 @@ impl<S: System> World<'_, S> {
         let several = send.to.len() > 1;
         self.tally.add("messages_to_several_groups", several.into());
         let hash = self.posts.submitted(id, service, payload)?;
-        let post = post(id, &send.to, service, hash);
+        let post = Post::new(id, &send.to, service, hash, &mut private);
         let discard = self_discard;
         self.saw(at, from, ClientSaw::Send { post, discard });
         Some(true)

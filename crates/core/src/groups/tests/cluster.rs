@@ -186,6 +186,7 @@ impl Cluster {
         let connection = self.client(at, client);
         let send = Send {
             big_endian: false,
+            number: None,
             service: Service::Agreed,
             self_discard: false,
             kind: 0,

@@ -1,0 +1,168 @@
+//! A node's client: the demo's application, one process away from the ring.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rota_client::{
+    Cause, Client, Destination, Envelope, Event, GroupName, PrivateName, SendError, View,
+};
+use rota_core::contract::{
+    Configuration, ConfigurationKind, Delivery, Incarnation, Message, MessageId, NodeId, Process,
+    Service, SubmitError, Time,
+};
+use rota_net::{App, Submitter, monotonic};
+
+use super::app::DemoApp;
+
+/// The group in which all clients meet, and what each calls itself.
+const GROUP: &str = "demo";
+/// How long a daemon may take to start.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Between two tries to reach a daemon that has just been started.
+const TRY: Duration = Duration::from_millis(5);
+/// The longest wait for events: then orders and the window are looked at again.
+const LOOK: Duration = Duration::from_millis(5);
+/// Events taken before there is something to submit again.
+const EVENTS_AT_ONCE: usize = 4096;
+
+/// See the module.
+#[derive(Debug)]
+pub struct DemoClient {
+    client: Client,
+    group: Envelope,
+    /// How many messages came from each node, from node 1 on.
+    heard: Vec<u64>,
+}
+
+/// Submits as messages to the group.
+struct ToGroup<'a> {
+    client: &'a mut Client,
+    group: &'a Envelope,
+}
+
+impl Submitter for ToGroup<'_> {
+    fn submit(&mut self, _: Time, _: Service, payload: &[u8]) -> Result<u64, SubmitError> {
+        match self.client.try_feed(self.group.clone(), payload) {
+            Ok(()) => Ok(0),
+            Err(SendError::WouldBlock) => Err(SubmitError::Full),
+            Err(_) => Err(SubmitError::Stopped),
+        }
+    }
+}
+
+/// The number of a daemon without a name.
+fn node_of(name: &PrivateName) -> Option<NodeId> {
+    NodeId::new(name.daemon.as_str().parse().ok()?)
+}
+
+const fn process(node: NodeId) -> Process {
+    Process {
+        node,
+        incarnation: Incarnation(0),
+    }
+}
+
+impl DemoClient {
+    /// Connects as soon as the daemon listens, and joins the group.
+    pub fn connect(socket: &Path, service: Service, nodes: usize) -> Result<Self, String> {
+        let builder = Client::builder().name(GROUP).membership(true);
+        let builder = builder.service(service).timeout(PATIENCE);
+        let until = Instant::now() + PATIENCE;
+        let mut client = loop {
+            match builder.connect(socket) {
+                Ok(client) => break client,
+                Err(error) if Instant::now() > until => {
+                    return Err(format!("cannot reach its daemon: {error}"));
+                }
+                Err(_) => thread::sleep(TRY),
+            }
+        };
+        client.join(GROUP).map_err(|error| error.to_string())?;
+        let group = GroupName::new(GROUP).map_err(|error| error.to_string())?;
+        Ok(Self {
+            client,
+            group: Envelope::from(Destination::from(group)),
+            heard: vec![0; nodes],
+        })
+    }
+
+    /// Submits what may be submitted, and takes what has come, or waits for it a little. An error says how
+    /// the daemon was lost.
+    pub fn turn(&mut self, app: &mut DemoApp) -> Result<(), String> {
+        let lost = |error: rota_client::ConnectionLost| error.to_string();
+        let Self { client, group, .. } = self;
+        app.fill(monotonic(), &mut ToGroup { client, group });
+        client.flush().map_err(lost)?;
+        let wait = if app.may_sleep() {
+            LOOK
+        } else {
+            Duration::ZERO
+        };
+        let mut next = client.recv_timeout(wait).map_err(lost)?;
+        let mut any = false;
+        for _ in 0..EVENTS_AT_ONCE {
+            let Some(event) = next.take() else { break };
+            any = true;
+            self.deliver(event, app);
+            next = self.client.try_recv().map_err(lost)?;
+        }
+        if let Some(event) = next {
+            self.deliver(event, app);
+        }
+        if any {
+            app.flush();
+        }
+        Ok(())
+    }
+
+    fn deliver(&mut self, event: Event, app: &mut DemoApp) {
+        match event {
+            Event::Message(message) => {
+                let Some(node) = node_of(&message.sender) else {
+                    return;
+                };
+                let Some(heard) = self.heard.get_mut(usize::from(node.get()) - 1) else {
+                    return;
+                };
+                *heard += 1;
+                app.deliver(Delivery::Message(Message {
+                    id: MessageId {
+                        process: process(node),
+                        counter: *heard,
+                    },
+                    service: message.service,
+                    seq: 0,
+                    index: 0,
+                    payload: message.payload,
+                }));
+            }
+            Event::View(view) => {
+                app.saw(&shown(&view));
+                let members = view.members.iter().filter_map(node_of);
+                app.deliver(Delivery::Configuration(Configuration {
+                    kind: ConfigurationKind::Regular(view.id.ring),
+                    members: members.map(process).collect(),
+                }));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `#demo#2 #demo#3 | #demo#4`: the members, by who came together.
+fn shown(view: &View) -> String {
+    let all = |names: &mut dyn Iterator<Item = &PrivateName>| {
+        let names: Vec<String> = names.map(ToString::to_string).collect();
+        names.join(" ")
+    };
+    let Cause::Network(sets) = &view.cause else {
+        return all(&mut view.members.iter());
+    };
+    let sets = sets.iter().map(|set| {
+        let members = set.iter().filter_map(|at| view.members.get(*at as usize));
+        all(&mut members.into_iter())
+    });
+    let sets: Vec<String> = sets.collect();
+    sets.join(" | ")
+}
