@@ -1,7 +1,8 @@
 """A client of a Rota daemon: groups by name, and messages to them that all members get in one order.
 
 `Client` is for threads, `rota.aio.Client` for asyncio. Both give events: `Message`, and with
-`membership=True` also `View`, `Transitional` and `SelfLeave`; and `Lagging` as a warning.
+`membership=True` also `View`, `Transitional` and `SelfLeave`; `NotSent` for a message that went to
+nobody, and `Lagging` as a warning.
 """
 
 from rota import aio
@@ -16,7 +17,7 @@ from rota._errors import (
     UnreadError,
     WouldBlockError,
 )
-from rota._native import Client, Lagging, Message, SelfLeave, Transitional, View
+from rota._native import Client, Lagging, Message, NotSent, SelfLeave, Transitional, View
 from rota._types import Address, Event, Service
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "InvalidError",
     "Lagging",
     "Message",
+    "NotSent",
     "RefusedError",
     "RequestError",
     "SelfLeave",

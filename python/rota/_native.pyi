@@ -8,6 +8,7 @@ __all__ = [
     "Client",
     "Lagging",
     "Message",
+    "NotSent",
     "SelfLeave",
     "Transitional",
     "View",
@@ -98,6 +99,21 @@ class Lagging:
     @property
     def limit(self) -> int:
         """At so many the daemon closes the connection."""
+
+@final
+class NotSent:
+    """A message of this client, sent before, went to nobody."""
+
+    __match_args__: ClassVar[tuple[Literal["to"], Literal["reason"]]]
+    @property
+    def to(self) -> str:
+        """The first of its destinations that it may not go to."""
+    @property
+    def reason(self) -> str:
+        """Why, for people."""
+    @property
+    def kind(self) -> int:
+        """The number that the application gave it."""
 
 @final
 class _Request: ...

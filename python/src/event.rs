@@ -220,6 +220,28 @@ impl Lagging {
     }
 }
 
+/// A message of this client, sent before, went to nobody.
+#[pyclass(frozen, get_all, module = "rota")]
+pub struct NotSent {
+    /// The first of its destinations that it may not go to.
+    to: String,
+    /// Why, for people.
+    reason: String,
+    /// The number that the application gave it.
+    kind: u16,
+}
+
+#[pymethods]
+impl NotSent {
+    #[classattr]
+    #[pyo3(name = "__match_args__")]
+    const MATCH: (&'static str, &'static str) = ("to", "reason");
+
+    fn __repr__(&self) -> String {
+        format!("NotSent(to='{}', reason='{}')", self.to, self.reason)
+    }
+}
+
 /// An event as Python sees it.
 pub fn event(py: Python<'_>, event: Event) -> PyResult<Py<PyAny>> {
     Ok(match event {
@@ -238,6 +260,10 @@ pub fn event(py: Python<'_>, event: Event) -> PyResult<Py<PyAny>> {
             Py::new(py, SelfLeave { group })?.into_any()
         }
         Event::Lagging { waiting, limit } => Py::new(py, Lagging { waiting, limit })?.into_any(),
+        Event::NotSent { kind, to, code, .. } => {
+            let (to, reason) = (to.to_string(), code.to_string());
+            Py::new(py, NotSent { to, reason, kind })?.into_any()
+        }
         // Of clients that connect again, which this is not.
         other => {
             let text = format!("unknown to this version: {other:?}");

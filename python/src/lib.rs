@@ -18,7 +18,7 @@ mod native {
     #[pymodule_export]
     use crate::client::Client;
     #[pymodule_export]
-    use crate::event::{Lagging, Message, SelfLeave, Transitional, View};
+    use crate::event::{Lagging, Message, NotSent, SelfLeave, Transitional, View};
     #[pymodule_export]
     use crate::steps::{Request, Steps};
 }

@@ -45,7 +45,8 @@ def drain(log: IO[str]) -> None:
 class Cluster:
     """Daemons n1, n2 and so on."""
 
-    def __init__(self, nodes: int) -> None:
+    def __init__(self, nodes: int, rules: str = "") -> None:
+        """`rules`: what clients may do; everything if there are none."""
         self._dir = tempfile.TemporaryDirectory()
         self._path = Path(self._dir.name)
         base = free_ports(nodes * PORTS)
@@ -56,7 +57,7 @@ class Cluster:
             lines += [f"data_port = {port}", f"token_port = {port + 1}"]
         lines += ["[daemon]", f'socket = "{self._path}/{{node}}.sock"']
         lines += [f'admin = "{self._path}/{{node}}.admin"']
-        (self._path / "rota.toml").write_text("\n".join(lines))
+        (self._path / "rota.toml").write_text("\n".join([*lines, rules]))
         self._daemons = {node: self._start(node) for node in range(1, nodes + 1)}
         self._meet()
 

@@ -295,5 +295,28 @@ class Dying(unittest.TestCase):
             alice.close()
 
 
+
+class Rules(unittest.TestCase):
+    """Where not everybody may do everything."""
+
+    def test_who_may_not_is_told_and_stays_connected(self) -> None:
+        uid = f"[[daemon.access]]\nwho = {{ uid = {os.getuid()} }}\n"
+        cluster = Cluster(1, uid + 'join = ["meet", "orders"]\nsend = ["orders"]\n')
+        self.addCleanup(cluster.stop)
+        client = cluster.client(1)
+        client.join("orders")
+        with self.assertRaises(rota.RequestError) as refused:
+            client.join("trades")
+        self.assertIn("not allowed", str(refused.exception))
+        client.send("trades", b"nobody gets this")
+        match client.recv(PATIENCE):
+            case rota.NotSent(to, reason) as event:
+                self.assertEqual((to, reason, event.kind), ("trades", "not allowed", 0))
+            case other:
+                self.fail(repr(other))
+        client.send("orders", b"still connected")
+        self.assertEqual(next_message(client).payload, b"still connected")
+
+
 if __name__ == "__main__":
     unittest.main()

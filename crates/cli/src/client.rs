@@ -1,9 +1,10 @@
 //! What the commands that are clients of a daemon have in common.
 
 use std::fmt::Display;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use rota_client::{Builder, Client};
+use rota_client::{Builder, Client, Tls, TlsFileError};
 use rota_daemon::DaemonConfig;
 
 use crate::say::complain;
@@ -11,9 +12,44 @@ use crate::say::complain;
 /// Where the daemon is.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ClientOptions {
-    /// The daemon's socket for clients; tcp:HOST:PORT is TCP
+    /// The daemon's socket for clients; tcp:HOST:PORT is TCP, tls:HOST:PORT is TLS
     #[arg(long, value_name = "PATH", default_value_t = default_socket())]
     socket: String,
+    #[command(flatten)]
+    tls: TlsOptions,
+}
+
+/// How the daemon and this client know each other, at a tls: address.
+#[derive(Clone, Debug, clap::Args)]
+struct TlsOptions {
+    /// The roots that the daemon's certificate has to come from, as PEM
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// The certificate that this client shows, as PEM
+    #[arg(long, value_name = "FILE", requires = "key", requires = "ca")]
+    certificate: Option<PathBuf>,
+    /// Its private key, as PEM
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    key: Option<PathBuf>,
+    /// The name that the daemon's certificate has to be for [default: the host of the address]
+    #[arg(long, value_name = "NAME", requires = "ca")]
+    server_name: Option<String>,
+}
+
+impl TlsOptions {
+    fn load(&self) -> Result<Option<Tls>, TlsFileError> {
+        let tls = match (&self.ca, &self.certificate, &self.key) {
+            (None, ..) => return Ok(None),
+            (Some(ca), Some(certificate), Some(key)) => {
+                Tls::with_certificate(ca, certificate, key)?
+            }
+            (Some(ca), ..) => Tls::new(ca)?,
+        };
+        Ok(Some(match &self.server_name {
+            Some(name) => tls.server_name(name),
+            None => tls,
+        }))
+    }
 }
 
 fn default_socket() -> String {
@@ -23,6 +59,13 @@ fn default_socket() -> String {
 impl ClientOptions {
     /// Connects to the daemon.
     pub fn connect(&self, builder: &Builder) -> Result<Client, Failure> {
+        let mut builder = builder.clone();
+        if let Some(tls) = self.tls.load().map_err(Failure::misused)? {
+            if !self.socket.starts_with("tls:") {
+                return Err(Failure::misused("--ca is for addresses tls:HOST:PORT"));
+            }
+            builder = builder.tls(tls);
+        }
         let client = builder.connect(&*self.socket);
         client.map_err(|error| Failure::failed(format!("{}: {error}", self.socket)))
     }
@@ -50,6 +93,12 @@ impl Failure {
             what: what.to_string(),
             status: 2,
         }
+    }
+
+    /// Where it happened.
+    pub fn at(self, place: impl Display) -> Self {
+        let what = format!("{place}: {}", self.what);
+        Self { what, ..self }
     }
 
     /// Says why.

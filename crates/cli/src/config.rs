@@ -9,6 +9,8 @@ use rota_core::contract::NodeId;
 use rota_core::pack::Outbox;
 use rota_core::ring::{PriorityMethod, Protocol, RingConfig, RingConfigError};
 use rota_daemon::DaemonConfig;
+use rota_daemon::access::{AccessRule, Pattern};
+use rota_daemon::tls::TlsConfig;
 use rota_net::{ConfigError, DatagramSize, NodeConfig, PrimaryName, Transport};
 
 use crate::say::{complain, print};
@@ -48,6 +50,9 @@ fn checked(file: &Path, node: Option<u16>) -> Result<String, String> {
     }
     let daemon =
         DaemonConfig::from_toml(&text).map_err(|error| format!("{}: {error}", file.display()))?;
+    daemon
+        .check_here()
+        .map_err(|error| format!("{}: {error}", file.display()))?;
     let mut table = describe(&config, node).map_err(wrong)?;
     describe_daemon(&daemon, &mut table);
     Ok(table.0)
@@ -265,14 +270,6 @@ fn describe_nodes(config: &NodeConfig, ring: &RingConfig, me: Option<NodeId>, ta
 }
 
 fn describe_daemon(daemon: &DaemonConfig, table: &mut Table) {
-    let list = |addresses: &[SocketAddr]| {
-        let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-        if addresses.is_empty() {
-            "none".to_owned()
-        } else {
-            addresses.join(", ")
-        }
-    };
     table.section("daemon");
     table.row("socket", daemon.socket.display());
     table.row("admin", daemon.admin.display());
@@ -282,6 +279,9 @@ fn describe_daemon(daemon: &DaemonConfig, table: &mut Table) {
     table.row("client_queue_bytes", daemon.client_queue_bytes);
     table.row("handshake_ms", daemon.handshake_ms);
     table.row("handshakes", daemon.handshakes);
+    table.row("per_address", daemon.per_address);
+    describe_tls(daemon.tls.as_ref(), table);
+    describe_access(&daemon.access, table);
     table.section("daemon.spread");
     let Some(spread) = &daemon.spread else {
         table.row("closed", "(there is no such section)");
@@ -294,4 +294,60 @@ fn describe_daemon(daemon: &DaemonConfig, table: &mut Table) {
     );
     table.row("tcp", list(&spread.tcp));
     table.row("allow", &spread.allow);
+}
+
+fn list(addresses: &[SocketAddr]) -> String {
+    let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+    if addresses.is_empty() {
+        "none".to_owned()
+    } else {
+        addresses.join(", ")
+    }
+}
+
+fn describe_tls(tls: Option<&TlsConfig>, table: &mut Table) {
+    table.section("daemon.tls");
+    let Some(tls) = tls else {
+        table.row("closed", "(there is no such section)");
+        return;
+    };
+    table.row("listen", list(&tls.listen));
+    table.row("certificate", tls.certificate.display());
+    table.row("key", tls.key.display());
+    match &tls.client_ca {
+        Some(path) => table.row("client_ca", path.display()),
+        None => table.row("client_ca", "none"),
+    }
+    let asked = match (tls.anonymous, &tls.client_ca) {
+        (false, _) => "no (clients need a certificate of client_ca)",
+        (true, Some(_)) => "yes (a certificate, if there is one, has to be of client_ca)",
+        (true, None) => "yes (clients are asked for no certificate)",
+    };
+    table.row("anonymous", asked);
+}
+
+fn describe_access(rules: &[AccessRule], table: &mut Table) {
+    table.section("daemon.access");
+    if rules.is_empty() {
+        table.row("no rules", "(whoever can open a socket may do everything)");
+    }
+    let list = |patterns: &[Pattern]| {
+        let patterns: Vec<String> = patterns.iter().map(ToString::to_string).collect();
+        patterns.join(" ")
+    };
+    for rule in rules {
+        let mut rights = Vec::new();
+        if rule.connect {
+            rights.push("connect".to_owned());
+        }
+        if rule.admin {
+            rights.push("admin".to_owned());
+        }
+        for (name, patterns) in [("join", &rule.join), ("send", &rule.send)] {
+            if !patterns.is_empty() {
+                rights.push(format!("{name} {}", list(patterns)));
+            }
+        }
+        table.row(&rule.who.to_string(), rights.join(", "));
+    }
 }

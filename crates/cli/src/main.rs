@@ -45,7 +45,8 @@ enum Command {
     Daemon(daemon::DaemonOptions),
     /// Join groups, and print the messages, a line each
     #[command(after_help = "Examples:\n  rota sub orders\n  \
-        rota sub orders trades --members --name alice --socket /run/rota/rota.sock\n\n\
+        rota sub orders trades --members --name alice --socket /run/rota/rota.sock\n  \
+        rota sub orders --socket tls:n1.example:4805 --ca ca.pem --certificate a.pem --key a.key\n\n\
         With --members there are lines that begin with \"# \":\n  \
         # view GROUP ID CAUSE members NAME...   CAUSE: join, leave or disconnect and a NAME, or network\n  \
         # view GROUP ID network members NAME... together {NAME...}...   those of one set came together\n  \

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use rota_client::{Client, Envelope, SendError, Service};
+use rota_client::{Client, Envelope, Event, RequestError, SendError, Service};
 
 use crate::client::{ClientOptions, Failure};
 
@@ -59,6 +59,7 @@ fn run(options: &PubOptions) -> Result<(), Failure> {
     let envelope = envelope.service(options.service.into());
     let mut client = options.client.connect(&Client::builder())?;
     let sent = send_lines(&mut client, &envelope);
+    let sent = sent.and_then(|()| all_sent(&mut client, &options.groups));
     // What was sent before a mistake is sent.
     let closed = client.close().map_err(Failure::failed);
     sent.and(closed)
@@ -79,7 +80,7 @@ fn send_lines(client: &mut Client, envelope: &Envelope) -> Result<(), Failure> {
         }
         let payload = line.strip_suffix(b"\n").unwrap_or(&line);
         send(client, envelope, payload)
-            .map_err(|error| Failure::failed(format!("line {number}: {error}")))?;
+            .map_err(|failure| failure.at(format_args!("line {number}")))?;
         // Whoever types is not kept waiting, whoever pipes shares system calls.
         if input.buffer().is_empty() {
             client.flush().map_err(Failure::failed)?;
@@ -88,12 +89,36 @@ fn send_lines(client: &mut Client, envelope: &Envelope) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Waits for credit. What others send to this client is for nobody.
-fn send(client: &mut Client, envelope: &Envelope, payload: &[u8]) -> Result<(), SendError> {
+/// Waits for credit.
+fn send(client: &mut Client, envelope: &Envelope, payload: &[u8]) -> Result<(), Failure> {
     loop {
         match client.feed(envelope, payload) {
-            Err(SendError::Unread { .. }) => while client.try_recv()?.is_some() {},
-            sent => return sent,
+            Err(SendError::Unread { .. }) => take_events(client)?,
+            sent => return sent.map_err(Failure::failed),
+        }
+    }
+}
+
+/// What others send to this client is for nobody.
+fn take_events(client: &mut Client) -> Result<(), Failure> {
+    while let Some(event) = client.try_recv().map_err(Failure::failed)? {
+        if let Event::NotSent { to, code, .. } = event {
+            return Err(Failure::failed(format!("not sent to {to}: {code}")));
+        }
+    }
+    Ok(())
+}
+
+/// Waits until the daemon has looked at all messages, and said which of them it did not take.
+fn all_sent(client: &mut Client, groups: &[String]) -> Result<(), Failure> {
+    // The answer comes after what was sent before the question; what it is does not matter.
+    let group = groups.iter().find(|name| !name.starts_with('#'));
+    let group = group.map_or("any", String::as_str);
+    loop {
+        match client.members(group) {
+            Err(RequestError::Unread { .. }) => take_events(client)?,
+            Err(RequestError::Lost(lost)) => return Err(Failure::failed(lost)),
+            _ => return take_events(client),
         }
     }
 }

@@ -18,13 +18,16 @@ use crate::say::print;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What its clients and groups count that ought to stand still, beside what the ring does.
-const QUIET: [&str; 6] = [
+const QUIET: [&str; 9] = [
+    "admins_not_allowed",
     "clients_garbled",
+    "clients_not_allowed",
     "clients_silent",
     "clients_slow",
     "clients_turned_away",
     "groups_malformed",
     "groups_refused",
+    "requests_not_allowed",
 ];
 
 /// Options of `rota status`.
@@ -50,6 +53,8 @@ struct Answer {
     groups: usize,
     counters: BTreeMap<String, u64>,
     clients: Vec<ClientAnswer>,
+    /// Why there is nothing else.
+    refused: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -80,6 +85,9 @@ fn run(options: &StatusOptions) -> Result<String, Failure> {
     let line = ask(&options.socket).map_err(|error| wrong(&error))?;
     let answer: Answer = serde_json::from_str(&line)
         .map_err(|error| wrong(&format!("not a daemon's answer: {error}")))?;
+    if let Some(why) = &answer.refused {
+        return Err(wrong(&format!("refused: {why}")));
+    }
     Ok(if options.json { line } else { text(&answer) })
 }
 

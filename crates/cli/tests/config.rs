@@ -93,18 +93,7 @@ fn what_is_wrong_is_said_and_the_status_is_2() {
 
 #[test]
 fn the_sections_of_the_daemon_are_checked_and_said() {
-    let with = |sections: &str| {
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        let node = "cluster = 7\ninsecure = true\ntransport = \"unicast\"\n[[node]]\nid = 1\n\
-                    address = \"127.0.0.1\"\ndata_port = 2001\ntoken_port = 3001\n";
-        write!(file, "{node}{sections}").unwrap();
-        Command::new(env!("CARGO_BIN_EXE_rota"))
-            .args(["config", "check"])
-            .arg(file.path())
-            .output()
-            .unwrap()
-    };
-    let output = with(
+    let output = check_sections(
         "[daemon]\nclients = 77\n[daemon.spread]\ntcp = [\"10.0.0.1:4803\"]\n\
          allow = [\"10.0.0.0/8\", \"fd00::/8\"]\n",
     );
@@ -122,8 +111,179 @@ fn the_sections_of_the_daemon_are_checked_and_said() {
             "{row} is not in {text}"
         );
     }
-    let output = with("[daemon]\nclients = 0\n");
+    let output = check_sections("[daemon]\nclients = 0\n");
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("clients must not be 0"), "{said}");
+}
+
+/// The whole file with these sections of a daemon.
+fn check_sections(sections: &str) -> Output {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    let node = "cluster = 7\ninsecure = true\ntransport = \"unicast\"\n[[node]]\nid = 1\n\
+                address = \"127.0.0.1\"\ndata_port = 2001\ntoken_port = 3001\n";
+    write!(file, "{node}{sections}").unwrap();
+    Command::new(env!("CARGO_BIN_EXE_rota"))
+        .args(["config", "check"])
+        .arg(file.path())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn rules_that_cannot_work_are_refused_with_their_number() {
+    let wrong = |rule: &str| {
+        let first = "[[daemon.access]]\nwho = { user = \"root\" }\n";
+        let output = check_sections(&format!("{first}[[daemon.access]]\n{rule}\n"));
+        assert_eq!(output.status.code(), Some(2), "{rule}: {output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    for (rule, expected) in [
+        (
+            "who = { user = \"no-such-name\" }",
+            "rule 2: this host has no user",
+        ),
+        (
+            "who = { group = \"no-such-name\" }",
+            "rule 2: this host has no group",
+        ),
+        ("who = {}", "rule 2: `who` says nothing"),
+        (
+            "who = { anyone = true, uid = 1 }",
+            "rule 2: `anyone` and somebody",
+        ),
+        ("who = { anyone = false }", "rule 2: `who` says nothing"),
+        (
+            "who = { user = \"root\", uid = 0 }",
+            "rule 2: say a user or a uid",
+        ),
+        (
+            "who = { uid = 1, certificate = \"a\" }",
+            "rule 2: it can never match",
+        ),
+        (
+            "who = { certificate = \"a\" }",
+            "rule 2: it can never match",
+        ),
+        (
+            "who = { address = \"10.0.0.0/8\" }",
+            "rule 2: it can never match",
+        ),
+        (
+            "who = { uid = 1 }\nconnect = false",
+            "rule 2: it gives nothing",
+        ),
+        (
+            "who = { uid = 1 }\nconnect = false\njoin = [\"a\"]",
+            "who may `connect`",
+        ),
+        ("who = { uid = 1 }\njoin = [\"a*b\"]", "at the end only"),
+        (
+            "who = { uid = 1 }\njoin = [\"two words\"]",
+            "can never match",
+        ),
+        (
+            "who = { uid = 1 }\njoin = [\"#a#n1\"]",
+            "only groups are joined",
+        ),
+        ("who = { uid = 1 }\nsend = [\"#a\"]", "can never match"),
+        ("who = { uid = 1 }\nsed = [\"a\"]", "unknown field `sed`"),
+        ("who = { usr = \"root\" }", "unknown field `usr`"),
+        ("join = [\"a\"]", "missing field `who`"),
+    ] {
+        let said = wrong(rule);
+        assert!(said.contains(expected), "{rule}: {said}");
+    }
+    let far = "[daemon.spread]\ntcp = [\"10.0.0.1:4803\"]\nallow = [\"10.0.0.0/8\"]\n";
+    let at = |net: &str| {
+        let rule = format!("[[daemon.access]]\nwho = {{ address = \"{net}\" }}\nadmin = true\n");
+        let output = check_sections(&format!("{rule}{far}"));
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(at("11.0.0.0/8").contains("nobody can connect from 11.0.0.0/8"));
+    assert!(at("10.1.0.0/16").contains("the admin socket is a Unix socket"));
+}
+
+#[test]
+fn rules_are_printed_as_they_are_understood() {
+    let output = check_sections(
+        "[[daemon.access]]\nwho = { user = \"root\", gid = 7 }\njoin = [\"a*\", \"b\"]\nsend = [\"*\"]\n\
+         [[daemon.access]]\nwho = { anyone = true }\nconnect = false\nadmin = true\n",
+    );
+    let text = String::from_utf8(output.stdout).unwrap();
+    for (name, value) in [
+        ("user root, gid 7", "connect, join a* b, send *"),
+        ("anyone", "admin"),
+    ] {
+        let row = format!("{name:<22} {value}");
+        assert!(
+            text.lines().any(|line| line == row),
+            "{row} is not in {text}"
+        );
+    }
+    let open = String::from_utf8(check_sections("").stdout).unwrap();
+    assert!(
+        open.contains("whoever can open a socket may do everything"),
+        "{open}"
+    );
+}
+
+#[test]
+fn tls_is_open_to_nobody_by_mistake() {
+    let files = "certificate = \"a.pem\"\nkey = \"a.key\"\n";
+    let everywhere = "[daemon.tls]\nlisten = [\"0.0.0.0:4805\"]\n";
+    let wrong = |sections: &str| {
+        let output = check_sections(sections);
+        assert_eq!(output.status.code(), Some(2), "{sections}: {output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    for (sections, expected) in [
+        (format!("{everywhere}{files}"), "say with `client_ca`"),
+        (
+            format!("{everywhere}{files}anonymous = true\n"),
+            "say with rules of [[daemon.access]] what they may do",
+        ),
+        (
+            format!("[daemon.tls]\nlisten = []\n{files}anonymous = true\n"),
+            "listen must not be empty",
+        ),
+        (
+            format!("{everywhere}key = \"a.key\"\n"),
+            "missing field `certificate`",
+        ),
+        (
+            format!(
+                "{everywhere}{files}anonymous = true\n\
+                 [[daemon.access]]\nwho = {{ certificate = \"alice\" }}\n"
+            ),
+            "rule 1: it can never match: certificates are looked at only",
+        ),
+        (
+            format!(
+                "[daemon.tls]\nlisten = [\"127.0.0.1:4805\"]\n{files}client_ca = \"ca.pem\"\n\
+                 [[daemon.access]]\nwho = {{ certificate = \"alice\", address = \"10.0.0.0/8\" }}\n"
+            ),
+            "rule 1: it can never match: nobody can connect from 10.0.0.0/8",
+        ),
+    ] {
+        let said = wrong(&sections);
+        assert!(said.contains(expected), "{sections}: {said}");
+    }
+    let output = check_sections(&format!(
+        "{everywhere}{files}client_ca = \"ca.pem\"\n\
+         [[daemon.access]]\nwho = {{ certificate = \"alice\", address = \"10.0.0.0/8\" }}\n"
+    ));
+    let text = String::from_utf8(output.stdout).unwrap();
+    for (name, value) in [
+        ("listen", "0.0.0.0:4805"),
+        ("anonymous", "no (clients need a certificate of client_ca)"),
+        ("certificate alice, address 10.0.0.0/8", "connect"),
+    ] {
+        let row = format!("{name:<22} {value}");
+        assert!(
+            text.lines().any(|line| line == row),
+            "{row} is not in {text}"
+        );
+    }
 }

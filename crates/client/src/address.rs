@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Where a daemon listens.
 ///
-/// From a text: `tcp:HOST:PORT` is TCP, everything else the path of a Unix socket.
+/// From a text: `tcp:HOST:PORT` is TCP, `tls:HOST:PORT` is TLS, everything else the path of a Unix socket.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Address {
@@ -15,13 +15,16 @@ pub enum Address {
     /// Host and port. Neither protected nor authenticated, so only loopback is taken unless
     /// [`crate::Builder::insecure`] says otherwise.
     Tcp(String),
+    /// Host and port, encrypted: with the feature `tls`, and `Builder::tls`.
+    Tls(String),
 }
 
 impl From<&str> for Address {
     fn from(text: &str) -> Self {
-        match text.strip_prefix("tcp:") {
-            Some(host) => Self::Tcp(host.to_owned()),
-            None => Self::Unix(text.into()),
+        match text.split_once(':') {
+            Some(("tcp", host)) => Self::Tcp(host.to_owned()),
+            Some(("tls", host)) => Self::Tls(host.to_owned()),
+            _ => Self::Unix(text.into()),
         }
     }
 }
@@ -55,6 +58,7 @@ impl fmt::Display for Address {
         match self {
             Self::Unix(path) => path.display().fmt(f),
             Self::Tcp(host) => write!(f, "tcp:{host}"),
+            Self::Tls(host) => write!(f, "tls:{host}"),
         }
     }
 }

@@ -75,6 +75,8 @@ pub enum ConnectError {
     /// The address is not loopback, and TCP protects nothing: use a Unix socket, or say
     /// [`crate::Builder::insecure`].
     Insecure(SocketAddr),
+    /// One side does not take the other's certificate, or there is no TLS: why.
+    Tls(String),
     /// The socket could not be connected, or failed.
     Io(io::Error),
     /// The daemon does not take this client.
@@ -102,7 +104,7 @@ impl ConnectError {
                 lost,
                 ConnectionLost::Protocol(_) | ConnectionLost::Unexpected
             ),
-            Self::Name(_) | Self::Insecure(_) | Self::Version(_) => false,
+            Self::Name(_) | Self::Insecure(_) | Self::Tls(_) | Self::Version(_) => false,
         }
     }
 }
@@ -115,6 +117,12 @@ impl From<NameError> for ConnectError {
 
 impl From<io::Error> for ConnectError {
     fn from(error: io::Error) -> Self {
+        #[cfg(feature = "tls")]
+        if let Some(tls) = error.get_ref()
+            && tls.is::<rustls::Error>()
+        {
+            return Self::Tls(tls.to_string());
+        }
         Self::Io(error)
     }
 }
@@ -126,6 +134,7 @@ impl fmt::Display for ConnectError {
             Self::Insecure(address) => {
                 write!(f, "{address} is not loopback, and TCP protects nothing")
             }
+            Self::Tls(what) => write!(f, "no TLS: {what}"),
             Self::Io(error) => write!(f, "no connection: {error}"),
             Self::Refused { code, text } => {
                 write!(f, "refused: {code}").and_then(|()| put_text(f, text))

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rota_core::groups::{GroupName, ViewId};
 
 use crate::error::{ConnectionLost, RequestError};
-use crate::protocol::{Message, PrivateName, View};
+use crate::protocol::{Code, Destination, Message, PrivateName, View};
 
 /// The next thing in a client's stream: one order for all members of a group.
 #[derive(Clone, Debug)]
@@ -35,6 +35,17 @@ pub enum Event {
         waiting: u64,
         /// At so many the daemon closes the connection.
         limit: u64,
+    },
+    /// A message of this client, sent before, went to nobody.
+    NotSent {
+        /// The number that it was given ([`crate::Envelope::kind`]).
+        kind: u16,
+        /// The first of its destinations that it may not go to.
+        to: Destination,
+        /// Why: most often [`Code::NotAllowed`], by the daemon's configuration.
+        code: Code,
+        /// Why, for people.
+        text: String,
     },
     /// The connection was lost, and there is a new one. Of [`crate::Reconnecting`] only.
     Reconnected(Gap),

@@ -29,6 +29,7 @@
 //! | `AsyncClient` | the same for tokio, with the feature of that name |
 //! | [`Client::try_read`], [`Pending`] | the same for any loop of events: nothing waits |
 //! | [`Reconnecting`] | a client that connects again, and says what may be missing |
+//! | `Tls` | daemons of other hosts, with the feature `tls` |
 //! | [`protocol`] | the bytes, without sockets, for both sides |
 
 #![forbid(unsafe_code)]
@@ -42,6 +43,8 @@ mod error;
 mod event;
 pub mod protocol;
 mod session;
+#[cfg(feature = "tls")]
+mod tls;
 
 pub use address::Address;
 #[cfg(feature = "tokio")]
@@ -55,3 +58,5 @@ pub use event::{Event, Gap};
 pub use protocol::{Cause, Code, Destination, Message, PrivateName, View};
 pub use rota_core::contract::Service;
 pub use rota_core::groups::{ClientName, GroupName, NameError, ViewId};
+#[cfg(feature = "tls")]
+pub use tls::{Tls, TlsFileError};

@@ -7,6 +7,9 @@ use std::path::PathBuf;
 use ipnet::IpNet;
 use serde::Deserialize;
 
+use crate::access::{Access, AccessError, AccessRule, Reach};
+use crate::tls::TlsConfig;
+
 /// What a daemon is told beside what every node is.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -28,6 +31,12 @@ pub struct DaemonConfig {
     pub handshake_ms: u64,
     /// Connections that have not said who they are.
     pub handshakes: usize,
+    /// Who may do what; whoever can open a socket may do everything where there is no rule.
+    pub access: Vec<AccessRule>,
+    /// Connections from one address, of all ports that are reached by TCP.
+    pub per_address: usize,
+    /// Where clients of other hosts connect; nowhere if there is no such section.
+    pub tls: Option<TlsConfig>,
     /// The port for Spread's clients; closed if there is no such section.
     pub spread: Option<SpreadConfig>,
 }
@@ -60,6 +69,9 @@ impl Default for DaemonConfig {
             client_queue_bytes: 16 << 20,
             handshake_ms: 10_000,
             handshakes: 256,
+            access: Vec::new(),
+            per_address: 256,
+            tls: None,
             spread: None,
         }
     }
@@ -96,8 +108,16 @@ pub enum DaemonConfigError {
     Zero(&'static str),
     /// The port for Spread's clients is open to other hosts, and `allow` does not say to which.
     OpenToAll(SocketAddr),
-    /// Clients of other hosts could connect, and there is no encryption for them yet.
+    /// Clients of other hosts could connect, and would not be protected.
     NotLoopback(SocketAddr),
+    /// `[daemon.tls]` listens nowhere.
+    TlsNowhere,
+    /// `[daemon.tls]` does not say what certificates clients have to have.
+    TlsWithoutCa,
+    /// Everybody could do everything from everywhere.
+    TlsOpenToAll,
+    /// A rule of `[[daemon.access]]`, counted from 1 on.
+    Access(usize, AccessError),
     /// Messages would be too large for the ring: its limit, in bytes.
     MessageBytes(usize),
 }
@@ -114,8 +134,19 @@ impl fmt::Display for DaemonConfigError {
             ),
             Self::NotLoopback(address) => write!(
                 f,
-                "[daemon]: {address} can be reached from other hosts, and clients are not protected yet"
+                "[daemon]: {address} can be reached from other hosts, and clients would not be protected \
+                 there: let them connect by [daemon.tls]"
             ),
+            Self::TlsNowhere => f.write_str("[daemon.tls]: listen must not be empty"),
+            Self::TlsWithoutCa => f.write_str(
+                "[daemon.tls]: say with `client_ca` where certificates of clients come from, or \
+                 `anonymous = true` if they need none",
+            ),
+            Self::TlsOpenToAll => f.write_str(
+                "[daemon.tls]: with `anonymous` everybody can connect: say with rules of \
+                 [[daemon.access]] what they may do",
+            ),
+            Self::Access(rule, error) => write!(f, "[[daemon.access]], rule {rule}: {error}"),
             Self::MessageBytes(limit) => {
                 write!(
                     f,
@@ -158,6 +189,7 @@ impl DaemonConfig {
             ("client_queue_bytes", self.client_queue_bytes),
             ("handshake_ms", self.handshake_ms as usize),
             ("handshakes", self.handshakes),
+            ("per_address", self.per_address),
         ];
         if let Some((name, _)) = not_zero.into_iter().find(|(_, value)| *value == 0) {
             return Err(DaemonConfigError::Zero(name));
@@ -172,7 +204,67 @@ impl DaemonConfig {
         {
             return Err(DaemonConfigError::OpenToAll(*address));
         }
+        if let Some(tls) = &self.tls {
+            self.check_tls(tls)?;
+        }
+        self.check_access()
+    }
+
+    fn check_tls(&self, tls: &TlsConfig) -> Result<(), DaemonConfigError> {
+        if tls.listen.is_empty() {
+            return Err(DaemonConfigError::TlsNowhere);
+        }
+        if tls.client_ca.is_none() && !tls.anonymous {
+            return Err(DaemonConfigError::TlsWithoutCa);
+        }
+        if tls.anonymous && self.access.is_empty() {
+            return Err(DaemonConfigError::TlsOpenToAll);
+        }
         Ok(())
+    }
+
+    fn check_access(&self) -> Result<(), DaemonConfigError> {
+        let reach = self.reach();
+        for (at, rule) in self.access.iter().enumerate() {
+            let checked = rule.check(&reach);
+            checked.map_err(|error| DaemonConfigError::Access(at + 1, error))?;
+        }
+        Ok(())
+    }
+
+    /// From where clients can come by TCP.
+    fn reach(&self) -> Reach {
+        let mut reach = Reach::default();
+        if !self.tcp.is_empty() {
+            reach.open.extend(Reach::loopback());
+        }
+        if let Some(spread) = &self.spread
+            && !spread.tcp.is_empty()
+        {
+            match &spread.allow.0[..] {
+                [] => reach.open.extend(Reach::loopback()),
+                nets => reach.open.extend(nets),
+            }
+        }
+        if let Some(tls) = &self.tls {
+            let nets = tls.listen.iter().flat_map(|at| Reach::through(at.ip()));
+            reach.tls.extend(nets);
+            reach.certificates = tls.client_ca.is_some();
+        }
+        reach
+    }
+
+    /// Whether this host has the users and groups of the rules; beyond what [`Self::check`] says.
+    ///
+    /// # Errors
+    /// [`DaemonConfigError::Access`].
+    pub fn check_here(&self) -> Result<(), DaemonConfigError> {
+        self.look_up_access().map(|_| ())
+    }
+
+    pub(crate) fn look_up_access(&self) -> Result<Access, DaemonConfigError> {
+        let access = Access::new(&self.access);
+        access.map_err(|(rule, error)| DaemonConfigError::Access(rule, error))
     }
 }
 

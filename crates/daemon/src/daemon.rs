@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use rota_core::contract::{Checked, NodeId};
 use rota_core::groups::OVERHEAD_BYTES;
@@ -14,11 +15,13 @@ use rota_net::{
     new_process, path_of, random_u64,
 };
 
+use crate::access::Access;
 use crate::app::ClientsApp;
 use crate::config::{Allow, DaemonConfig, DaemonConfigError};
 use crate::door::{Door, Port};
 use crate::hub::Hub;
 use crate::spread::{Settings, SettingsError};
+use crate::tls::{Certificates, Terms, TlsConfig, TlsError};
 use crate::trace::ClientTrace;
 
 /// Why a daemon does not start.
@@ -36,6 +39,8 @@ pub enum OpenError {
     Unix(PathBuf, io::Error),
     /// Clients cannot connect at this address.
     Tcp(SocketAddr, io::Error),
+    /// The certificates for TLS.
+    Tls(TlsError),
     /// Spread's clients cannot be told the daemon's name.
     Spread(SettingsError),
     /// What clients see cannot be written down.
@@ -56,6 +61,7 @@ impl fmt::Display for OpenError {
             }
             Self::Unix(path, error) => write!(f, "cannot listen at {}: {error}", path.display()),
             Self::Tcp(address, error) => write!(f, "cannot listen at {address}: {error}"),
+            Self::Tls(error) => error.fmt(f),
             Self::Spread(error) => error.fmt(f),
             Self::Trace(error) => write!(f, "the trace cannot be written: {error}"),
             Self::System(error) => write!(f, "the system does not let a daemon run: {error}"),
@@ -89,15 +95,22 @@ impl Daemon {
         if daemon.message_bytes > limit {
             return Err(OpenError::Daemon(DaemonConfigError::MessageBytes(limit)));
         }
+        let certificates = daemon.tls.as_ref().map(|tls| Certificates::open(tls, me));
+        let certificates = certificates.transpose().map_err(OpenError::Tls)?;
         let directory = config.directory().map_err(OpenError::Config)?;
         let spread = Settings::new(directory.daemon(me).as_bytes()).map_err(OpenError::Spread)?;
         let sockets = Sockets::open(config, me).map_err(OpenError::Socket)?;
         let engine = NodeEngine::new(config, me).map_err(OpenError::Config)?;
         let process = new_process(me).map_err(OpenError::System)?;
         let seed = random_u64().map_err(OpenError::System)?;
-        let hub = Hub::new(process, daemon.clone(), directory, Arc::new(spread));
+        let access = daemon.look_up_access().map_err(OpenError::Daemon)?;
+        let hub = Hub::new(process, daemon.clone(), access, directory, Arc::new(spread));
         let mut hub = hub.map_err(OpenError::System)?;
-        listen(&mut hub.door, &daemon, me)?;
+        let Hub { door, access, .. } = &mut hub;
+        listen(door, &daemon, access, me)?;
+        if let (Some(tls), Some(certificates)) = (&daemon.tls, certificates) {
+            listen_tls(door, &daemon, tls, certificates)?;
+        }
         let engine = Checked::new(engine);
         let driver = Driver::with_process(engine, sockets, process, seed, config);
         let driver = driver.map_err(OpenError::Driver)?;
@@ -140,10 +153,15 @@ impl Daemon {
     }
 }
 
-fn listen(door: &mut Door, daemon: &DaemonConfig, me: NodeId) -> Result<(), OpenError> {
+fn listen(
+    door: &mut Door,
+    daemon: &DaemonConfig,
+    access: &Access,
+    me: NodeId,
+) -> Result<(), OpenError> {
     let mut unix = |port, path: &Path| {
         let path = path_of(path, me);
-        let listening = door.listen_unix(port, &path);
+        let listening = door.listen_unix(port, &path, access);
         listening.map_err(|error| OpenError::Unix(path, error))
     };
     unix(Port::Native, &daemon.socket)?;
@@ -163,4 +181,24 @@ fn listen(door: &mut Door, daemon: &DaemonConfig, me: NodeId) -> Result<(), Open
         tcp(Port::Spread, address, &spread.allow)?;
     }
     Ok(())
+}
+
+fn listen_tls(
+    door: &mut Door,
+    daemon: &DaemonConfig,
+    tls: &TlsConfig,
+    certificates: Certificates,
+) -> Result<(), OpenError> {
+    let terms = Terms {
+        certificates,
+        seats: door.seats.clone(),
+        patience: Duration::from_millis(daemon.handshake_ms),
+        handshakes: daemon.handshakes,
+        most: daemon.clients.saturating_add(daemon.handshakes),
+    };
+    door.listen_tls(&tls.listen, terms)
+        .map_err(|(address, error)| match address {
+            Some(address) => OpenError::Tcp(address, error),
+            None => OpenError::System(error),
+        })
 }

@@ -1,19 +1,30 @@
 //! Listeners, and which sockets are ready.
 
+mod source;
+
+use std::collections::VecDeque;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::os::unix::net::UnixStream as StdUnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mio::net::{TcpListener, UnixListener};
-use mio::{Events, Interest, Poll, Registry, Token};
+use mio::net::TcpListener;
+use mio::{Events, Interest, Poll, Registry, Token, Waker};
 
+use crate::access::{Access, Peer};
+use crate::complaints::Complaints;
 use crate::config::Allow;
+use crate::seats::{Seat, Seats};
+use crate::speech;
 use crate::stream::Stream;
+use crate::tls::{Arrival, NotOpen, Terms, TlsDoor};
+use source::{Source, Waited, mode};
+
+pub(crate) use source::keep_alive;
 
 /// Notices taken from the kernel at once.
 const EVENTS: usize = 1024;
@@ -21,13 +32,8 @@ const EVENTS: usize = 1024;
 /// Sockets have tokens below, listeners from here on.
 const FIRST_LISTENER: usize = usize::MAX / 2;
 
-/// Who may open a Unix socket: its owner and group, and of the one for admins its owner.
-const fn mode(port: Port) -> u32 {
-    match port {
-        Port::Native | Port::Spread => 0o660,
-        Port::Admin => 0o600,
-    }
-}
+/// Somebody has come by TLS.
+const WAKER: Token = Token(usize::MAX);
 
 /// Which protocol is spoken there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,11 +46,23 @@ pub(crate) enum Port {
     Admin,
 }
 
+/// Somebody who comes in.
 #[derive(Debug)]
-enum Source {
-    Unix(UnixListener, PathBuf),
-    /// And who may connect.
-    Tcp(TcpListener, Allow),
+pub(crate) struct Comer {
+    pub port: Port,
+    pub stream: Stream,
+    pub peer: Peer,
+    /// Its place among those of its address.
+    pub seat: Option<Seat>,
+}
+
+/// What became of the next who waited.
+#[derive(Debug)]
+pub(crate) enum Accepted {
+    Nobody,
+    /// It may not come in, and has been told so.
+    Refused,
+    Comes(Comer),
 }
 
 /// A socket that clients connect to.
@@ -77,12 +95,18 @@ pub(crate) struct Door {
     notices: Vec<Notice>,
     /// Turned away for where they came from.
     pub turned_away: u64,
+    pub seats: Seats,
+    tls: Option<TlsDoor>,
+    /// By TLS, and not let in yet.
+    arrived: VecDeque<Arrival>,
+    complaints: Complaints,
     /// Nobody is let in just now, though somebody may wait.
     pub is_held: bool,
 }
 
 impl Door {
-    pub fn new() -> io::Result<Self> {
+    /// One address may have so many connections.
+    pub fn new(per_address: usize) -> io::Result<Self> {
         Ok(Self {
             poll: Poll::new()?,
             events: Events::with_capacity(EVENTS),
@@ -90,6 +114,10 @@ impl Door {
             turn: 0,
             notices: Vec::new(),
             turned_away: 0,
+            seats: Seats::new(per_address),
+            tls: None,
+            arrived: VecDeque::new(),
+            complaints: Complaints::default(),
             is_held: false,
         })
     }
@@ -120,17 +148,34 @@ impl Door {
 
     /// Listens at a path. A socket that a daemon before left there is taken away, one that somebody
     /// listens at is not.
-    pub fn listen_unix(&mut self, port: Port, path: &Path) -> io::Result<()> {
-        make_way(path)?;
-        let listener = UnixListener::bind(path)?;
-        fs::set_permissions(path, fs::Permissions::from_mode(mode(port)))?;
-        self.add(port, Source::Unix(listener, path.to_owned()))
+    pub fn listen_unix(&mut self, port: Port, path: &Path, access: &Access) -> io::Result<()> {
+        self.add(port, Source::unix(path, mode(port, access))?)
     }
 
     /// Listens at an address, for those whom the configuration allows.
     pub fn listen_tcp(&mut self, port: Port, address: SocketAddr, allow: &Allow) -> io::Result<()> {
         let listener = TcpListener::bind(address)?;
         self.add(port, Source::Tcp(listener, allow.clone()))
+    }
+
+    /// Listens at these addresses for clients that speak TLS.
+    pub fn listen_tls(&mut self, addresses: &[SocketAddr], terms: Terms) -> Result<(), NotOpen> {
+        let waker = Waker::new(self.poll.registry(), WAKER).map_err(|error| (None, error))?;
+        self.tls = Some(TlsDoor::open(addresses, terms, Arc::new(waker))?);
+        Ok(())
+    }
+
+    /// What the thread of TLS clients counts.
+    pub fn tls_counters(&self) -> Vec<(&'static str, u64)> {
+        let Some(tls) = &self.tls else {
+            return Vec::new();
+        };
+        let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        vec![
+            ("tls_shown", value(&tls.counters.shown)),
+            ("tls_refused", value(&tls.counters.refused)),
+            ("tls_silent", value(&tls.counters.silent)),
+        ]
     }
 
     /// Asks the kernel, without waiting, which sockets are ready.
@@ -142,6 +187,12 @@ impl Door {
         }
         for event in &self.events {
             let Token(token) = event.token();
+            if let Some(tls) = &self.tls
+                && event.token() == WAKER
+            {
+                tls.take(&mut self.arrived)?;
+                continue;
+            }
             match token.checked_sub(FIRST_LISTENER) {
                 Some(place) => self.listeners[place].ready = true,
                 None => self.notices.push(Notice {
@@ -158,7 +209,7 @@ impl Door {
     /// There is something to do that the kernel has said already.
     pub fn has_work(&self) -> bool {
         let waits = || self.listeners.iter().any(|listener| listener.ready);
-        !self.notices.is_empty() || !self.is_held && waits()
+        !self.notices.is_empty() || !self.is_held && (!self.arrived.is_empty() || waits())
     }
 
     /// What the last looks have found.
@@ -175,18 +226,27 @@ impl Door {
 
     /// The next client that waits to come in: the listeners have their turns, so that a flood at one of them
     /// keeps nobody waiting at another.
-    pub fn accept(&mut self) -> Option<(Port, Stream)> {
+    pub fn accept(&mut self) -> Accepted {
+        if let Some(Arrival { stream, peer }) = self.arrived.pop_front() {
+            return Accepted::Comes(Comer {
+                port: Port::Native,
+                stream: Stream::Unix(stream),
+                peer,
+                // The thread it comes from keeps that.
+                seat: None,
+            });
+        }
         let count = self.listeners.len();
         let places = (self.turn..self.turn + count).map(|place| place % count);
         for place in places {
             let listener = &mut self.listeners[place];
             while listener.ready {
-                match listener.source.accept() {
-                    Ok(Some(stream)) => {
+                match listener.source.accept(&self.seats) {
+                    Ok(waited) => {
+                        let port = listener.port;
                         self.turn = place + 1;
-                        return Some((listener.port, stream));
+                        return self.receive(port, waited);
                     }
-                    Ok(None) => self.turned_away += 1,
                     // A client that has gone already is nobody's error.
                     Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
                     Err(error) => {
@@ -200,28 +260,33 @@ impl Door {
                 }
             }
         }
-        None
+        Accepted::Nobody
     }
-}
 
-impl Source {
-    /// `None`: somebody who may not come in.
-    fn accept(&self) -> io::Result<Option<Stream>> {
-        match self {
-            Self::Unix(listener, _) => {
-                let (stream, _) = listener.accept()?;
-                Ok(Some(Stream::Unix(stream)))
+    fn receive(&mut self, port: Port, waited: Waited) -> Accepted {
+        match waited {
+            Waited::Comes(stream, peer, seat) => {
+                return Accepted::Comes(Comer {
+                    port,
+                    stream,
+                    peer,
+                    seat,
+                });
             }
-            Self::Tcp(listener, allow) => {
-                let (stream, address) = listener.accept()?;
-                if !allow.allows(address.ip()) {
-                    return Ok(None);
-                }
-                // Without it messages would wait for each other; a socket that is gone has no use for it.
-                let _ = stream.set_nodelay(true);
-                Ok(Some(Stream::Tcp(stream)))
+            Waited::Crowded(mut stream, peer) => {
+                let reason =
+                    "a client is turned away: its address has as many connections as it may";
+                self.complaints.say(reason, &peer, &"");
+                // As far as a new socket takes it: nobody waits for this one.
+                let _ = stream.write(&speech::crowded(port));
+            }
+            Waited::Stranger(peer) => {
+                self.turned_away += 1;
+                let reason = "a client is turned away: its network is not allowed";
+                self.complaints.say(reason, &peer, &"");
             }
         }
+        Accepted::Refused
     }
 }
 
@@ -232,23 +297,5 @@ impl Drop for Door {
                 let _ = fs::remove_file(path);
             }
         }
-    }
-}
-
-/// Removes a socket that nobody listens at.
-fn make_way(path: &Path) -> io::Result<()> {
-    let found = match fs::symlink_metadata(path) {
-        Ok(found) => found,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    if !found.file_type().is_socket() {
-        let text = "there is something else than a socket";
-        return Err(io::Error::new(ErrorKind::AlreadyExists, text));
-    }
-    match StdUnixStream::connect(path) {
-        Err(error) if error.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path),
-        Err(error) => Err(error),
-        Ok(_) => Err(ErrorKind::AddrInUse.into()),
     }
 }

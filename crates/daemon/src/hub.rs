@@ -12,6 +12,8 @@ use rota_core::contract::{Delivery, Process, Time};
 use rota_core::groups::{ClientEvent, Connection, Directory, Event, Groups, Limits};
 use slab::Slab;
 
+use crate::access::Access;
+use crate::complaints::Complaints;
 use crate::config::DaemonConfig;
 use crate::door::{Door, Notice};
 use crate::names::Names;
@@ -47,6 +49,12 @@ pub struct Counters {
     pub garbled: u64,
     /// Clients disconnected because they did not read.
     pub slow: u64,
+    /// Clients not let in: nothing allows them to connect.
+    pub not_allowed: u64,
+    /// Joins, messages and questions of clients that may not.
+    pub requests_not_allowed: u64,
+    /// Those who wanted to know how the daemon is and may not.
+    pub admins_not_allowed: u64,
 }
 
 /// All clients of a daemon.
@@ -54,6 +62,7 @@ pub struct Counters {
 pub(crate) struct Hub {
     pub door: Door,
     pub groups: Groups,
+    pub access: Access,
     names: Names,
     terms: Terms,
     spread: Arc<Settings>,
@@ -93,12 +102,14 @@ pub(crate) struct Hub {
     accept_at: Time,
     config: DaemonConfig,
     pub counters: Counters,
+    complaints: Complaints,
 }
 
 impl Hub {
     pub fn new(
         me: Process,
         config: DaemonConfig,
+        access: Access,
         directory: Directory,
         spread: Arc<Settings>,
     ) -> io::Result<Self> {
@@ -113,8 +124,9 @@ impl Hub {
             largest_payload: number(limits.payload_bytes),
         };
         Ok(Self {
-            door: Door::new()?,
+            door: Door::new(config.per_address)?,
             groups: Groups::new(me, limits),
+            access,
             names: Names::new(directory),
             terms,
             spread,
@@ -142,6 +154,7 @@ impl Hub {
             accept_at: Time(0),
             config,
             counters: Counters::default(),
+            complaints: Complaints::default(),
         })
     }
 
@@ -354,6 +367,7 @@ impl Hub {
             invented: &mut self.invented,
             trace: self.trace.as_mut(),
             counters: &mut self.counters,
+            complaints: &mut self.complaints,
         };
         let mut act = |session: &mut Session, names: &mut Names, ask| desk.act(session, names, ask);
         let standing = session.take_in(&mut self.scratch, &mut self.names, &mut act);

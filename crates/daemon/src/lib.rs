@@ -9,6 +9,7 @@
 //! | [`config`] | the section `[daemon]` of the configuration |
 //! | [`daemon`] | starting and stopping |
 //! | `app` | what the ring's loop calls |
+//! | [`access`] | who may do what |
 //! | `hub` | clients and their groups: who asked for what, who is told what |
 //! | `door` | listeners, and which sockets are ready |
 //! | `names` | what clients and daemons are called |
@@ -16,21 +17,27 @@
 //! | `session` | one client's socket: bytes in, bytes out |
 //! | `trace` | what clients do and are told, for checkers |
 //! | `speech` | one client's protocol: bytes to requests, events to bytes |
+//! | [`tls`] | clients of other hosts, in a thread of their own |
+//! | `seats` | how many connections an address may have |
 //! | [`spread`] | the protocol of Spread's clients, without sockets |
 
 #![forbid(unsafe_code)]
 
+pub mod access;
 mod app;
+mod complaints;
 pub mod config;
 pub mod daemon;
 mod door;
 mod hub;
 mod names;
+mod seats;
 mod session;
 mod speech;
 pub mod spread;
 pub mod status;
 mod stream;
+pub mod tls;
 mod trace;
 
 pub use config::{DaemonConfig, DaemonConfigError};

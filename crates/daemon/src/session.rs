@@ -5,6 +5,7 @@ use std::io::{ErrorKind, IoSlice, Read, Write};
 use rota_core::contract::Time;
 use rota_core::groups::Connection;
 
+use crate::access::Guest;
 use crate::door::Notice;
 use crate::names::Names;
 use crate::speech::{Ask, Speech};
@@ -24,6 +25,8 @@ const TURN_BYTES: usize = READ_BYTES;
 pub(crate) struct Session {
     stream: Stream,
     pub speech: Speech,
+    /// Who it is, and what it may do.
+    pub guest: Guest,
     pub connection: Option<Connection>,
     /// Tells it from later ones with its key.
     pub number: u64,
@@ -75,10 +78,11 @@ pub(crate) enum Standing {
 }
 
 impl Session {
-    pub const fn new(stream: Stream, speech: Speech, number: u64, now: Time) -> Self {
+    pub const fn new(stream: Stream, speech: Speech, guest: Guest, number: u64, now: Time) -> Self {
         Self {
             stream,
             speech,
+            guest,
             connection: None,
             number,
             since: now,

@@ -4,6 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+/// What somebody is answered who may not know how the daemon is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct StatusRefused {
+    /// Why, for people.
+    pub refused: &'static str,
+}
+
 /// A daemon, its ring and its clients, as of now.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct DaemonStatus {
@@ -32,6 +39,8 @@ pub struct ClientStatus {
     pub name: String,
     /// Which protocol it speaks: `native` or `spread`.
     pub protocol: &'static str,
+    /// Who it is: `uid 1000`, or an address and the names of its certificate.
+    pub peer: String,
     /// Bytes that wait because it does not read.
     pub waiting_bytes: usize,
     /// A request of its own waits: the daemon reads nothing more of it until there is room.

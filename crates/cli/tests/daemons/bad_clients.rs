@@ -66,7 +66,7 @@ fn reply(stream: &mut impl Read, inbox: &mut Inbox<Reply>) -> Reply {
 }
 
 /// Two clients of two daemons that are well all the time.
-struct Others {
+pub struct Others {
     ann: Client,
     ben: Client,
     said: usize,
@@ -75,14 +75,19 @@ struct Others {
 impl Others {
     fn new(cluster: &Cluster) -> Self {
         meet(cluster, &[1, 2]);
+        Self::of(cluster, 2)
+    }
+
+    /// One of daemon 1, the other of this.
+    pub fn of(cluster: &Cluster, id: u16) -> Self {
         let mut ben = client(cluster, 1, "ben");
         ben.join("g").expect("it joins");
-        let ann = client(cluster, 2, "ann");
+        let ann = client(cluster, id, "ann");
         Self { ann, ben, said: 0 }
     }
 
     /// One sends so many messages, and the other gets them.
-    fn go_on(&mut self, count: usize) {
+    pub fn go_on(&mut self, count: usize) {
         for at in self.said..self.said + count {
             let text = format!("{at} {:1000}", "");
             self.ann.send("g", text.as_bytes()).expect("sent");

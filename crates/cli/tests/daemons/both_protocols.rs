@@ -44,7 +44,7 @@ hasty.socket.close()
 "##;
 
 /// Starts one of Spread's clients at daemon `id`.
-fn spread(cluster: &Cluster, id: u16, script: &str) -> Child {
+pub fn spread(cluster: &Cluster, id: u16, script: &str) -> Child {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../daemon/tests");
     // -B: no compiled copies beside the sources.
     Command::new("python3")

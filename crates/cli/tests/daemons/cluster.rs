@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use rota_net::{NodeConfig, TimingName, Transport, probe_multicast, random_u64};
@@ -50,18 +50,25 @@ pub struct Cluster {
     /// Most descriptors of each.
     descriptors: Option<u32>,
     daemons: Vec<Child>,
+    /// What they have said.
+    log: Arc<Mutex<Vec<String>>>,
 }
 
 impl Cluster {
     /// Starts so many daemons; `settings` go into the section `[daemon]` of their configuration.
     pub fn start(nodes: u16, settings: &str) -> Self {
-        Self::limited(nodes, settings, None)
+        Self::with(nodes, |_, _| (), (settings, ""), None)
+    }
+
+    /// The same, with these settings for Spread's clients.
+    pub fn with_spread(nodes: u16, settings: &str, spread: &str) -> Self {
+        Self::with(nodes, |_, _| (), (settings, spread), None)
     }
 
     /// The same, for tests that need all processors and a ring that lasts.
     pub fn patient(nodes: u16, settings: &str) -> Self {
         let relax = |config: &mut NodeConfig, _: &Path| config.timing = TimingName::Relaxed;
-        Self::with(nodes, relax, settings, None)
+        Self::with(nodes, relax, (settings, ""), None)
     }
 
     /// The same, which write down what happens.
@@ -69,18 +76,18 @@ impl Cluster {
         let trace = |config: &mut NodeConfig, dir: &Path| {
             config.trace = Some(dir.join("{node}.jsonl"));
         };
-        Self::with(nodes, trace, "", None)
+        Self::with(nodes, trace, ("", ""), None)
     }
 
     /// The same, with at most so many descriptors each.
     pub fn limited(nodes: u16, settings: &str, descriptors: Option<u32>) -> Self {
-        Self::with(nodes, |_, _| (), settings, descriptors)
+        Self::with(nodes, |_, _| (), (settings, ""), descriptors)
     }
 
     fn with(
         nodes: u16,
         change: impl FnOnce(&mut NodeConfig, &Path),
-        settings: &str,
+        (settings, spread): (&str, &str),
         descriptors: Option<u32>,
     ) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
@@ -91,7 +98,7 @@ impl Cluster {
         let sockets = dir.path().display();
         let section = format!(
             "[daemon]\nsocket = \"{sockets}/{{node}}.sock\"\nadmin = \"{sockets}/{{node}}.admin\"\n\
-             {settings}\n[daemon.spread]\nsocket = \"{sockets}/{{node}}.spread\"\n"
+             {settings}\n[daemon.spread]\nsocket = \"{sockets}/{{node}}.spread\"\n{spread}\n"
         );
         let text = changed_config(nodes, &section, |config| change(config, dir.path()));
         std::fs::write(&path, text).expect("a file");
@@ -99,6 +106,7 @@ impl Cluster {
             dir,
             descriptors,
             daemons: Vec::new(),
+            log: Arc::default(),
         };
         for id in 1..=nodes {
             let daemon = cluster.spawn(id);
@@ -126,8 +134,20 @@ impl Cluster {
         let started = lines.find(|line| line.contains("a daemon has started"));
         assert!(started.is_some(), "daemon {id} did not start");
         // Its log must not fill the pipe; what it says is shown where a test fails.
-        thread::spawn(move || lines.for_each(|line| println!("{id}: {line}")));
+        let log = Arc::clone(&self.log);
+        thread::spawn(move || {
+            for line in lines {
+                println!("{id}: {line}");
+                log.lock().expect("no panic").push(line);
+            }
+        });
         daemon
+    }
+
+    /// How many lines of the log, of all daemons so far, have this text.
+    pub fn said(&self, text: &str) -> usize {
+        let log = self.log.lock().expect("no panic");
+        log.iter().filter(|line| line.contains(text)).count()
     }
 
     /// Where the sockets are, and `rota.toml`.

@@ -1,8 +1,10 @@
 //! Real daemons on this host, and clients that talk to them.
 
+mod access;
 mod bad_clients;
 mod both_protocols;
 mod cluster;
+mod crowds;
 mod from_c;
 mod groups;
 mod latency;
@@ -12,4 +14,5 @@ mod order;
 mod scale;
 mod spread;
 mod starting;
+mod tls;
 mod traces;

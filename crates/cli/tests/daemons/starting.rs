@@ -139,7 +139,7 @@ fn a_daemon_with_wrong_settings_says_what_is_wrong() {
         ("[daemon]\nhandshake_ms = 0", "handshake_ms must not be 0"),
         (
             "[daemon]\ntcp = [\"0.0.0.0:4804\"]",
-            "clients are not protected yet",
+            "clients would not be protected there",
         ),
         (
             "[daemon.spread]\ntcp = [\"0.0.0.0:4803\"]",
@@ -152,6 +152,17 @@ fn a_daemon_with_wrong_settings_says_what_is_wrong() {
         (
             "[daemon]\nsocket = \"/no/such/directory/rota.sock\"",
             "cannot listen at /no/such",
+        ),
+        ("[daemon]\nper_address = 0", "per_address must not be 0"),
+        (
+            "[daemon.tls]\nlisten = [\"127.0.0.1:0\"]\ncertificate = \"/no/such.pem\"\n\
+             key = \"/no/such.key\"\nclient_ca = \"/no/such-ca.pem\"",
+            "[daemon.tls]: /no/such-ca.pem: ",
+        ),
+        (
+            "[daemon.tls]\nlisten = [\"127.0.0.1:0\"]\ncertificate = \"/dev/null\"\n\
+             key = \"/dev/null\"\nclient_ca = \"/dev/null\"",
+            "there is no certificate in it",
         ),
         ("unknown = 5", "unknown"),
     ] {

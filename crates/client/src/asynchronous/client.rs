@@ -50,7 +50,7 @@ impl AsyncClient {
         let (handshake, hello) = builder.handshake()?;
         let address = address.into();
         let connecting = async {
-            let stream = Stream::connect(&address, builder.insecure).await?;
+            let stream = Stream::connect(&address, builder).await?;
             let taken = shake_hands(&stream, handshake, &hello).await?;
             Ok((stream, taken))
         };

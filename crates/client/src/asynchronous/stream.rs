@@ -6,37 +6,95 @@ use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 
 use crate::address::Address;
+use crate::blocking::Builder;
 use crate::error::ConnectError;
+#[cfg(feature = "tls")]
+use crate::tls::{Session, Step};
 
 #[derive(Debug)]
 pub enum Stream {
     Unix(UnixStream),
     Tcp(TcpStream),
+    #[cfg(feature = "tls")]
+    Tls(TcpStream, Box<Session>),
 }
 
 impl Stream {
-    pub async fn connect(address: &Address, insecure: bool) -> Result<Self, ConnectError> {
-        let host = match address {
-            Address::Unix(path) => return Ok(Self::Unix(UnixStream::connect(path).await?)),
-            Address::Tcp(host) => host,
-        };
-        let mut failed = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-        for address in lookup_host(host).await? {
-            if !insecure && !address.ip().is_loopback() {
-                return Err(ConnectError::Insecure(address));
-            }
-            match TcpStream::connect(address).await {
-                Ok(stream) => {
-                    // Writes are gathered here already.
-                    stream.set_nodelay(true)?;
-                    return Ok(Self::Tcp(stream));
-                }
-                Err(error) => failed = error,
-            }
+    pub async fn connect(address: &Address, builder: &Builder) -> Result<Self, ConnectError> {
+        match address {
+            Address::Unix(path) => Ok(Self::Unix(UnixStream::connect(path).await?)),
+            Address::Tcp(host) => Ok(Self::Tcp(connect_tcp(host, builder.insecure).await?)),
+            Address::Tls(host) => Self::connect_tls(host, builder).await,
         }
-        Err(failed.into())
     }
 
+    #[cfg(not(feature = "tls"))]
+    async fn connect_tls(_: &str, _: &Builder) -> Result<Self, ConnectError> {
+        Err(ConnectError::Tls(
+            "this program was built without it".to_owned(),
+        ))
+    }
+
+    #[cfg(feature = "tls")]
+    async fn connect_tls(host: &str, builder: &Builder) -> Result<Self, ConnectError> {
+        let Some(tls) = &builder.tls else {
+            return Err(ConnectError::Tls(
+                "no certificates to trust are given".to_owned(),
+            ));
+        };
+        let session = tls.session(host)?;
+        let stream = connect_tcp(host, true).await?;
+        loop {
+            match session.shake(&mut Try(&stream))? {
+                Step::Done => return Ok(Self::Tls(stream, Box::new(session))),
+                Step::Read => stream.readable().await?,
+                Step::Write => stream.writable().await?,
+            }
+        }
+    }
+}
+
+async fn connect_tcp(host: &str, insecure: bool) -> Result<TcpStream, ConnectError> {
+    let mut failed = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    for address in lookup_host(host).await? {
+        if !insecure && !address.ip().is_loopback() {
+            return Err(ConnectError::Insecure(address));
+        }
+        match TcpStream::connect(address).await {
+            Ok(stream) => {
+                // Writes are gathered here already.
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed.into())
+}
+
+/// A socket as the standard library has them: it does what it can now.
+#[cfg(feature = "tls")]
+struct Try<'a>(&'a TcpStream);
+
+#[cfg(feature = "tls")]
+impl io::Read for Try<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.try_read(buffer)
+    }
+}
+
+#[cfg(feature = "tls")]
+impl io::Write for Try<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.try_write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Stream {
     /// Waits until there is something to read, or, with `write`, room to write.
     pub async fn ready(&self, write: bool) -> io::Result<()> {
         let interest = if write {
@@ -47,24 +105,32 @@ impl Stream {
         match self {
             Self::Unix(stream) => stream.ready(interest).await,
             Self::Tcp(stream) => stream.ready(interest).await,
+            #[cfg(feature = "tls")]
+            Self::Tls(_, session) if session.has_more() => return Ok(()),
+            #[cfg(feature = "tls")]
+            Self::Tls(stream, _) => stream.ready(interest).await,
         }
         .map(|_| ())
     }
 
     /// Reads what is there: `None` if there is nothing yet, 0 at the end of the stream.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        or_none(match self {
-            Self::Unix(stream) => stream.try_read(buffer),
-            Self::Tcp(stream) => stream.try_read(buffer),
-        })
+        match self {
+            Self::Unix(stream) => or_none(stream.try_read(buffer)),
+            Self::Tcp(stream) => or_none(stream.try_read(buffer)),
+            #[cfg(feature = "tls")]
+            Self::Tls(stream, session) => session.read(&mut Try(stream), buffer),
+        }
     }
 
     /// Writes what the socket takes now; `None` if that is nothing.
     pub fn write(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
-        or_none(match self {
-            Self::Unix(stream) => stream.try_write(bytes),
-            Self::Tcp(stream) => stream.try_write(bytes),
-        })
+        match self {
+            Self::Unix(stream) => or_none(stream.try_write(bytes)),
+            Self::Tcp(stream) => or_none(stream.try_write(bytes)),
+            #[cfg(feature = "tls")]
+            Self::Tls(stream, session) => session.write(&mut Try(stream), bytes),
+        }
     }
 }
 

@@ -7,12 +7,15 @@ use rota_core::contract::Service;
 use rota_core::groups::ClientName;
 
 use super::link::{Interest, Link};
+use super::receiver::READ_BYTES;
 use super::shared::Shared;
 use super::{Client, Receiver, Sender};
 use crate::address::Address;
 use crate::error::{ConnectError, ConnectionLost};
 use crate::protocol::Credit;
 use crate::session::{Account, Handshake, Outgoing, Taken};
+#[cfg(feature = "tls")]
+use crate::tls::Tls;
 
 /// What a client can be told before it connects.
 #[derive(Clone, Debug)]
@@ -24,6 +27,8 @@ pub struct Builder {
     pub(crate) insecure: bool,
     pub(crate) timeout: Duration,
     pub(crate) unread_bytes: usize,
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<Tls>,
 }
 
 impl Default for Builder {
@@ -42,6 +47,8 @@ impl Builder {
             insecure: false,
             timeout: Duration::from_secs(30),
             unread_bytes: 16 << 20,
+            #[cfg(feature = "tls")]
+            tls: None,
         }
     }
 
@@ -71,6 +78,13 @@ impl Builder {
         self
     }
 
+    /// How this client and a daemon at a `tls:` address know each other.
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
     /// How long the daemon may take to let the client in, and to answer a request; 30 s. While daemons
     /// look for each other, joins and leaves wait.
     pub const fn timeout(mut self, timeout: Duration) -> Self {
@@ -96,7 +110,7 @@ impl Builder {
     pub fn connect(&self, address: impl Into<Address>) -> Result<Client, ConnectError> {
         let (handshake, hello) = self.handshake()?;
         let deadline = Instant::now().checked_add(self.timeout);
-        let link = Link::connect(&address.into(), self.insecure, self.timeout)?;
+        let link = Link::connect(&address.into(), self, deadline)?;
         let taken = shake_hands(&link, handshake, &hello, deadline)?;
         let account = Account::new(Credit::new(taken.welcome.credit));
         let shared = Arc::new(Shared::new(link, taken.welcome.name, self.timeout, account));
@@ -120,7 +134,8 @@ fn shake_hands(
     if link.write(hello)? != Some(hello.len()) {
         return Err(ConnectError::TimedOut);
     }
-    let mut buffer = [0; 4096];
+    // Nothing may be left in a link: what it has read, no descriptor tells of.
+    let mut buffer = vec![0; READ_BYTES];
     loop {
         match link.read(&mut buffer)? {
             Some(0) => return Err(ConnectError::Lost(ConnectionLost::Ended)),

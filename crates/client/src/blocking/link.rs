@@ -1,6 +1,6 @@
 //! The socket: reading and writing what there is, and waiting.
 //!
-//! This is the one file that knows what kind of a stream it is: an encrypted one has to offer the same.
+//! This is the one file that knows what kind of a stream it is.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
@@ -11,14 +11,19 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use super::Builder;
 use crate::address::Address;
 use crate::error::ConnectError;
+#[cfg(feature = "tls")]
+use crate::tls::{Session, Step};
 
 /// A connected socket that never blocks; both halves of a client use it.
 #[derive(Debug)]
 pub enum Link {
     Unix(UnixStream),
     Tcp(TcpStream),
+    #[cfg(feature = "tls")]
+    Tls(TcpStream, Box<Session>),
 }
 
 /// What to wait for; a closed or failed socket counts as both.
@@ -31,8 +36,8 @@ pub struct Interest {
 impl Link {
     pub fn connect(
         address: &Address,
-        insecure: bool,
-        timeout: Duration,
+        builder: &Builder,
+        deadline: Option<Instant>,
     ) -> Result<Self, ConnectError> {
         match address {
             Address::Unix(path) => {
@@ -40,47 +45,101 @@ impl Link {
                 stream.set_nonblocking(true)?;
                 Ok(Self::Unix(stream))
             }
-            Address::Tcp(host) => Self::connect_tcp(host, insecure, timeout),
+            Address::Tcp(host) => {
+                connect_tcp(host, builder.insecure, builder.timeout).map(Self::Tcp)
+            }
+            Address::Tls(host) => Self::connect_tls(host, builder, deadline),
         }
     }
 
-    fn connect_tcp(host: &str, insecure: bool, timeout: Duration) -> Result<Self, ConnectError> {
-        let mut failed = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-        for address in host.to_socket_addrs()? {
-            if !insecure && !address.ip().is_loopback() {
-                return Err(ConnectError::Insecure(address));
-            }
-            match TcpStream::connect_timeout(&address, timeout) {
-                Ok(stream) => {
-                    // Writes are gathered here already.
-                    stream.set_nodelay(true)?;
-                    stream.set_nonblocking(true)?;
-                    return Ok(Self::Tcp(stream));
-                }
-                Err(error) => failed = error,
-            }
-        }
-        Err(failed.into())
+    #[cfg(not(feature = "tls"))]
+    fn connect_tls(_: &str, _: &Builder, _: Option<Instant>) -> Result<Self, ConnectError> {
+        Err(ConnectError::Tls(
+            "this program was built without it".to_owned(),
+        ))
     }
 
+    #[cfg(feature = "tls")]
+    fn connect_tls(
+        host: &str,
+        builder: &Builder,
+        deadline: Option<Instant>,
+    ) -> Result<Self, ConnectError> {
+        let Some(tls) = &builder.tls else {
+            return Err(ConnectError::Tls(
+                "no certificates to trust are given".to_owned(),
+            ));
+        };
+        let session = tls.session(host)?;
+        let stream = connect_tcp(host, true, builder.timeout)?;
+        let link = Self::Tls(stream, Box::new(session));
+        while let Self::Tls(stream, session) = &link {
+            let write = match session.shake(&mut &*stream)? {
+                Step::Done => break,
+                Step::Read => false,
+                Step::Write => true,
+            };
+            let interest = Interest {
+                read: !write,
+                write,
+            };
+            if !link.wait(interest, deadline)? {
+                return Err(ConnectError::TimedOut);
+            }
+        }
+        Ok(link)
+    }
+}
+
+fn connect_tcp(host: &str, insecure: bool, timeout: Duration) -> Result<TcpStream, ConnectError> {
+    let mut failed = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    for address in host.to_socket_addrs()? {
+        if !insecure && !address.ip().is_loopback() {
+            return Err(ConnectError::Insecure(address));
+        }
+        match TcpStream::connect_timeout(&address, timeout) {
+            Ok(stream) => {
+                // Writes are gathered here already.
+                stream.set_nodelay(true)?;
+                stream.set_nonblocking(true)?;
+                return Ok(stream);
+            }
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed.into())
+}
+
+impl Link {
     /// Reads what is there: `None` if there is nothing yet, 0 at the end of the stream.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        or_none(|| match self {
-            Self::Unix(stream) => (&*stream).read(buffer),
-            Self::Tcp(stream) => (&*stream).read(buffer),
-        })
+        match self {
+            Self::Unix(stream) => or_none(|| (&*stream).read(buffer)),
+            Self::Tcp(stream) => or_none(|| (&*stream).read(buffer)),
+            #[cfg(feature = "tls")]
+            Self::Tls(stream, session) => session.read(&mut &*stream, buffer),
+        }
     }
 
-    /// Writes what the socket takes now; `None` if that is nothing.
+    /// Writes what the socket takes now; `None` if that is nothing: then the same bytes are to be tried again.
     pub fn write(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
-        or_none(|| match self {
-            Self::Unix(stream) => (&*stream).write(bytes),
-            Self::Tcp(stream) => (&*stream).write(bytes),
-        })
+        match self {
+            Self::Unix(stream) => or_none(|| (&*stream).write(bytes)),
+            Self::Tcp(stream) => or_none(|| (&*stream).write(bytes)),
+            #[cfg(feature = "tls")]
+            Self::Tls(stream, session) => session.write(&mut &*stream, bytes),
+        }
     }
 
     /// Waits until one of these is possible; false if the time has come first.
     pub fn wait(&self, interest: Interest, deadline: Option<Instant>) -> io::Result<bool> {
+        #[cfg(feature = "tls")]
+        if let Self::Tls(_, session) = self
+            && interest.read
+            && session.has_more()
+        {
+            return Ok(true);
+        }
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::IN, interest.read);
         flags.set(PollFlags::OUT, interest.write);
@@ -103,6 +162,8 @@ impl Link {
         match self {
             Self::Unix(stream) => stream.as_fd(),
             Self::Tcp(stream) => stream.as_fd(),
+            #[cfg(feature = "tls")]
+            Self::Tls(stream, _) => stream.as_fd(),
         }
     }
 
@@ -111,6 +172,11 @@ impl Link {
         let _ = match self {
             Self::Unix(stream) => stream.shutdown(how),
             Self::Tcp(stream) => stream.shutdown(how),
+            #[cfg(feature = "tls")]
+            Self::Tls(stream, session) => {
+                session.close(&mut &*stream);
+                stream.shutdown(how)
+            }
         };
     }
 }

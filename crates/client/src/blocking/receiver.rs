@@ -13,7 +13,7 @@ use crate::protocol::PrivateName;
 use crate::session::{Incoming, Settled, Stop};
 
 /// The most bytes that one system call reads.
-const READ_BYTES: usize = 64 << 10;
+pub(super) const READ_BYTES: usize = 64 << 10;
 
 /// The receiving half of a [`super::Client`]: its methods mean the same. When it is dropped, the
 /// connection ends, because nobody would take what comes.

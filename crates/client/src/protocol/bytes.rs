@@ -71,12 +71,16 @@ pub(super) fn put_destinations(
     }
     out.push(destinations.len() as u8);
     for destination in destinations {
-        match destination {
-            Destination::Group(name) => put_name(out, name),
-            Destination::Client(name) => put_private(out, name),
-        }
+        put_destination(out, destination);
     }
     Ok(())
+}
+
+pub(super) fn put_destination(out: &mut Vec<u8>, destination: &Destination) {
+    match destination {
+        Destination::Group(name) => put_name(out, name),
+        Destination::Client(name) => put_private(out, name),
+    }
 }
 
 pub(super) const fn service_byte(service: Service) -> u8 {
@@ -225,9 +229,13 @@ impl Reader {
         }
         let mut destinations = Vec::with_capacity(usize::from(count));
         for _ in 0..count {
-            destinations.push(self.counted(|bytes| Ok(Destination::from_bytes(bytes)?))?);
+            destinations.push(self.destination()?);
         }
         Ok(destinations)
+    }
+
+    pub fn destination(&mut self) -> Result<Destination, DecodeError> {
+        self.counted(|bytes| Ok(Destination::from_bytes(bytes)?))
     }
 
     pub fn service(&mut self) -> Result<Service, DecodeError> {

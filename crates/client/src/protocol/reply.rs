@@ -4,11 +4,13 @@ use bytes::Bytes;
 use rota_core::groups::{GroupName, ViewId};
 
 use super::bytes::{
-    Reader, number, put_frame, put_name, put_private, put_text, put_u16, put_u32, put_u64,
-    put_view_id,
+    Reader, number, put_destination, put_frame, put_name, put_private, put_text, put_u16, put_u32,
+    put_u64, put_view_id,
 };
 use super::frame::sealed::Read;
-use super::{Code, DecodeError, EncodeError, Frame, Message, PrivateName, View, Welcome};
+use super::{
+    Code, DecodeError, Destination, EncodeError, Frame, Message, PrivateName, View, Welcome,
+};
 
 const WELCOME: u8 = 0x81;
 const REFUSED: u8 = 0x82;
@@ -23,6 +25,7 @@ const GROUPS: u8 = 0x8a;
 const MEMBERS: u8 = 0x8b;
 const LAGGING: u8 = 0x8c;
 const GOODBYE: u8 = 0x8d;
+const NOT_SENT: u8 = 0x8e;
 
 /// The fewest bytes of a group and how many members it has.
 const LEAST_GROUP: usize = 6;
@@ -105,6 +108,17 @@ pub enum Reply {
         /// Why, for people.
         text: String,
     },
+    /// A message of this client goes to nobody. Its credit comes back as ever.
+    NotSent {
+        /// The number that the application gave it.
+        kind: u16,
+        /// The first of its destinations that it may not go to.
+        to: Destination,
+        /// Why.
+        code: Code,
+        /// Why, for people.
+        text: String,
+    },
 }
 
 impl Reply {
@@ -158,6 +172,7 @@ impl Reply {
             Self::Members { .. } => MEMBERS,
             Self::Lagging { .. } => LAGGING,
             Self::Goodbye { .. } => GOODBYE,
+            Self::NotSent { .. } => NOT_SENT,
         }
     }
 
@@ -202,6 +217,16 @@ impl Reply {
                 put_u64(out, *waiting);
                 put_u64(out, *limit);
             }
+            Self::NotSent {
+                kind,
+                to,
+                code,
+                text,
+            } => {
+                put_u16(out, *kind);
+                put_destination(out, to);
+                put_reason(out, *code, text);
+            }
         }
         Ok(())
     }
@@ -220,7 +245,7 @@ impl Frame for Reply {}
 
 impl Read for Reply {
     fn has(kind: u8) -> bool {
-        (WELCOME..=GOODBYE).contains(&kind)
+        (WELCOME..=NOT_SENT).contains(&kind)
     }
 
     fn read(kind: u8, body: Bytes) -> Result<Self, DecodeError> {
@@ -251,6 +276,16 @@ impl Read for Reply {
             GOODBYE => {
                 let (code, text) = read_reason(&mut reader)?;
                 Self::Goodbye { code, text }
+            }
+            NOT_SENT => {
+                let (kind, to) = (reader.u16()?, reader.destination()?);
+                let (code, text) = read_reason(&mut reader)?;
+                Self::NotSent {
+                    kind,
+                    to,
+                    code,
+                    text,
+                }
             }
             DONE..=MEMBERS => read_answer(kind, &mut reader)?,
             other => return Err(DecodeError::Kind(other)),

@@ -69,6 +69,17 @@ impl Incoming {
             Reply::Transitional { group, view } => Event::Transitional { group, view },
             Reply::SelfLeave { group } => Event::SelfLeave { group },
             Reply::Lagging { waiting, limit } => Event::Lagging { waiting, limit },
+            Reply::NotSent {
+                kind,
+                to,
+                code,
+                text,
+            } => Event::NotSent {
+                kind,
+                to,
+                code,
+                text,
+            },
             Reply::Credit { bytes } => {
                 settled.credit += u64::from(bytes);
                 return;

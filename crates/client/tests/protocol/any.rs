@@ -170,5 +170,13 @@ pub fn reply() -> impl Strategy<Value = Reply> {
             .prop_map(|(request, members)| Reply::Members { request, members }),
         (any::<u64>(), any::<u64>()).prop_map(|(waiting, limit)| Reply::Lagging { waiting, limit }),
         (code(), text()).prop_map(|(code, text)| Reply::Goodbye { code, text }),
+        (any::<u16>(), destination(), code(), text()).prop_map(|(kind, to, code, text)| {
+            Reply::NotSent {
+                kind,
+                to,
+                code,
+                text,
+            }
+        }),
     ]
 }

@@ -168,6 +168,13 @@ fn replies() {
         &Reply::Goodbye { code, text: text() },
         &[b"\x8d\x06\0\x02no"],
     );
+    let not_sent = Reply::NotSent {
+        kind: 0x0102,
+        to: to("#a#b"),
+        code: Code::NotAllowed,
+        text: text(),
+    };
+    reply_is(&not_sent, &[b"\x8e\x02\x01\x04#a#b\x05\0\x02no"]);
 }
 
 const RING_9: &[u8] = b"\x09\0\0\0\0\0\0\0\x03\0\x02\x01\0\0\0\0\0\0";

@@ -7,10 +7,10 @@ use rota_client::protocol::Code;
 use rota_core::contract::Time;
 
 use super::{Hub, SWEEP_NANOS};
-use crate::door::Port;
+use crate::access::Guest;
+use crate::door::{Accepted, Comer, Port};
 use crate::session::Session;
 use crate::speech::{AdminSpeech, NativeSpeech, Speech, SpreadSpeech};
-use crate::stream::Stream;
 
 /// Clients let in, and how long it takes at least until more are: a flood of connections waits in the kernel, and
 /// not the ring.
@@ -25,16 +25,23 @@ impl Hub {
         }
         self.door.is_held = false;
         for _ in 0..ACCEPTS_AT_ONCE {
-            let Some((port, stream)) = self.door.accept() else {
-                return;
-            };
-            self.let_in(port, stream, now);
+            match self.door.accept() {
+                Accepted::Nobody => return,
+                Accepted::Refused => {}
+                Accepted::Comes(comer) => self.let_in(comer, now),
+            }
         }
         self.accept_at = now.after(ACCEPT_NANOS);
         self.door.is_held = true;
     }
 
-    pub(super) fn let_in(&mut self, port: Port, mut stream: Stream, now: Time) {
+    fn let_in(&mut self, comer: Comer, now: Time) {
+        let Comer {
+            port,
+            mut stream,
+            peer,
+            seat,
+        } = comer;
         if self.unsettled.len() >= self.config.handshakes {
             self.forget_settled();
         }
@@ -48,15 +55,27 @@ impl Hub {
             return;
         }
         self.newest += 1;
+        let rights = self.access.rights(&peer);
         let speech = match port {
-            Port::Admin => {
+            Port::Admin if rights.admin => {
                 self.asked.push((key, self.newest));
                 Speech::Admin(AdminSpeech::default())
+            }
+            Port::Admin => {
+                self.counters.admins_not_allowed += 1;
+                let reason = "somebody is not told how the daemon is: nothing allows it";
+                self.complaints.say(reason, &peer, &"");
+                Speech::Admin(AdminSpeech::refused())
             }
             Port::Native => Speech::Native(Box::new(NativeSpeech::new(self.terms))),
             Port::Spread => Speech::Spread(Box::new(SpreadSpeech::new(Arc::clone(&self.spread)))),
         };
-        entry.insert(Session::new(stream, speech, self.newest, now));
+        let guest = Guest {
+            peer,
+            rights,
+            _seat: seat,
+        };
+        entry.insert(Session::new(stream, speech, guest, self.newest, now));
         if self.unsettled.is_empty() {
             self.sweep_at = now.after(SWEEP_NANOS);
         }

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use rota_check::event::ClientSaw;
-use rota_core::groups::{ClientName, Connection, Groups, RequestError, Send};
+use rota_core::groups::{ClientName, Connection, Destination, Groups, RequestError, Send};
 
 use super::Counters;
+use crate::complaints::Complaints;
 use crate::names::Names;
 use crate::session::{Done, Session};
 use crate::speech::{Ask, Listed, Refusal};
@@ -24,6 +25,7 @@ pub(super) struct Desk<'a> {
     pub by_connection: &'a mut HashMap<Connection, usize>,
     pub invented: &'a mut u32,
     pub counters: &'a mut Counters,
+    pub complaints: &'a mut Complaints,
     pub trace: Option<&'a mut ClientTrace>,
 }
 
@@ -35,6 +37,10 @@ impl Desk<'_> {
             }
             return Done::Yes;
         };
+        if let Some(to) = forbidden(session, names, &ask) {
+            self.deny(session, names, ask, to);
+            return Done::Yes;
+        }
         let done = match ask {
             Ask::Send(send) => return self.send(session, names, connection, send),
             Ask::Join(group, _) => self.groups.join(connection, group),
@@ -43,7 +49,13 @@ impl Desk<'_> {
             Ask::List(..) if !has_read(session) => return Done::Later(ask),
             Ask::List(request, group) => {
                 let listed = match group {
-                    None => Listed::Groups(self.groups.list_groups()),
+                    None => {
+                        let mut groups = self.groups.list_groups();
+                        if !session.guest.rights.sees_all() {
+                            groups.retain(|group, _| session.guest.rights.may_see(group));
+                        }
+                        Listed::Groups(groups)
+                    }
                     Some(group) => Listed::Members(self.groups.list_members(&group)),
                 };
                 session.speech.listed(request, listed, names);
@@ -91,6 +103,19 @@ impl Desk<'_> {
         Done::Yes
     }
 
+    /// A client asks for what it may not.
+    fn deny(&mut self, session: &mut Session, names: &mut Names, ask: Ask, to: Destination) {
+        self.counters.requests_not_allowed += 1;
+        let reason = match &ask {
+            Ask::Send(_) => "a client may not send what it sends: nothing allows it",
+            Ask::List(..) => "a client may not see the group it asks for: nothing allows it",
+            _ => "a client may not join the group it asks for: nothing allows it",
+        };
+        let to = names.told(&to);
+        self.complaints.say(reason, &session.guest.peer, &to);
+        session.speech.denied(ask, to, names);
+    }
+
     /// A request was taken.
     fn note(&mut self, connection: Connection, names: &mut Names, ask: &Ask) {
         let Some(trace) = &mut self.trace else {
@@ -107,6 +132,14 @@ impl Desk<'_> {
     }
 
     fn connect(&mut self, session: &mut Session, names: &mut Names, name: Option<ClientName>) {
+        if !session.guest.rights.connect {
+            self.counters.not_allowed += 1;
+            let reason = "a client is not let in: nothing allows it to connect";
+            let name = name.map_or_else(String::new, |name| name.to_string());
+            self.complaints.say(reason, &session.guest.peer, &name);
+            session.speech.refuse(Refusal::NotAllowed);
+            return;
+        }
         let connected = match name {
             Some(name) => self.groups.connect(name),
             None => self.connect_invented(),
@@ -143,6 +176,17 @@ impl Desk<'_> {
             }
         }
         Err(RequestError::TooMany)
+    }
+}
+
+/// What a client asks for and may not, if that is so.
+fn forbidden(session: &Session, names: &Names, ask: &Ask) -> Option<Destination> {
+    let rights = &session.guest.rights;
+    match ask {
+        Ask::Join(group, _) if !rights.may_join(group) => Some(Destination::Group(*group)),
+        Ask::List(_, Some(group)) if !rights.may_see(group) => Some(Destination::Group(*group)),
+        Ask::Send(send) => rights.first_forbidden(&send.to, names),
+        _ => None,
     }
 }
 

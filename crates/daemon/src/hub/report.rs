@@ -52,7 +52,12 @@ impl Hub {
             ("clients_garbled", clients.garbled),
             ("clients_slow", clients.slow),
             ("clients_turned_away", self.door.turned_away),
+            ("clients_crowded", self.door.seats.refused()),
+            ("clients_not_allowed", clients.not_allowed),
+            ("requests_not_allowed", clients.requests_not_allowed),
+            ("admins_not_allowed", clients.admins_not_allowed),
         ]);
+        counters.extend(self.door.tls_counters());
         counters
     }
 
@@ -68,6 +73,7 @@ impl Hub {
             Some(ClientStatus {
                 name: names.member(&member).to_string(),
                 protocol: session.speech.protocol(),
+                peer: session.guest.peer.to_string(),
                 waiting_bytes: session.speech.backlog(),
                 held_back: session.is_stalled(),
                 messages: session.messages,

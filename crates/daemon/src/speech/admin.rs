@@ -2,6 +2,8 @@
 
 use std::io::IoSlice;
 
+use crate::status::StatusRefused;
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct AdminSpeech {
@@ -11,6 +13,17 @@ pub(crate) struct AdminSpeech {
 }
 
 impl AdminSpeech {
+    /// Of somebody who may not know.
+    pub fn refused() -> Self {
+        let mut speech = Self::default();
+        let refused = StatusRefused {
+            refused: "not allowed",
+        };
+        // A string is always JSON.
+        speech.answer(&serde_json::to_string(&refused).unwrap_or_default());
+        speech
+    }
+
     /// The answer. There is only one.
     pub fn answer(&mut self, line: &str) {
         if !self.answered {

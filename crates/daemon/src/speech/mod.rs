@@ -2,18 +2,19 @@
 
 mod admin;
 mod answers;
-mod frames;
 mod native;
 mod spread;
+mod told;
 
 use std::collections::BTreeMap;
 use std::io::IoSlice;
 
-use rota_client::protocol::Code;
+use rota_client::protocol::{self, Code, Reply};
 use rota_core::groups::{ClientName, Event, GroupName, Member, RequestError, Send};
 
+use crate::door::Port;
 use crate::names::Names;
-use crate::spread::Outgoing;
+use crate::spread::{self as spread_protocol, Outgoing};
 
 pub(crate) use admin::AdminSpeech;
 pub(crate) use native::{NativeSpeech, Terms};
@@ -40,6 +41,24 @@ pub(crate) enum Refusal {
     NotUnique,
     /// There are as many clients as there may be.
     Quota,
+    /// Nothing allows it.
+    NotAllowed,
+}
+
+/// What somebody is told whose address has as many connections as it may, before anything is read of it.
+pub(crate) fn crowded(port: Port) -> Vec<u8> {
+    match port {
+        Port::Admin => Vec::new(),
+        Port::Spread => vec![spread_protocol::Refusal::Quota.code().cast_unsigned()],
+        Port::Native => {
+            let code = Code::TooManyClients;
+            let text = "this address has as many connections as it may".to_owned();
+            let mut bytes = Vec::new();
+            let encoded = Reply::Refused { code, text }.encode(&mut bytes);
+            debug_assert!(encoded.is_ok(), "a reason always fits");
+            bytes
+        }
+    }
 }
 
 /// The answer to [`Ask::List`].
@@ -169,6 +188,15 @@ impl Speech {
         }
     }
 
+    /// A request is not done, because this client may not: `to` is what it may not reach.
+    pub fn denied(&mut self, ask: Ask, to: protocol::Destination, names: &mut Names) {
+        match self {
+            Self::Admin(_) => {}
+            Self::Native(speech) => speech.denied(&ask, to),
+            Self::Spread(speech) => speech.denied(ask, names),
+        }
+    }
+
     /// The answer to a question. Spread's clients have no such questions.
     pub fn listed(&mut self, request: u32, listed: Listed, names: &mut Names) {
         match self {
@@ -183,7 +211,7 @@ impl Speech {
             Self::Admin(_) => {}
             Self::Native(speech) => {
                 if !encoded.has_native {
-                    frames::encode(event, names, &mut encoded.native);
+                    told::encode(event, names, &mut encoded.native);
                     encoded.has_native = true;
                 }
                 speech.tell(event, &encoded.native);

@@ -200,6 +200,7 @@ impl NativeSpeech {
         let code = match refusal {
             Refusal::NotUnique => Code::NameInUse,
             Refusal::Quota => Code::TooManyClients,
+            Refusal::NotAllowed => Code::NotAllowed,
         };
         let text = code.to_string();
         self.push(&Reply::Refused { code, text });
@@ -207,19 +208,39 @@ impl NativeSpeech {
     }
 
     pub fn failed(&mut self, ask: &Ask, error: RequestError) {
-        let (code, text) = (code_of(error), error.to_string());
-        match ask {
+        self.fail(ask, code_of(error), error.to_string());
+    }
+
+    fn fail(&mut self, ask: &Ask, code: Code, text: String) {
+        let request = match ask {
             Ask::Join(group, request) | Ask::Leave(group, request) => {
                 self.answers.failed(*group);
-                let request = *request;
-                self.push(&Reply::Failed {
-                    request,
-                    code,
-                    text,
-                });
+                *request
             }
-            Ask::Connect(_) | Ask::Send(_) | Ask::List(..) | Ask::Bye => {}
-        }
+            Ask::List(request, _) => *request,
+            Ask::Connect(_) | Ask::Send(_) | Ask::Bye => return,
+        };
+        self.push(&Reply::Failed {
+            request,
+            code,
+            text,
+        });
+    }
+
+    /// The client may not. A message that goes to nobody costs no credit.
+    pub fn denied(&mut self, ask: &Ask, to: protocol::Destination) {
+        let code = Code::NotAllowed;
+        let text = to.to_string();
+        let Ask::Send(send) = ask else {
+            return self.fail(ask, code, text);
+        };
+        self.taken();
+        self.push(&Reply::NotSent {
+            kind: send.kind,
+            to,
+            code,
+            text: code.to_string(),
+        });
     }
 
     /// A message has no number to be told about.

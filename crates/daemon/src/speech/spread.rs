@@ -52,12 +52,33 @@ impl SpreadSpeech {
         let refused = self.session.refuse(match refusal {
             Refusal::NotUnique => spread::Refusal::NotUnique,
             Refusal::Quota => spread::Refusal::Quota,
+            Refusal::NotAllowed => spread::Refusal::Auth,
         });
         debug_assert!(refused.is_ok(), "only who asks is refused");
     }
 
     /// The request goes back to the client, as Spread does where a group takes no more members.
     pub fn failed(&mut self, ask: &Ask, _error: RequestError) {
+        self.reject(ask);
+    }
+
+    /// The same for what the client may not: a message comes back as it was sent.
+    pub fn denied(&mut self, ask: Ask, names: &mut Names) {
+        let Ask::Send(send) = ask else {
+            return self.reject(&ask);
+        };
+        self.send(&Outgoing::Rejected(Rejection {
+            what: Rejected::Message {
+                service: service_to(send.service),
+                self_discard: send.self_discard,
+            },
+            groups: send.to.iter().filter_map(|to| told(to, names)).collect(),
+            hint: Hint::new(order(send.big_endian), send.kind),
+            data: send.payload,
+        }));
+    }
+
+    fn reject(&mut self, ask: &Ask) {
         let (what, group) = match ask {
             Ask::Join(group, _) => (Rejected::Join, group),
             Ask::Leave(group, _) => (Rejected::Leave, group),
@@ -185,25 +206,28 @@ pub(super) fn outgoing(event: &groups::Event, names: &mut Names) -> Option<Outgo
 }
 
 fn received(message: &groups::Received, names: &mut Names) -> Option<Message> {
-    let order = if message.big_endian {
-        ByteOrder::Big
-    } else {
-        ByteOrder::Little
-    };
     let sender = private(&message.sender, names)?;
-    let mut name = |to: &groups::Destination| {
-        let text = names.told(to).to_string();
-        Name::new(text.as_bytes()).ok()
-    };
     Some(Message {
         sender,
         service: service_to(message.service),
         self_discard: message.self_discard,
-        groups: message.to.iter().filter_map(&mut name).collect(),
-        hint: Hint::new(order, message.kind),
+        groups: message.to.iter().filter_map(|to| told(to, names)).collect(),
+        hint: Hint::new(order(message.big_endian), message.kind),
         // It points into a receive buffer of the ring, which must not wait for a slow client.
         data: Bytes::copy_from_slice(&message.payload),
     })
+}
+
+const fn order(big_endian: bool) -> ByteOrder {
+    if big_endian {
+        ByteOrder::Big
+    } else {
+        ByteOrder::Little
+    }
+}
+
+fn told(to: &groups::Destination, names: &mut Names) -> Option<Name> {
+    Name::new(names.told(to).to_string().as_bytes()).ok()
 }
 
 fn private(member: &Member, names: &mut Names) -> Option<Name> {

@@ -1,4 +1,4 @@
-//! What native clients are told, as bytes that are the same for all of them.
+//! What native clients are told of an event, the same bytes for all.
 
 use rota_client::protocol::{self, EncodeError, Reply, View};
 use rota_core::groups::{self, Member};
@@ -6,7 +6,7 @@ use rota_core::groups::{self, Member};
 use crate::names::Names;
 
 /// Appends the bytes of an event: whole, but for a view, which lacks the receiver's own index.
-pub fn encode(event: &groups::Event, names: &mut Names, out: &mut Vec<u8>) {
+pub(super) fn encode(event: &groups::Event, names: &mut Names, out: &mut Vec<u8>) {
     let encoded = match event {
         groups::Event::Message(message) => encode_message(message, names, out),
         groups::Event::View(view) => {

@@ -1,0 +1,60 @@
+//! Lines in the log about clients, which must not be able to fill it.
+
+use std::fmt::Display;
+
+use rota_core::contract::Time;
+use rota_net::monotonic;
+
+/// One reason has a line at most this often.
+const PERIOD_NANOS: u64 = 10_000_000_000;
+
+/// Says once in a period for what clients are refused, whatever they do.
+#[derive(Debug, Default)]
+pub(crate) struct Complaints {
+    /// The reasons that there were: when there may be another line, and how often there was none.
+    reasons: Vec<(&'static str, Time, u64)>,
+}
+
+impl Complaints {
+    /// Somebody is refused: a line for the log, unless there was one just now.
+    pub fn say(&mut self, reason: &'static str, who: &dyn Display, what: &dyn Display) {
+        if let Some(unsaid) = self.is_due(reason, monotonic()) {
+            tracing::warn!(%who, %what, unsaid, "{reason}");
+        }
+    }
+
+    /// How many lines there were not since the last one; `None` if there is to be none now.
+    fn is_due(&mut self, reason: &'static str, now: Time) -> Option<u64> {
+        let again = now.after(PERIOD_NANOS);
+        let Some((_, due, unsaid)) = self.reasons.iter_mut().find(|(said, ..)| *said == reason)
+        else {
+            self.reasons.push((reason, again, 0));
+            return Some(0);
+        };
+        if now < *due {
+            *unsaid += 1;
+            return None;
+        }
+        *due = again;
+        Some(std::mem::take(unsaid))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_has_a_line_a_period_and_says_how_many_it_stands_for() {
+        let mut complaints = Complaints::default();
+        let start = Time(5);
+        assert_eq!(complaints.is_due("one", start), Some(0));
+        assert_eq!(complaints.is_due("one", start), None);
+        assert_eq!(complaints.is_due("two", start), Some(0));
+        let last = start.after(PERIOD_NANOS - 1);
+        assert_eq!(complaints.is_due("one", last), None);
+        let next = start.after(PERIOD_NANOS);
+        assert_eq!(complaints.is_due("one", next), Some(2));
+        assert_eq!(complaints.is_due("one", next), None);
+    }
+}

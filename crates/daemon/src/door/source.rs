@@ -1,0 +1,146 @@
+//! A listener: how it is opened, and who waits there.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener as StdUnixListener, UnixStream as StdUnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use mio::net::{TcpListener, TcpStream, UnixListener};
+use socket2::{Domain, SockAddr, SockRef, Socket, TcpKeepalive, Type};
+
+use super::Port;
+use crate::access::{Access, Peer};
+use crate::config::Allow;
+use crate::seats::{Seat, Seats};
+use crate::stream::Stream;
+
+/// Clients that may wait to be let in at one socket.
+const BACKLOG: i32 = 1024;
+
+/// Who may open a Unix socket: its owner and group, and of the one for admins its owner. Where there is a
+/// list of who may do what, that decides, and everybody may ask.
+pub(super) fn mode(port: Port, access: &Access) -> u32 {
+    let limited = access.is_limited();
+    match port {
+        Port::Native | Port::Spread if limited => 0o666,
+        Port::Native | Port::Spread => 0o660,
+        Port::Admin if limited && access.has_admins() => 0o666,
+        Port::Admin => 0o600,
+    }
+}
+
+/// Somebody who waited at a listener.
+pub(super) enum Waited {
+    Comes(Stream, Peer, Option<Seat>),
+    /// Its network is not allowed.
+    Stranger(Peer),
+    /// Its address has as many connections as it may.
+    Crowded(Stream, Peer),
+}
+
+/// Where clients connect.
+#[derive(Debug)]
+pub(super) enum Source {
+    Unix(UnixListener, PathBuf),
+    /// And who may connect.
+    Tcp(TcpListener, Allow),
+}
+
+impl Source {
+    /// A path, with these rights. A socket that nobody listens at is taken away.
+    pub fn unix(path: &Path, mode: u32) -> io::Result<Self> {
+        make_way(path)?;
+        let socket = bind(path, mode)?;
+        socket.listen(BACKLOG)?;
+        let listener = UnixListener::from_std(StdUnixListener::from(socket));
+        Ok(Self::Unix(listener, path.to_owned()))
+    }
+
+    /// The next who waits.
+    pub fn accept(&self, seats: &Seats) -> io::Result<Waited> {
+        match self {
+            Self::Unix(listener, _) => {
+                let (stream, _) = listener.accept()?;
+                let peer = Peer::of_unix(&stream)?;
+                Ok(Waited::Comes(Stream::Unix(stream), peer, None))
+            }
+            Self::Tcp(listener, allow) => {
+                let (stream, address) = listener.accept()?;
+                let peer = Peer::at(address.ip().to_canonical());
+                if !allow.allows(address.ip()) {
+                    return Ok(Waited::Stranger(peer));
+                }
+                // Without it messages would wait for each other; a socket that is gone has no use for it.
+                let _ = stream.set_nodelay(true);
+                keep_alive(&stream);
+                let stream = Stream::Tcp(stream);
+                Ok(match seats.take(address.ip()) {
+                    Some(seat) => Waited::Comes(stream, peer, Some(seat)),
+                    None => Waited::Crowded(stream, peer),
+                })
+            }
+        }
+    }
+}
+
+/// A client whose host is gone without a word is noticed in two minutes.
+pub(crate) fn keep_alive(socket: &TcpStream) {
+    let keep = TcpKeepalive::new()
+        .with_time(Duration::from_secs(60))
+        .with_interval(Duration::from_secs(10))
+        .with_retries(6);
+    // A socket that is gone has no use for it.
+    let _ = SockRef::from(socket).set_tcp_keepalive(&keep);
+}
+
+/// A socket at a path, with these rights. Nobody can connect to it before it listens.
+fn bind(path: &Path, mode: u32) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    if let Err(error) = fs::set_permissions(path, fs::Permissions::from_mode(mode)) {
+        let _ = fs::remove_file(path);
+        return Err(error);
+    }
+    Ok(socket)
+}
+
+/// Removes a socket that nobody listens at.
+fn make_way(path: &Path) -> io::Result<()> {
+    let found = match fs::symlink_metadata(path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if !found.file_type().is_socket() {
+        let text = "there is something else than a socket";
+        return Err(io::Error::new(ErrorKind::AlreadyExists, text));
+    }
+    match StdUnixStream::connect(path) {
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path),
+        Err(error) => Err(error),
+        Ok(_) => Err(ErrorKind::AddrInUse.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_has_its_rights_before_anybody_can_connect() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("sock");
+        let socket = bind(&path, 0o640).expect("a free path");
+        let mode = fs::metadata(&path)
+            .expect("it is there")
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o640);
+        let refused = StdUnixStream::connect(&path).expect_err("it does not listen");
+        assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+        socket.listen(1).expect("it can");
+        StdUnixStream::connect(&path).expect("it listens");
+    }
+}

@@ -1,0 +1,188 @@
+//! The section `[daemon.tls]`, and what is in its files.
+
+use std::fmt;
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use rota_core::contract::NodeId;
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{NoServerSessionStorage, ServerConfig, WebPkiClientVerifier};
+use rustls::version::TLS13;
+use rustls::{ConfigBuilder, RootCertStore, WantsVerifier};
+use serde::Deserialize;
+
+use rota_net::path_of;
+
+/// Files are not looked at more often than this.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Where clients of other hosts connect, and how both sides show who they are.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TlsConfig {
+    /// Addresses to listen at.
+    pub listen: Vec<SocketAddr>,
+    /// The daemon's certificate and those between it and its root, as PEM. `{node}` stands for the node's
+    /// number, as in the other paths.
+    pub certificate: PathBuf,
+    /// Its private key, as PEM.
+    pub key: PathBuf,
+    /// The roots that certificates of clients have to come from, as PEM.
+    pub client_ca: Option<PathBuf>,
+    /// Clients need no certificate. Then there has to be a list of who may do what.
+    #[serde(default)]
+    pub anonymous: bool,
+}
+
+/// What is wrong with one of the files.
+#[derive(Debug)]
+pub struct TlsError {
+    path: PathBuf,
+    what: String,
+}
+
+impl TlsError {
+    fn new(path: &Path, what: impl fmt::Display) -> Self {
+        Self {
+            path: path.to_owned(),
+            what: what.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for TlsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[daemon.tls]: {}: {}", self.path.display(), self.what)
+    }
+}
+
+impl std::error::Error for TlsError {}
+
+impl TlsConfig {
+    /// Reads the files of node `me`.
+    fn load(&self, me: NodeId) -> Result<Arc<ServerConfig>, TlsError> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let builder = ServerConfig::builder_with_provider(provider);
+        let builder = builder
+            .with_protocol_versions(&[&TLS13])
+            .map_err(|error| TlsError::new(&self.certificate, error))?;
+        let builder = self.verify_clients(builder, me)?;
+        let path = path_of(&self.certificate, me);
+        let chain = certificates(&path)?;
+        let key_path = path_of(&self.key, me);
+        let key = PrivateKeyDer::from_pem_file(&key_path)
+            .map_err(|error| TlsError::new(&key_path, error))?;
+        let mut config = builder
+            .with_single_cert(chain, key)
+            .map_err(|error| TlsError::new(&path, error))?;
+        // A session that is resumed would not be asked for a certificate that may have expired meanwhile.
+        config.send_tls13_tickets = 0;
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        Ok(Arc::new(config))
+    }
+
+    fn verify_clients(
+        &self,
+        builder: ConfigBuilder<ServerConfig, WantsVerifier>,
+        me: NodeId,
+    ) -> Result<ConfigBuilder<ServerConfig, rustls::server::WantsServerCert>, TlsError> {
+        let Some(path) = &self.client_ca else {
+            return Ok(builder.with_no_client_auth());
+        };
+        let path = path_of(path, me);
+        let mut roots = RootCertStore::empty();
+        for root in certificates(&path)? {
+            roots
+                .add(root)
+                .map_err(|error| TlsError::new(&path, error))?;
+        }
+        let provider = Arc::clone(builder.crypto_provider());
+        let mut verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+        if self.anonymous {
+            verifier = verifier.allow_unauthenticated();
+        }
+        let verifier = verifier
+            .build()
+            .map_err(|error| TlsError::new(&path, error))?;
+        Ok(builder.with_client_cert_verifier(verifier))
+    }
+}
+
+/// The files of a section as they were last read, and read again when they have changed.
+#[derive(Debug)]
+pub(crate) struct Certificates {
+    section: TlsConfig,
+    me: NodeId,
+    current: Arc<ServerConfig>,
+    stamps: Vec<Stamp>,
+    look_at: Instant,
+}
+
+/// What is different of a file that was written again.
+type Stamp = Option<(SystemTime, u64, u64)>;
+
+impl Certificates {
+    /// Reads the files of node `me`.
+    pub fn open(section: &TlsConfig, me: NodeId) -> Result<Self, TlsError> {
+        let stamps = section.stamps(me);
+        Ok(Self {
+            section: section.clone(),
+            me,
+            current: section.load(me)?,
+            stamps,
+            look_at: Instant::now() + LOOK_AGAIN,
+        })
+    }
+
+    /// What clients that come now are shown and asked for.
+    pub fn current(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.current)
+    }
+
+    /// Reads the files again if they have changed: then `true`. After an error the old ones hold, until the
+    /// files change once more.
+    pub fn refresh(&mut self, now: Instant) -> Result<bool, TlsError> {
+        if now < self.look_at {
+            return Ok(false);
+        }
+        self.look_at = now + LOOK_AGAIN;
+        let stamps = self.section.stamps(self.me);
+        if stamps == self.stamps {
+            return Ok(false);
+        }
+        self.stamps = stamps;
+        self.current = self.section.load(self.me)?;
+        Ok(true)
+    }
+}
+
+impl TlsConfig {
+    fn stamps(&self, me: NodeId) -> Vec<Stamp> {
+        let files = [
+            Some(&self.certificate),
+            Some(&self.key),
+            self.client_ca.as_ref(),
+        ];
+        let stamp = |path: &PathBuf| {
+            let found = fs::metadata(path_of(path, me)).ok()?;
+            Some((found.modified().ok()?, found.len(), found.ino()))
+        };
+        files.into_iter().flatten().map(stamp).collect()
+    }
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let wrong = |error| TlsError::new(path, error);
+    let found = CertificateDer::pem_file_iter(path).map_err(wrong)?;
+    let found: Vec<_> = found.collect::<Result<_, _>>().map_err(wrong)?;
+    if found.is_empty() {
+        return Err(TlsError::new(path, "there is no certificate in it"));
+    }
+    Ok(found)
+}

@@ -1,0 +1,38 @@
+//! Who a client is, and why one is refused.
+
+use rustls::CertificateError;
+use rustls::pki_types::CertificateDer;
+
+/// The names that a certificate is for: of hosts, and URIs.
+pub(super) fn names_of(chain: Option<&[CertificateDer<'_>]>) -> Vec<String> {
+    let own = chain.and_then(<[_]>::first);
+    let own = own.and_then(|own| webpki::EndEntityCert::try_from(own).ok());
+    own.map_or_else(Vec::new, |own| {
+        let names = own.valid_dns_names().chain(own.valid_uri_names());
+        // They go into the log.
+        let plain = |name: &&str| name.bytes().all(|byte| byte.is_ascii_graphic());
+        names.filter(plain).map(str::to_owned).collect()
+    })
+}
+
+/// The line for the log.
+pub(super) fn reason_of(error: &rustls::Error) -> &'static str {
+    use CertificateError as Certificate;
+    use rustls::Error;
+    match error {
+        Error::NoCertificatesPresented => "a TLS client is refused: it shows no certificate",
+        Error::InvalidCertificate(Certificate::Expired | Certificate::ExpiredContext { .. }) => {
+            "a TLS client is refused: its certificate has expired"
+        }
+        Error::InvalidCertificate(
+            Certificate::NotValidYet | Certificate::NotValidYetContext { .. },
+        ) => "a TLS client is refused: its certificate is not valid yet",
+        Error::InvalidCertificate(Certificate::UnknownIssuer) => {
+            "a TLS client is refused: its certificate does not come from client_ca"
+        }
+        Error::InvalidCertificate(_) => "a TLS client is refused: its certificate is no good",
+        Error::AlertReceived(_) => "a TLS client does not go on with this daemon",
+        Error::PeerIncompatible(_) => "a TLS client is refused: it does not speak TLS 1.3",
+        _ => "a TLS client is refused: what it sends is not TLS",
+    }
+}

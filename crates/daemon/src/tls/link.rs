@@ -1,0 +1,298 @@
+//! One client: bytes between its socket and the pair that leads to the ring's thread.
+
+use std::io::{self, BufRead, ErrorKind, Read, Write};
+use std::net::{IpAddr, Shutdown};
+use std::time::Instant;
+
+use mio::net::{TcpStream, UnixStream};
+use rustls::ServerConnection;
+
+use crate::seats::Seat;
+
+/// Bytes carried in one turn of a client, before others have theirs.
+const TURN_BYTES: usize = 256 << 10;
+
+/// One client.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub socket: TcpStream,
+    pub tls: ServerConnection,
+    /// Leads to the ring's thread, once the client has shown who it is.
+    pub pair: Option<UnixStream>,
+    pub address: IpAddr,
+    /// Tells it from later ones with its key.
+    pub number: u64,
+    /// When it is over, whatever happens: the handshake, or the time to take what is left.
+    pub deadline: Option<Instant>,
+    pub socket_ready: Ready,
+    pub pair_ready: Ready,
+    /// The client says nothing more, and the ring's thread has been told.
+    inbound_over: bool,
+    /// The ring's thread says nothing more, and the client has been told.
+    outbound_over: bool,
+    /// The ring's thread has closed its end.
+    pub abandoned: bool,
+    pub scheduled: bool,
+    /// It is refused: what it still says is dropped, so that it can read why.
+    pub refused: bool,
+    _seat: Seat,
+}
+
+/// What the kernel has said of a socket, and has not turned out to be over since.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ready {
+    pub read: bool,
+    pub write: bool,
+}
+
+/// How a client stands after its turn.
+#[derive(Debug)]
+pub(super) enum Standing {
+    /// It waits for one of its sockets.
+    Waits,
+    /// It has more to carry.
+    More,
+    /// It has shown who it is.
+    Shown,
+    /// It is over.
+    Over,
+    /// What it says is not TLS, or its certificate is refused.
+    Refused(rustls::Error),
+}
+
+/// What has to end a turn.
+enum Stop {
+    Broken,
+    Refused(rustls::Error),
+}
+
+impl From<io::Error> for Stop {
+    fn from(_: io::Error) -> Self {
+        Self::Broken
+    }
+}
+
+impl Link {
+    pub fn new(
+        socket: TcpStream,
+        tls: ServerConnection,
+        (address, seat): (IpAddr, Seat),
+        number: u64,
+        deadline: Instant,
+    ) -> Self {
+        let ready = Ready {
+            read: true,
+            write: true,
+        };
+        Self {
+            socket,
+            tls,
+            pair: None,
+            address,
+            number,
+            deadline: Some(deadline),
+            socket_ready: ready,
+            pair_ready: ready,
+            inbound_over: false,
+            outbound_over: false,
+            abandoned: false,
+            scheduled: false,
+            refused: false,
+            _seat: seat,
+        }
+    }
+
+    /// Carries what there is, a bounded part of it.
+    pub fn turn(&mut self, scratch: &mut [u8]) -> Standing {
+        if self.refused {
+            return self.drop_rest(scratch);
+        }
+        let mut carried = 0;
+        loop {
+            let moved = match self.step(scratch) {
+                Ok(moved) => moved,
+                Err(Stop::Broken) => return Standing::Over,
+                Err(Stop::Refused(error)) => {
+                    // Why it is refused; a socket that does not take that has no room for it.
+                    let _ = self.write_socket();
+                    let _ = self.socket.shutdown(Shutdown::Write);
+                    self.refused = true;
+                    // To the ring's thread it has gone.
+                    self.pair = None;
+                    return Standing::Refused(error);
+                }
+            };
+            if self.is_shown() {
+                return Standing::Shown;
+            }
+            if self.is_over() {
+                return Standing::Over;
+            }
+            if moved == 0 {
+                return Standing::Waits;
+            }
+            carried += moved;
+            if carried >= TURN_BYTES {
+                return Standing::More;
+            }
+        }
+    }
+
+    fn drop_rest(&mut self, scratch: &mut [u8]) -> Standing {
+        let mut dropped = 0;
+        while self.socket_ready.read {
+            match self.socket.read(scratch) {
+                Ok(bytes) if bytes > 0 => dropped += bytes,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.socket_ready.read = false;
+                }
+                _ => return Standing::Over,
+            }
+            if dropped >= TURN_BYTES {
+                return Standing::More;
+            }
+        }
+        Standing::Waits
+    }
+
+    /// One of each; how many bytes that has moved.
+    fn step(&mut self, scratch: &mut [u8]) -> Result<usize, Stop> {
+        let mut moved = 0;
+        let delivered = self.deliver(&mut moved)?;
+        if delivered && self.read_socket(&mut moved)? {
+            self.tls.process_new_packets().map_err(Stop::Refused)?;
+            self.deliver(&mut moved)?;
+        }
+        self.read_pair(scratch, &mut moved);
+        moved += self.write_socket()?;
+        if self.outbound_over && !self.tls.wants_write() {
+            // A client that has gone has no use for it.
+            let _ = self.socket.shutdown(Shutdown::Write);
+        }
+        Ok(moved)
+    }
+
+    /// Reads what the client sends; whether there was anything.
+    fn read_socket(&mut self, moved: &mut usize) -> Result<bool, Stop> {
+        if !self.socket_ready.read || self.inbound_over {
+            return Ok(false);
+        }
+        match self.tls.read_tls(&mut self.socket) {
+            Ok(bytes) => {
+                *moved += bytes;
+                self.socket_ready.read = bytes > 0;
+                if bytes == 0 && self.tls.is_handshaking() {
+                    return Err(Stop::Broken);
+                }
+                Ok(true)
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.socket_ready.read = false;
+                Ok(false)
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Hands on what the client has sent; whether that was everything.
+    fn deliver(&mut self, moved: &mut usize) -> Result<bool, Stop> {
+        let Some(pair) = &mut self.pair else {
+            return Ok(true);
+        };
+        while !self.inbound_over {
+            let mut reader = self.tls.reader();
+            let taken = match reader.fill_buf() {
+                // The client closes, or it is cut off: what is not whole is nothing for those who read it.
+                Ok([]) => {
+                    self.inbound_over = true;
+                    let _ = pair.shutdown(Shutdown::Write);
+                    break;
+                }
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                    self.inbound_over = true;
+                    let _ = pair.shutdown(Shutdown::Write);
+                    break;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error.into()),
+                Ok(_) if !self.pair_ready.write => return Ok(false),
+                Ok(bytes) => pair.write(bytes),
+            };
+            match taken {
+                Ok(bytes) => {
+                    reader.consume(bytes);
+                    *moved += bytes;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.pair_ready.write = false;
+                    return Ok(false);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // Nobody reads it any more; what the client is told last may still arrive.
+                Err(_) => {
+                    self.abandoned = true;
+                    self.inbound_over = true;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes what the client is sent, when it has taken what came before.
+    fn read_pair(&mut self, scratch: &mut [u8], moved: &mut usize) {
+        let Some(pair) = &mut self.pair else {
+            return;
+        };
+        if !self.pair_ready.read || self.outbound_over || self.tls.wants_write() {
+            return;
+        }
+        match pair.read(scratch) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => self.pair_ready.read = false,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            // An end that was closed before it had read everything is an error here.
+            Ok(0) | Err(_) => {
+                self.outbound_over = true;
+                self.tls.send_close_notify();
+            }
+            Ok(bytes) => {
+                *moved += bytes;
+                // It takes everything: its buffer has no limit but this piece.
+                let written = self.tls.writer().write_all(&scratch[..bytes]);
+                debug_assert!(written.is_ok(), "a buffer without a limit takes everything");
+            }
+        }
+    }
+
+    /// Sends what is encrypted.
+    fn write_socket(&mut self) -> Result<usize, Stop> {
+        let mut moved = 0;
+        while self.socket_ready.write && self.tls.wants_write() {
+            match self.tls.write_tls(&mut self.socket) {
+                Ok(bytes) => moved += bytes,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.socket_ready.write = false;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Nothing is left to be carried.
+    fn is_over(&self) -> bool {
+        let sent = self.outbound_over && !self.tls.wants_write();
+        sent && (self.abandoned || self.inbound_over)
+    }
+
+    /// It has shown who it is, and the ring's thread does not know it yet.
+    pub fn is_shown(&self) -> bool {
+        self.pair.is_none() && !self.refused && !self.tls.is_handshaking()
+    }
+
+    /// The ring's thread has said its last word: the client has only so long to take it.
+    pub const fn is_ending(&self) -> bool {
+        self.outbound_over || self.abandoned
+    }
+}

@@ -1,0 +1,17 @@
+//! Clients of other hosts, by TLS.
+//!
+//! The listener has a thread of its own, so that neither a handshake nor the encryption ever costs the ring.
+//! When a client has shown who it is, the ring's thread gets one end of a Unix socket pair and who the client
+//! is; from then on it is a client like all others, and this thread carries bytes between the pair and the
+//! client. Who does not take its bytes is held back by the pair, which holds only so much.
+
+mod config;
+mod door;
+mod judged;
+mod link;
+mod thread;
+
+pub use config::{TlsConfig, TlsError};
+
+pub(crate) use config::Certificates;
+pub(crate) use door::{Arrival, NotOpen, Terms, TlsDoor};

@@ -1,0 +1,384 @@
+//! The thread that has the listeners and all clients.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use mio::net::{TcpListener, TcpStream, UnixStream};
+use mio::{Events, Interest, Poll, Token, Waker};
+use rustls::{ServerConfig, ServerConnection};
+use slab::Slab;
+
+use super::door::{Arrival, NotOpen, Out, Terms, TlsCounters};
+use super::judged::{names_of, reason_of};
+use super::link::{Link, Ready, Standing};
+use crate::access::Peer;
+use crate::complaints::Complaints;
+use crate::door::keep_alive;
+
+const EVENTS: usize = 1024;
+
+/// Clients have two tokens each below, listeners have theirs from here on.
+const FIRST_LISTENER: usize = usize::MAX / 2;
+
+const WAKER: Token = Token(usize::MAX);
+
+/// What is read of a client's pair at once.
+const SCRATCH_BYTES: usize = 64 << 10;
+
+/// How often it is looked whether somebody takes too long.
+const SWEEP: Duration = Duration::from_millis(250);
+
+/// How long clients may take, when the daemon stops, to take what they are told last.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// All that the thread has.
+#[derive(Debug)]
+pub(super) struct Relays {
+    poll: Poll,
+    listeners: Vec<TcpListener>,
+    links: Slab<Link>,
+    /// Links that have their turn next.
+    work: VecDeque<usize>,
+    /// Links whose clients have not shown who they are, oldest first.
+    handshakes: VecDeque<(usize, u64)>,
+    newest: u64,
+    /// Somebody may take too long, or could not be let in.
+    has_deadlines: bool,
+    /// Somebody waits at a listener who could not be let in.
+    waiting: bool,
+    scratch: Vec<u8>,
+    complaints: Complaints,
+    counters: Arc<TlsCounters>,
+    stop: Arc<AtomicBool>,
+    out: Out,
+    terms: Terms,
+}
+
+impl Relays {
+    /// Listens at these addresses. The waker is for whoever has told it to stop.
+    pub fn open(
+        listen: &[SocketAddr],
+        terms: Terms,
+        (counters, stop): (Arc<TlsCounters>, Arc<AtomicBool>),
+        out: Out,
+    ) -> Result<(Self, Waker), NotOpen> {
+        let system = |error| (None, error);
+        let poll = Poll::new().map_err(system)?;
+        let waker = Waker::new(poll.registry(), WAKER).map_err(system)?;
+        let mut listeners = Vec::new();
+        for (at, &address) in listen.iter().enumerate() {
+            let here = |error| (Some(address), error);
+            let mut listener = TcpListener::bind(address).map_err(here)?;
+            let token = Token(FIRST_LISTENER + at);
+            let registry = poll.registry();
+            let registered = registry.register(&mut listener, token, Interest::READABLE);
+            registered.map_err(here)?;
+            listeners.push(listener);
+        }
+        let relays = Self {
+            poll,
+            listeners,
+            links: Slab::new(),
+            work: VecDeque::new(),
+            handshakes: VecDeque::new(),
+            newest: 0,
+            has_deadlines: false,
+            waiting: false,
+            scratch: vec![0; SCRATCH_BYTES],
+            complaints: Complaints::default(),
+            counters,
+            stop,
+            out,
+            terms,
+        };
+        Ok((relays, waker))
+    }
+
+    /// Runs until it is told to stop. A mistake here costs the clients of this thread their connections, and
+    /// nobody else anything.
+    pub fn serve(mut self) {
+        while catch_unwind(AssertUnwindSafe(|| self.run_to_end())).is_err() {
+            tracing::error!("clients that came by TLS are disconnected: a mistake in the daemon");
+            self.start_again();
+        }
+    }
+
+    fn run_to_end(&mut self) {
+        if let Err(error) = self.run() {
+            tracing::error!(%error, "clients cannot be served by TLS any more");
+        }
+    }
+
+    /// Without the clients there were.
+    fn start_again(&mut self) {
+        self.links = Slab::new();
+        self.work.clear();
+        self.handshakes.clear();
+        // What the kernel said of listeners may be lost.
+        self.waiting = true;
+        self.has_deadlines = true;
+    }
+
+    fn run(&mut self) -> io::Result<()> {
+        let mut events = Events::with_capacity(EVENTS);
+        let mut over_at = None;
+        let mut sweep_at = Instant::now() + SWEEP;
+        loop {
+            let timeout = if self.work.is_empty() {
+                (self.has_deadlines || over_at.is_some()).then_some(SWEEP)
+            } else {
+                Some(Duration::ZERO)
+            };
+            match self.poll.poll(&mut events, timeout) {
+                Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
+                _ => {}
+            }
+            for event in &events {
+                self.notice(event);
+            }
+            for _ in 0..self.work.len() {
+                if let Some(key) = self.work.pop_front() {
+                    self.turn(key);
+                }
+            }
+            let now = Instant::now();
+            if now >= sweep_at {
+                sweep_at = now + SWEEP;
+                self.sweep(now);
+            }
+            if over_at.is_none() && self.stop.load(Ordering::Relaxed) {
+                over_at = Some(now + FAREWELL);
+                self.listeners.clear();
+            }
+            let silent = |link: &Link| link.pair.is_none();
+            if let Some(over_at) = over_at
+                && (now >= over_at || self.links.iter().all(|(_, link)| silent(link)))
+            {
+                return Ok(());
+            }
+        }
+    }
+
+    fn notice(&mut self, event: &mio::event::Event) {
+        let Token(token) = event.token();
+        if event.token() == WAKER {
+            return;
+        }
+        if let Some(place) = token.checked_sub(FIRST_LISTENER) {
+            self.accept(place);
+            return;
+        }
+        let Some(link) = self.links.get_mut(token / 2) else {
+            return;
+        };
+        let ready = if token % 2 == 0 {
+            &mut link.socket_ready
+        } else {
+            link.abandoned |= event.is_write_closed();
+            &mut link.pair_ready
+        };
+        ready.read |= event.is_readable() || event.is_read_closed() || event.is_error();
+        ready.write |= event.is_writable() || event.is_write_closed() || event.is_error();
+        self.schedule(token / 2);
+    }
+
+    fn schedule(&mut self, key: usize) {
+        if let Some(link) = self.links.get_mut(key)
+            && !std::mem::replace(&mut link.scheduled, true)
+        {
+            self.work.push_back(key);
+        }
+    }
+
+    /// Lets in all who wait at a listener.
+    fn accept(&mut self, place: usize) {
+        while let Some(listener) = self.listeners.get(place) {
+            match listener.accept() {
+                Ok((socket, address)) => self.greet(socket, address),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                // A client that has gone already is nobody's error.
+                Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
+                Err(error) => {
+                    // Most often there are no descriptors left: it is tried again soon.
+                    self.complaints
+                        .say("a TLS client cannot be let in", &error, &"");
+                    self.waiting = true;
+                    self.has_deadlines = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn greet(&mut self, mut socket: TcpStream, address: SocketAddr) {
+        let address = address.ip().to_canonical();
+        let Some(seat) = self.terms.seats.take(address) else {
+            let reason =
+                "a TLS client is turned away: its address has as many connections as it may";
+            self.complaints.say(reason, &address, &"");
+            return;
+        };
+        if self.links.len() >= self.terms.most {
+            let reason = "a TLS client is turned away: there are as many clients as may be";
+            self.complaints.say(reason, &address, &"");
+            return;
+        }
+        self.make_room();
+        let Ok(mut tls) = ServerConnection::new(self.certificates()) else {
+            return;
+        };
+        tls.set_buffer_limit(None);
+        keep_alive(&socket);
+        let entry = self.links.vacant_entry();
+        let key = entry.key();
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        let registry = self.poll.registry();
+        if let Err(error) = registry.register(&mut socket, Token(2 * key), interest) {
+            self.complaints
+                .say("a TLS client cannot be let in", &error, &"");
+            return;
+        }
+        self.newest += 1;
+        let deadline = Instant::now() + self.terms.patience;
+        entry.insert(Link::new(
+            socket,
+            tls,
+            (address, seat),
+            self.newest,
+            deadline,
+        ));
+        self.handshakes.push_back((key, self.newest));
+        self.has_deadlines = true;
+        self.schedule(key);
+    }
+
+    /// What the files say now.
+    fn certificates(&mut self) -> Arc<ServerConfig> {
+        match self.terms.certificates.refresh(Instant::now()) {
+            Ok(false) => {}
+            Ok(true) => tracing::info!("the certificates for TLS have been read again"),
+            Err(error) => {
+                let reason =
+                    "the certificates for TLS have changed and cannot be used: the old ones hold";
+                self.complaints.say(reason, &"the daemon", &error);
+            }
+        }
+        self.terms.certificates.current()
+    }
+
+    /// One more, and the oldest that has not shown who it is has to go.
+    fn make_room(&mut self) {
+        if self.handshakes.len() < self.terms.handshakes {
+            return;
+        }
+        let links = &self.links;
+        let is_open = |(key, number): &(usize, u64)| {
+            let link = links.get(*key);
+            link.is_some_and(|link| link.number == *number && link.pair.is_none())
+        };
+        self.handshakes.retain(is_open);
+        if self.handshakes.len() >= self.terms.handshakes
+            && let Some((key, _)) = self.handshakes.pop_front()
+        {
+            self.too_slow(key);
+        }
+    }
+
+    fn too_slow(&mut self, key: usize) {
+        if let Some(link) = self.links.try_remove(key)
+            && link.pair.is_none()
+            && !link.refused
+        {
+            self.counters.silent.fetch_add(1, Ordering::Relaxed);
+            let reason = "a TLS client is dropped: it took too long to show who it is";
+            self.complaints.say(reason, &link.address, &"");
+        }
+    }
+
+    /// Ends those who took too long.
+    fn sweep(&mut self, now: Instant) {
+        let late = |(key, link): (usize, &Link)| {
+            link.deadline
+                .is_some_and(|deadline| deadline <= now)
+                .then_some(key)
+        };
+        let late: Vec<usize> = self.links.iter().filter_map(late).collect();
+        for key in late {
+            self.too_slow(key);
+        }
+        self.has_deadlines = self.links.iter().any(|(_, link)| link.deadline.is_some());
+        if std::mem::take(&mut self.waiting) {
+            let shown = |(key, link): (usize, &Link)| link.is_shown().then_some(key);
+            let shown: Vec<usize> = self.links.iter().filter_map(shown).collect();
+            shown.into_iter().for_each(|key| self.schedule(key));
+            for place in 0..self.listeners.len() {
+                self.accept(place);
+            }
+        }
+    }
+
+    fn turn(&mut self, key: usize) {
+        let Some(link) = self.links.get_mut(key) else {
+            return;
+        };
+        link.scheduled = false;
+        match link.turn(&mut self.scratch) {
+            Standing::Waits => {
+                if link.is_ending() && link.deadline.is_none() {
+                    link.deadline = Some(Instant::now() + self.terms.patience);
+                    self.has_deadlines = true;
+                }
+            }
+            Standing::More => self.schedule(key),
+            Standing::Shown => self.hand_over(key),
+            Standing::Over => drop(self.links.try_remove(key)),
+            Standing::Refused(error) => {
+                self.counters.refused.fetch_add(1, Ordering::Relaxed);
+                let over_at = Instant::now() + self.terms.patience;
+                link.deadline.get_or_insert(over_at);
+                self.has_deadlines = true;
+                let address = link.address;
+                self.complaints.say(reason_of(&error), &address, &error);
+                self.schedule(key);
+            }
+        }
+    }
+
+    /// The ring's thread gets the client.
+    fn hand_over(&mut self, key: usize) {
+        let link = &mut self.links[key];
+        let names = names_of(link.tls.peer_certificates());
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        let registry = self.poll.registry();
+        let pair = UnixStream::pair().and_then(|(mut mine, theirs)| {
+            registry.register(&mut mine, Token(2 * key + 1), interest)?;
+            Ok((mine, theirs))
+        });
+        let (mine, stream) = match pair {
+            Ok(pair) => pair,
+            Err(error) => {
+                // Most often there are no descriptors left: it is tried again soon.
+                self.complaints
+                    .say("a TLS client cannot be let in", &error, &"");
+                self.waiting = true;
+                return;
+            }
+        };
+        link.pair = Some(mine);
+        link.pair_ready = Ready {
+            read: true,
+            write: true,
+        };
+        link.deadline = None;
+        let address = link.address;
+        let peer = Peer::Remote { address, names };
+        self.counters.shown.fetch_add(1, Ordering::Relaxed);
+        self.out.send(Arrival { stream, peer });
+        self.schedule(key);
+    }
+}
