@@ -14,6 +14,7 @@ pub mod config;
 pub mod driver;
 mod engine;
 pub mod fault;
+pub mod keys;
 mod message;
 pub mod node;
 mod pool;
@@ -34,8 +35,10 @@ pub use config::{
 pub use driver::{App, Driver, DriverError, Submitter, watched_counters};
 pub use engine::NodeEngine;
 pub use fault::FaultConfig;
+pub use keys::{KeyError, KeyRing};
 pub use node::{Node, NodeStatus, Publisher, StartError};
 pub use probe::probe_multicast;
+pub use seal::Keys;
 pub use sockets::{DatagramSize, PathMtu, SocketError, Sockets};
 pub use stats::NetStats;
 pub use sys::{WakeFd, monotonic, new_process, random_u64};

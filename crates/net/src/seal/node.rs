@@ -1,0 +1,130 @@
+//! A node's sealing: both directions, and keys that may change while it runs.
+
+use rota_core::contract::{Class, NodeId, Target, Time};
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Life, OpenError, Opener, Sealer, Senders};
+use crate::config::NodeConfig;
+use crate::keys::KeyRing;
+
+/// Gives a running node other keys, from any thread.
+#[derive(Clone, Default)]
+pub struct Keys {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    changed: AtomicBool,
+    next: Mutex<Option<KeyRing>>,
+}
+
+impl Keys {
+    /// The node takes datagrams under all of these keys, and seals with the one they say, from its next
+    /// datagram on.
+    pub fn set(&self, keys: KeyRing) {
+        *lock(&self.shared) = Some(keys);
+        self.shared.changed.store(true, Ordering::Release);
+    }
+
+    fn take(&self) -> Option<KeyRing> {
+        if !self.shared.changed.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.shared.changed.store(false, Ordering::Relaxed);
+        lock(&self.shared).take()
+    }
+}
+
+fn lock(shared: &Shared) -> std::sync::MutexGuard<'_, Option<KeyRing>> {
+    shared.next.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keys").finish_non_exhaustive()
+    }
+}
+
+/// What seals and opens a node's datagrams.
+#[derive(Debug)]
+pub(crate) struct KeyedSeal {
+    cluster: u32,
+    sealer: Sealer,
+    opener: Opener,
+    keys: Keys,
+}
+
+impl KeyedSeal {
+    /// For node `me`, in a new life.
+    pub fn new(config: &NodeConfig, me: NodeId, keys: &KeyRing) -> io::Result<Self> {
+        let life = Life::begin()?;
+        let may_send = if config.open_membership {
+            Senders::Any
+        } else {
+            Senders::Only(config.members().into_iter().collect())
+        };
+        let cluster = config.wire_cluster();
+        Ok(Self {
+            cluster,
+            sealer: Sealer::new(cluster, keys.clone(), me, life)?,
+            opener: Opener::new(cluster, keys.clone(), (me, life), may_send),
+            keys: Keys::default(),
+        })
+    }
+
+    /// The handle to change keys with.
+    pub fn keys(&self) -> Keys {
+        self.keys.clone()
+    }
+
+    fn follow_keys(&mut self) {
+        let Some(keys) = self.keys.take() else {
+            return;
+        };
+        if let Err(error) = self.sealer.set_keys(self.cluster, keys.clone()) {
+            tracing::error!(%error, "the new keys cannot be used; the old ones stay");
+            return;
+        }
+        self.opener.set_keys(self.cluster, keys);
+    }
+
+    /// Seals datagrams in place.
+    pub fn seal<'a>(
+        &mut self,
+        class: Class,
+        to: Target,
+        datagrams: impl Iterator<Item = &'a mut [u8]>,
+    ) {
+        self.follow_keys();
+        for datagram in datagrams {
+            self.sealer.seal(class, to, datagram);
+        }
+    }
+
+    /// Begins to open what one read brought.
+    pub fn opening(&mut self, now: Time, class: Class) -> Opening<'_> {
+        self.follow_keys();
+        Opening {
+            opener: &mut self.opener,
+            now,
+            class,
+        }
+    }
+}
+
+/// Opens the datagrams of one read.
+pub(crate) struct Opening<'a> {
+    opener: &'a mut Opener,
+    now: Time,
+    class: Class,
+}
+
+impl Opening<'_> {
+    pub fn open(&mut self, datagram: &mut [u8]) -> Result<(), OpenError> {
+        self.opener.open(self.now, self.class, datagram)
+    }
+}
