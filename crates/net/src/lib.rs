@@ -38,7 +38,7 @@ pub use fault::FaultConfig;
 pub use keys::{KeyError, KeyRing};
 pub use node::{Node, NodeStatus, Publisher, StartError};
 pub use probe::probe_multicast;
-pub use seal::Keys;
+pub use seal::{Keys, KeysInUse};
 pub use sockets::{DatagramSize, PathMtu, SocketError, Sockets};
 pub use stats::NetStats;
 pub use sys::{WakeFd, monotonic, new_process, random_u64};

@@ -7,7 +7,7 @@ use rota_core::wire::{HEADER_BYTES, SEAL_BYTES};
 use super::OpenError;
 
 /// The shortest datagram there is.
-const LEAST_BYTES: usize = HEADER_BYTES + SEAL_BYTES;
+pub(super) const LEAST_BYTES: usize = HEADER_BYTES + SEAL_BYTES;
 
 /// Writes the checksum of a datagram. One that is too short is left alone: no receiver opens it.
 pub fn seal(datagram: &mut [u8]) {

@@ -17,7 +17,7 @@ mod window;
 
 pub use cipher::{Life, SEALED_BYTES};
 pub(crate) use node::KeyedSeal;
-pub use node::Keys;
+pub use node::{Keys, KeysInUse};
 pub use opener::{Opener, Senders};
 pub use sealer::Sealer;
 pub use window::WIDTH;

@@ -1,14 +1,15 @@
 //! A node's sealing: both directions, and keys that may change while it runs.
 
 use rota_core::contract::{Class, NodeId, Target, Time};
+use serde::Serialize;
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Life, OpenError, Opener, Sealer, Senders};
 use crate::config::NodeConfig;
-use crate::keys::KeyRing;
+use crate::keys::{KeyId, KeyRing};
 
 /// Gives a running node other keys, from any thread.
 #[derive(Clone, Default)]
@@ -20,14 +21,36 @@ pub struct Keys {
 struct Shared {
     changed: AtomicBool,
     next: Mutex<Option<KeyRing>>,
+    in_use: Mutex<KeysInUse>,
+}
+
+/// Which keys a node uses, by their ids.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct KeysInUse {
+    /// It seals with this one.
+    pub sends: u16,
+    /// It takes datagrams under all of these.
+    pub takes: Vec<u16>,
 }
 
 impl Keys {
     /// The node takes datagrams under all of these keys, and seals with the one they say, from its next
     /// datagram on.
     pub fn set(&self, keys: KeyRing) {
-        *lock(&self.shared) = Some(keys);
+        *lock(&self.shared.next) = Some(keys);
         self.shared.changed.store(true, Ordering::Release);
+    }
+
+    /// What the node uses. Keys that were set count with its next datagram.
+    pub fn in_use(&self) -> KeysInUse {
+        lock(&self.shared.in_use).clone()
+    }
+
+    fn now(&self, keys: &KeyRing) {
+        *lock(&self.shared.in_use) = KeysInUse {
+            sends: keys.sending().get(),
+            takes: keys.ids().map(KeyId::get).collect(),
+        };
     }
 
     fn take(&self) -> Option<KeyRing> {
@@ -35,12 +58,12 @@ impl Keys {
             return None;
         }
         self.shared.changed.store(false, Ordering::Relaxed);
-        lock(&self.shared).take()
+        lock(&self.shared.next).take()
     }
 }
 
-fn lock(shared: &Shared) -> std::sync::MutexGuard<'_, Option<KeyRing>> {
-    shared.next.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for Keys {
@@ -68,11 +91,13 @@ impl KeyedSeal {
             Senders::Only(config.members().into_iter().collect())
         };
         let cluster = config.wire_cluster();
+        let handle = Keys::default();
+        handle.now(keys);
         Ok(Self {
             cluster,
             sealer: Sealer::new(cluster, keys.clone(), me, life)?,
             opener: Opener::new(cluster, keys.clone(), (me, life), may_send),
-            keys: Keys::default(),
+            keys: handle,
         })
     }
 
@@ -89,6 +114,7 @@ impl KeyedSeal {
             tracing::error!(%error, "the new keys cannot be used; the old ones stay");
             return;
         }
+        self.keys.now(&keys);
         self.opener.set_keys(self.cluster, keys);
     }
 

@@ -12,6 +12,7 @@ use rota_core::contract::{Class, NodeId, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::OpenError;
+use super::checksum;
 use super::cipher::{Cipher, Life, Masters, Trailer};
 use super::window::{Stale, Window};
 use crate::keys::KeyRing;
@@ -92,7 +93,14 @@ impl Opener {
     /// # Errors
     /// [`OpenError`] when the datagram must be dropped; it may then be garbage.
     pub fn open(&mut self, now: Time, class: Class, datagram: &mut [u8]) -> Result<(), OpenError> {
-        let trailer = Trailer::read(datagram).ok_or(OpenError::Short)?;
+        let Some(trailer) = Trailer::read(datagram) else {
+            // What a node sends that has no key can be shorter than anything that is sealed.
+            return Err(if datagram.len() < checksum::LEAST_BYTES {
+                OpenError::Short
+            } else {
+                OpenError::UnknownKey
+            });
+        };
         self.check_sender(&trailer)?;
         match self.senders.get_mut(&trailer.sender) {
             Some(sender) if sender.life == trailer.life => {
