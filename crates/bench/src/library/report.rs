@@ -131,15 +131,20 @@ impl BenchReport {
                 .then(|| sum(|r| r.client_cpu_ns) as f64 / deliveries.max(1) as f64),
             cpu_percent_per_node: mean(|r| 100.0 * r.cpu_ns as f64 / r.elapsed_ns.max(1) as f64),
             seconds: mean(|r| r.elapsed_ns as f64 / 1e9),
-            windows: [
-                ring.personal_window,
-                ring.accelerated_window,
-                ring.global_window,
-            ],
+            windows: windows(ring),
             counters,
             testbed: testbed.values().clone(),
         }
     }
+}
+
+/// Personal, accelerated, global.
+const fn windows(ring: &RingConfig) -> [u32; 3] {
+    [
+        ring.personal_window,
+        ring.accelerated_window,
+        ring.global_window,
+    ]
 }
 
 fn summed(results: &[Measured]) -> BTreeMap<String, u64> {
