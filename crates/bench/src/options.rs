@@ -317,6 +317,8 @@ pub struct BenchOptions {
     pub warm_up: Duration,
     /// Measure the first message after a silence instead; how many trials.
     pub first_message: Option<u32>,
+    /// Seal datagrams, with a key made for the run.
+    pub sealed: bool,
     /// Overrides the engine's default.
     pub personal_window: Option<u32>,
     /// Overrides the engine's default.
@@ -342,6 +344,7 @@ impl Default for BenchOptions {
             duration: Duration::from_secs(5),
             warm_up: Duration::from_secs(1),
             first_message: None,
+            sealed: false,
             personal_window: None,
             accelerated_window: None,
             global_window: None,

@@ -115,6 +115,9 @@ struct LoadArgs {
     /// Measure the first message after a silence instead, so many times
     #[arg(long, value_name = "TRIALS")]
     first_message: Option<u32>,
+    /// Seal datagrams between nodes, with a key made for the run
+    #[arg(long)]
+    sealed: bool,
     /// New packets a node may send in one visit of the token
     #[arg(long, value_name = "PACKETS")]
     personal_window: Option<u32>,
@@ -141,6 +144,7 @@ impl LoadArgs {
             duration: self.duration,
             warm_up: self.warm_up,
             first_message: self.first_message,
+            sealed: self.sealed,
             personal_window: self.personal_window,
             accelerated_window: self.accelerated_window,
             global_window: self.global_window,

@@ -11,8 +11,9 @@ use rota_core::ring::{PriorityMethod, Protocol, RingConfig, RingConfigError};
 use rota_daemon::DaemonConfig;
 use rota_daemon::access::{AccessRule, Pattern};
 use rota_daemon::tls::TlsConfig;
-use rota_net::{ConfigError, DatagramSize, NodeConfig, PrimaryName, Transport};
+use rota_net::{ConfigError, DatagramSize, KeyRing, NodeConfig, PrimaryName, Transport};
 
+use crate::key;
 use crate::say::{complain, print};
 
 /// Options of `rota config check`.
@@ -53,7 +54,11 @@ fn checked(file: &Path, node: Option<u16>) -> Result<String, String> {
     daemon
         .check_here()
         .map_err(|error| format!("{}: {error}", file.display()))?;
-    let mut table = describe(&config, node).map_err(wrong)?;
+    let keys = config.keys().map_err(|error| {
+        let path = config.key_file.clone().unwrap_or_default();
+        format!("{}: {error}", path.display())
+    })?;
+    let mut table = describe(&config, keys.as_ref(), node).map_err(wrong)?;
     describe_daemon(&daemon, &mut table);
     Ok(table.0)
 }
@@ -74,12 +79,16 @@ impl Table {
     }
 }
 
-fn describe(config: &NodeConfig, node: Option<NodeId>) -> Result<Table, ConfigError> {
+fn describe(
+    config: &NodeConfig,
+    keys: Option<&KeyRing>,
+    node: Option<NodeId>,
+) -> Result<Table, ConfigError> {
     let viewpoint = viewpoint(config, node).ok_or(ConfigError::Ring(RingConfigError::Members))?;
     let size = config.datagram_size(viewpoint);
     let ring = config.ring_config_at(viewpoint)?;
     let mut table = Table::default();
-    describe_cluster(config, &ring, &mut table);
+    describe_cluster(config, keys, &ring, &mut table);
     describe_ring(config, &ring, &size, &mut table);
     describe_timers(config, &ring, &mut table);
     describe_sockets(config, &mut table);
@@ -104,7 +113,12 @@ pub fn is_here(config: &NodeConfig, id: NodeId) -> bool {
     node.is_some_and(|node| UdpSocket::bind((node.address, 0)).is_ok())
 }
 
-fn describe_cluster(config: &NodeConfig, ring: &RingConfig, table: &mut Table) {
+fn describe_cluster(
+    config: &NodeConfig,
+    keys: Option<&KeyRing>,
+    ring: &RingConfig,
+    table: &mut Table,
+) {
     table.section("cluster");
     table.row("cluster", config.cluster);
     let engine = match ring.protocol {
@@ -113,6 +127,10 @@ fn describe_cluster(config: &NodeConfig, ring: &RingConfig, table: &mut Table) {
     };
     table.row("engine", engine);
     table.row("insecure", config.insecure);
+    if let (Some(path), Some(keys)) = (&config.key_file, keys) {
+        let value = format!("{} ({})", path.display(), key::describe(keys));
+        table.row("key_file", value);
+    }
     match config.transport {
         Transport::Unicast => table.row("transport", "unicast"),
         Transport::Multicast(group) => table.row("transport", format!("multicast {group}")),

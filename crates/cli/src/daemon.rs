@@ -12,6 +12,7 @@ use rota_net::NodeConfig;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::config::is_here;
+use crate::reload::Reload;
 use crate::say::complain;
 
 /// Options of `rota daemon`.
@@ -69,6 +70,9 @@ fn open(options: &DaemonOptions) -> Result<Daemon, String> {
             .map_err(|error| format!("cannot wait for signals: {error}"))?;
     }
     let daemon = Daemon::open(&config, daemon, me, stop).map_err(|error| wrong(&error))?;
+    Reload::new(path.clone(), config, daemon.keys())
+        .on_signal()
+        .map_err(|error| format!("cannot wait for signals: {error}"))?;
     tracing::info!(node = %me, config = %path.display(), "a daemon has started");
     Ok(daemon)
 }

@@ -8,8 +8,10 @@ mod client;
 mod config;
 mod daemon;
 mod demo;
+mod key;
 mod live;
 mod publish;
+mod reload;
 mod say;
 mod sim;
 mod status;
@@ -40,8 +42,8 @@ enum Command {
     Demo(demo::Options),
     /// Run the daemon of this host: a node of the ring that serves local clients
     #[command(after_help = "Example:\n  rota daemon --config rota.toml --node 1\n\n\
-        It runs until it gets SIGTERM or SIGINT, and then leaves the ring. The log goes to standard \
-        error.\n\nExit status: 0 if it was stopped, 1 if it failed, 2 if it could not start.")]
+        It runs until it gets SIGTERM or SIGINT, and then leaves the ring. On SIGHUP it reads its keys \
+        again. The log goes to standard error.\n\nExit status: 0 if it was stopped, 1 if it failed, 2 if it could not start.")]
     Daemon(daemon::DaemonOptions),
     /// Join groups, and print the messages, a line each
     #[command(after_help = "Examples:\n  rota sub orders\n  \
@@ -90,6 +92,17 @@ enum Command {
         is no trace."
     )]
     Check(check::CheckOptions),
+    /// Make and change the key file of a cluster
+    #[command(
+        after_help = "Examples:\n  rota key new cluster.key\n  rota key add cluster.key\n  \
+        rota key use cluster.key 2\n  rota key remove cluster.key 1\n\n\
+        The file is for all nodes, and for its owner only. A running daemon reads it again on SIGHUP.\n\n\
+        Exit status: 0 if it was done, 2 if not."
+    )]
+    Key {
+        #[command(subcommand)]
+        command: key::Key,
+    },
     /// Look at configuration files
     #[command(after_help = "Example:\n  rota config check rota.toml")]
     Config {
@@ -124,6 +137,7 @@ fn main() -> ExitCode {
         Command::Check(options) => check::main(&options),
         Command::Bench(bench) => bench::main(&bench),
         Command::Sim { command } => sim::main(&command),
+        Command::Key { command } => key::main(&command),
         Command::Config {
             command: ConfigCommand::Check(options),
         } => config::check(&options),

@@ -49,12 +49,20 @@ struct Answer {
     name: String,
     version: String,
     ring: String,
+    keys: Option<KeysAnswer>,
     groups_ready: bool,
     groups: usize,
     counters: BTreeMap<String, u64>,
     clients: Vec<ClientAnswer>,
     /// Why there is nothing else.
     refused: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct KeysAnswer {
+    sends: u16,
+    takes: Vec<u16>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -114,6 +122,14 @@ fn text(answer: &Answer) -> String {
         // A string takes everything.
         let _ = text.write_fmt(line);
     };
+    match &answer.keys {
+        Some(KeysAnswer { sends, takes }) => {
+            let takes: Vec<String> = takes.iter().map(ToString::to_string).collect();
+            let takes = takes.join(", ");
+            put(format_args!("sealed   with key {sends}, takes {takes}\n"));
+        }
+        None => put(format_args!("sealed   no: checksums only\n")),
+    }
     put(format_args!("groups   {}, {known}\n", answer.groups));
     put(format_args!("clients  {}\n", answer.clients.len()));
     for client in &answer.clients {
@@ -154,7 +170,7 @@ mod tests {
     fn a_status_is_readable() {
         let answer = serde_json::from_str(
             "{\"node\":2,\"name\":\"n2\",\"version\":\"0.1.0\",\"ring\":\"operational: 1, 2\",\
-             \"groups_ready\":true,\"groups\":1,\"later\":[],\
+             \"keys\":{\"sends\":2,\"takes\":[1,2]},\"groups_ready\":true,\"groups\":1,\"later\":[],\
              \"counters\":{\"clients_slow\":3,\"clients_silent\":0,\"net_kernel_drops\":1,\"gathers\":9},\
              \"clients\":[{\"name\":\"#a#n2\",\"protocol\":\"native\",\"waiting_bytes\":70,\
              \"held_back\":true,\"messages\":12}]}",
@@ -162,6 +178,7 @@ mod tests {
         let expected = "\
 daemon   n2 (node 2), rota 0.1.0
 ring     operational: 1, 2
+sealed   with key 2, takes 1, 2
 groups   1, known to all daemons
 clients  1
          #a#n2 (native): 12 messages, 70 bytes wait, held back

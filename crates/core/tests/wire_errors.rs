@@ -131,18 +131,22 @@ fn as_many_requests_as_fit_a_datagram_fit_and_one_more_does_not() {
         first: 1 + 3 * index as u64,
         count: 2,
     };
-    let token_bytes = |ranges: usize| {
-        let rtr = (0..ranges).map(range).collect();
-        Packet::Token(sample_token(9, rtr)).encode().len()
-    };
-    for datagram_bytes in [512, 513, 523, 524, 1252, 1389] {
-        let most = request_ranges_in(datagram_bytes);
-        assert!(token_bytes(most) <= datagram_bytes, "{datagram_bytes}");
-        assert!(token_bytes(most + 1) > datagram_bytes, "{datagram_bytes}");
+    for (seal, all_fit_in) in [(SEAL_BYTES, 1390), (46, 1432)] {
+        let token_bytes = |ranges: usize| {
+            let rtr = (0..ranges).map(range).collect();
+            let token = Packet::Token(sample_token(9, rtr));
+            token.encode_sealed(seal).len()
+        };
+        for datagram_bytes in [512, 513, 523, 524, 1252, 1389] {
+            let most = request_ranges_in(datagram_bytes, seal);
+            assert!(token_bytes(most) <= datagram_bytes, "{datagram_bytes}");
+            assert!(token_bytes(most + 1) > datagram_bytes, "{datagram_bytes}");
+        }
+        assert!(request_ranges_in(all_fit_in - 1, seal) < MAX_REQUEST_RANGES);
+        assert_eq!(request_ranges_in(all_fit_in, seal), MAX_REQUEST_RANGES);
+        assert_eq!(request_ranges_in(9000, seal), MAX_REQUEST_RANGES);
+        assert_eq!(request_ranges_in(0, seal), 0);
     }
-    assert_eq!(request_ranges_in(1390), MAX_REQUEST_RANGES);
-    assert_eq!(request_ranges_in(9000), MAX_REQUEST_RANGES);
-    assert_eq!(request_ranges_in(0), 0);
 }
 
 #[test]

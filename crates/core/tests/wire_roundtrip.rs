@@ -8,8 +8,9 @@ use proptest::prelude::*;
 use rota_core::contract::{Incarnation, NodeId, Process, RingId, Service};
 use rota_core::wire::{
     Commit, DATA_OVERHEAD_BYTES, Data, DecodeError, Frame, HEADER_BYTES, Hurry, Join,
-    MAX_HAVE_RANGES, MAX_REQUEST_RANGES, OldRing, Packet, Presence, RequestRange, Token, VERSION,
-    decode, push_first, push_next, push_whole, start_frame,
+    MAX_HAVE_RANGES, MAX_REQUEST_RANGES, MAX_SEAL_BYTES, OldRing, Packet, Presence, RequestRange,
+    SEAL_BYTES, Token, VERSION, decode, decode_sealed, push_first, push_next, push_whole,
+    start_frame,
 };
 
 fn node() -> impl Strategy<Value = NodeId> {
@@ -336,6 +337,23 @@ fn no_flipped_bit_makes_the_decoder_panic() {
 }
 
 #[test]
+fn a_packet_leaves_as_much_room_for_a_seal_as_it_is_told() {
+    let cases = (packet(), 0..=MAX_SEAL_BYTES);
+    property::check(200, cases, |(packet, seal)| {
+        let mut bytes = packet.encode_sealed(seal);
+        let sealed_at = bytes.len() - seal;
+        prop_assert!(bytes[sealed_at..].iter().all(|&byte| byte == 0));
+        let plain = packet.encode();
+        prop_assert_eq!(&bytes[..sealed_at], &plain[..plain.len() - SEAL_BYTES]);
+        bytes[sealed_at..].fill(0xff);
+        prop_assert_eq!(decode_sealed(bytes.clone().into(), seal), Ok(packet));
+        let short = bytes[..seal.saturating_sub(1)].to_vec();
+        prop_assert_eq!(decode_sealed(short.into(), seal), Err(DecodeError::Short));
+        Ok(())
+    });
+}
+
+#[test]
 fn a_data_packet_costs_40_bytes_beside_its_frame() {
     const { assert!(DATA_OVERHEAD_BYTES <= 40) };
     property::check(200, data(), |packet| {
@@ -344,7 +362,7 @@ fn a_data_packet_costs_40_bytes_beside_its_frame() {
             unreachable!()
         };
         prop_assert_eq!(len, DATA_OVERHEAD_BYTES + data.frame.bytes().len());
-        prop_assert_eq!(len, data.encoded_len());
+        prop_assert_eq!(len, data.encoded_len(SEAL_BYTES));
         Ok(())
     });
 }

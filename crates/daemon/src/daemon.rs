@@ -11,7 +11,7 @@ use std::time::Duration;
 use rota_core::contract::{Checked, NodeId};
 use rota_core::groups::OVERHEAD_BYTES;
 use rota_net::{
-    App, ConfigError, Driver, DriverError, NodeConfig, NodeEngine, SocketError, Sockets,
+    App, ConfigError, Driver, DriverError, Keys, NodeConfig, NodeEngine, SocketError, Sockets,
     new_process, path_of, random_u64,
 };
 
@@ -125,11 +125,20 @@ impl Daemon {
         })
     }
 
+    /// What to give this daemon's node other keys with while it runs; `None` if its datagrams are not
+    /// sealed.
+    pub fn keys(&self) -> Option<Keys> {
+        self.driver.keys()
+    }
+
     fn turn_until_stopped(&mut self) -> Result<(), DriverError> {
         while !self.app.stop() {
             self.driver.turn(&mut self.app, None)?;
             if self.app.hub.is_asked() {
-                let status = self.app.hub.status(self.driver.status());
+                let status = self
+                    .app
+                    .hub
+                    .status(self.driver.status(), self.driver.keys());
                 // Strings and numbers are always JSON.
                 let line = serde_json::to_string(&status).unwrap_or_default();
                 self.app.hub.answer(&line);

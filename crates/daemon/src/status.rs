@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rota_net::KeysInUse;
 use serde::Serialize;
 
 /// What somebody is answered who may not know how the daemon is.
@@ -22,6 +23,8 @@ pub struct DaemonStatus {
     pub version: &'static str,
     /// What its engine does: a state, and with whom.
     pub ring: String,
+    /// The keys that datagrams between nodes are sealed with; none if they are not sealed.
+    pub keys: Option<KeysInUse>,
     /// Whether all daemons of the configuration know of the same groups; clients' requests wait while not.
     pub groups_ready: bool,
     /// Groups that it knows of.

@@ -19,6 +19,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use crate::fault::FaultConfig;
+use crate::keys::{KeyError, KeyRing};
+use crate::seal::SEALED_BYTES;
 
 /// Which protocol orders the messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -64,8 +66,11 @@ pub struct NodeConfig {
     /// Which protocol.
     #[serde(default)]
     pub engine: EngineName,
-    /// Must be `true`: datagrams are not sealed against attackers yet, and nobody should run without
-    /// knowing it.
+    /// Seal datagrams with the keys in this file, the same on all nodes, which only its owner may read
+    /// ([`crate::KeyRing`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_file: Option<PathBuf>,
+    /// Must be `true` without a key file: nobody should run unprotected without knowing it.
     #[serde(default)]
     pub insecure: bool,
     /// Which family of time-outs.
@@ -181,6 +186,7 @@ impl NodeConfig {
         Self {
             cluster: u32::from(base_port),
             engine: EngineName::default(),
+            key_file: None,
             insecure: true,
             timing: TimingName::default(),
             transport: Transport::Multicast(group),
@@ -273,8 +279,10 @@ impl NodeConfig {
     /// # Errors
     /// [`ConfigError`]: the first thing that is wrong.
     pub fn check(&self) -> Result<(), ConfigError> {
-        if !self.insecure {
-            return Err(ConfigError::NotSealed);
+        match (self.insecure, &self.key_file) {
+            (false, None) => return Err(ConfigError::NotSealed),
+            (true, Some(_)) => return Err(ConfigError::InsecureWithKey),
+            _ => {}
         }
         self.check_nodes()?;
         self.directory()?;
@@ -338,6 +346,14 @@ impl NodeConfig {
         Ok(())
     }
 
+    /// The keys to seal datagrams with; `None` if they are not sealed. Reads the key file.
+    ///
+    /// # Errors
+    /// [`KeyError`].
+    pub fn keys(&self) -> Result<Option<KeyRing>, KeyError> {
+        self.key_file.as_deref().map(KeyRing::load).transpose()
+    }
+
     /// What the ring engine is told: the settings of this file over the engine's defaults. A node
     /// itself goes by [`NodeConfig::ring_config_at`], since datagrams have to fit its paths.
     pub fn ring_config(&self) -> RingConfig {
@@ -373,6 +389,9 @@ impl NodeConfig {
             ring.datagram_bytes -= IPV6_EXTRA_BYTES;
         }
         set(&mut ring.datagram_bytes, self.datagram_bytes);
+        if self.key_file.is_some() {
+            ring.seal_bytes = SEALED_BYTES;
+        }
         set(&mut ring.message_bytes, self.message_bytes);
         set(&mut ring.backlog_bytes, self.backlog_bytes);
         self.make_room_for_primary(&mut ring);

@@ -26,6 +26,7 @@ use std::fmt;
 
 use crate::config::NodeConfig;
 use crate::fault::FaultLayer;
+use crate::seal::Keys;
 use crate::sockets::{Arrival, Outgoing, Sockets};
 use crate::stats::NetStats;
 use crate::sys;
@@ -205,6 +206,11 @@ impl<E: Engine> Driver<E> {
     pub fn tell(&mut self, what: impl FnOnce(&mut E, Time)) -> Result<(), DriverError> {
         what(&mut self.engine, sys::monotonic());
         self.carry_out()
+    }
+
+    /// What to give this node other keys with, from any thread; `None` if it has none.
+    pub fn keys(&self) -> Option<Keys> {
+        self.sockets.keys()
     }
 
     /// The engine.

@@ -35,6 +35,7 @@ use std::time::{Duration, Instant};
 use crate::config::{ConfigError, NodeConfig};
 use crate::driver::{Driver, DriverError};
 use crate::engine::NodeEngine;
+use crate::seal::Keys;
 use crate::sockets::{SocketError, Sockets};
 use crate::stats::NetStats;
 use shared::{RingApp, Shared};
@@ -86,6 +87,7 @@ pub struct Node {
     shared: Arc<Shared>,
     /// Taken from the ring's thread and not received yet.
     taken: RefCell<VecDeque<Delivery>>,
+    keys: Option<Keys>,
     thread: Option<JoinHandle<Result<(), DriverError>>>,
 }
 
@@ -125,6 +127,7 @@ impl Node {
         let limit = config.message_limit();
         let mut driver =
             Driver::new(Checked::new(engine), sockets, me, &config).map_err(StartError::Driver)?;
+        let keys = driver.keys();
         let (shared, mut app) = shared::new(limit).map_err(StartError::System)?;
         let thread = std::thread::Builder::new()
             .name(format!("rota-{me}"))
@@ -133,6 +136,7 @@ impl Node {
         Ok(Self {
             shared,
             taken: RefCell::default(),
+            keys,
             thread: Some(thread),
         })
     }
@@ -200,6 +204,11 @@ impl Node {
     /// rule is not dynamic.
     pub fn caught_up(&self, ring: RingId) {
         self.shared.caught_up(ring);
+    }
+
+    /// What to give this node other keys with while it runs; `None` if its datagrams are not sealed.
+    pub fn keys(&self) -> Option<&Keys> {
+        self.keys.as_ref()
     }
 
     /// Stops the node and says how its thread ended.

@@ -34,10 +34,10 @@ pub enum Progress {
     NoBuffers,
 }
 
-/// A burst as it was read, not checked yet.
-#[derive(Clone, Debug)]
+/// A burst as it was read, not checked yet. Its bytes are still the port's.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct RawBurst {
-    pub(crate) bytes: Bytes,
+    pub(crate) len: usize,
     pub(crate) segment: usize,
     pub(crate) source: Option<SocketAddr>,
 }
@@ -267,16 +267,23 @@ impl Port {
         stats.bursts_in += 1;
         stats.bytes_in += received.len as u64;
         stats.short += u64::from(received.len == 0);
-        let mut bytes = self.pool.take(received.len);
-        if received.truncated {
-            stats.truncated += 1;
-            bytes.clear();
-        }
+        stats.truncated += u64::from(received.truncated);
         Ok(Some(RawBurst {
-            bytes,
-            segment: received.segment,
+            len: if received.truncated { 0 } else { received.len },
+            // An empty datagram has no segment size.
+            segment: received.segment.max(1),
             source: received.source,
         }))
+    }
+
+    /// The bytes of the burst that was read last.
+    pub(crate) fn read_mut(&mut self, len: usize) -> &mut [u8] {
+        &mut self.pool.buffer()[..len]
+    }
+
+    /// Takes the bytes of the burst that was read last.
+    pub(crate) fn take_read(&mut self, len: usize) -> Bytes {
+        self.pool.take(len)
     }
 
     /// Takes one entry from the error queue; `None` when it is empty.

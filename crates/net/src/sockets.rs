@@ -24,7 +24,9 @@ use std::io;
 use std::net::SocketAddr;
 
 use crate::config::{NodeConfig, Transport};
-use crate::seal::{Bursts, Seal};
+use crate::keys::KeyError;
+use crate::seal::checksum::{self, Bursts};
+use crate::seal::{KeyedSeal, Keys};
 use crate::socket::{Port, Progress, Tuning};
 use crate::stats::NetStats;
 use peers::Peers;
@@ -57,6 +59,24 @@ impl Outgoing {
     }
 }
 
+/// What protects datagrams.
+enum Seal {
+    Plain(Bursts),
+    Keyed(Box<KeyedSeal>),
+}
+
+impl Seal {
+    fn new(config: &NodeConfig, me: NodeId) -> Result<Self, SocketError> {
+        let wrong = |error| SocketError::Key(config.key_file.clone().unwrap_or_default(), error);
+        let Some(keys) = config.keys().map_err(wrong)? else {
+            return Ok(Self::Plain(Bursts::new()));
+        };
+        let keyed = KeyedSeal::new(config, me, &keys);
+        let keyed = keyed.map_err(|error| wrong(KeyError::Io(error)))?;
+        Ok(Self::Keyed(Box::new(keyed)))
+    }
+}
+
 /// A node's sockets.
 pub struct Sockets {
     data: Port,
@@ -69,7 +89,6 @@ pub struct Sockets {
     /// Own multicasts come back, and the data socket's filter drops them.
     filtered: bool,
     seal: Seal,
-    bursts: Bursts,
     stats: NetStats,
     refused: VecDeque<NodeId>,
 }
@@ -81,6 +100,7 @@ impl Sockets {
     /// [`SocketError`]: an address in use is the usual one.
     pub fn open(config: &NodeConfig, me: NodeId) -> Result<Self, SocketError> {
         let own = config.node(me).ok_or(SocketError::UnknownNode(me))?;
+        let seal = Seal::new(config, me)?;
         let tuning = config.tuning();
         let bind = |address, shared| {
             Port::open(address, shared, tuning)
@@ -112,8 +132,7 @@ impl Sockets {
             peers: Peers::new(config, me),
             own_data: own.data(),
             filtered,
-            seal: Seal::Plain,
-            bursts: Bursts::new(),
+            seal,
             stats: NetStats::default(),
             refused: VecDeque::new(),
         })
@@ -138,10 +157,19 @@ impl Sockets {
         self.data.receive_buffer_bytes()
     }
 
+    /// What to give this node other keys with; `None` if it has none.
+    pub fn keys(&self) -> Option<Keys> {
+        match &self.seal {
+            Seal::Plain(_) => None,
+            Seal::Keyed(seal) => Some(seal.keys()),
+        }
+    }
+
     /// Seals a burst for sending.
-    pub fn seal(&self, class: Class, to: Target, mut burst: Burst) -> Outgoing {
-        for datagram in burst.datagrams_mut() {
-            self.seal.seal(datagram);
+    pub fn seal(&mut self, class: Class, to: Target, mut burst: Burst) -> Outgoing {
+        match &mut self.seal {
+            Seal::Plain(_) => burst.datagrams_mut().for_each(checksum::seal),
+            Seal::Keyed(seal) => seal.seal(class, to, burst.datagrams_mut()),
         }
         Outgoing {
             class,
@@ -220,11 +248,14 @@ impl Sockets {
     /// The kernel's own, other than refusals by peers.
     pub fn receive(&mut self, class: Class, arrivals: &mut VecDeque<Arrival>) -> io::Result<bool> {
         for _ in 0..REFUSALS_AT_ONCE {
+            let Self {
+                data, token, stats, ..
+            } = self;
             let port = match class {
-                Class::Data => &mut self.data,
-                Class::Token => &mut self.token,
+                Class::Data => data,
+                Class::Token => token,
             };
-            match port.receive(&mut self.stats) {
+            match port.receive(stats) {
                 Ok(None) => return Ok(false),
                 Ok(Some(raw)) => {
                     self.open_burst(class, raw, arrivals);
@@ -240,6 +271,13 @@ impl Sockets {
             }
         }
         Ok(false)
+    }
+
+    const fn port(&mut self, class: Class) -> &mut Port {
+        match class {
+            Class::Data => &mut self.data,
+            Class::Token => &mut self.token,
+        }
     }
 
     /// A peer at whose address nobody listens, once for each sign of it.

@@ -17,6 +17,20 @@ pub struct NetStats {
     pub bursts_out: u64,
     /// Datagrams dropped for a wrong checksum.
     pub checksum_errors: u64,
+    /// Sealed datagrams dropped because this node has no key with their id; also those that are not sealed.
+    pub seal_unknown_key: u64,
+    /// Sealed datagrams dropped because they are not authentic: another key with the same id, damage, a forgery.
+    pub seal_forged: u64,
+    /// Sealed datagrams dropped because nobody remembers whether they have come before.
+    pub seal_old: u64,
+    /// Sealed datagrams dropped because they have come before.
+    pub seal_seen: u64,
+    /// Sealed datagrams dropped because they were sealed for another node, or by this one.
+    pub seal_misdirected: u64,
+    /// Sealed datagrams dropped because a later life of their sender is known.
+    pub seal_old_life: u64,
+    /// Sealed datagrams of unknown lives dropped unchecked, as there were too many.
+    pub seal_unchecked: u64,
     /// Datagrams dropped because they had no whole header.
     pub short: u64,
     /// Bursts dropped because no known node sends from that address; of what might have come from a joining
@@ -50,7 +64,7 @@ pub struct NetStats {
 
 impl NetStats {
     /// All counters by name, for status pages.
-    pub const fn named(&self) -> [(&'static str, u64); 21] {
+    pub const fn named(&self) -> [(&'static str, u64); 28] {
         [
             ("net_datagrams_in", self.datagrams_in),
             ("net_datagrams_out", self.datagrams_out),
@@ -59,6 +73,13 @@ impl NetStats {
             ("net_bursts_in", self.bursts_in),
             ("net_bursts_out", self.bursts_out),
             ("net_checksum_errors", self.checksum_errors),
+            ("net_seal_unknown_key", self.seal_unknown_key),
+            ("net_seal_forged", self.seal_forged),
+            ("net_seal_old", self.seal_old),
+            ("net_seal_seen", self.seal_seen),
+            ("net_seal_misdirected", self.seal_misdirected),
+            ("net_seal_old_life", self.seal_old_life),
+            ("net_seal_unchecked", self.seal_unchecked),
             ("net_short", self.short),
             ("net_foreign_source", self.foreign_source),
             ("net_own", self.own),

@@ -16,7 +16,7 @@ use rota_core::contract::{Delivery, Incarnation, MessageId, NodeId, Process, Rin
 use rota_core::wire::{
     Commit, Data, Frame, Join, OldRing, Packet, Presence, Token, push_whole, start_frame,
 };
-use rota_net::seal::Seal;
+use rota_net::seal::checksum;
 use rota_net::{Node, NodeConfig, Publisher, Transport};
 use socket2::SockRef;
 
@@ -89,7 +89,7 @@ const KINDS: [(&str, Make); 8] = [
 ];
 
 fn sealed(mut datagram: Vec<u8>) -> Vec<u8> {
-    Seal::Plain.seal(&mut datagram);
+    checksum::seal(&mut datagram);
     datagram
 }
 

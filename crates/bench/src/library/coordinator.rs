@@ -1,9 +1,12 @@
 //! The parent process: deals the tasks, gives the start, merges the figures.
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::time::Duration;
 
-use rota_net::{EngineName as NetEngine, FaultConfig, NodeConfig};
+use rota_net::{EngineName as NetEngine, FaultConfig, KeyRing, NodeConfig};
+use tempfile::TempPath;
 
 use super::load::{MIN_PAYLOAD, Plan};
 use super::node::{Measured, Task};
@@ -33,7 +36,8 @@ const NETNS_PORT: u16 = 7800;
 pub fn run_bench(options: &BenchOptions) -> Result<BenchReport, BenchError> {
     check(options)?;
     let testbed = Testbed::new(&options.place)?;
-    let config = node_config(options, &testbed)?;
+    let key = if options.sealed { Some(key()?) } else { None };
+    let config = node_config(options, &testbed, key.as_deref())?;
     let tasks: Vec<Task> = (1..=testbed.nodes())
         .map(|node| task(options, &config, node, testbed.nodes()))
         .collect();
@@ -69,8 +73,21 @@ fn check(options: &BenchOptions) -> Result<(), BenchError> {
     Ok(())
 }
 
+/// A key for this run, in a file that is gone after it.
+fn key() -> Result<TempPath, BenchError> {
+    let wrong = |error: &dyn fmt::Display| BenchError::Usage(format!("no key: {error}"));
+    let file = tempfile::NamedTempFile::new().map_err(|error| wrong(&error))?;
+    let ring = KeyRing::generate().map_err(|error| wrong(&error))?;
+    ring.replace(file.path()).map_err(|error| wrong(&error))?;
+    Ok(file.into_temp_path())
+}
+
 /// The configuration that all nodes share.
-fn node_config(options: &BenchOptions, testbed: &Testbed) -> Result<NodeConfig, BenchError> {
+fn node_config(
+    options: &BenchOptions,
+    testbed: &Testbed,
+    key: Option<&Path>,
+) -> Result<NodeConfig, BenchError> {
     let in_namespaces = testbed.values().kind == TestbedKind::Netns;
     // On loopback other clusters may run on this host; two benchmarks rarely have the same pid.
     let port = if in_namespaces {
@@ -83,6 +100,8 @@ fn node_config(options: &BenchOptions, testbed: &Testbed) -> Result<NodeConfig, 
         node.address = IpAddr::V4(testbed.address(index + 1));
     }
     config.transport = rota_net::Transport::Multicast(SocketAddr::from(([239, 77, 0, 2], port)));
+    config.insecure = key.is_none();
+    config.key_file = key.map(Path::to_owned);
     config.engine = match options.engine {
         EngineName::Accelerated => NetEngine::AcceleratedRing,
         EngineName::Totem => NetEngine::TotemRing,

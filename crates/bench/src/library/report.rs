@@ -27,6 +27,8 @@ pub struct BenchReport {
     pub size_bytes: usize,
     /// The guarantee asked for.
     pub service: &'static str,
+    /// Datagrams between nodes were sealed.
+    pub sealed: bool,
     /// The load, as it was given.
     pub load: crate::options::Load,
     /// Messages delivered in the measured time, mean over the nodes.
@@ -104,6 +106,7 @@ impl BenchReport {
             senders: options.senders.of(results.len()),
             size_bytes: options.size,
             service: options.service.name(),
+            sealed: options.sealed,
             load: options.load,
             messages: deliveries / results.len().max(1) as u64,
             complete: verdict.complete,
@@ -128,15 +131,20 @@ impl BenchReport {
                 .then(|| sum(|r| r.client_cpu_ns) as f64 / deliveries.max(1) as f64),
             cpu_percent_per_node: mean(|r| 100.0 * r.cpu_ns as f64 / r.elapsed_ns.max(1) as f64),
             seconds: mean(|r| r.elapsed_ns as f64 / 1e9),
-            windows: [
-                ring.personal_window,
-                ring.accelerated_window,
-                ring.global_window,
-            ],
+            windows: windows(ring),
             counters,
             testbed: testbed.values().clone(),
         }
     }
+}
+
+/// Personal, accelerated, global.
+const fn windows(ring: &RingConfig) -> [u32; 3] {
+    [
+        ring.personal_window,
+        ring.accelerated_window,
+        ring.global_window,
+    ]
 }
 
 fn summed(results: &[Measured]) -> BTreeMap<String, u64> {
@@ -206,9 +214,10 @@ impl fmt::Display for BenchReport {
             service,
             ..
         } = self;
+        let sealed = if self.sealed { ", sealed" } else { "" };
         writeln!(
             f,
-            "{engine}, {mode}: {nodes} nodes, {senders} sending {size_bytes} bytes, {service}"
+            "{engine}, {mode}: {nodes} nodes, {senders} sending {size_bytes} bytes, {service}{sealed}"
         )?;
         let [personal, accelerated, global] = self.windows;
         writeln!(

@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use rota_net::{NodeConfig, TimingName, Transport, probe_multicast, random_u64};
+use rota_net::{KeyRing, NodeConfig, TimingName, Transport, probe_multicast, random_u64};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -44,6 +44,14 @@ fn changed_config(nodes: u16, sections: &str, change: impl FnOnce(&mut NodeConfi
     format!("{text}\n{sections}\n")
 }
 
+/// The same configuration, sealed with this key.
+pub fn with_key(config: &str, key: &Path) -> String {
+    let key = format!("key_file = \"{}\"", key.display());
+    let text = config.replace("insecure = true", &key);
+    assert!(text.contains(&key), "{config}");
+    text
+}
+
 /// Daemons `n1`, `n2` and so on, with a directory for their sockets.
 pub struct Cluster {
     dir: TempDir,
@@ -77,6 +85,18 @@ impl Cluster {
             config.trace = Some(dir.join("{node}.jsonl"));
         };
         Self::with(nodes, trace, ("", ""), None)
+    }
+
+    /// The same, with datagrams sealed by the keys in the file `cluster.key`.
+    pub fn sealed(nodes: u16) -> Self {
+        let seal = |config: &mut NodeConfig, dir: &Path| {
+            let key = dir.join("cluster.key");
+            let made = KeyRing::generate().and_then(|ring| ring.create(&key));
+            made.expect("a key file");
+            config.insecure = false;
+            config.key_file = Some(key);
+        };
+        Self::with(nodes, seal, ("", ""), None)
     }
 
     /// The same, with at most so many descriptors each.
@@ -148,6 +168,12 @@ impl Cluster {
     pub fn said(&self, text: &str) -> usize {
         let log = self.log.lock().expect("no panic");
         log.iter().filter(|line| line.contains(text)).count()
+    }
+
+    /// Tells daemon `id` to read its keys again.
+    pub fn hang_up(&self, id: u16) {
+        let daemon = &self.daemons[usize::from(id) - 1];
+        kill_process(Pid::from_child(daemon), Signal::HUP).expect("it runs");
     }
 
     /// Where the sockets are, and `rota.toml`.

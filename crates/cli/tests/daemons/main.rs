@@ -12,6 +12,7 @@ mod lines;
 mod native;
 mod order;
 mod scale;
+mod sealed;
 mod spread;
 mod starting;
 mod tls;

@@ -103,7 +103,11 @@ impl RingEngine {
         let Some(successor) = successor(&commit.members, self.me) else {
             return;
         };
-        let mut output = send_to(successor, &Packet::Commit(commit.clone()));
+        let mut output = send_to(
+            successor,
+            &Packet::Commit(commit.clone()),
+            self.config.seal_bytes,
+        );
         if let Output::Send { after: waits, .. } = &mut output {
             *waits = after;
         }

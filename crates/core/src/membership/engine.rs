@@ -205,7 +205,7 @@ impl RingEngine {
     }
 
     pub(super) fn on_datagram(&mut self, bytes: Bytes) {
-        let Ok(packet) = wire::decode(bytes) else {
+        let Ok(packet) = wire::decode_sealed(bytes, self.config.seal_bytes) else {
             self.counters.datagrams_malformed += 1;
             return;
         };

@@ -131,8 +131,11 @@ impl RingEngine {
             *answers += 1;
             self.counters.joins_sent += 1;
             let join = self.join(false);
-            self.outputs
-                .push_back(send_to(process.node, &Packet::Join(join)));
+            self.outputs.push_back(send_to(
+                process.node,
+                &Packet::Join(join),
+                self.config.seal_bytes,
+            ));
         }
     }
 
@@ -152,7 +155,7 @@ impl RingEngine {
             class: Class::Token,
             channel: Channel::default(),
             to: Target::Others,
-            burst: Burst::single(packet.encode()),
+            burst: Burst::single(packet.encode_sealed(self.config.seal_bytes)),
             after: None,
             pace: None,
         });

@@ -94,7 +94,10 @@ impl RingEngine {
             sender: self.me,
             ring,
         };
-        self.outputs
-            .push_back(send_to(node, &Packet::Presence(presence)));
+        self.outputs.push_back(send_to(
+            node,
+            &Packet::Presence(presence),
+            self.config.seal_bytes,
+        ));
     }
 }

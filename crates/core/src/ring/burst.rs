@@ -6,8 +6,9 @@ use crate::contract::Burst;
 use crate::wire::Data;
 
 /// Lays packets out in as few bursts as their sizes and the kernel's limits allow, in order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct BurstBuilder {
+    seal_bytes: usize,
     done: Vec<Burst>,
     open: Option<Open>,
 }
@@ -21,9 +22,18 @@ struct Open {
 }
 
 impl BurstBuilder {
+    /// Leaves `seal_bytes` at the end of each packet.
+    pub const fn new(seal_bytes: usize) -> Self {
+        Self {
+            seal_bytes,
+            done: Vec::new(),
+            open: None,
+        }
+    }
+
     /// Appends a packet; `expected` says how many more of its size may follow.
     pub fn push(&mut self, data: &Data, expected: usize) {
-        let len = data.encoded_len();
+        let len = data.encoded_len(self.seal_bytes);
         if !self.open.as_ref().is_some_and(|open| open.takes(len)) {
             self.close();
             let capacity = (len * expected.clamp(1, Burst::MAX_SEGMENTS)).min(Burst::MAX_BYTES);
@@ -39,7 +49,7 @@ impl BurstBuilder {
             });
         }
         if let Some(open) = self.open.as_mut() {
-            data.encode_into(&mut open.burst.bytes);
+            data.encode_into(&mut open.burst.bytes, self.seal_bytes);
             open.segments += 1;
             open.closed = len < open.burst.segment;
         }

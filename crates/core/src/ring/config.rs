@@ -111,6 +111,8 @@ pub struct RingConfig {
     pub priority_method: PriorityMethod,
     /// The largest datagram, in bytes of UDP payload.
     pub datagram_bytes: usize,
+    /// How many of them, at the end, are for whoever owns the sockets: a checksum, or a seal.
+    pub seal_bytes: usize,
     /// The largest message, in bytes.
     pub message_bytes: usize,
     /// Submitted and not yet sent: bytes a member keeps before it answers `Full`. Each waiting packet
@@ -136,6 +138,8 @@ pub enum RingConfigError {
         /// Largest.
         max: usize,
     },
+    /// The room to seal datagrams is larger than this many bytes.
+    SealBytes(usize),
     /// The largest message is 0 or too large for the backlog.
     MessageBytes,
 }
@@ -152,6 +156,7 @@ impl fmt::Display for RingConfigError {
             Self::DatagramBytes { min, max } => {
                 write!(f, "datagram_bytes must be between {min} and {max}")
             }
+            Self::SealBytes(max) => write!(f, "seal_bytes must be at most {max}"),
             Self::MessageBytes => {
                 f.write_str("message_bytes must be at least 1 and at most backlog_bytes")
             }
@@ -182,6 +187,7 @@ impl RingConfig {
             outstanding_window: 1600,
             priority_method: PriorityMethod::Second,
             datagram_bytes: Self::DEFAULT_DATAGRAM_BYTES,
+            seal_bytes: wire::SEAL_BYTES,
             message_bytes: 16 << 20,
             backlog_bytes: 32 << 20,
             timers,
@@ -206,6 +212,9 @@ impl RingConfig {
         let (min, max) = (Self::MIN_DATAGRAM_BYTES, Burst::MAX_BYTES);
         if !(min..=max).contains(&self.datagram_bytes) {
             return Err(RingConfigError::DatagramBytes { min, max });
+        }
+        if self.seal_bytes > wire::MAX_SEAL_BYTES {
+            return Err(RingConfigError::SealBytes(wire::MAX_SEAL_BYTES));
         }
         if self.message_bytes == 0 || self.message_bytes > self.backlog_bytes {
             return Err(RingConfigError::MessageBytes);
@@ -238,12 +247,12 @@ impl RingConfig {
 
     /// Ranges of requests that one token of this member carries: it has to fit a datagram.
     pub(super) const fn request_ranges(&self) -> usize {
-        wire::request_ranges_in(self.datagram_bytes)
+        wire::request_ranges_in(self.datagram_bytes, self.seal_bytes)
     }
 
     /// Payload bytes that one packet carries: it has to fit a datagram also when it is wrapped in a
     /// packet of another ring (membership A8).
     pub const fn frame_bytes(&self) -> usize {
-        self.datagram_bytes - wire::DATA_OVERHEAD_BYTES - wire::WRAPPER_BYTES
+        self.datagram_bytes - wire::HEADER_BYTES - self.seal_bytes - wire::WRAPPER_BYTES
     }
 }

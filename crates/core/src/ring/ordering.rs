@@ -315,15 +315,18 @@ impl Ordering {
             class: Class::Data,
             channel: Channel::default(),
             to: Target::Others,
-            burst: Burst::single(Packet::Hurry(hurry).encode()),
+            burst: Burst::single(Packet::Hurry(hurry).encode_sealed(self.config.seal_bytes)),
             after: None,
             pace: None,
         });
     }
 
     pub(super) fn send_token(&self, ctx: &mut Context<'_>, token: Token) {
-        ctx.outputs
-            .push_back(send_to(self.successor, &Packet::Token(token)));
+        ctx.outputs.push_back(send_to(
+            self.successor,
+            &Packet::Token(token),
+            self.config.seal_bytes,
+        ));
     }
 
     pub(super) const fn is_alone(&self) -> bool {
@@ -352,13 +355,13 @@ impl Ordering {
     }
 }
 
-/// A control message to one node.
-pub(crate) fn send_to(node: NodeId, packet: &Packet) -> Output {
+/// A control message to one node, with `seal_bytes` left at its end.
+pub(crate) fn send_to(node: NodeId, packet: &Packet, seal_bytes: usize) -> Output {
     Output::Send {
         class: Class::Token,
         channel: Channel::default(),
         to: Target::Node(node),
-        burst: Burst::single(packet.encode()),
+        burst: Burst::single(packet.encode_sealed(seal_bytes)),
         after: None,
         pace: None,
     }

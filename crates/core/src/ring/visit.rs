@@ -38,17 +38,16 @@ struct Visit {
 }
 
 impl Visit {
-    fn new(token: Token, local_aru: Seq) -> Self {
+    const fn new(token: Token, local_aru: Seq, seal_bytes: usize) -> Self {
         let seq_received = token.seq;
-        let (before, after) = (BurstBuilder::default(), BurstBuilder::default());
         Self {
             token,
             seq_received,
             local_aru,
             resent: 0,
             fresh: 0,
-            before,
-            after,
+            before: BurstBuilder::new(seal_bytes),
+            after: BurstBuilder::new(seal_bytes),
         }
     }
 }
@@ -78,7 +77,7 @@ impl Ordering {
     /// The visit itself; also entered with a token that was held.
     pub(super) fn visit(&mut self, ctx: &mut Context<'_>, token: Token) {
         self.priority.begin_visit(token.token_seq);
-        let mut visit = Visit::new(token, self.reported_aru());
+        let mut visit = Visit::new(token, self.reported_aru(), self.config.seal_bytes);
         self.answer_requests(ctx, &mut visit);
         self.number_packets(ctx, &mut visit);
         self.update_token(ctx, &mut visit);

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use bytes::Buf;
 
-use super::header::{HEADER_BYTES, Header, Kind, SEAL_BYTES};
+use super::header::{HEADER_BYTES, Header, Kind, MAX_SEAL_BYTES};
 use super::join::{read_process, write_process};
 use super::token::{RANGE_BYTES, read_ranges, write_ranges};
 use super::{DecodeError, RequestRange, expect_empty, read_incarnation};
@@ -19,7 +19,7 @@ pub const MAX_HAVE_RANGES: usize = 64;
 const FLAG_MORE: u8 = 1;
 
 /// Bytes of a commit token without members: two counts beside header and seal.
-const FIXED_BYTES: usize = HEADER_BYTES + 2 + 2 + SEAL_BYTES;
+const FIXED_BYTES: usize = HEADER_BYTES + 2 + 2 + MAX_SEAL_BYTES;
 
 /// Bytes of a member and of what it tells, without ranges.
 const MEMBER_BYTES: usize = 10 + 18 + 3 * 8 + 16 + 8 + 1 + 2;

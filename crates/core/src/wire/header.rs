@@ -1,4 +1,4 @@
-//! The 36 bytes at the start of every datagram, and the 4 at its end.
+//! The 36 bytes at the start of every datagram, and the room at its end.
 
 use alloc::vec::Vec;
 
@@ -9,8 +9,11 @@ use crate::contract::{Incarnation, NodeId, RingId, Service};
 pub const VERSION: u8 = 0xA2;
 /// Size of the common header.
 pub const HEADER_BYTES: usize = 36;
-/// Size of what every datagram ends with: room for whoever owns the sockets to seal it.
+/// Size of what every datagram ends with where nothing else is said: room for the checksum of whoever
+/// owns the sockets.
 pub const SEAL_BYTES: usize = 4;
+/// The most room that whoever owns the sockets may ask for to seal datagrams.
+pub const MAX_SEAL_BYTES: usize = 64;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {

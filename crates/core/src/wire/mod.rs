@@ -2,7 +2,7 @@
 //!
 //! [`decode`] is total: any bytes give a [`Packet`] or a [`DecodeError`], and a `Packet` needs no
 //! further validity check. All numbers are little-endian. Every datagram starts with the same
-//! 36 bytes and ends with the same 4:
+//! 36 bytes and ends with room to seal it:
 //!
 //! | bytes | field |
 //! |---|---|
@@ -15,7 +15,8 @@
 //! | 24..32 | `seq` of a data packet, `token_seq` of a token or commit token, else 0 |
 //! | 32..34 | sender |
 //! | 34..36 | ring id: representative; 0 where there is no ring yet |
-//! | last 4 | checksum: left 0 here, filled in and checked by whoever owns the sockets |
+//! | last | left 0 here, filled in and checked by whoever owns the sockets, who says how many they are; a
+//! |  | checksum's [`SEAL_BYTES`] if he says nothing |
 
 mod commit;
 mod error;
@@ -34,13 +35,13 @@ pub use frame::{
     FIRST_RECORD_BYTES, Frame, FrameCursor, MAX_FRAGMENTS, NEXT_RECORD_BYTES, Record, RecordKind,
     Records, WHOLE_RECORD_BYTES, push_first, push_next, push_whole, start_frame,
 };
-pub use header::{HEADER_BYTES, SEAL_BYTES, VERSION};
+pub use header::{HEADER_BYTES, MAX_SEAL_BYTES, SEAL_BYTES, VERSION};
 use header::{Header, Kind};
 pub(crate) use header::{service_code, service_of};
 pub use join::{Join, MAX_JOIN_PROCESSES, Presence};
 pub use token::{MAX_REQUEST_RANGES, RequestRange, Token, request_ranges_in};
 
-/// What a data packet adds to its frame, in bytes.
+/// What a data packet with a checksum adds to its frame, in bytes.
 pub const DATA_OVERHEAD_BYTES: usize = HEADER_BYTES + SEAL_BYTES;
 
 /// What wrapping a packet of an old ring adds to its frame, in bytes: the counter and the record of
@@ -96,9 +97,14 @@ pub struct Hurry {
     pub sender: NodeId,
 }
 
-/// Reads one datagram.
-pub fn decode(mut bytes: Bytes) -> Result<Packet, DecodeError> {
-    let sealed_at = bytes.len().checked_sub(SEAL_BYTES);
+/// Reads one datagram that ends with a checksum.
+pub fn decode(bytes: Bytes) -> Result<Packet, DecodeError> {
+    decode_sealed(bytes, SEAL_BYTES)
+}
+
+/// Reads one datagram whose last `seal_bytes` bytes are for whoever owns the sockets.
+pub fn decode_sealed(mut bytes: Bytes, seal_bytes: usize) -> Result<Packet, DecodeError> {
+    let sealed_at = bytes.len().checked_sub(seal_bytes);
     bytes.truncate(sealed_at.ok_or(DecodeError::Short)?);
     let header = Header::read(&bytes)?;
     bytes.advance(HEADER_BYTES);
@@ -169,9 +175,14 @@ impl Packet {
 
     /// The datagram, its checksum left 0.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(HEADER_BYTES + 64);
+        self.encode_sealed(SEAL_BYTES)
+    }
+
+    /// The datagram, with `seal_bytes` at its end left 0 for whoever owns the sockets.
+    pub fn encode_sealed(&self, seal_bytes: usize) -> Vec<u8> {
+        let mut out = Vec::with_capacity(HEADER_BYTES + 64 + seal_bytes);
         self.encode_body(&mut out);
-        out.extend_from_slice(&[0; SEAL_BYTES]);
+        out.resize(out.len() + seal_bytes, 0);
         out
     }
 
@@ -190,10 +201,10 @@ impl Packet {
 }
 
 impl Data {
-    /// Appends the datagram to `out`, its checksum left 0.
-    pub fn encode_into(&self, out: &mut Vec<u8>) {
+    /// Appends the datagram to `out`, with `seal_bytes` at its end left 0 for whoever owns the sockets.
+    pub fn encode_into(&self, out: &mut Vec<u8>, seal_bytes: usize) {
         self.encode_body(out);
-        out.extend_from_slice(&[0; SEAL_BYTES]);
+        out.resize(out.len() + seal_bytes, 0);
     }
 
     fn encode_body(&self, out: &mut Vec<u8>) {
@@ -210,8 +221,8 @@ impl Data {
         out.extend_from_slice(self.frame.bytes());
     }
 
-    /// Size of the datagram, in bytes.
-    pub fn encoded_len(&self) -> usize {
-        DATA_OVERHEAD_BYTES + self.frame.bytes().len()
+    /// Size of the datagram, in bytes, of which the last `seal_bytes` are for whoever owns the sockets.
+    pub fn encoded_len(&self, seal_bytes: usize) -> usize {
+        HEADER_BYTES + self.frame.bytes().len() + seal_bytes
     }
 }

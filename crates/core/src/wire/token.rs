@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use bytes::Buf;
 
 use super::DecodeError;
-use super::header::{HEADER_BYTES, Header, Kind, SEAL_BYTES};
+use super::header::{HEADER_BYTES, Header, Kind};
 use crate::contract::{NodeId, RingId, Seq};
 
 /// Ranges of requests that one token carries at most: what fits an Ethernet frame beside the other
@@ -16,10 +16,11 @@ const FIXED_BYTES: usize = 8 + 8 + 2 + 2 + 4 + 4 + 2;
 
 pub(super) const RANGE_BYTES: usize = 8 + 4;
 
-/// Ranges of requests that fit a token of at most `datagram_bytes`.
-pub const fn request_ranges_in(datagram_bytes: usize) -> usize {
-    let ranges =
-        datagram_bytes.saturating_sub(HEADER_BYTES + FIXED_BYTES + SEAL_BYTES) / RANGE_BYTES;
+/// Ranges of requests that fit a token of at most `datagram_bytes`, the last `seal_bytes` of which are
+/// for whoever owns the sockets.
+pub const fn request_ranges_in(datagram_bytes: usize, seal_bytes: usize) -> usize {
+    let fixed = HEADER_BYTES + FIXED_BYTES + seal_bytes;
+    let ranges = datagram_bytes.saturating_sub(fixed) / RANGE_BYTES;
     if ranges < MAX_REQUEST_RANGES {
         ranges
     } else {

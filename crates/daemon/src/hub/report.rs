@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use rota_core::contract::Status;
 use rota_core::groups::Phase;
+use rota_net::Keys;
 
 use super::Hub;
 use crate::session::Session;
@@ -17,13 +18,14 @@ impl Hub {
     }
 
     /// What there is to know, with what the ring says of itself.
-    pub fn status(&mut self, ring: Status) -> DaemonStatus {
+    pub fn status(&mut self, ring: Status, keys: Option<Keys>) -> DaemonStatus {
         let me = self.groups.me();
         DaemonStatus {
             node: me.node.get(),
             name: self.names.directory().daemon(me.node),
             version: env!("CARGO_PKG_VERSION"),
             ring: ring.state,
+            keys: keys.map(|keys| keys.in_use()),
             groups_ready: matches!(
                 self.groups.phase(),
                 Phase::Operational | Phase::Transitional(_)

@@ -24,8 +24,10 @@ pub enum ConfigError {
     Syntax(Box<toml::de::Error>),
     /// It cannot be written as TOML.
     Write(toml::ser::Error),
-    /// `insecure = true` is missing.
+    /// Neither `key_file` nor `insecure = true` is there.
     NotSealed,
+    /// Both are.
+    InsecureWithKey,
     /// A node has the id 0.
     NodeIdZero,
     /// Two nodes have this id.
@@ -71,8 +73,12 @@ impl fmt::Display for ConfigError {
             Self::Syntax(error) => error.fmt(f),
             Self::Write(error) => error.fmt(f),
             Self::NotSealed => f.write_str(
-                "datagrams cannot be encrypted and authenticated yet: write `insecure = true` to run \
-                 without, on a network where everybody is trusted",
+                "nothing says how datagrams are protected: make a key with `rota key new FILE`, give the \
+                 same file to all nodes and write `key_file = \"FILE\"`; or write `insecure = true` to \
+                 run without, on a network where everybody is trusted",
+            ),
+            Self::InsecureWithKey => f.write_str(
+                "`insecure = true` and `key_file` exclude each other: take one of them out",
             ),
             Self::NodeIdZero => f.write_str("node ids start at 1"),
             Self::DuplicateNode(id) => write!(f, "node {id} is listed twice"),

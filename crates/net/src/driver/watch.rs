@@ -9,7 +9,7 @@ use rota_core::contract::{NodeId, Time};
 const EVERY_NANOS: u64 = 10_000_000_000;
 
 /// What is watched, and what it means when it grows.
-const WATCHED: [(&str, &str); 7] = [
+const WATCHED: [(&str, &str); 14] = [
     (
         "rotations_slow",
         "the token took more than a quarter of the token loss time to go round: processes wait for a \
@@ -34,7 +34,38 @@ const WATCHED: [(&str, &str); 7] = [
     ),
     (
         "net_checksum_errors",
-        "datagrams were damaged on their way, or are forged",
+        "datagrams were damaged on their way, are sealed, or are forged",
+    ),
+    (
+        "net_seal_unknown_key",
+        "datagrams are sealed under a key that this node does not have, or not sealed: compare the key \
+         files of the nodes",
+    ),
+    (
+        "net_seal_forged",
+        "datagrams are not authentic: a node has a wrong key, or they were damaged or forged",
+    ),
+    (
+        "net_seal_old",
+        "datagrams came much later than others of their sender: delayed on purpose, or a path that \
+         reorders a lot",
+    ),
+    (
+        "net_seal_seen",
+        "datagrams came twice: replayed, or a path that doubles them",
+    ),
+    (
+        "net_seal_misdirected",
+        "datagrams came to another node than they were sealed for, or back to their sender: replayed",
+    ),
+    (
+        "net_seal_old_life",
+        "datagrams are from an earlier life of their sender: replayed, two processes use one number, or \
+         the clock of the sender was set back before it started",
+    ),
+    (
+        "net_seal_unchecked",
+        "more datagrams than can be checked claim to be from nodes that have just started: forged",
     ),
     (
         "net_foreign_source",

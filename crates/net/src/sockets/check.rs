@@ -5,10 +5,13 @@ use rota_core::contract::Class;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use super::{Arrival, Sockets};
+use super::{Arrival, Seal, Sockets};
 use crate::runs::kept_runs;
 use crate::seal::OpenError;
+use crate::seal::checksum;
 use crate::socket::RawBurst;
+use crate::stats::NetStats;
+use crate::sys;
 
 impl Sockets {
     /// Checks a burst; wrong datagrams are counted and cut out.
@@ -18,53 +21,106 @@ impl Sockets {
         raw: RawBurst,
         arrivals: &mut VecDeque<Arrival>,
     ) {
-        let RawBurst {
-            bytes,
-            segment,
-            source,
-        } = raw;
-        match source {
+        let learn_from = match raw.source {
             Some(source) if source == self.own_data => {
                 self.stats.own += 1;
                 return;
             }
-            Some(source) if class == Class::Token && self.peers.is_open() => {
-                self.open_each(&bytes, segment.max(1), Some(source), arrivals);
-                return;
-            }
-            Some(source) if self.peers.has(source.ip()) => {}
+            Some(source) if class == Class::Token && self.peers.is_open() => Some(source),
+            Some(source) if self.peers.has(source.ip()) => None,
             _ => {
                 self.stats.foreign_source += 1;
                 return;
             }
+        };
+        if raw.len == 0 {
+            return;
         }
-        // An empty datagram has no segment size.
-        let segment = segment.max(1);
-        if self.bursts.are_sound(&bytes, segment) {
-            self.stats.datagrams_in += bytes.len().div_ceil(segment) as u64;
+        match self.seal {
+            Seal::Plain(_) => self.check_burst(class, raw, learn_from, arrivals),
+            Seal::Keyed(_) => self.decrypt_burst(class, raw, learn_from, arrivals),
+        }
+    }
+
+    /// By checksum.
+    fn check_burst(
+        &mut self,
+        class: Class,
+        RawBurst { len, segment, .. }: RawBurst,
+        learn_from: Option<SocketAddr>,
+        arrivals: &mut VecDeque<Arrival>,
+    ) {
+        let bytes = self.port(class).take_read(len);
+        let datagrams = len.div_ceil(segment) as u64;
+        if learn_from.is_none()
+            && let Seal::Plain(bursts) = &self.seal
+            && bursts.are_sound(&bytes, segment)
+        {
+            self.stats.datagrams_in += datagrams;
             arrivals.push_back(Arrival { bytes, segment });
             return;
         }
         let before = self.stats.datagrams_in;
-        self.open_each(&bytes, segment, None, arrivals);
-        if self.stats.datagrams_in - before == bytes.len().div_ceil(segment) as u64 {
-            self.bursts.learn(&bytes, segment);
+        self.keep(&bytes, segment, learn_from, arrivals, |_, datagram| {
+            checksum::open(datagram)
+        });
+        if learn_from.is_none()
+            && self.stats.datagrams_in - before == datagrams
+            && let Seal::Plain(bursts) = &mut self.seal
+        {
+            bursts.learn(&bytes, segment);
         }
     }
 
-    /// Checks the datagrams of a burst one by one; with `learn_from`, an address that anybody may have, looks
-    /// also who sent them.
-    fn open_each(
+    /// By key: in the buffer where it was read to.
+    fn decrypt_burst(
+        &mut self,
+        class: Class,
+        RawBurst { len, segment, .. }: RawBurst,
+        learn_from: Option<SocketAddr>,
+        arrivals: &mut VecDeque<Arrival>,
+    ) {
+        let Self {
+            seal, data, token, ..
+        } = self;
+        let Seal::Keyed(seal) = seal else { return };
+        let port = match class {
+            Class::Data => data,
+            Class::Token => token,
+        };
+        let mut opening = seal.opening(sys::monotonic(), class);
+        let mut wrong = Vec::new();
+        for (at, datagram) in port.read_mut(len).chunks_mut(segment).enumerate() {
+            if let Err(error) = opening.open(datagram) {
+                wrong.push((at, error));
+            }
+        }
+        let bytes = port.take_read(len);
+        if wrong.is_empty() && learn_from.is_none() {
+            self.stats.datagrams_in += len.div_ceil(segment) as u64;
+            arrivals.push_back(Arrival { bytes, segment });
+            return;
+        }
+        let mut wrong = wrong.into_iter().peekable();
+        let is_wrong = |at: usize, _: &[u8]| match wrong.next_if(|(wrong_at, _)| *wrong_at == at) {
+            Some((_, error)) => Err(error),
+            None => Ok(()),
+        };
+        self.keep(&bytes, segment, learn_from, arrivals, is_wrong);
+    }
+
+    /// Looks at the datagrams of a burst one by one; with `learn_from`, an address that anybody may have,
+    /// looks also who sent them.
+    fn keep(
         &mut self,
         bytes: &Bytes,
         segment: usize,
         learn_from: Option<SocketAddr>,
         arrivals: &mut VecDeque<Arrival>,
+        mut open: impl FnMut(usize, &[u8]) -> Result<(), OpenError>,
     ) {
-        let Self {
-            seal, stats, peers, ..
-        } = self;
-        let keep = |_: usize, datagram: &[u8]| match seal.open(datagram) {
+        let Self { stats, peers, .. } = self;
+        let keep = |at: usize, datagram: &[u8]| match open(at, datagram) {
             Ok(()) if learn_from.is_some_and(|source| !peers.learn(datagram, source)) => {
                 stats.foreign_source += 1;
                 false
@@ -73,12 +129,8 @@ impl Sockets {
                 stats.datagrams_in += 1;
                 true
             }
-            Err(OpenError::Short) => {
-                stats.short += 1;
-                false
-            }
-            Err(OpenError::Checksum) => {
-                stats.checksum_errors += 1;
+            Err(error) => {
+                count(stats, error);
                 false
             }
         };
@@ -87,4 +139,21 @@ impl Sockets {
             arrivals.push_back(Arrival { bytes, segment });
         });
     }
+}
+
+/// Counts a datagram that is dropped.
+const fn count(stats: &mut NetStats, error: OpenError) {
+    let counter = match error {
+        OpenError::Short => &mut stats.short,
+        OpenError::Checksum => &mut stats.checksum_errors,
+        OpenError::UnknownSender => &mut stats.foreign_source,
+        OpenError::UnknownKey => &mut stats.seal_unknown_key,
+        OpenError::Forged => &mut stats.seal_forged,
+        OpenError::Old => &mut stats.seal_old,
+        OpenError::Seen => &mut stats.seal_seen,
+        OpenError::Misdirected => &mut stats.seal_misdirected,
+        OpenError::OldLife => &mut stats.seal_old_life,
+        OpenError::Unchecked => &mut stats.seal_unchecked,
+    };
+    *counter += 1;
 }

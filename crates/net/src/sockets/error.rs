@@ -4,6 +4,9 @@ use rota_core::contract::NodeId;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use crate::keys::KeyError;
 
 /// Why a node's sockets could not be opened.
 #[derive(Debug)]
@@ -17,6 +20,8 @@ pub enum SocketError {
         /// What the kernel said.
         error: io::Error,
     },
+    /// The keys of the cluster cannot be used.
+    Key(PathBuf, KeyError),
     /// No network interface has this name.
     NoInterface(String),
     /// Multicast does not work with this group and interface.
@@ -39,6 +44,7 @@ impl fmt::Display for SocketError {
                 )
             }
             Self::Bind { address, error } => write!(f, "cannot use {address}: {error}"),
+            Self::Key(path, error) => write!(f, "{}: {error}", path.display()),
             Self::NoInterface(name) => write!(f, "there is no network interface {name:?}"),
             Self::Multicast { group, error } => {
                 write!(f, "cannot use the multicast group {group}: {error}")

@@ -6,8 +6,8 @@
 //! below.
 //!
 //! What this does not do: find out who somebody is. Whoever may send to the token socket, with the
-//! right checksum and cluster number, may name any id that is not configured, and the last to do so
-//! has it. Nor is the path to a learned node considered in the size of datagrams.
+//! cluster's key, or without one the right checksum and cluster number, may name any id that is not
+//! configured, and the last to do so has it. Nor is the path to a learned node considered in the size of datagrams.
 
 use rota_core::contract::NodeId;
 use rota_core::wire::{HEADER_BYTES, VERSION};

@@ -1,67 +1,35 @@
-//! What protects a datagram between two nodes: the only place that knows how.
+//! The checksum that datagrams end with where there is no key: finds damage, not attackers.
 //!
-//! [`Seal::Plain`] finds damage, not attackers: every datagram ends with the CRC32C of all bytes
-//! before. Authenticated encryption will be another variant; nothing else has to change for it.
-
-use std::fmt;
+//! Every datagram ends with the CRC32C of all bytes before.
 
 use rota_core::wire::{HEADER_BYTES, SEAL_BYTES};
 
+use super::OpenError;
+
 /// The shortest datagram there is.
-const LEAST_BYTES: usize = HEADER_BYTES + SEAL_BYTES;
+pub(super) const LEAST_BYTES: usize = HEADER_BYTES + SEAL_BYTES;
 
-/// A way to seal datagrams on sending and to open them on receipt.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Seal {
-    /// A checksum and no secrecy: what `insecure = true` stands for.
-    Plain,
-}
-
-/// Why a received datagram was not opened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OpenError {
-    /// Shorter than a header and a checksum.
-    Short,
-    /// Damaged on its way, or not one of ours.
-    Checksum,
-}
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Short => write!(f, "the datagram has fewer than {LEAST_BYTES} bytes"),
-            Self::Checksum => f.write_str("the datagram's checksum is wrong"),
-        }
+/// Writes the checksum of a datagram. One that is too short is left alone: no receiver opens it.
+pub fn seal(datagram: &mut [u8]) {
+    if datagram.len() < LEAST_BYTES {
+        return;
+    }
+    if let Some((text, sum)) = datagram.split_last_chunk_mut::<SEAL_BYTES>() {
+        *sum = crc32c::crc32c(text).to_le_bytes();
     }
 }
 
-impl std::error::Error for OpenError {}
-
-impl Seal {
-    /// Seals a datagram in place. One that is too short is left alone: no receiver opens it.
-    pub fn seal(self, datagram: &mut [u8]) {
-        let Self::Plain = self;
-        if datagram.len() < LEAST_BYTES {
-            return;
-        }
-        if let Some((text, sum)) = datagram.split_last_chunk_mut::<SEAL_BYTES>() {
-            *sum = crc32c::crc32c(text).to_le_bytes();
-        }
+/// Checks a received datagram.
+///
+/// # Errors
+/// [`OpenError`] when the datagram must be dropped.
+pub fn open(datagram: &[u8]) -> Result<(), OpenError> {
+    if datagram.len() < LEAST_BYTES {
+        return Err(OpenError::Short);
     }
-
-    /// Checks a received datagram.
-    ///
-    /// # Errors
-    /// [`OpenError`] when the datagram must be dropped.
-    pub fn open(self, datagram: &[u8]) -> Result<(), OpenError> {
-        let Self::Plain = self;
-        if datagram.len() < LEAST_BYTES {
-            return Err(OpenError::Short);
-        }
-        match datagram.split_last_chunk::<SEAL_BYTES>() {
-            Some((text, sum)) if *sum == crc32c::crc32c(text).to_le_bytes() => Ok(()),
-            _ => Err(OpenError::Checksum),
-        }
+    match datagram.split_last_chunk::<SEAL_BYTES>() {
+        Some((text, sum)) if *sum == crc32c::crc32c(text).to_le_bytes() => Ok(()),
+        _ => Err(OpenError::Checksum),
     }
 }
 
@@ -126,29 +94,22 @@ mod tests {
     #[test]
     fn a_sealed_datagram_opens_and_any_flipped_bit_is_found() {
         let mut datagram: Vec<u8> = (0..100).collect();
-        Seal::Plain.seal(&mut datagram);
-        assert_eq!(Seal::Plain.open(&datagram), Ok(()));
+        seal(&mut datagram);
+        assert_eq!(open(&datagram), Ok(()));
         for bit in 0..datagram.len() * 8 {
             let mut damaged = datagram.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(
-                Seal::Plain.open(&damaged),
-                Err(OpenError::Checksum),
-                "bit {bit}"
-            );
+            assert_eq!(open(&damaged), Err(OpenError::Checksum), "bit {bit}");
         }
     }
 
     #[test]
     fn a_header_and_a_checksum_are_enough_and_a_byte_less_is_not() {
         let mut datagram = vec![9; LEAST_BYTES];
-        Seal::Plain.seal(&mut datagram);
-        assert_eq!(Seal::Plain.open(&datagram), Ok(()));
-        assert_eq!(
-            Seal::Plain.open(&datagram[..LEAST_BYTES - 1]),
-            Err(OpenError::Short)
-        );
-        Seal::Plain.seal(&mut datagram[..LEAST_BYTES - 1]);
+        seal(&mut datagram);
+        assert_eq!(open(&datagram), Ok(()));
+        assert_eq!(open(&datagram[..LEAST_BYTES - 1]), Err(OpenError::Short));
+        seal(&mut datagram[..LEAST_BYTES - 1]);
     }
 
     #[test]
@@ -161,7 +122,7 @@ mod tests {
     fn burst(segment: usize, len: usize, salt: u8) -> Vec<u8> {
         let mut bytes: Vec<u8> = (0..len).map(|at| (at as u8).wrapping_mul(salt)).collect();
         for datagram in bytes.chunks_mut(segment) {
-            Seal::Plain.seal(datagram);
+            seal(datagram);
         }
         bytes
     }

@@ -1,0 +1,156 @@
+//! A node's sealing: both directions, and keys that may change while it runs.
+
+use rota_core::contract::{Class, NodeId, Target, Time};
+use serde::Serialize;
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Life, OpenError, Opener, Sealer, Senders};
+use crate::config::NodeConfig;
+use crate::keys::{KeyId, KeyRing};
+
+/// Gives a running node other keys, from any thread.
+#[derive(Clone, Default)]
+pub struct Keys {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    changed: AtomicBool,
+    next: Mutex<Option<KeyRing>>,
+    in_use: Mutex<KeysInUse>,
+}
+
+/// Which keys a node uses, by their ids.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct KeysInUse {
+    /// It seals with this one.
+    pub sends: u16,
+    /// It takes datagrams under all of these.
+    pub takes: Vec<u16>,
+}
+
+impl Keys {
+    /// The node takes datagrams under all of these keys, and seals with the one they say, from its next
+    /// datagram on.
+    pub fn set(&self, keys: KeyRing) {
+        *lock(&self.shared.next) = Some(keys);
+        self.shared.changed.store(true, Ordering::Release);
+    }
+
+    /// What the node uses. Keys that were set count with its next datagram.
+    pub fn in_use(&self) -> KeysInUse {
+        lock(&self.shared.in_use).clone()
+    }
+
+    fn now(&self, keys: &KeyRing) {
+        *lock(&self.shared.in_use) = KeysInUse {
+            sends: keys.sending().get(),
+            takes: keys.ids().map(KeyId::get).collect(),
+        };
+    }
+
+    fn take(&self) -> Option<KeyRing> {
+        if !self.shared.changed.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.shared.changed.store(false, Ordering::Relaxed);
+        lock(&self.shared.next).take()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keys").finish_non_exhaustive()
+    }
+}
+
+/// What seals and opens a node's datagrams.
+#[derive(Debug)]
+pub(crate) struct KeyedSeal {
+    cluster: u32,
+    sealer: Sealer,
+    opener: Opener,
+    keys: Keys,
+}
+
+impl KeyedSeal {
+    /// For node `me`, in a new life.
+    pub fn new(config: &NodeConfig, me: NodeId, keys: &KeyRing) -> io::Result<Self> {
+        let life = Life::begin()?;
+        let may_send = if config.open_membership {
+            Senders::Any
+        } else {
+            Senders::Only(config.members().into_iter().collect())
+        };
+        let cluster = config.wire_cluster();
+        let handle = Keys::default();
+        handle.now(keys);
+        Ok(Self {
+            cluster,
+            sealer: Sealer::new(cluster, keys.clone(), me, life)?,
+            opener: Opener::new(cluster, keys.clone(), (me, life), may_send),
+            keys: handle,
+        })
+    }
+
+    /// The handle to change keys with.
+    pub fn keys(&self) -> Keys {
+        self.keys.clone()
+    }
+
+    fn follow_keys(&mut self) {
+        let Some(keys) = self.keys.take() else {
+            return;
+        };
+        if let Err(error) = self.sealer.set_keys(self.cluster, keys.clone()) {
+            tracing::error!(%error, "the new keys cannot be used; the old ones stay");
+            return;
+        }
+        self.keys.now(&keys);
+        self.opener.set_keys(self.cluster, keys);
+    }
+
+    /// Seals datagrams in place.
+    pub fn seal<'a>(
+        &mut self,
+        class: Class,
+        to: Target,
+        datagrams: impl Iterator<Item = &'a mut [u8]>,
+    ) {
+        self.follow_keys();
+        for datagram in datagrams {
+            self.sealer.seal(class, to, datagram);
+        }
+    }
+
+    /// Begins to open what one read brought.
+    pub fn opening(&mut self, now: Time, class: Class) -> Opening<'_> {
+        self.follow_keys();
+        Opening {
+            opener: &mut self.opener,
+            now,
+            class,
+        }
+    }
+}
+
+/// Opens the datagrams of one read.
+pub(crate) struct Opening<'a> {
+    opener: &'a mut Opener,
+    now: Time,
+    class: Class,
+}
+
+impl Opening<'_> {
+    pub fn open(&mut self, datagram: &mut [u8]) -> Result<(), OpenError> {
+        self.opener.open(self.now, self.class, datagram)
+    }
+}
