@@ -7,8 +7,8 @@ use bytes::{Bytes, BytesMut};
 use crate::contract::{Service, SubmitError};
 use crate::mutants::{self, Mutant};
 use crate::wire::{
-    FIRST_RECORD_BYTES, Frame, MAX_FRAGMENTS, NEXT_RECORD_BYTES, WHOLE_RECORD_BYTES, push_first,
-    push_next, push_whole, start_frame,
+    FIRST_RECORD_BYTES, Frame, MAX_FRAGMENTS, NEXT_RECORD_BYTES, RecordKind, WHOLE_RECORD_BYTES,
+    push_first, push_next, push_whole, start_frame,
 };
 
 /// Room for the counter at the start of a frame.
@@ -86,7 +86,8 @@ impl Outbox {
 
     /// The largest message this outbox takes, in bytes.
     pub fn limit(&self) -> usize {
-        let parts = (self.frame_bytes - COUNTER_BYTES - FIRST_RECORD_BYTES) * MAX_FRAGMENTS;
+        // The first part may be a small one.
+        let parts = (self.frame_bytes - COUNTER_BYTES - FIRST_RECORD_BYTES) * (MAX_FRAGMENTS - 1);
         self.message_bytes.min(parts)
     }
 
@@ -101,7 +102,7 @@ impl Outbox {
         }
         let counter = self.next_counter;
         self.next_counter += 1;
-        if COUNTER_BYTES + WHOLE_RECORD_BYTES + payload.len() <= self.frame_bytes {
+        if counter_bytes(counter) + WHOLE_RECORD_BYTES + payload.len() <= self.frame_bytes {
             self.push_small(service, counter, payload);
         } else {
             self.push_large(service, counter, payload);
@@ -117,11 +118,14 @@ impl Outbox {
         let Ready { service, bytes } = self.ready.pop_front()?;
         self.queued_bytes -= bytes.len() + FRAME_COST;
         let frame = Frame::parse(bytes.clone()).expect("the outbox builds valid frames");
-        self.next_to_leave = frame.end().counter;
-        if frame.end().fragment != 0 {
-            self.unfinished.push(Ready { service, bytes });
-        } else if !self.unfinished.is_empty() {
+        let (start, end) = (frame.start(), frame.end());
+        self.next_to_leave = end.counter;
+        if end.counter != start.counter {
+            // What left before belongs to messages that have left whole now.
             self.unfinished.clear();
+        }
+        if end.fragment != 0 {
+            self.unfinished.push(Ready { service, bytes });
         }
         Some(OutFrame { service, frame })
     }
@@ -136,6 +140,9 @@ impl Outbox {
     pub fn rewind(&mut self) {
         if mutants::on(Mutant::R10) {
             self.unfinished.reverse();
+        }
+        if let Some(first) = self.unfinished.first_mut() {
+            first.bytes = without_ended(&first.bytes);
         }
         while let Some(ready) = self.unfinished.pop() {
             self.queued_bytes += ready.bytes.len() + FRAME_COST;
@@ -172,25 +179,56 @@ impl Outbox {
         }
     }
 
-    /// Cuts a message. Its parts fill their frames, but for the last, which stays open for others.
+    /// Cuts a message. Its parts fill their frames, the first what is left of one that is open, and the
+    /// last stays open for others: packets of one size are what a burst is made of.
     /// Parts have to arrive in order, so a reliable message that must be cut is served as fifo.
     fn push_large(&mut self, service: Service, counter: u64, payload: &[u8]) {
         let reliable = service == Service::Reliable;
         let service = if reliable { Service::Fifo } else { service };
         let total = u32::try_from(payload.len()).expect("message_bytes is below 4 GB");
-        let room = self.frame_bytes - COUNTER_BYTES;
-        let (first, mut rest) = payload.split_at(room - FIRST_RECORD_BYTES);
-        self.open(service, counter);
+        let (first, mut rest) = payload.split_at(self.room_for_first(service, counter));
         push_first(&mut self.chunk, reliable, total, first);
         self.queued_bytes += FIRST_RECORD_BYTES + first.len();
         let mut index = 0_u16;
         while !rest.is_empty() {
             index += 1;
-            let (part, next) = rest.split_at(rest.len().min(room - NEXT_RECORD_BYTES));
             self.open(service, counter);
+            let room = self.frame_bytes - self.chunk.len() - NEXT_RECORD_BYTES;
+            let (part, next) = rest.split_at(rest.len().min(room));
             push_next(&mut self.chunk, reliable, index, next.is_empty(), part);
             self.queued_bytes += NEXT_RECORD_BYTES + part.len();
             rest = next;
         }
+    }
+
+    /// How much of a message that is larger than a frame goes into the open frame, or, if that is
+    /// full, into one that is opened for it.
+    fn room_for_first(&mut self, service: Service, counter: u64) -> usize {
+        let full = self.chunk.len() + FIRST_RECORD_BYTES >= self.frame_bytes;
+        if self.open != Some(service) || full {
+            self.open(service, counter);
+        }
+        self.frame_bytes - self.chunk.len() - FIRST_RECORD_BYTES
+    }
+}
+
+/// What a frame's counter takes in front of its records.
+const fn counter_bytes(counter: u64) -> usize {
+    let bits = (u64::BITS - counter.leading_zeros()) as usize;
+    if bits == 0 { 1 } else { bits.div_ceil(7) }
+}
+
+/// A frame that ends with the first part of a message, without the messages that end in it.
+fn without_ended(bytes: &Bytes) -> Bytes {
+    let frame = Frame::parse(bytes.clone()).expect("the outbox builds valid frames");
+    let (counter, last) = (frame.end().counter, frame.records().last());
+    match last.map(|record| (record.kind, record)) {
+        Some((RecordKind::First { total }, record)) if frame.start().counter != counter => {
+            let mut out = BytesMut::with_capacity(bytes.len());
+            start_frame(&mut out, counter);
+            push_first(&mut out, record.reliable, total, &record.payload);
+            out.freeze()
+        }
+        _ => bytes.clone(),
     }
 }
