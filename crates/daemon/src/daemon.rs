@@ -8,19 +8,21 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use rota_core::contract::{Checked, NodeId};
+use rota_core::contract::{Checked, NodeId, Time};
 use rota_core::groups::OVERHEAD_BYTES;
 use rota_net::{
     App, ConfigError, Driver, DriverError, Keys, NodeConfig, NodeEngine, SocketError, Sockets,
-    new_process, path_of, random_u64,
+    monotonic, new_process, path_of, random_u64,
 };
 
 use crate::access::Access;
 use crate::app::ClientsApp;
 use crate::config::{Allow, DaemonConfig, DaemonConfigError};
+use crate::control::{Control, Wanted};
 use crate::door::{Door, Port};
 use crate::hub::Hub;
 use crate::spread::{Settings, SettingsError};
+use crate::status::DaemonStatus;
 use crate::tls::{Certificates, Terms, TlsConfig, TlsError};
 use crate::trace::ClientTrace;
 
@@ -76,6 +78,9 @@ impl std::error::Error for OpenError {}
 pub struct Daemon {
     driver: Driver<Checked<NodeEngine>>,
     app: ClientsApp,
+    control: Control,
+    nodes: Vec<u16>,
+    started: Time,
 }
 
 impl Daemon {
@@ -111,6 +116,7 @@ impl Daemon {
         if let (Some(tls), Some(certificates)) = (&daemon.tls, certificates) {
             listen_tls(door, &daemon, tls, certificates)?;
         }
+        let control = Control::new(hub.door.waker());
         let engine = Checked::new(engine);
         let driver = Driver::with_process(engine, sockets, process, seed, config);
         let driver = driver.map_err(OpenError::Driver)?;
@@ -122,6 +128,9 @@ impl Daemon {
         Ok(Self {
             driver,
             app: ClientsApp::new(hub, stop),
+            control,
+            nodes: config.members().into_iter().map(NodeId::get).collect(),
+            started: monotonic(),
         })
     }
 
@@ -134,17 +143,45 @@ impl Daemon {
     fn turn_until_stopped(&mut self) -> Result<(), DriverError> {
         while !self.app.stop() {
             self.driver.turn(&mut self.app, None)?;
+            if let Some(wanted) = self.control.take_wanted() {
+                self.tend(wanted);
+            }
             if self.app.hub.is_asked() {
-                let status = self
-                    .app
-                    .hub
-                    .status(self.driver.status(), self.driver.keys());
+                let status = self.status();
                 // Strings and numbers are always JSON.
                 let line = serde_json::to_string(&status).unwrap_or_default();
                 self.app.hub.answer(&line);
             }
         }
         self.driver.leave()
+    }
+
+    /// What other threads may ask of this daemon while it runs.
+    pub fn control(&self) -> Control {
+        self.control.clone()
+    }
+
+    fn tend(&mut self, wanted: Wanted) {
+        if let Some(settings) = self.control.take_settings() {
+            self.app.hub.reconfigure(settings);
+        }
+        let status = wanted.status().then(|| self.status());
+        self.control.answer(wanted, status);
+    }
+
+    fn status(&mut self) -> DaemonStatus {
+        let mut status = self.app.hub.status(self.driver.status());
+        let times = self.driver.token_times();
+        status.token.held = (&times.held).into();
+        status.token.waited_us = times.waited_nanos / 1000;
+        status.token.clients_us = times.application_nanos / 1000;
+        status.token.blocked_us = times.blocked_nanos / 1000;
+        status.latency = (&self.app.latency).into();
+        status.keys = self.driver.keys().map(|keys| keys.in_use());
+        status.nodes.clone_from(&self.nodes);
+        status.uptime_us = monotonic().since(self.started) / 1000;
+        status.reload = self.control.last_reload();
+        status
     }
 
     /// Serves clients until it is stopped. Then it leaves the ring: the others need not wait for it.

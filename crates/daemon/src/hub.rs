@@ -15,7 +15,7 @@ use slab::Slab;
 use crate::access::Access;
 use crate::complaints::Complaints;
 use crate::config::DaemonConfig;
-use crate::door::{Door, Notice};
+use crate::door::{Door, Notice, Port};
 use crate::names::Names;
 use crate::session::{READ_BYTES, Session, Standing};
 use crate::speech::{Encoded, Terms};
@@ -100,6 +100,8 @@ pub(crate) struct Hub {
     invented: u32,
     sweep_at: Time,
     accept_at: Time,
+    /// Who is on the ring, as of the last regular configuration.
+    members: Vec<u16>,
     config: DaemonConfig,
     pub counters: Counters,
     complaints: Complaints,
@@ -152,10 +154,19 @@ impl Hub {
             invented: 0,
             sweep_at: Time(0),
             accept_at: Time(0),
+            members: Vec::new(),
             config,
             counters: Counters::default(),
             complaints: Complaints::default(),
         })
+    }
+
+    /// What can change while clients are connected is from now on as this says. Who is connected stays.
+    pub fn reconfigure(&mut self, config: DaemonConfig) {
+        self.groups.limit_clients(config.clients);
+        let spread = config.spread.clone().unwrap_or_default();
+        self.door.allow(Port::Spread, &spread.allow);
+        self.config = config;
     }
 
     /// Whether there is something to do without waiting.
@@ -286,6 +297,9 @@ impl Hub {
     /// What the ring has delivered.
     pub fn deliver(&mut self, delivery: Delivery) {
         self.moved = true;
+        if let Delivery::Configuration(now) = &delivery {
+            self.members = now.members.iter().map(|member| member.node.get()).collect();
+        }
         self.groups.deliver(delivery);
         self.hand_out();
     }

@@ -10,6 +10,7 @@
 //! | [`daemon`] | starting and stopping |
 //! | `app` | what the ring's loop calls |
 //! | [`access`] | who may do what |
+//! | `control` | what other threads want of the ring's: its status, other settings |
 //! | `hub` | clients and their groups: who asked for what, who is told what |
 //! | `door` | listeners, and which sockets are ready |
 //! | `names` | what clients and daemons are called |
@@ -27,6 +28,7 @@ pub mod access;
 mod app;
 mod complaints;
 pub mod config;
+mod control;
 pub mod daemon;
 mod door;
 mod hub;
@@ -41,5 +43,6 @@ pub mod tls;
 mod trace;
 
 pub use config::{DaemonConfig, DaemonConfigError};
+pub use control::Control;
 pub use daemon::{Daemon, OpenError};
 pub use status::{ClientStatus, DaemonStatus};

@@ -33,7 +33,7 @@ pub use config::{
     ConfigError, EngineName, NodeAddress, NodeConfig, PrimaryName, ResetPrimary, TimingName,
     Transport, path_of,
 };
-pub use driver::{App, Driver, DriverError, Submitter, watched_counters};
+pub use driver::{App, Driver, DriverError, Submitter, TokenTimes, watched_counters};
 pub use engine::NodeEngine;
 pub use fault::FaultConfig;
 pub use keys::{KeyError, KeyRing};

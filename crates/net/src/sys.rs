@@ -17,6 +17,15 @@ pub fn monotonic() -> Time {
     Time(spec.tv_sec.cast_unsigned() * 1_000_000_000 + spec.tv_nsec.cast_unsigned())
 }
 
+/// Now, on the clock by which the kernel stamps datagrams, in nanoseconds. It may be set back.
+pub(crate) fn realtime_nanos() -> u64 {
+    let now = std::time::SystemTime::now();
+    let since = now.duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+    })
+}
+
 /// A random number from the kernel.
 ///
 /// # Errors
