@@ -8,11 +8,11 @@ use crate::contract::{Histogram, NodeId, PeerCounters};
 const PEERS: usize = 128;
 
 macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
+    ($($(#[doc = $doc:literal])* $name:ident,)*) => {
         /// Monotone counters of a node's ring.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Counters {
-            $($(#[$doc])* pub $name: u64,)*
+            $($(#[doc = $doc])* pub $name: u64,)*
             /// How long the token was away each time, unless it may have been held.
             pub rotation: Histogram,
             /// What was seen of the packets of other members.
@@ -23,6 +23,14 @@ macro_rules! counters {
             /// All counters by name.
             pub fn by_name(&self) -> BTreeMap<&'static str, u64> {
                 BTreeMap::from([$((stringify!($name), self.$name),)*])
+            }
+
+            /// What a counter says, for people.
+            pub fn help(name: &str) -> Option<&'static str> {
+                match name {
+                    $(stringify!($name) => Some(concat!($($doc),*)),)*
+                    _ => None,
+                }
             }
         }
     };
