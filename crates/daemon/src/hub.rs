@@ -15,7 +15,7 @@ use slab::Slab;
 use crate::access::Access;
 use crate::complaints::Complaints;
 use crate::config::DaemonConfig;
-use crate::door::{Door, Notice, Port};
+use crate::door::{Door, Notice};
 use crate::names::Names;
 use crate::session::{READ_BYTES, Session, Standing};
 use crate::speech::{Encoded, Terms};
@@ -159,14 +159,6 @@ impl Hub {
             counters: Counters::default(),
             complaints: Complaints::default(),
         })
-    }
-
-    /// What can change while clients are connected is from now on as this says. Who is connected stays.
-    pub fn reconfigure(&mut self, config: DaemonConfig) {
-        self.groups.limit_clients(config.clients);
-        let spread = config.spread.clone().unwrap_or_default();
-        self.door.allow(Port::Spread, &spread.allow);
-        self.config = config;
     }
 
     /// Whether there is something to do without waiting.

@@ -15,6 +15,7 @@
 //! | `door` | listeners, and which sockets are ready |
 //! | `names` | what clients and daemons are called |
 //! | [`status`] | what it says of itself |
+//! | `http`, `metrics` | the same for Prometheus, in threads of their own |
 //! | `session` | one client's socket: bytes in, bytes out |
 //! | `trace` | what clients do and are told, for checkers |
 //! | `speech` | one client's protocol: bytes to requests, events to bytes |
@@ -31,7 +32,9 @@ pub mod config;
 mod control;
 pub mod daemon;
 mod door;
+mod http;
 mod hub;
+mod metrics;
 mod names;
 mod seats;
 mod session;
@@ -45,4 +48,6 @@ mod trace;
 pub use config::{DaemonConfig, DaemonConfigError};
 pub use control::Control;
 pub use daemon::{Daemon, OpenError};
-pub use status::{ClientStatus, DaemonStatus};
+pub use status::{
+    ClientStatus, DaemonStatus, HistogramStatus, PeerStatus, QueueStatus, ReloadStatus, TokenStatus,
+};

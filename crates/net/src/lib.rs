@@ -43,4 +43,4 @@ pub use probe::probe_multicast;
 pub use seal::{Keys, KeysInUse};
 pub use sockets::{DatagramSize, PathMtu, SocketError, Sockets};
 pub use stats::NetStats;
-pub use sys::{WakeFd, monotonic, new_process, random_u64};
+pub use sys::{WakeFd, monotonic, new_process, random_u64, set_realtime};

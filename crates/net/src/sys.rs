@@ -80,6 +80,24 @@ pub(crate) fn poll(fds: &mut [libc::pollfd], timeout_nanos: Option<u64>) -> io::
     Err(error)
 }
 
+/// Gives the calling thread a real-time priority, from 1 to 99 (`SCHED_FIFO`): it then runs before all
+/// ordinary threads. Threads that it starts do not inherit it.
+///
+/// # Errors
+/// The kernel's own: most often that the process may not.
+pub fn set_realtime(priority: u8) -> io::Result<()> {
+    let parameters = libc::sched_param {
+        sched_priority: i32::from(priority),
+    };
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: `parameters` lives until the end of the call, and 0 is the calling thread.
+    if unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
 /// Sets a socket option.
 pub(crate) fn set_option<T: Copy>(fd: RawFd, level: i32, name: i32, value: T) -> io::Result<()> {
     let bytes = size_of::<T>() as libc::socklen_t;
