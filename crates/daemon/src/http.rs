@@ -5,7 +5,7 @@
 //! never. `GET /metrics` and `GET /status` are all there is; each connection is for one request.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -103,7 +103,8 @@ impl Pages {
             body.len()
         );
         write_all(stream, head.as_bytes(), until)?;
-        write_all(stream, body.as_bytes(), until)
+        write_all(stream, body.as_bytes(), until)?;
+        hang_up(stream, until)
     }
 
     fn page(&self, page: Page) -> (&'static str, &'static str, String) {
@@ -184,6 +185,19 @@ fn parse(head: &[u8]) -> Option<Result<Page, &'static str>> {
         Some("/status") => Ok(Page::Status),
         _ => Err("404 Not Found"),
     })
+}
+
+/// Ends the connection so that the answer arrives: closing it with something unread would take it back.
+fn hang_up(mut stream: &TcpStream, until: Instant) -> io::Result<()> {
+    stream.shutdown(Shutdown::Write)?;
+    let mut rest = [0; 1024];
+    for _ in 0..REQUEST_BYTES / rest.len() {
+        stream.set_read_timeout(Some(left(until)?))?;
+        if stream.read(&mut rest)? == 0 {
+            break;
+        }
+    }
+    Ok(())
 }
 
 fn write_all(mut stream: &TcpStream, mut bytes: &[u8], until: Instant) -> io::Result<()> {

@@ -385,8 +385,8 @@ mod tests {
         let text = text(Arc::new(status));
         for line in [
             "rota_token_held_seconds_count 4",
-            "rota_token_held_seconds_bucket{le=\"1e-6\"} 1",
-            "rota_token_held_seconds_bucket{le=\"4e-6\"} 3",
+            "rota_token_held_seconds_bucket{le=\"0.000001\"} 1",
+            "rota_token_held_seconds_bucket{le=\"0.000004\"} 3",
             "rota_token_held_seconds_bucket{le=\"+Inf\"} 4",
         ] {
             assert!(text.lines().any(|found| found == line), "{line}: {text}");

@@ -67,7 +67,8 @@ fn all_is_well() {
     assert_eq!(findings, [Finding::note(text.to_owned())]);
     // What was wrong before the interval is not in it.
     let mut seen = well();
-    for status in [&mut seen[1].before, &mut seen[1].after] {
+    let Seen { before, after } = &mut seen[1];
+    for status in [before, after] {
         status.counters.insert("net_kernel_drops".into(), 700);
         status.peers.insert(
             1,

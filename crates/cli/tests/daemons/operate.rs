@@ -85,6 +85,42 @@ impl Drop for Traffic {
     }
 }
 
+/// A daemon that runs for a tenth of the time.
+struct Pauses {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Pauses {
+    fn of(cluster: &Cluster, id: u16) -> Self {
+        let pid = i32::try_from(cluster.pid(id)).expect("a number");
+        let daemon = Pid::from_raw(pid).expect("not 0");
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                kill_process(daemon, Signal::STOP).expect("it runs");
+                thread::sleep(Duration::from_millis(45));
+                kill_process(daemon, Signal::CONT).expect("it runs");
+                thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let thread = Some(thread);
+        Self { stop, thread }
+    }
+}
+
+impl Drop for Pauses {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let ended = self.thread.take().map(JoinHandle::join);
+        assert!(
+            thread::panicking() || matches!(ended, Some(Ok(()))),
+            "pauses failed"
+        );
+    }
+}
+
 /// A process that ends with the test.
 struct Process(Child);
 
@@ -191,18 +227,7 @@ fn a_node_that_does_not_get_its_processor_is_named() {
     let cluster = Cluster::start(3, "");
     meet(&cluster, &[1, 2, 3]);
     let _traffic = Traffic::start(&cluster);
-    let daemon = Pid::from_raw(i32::try_from(cluster.pid(3)).expect("a number")).expect("not 0");
-    let stop = Arc::new(AtomicBool::new(false));
-    let stopped = Arc::clone(&stop);
-    // It runs for a tenth of the time.
-    let pauses = thread::spawn(move || {
-        while !stopped.load(Ordering::Relaxed) {
-            kill_process(daemon, Signal::STOP).expect("it runs");
-            thread::sleep(Duration::from_millis(45));
-            kill_process(daemon, Signal::CONT).expect("it runs");
-            thread::sleep(Duration::from_millis(5));
-        }
-    });
+    let _pauses = Pauses::of(&cluster, 3);
     explained(
         &cluster,
         &[
@@ -211,8 +236,6 @@ fn a_node_that_does_not_get_its_processor_is_named() {
         ],
         &["node 1 is slow", "node 2 is slow", "lossy", "stuck"],
     );
-    stop.store(true, Ordering::Relaxed);
-    pauses.join().expect("it ends");
 }
 
 #[test]
