@@ -1,5 +1,7 @@
 //! What a daemon says of itself, as Prometheus reads it.
 
+mod help;
+
 use std::cmp::Reverse;
 use std::fmt;
 use std::sync::Arc;
@@ -11,71 +13,12 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::Registry;
 use rota_core::contract::Histogram;
-use rota_core::ring;
-use rota_net::NetStats;
 
 use crate::status::{ClientStatus, DaemonStatus, HistogramStatus};
+use help::{GAUGES, help};
 
 /// Clients that are told apart: those for whom most waits.
 const CLIENTS: usize = 100;
-
-/// What the daemon itself counts.
-const HELP: [(&str, &str); 15] = [
-    ("clients_connected", "Clients let in."),
-    (
-        "clients_refused",
-        "Clients not let in, for their name or for want of room.",
-    ),
-    (
-        "clients_silent",
-        "Clients that did not say in time who they are.",
-    ),
-    ("clients_garbled", "Clients that sent what is no request."),
-    (
-        "clients_slow",
-        "Clients disconnected because they did not read.",
-    ),
-    (
-        "clients_turned_away",
-        "Clients turned away for where they came from.",
-    ),
-    (
-        "groups_malformed",
-        "Messages of other daemons that are none of theirs.",
-    ),
-    (
-        "groups_late",
-        "Requests ordered too late for their configuration, which are sent again.",
-    ),
-    (
-        "groups_exchanges",
-        "Times the daemons told each other which groups they know.",
-    ),
-    ("groups_refused", "Requests that the ring will never take."),
-    (
-        "primary_attempts",
-        "Attempts to make a configuration primary.",
-    ),
-    (
-        "primary_refused",
-        "Configurations that could not become primary.",
-    ),
-    ("primary_formed", "Primaries formed."),
-    ("primary_reported", "Primaries reported to the application."),
-    (
-        "primary_malformed",
-        "Messages about primaries that are none.",
-    ),
-];
-
-/// Of what is listed with the counters, that which may become less, or is a largest value.
-const GAUGES: [(&str, &str); 2] = [
-    ("clients_now", "Clients that are connected."),
-    (
-        "rotation_longest_us",
-        "Longest time between two visits of the token, in microseconds, unless it was held.",
-    ),
-];
 
 /// The text for a scrape, in the format of OpenMetrics.
 pub(crate) fn text(status: Arc<DaemonStatus>) -> String {
@@ -85,15 +28,6 @@ pub(crate) fn text(status: Arc<DaemonStatus>) -> String {
     // A string takes everything.
     let _ = encode(&mut text, &registry);
     text
-}
-
-/// What a counter says, for people.
-fn help(name: &str) -> Option<&'static str> {
-    let own = || HELP.iter().find(|(own, _)| *own == name);
-    ring::Counters::help(name)
-        .or_else(|| NetStats::help(name))
-        .or_else(|| own().map(|(_, help)| *help))
-        .map(|help| help.trim().trim_end_matches('.'))
 }
 
 #[derive(Debug)]
@@ -340,20 +274,6 @@ impl Out<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counters_of_all_rooms_have_words() {
-        for name in [
-            "retransmissions",
-            "net_kernel_drops",
-            "clients_slow",
-            "groups_late",
-        ] {
-            let help = help(name).unwrap_or_default();
-            assert!(help.len() > 5 && !help.ends_with('.'), "{name}: {help}");
-        }
-        assert_eq!(help("nonsense"), None);
-    }
 
     #[test]
     fn names_of_clients_cannot_break_the_lines() {
