@@ -107,3 +107,9 @@ impl Failure {
         ExitCode::from(self.status)
     }
 }
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.what.fmt(f)
+    }
+}

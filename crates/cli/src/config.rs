@@ -298,6 +298,13 @@ fn describe_daemon(daemon: &DaemonConfig, table: &mut Table) {
     table.row("handshake_ms", daemon.handshake_ms);
     table.row("handshakes", daemon.handshakes);
     table.row("per_address", daemon.per_address);
+    let or = |value: Option<String>, none: &str| value.unwrap_or_else(|| none.to_owned());
+    let metrics = daemon
+        .metrics
+        .map(|address| format!("http://{address}/metrics"));
+    table.row("metrics", or(metrics, "none"));
+    let realtime = daemon.realtime.map(|priority| priority.to_string());
+    table.row("realtime", or(realtime, "off"));
     describe_tls(daemon.tls.as_ref(), table);
     describe_access(&daemon.access, table);
     table.section("daemon.spread");

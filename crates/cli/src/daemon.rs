@@ -12,6 +12,7 @@ use rota_net::NodeConfig;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::config::is_here;
+use crate::notify;
 use crate::reload::Reload;
 use crate::say::complain;
 
@@ -24,11 +25,23 @@ pub struct DaemonOptions {
     /// Which node of it this is [default: the one whose address this host has]
     #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..))]
     node: Option<u16>,
+    /// How the log on standard error is written: for people, or one JSON object on a line
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    log: LogFormat,
+}
+
+/// How a log is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// One JSON object on a line, with all fields.
+    Json,
 }
 
 /// Runs until it is told to stop by a signal.
 pub fn main(options: &DaemonOptions) -> ExitCode {
-    start_log();
+    start_log(options.log);
     let mut daemon = match open(options) {
         Ok(daemon) => daemon,
         Err(what) => {
@@ -36,7 +49,7 @@ pub fn main(options: &DaemonOptions) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match daemon.run() {
+    match daemon.run_and_say(notify::stopping) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&error);
@@ -45,12 +58,14 @@ pub fn main(options: &DaemonOptions) -> ExitCode {
     }
 }
 
-fn start_log() {
-    tracing_subscriber::fmt()
+fn start_log(format: LogFormat) {
+    let log = tracing_subscriber::fmt()
         .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
-        .with_target(false)
-        .init();
+        .with_target(false);
+    match format {
+        LogFormat::Text => log.with_ansi(io::stderr().is_terminal()).init(),
+        LogFormat::Json => log.json().flatten_event(true).init(),
+    }
 }
 
 fn open(options: &DaemonOptions) -> Result<Daemon, String> {
@@ -69,10 +84,19 @@ fn open(options: &DaemonOptions) -> Result<Daemon, String> {
         signal_hook::flag::register(signal, Arc::clone(&stop))
             .map_err(|error| format!("cannot wait for signals: {error}"))?;
     }
+    let settings = daemon.clone();
     let daemon = Daemon::open(&config, daemon, me, stop).map_err(|error| wrong(&error))?;
-    Reload::new(path.clone(), config, daemon.keys())
-        .on_signal()
-        .map_err(|error| format!("cannot wait for signals: {error}"))?;
+    Reload::new(
+        path.clone(),
+        &text,
+        settings,
+        daemon.keys(),
+        daemon.control(),
+    )
+    .on_signal()
+    .map_err(|error| format!("cannot wait for signals: {error}"))?;
+    notify::watch(daemon.control()).map_err(|error| format!("cannot start a thread: {error}"))?;
+    notify::ready();
     tracing::info!(node = %me, config = %path.display(), "a daemon has started");
     Ok(daemon)
 }

@@ -2,20 +2,24 @@
 //!
 //! Each command is a module. Exit status: 0 as hoped, 1 a check failed, 2 wrong use.
 
+mod ask;
 mod bench;
 mod check;
 mod client;
 mod config;
 mod daemon;
 mod demo;
+mod explain;
 mod key;
 mod live;
+mod notify;
 mod publish;
 mod reload;
 mod say;
 mod sim;
 mod status;
 mod sub;
+mod top;
 
 use std::process::ExitCode;
 
@@ -43,7 +47,7 @@ enum Command {
     /// Run the daemon of this host: a node of the ring that serves local clients
     #[command(after_help = "Example:\n  rota daemon --config rota.toml --node 1\n\n\
         It runs until it gets SIGTERM or SIGINT, and then leaves the ring. On SIGHUP it reads its keys \
-        again. The log goes to standard error.\n\nExit status: 0 if it was stopped, 1 if it failed, 2 if it could not start.")]
+        and settings again\n(see rota reload). The log goes to standard error.\n\nExit status: 0 if it was stopped, 1 if it failed, 2 if it could not start.")]
     Daemon(daemon::DaemonOptions),
     /// Join groups, and print the messages, a line each
     #[command(after_help = "Examples:\n  rota sub orders\n  \
@@ -64,11 +68,29 @@ enum Command {
         Exit status: 0 if the daemon has taken everything, 1 if not, 2 for wrong use."
     )]
     Pub(publish::PubOptions),
-    /// Say how a daemon is: its ring, groups and clients
+    /// Say how daemons are: ring, groups and clients; or what is wrong, in words
     #[command(after_help = "Examples:\n  rota status\n  \
-        rota status --socket /run/rota/admin.sock --json\n\n\
-        Exit status: 0 if the daemon has answered, 1 if not, 2 for wrong use.")]
+        rota status --socket /run/rota/admin.sock --json\n  \
+        rota status --explain --socket /run/rota/admin.sock --socket http://10.0.0.2:9464\n\n\
+        With --explain it tells a slow node from a lossy link from a client that does not read; the more of \
+        the daemons\nare asked, the more it can tell.\n\n\
+        Exit status: 0 if all have answered (and nothing is wrong, with --explain), 1 if not, 2 for wrong use.")]
     Status(status::StatusOptions),
+    /// Show what daemons do, again and again
+    #[command(
+        after_help = "Examples:\n  rota top\n  rota top --config rota.toml --once\n\n\
+        round: how long the token is away; held, token: how long the node has it, and what part of the time;\n\
+        lost: packets that came only when asked for; waiting: packets and requests that wait for the ring.\n\n\
+        Exit status: with --once 0 if a daemon has answered, 1 if none has; 2 for wrong use."
+    )]
+    Top(top::TopOptions),
+    /// Have a daemon read its keys and settings again
+    #[command(
+        after_help = "Example:\n  rota reload --socket /run/rota/admin.sock\n\n\
+        It says what has changed, and what needs a restart. The daemon has to run as the same user on the same \
+        host.\n\nExit status: 0 if it was done, 1 if nothing was changed, 2 for wrong use."
+    )]
+    Reload(reload::ReloadOptions),
     /// Load a cluster that this starts, and measure it
     #[command(
         after_help = "Examples:\n  rota bench --nodes 4 --size 1350 --rate max --duration 5s\n  \
@@ -134,6 +156,8 @@ fn main() -> ExitCode {
         Command::Sub(options) => sub::main(&options),
         Command::Pub(options) => publish::main(&options),
         Command::Status(options) => status::main(&options),
+        Command::Top(options) => top::main(&options),
+        Command::Reload(options) => reload::main(&options),
         Command::Check(options) => check::main(&options),
         Command::Bench(bench) => bench::main(&bench),
         Command::Sim { command } => sim::main(&command),

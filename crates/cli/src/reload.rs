@@ -1,26 +1,67 @@
-//! What a running daemon reads again when it gets SIGHUP: the keys of its cluster.
+//! What a running daemon reads again when it is told to, by SIGHUP or `rota reload`: the keys of its cluster,
+//! and of its settings those that can change while it runs.
 //!
 //! It reads in a thread of its own, since a disk may take its time and the ring does not wait. What
-//! cannot be used changes nothing.
+//! cannot be used changes nothing. What needs a restart is named, and the rest is done.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::thread;
+use std::time::{Duration, Instant};
 
+use rota_daemon::{Control, DaemonConfig};
 use rota_net::{KeyRing, Keys, NodeConfig};
+use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
+use toml::Value;
+
+use crate::ask::Place;
+use crate::client::Failure;
+use crate::notify;
+use crate::say::print;
+
+/// Settings that count as soon as they are read again. `key_file` is looked at by itself.
+const AT_ONCE: [&str; 5] = [
+    "daemon.clients",
+    "daemon.client_queue_bytes",
+    "daemon.handshake_ms",
+    "daemon.handshakes",
+    "daemon.spread.allow",
+];
+
+/// How long a daemon may take to reload.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a daemon was started with.
 pub struct Reload {
     path: PathBuf,
-    config: NodeConfig,
+    /// The settings in force, each by its whole name.
+    in_force: BTreeMap<String, Value>,
+    daemon: DaemonConfig,
     keys: Option<Keys>,
+    control: Control,
 }
 
 impl Reload {
-    pub const fn new(path: PathBuf, config: NodeConfig, keys: Option<Keys>) -> Self {
-        Self { path, config, keys }
+    /// Of a daemon that was started with this file.
+    pub fn new(
+        path: PathBuf,
+        text: &str,
+        daemon: DaemonConfig,
+        keys: Option<Keys>,
+        control: Control,
+    ) -> Self {
+        Self {
+            path,
+            in_force: settings(text),
+            daemon,
+            keys,
+            control,
+        }
     }
 
     /// Reads again whenever the process is told to, as long as it lives.
@@ -30,44 +71,189 @@ impl Reload {
             .name("rota-reload".to_owned())
             .spawn(move || {
                 for _ in signals.forever() {
-                    if let Err(what) = self.read_again() {
-                        tracing::error!("nothing was changed: {what}");
+                    notify::reloading();
+                    let outcome = self.read_again();
+                    match &outcome {
+                        Ok(text) => tracing::info!("reloaded: {text}"),
+                        Err(what) => tracing::error!("nothing was changed: {what}"),
                     }
+                    self.control.reloaded(outcome);
+                    notify::ready();
                 }
             })?;
         Ok(())
     }
 
-    fn read_again(&mut self) -> Result<(), String> {
-        let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", self.path.display());
-        let config = NodeConfig::load(&self.path).map_err(|error| wrong(&error))?;
-        let (Some(keys), Some(file)) = (&self.keys, &config.key_file) else {
-            return self.read_without_keys(&config);
-        };
-        let ring = KeyRing::load(file).map_err(|error| format!("{}: {error}", file.display()))?;
-        let takes: Vec<u16> = ring.ids().map(|id| id.get()).collect();
-        let sends = ring.sending().get();
-        keys.set(ring);
-        tracing::info!(sends, ?takes, "the keys were read again");
-        self.config.key_file.clone_from(&config.key_file);
-        self.warn_of_others(&config);
-        Ok(())
+    /// What was changed, and what needs a restart.
+    fn read_again(&mut self) -> Result<String, String> {
+        let wrong = |error: &dyn Display| format!("{}: {error}", self.path.display());
+        let text = std::fs::read_to_string(&self.path).map_err(|error| wrong(&error))?;
+        let config = NodeConfig::from_toml(&text).map_err(|error| wrong(&error))?;
+        let daemon = DaemonConfig::from_toml(&text).map_err(|error| wrong(&error))?;
+        let keys = self.read_keys(&config)?;
+        // From here on nothing fails.
+        let new = settings(&text);
+        let (changed, waiting) = sort(&self.in_force, &new);
+        self.take(&changed, &new, daemon);
+        let mut said = Vec::new();
+        if let (Some(keys), Some(ring)) = (&self.keys, keys) {
+            let takes: Vec<u16> = ring.ids().map(|id| id.get()).collect();
+            said.push(format!("keys: sends {}, takes {takes:?}", ring.sending()));
+            keys.set(ring);
+        }
+        if !changed.is_empty() {
+            said.push(format!("changed: {}", changed.join(", ")));
+        }
+        if !waiting.is_empty() {
+            let waiting = waiting.join(", ");
+            tracing::warn!("needs a restart: {waiting}");
+            said.push(format!("needs a restart, and is as it was: {waiting}"));
+        }
+        if said.is_empty() {
+            said.push("nothing had changed".to_owned());
+        }
+        Ok(said.join("; "))
     }
 
-    fn read_without_keys(&self, config: &NodeConfig) -> Result<(), String> {
-        if self.keys.is_some() || config.key_file.is_some() {
-            let what = "whether datagrams are sealed cannot change while a daemon runs";
-            return Err(what.to_owned());
+    fn read_keys(&self, config: &NodeConfig) -> Result<Option<KeyRing>, String> {
+        match (&self.keys, &config.key_file) {
+            (Some(_), Some(file)) => KeyRing::load(file)
+                .map(Some)
+                .map_err(|error| format!("{}: {error}", file.display())),
+            (None, None) => Ok(None),
+            _ => Err("whether datagrams are sealed cannot change while a daemon runs".to_owned()),
         }
-        self.warn_of_others(config);
-        Ok(())
     }
 
-    fn warn_of_others(&self, config: &NodeConfig) {
-        if *config != self.config {
-            tracing::warn!(
-                "of what has changed in the configuration, only keys count without a restart"
-            );
+    /// Puts settings into force that count at once.
+    fn take(&mut self, changed: &[String], new: &BTreeMap<String, Value>, daemon: DaemonConfig) {
+        for name in changed {
+            match new.get(name) {
+                Some(value) => self.in_force.insert(name.clone(), value.clone()),
+                None => self.in_force.remove(name),
+            };
         }
+        let allow = daemon.spread.unwrap_or_default().allow;
+        self.daemon.clients = daemon.clients;
+        self.daemon.client_queue_bytes = daemon.client_queue_bytes;
+        self.daemon.handshake_ms = daemon.handshake_ms;
+        self.daemon.handshakes = daemon.handshakes;
+        if let Some(spread) = &mut self.daemon.spread {
+            spread.allow = allow;
+        }
+        self.control.reconfigure(self.daemon.clone());
+    }
+}
+
+/// Which settings have changed: those that count at once, and those that need a restart. Keys that are read
+/// from another file count at once.
+fn sort(
+    old: &BTreeMap<String, Value>,
+    new: &BTreeMap<String, Value>,
+) -> (Vec<String>, Vec<String>) {
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let changed = names
+        .into_iter()
+        .filter(|name| old.get(*name) != new.get(*name));
+    let at_once = |name: &String| name == "key_file" || AT_ONCE.contains(&name.as_str());
+    changed.cloned().partition(at_once)
+}
+
+/// All settings of a file, each by its whole name: `daemon.clients`, `node.1.address`.
+fn settings(text: &str) -> BTreeMap<String, Value> {
+    let mut all = BTreeMap::new();
+    if let Ok(table) = text.parse::<toml::Table>() {
+        flatten("", &Value::Table(table), &mut all);
+    }
+    all
+}
+
+fn flatten(name: &str, value: &Value, into: &mut BTreeMap<String, Value>) {
+    let below = |key: &dyn Display| {
+        if name.is_empty() {
+            key.to_string()
+        } else {
+            format!("{name}.{key}")
+        }
+    };
+    match value {
+        Value::Table(table) => table
+            .iter()
+            .for_each(|(key, value)| flatten(&below(key), value, into)),
+        Value::Array(values) if values.iter().any(Value::is_table) => {
+            for (at, value) in values.iter().enumerate() {
+                let id = value.get("id").and_then(Value::as_integer);
+                let key = id.map_or_else(|| at.to_string(), |id| id.to_string());
+                flatten(&below(&key), value, into);
+            }
+        }
+        _ => {
+            into.insert(name.to_owned(), value.clone());
+        }
+    }
+}
+
+/// Options of `rota reload`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ReloadOptions {
+    /// The daemon's admin socket
+    #[arg(long, visible_alias = "admin", value_name = "PATH", default_value_os_t = DaemonConfig::default().admin)]
+    socket: PathBuf,
+}
+
+/// Tells a daemon to read its configuration again, and says what came of it.
+pub fn main(options: &ReloadOptions) -> ExitCode {
+    match reload(&options.socket) {
+        Ok(text) => {
+            print(&text);
+            ExitCode::SUCCESS
+        }
+        Err(failure) => failure.exit(),
+    }
+}
+
+fn reload(socket: &std::path::Path) -> Result<String, Failure> {
+    let place = Place::Unix(socket.to_owned());
+    let (_, before) = place.ask()?;
+    let count = before.reload.map_or(0, |reload| reload.count);
+    let pid = i32::try_from(before.pid).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or_else(|| Failure::failed("the daemon does not say which process it is"))?;
+    kill_process(pid, Signal::HUP)
+        .map_err(|error| Failure::failed(format!("process {}: {error}", before.pid)))?;
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until {
+        let (_, now) = place.ask()?;
+        match now.reload {
+            Some(reload) if reload.count > count && reload.done => return Ok(reload.text),
+            Some(reload) if reload.count > count => {
+                return Err(Failure::failed(format!(
+                    "nothing was changed: {}",
+                    reload.text
+                )));
+            }
+            _ => thread::sleep(Duration::from_millis(20)),
+        }
+    }
+    Err(Failure::failed("the daemon has not reloaded"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_counts_at_once_and_what_needs_a_restart_is_told_apart_by_name() {
+        let old = "cluster = 7\ntiming = \"default\"\nkey_file = \"a\"\n[[node]]\nid = 3\ndata_port = 1\n\
+                   [daemon]\nclients = 5\n[daemon.spread]\nallow = [\"10.0.0.0/8\"]\n";
+        let same = sort(&settings(old), &settings(&format!("# a remark\n{old}")));
+        assert_eq!(same, (vec![], vec![]));
+        let new = "cluster = 7\ntiming = \"relaxed\"\nkey_file = \"b\"\n[[node]]\nid = 3\ndata_port = 2\n\
+                   [daemon]\nclients = 6\nmetrics = \"127.0.0.1:1\"\n[daemon.spread]\n";
+        let (changed, waiting) = sort(&settings(old), &settings(new));
+        assert_eq!(
+            changed,
+            ["daemon.clients", "daemon.spread.allow", "key_file"]
+        );
+        assert_eq!(waiting, ["daemon.metrics", "node.3.data_port", "timing"]);
     }
 }

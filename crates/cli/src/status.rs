@@ -1,21 +1,17 @@
 //! `rota status`: how a daemon is.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::Read;
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::thread;
 use std::time::Duration;
 
-use rota_daemon::DaemonConfig;
-use serde::Deserialize;
+use rota_daemon::DaemonStatus;
+use rota_net::KeysInUse;
 
+use crate::ask::{AskOptions, Place};
 use crate::client::Failure;
-use crate::say::print;
-
-/// How long the daemon may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+use crate::explain::{Seen, explain};
+use crate::say::{complain, print};
 
 /// What its clients and groups count that ought to stand still, beside what the ring does.
 const QUIET: [&str; 9] = [
@@ -33,82 +29,69 @@ const QUIET: [&str; 9] = [
 /// Options of `rota status`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct StatusOptions {
-    /// The daemon's admin socket
-    #[arg(long, value_name = "PATH", default_value_os_t = DaemonConfig::default().admin)]
-    socket: PathBuf,
-    /// Print what the daemon answers, one JSON object, instead of text
+    #[command(flatten)]
+    ask: AskOptions,
+    /// Print what each daemon answers, one JSON object on a line, instead of text
     #[arg(long)]
     json: bool,
+    /// Look twice, and say in words what is wrong and where; of several daemons if there are several
+    #[arg(long, conflicts_with = "json")]
+    explain: bool,
+    /// How long to look, with --explain, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(10..=600_000))]
+    interval: u64,
 }
 
-/// What is read of a daemon's answer. Other versions may say less or more.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Answer {
-    node: u16,
-    name: String,
-    version: String,
-    ring: String,
-    keys: Option<KeysAnswer>,
-    groups_ready: bool,
-    groups: usize,
-    counters: BTreeMap<String, u64>,
-    clients: Vec<ClientAnswer>,
-    /// Why there is nothing else.
-    refused: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct KeysAnswer {
-    sends: u16,
-    takes: Vec<u16>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ClientAnswer {
-    name: String,
-    protocol: String,
-    waiting_bytes: usize,
-    held_back: bool,
-    messages: u64,
-}
-
-/// Asks a daemon, and prints what it says.
+/// Asks daemons, and prints what they say.
 pub fn main(options: &StatusOptions) -> ExitCode {
     match run(options) {
-        Ok(text) => {
-            print(&text.trim_end());
-            ExitCode::SUCCESS
-        }
+        Ok(code) => code,
         Err(failure) => failure.exit(),
     }
 }
 
-fn run(options: &StatusOptions) -> Result<String, Failure> {
-    let wrong = |what: &dyn std::fmt::Display| {
-        Failure::failed(format!("{}: {what}", options.socket.display()))
-    };
-    let line = ask(&options.socket).map_err(|error| wrong(&error))?;
-    let answer: Answer = serde_json::from_str(&line)
-        .map_err(|error| wrong(&format!("not a daemon's answer: {error}")))?;
-    if let Some(why) = &answer.refused {
-        return Err(wrong(&format!("refused: {why}")));
+fn run(options: &StatusOptions) -> Result<ExitCode, Failure> {
+    let places = options.ask.places()?;
+    if options.explain {
+        return Ok(say_why(&places, Duration::from_millis(options.interval)));
     }
-    Ok(if options.json { line } else { text(&answer) })
+    for (at, place) in places.iter().enumerate() {
+        let (line, status) = place.ask()?;
+        if options.json {
+            print(&line);
+        } else {
+            let gap = if at > 0 { "\n" } else { "" };
+            print(&format!("{gap}{}", text(&status).trim_end()));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
-/// What a daemon answers at its admin socket.
-pub fn ask(path: &Path) -> std::io::Result<String> {
-    let mut stream = UnixStream::connect(path)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let mut line = String::new();
-    stream.read_to_string(&mut line)?;
-    Ok(line)
+/// Says what is wrong; the status is 1 if something is, or if a daemon does not answer.
+fn say_why(places: &[Place], interval: Duration) -> ExitCode {
+    let ask = |place: &Place| place.ask().map(|(_, status)| status);
+    let before: Vec<_> = places.iter().map(ask).collect();
+    thread::sleep(interval);
+    let mut seen = Vec::new();
+    let mut silent = false;
+    for (place, before) in places.iter().zip(before) {
+        match (before, ask(place)) {
+            (Ok(before), Ok(after)) => seen.push(Seen { before, after }),
+            (Err(failure), _) | (_, Err(failure)) => {
+                silent = true;
+                complain(&failure);
+            }
+        }
+    }
+    let findings = explain(&seen);
+    for finding in &findings {
+        print(&finding.text);
+    }
+    let wrong = silent || findings.iter().any(|finding| finding.wrong);
+    ExitCode::from(u8::from(wrong))
 }
 
-fn text(answer: &Answer) -> String {
+fn text(answer: &DaemonStatus) -> String {
     let mut text = format!(
         "daemon   {} (node {}), rota {}\nring     {}\n",
         answer.name, answer.node, answer.version, answer.ring
@@ -123,7 +106,7 @@ fn text(answer: &Answer) -> String {
         let _ = text.write_fmt(line);
     };
     match &answer.keys {
-        Some(KeysAnswer { sends, takes }) => {
+        Some(KeysInUse { sends, takes }) => {
             let takes: Vec<String> = takes.iter().map(ToString::to_string).collect();
             let takes = takes.join(", ");
             put(format_args!("sealed   with key {sends}, takes {takes}\n"));
@@ -133,13 +116,16 @@ fn text(answer: &Answer) -> String {
     put(format_args!("groups   {}, {known}\n", answer.groups));
     put(format_args!("clients  {}\n", answer.clients.len()));
     for client in &answer.clients {
-        let ClientAnswer { name, protocol, .. } = client;
+        let (name, protocol) = (&client.name, &client.protocol);
         put(format_args!(
             "         {name} ({protocol}): {} messages",
             client.messages
         ));
         if client.waiting_bytes > 0 {
             put(format_args!(", {} bytes wait", client.waiting_bytes));
+        }
+        if client.unread_ms > 0 {
+            put(format_args!(", not read for {} ms", client.unread_ms));
         }
         put(format_args!(
             "{}\n",
@@ -173,7 +159,7 @@ mod tests {
              \"keys\":{\"sends\":2,\"takes\":[1,2]},\"groups_ready\":true,\"groups\":1,\"later\":[],\
              \"counters\":{\"clients_slow\":3,\"clients_silent\":0,\"net_kernel_drops\":1,\"gathers\":9},\
              \"clients\":[{\"name\":\"#a#n2\",\"protocol\":\"native\",\"waiting_bytes\":70,\
-             \"held_back\":true,\"messages\":12}]}",
+             \"unread_ms\":1500,\"held_back\":true,\"messages\":12}]}",
         );
         let expected = "\
 daemon   n2 (node 2), rota 0.1.0
@@ -181,7 +167,7 @@ ring     operational: 1, 2
 sealed   with key 2, takes 1, 2
 groups   1, known to all daemons
 clients  1
-         #a#n2 (native): 12 messages, 70 bytes wait, held back
+         #a#n2 (native): 12 messages, 70 bytes wait, not read for 1500 ms, held back
 counters that ought to stand still:
          net_kernel_drops 1
          clients_slow 3

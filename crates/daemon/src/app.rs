@@ -5,8 +5,8 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rota_core::contract::{Delivery, SubmitError, Time};
-use rota_net::{App, Submitter};
+use rota_core::contract::{Delivery, Histogram, SubmitError, Time};
+use rota_net::{App, Submitter, monotonic};
 
 use crate::hub::Hub;
 
@@ -19,15 +19,37 @@ pub(crate) struct ClientsApp {
     full: bool,
     /// Clients cannot be served any more.
     pub failed: Option<io::Error>,
+    /// The own message that is being timed, and when it was handed to the ring.
+    timed: Option<(u64, Time)>,
+    /// How long these took to come back.
+    pub latency: Histogram,
 }
 
 impl ClientsApp {
-    pub const fn new(hub: Hub, stop: Arc<AtomicBool>) -> Self {
+    pub fn new(hub: Hub, stop: Arc<AtomicBool>) -> Self {
         Self {
             hub,
             stop,
             full: false,
             failed: None,
+            timed: None,
+            latency: Histogram::default(),
+        }
+    }
+
+    /// Takes the time of an own message that comes back.
+    fn time(&mut self, delivery: &Delivery) {
+        let Some((counter, since)) = self.timed else {
+            return;
+        };
+        let Delivery::Message(message) = delivery else {
+            return;
+        };
+        if message.id.process == self.hub.groups.me() && message.id.counter >= counter {
+            self.timed = None;
+            if message.id.counter == counter {
+                self.latency.record(monotonic().since(since));
+            }
         }
     }
 
@@ -37,7 +59,10 @@ impl ClientsApp {
         self.full = false;
         while let Some((service, bytes)) = groups.to_submit() {
             match submitter.submit(now, service, bytes) {
-                Ok(_) => groups.submitted(),
+                Ok(counter) => {
+                    self.timed.get_or_insert((counter, now));
+                    groups.submitted();
+                }
                 Err(SubmitError::Full | SubmitError::Stopped) => {
                     self.full = true;
                     return;
@@ -51,6 +76,7 @@ impl ClientsApp {
 impl App for ClientsApp {
     fn deliver(&mut self, delivery: Delivery) {
         self.full = false;
+        self.time(&delivery);
         self.hub.deliver(delivery);
     }
 

@@ -37,6 +37,12 @@ pub struct DaemonConfig {
     pub per_address: usize,
     /// Where clients of other hosts connect; nowhere if there is no such section.
     pub tls: Option<TlsConfig>,
+    /// Address at which metrics and status are served over HTTP; nowhere if there is none.
+    pub metrics: Option<SocketAddr>,
+    /// That address may be one that other hosts can reach, though nothing is protected there.
+    pub metrics_insecure: bool,
+    /// Real-time priority of the ring's thread, from 1 to 99; none: an ordinary one.
+    pub realtime: Option<u8>,
     /// The port for Spread's clients; closed if there is no such section.
     pub spread: Option<SpreadConfig>,
 }
@@ -72,6 +78,9 @@ impl Default for DaemonConfig {
             access: Vec::new(),
             per_address: 256,
             tls: None,
+            metrics: None,
+            metrics_insecure: false,
+            realtime: None,
             spread: None,
         }
     }
@@ -118,6 +127,10 @@ pub enum DaemonConfigError {
     TlsOpenToAll,
     /// A rule of `[[daemon.access]]`, counted from 1 on.
     Access(usize, AccessError),
+    /// Metrics could be read from other hosts, and nobody has said that they may.
+    OpenMetrics(SocketAddr),
+    /// No real-time priority has this number.
+    Realtime(u8),
     /// Messages would be too large for the ring: its limit, in bytes.
     MessageBytes(usize),
 }
@@ -147,6 +160,15 @@ impl fmt::Display for DaemonConfigError {
                  [[daemon.access]] what they may do",
             ),
             Self::Access(rule, error) => write!(f, "[[daemon.access]], rule {rule}: {error}"),
+            Self::OpenMetrics(address) => write!(
+                f,
+                "[daemon]: {address} can be reached from other hosts, and whoever reaches it can read the \
+                 metrics and the names of all clients: say `metrics_insecure = true` if they may"
+            ),
+            Self::Realtime(priority) => write!(
+                f,
+                "[daemon]: realtime must be between 1 and 99, not {priority}"
+            ),
             Self::MessageBytes(limit) => {
                 write!(
                     f,
@@ -178,6 +200,11 @@ impl DaemonConfig {
         Ok(file.daemon)
     }
 
+    /// Where the daemon of this node says how it is.
+    pub fn admin_of(&self, node: rota_core::contract::NodeId) -> PathBuf {
+        rota_net::path_of(&self.admin, node)
+    }
+
     /// Whether a daemon can run with this.
     ///
     /// # Errors
@@ -195,6 +222,17 @@ impl DaemonConfig {
             return Err(DaemonConfigError::Zero(name));
         }
         let beyond = |address: &&SocketAddr| !address.ip().is_loopback();
+        if let Some(address) = self.metrics.as_ref().filter(beyond)
+            && !self.metrics_insecure
+        {
+            return Err(DaemonConfigError::OpenMetrics(*address));
+        }
+        if let Some(priority) = self
+            .realtime
+            .filter(|priority| !(1..=99).contains(priority))
+        {
+            return Err(DaemonConfigError::Realtime(priority));
+        }
         if let Some(address) = self.tcp.iter().find(beyond) {
             return Err(DaemonConfigError::NotLoopback(*address));
         }
@@ -304,12 +342,26 @@ mod tests {
     }
 
     #[test]
+    fn metrics_leave_the_host_only_if_that_is_said() {
+        let refused = DaemonConfig::from_toml("[daemon]\nmetrics = \"0.0.0.0:9464\"");
+        assert!(matches!(refused, Err(DaemonConfigError::OpenMetrics(_))));
+        for text in [
+            "metrics = \"[::1]:9464\"",
+            "metrics = \"10.0.0.1:9464\"\nmetrics_insecure = true",
+        ] {
+            let config = DaemonConfig::from_toml(&format!("[daemon]\n{text}"));
+            assert!(config.expect("allowed").metrics.is_some());
+        }
+    }
+
+    #[test]
     fn mistakes_are_named() {
         let wrong = |text: &str| match DaemonConfig::from_toml(text) {
             Err(error) => error.to_string(),
             Ok(config) => panic!("{config:?}"),
         };
         assert!(wrong("[daemon]\nclients = 0").contains("clients must not be 0"));
+        assert!(wrong("[daemon]\nrealtime = 100").contains("between 1 and 99"));
         assert!(wrong("[daemon]\nclient = 1").contains("unknown field `client`"));
         assert!(wrong("[daemon.spread]\nallow = [\"ten\"]").contains("line 2"));
     }

@@ -8,19 +8,22 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use rota_core::contract::{Checked, NodeId};
+use rota_core::contract::{Checked, NodeId, Time};
 use rota_core::groups::OVERHEAD_BYTES;
 use rota_net::{
     App, ConfigError, Driver, DriverError, Keys, NodeConfig, NodeEngine, SocketError, Sockets,
-    new_process, path_of, random_u64,
+    monotonic, new_process, path_of, random_u64, set_realtime,
 };
 
 use crate::access::Access;
 use crate::app::ClientsApp;
 use crate::config::{Allow, DaemonConfig, DaemonConfigError};
+use crate::control::{Control, Wanted};
 use crate::door::{Door, Port};
+use crate::http::Exporter;
 use crate::hub::Hub;
 use crate::spread::{Settings, SettingsError};
+use crate::status::DaemonStatus;
 use crate::tls::{Certificates, Terms, TlsConfig, TlsError};
 use crate::trace::ClientTrace;
 
@@ -41,6 +44,10 @@ pub enum OpenError {
     Tcp(SocketAddr, io::Error),
     /// The certificates for TLS.
     Tls(TlsError),
+    /// Metrics cannot be served at this address.
+    Metrics(SocketAddr, io::Error),
+    /// The system refuses a real-time priority.
+    Realtime(u8, io::Error),
     /// Spread's clients cannot be told the daemon's name.
     Spread(SettingsError),
     /// What clients see cannot be written down.
@@ -62,6 +69,14 @@ impl fmt::Display for OpenError {
             Self::Unix(path, error) => write!(f, "cannot listen at {}: {error}", path.display()),
             Self::Tcp(address, error) => write!(f, "cannot listen at {address}: {error}"),
             Self::Tls(error) => error.fmt(f),
+            Self::Metrics(address, error) => {
+                write!(f, "cannot serve metrics at {address}: {error}")
+            }
+            Self::Realtime(priority, error) => write!(
+                f,
+                "[daemon]: realtime = {priority} was refused ({error}): it takes CAP_SYS_NICE, or a limit on \
+                 real-time priorities of at least that (ulimit -r, LimitRTPRIO=); or take the setting out"
+            ),
             Self::Spread(error) => error.fmt(f),
             Self::Trace(error) => write!(f, "the trace cannot be written: {error}"),
             Self::System(error) => write!(f, "the system does not let a daemon run: {error}"),
@@ -76,10 +91,15 @@ impl std::error::Error for OpenError {}
 pub struct Daemon {
     driver: Driver<Checked<NodeEngine>>,
     app: ClientsApp,
+    control: Control,
+    _exporter: Option<Exporter>,
+    nodes: Vec<u16>,
+    started: Time,
 }
 
 impl Daemon {
-    /// Starts as node `me`: opens all sockets. It runs until `stop` is set.
+    /// Starts as node `me`: opens all sockets. It runs until `stop` is set. A real-time priority is given to
+    /// the thread that calls this, which is to be the one that runs it.
     ///
     /// # Errors
     /// [`OpenError`]; then nothing is open.
@@ -97,6 +117,9 @@ impl Daemon {
         }
         let certificates = daemon.tls.as_ref().map(|tls| Certificates::open(tls, me));
         let certificates = certificates.transpose().map_err(OpenError::Tls)?;
+        if let Some(priority) = daemon.realtime {
+            set_realtime(priority).map_err(|error| OpenError::Realtime(priority, error))?;
+        }
         let directory = config.directory().map_err(OpenError::Config)?;
         let spread = Settings::new(directory.daemon(me).as_bytes()).map_err(OpenError::Spread)?;
         let sockets = Sockets::open(config, me).map_err(OpenError::Socket)?;
@@ -111,6 +134,8 @@ impl Daemon {
         if let (Some(tls), Some(certificates)) = (&daemon.tls, certificates) {
             listen_tls(door, &daemon, tls, certificates)?;
         }
+        let control = Control::new(hub.door.waker());
+        let exporter = serve_metrics(&daemon, &control)?;
         let engine = Checked::new(engine);
         let driver = Driver::with_process(engine, sockets, process, seed, config);
         let driver = driver.map_err(OpenError::Driver)?;
@@ -122,6 +147,10 @@ impl Daemon {
         Ok(Self {
             driver,
             app: ClientsApp::new(hub, stop),
+            control,
+            _exporter: exporter,
+            nodes: config.members().into_iter().map(NodeId::get).collect(),
+            started: monotonic(),
         })
     }
 
@@ -131,20 +160,49 @@ impl Daemon {
         self.driver.keys()
     }
 
-    fn turn_until_stopped(&mut self) -> Result<(), DriverError> {
+    fn turn_until_stopped(&mut self, stopping: impl FnOnce()) -> Result<(), DriverError> {
         while !self.app.stop() {
             self.driver.turn(&mut self.app, None)?;
+            if let Some(wanted) = self.control.take_wanted() {
+                self.tend(wanted);
+            }
             if self.app.hub.is_asked() {
-                let status = self
-                    .app
-                    .hub
-                    .status(self.driver.status(), self.driver.keys());
+                let status = self.status();
                 // Strings and numbers are always JSON.
                 let line = serde_json::to_string(&status).unwrap_or_default();
                 self.app.hub.answer(&line);
             }
         }
+        stopping();
         self.driver.leave()
+    }
+
+    /// What other threads may ask of this daemon while it runs.
+    pub fn control(&self) -> Control {
+        self.control.clone()
+    }
+
+    fn tend(&mut self, wanted: Wanted) {
+        if let Some(settings) = self.control.take_settings() {
+            self.app.hub.reconfigure(settings);
+        }
+        let status = wanted.status().then(|| self.status());
+        self.control.answer(wanted, status);
+    }
+
+    fn status(&mut self) -> DaemonStatus {
+        let mut status = self.app.hub.status(self.driver.status());
+        let times = self.driver.token_times();
+        status.token.held = (&times.held).into();
+        status.token.waited_us = times.waited_nanos / 1000;
+        status.token.clients_us = times.application_nanos / 1000;
+        status.token.blocked_us = times.blocked_nanos / 1000;
+        status.latency = (&self.app.latency).into();
+        status.keys = self.driver.keys().map(|keys| keys.in_use());
+        status.nodes.clone_from(&self.nodes);
+        status.uptime_us = monotonic().since(self.started) / 1000;
+        status.reload = self.control.last_reload();
+        status
     }
 
     /// Serves clients until it is stopped. Then it leaves the ring: the others need not wait for it.
@@ -152,7 +210,15 @@ impl Daemon {
     /// # Errors
     /// [`DriverError`].
     pub fn run(&mut self) -> Result<(), DriverError> {
-        let ran = self.turn_until_stopped();
+        self.run_and_say(|| ())
+    }
+
+    /// The same, and calls `stopping` when it is about to leave the ring.
+    ///
+    /// # Errors
+    /// [`DriverError`].
+    pub fn run_and_say(&mut self, stopping: impl FnOnce()) -> Result<(), DriverError> {
+        let ran = self.turn_until_stopped(stopping);
         self.app.hub.close();
         ran?;
         match self.app.failed.take() {
@@ -160,6 +226,16 @@ impl Daemon {
             None => Ok(()),
         }
     }
+}
+
+fn serve_metrics(daemon: &DaemonConfig, control: &Control) -> Result<Option<Exporter>, OpenError> {
+    let Some(address) = daemon.metrics else {
+        return Ok(None);
+    };
+    let started = Exporter::start(address, control.clone());
+    started
+        .map(Some)
+        .map_err(|error| OpenError::Metrics(address, error))
 }
 
 fn listen(

@@ -32,7 +32,7 @@ const EVENTS: usize = 1024;
 /// Sockets have tokens below, listeners from here on.
 const FIRST_LISTENER: usize = usize::MAX / 2;
 
-/// Somebody has come by TLS.
+/// Somebody has come by TLS, or another thread wants something.
 const WAKER: Token = Token(usize::MAX);
 
 /// Which protocol is spoken there.
@@ -88,6 +88,7 @@ pub(crate) struct Notice {
 #[derive(Debug)]
 pub(crate) struct Door {
     poll: Poll,
+    waker: Arc<Waker>,
     events: Events,
     listeners: Vec<Listener>,
     /// Whose turn it is.
@@ -107,8 +108,10 @@ pub(crate) struct Door {
 impl Door {
     /// One address may have so many connections.
     pub fn new(per_address: usize) -> io::Result<Self> {
+        let poll = Poll::new()?;
         Ok(Self {
-            poll: Poll::new()?,
+            waker: Arc::new(Waker::new(poll.registry(), WAKER)?),
+            poll,
             events: Events::with_capacity(EVENTS),
             listeners: Vec::new(),
             turn: 0,
@@ -120,6 +123,22 @@ impl Door {
             complaints: Complaints::default(),
             is_held: false,
         })
+    }
+
+    /// What ends a wait for clients' sockets, from any thread.
+    pub fn waker(&self) -> Arc<Waker> {
+        Arc::clone(&self.waker)
+    }
+
+    /// Who may connect by TCP, from now on.
+    pub fn allow(&mut self, port: Port, allow: &Allow) {
+        for listener in &mut self.listeners {
+            if let Source::Tcp(_, allowed) = &mut listener.source
+                && listener.port == port
+            {
+                allowed.clone_from(allow);
+            }
+        }
     }
 
     pub fn registry(&self) -> &Registry {
@@ -160,8 +179,7 @@ impl Door {
 
     /// Listens at these addresses for clients that speak TLS.
     pub fn listen_tls(&mut self, addresses: &[SocketAddr], terms: Terms) -> Result<(), NotOpen> {
-        let waker = Waker::new(self.poll.registry(), WAKER).map_err(|error| (None, error))?;
-        self.tls = Some(TlsDoor::open(addresses, terms, Arc::new(waker))?);
+        self.tls = Some(TlsDoor::open(addresses, terms, self.waker())?);
         Ok(())
     }
 
@@ -187,10 +205,10 @@ impl Door {
         }
         for event in &self.events {
             let Token(token) = event.token();
-            if let Some(tls) = &self.tls
-                && event.token() == WAKER
-            {
-                tls.take(&mut self.arrived)?;
+            if event.token() == WAKER {
+                if let Some(tls) = &self.tls {
+                    tls.take(&mut self.arrived)?;
+                }
                 continue;
             }
             match token.checked_sub(FIRST_LISTENER) {

@@ -100,6 +100,8 @@ pub(crate) struct Hub {
     invented: u32,
     sweep_at: Time,
     accept_at: Time,
+    /// Who is on the ring, as of the last regular configuration.
+    members: Vec<u16>,
     config: DaemonConfig,
     pub counters: Counters,
     complaints: Complaints,
@@ -152,6 +154,7 @@ impl Hub {
             invented: 0,
             sweep_at: Time(0),
             accept_at: Time(0),
+            members: Vec::new(),
             config,
             counters: Counters::default(),
             complaints: Complaints::default(),
@@ -286,6 +289,9 @@ impl Hub {
     /// What the ring has delivered.
     pub fn deliver(&mut self, delivery: Delivery) {
         self.moved = true;
+        if let Delivery::Configuration(now) = &delivery {
+            self.members = now.members.iter().map(|member| member.node.get()).collect();
+        }
         self.groups.deliver(delivery);
         self.hand_out();
     }

@@ -10,10 +10,12 @@
 //! | [`daemon`] | starting and stopping |
 //! | `app` | what the ring's loop calls |
 //! | [`access`] | who may do what |
+//! | `control` | what other threads want of the ring's: its status, other settings |
 //! | `hub` | clients and their groups: who asked for what, who is told what |
 //! | `door` | listeners, and which sockets are ready |
 //! | `names` | what clients and daemons are called |
 //! | [`status`] | what it says of itself |
+//! | `http`, `metrics` | the same for Prometheus, in threads of their own |
 //! | `session` | one client's socket: bytes in, bytes out |
 //! | `trace` | what clients do and are told, for checkers |
 //! | `speech` | one client's protocol: bytes to requests, events to bytes |
@@ -27,9 +29,12 @@ pub mod access;
 mod app;
 mod complaints;
 pub mod config;
+mod control;
 pub mod daemon;
 mod door;
+mod http;
 mod hub;
+mod metrics;
 mod names;
 mod seats;
 mod session;
@@ -41,5 +46,8 @@ pub mod tls;
 mod trace;
 
 pub use config::{DaemonConfig, DaemonConfigError};
+pub use control::Control;
 pub use daemon::{Daemon, OpenError};
-pub use status::{ClientStatus, DaemonStatus};
+pub use status::{
+    ClientStatus, DaemonStatus, HistogramStatus, PeerStatus, QueueStatus, ReloadStatus, TokenStatus,
+};

@@ -4,6 +4,7 @@ use std::io::{ErrorKind, IoSlice, Read, Write};
 
 use rota_core::contract::Time;
 use rota_core::groups::Connection;
+use rota_net::monotonic;
 
 use crate::access::Guest;
 use crate::door::Notice;
@@ -50,6 +51,8 @@ pub(crate) struct Session {
     pub scheduled: bool,
     /// It has its turn once the ring has delivered something.
     pub parked: bool,
+    /// Its socket is full since then, and has taken nothing.
+    unread_since: Option<Time>,
     /// The socket takes nothing any more; there may still be something to read.
     deaf: bool,
 }
@@ -96,6 +99,7 @@ impl Session {
             owed: false,
             scheduled: false,
             parked: false,
+            unread_since: None,
             deaf: false,
         }
     }
@@ -179,8 +183,14 @@ impl Session {
             let mut pieces: Vec<IoSlice<'_>> = Vec::new();
             self.speech.chunks(&mut pieces, PIECES);
             match self.stream.write_vectored(&pieces) {
-                Ok(bytes) => self.speech.sent(bytes),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => self.writable = false,
+                Ok(bytes) => {
+                    self.speech.sent(bytes);
+                    self.unread_since = None;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.writable = false;
+                    self.unread_since.get_or_insert_with(monotonic);
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => {
                     self.deaf = true;
@@ -191,6 +201,11 @@ impl Session {
         if self.deaf {
             self.speech.sent(self.speech.backlog());
         }
+    }
+
+    /// For how long its socket has taken nothing, though something waits; in nanoseconds.
+    pub fn unread_nanos(&self, now: Time) -> u64 {
+        self.unread_since.map_or(0, |since| now.since(since))
     }
 
     /// The client hears nothing any more.

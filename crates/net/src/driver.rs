@@ -13,15 +13,18 @@ mod error;
 mod outputs;
 mod rest;
 mod store;
+mod tokens;
 mod watch;
 mod worker;
 
 pub use app::{App, Submitter};
 pub use error::DriverError;
+pub use tokens::TokenTimes;
 
 use rota_core::contract::{
     Channel, Class, Delivery, Engine, Input, NodeId, Process, StartState, Status, Time,
 };
+use rota_core::wire::is_token;
 use std::fmt;
 
 use crate::config::NodeConfig;
@@ -35,6 +38,7 @@ use app::EngineSubmitter;
 use arrivals::Arrivals;
 use durable::Durable;
 use rest::Doze;
+use tokens::Tokens;
 use watch::Watch;
 pub use watch::watched_counters;
 
@@ -63,6 +67,7 @@ pub struct Driver<E> {
     bursts_past_timer: u32,
     doze: Doze,
     watch: Watch,
+    tokens: Tokens,
 }
 
 impl<E: Engine> Driver<E> {
@@ -131,6 +136,7 @@ impl<E: Engine> Driver<E> {
             bursts_past_timer: 0,
             doze: Doze::new(config.busy_poll_us.saturating_mul(1000)),
             watch: Watch::new(me.node, now),
+            tokens: Tokens::default(),
         })
     }
 
@@ -189,6 +195,11 @@ impl<E: Engine> Driver<E> {
         let mut status = self.engine.status();
         status.counters.extend(self.stats().named());
         status
+    }
+
+    /// How long this node had the token, and what for.
+    pub const fn token_times(&self) -> &TokenTimes {
+        &self.tokens.times
     }
 
     /// The sockets' counters.
@@ -272,12 +283,19 @@ impl<E: Engine> Driver<E> {
         class: Class,
         arrival: Arrival,
     ) -> Result<(), DriverError> {
+        let began = sys::monotonic();
+        let mut now = began;
         if class == Class::Token {
             // The moment of the token: what is submitted now can leave with this visit.
             self.fill(app)?;
             if self.stuck.is_some() {
                 self.arrivals.put_back(class, arrival);
                 return Ok(());
+            }
+            now = sys::monotonic();
+            let arrived = self.arrivals.take_token_at().unwrap_or(began);
+            if is_token(&arrival.bytes) {
+                self.tokens.begin(arrived, began, now);
             }
         }
         let Arrival { bytes, segment } = arrival;
@@ -287,7 +305,7 @@ impl<E: Engine> Driver<E> {
             bytes,
             segment,
         };
-        self.engine.handle(sys::monotonic(), input);
+        self.engine.handle(now, input);
         Ok(())
     }
 

@@ -33,7 +33,7 @@ pub use config::{
     ConfigError, EngineName, NodeAddress, NodeConfig, PrimaryName, ResetPrimary, TimingName,
     Transport, path_of,
 };
-pub use driver::{App, Driver, DriverError, Submitter, watched_counters};
+pub use driver::{App, Driver, DriverError, Submitter, TokenTimes, watched_counters};
 pub use engine::NodeEngine;
 pub use fault::FaultConfig;
 pub use keys::{KeyError, KeyRing};
@@ -43,4 +43,4 @@ pub use probe::probe_multicast;
 pub use seal::{Keys, KeysInUse};
 pub use sockets::{DatagramSize, PathMtu, SocketError, Sockets};
 pub use stats::NetStats;
-pub use sys::{WakeFd, monotonic, new_process, random_u64};
+pub use sys::{WakeFd, monotonic, new_process, random_u64, set_realtime};

@@ -26,6 +26,8 @@ pub(crate) struct Received {
     pub(crate) truncated: bool,
     /// Datagrams the kernel has dropped on this socket so far (it counts modulo 2³²).
     pub(crate) dropped: Option<u32>,
+    /// When the kernel got it, on the clock of [`crate::sys::realtime_nanos`], if the socket was asked to say.
+    pub(crate) stamp: Option<u64>,
 }
 
 /// An empty message header.
@@ -117,6 +119,7 @@ pub(crate) fn receive(fd: RawFd, buffer: &mut [u8]) -> io::Result<Received> {
         source: None,
         truncated: false,
         dropped: None,
+        stamp: None,
     };
     let mut segment = 0;
     let (len, flags, source) =
@@ -124,6 +127,7 @@ pub(crate) fn receive(fd: RawFd, buffer: &mut [u8]) -> io::Result<Received> {
             match (level, kind) {
                 (libc::SOL_UDP, libc::UDP_GRO) => segment = number(data),
                 (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => received.dropped = Some(number(data)),
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => received.stamp = nanos(data),
                 _ => {}
             }
         })?;
@@ -138,6 +142,14 @@ pub(crate) fn receive(fd: RawFd, buffer: &mut [u8]) -> io::Result<Received> {
 fn number(data: &[u8]) -> u32 {
     data.first_chunk()
         .map_or(0, |bytes| u32::from_ne_bytes(*bytes))
+}
+
+/// A `timespec` of 64-bit numbers, in nanoseconds.
+fn nanos(data: &[u8]) -> Option<u64> {
+    let (seconds, rest) = data.split_first_chunk()?;
+    let seconds = u64::try_from(i64::from_ne_bytes(*seconds)).ok()?;
+    let nanos = u64::try_from(i64::from_ne_bytes(*rest.first_chunk()?)).ok()?;
+    seconds.checked_mul(1_000_000_000)?.checked_add(nanos)
 }
 
 /// What became of a datagram that was sent before.

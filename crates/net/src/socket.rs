@@ -40,6 +40,8 @@ pub(crate) struct RawBurst {
     pub(crate) len: usize,
     pub(crate) segment: usize,
     pub(crate) source: Option<SocketAddr>,
+    /// How long it has waited to be read, in nanoseconds, where the kernel says so.
+    pub(crate) waited: u64,
 }
 
 /// A UDP socket with its receive buffers.
@@ -146,6 +148,11 @@ impl Port {
             (libc::SOL_IP, libc::IP_RECVERR)
         };
         sys::set_option(self.raw(), level, name, 1_i32)
+    }
+
+    /// Asks the kernel to say when it got what is read.
+    pub(crate) fn stamp_arrivals(&self) -> io::Result<()> {
+        sys::set_option(self.raw(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1_i32)
     }
 
     /// Sends the rest of a burst, from byte `at` on, and moves `at` over what has left.
@@ -273,6 +280,7 @@ impl Port {
             // An empty datagram has no segment size.
             segment: received.segment.max(1),
             source: received.source,
+            waited: received.stamp.map_or(0, waited_since),
         }))
     }
 
@@ -366,4 +374,12 @@ fn own_filter(own: SocketAddr) -> Vec<libc::sock_filter> {
     program.push(RETURN_NOTHING);
     program.push(RETURN_ALL);
     program
+}
+
+/// How long ago the kernel stamped something. A clock that was set in between makes it 0, or too long to be
+/// believed.
+fn waited_since(stamp: u64) -> u64 {
+    const MOST: u64 = 60_000_000_000;
+    let waited = sys::realtime_nanos().saturating_sub(stamp);
+    if waited > MOST { 0 } else { waited }
 }

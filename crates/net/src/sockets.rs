@@ -91,6 +91,8 @@ pub struct Sockets {
     seal: Seal,
     stats: NetStats,
     refused: VecDeque<NodeId>,
+    /// How long what was read last had waited for it, in nanoseconds.
+    waited: u64,
 }
 
 impl Sockets {
@@ -115,6 +117,9 @@ impl Sockets {
         if let Err(error) = quiet {
             tracing::warn!(%error, "peers that are down will be noticed later");
         }
+        if let Err(error) = token.stamp_arrivals() {
+            tracing::warn!(%error, "how long tokens wait to be read will not be known");
+        }
         let (data, sender, group, filtered) = match config.transport {
             Transport::Unicast => (own_port, None, None, false),
             Transport::Multicast(group) => {
@@ -135,6 +140,7 @@ impl Sockets {
             seal,
             stats: NetStats::default(),
             refused: VecDeque::new(),
+            waited: 0,
         })
     }
 
@@ -258,6 +264,7 @@ impl Sockets {
             match port.receive(stats) {
                 Ok(None) => return Ok(false),
                 Ok(Some(raw)) => {
+                    self.waited = raw.waited;
                     self.open_burst(class, raw, arrivals);
                     return Ok(true);
                 }
@@ -271,6 +278,11 @@ impl Sockets {
             }
         }
         Ok(false)
+    }
+
+    /// How long what was read last, if it was a token, had waited for it, in nanoseconds.
+    pub const fn waited(&self) -> u64 {
+        self.waited
     }
 
     const fn port(&mut self, class: Class) -> &mut Port {

@@ -17,6 +17,15 @@ pub fn monotonic() -> Time {
     Time(spec.tv_sec.cast_unsigned() * 1_000_000_000 + spec.tv_nsec.cast_unsigned())
 }
 
+/// Now, on the clock by which the kernel stamps datagrams, in nanoseconds. It may be set back.
+pub(crate) fn realtime_nanos() -> u64 {
+    let now = std::time::SystemTime::now();
+    let since = now.duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+    })
+}
+
 /// A random number from the kernel.
 ///
 /// # Errors
@@ -69,6 +78,24 @@ pub(crate) fn poll(fds: &mut [libc::pollfd], timeout_nanos: Option<u64>) -> io::
         return Ok(0);
     }
     Err(error)
+}
+
+/// Gives the calling thread a real-time priority, from 1 to 99 (`SCHED_FIFO`): it then runs before all
+/// ordinary threads. Threads that it starts do not inherit it.
+///
+/// # Errors
+/// The kernel's own: most often that the process may not.
+pub fn set_realtime(priority: u8) -> io::Result<()> {
+    let parameters = libc::sched_param {
+        sched_priority: i32::from(priority),
+    };
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: `parameters` lives until the end of the call, and 0 is the calling thread.
+    if unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// Sets a socket option.

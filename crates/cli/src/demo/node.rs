@@ -15,7 +15,7 @@ use super::client::DemoClient;
 use super::source::Share;
 use super::talk::{Done, GO, STOP, Said, Task};
 use super::witness::Witness;
-use crate::status;
+use crate::ask::Place;
 
 /// What the coordinator has said so far.
 #[derive(Debug, Default)]
@@ -144,7 +144,7 @@ fn retransmissions(task: &Task) -> Option<u64> {
     struct Answer {
         counters: BTreeMap<String, u64>,
     }
-    let line = status::ask(&task.admin).ok()?;
+    let line = Place::Unix(task.admin.clone()).answer().ok()?;
     let answer: Answer = serde_json::from_str(&line).ok()?;
     answer.counters.get("retransmissions").copied()
 }

@@ -145,7 +145,7 @@ impl Cluster {
             .args(["-c", &format!("{limit}exec \"$0\" \"$@\"")])
             .arg(env!("CARGO_BIN_EXE_rota"))
             .args(["daemon", "--node", &id.to_string(), "--config"])
-            .arg(self.dir.path().join("rota.toml"))
+            .arg(self.file_of(id))
             .stderr(Stdio::piped())
             .spawn()
             .expect("the binary");
@@ -168,6 +168,24 @@ impl Cluster {
     pub fn said(&self, text: &str) -> usize {
         let log = self.log.lock().expect("no panic");
         log.iter().filter(|line| line.contains(text)).count()
+    }
+
+    /// The configuration of daemon `id`: its own, if it has been given one.
+    pub fn file_of(&self, id: u16) -> PathBuf {
+        let own = self.dir.path().join(format!("rota-{id}.toml"));
+        if own.exists() {
+            own
+        } else {
+            self.dir.path().join("rota.toml")
+        }
+    }
+
+    /// Starts daemon `id` again, with a configuration of its own: the common one, changed.
+    pub fn restart_with(&mut self, id: u16, change: impl FnOnce(String) -> String) {
+        let common = std::fs::read_to_string(self.dir.path().join("rota.toml")).expect("a file");
+        let own = self.dir.path().join(format!("rota-{id}.toml"));
+        std::fs::write(own, change(common)).expect("a file");
+        self.restart(id);
     }
 
     /// Tells daemon `id` to read its keys again.

@@ -45,12 +45,14 @@
 mod checked;
 mod delivery;
 mod input;
+mod measures;
 mod output;
 mod types;
 
 pub use checked::Checked;
 pub use delivery::{Configuration, ConfigurationKind, Delivery, Message, MessageId, position};
 pub use input::{Input, PersistError, StartState};
+pub use measures::{Histogram, PeerCounters};
 pub use output::{Burst, LogRecord, Output, Pace, Target, TimerReason};
 pub use types::{
     Channel, Class, Engine, Incarnation, LogId, NodeId, PersistId, Process, RingId, Seq, Service,

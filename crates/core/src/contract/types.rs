@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use core::fmt;
 
-use super::{Delivery, Input, Output, TimerReason};
+use super::{Delivery, Histogram, Input, Output, PeerCounters, TimerReason};
 
 /// A node of the cluster, as configured. Never 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -184,6 +184,12 @@ pub struct Status {
     pub state: String,
     /// Monotone counters, by their metric names.
     pub counters: BTreeMap<&'static str, u64>,
+    /// How long the token was away each time, if nobody may have held it for want of anything to do.
+    pub rotation: Histogram,
+    /// What it has seen of the packets of other members.
+    pub peers: BTreeMap<NodeId, PeerCounters>,
+    /// Packets that wait for the token.
+    pub waiting: usize,
 }
 
 /// A protocol that turns submissions into one ordered stream plus configuration changes.

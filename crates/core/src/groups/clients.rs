@@ -245,6 +245,11 @@ impl Clients {
         });
     }
 
+    /// Requests that have not come back.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Whether there is a request for the engine.
     pub fn has_unsent(&self) -> bool {
         self.under_way < self.limits.window.min(self.waiting.len())

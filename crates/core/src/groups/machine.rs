@@ -299,6 +299,16 @@ impl Groups {
         }
     }
 
+    /// Requests of this daemon's clients that have not come back from the engine.
+    pub fn waiting_requests(&self) -> usize {
+        self.clients.waiting()
+    }
+
+    /// From now on so many clients may be connected; who is there stays.
+    pub const fn limit_clients(&mut self, clients: usize) {
+        self.clients.limits.clients = clients;
+    }
+
     /// Whether there is something to submit to the engine.
     pub fn has_to_submit(&self) -> bool {
         let ready = self.ring.is_some() && self.phase == Phase::Operational;

@@ -155,6 +155,9 @@ impl Engine for RingEngine {
         Status {
             state: self.state(),
             counters: self.counters.by_name(),
+            rotation: self.counters.rotation,
+            peers: self.counters.peers.clone(),
+            waiting: self.backlog(),
         }
     }
 }

@@ -174,6 +174,7 @@ impl Ordering {
             ended,
             deaf,
             patience,
+            asked_up_to: _,
         } = self;
         print.add((ring, me, members));
         print.add((buffer, delivery, inbox, unpacking, flow, priority));

@@ -2,18 +2,35 @@
 
 use alloc::collections::BTreeMap;
 
+use crate::contract::{Histogram, NodeId, PeerCounters};
+
+/// Members that are told apart in what is counted of each: as many as a ring may have.
+const PEERS: usize = 128;
+
 macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
+    ($($(#[doc = $doc:literal])* $name:ident,)*) => {
         /// Monotone counters of a node's ring.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Counters {
-            $($(#[$doc])* pub $name: u64,)*
+            $($(#[doc = $doc])* pub $name: u64,)*
+            /// How long the token was away each time, unless it may have been held.
+            pub rotation: Histogram,
+            /// What was seen of the packets of other members.
+            pub peers: BTreeMap<NodeId, PeerCounters>,
         }
 
         impl Counters {
             /// All counters by name.
             pub fn by_name(&self) -> BTreeMap<&'static str, u64> {
                 BTreeMap::from([$((stringify!($name), self.$name),)*])
+            }
+
+            /// What a counter says, for people.
+            pub fn help(name: &str) -> Option<&'static str> {
+                match name {
+                    $(stringify!($name) => Some(concat!($($doc),*)),)*
+                    _ => None,
+                }
             }
         }
     };
@@ -87,4 +104,15 @@ counters! {
     duplicate_nodes,
     /// Messages whose parts do not fit together.
     messages_broken,
+}
+
+impl Counters {
+    /// What is counted of a member. With open membership there may be ever new ones: beyond a bound the one
+    /// with the largest id is forgotten.
+    pub(super) fn peer(&mut self, node: NodeId) -> &mut PeerCounters {
+        if self.peers.len() >= PEERS && !self.peers.contains_key(&node) {
+            self.peers.pop_last();
+        }
+        self.peers.entry(node).or_default()
+    }
 }

@@ -71,6 +71,8 @@ pub struct Ordering {
     /// `seq` of the token received in the last visit.
     pub(super) seq_received: Seq,
     pub(super) patience: Patience,
+    /// What was missing up to here was asked for: for counters only.
+    pub(super) asked_up_to: Seq,
     /// `aru` of the token sent in the last visit.
     pub(super) aru_sent: Seq,
     /// Everybody has everything up to here.
@@ -129,6 +131,7 @@ impl Ordering {
             token_seq: 0,
             seq_received: 0,
             patience: Patience::new(),
+            asked_up_to: 0,
             aru_sent: 0,
             safe_line: 0,
             recovering: None,

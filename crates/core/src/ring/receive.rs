@@ -45,6 +45,11 @@ impl Ordering {
         match self.buffer.insert(seq, slot) {
             Inserted::New => {
                 ctx.counters.packets_received += 1;
+                if seq <= self.asked_up_to {
+                    ctx.counters
+                        .peer(self.members[usize::from(member)].node)
+                        .repaired += 1;
+                }
                 if !encapsulated {
                     self.delivery.on_packet(&mut self.buffer, seq, service);
                 }

@@ -69,7 +69,8 @@ impl Ordering {
     }
 
     fn count_rotation(&self, counters: &mut Counters, nanos: Option<u64>) {
-        let nanos = nanos.unwrap_or(0);
+        let Some(nanos) = nanos else { return };
+        counters.rotation.record(nanos);
         counters.rotation_longest_us = counters.rotation_longest_us.max(nanos / 1000);
         counters.rotations_slow += u64::from(nanos > self.config.timers.token_loss / 4);
     }
@@ -142,6 +143,7 @@ impl Ordering {
                         let data = self.packet(seq, slot, slot.round);
                         visit.before.push(&data, 1);
                         visit.resent += 1;
+                        ctx.counters.peer(data.sender).resent += 1;
                     }
                     _ => {
                         let one = RequestRange {
@@ -282,6 +284,9 @@ impl Ordering {
         let count = self.buffer.missing(bound, &mut missing, most);
         ctx.counters.packets_requested += count;
         self.patience.on_request(&missing, most);
+        if let Some(last) = missing.last() {
+            self.asked_up_to = self.asked_up_to.max(last.last());
+        }
         visit.token.rtr = union(&visit.token.rtr, &missing, most);
     }
 

@@ -40,6 +40,13 @@ pub(super) struct Header {
     pub rep: u16,
 }
 
+/// Whether a datagram claims to be a token, for whoever measures how long it takes.
+pub fn is_token(datagram: &[u8]) -> bool {
+    datagram
+        .get(1)
+        .is_some_and(|kind| kind & 0x0f == Kind::Token as u8)
+}
+
 impl Header {
     pub fn of_ring(kind: Kind, cluster: u32, ring: RingId, sender: NodeId) -> Self {
         let mut header = Self::without_ring(kind, cluster, sender);

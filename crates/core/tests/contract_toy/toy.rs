@@ -500,7 +500,7 @@ impl Engine for Toy {
             .map_or("running".into(), |why| format!("stopped: {why}"));
         Status {
             state,
-            counters: BTreeMap::new(),
+            ..Status::default()
         }
     }
 }

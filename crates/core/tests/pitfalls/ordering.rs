@@ -3,7 +3,7 @@
 use rota_core::contract::Service;
 use rota_core::wire::Packet;
 
-use crate::net::{Fate, Flying, Kind, MICRO, MILLI, Net, config};
+use crate::net::{Fate, Flying, Kind, MICRO, MILLI, Net, config, id};
 use crate::recovery::aru_catches_up;
 
 fn sum(net: &Net, counter: impl Fn(&rota_core::ring::Counters) -> u64) -> u64 {
@@ -322,5 +322,37 @@ fn p_47_data_slower_than_tokens() {
             later * 20 <= packets as u64,
             "{rounds} rounds late: {first}, {later} of {packets}"
         );
+    }
+}
+
+/// An operator is told whose packets get lost, and where: the loser knows, and who repairs it.
+#[test]
+fn who_loses_whose_packets_is_counted_and_how_long_the_token_is_away() {
+    let mut net = Net::formed(3);
+    let mut lost = 0;
+    net.rule(move |flying| {
+        let lose = lost < 5 && flying.kind == Kind::Data && (flying.from, flying.to) == (1, 2);
+        lost += u64::from(lose);
+        if lose { Fate::Lose } else { Fate::Pass }
+    });
+    for _ in 0..50 {
+        net.submit(0, Service::Agreed, &[1; 1300]);
+        net.submit(1, Service::Agreed, &[2; 1300]);
+    }
+    net.run_until("all have everything", |net| net.is_drained());
+    let seen = |at: usize, of: usize| {
+        let peers = &net.counters(at).peers;
+        peers.get(&id(of)).copied().unwrap_or_default()
+    };
+    assert_eq!(seen(2, 1).repaired, 5);
+    assert_eq!((seen(2, 0).repaired, seen(0, 1).repaired), (0, 0));
+    assert_eq!(seen(0, 1).resent + seen(1, 1).resent, 5);
+    assert_eq!(sum(&net, |counters| counters.retransmissions), 5);
+    for at in 0..3 {
+        let counters = net.counters(at);
+        let rotations = counters.rotation.count();
+        assert!(rotations > 0 && rotations <= counters.token_rotations);
+        let mean_us = counters.rotation.sum_nanos() / rotations / 1000;
+        assert!(mean_us <= counters.rotation_longest_us, "{mean_us} us");
     }
 }

@@ -8,6 +8,7 @@ use rota_core::contract::Time;
 
 use super::{Hub, SWEEP_NANOS};
 use crate::access::Guest;
+use crate::config::DaemonConfig;
 use crate::door::{Accepted, Comer, Port};
 use crate::session::Session;
 use crate::speech::{AdminSpeech, NativeSpeech, Speech, SpreadSpeech};
@@ -18,6 +19,14 @@ const ACCEPTS_AT_ONCE: usize = 4;
 const ACCEPT_NANOS: u64 = 1_000_000;
 
 impl Hub {
+    /// What can change while clients are connected is from now on as this says. Who is connected stays.
+    pub fn reconfigure(&mut self, config: DaemonConfig) {
+        self.groups.limit_clients(config.clients);
+        let spread = config.spread.clone().unwrap_or_default();
+        self.door.allow(Port::Spread, &spread.allow);
+        self.config = config;
+    }
+
     /// Lets in some of those who wait, now and then.
     pub(super) fn let_some_in(&mut self, now: Time) {
         if now < self.accept_at {

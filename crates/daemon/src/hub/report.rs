@@ -1,15 +1,15 @@
 //! How the clients are, for whoever asks.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use rota_core::contract::Status;
 use rota_core::groups::Phase;
-use rota_net::Keys;
 
 use super::Hub;
 use crate::session::Session;
 use crate::speech::Speech;
-use crate::status::{ClientStatus, DaemonStatus};
+use crate::status::{ClientStatus, DaemonStatus, QueueStatus, TokenStatus};
 
 impl Hub {
     /// Whether somebody wants to know.
@@ -17,32 +17,50 @@ impl Hub {
         !self.asked.is_empty()
     }
 
-    /// What there is to know, with what the ring says of itself.
-    pub fn status(&mut self, ring: Status, keys: Option<Keys>) -> DaemonStatus {
+    /// What there is to know of groups and clients, beside what the ring says of itself.
+    pub fn status(&mut self, ring: Status) -> DaemonStatus {
         let me = self.groups.me();
+        let clients = self.client_list();
         DaemonStatus {
             node: me.node.get(),
             name: self.names.directory().daemon(me.node),
-            version: env!("CARGO_PKG_VERSION"),
+            version: env!("CARGO_PKG_VERSION").into(),
+            pid: std::process::id(),
+            members: self.members.clone(),
             ring: ring.state,
-            keys: keys.map(|keys| keys.in_use()),
             groups_ready: matches!(
                 self.groups.phase(),
                 Phase::Operational | Phase::Transitional(_)
             ),
             groups: self.groups.list_groups().len(),
             counters: self.all_counters(ring.counters),
-            clients: self.client_list(),
+            peers: ring
+                .peers
+                .into_iter()
+                .map(|(node, peer)| (node.get(), peer.into()))
+                .collect(),
+            token: TokenStatus {
+                rotation: (&ring.rotation).into(),
+                ..TokenStatus::default()
+            },
+            queues: QueueStatus {
+                requests: self.groups.waiting_requests(),
+                packets: ring.waiting,
+                client_bytes: clients.iter().map(|client| client.waiting_bytes).sum(),
+                clients_held_back: clients.iter().filter(|client| client.held_back).count(),
+            },
+            clients,
+            ..DaemonStatus::default()
         }
     }
 
     fn all_counters(
         &self,
-        mut counters: BTreeMap<&'static str, u64>,
-    ) -> BTreeMap<&'static str, u64> {
+        counters: BTreeMap<&'static str, u64>,
+    ) -> BTreeMap<Cow<'static, str>, u64> {
         let groups = self.groups.counters();
         let clients = self.counters;
-        counters.extend([
+        let own = [
             ("groups_malformed", groups.malformed),
             ("groups_late", groups.late),
             ("groups_exchanges", groups.exchanges),
@@ -58,9 +76,10 @@ impl Hub {
             ("clients_not_allowed", clients.not_allowed),
             ("requests_not_allowed", clients.requests_not_allowed),
             ("admins_not_allowed", clients.admins_not_allowed),
-        ]);
-        counters.extend(self.door.tls_counters());
-        counters
+        ];
+        let all = counters.into_iter().chain(own);
+        let all = all.chain(self.door.tls_counters());
+        all.map(|(name, count)| (name.into(), count)).collect()
     }
 
     fn client_list(&mut self) -> Vec<ClientStatus> {
@@ -70,13 +89,15 @@ impl Hub {
             names,
             ..
         } = self;
+        let now = rota_net::monotonic();
         let mut client = |session: &Session| {
             let member = groups.member(session.connection?).ok()?;
             Some(ClientStatus {
                 name: names.member(&member).to_string(),
-                protocol: session.speech.protocol(),
+                protocol: session.speech.protocol().into(),
                 peer: session.guest.peer.to_string(),
                 waiting_bytes: session.speech.backlog(),
+                unread_ms: session.unread_nanos(now) / 1_000_000,
                 held_back: session.is_stalled(),
                 messages: session.messages,
             })

@@ -6,6 +6,7 @@ use std::io;
 
 use crate::fault::FaultLayer;
 use crate::sockets::{Arrival, Ready, Sockets};
+use crate::sys;
 
 /// Reads without anything to hand in before the loop looks at its timers again.
 const READS_AT_ONCE: usize = 64;
@@ -20,6 +21,8 @@ pub(super) struct Arrivals {
     /// `ready` is what the kernel said just now: a class without is empty, not merely seen empty a
     /// while ago.
     fresh: bool,
+    /// When the newest token came to this host.
+    token_at: Option<Time>,
     faults: Option<FaultLayer>,
     scratch: VecDeque<Arrival>,
 }
@@ -35,6 +38,7 @@ impl Arrivals {
                 woken: false,
             },
             fresh: false,
+            token_at: None,
             faults,
             scratch: VecDeque::new(),
         }
@@ -57,8 +61,16 @@ impl Arrivals {
     /// Lets delayed datagrams arrive whose time has come.
     pub(super) fn release(&mut self, now: Time) {
         while let Some((class, arrival)) = self.faults.as_mut().and_then(|f| f.take_due(now)) {
+            if class == Class::Token {
+                self.token_at = Some(now);
+            }
             self.queue(class).push_back(arrival);
         }
+    }
+
+    /// When the newest token came to this host, as far as is known; once for each.
+    pub(super) const fn take_token_at(&mut self) -> Option<Time> {
+        self.token_at.take()
     }
 
     /// Undoes [`Self::next`].
@@ -134,11 +146,17 @@ impl Arrivals {
                 Class::Token => &mut self.token,
             };
             *ready = sockets.receive(class, queue)?;
+            if *ready && class == Class::Token {
+                self.token_at = Some(arrived(sockets.waited()));
+            }
             // What was said about the other socket is now a while ago.
             self.fresh &= !*ready;
             return Ok(*ready);
         };
         *ready = sockets.receive(class, &mut self.scratch)?;
+        if *ready && class == Class::Token {
+            self.token_at = Some(arrived(sockets.waited()));
+        }
         self.fresh &= !*ready;
         let read = *ready;
         while let Some(arrival) = self.scratch.pop_front() {
@@ -157,4 +175,9 @@ impl Arrivals {
             Class::Token => &mut self.token,
         }
     }
+}
+
+/// When something came that was read just now, and has waited so long.
+fn arrived(waited: u64) -> Time {
+    Time(sys::monotonic().0.saturating_sub(waited))
 }

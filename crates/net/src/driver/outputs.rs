@@ -25,6 +25,9 @@ impl<E: Engine> Driver<E> {
                     None => break,
                 }
             }
+            if self.stuck.is_none() {
+                self.tokens.end();
+            }
             if self.answers.is_empty() || self.stuck.is_some() {
                 return Ok(());
             }
@@ -91,7 +94,11 @@ impl<E: Engine> Driver<E> {
     fn send(&mut self, mut out: Outgoing) -> Result<(), DriverError> {
         let progress = self.sockets.send(&mut out).map_err(DriverError::Socket)?;
         self.no_buffers = progress == Progress::NoBuffers;
-        if progress != Progress::Done {
+        if progress == Progress::Done {
+            self.tokens
+                .left(out.class() == Class::Token, sys::monotonic);
+        } else {
+            self.tokens.blocked(sys::monotonic());
             self.stuck = Some(out);
         }
         Ok(())

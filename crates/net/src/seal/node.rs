@@ -1,7 +1,7 @@
 //! A node's sealing: both directions, and keys that may change while it runs.
 
 use rota_core::contract::{Class, NodeId, Target, Time};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,8 @@ struct Shared {
 }
 
 /// Which keys a node uses, by their ids.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct KeysInUse {
     /// It seals with this one.
     pub sends: u16,

@@ -250,6 +250,7 @@ impl Engine for Toy {
         Status {
             state: format!("{} configurations", self.confs),
             counters: self.counters.clone(),
+            ..Status::default()
         }
     }
 }

@@ -1,0 +1,169 @@
+//! Asking daemons how they are.
+
+use std::fmt;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rota_daemon::{DaemonConfig, DaemonStatus};
+use rota_net::NodeConfig;
+use serde::Deserialize;
+
+use crate::client::Failure;
+
+/// How long a daemon may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The longest answer, in bytes: some thousand clients.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// Which daemons to ask.
+#[derive(Clone, Debug, clap::Args)]
+pub struct AskOptions {
+    /// A daemon's admin socket, or http://HOST:PORT as in its `metrics`; may be repeated [default:
+    /// /run/rota/admin.sock]
+    #[arg(long, visible_alias = "admin", value_name = "PATH|URL")]
+    socket: Vec<Place>,
+    /// All daemons of this configuration whose admin sockets are on this host
+    #[arg(long, value_name = "FILE", conflicts_with = "socket")]
+    config: Option<PathBuf>,
+}
+
+/// Where a daemon says how it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// Its admin socket.
+    Unix(PathBuf),
+    /// Host and port of its metrics.
+    Http(String),
+}
+
+impl std::str::FromStr for Place {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some(rest) = text.strip_prefix("http://") else {
+            return Ok(Self::Unix(PathBuf::from(text)));
+        };
+        let host = rest.split('/').next().unwrap_or_default();
+        if host.contains(':') {
+            Ok(Self::Http(host.to_owned()))
+        } else {
+            Err("a URL needs a port, as in http://10.0.0.1:9464".to_owned())
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unix(path) => path.display().fmt(f),
+            Self::Http(host) => write!(f, "http://{host}"),
+        }
+    }
+}
+
+impl AskOptions {
+    /// The daemons to ask, at least one.
+    pub fn places(&self) -> Result<Vec<Place>, Failure> {
+        if let Some(path) = &self.config {
+            return sockets_of(path).map_err(Failure::misused);
+        }
+        if self.socket.is_empty() {
+            return Ok(vec![Place::Unix(DaemonConfig::default().admin)]);
+        }
+        Ok(self.socket.clone())
+    }
+}
+
+/// The admin sockets of a configuration that are on this host.
+fn sockets_of(path: &Path) -> Result<Vec<Place>, String> {
+    let wrong = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    let nodes = NodeConfig::from_toml(&text).map_err(|error| wrong(&error))?;
+    let daemon = DaemonConfig::from_toml(&text).map_err(|error| wrong(&error))?;
+    let mut paths: Vec<PathBuf> = nodes
+        .members()
+        .into_iter()
+        .map(|node| daemon.admin_of(node))
+        .filter(|path| path.exists())
+        .collect();
+    paths.dedup();
+    if paths.is_empty() {
+        return Err(wrong(&"none of its admin sockets is on this host"));
+    }
+    Ok(paths.into_iter().map(Place::Unix).collect())
+}
+
+/// The answer to somebody who may not know.
+#[derive(Debug, Deserialize)]
+struct Refused {
+    refused: Option<String>,
+}
+
+impl Place {
+    /// What the daemon says, as it says it, and what that means.
+    pub fn ask(&self) -> Result<(String, DaemonStatus), Failure> {
+        let wrong = |what: &dyn fmt::Display| Failure::failed(format!("{self}: {what}"));
+        let line = self.answer().map_err(|error| wrong(&error))?;
+        let nonsense = |error| wrong(&format!("not a daemon's answer: {error}"));
+        let Refused { refused } = serde_json::from_str(&line).map_err(nonsense)?;
+        if let Some(why) = refused {
+            return Err(wrong(&format!("refused: {why}")));
+        }
+        let status = serde_json::from_str(&line).map_err(nonsense)?;
+        Ok((line.trim_end().to_owned(), status))
+    }
+
+    /// What the daemon says, as it says it.
+    pub fn answer(&self) -> io::Result<String> {
+        match self {
+            Self::Unix(path) => {
+                let stream = UnixStream::connect(path)?;
+                stream.set_read_timeout(Some(PATIENCE))?;
+                read(stream)
+            }
+            Self::Http(host) => page(host),
+        }
+    }
+}
+
+fn read(stream: impl Read) -> io::Result<String> {
+    let mut text = String::new();
+    stream.take(MOST_BYTES).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// The page with the status.
+fn page(host: &str) -> io::Result<String> {
+    let address = host.to_socket_addrs()?.next();
+    let address = address.ok_or(ErrorKind::AddrNotAvailable)?;
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    write!(stream, "GET /status HTTP/1.0\r\nHost: {host}\r\n\r\n")?;
+    let answer = read(stream)?;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let code = head.split(' ').nth(1).unwrap_or_default();
+    if code == "200" {
+        Ok(body.to_owned())
+    } else {
+        let line = head.lines().next().unwrap_or_default();
+        Err(io::Error::other(format!("it answers: {line}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_path_or_an_address() {
+        let place = |text: &str| text.parse::<Place>();
+        assert_eq!(place("/a/b"), Ok(Place::Unix("/a/b".into())));
+        let http = Ok(Place::Http("10.0.0.1:9464".to_owned()));
+        assert_eq!(place("http://10.0.0.1:9464/status"), http);
+        assert!(place("http://10.0.0.1").is_err());
+    }
+}

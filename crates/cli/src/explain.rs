@@ -1,0 +1,124 @@
+//! What is wrong with a ring, in words: what several daemons say of themselves, compared.
+//!
+//! A slow node, a link that loses datagrams and a client that does not read all make a ring slow. They are
+//! told apart by where the token's time goes, by whose packets come late at whom, and by what waits for whom.
+//! All of it is judged over an interval: what was wrong yesterday is not in it.
+
+mod clients;
+mod links;
+mod ring;
+mod token;
+
+#[cfg(test)]
+mod tests;
+
+use rota_daemon::DaemonStatus;
+
+/// What a daemon has said at the beginning of the interval, and at its end.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// At the beginning.
+    pub before: DaemonStatus,
+    /// At the end.
+    pub after: DaemonStatus,
+}
+
+/// A sentence for the operator.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// Something has to be done.
+    pub wrong: bool,
+    /// What it is.
+    pub text: String,
+}
+
+impl Finding {
+    fn wrong(text: String) -> Self {
+        Self { wrong: true, text }
+    }
+
+    fn note(text: String) -> Self {
+        Self { wrong: false, text }
+    }
+}
+
+impl Seen {
+    /// Which node it is.
+    pub const fn node(&self) -> u16 {
+        self.after.node
+    }
+
+    /// How long the interval was, in microseconds.
+    pub fn micros(&self) -> u64 {
+        let micros = self.after.uptime_us.saturating_sub(self.before.uptime_us);
+        micros.max(1)
+    }
+
+    /// How much a counter has grown.
+    pub fn grown(&self, name: &str) -> u64 {
+        let of = |status: &DaemonStatus| status.counters.get(name).copied().unwrap_or(0);
+        of(&self.after).saturating_sub(of(&self.before))
+    }
+
+    /// How much the daemon's times of rotations have grown: how many, and their mean in microseconds.
+    pub fn rotations(&self) -> (u64, f64) {
+        let (before, after) = (&self.before.token.rotation, &self.after.token.rotation);
+        let count = after.count.saturating_sub(before.count);
+        let sum = after.sum_us.saturating_sub(before.sum_us);
+        (count, sum as f64 / count.max(1) as f64)
+    }
+}
+
+/// What is wrong, the worst first; never nothing, unless nobody has answered.
+pub fn explain(seen: &[Seen]) -> Vec<Finding> {
+    let mut findings = ring::look(seen);
+    findings.extend(token::look(seen));
+    findings.extend(links::look(seen));
+    findings.extend(clients::look(seen));
+    if !findings.iter().any(|finding| finding.wrong) && !seen.is_empty() {
+        findings.push(all_well(seen));
+    }
+    findings
+}
+
+fn all_well(seen: &[Seen]) -> Finding {
+    let members = seen.iter().map(|one| one.after.members.len()).max();
+    let (count, micros) = seen
+        .iter()
+        .map(Seen::rotations)
+        .max_by_key(|(count, _)| *count)
+        .unwrap_or_default();
+    let token = if count > 0 {
+        format!("the token goes round in {}", time(micros))
+    } else {
+        "nothing is going on".to_owned()
+    };
+    let (asked, members) = (seen.len(), members.unwrap_or(0));
+    Finding::note(format!(
+        "all well: {members} on one ring, {token} ({asked} of them asked)"
+    ))
+}
+
+/// A time in microseconds, for people.
+pub fn time(micros: f64) -> String {
+    match micros {
+        ..1000.0 => format!("{:.2} ms", micros / 1e3),
+        1000.0..1_000_000.0 => format!("{:.1} ms", micros / 1e3),
+        _ => format!("{:.1} s", micros / 1e6),
+    }
+}
+
+/// Bytes, for people.
+pub fn bytes(bytes: usize) -> String {
+    match bytes {
+        0..=9_999 => format!("{bytes} bytes"),
+        10_000..=999_999 => format!("{} kB", bytes / 1000),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
+/// Names in a row.
+fn list(nodes: impl IntoIterator<Item = u16>) -> String {
+    let names: Vec<String> = nodes.into_iter().map(|node| node.to_string()).collect();
+    names.join(", ")
+}

@@ -1,0 +1,104 @@
+//! Who is on which ring, and what ought not to happen there.
+
+use std::collections::BTreeSet;
+
+use super::{Finding, Seen, list};
+
+/// Counters that say something by themselves when they grow, and what.
+const TELLING: [(&str, &str); 6] = [
+    (
+        "duplicate_nodes",
+        "another process goes by its number: stop one of the two",
+    ),
+    (
+        "members_deaf",
+        "a member that hears tokens but not packets was excluded: look at its MTU and its firewall",
+    ),
+    (
+        "back_offs",
+        "some node is heard, and no ring with it holds: look for a link that works in one direction only",
+    ),
+    (
+        "persist_failures",
+        "its disk does not take ring numbers: it joins no ring",
+    ),
+    (
+        "net_too_large",
+        "a path takes smaller datagrams than it sends: set a smaller datagram_bytes everywhere",
+    ),
+    (
+        "net_seal_unknown_key",
+        "datagrams come under a key that it does not have: compare the key files",
+    ),
+];
+
+pub(super) fn look(seen: &[Seen]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for one in seen {
+        let (node, status) = (one.node(), &one.after);
+        if !status.ring.starts_with("operational") {
+            let text = format!("node {node} is on no ring: {}", status.ring);
+            findings.push(Finding::wrong(text));
+        }
+        let changes = one.grown("configurations");
+        if changes > 0 {
+            let losses = one.grown("token_losses");
+            let why = if losses > 0 {
+                format!(
+                    ", {losses} of them because the token was lost: a pause, a cable, or a slow host"
+                )
+            } else {
+                String::new()
+            };
+            let text = format!("the ring of node {node} has changed {changes} times just now{why}");
+            findings.push(Finding::wrong(text));
+        }
+        for (name, meaning) in TELLING {
+            if one.grown(name) > 0 {
+                findings.push(Finding::wrong(format!("node {node}: {meaning} ({name})")));
+            }
+        }
+    }
+    findings.extend(absent(seen));
+    findings
+}
+
+/// Nodes that are missing, and rings that are two.
+fn absent(seen: &[Seen]) -> Vec<Finding> {
+    let settled = seen
+        .iter()
+        .filter(|one| one.after.ring.starts_with("operational"));
+    let mut rings: Vec<BTreeSet<u16>> = Vec::new();
+    for one in settled {
+        let ring: BTreeSet<u16> = one.after.members.iter().copied().collect();
+        if !ring.is_empty() && !rings.contains(&ring) {
+            rings.push(ring);
+        }
+    }
+    if rings.len() > 1 {
+        let rings: Vec<String> = rings
+            .into_iter()
+            .map(|ring| format!("({})", list(ring)))
+            .collect();
+        let text = format!(
+            "the network is split, or they are just meeting: there are rings of {}",
+            rings.join(" and ")
+        );
+        return vec![Finding::wrong(text)];
+    }
+    let Some(ring) = rings.pop() else {
+        return Vec::new();
+    };
+    let nodes: BTreeSet<u16> = seen
+        .iter()
+        .flat_map(|one| one.after.nodes.iter().copied())
+        .collect();
+    let missing = nodes.difference(&ring);
+    let one = |node: &u16| {
+        Finding::wrong(format!(
+            "node {node} is not on the ring, which goes on without it: is it running, and is UDP let through \
+             in both directions?"
+        ))
+    };
+    missing.map(one).collect()
+}

@@ -1,0 +1,145 @@
+//! What other threads want of the daemon's own: how it is, a sign of life, other settings.
+//!
+//! The ring's thread never waits for them: it looks at one number after each turn of its loop.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use mio::Waker;
+
+use crate::config::DaemonConfig;
+use crate::status::{DaemonStatus, ReloadStatus};
+
+const STATUS: u8 = 1;
+const SETTINGS: u8 = 2;
+const LIFE: u8 = 4;
+
+#[derive(Debug, Default)]
+struct Slot {
+    status: Option<Arc<DaemonStatus>>,
+    /// Grows with each answer.
+    answers: u64,
+    signs: u64,
+    settings: Option<DaemonConfig>,
+    reload: Option<ReloadStatus>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    waker: Arc<Waker>,
+    wanted: AtomicU8,
+    slot: Mutex<Slot>,
+    answered: Condvar,
+}
+
+/// For any thread: asks the daemon, and waits for its answer.
+#[derive(Clone, Debug)]
+pub struct Control {
+    shared: Arc<Shared>,
+}
+
+/// What the ring's thread finds, at one time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Wanted(u8);
+
+impl Wanted {
+    pub const fn status(self) -> bool {
+        self.0 & STATUS != 0
+    }
+}
+
+impl Control {
+    pub(crate) fn new(waker: Arc<Waker>) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                waker,
+                wanted: AtomicU8::new(0),
+                slot: Mutex::default(),
+                answered: Condvar::new(),
+            }),
+        }
+    }
+
+    /// How the daemon is; `None` if it does not answer for so long.
+    pub fn status(&self, patience: Duration) -> Option<Arc<DaemonStatus>> {
+        let before = self.lock().answers;
+        self.want(STATUS);
+        let slot = self.wait(patience, |slot| slot.answers > before)?;
+        slot.status.clone()
+    }
+
+    /// Whether the daemon's loop turns: it gives a sign of life before so much time is over.
+    pub fn is_alive(&self, patience: Duration) -> bool {
+        let before = self.lock().signs;
+        self.want(LIFE);
+        self.wait(patience, |slot| slot.signs > before).is_some()
+    }
+
+    /// Gives the daemon other settings. Those that cannot change while it runs have to be as they were.
+    pub fn reconfigure(&self, settings: DaemonConfig) {
+        self.lock().settings = Some(settings);
+        self.want(SETTINGS);
+    }
+
+    /// A reload was done, or not; in words, for those who ask how the daemon is.
+    pub fn reloaded(&self, outcome: Result<String, String>) {
+        let mut slot = self.lock();
+        let count = slot.reload.as_ref().map_or(0, |reload| reload.count) + 1;
+        let done = outcome.is_ok();
+        let text = outcome.unwrap_or_else(|text| text);
+        slot.reload = Some(ReloadStatus { count, done, text });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Slot> {
+        let slot = self.shared.slot.lock();
+        slot.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn want(&self, what: u8) {
+        self.shared.wanted.fetch_or(what, Ordering::Release);
+        // What cannot wake it finds it awake, or stopped.
+        let _ = self.shared.waker.wake();
+    }
+
+    fn wait(
+        &self,
+        patience: Duration,
+        is_there: impl Fn(&Slot) -> bool,
+    ) -> Option<MutexGuard<'_, Slot>> {
+        let until = Instant::now() + patience;
+        let mut slot = self.lock();
+        while !is_there(&slot) {
+            let left = until.checked_duration_since(Instant::now())?;
+            let waited = self.shared.answered.wait_timeout(slot, left);
+            slot = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Some(slot)
+    }
+
+    /// What is wanted, for the ring's thread.
+    #[inline]
+    pub(crate) fn take_wanted(&self) -> Option<Wanted> {
+        let wanted = &self.shared.wanted;
+        (wanted.load(Ordering::Relaxed) != 0).then(|| Wanted(wanted.swap(0, Ordering::Acquire)))
+    }
+
+    /// Answers what was wanted; with how the daemon is, if that was.
+    pub(crate) fn answer(&self, wanted: Wanted, status: Option<DaemonStatus>) {
+        let mut slot = self.lock();
+        if let Some(status) = status {
+            slot.status = Some(Arc::new(status));
+            slot.answers += 1;
+        }
+        slot.signs += u64::from(wanted.0 & LIFE != 0);
+        self.shared.answered.notify_all();
+    }
+
+    pub(crate) fn take_settings(&self) -> Option<DaemonConfig> {
+        self.lock().settings.take()
+    }
+
+    pub(crate) fn last_reload(&self) -> Option<ReloadStatus> {
+        self.lock().reload.clone()
+    }
+}

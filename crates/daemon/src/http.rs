@@ -1,0 +1,240 @@
+//! Metrics and status over HTTP, for whoever scrapes them.
+//!
+//! It runs in threads of its own, which ask the daemon how it is at most a few times a second, however many
+//! ask them. Whoever is slow, or sends nonsense, holds up one of few threads for a few seconds, and the ring
+//! never. `GET /metrics` and `GET /status` are all there is; each connection is for one request.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::control::Control;
+use crate::metrics;
+use crate::status::DaemonStatus;
+
+/// Connections at one time; one more is closed at once.
+const CONNECTIONS: usize = 8;
+/// The longest request, in bytes.
+const REQUEST_BYTES: usize = 8192;
+/// Lines of a request's head.
+const HEADERS: usize = 64;
+/// How long a whole connection may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How old an answer may be.
+const FRESH: Duration = Duration::from_millis(250);
+
+/// Serves until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Exporter {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+}
+
+#[derive(Debug)]
+struct Pages {
+    control: Control,
+    newest: Mutex<Option<(Instant, Arc<DaemonStatus>)>>,
+    connections: AtomicUsize,
+}
+
+impl Exporter {
+    pub fn start(address: SocketAddr, control: Control) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        let address = listener.local_addr()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let pages = Arc::new(Pages {
+            control,
+            newest: Mutex::new(None),
+            connections: AtomicUsize::new(0),
+        });
+        thread::Builder::new()
+            .name("rota-http".to_owned())
+            .spawn(move || {
+                while !stopped.load(Ordering::Relaxed) {
+                    match listener.accept() {
+                        Ok((stream, _)) => Pages::let_in(&pages, stream),
+                        // No descriptors, most often: there will be one again.
+                        Err(_) => thread::sleep(FRESH),
+                    }
+                }
+            })?;
+        Ok(Self { address, stop })
+    }
+}
+
+impl Drop for Exporter {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // Ends the wait for the next connection.
+        let _ = TcpStream::connect_timeout(&self.address, FRESH);
+    }
+}
+
+impl Pages {
+    fn let_in(pages: &Arc<Self>, stream: TcpStream) {
+        let before = pages.connections.fetch_add(1, Ordering::Relaxed);
+        let here = Arc::clone(pages);
+        let serve = move || {
+            // Who is gone needs no answer.
+            let _ = here.serve(&stream);
+            here.connections.fetch_sub(1, Ordering::Relaxed);
+        };
+        let name = "rota-http-peer".to_owned();
+        let full = before >= CONNECTIONS;
+        if full || thread::Builder::new().name(name).spawn(serve).is_err() {
+            pages.connections.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    fn serve(&self, stream: &TcpStream) -> io::Result<()> {
+        let until = Instant::now() + PATIENCE;
+        let mut head = Vec::new();
+        let page = read_request(stream, &mut head, until)?;
+        let (code, kind, body) = match page {
+            Ok(page) => self.page(page),
+            Err(code) => (code, "text/plain", String::new()),
+        };
+        let head = format!(
+            "HTTP/1.1 {code}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            body.len()
+        );
+        write_all(stream, head.as_bytes(), until)?;
+        write_all(stream, body.as_bytes(), until)?;
+        hang_up(stream, until)
+    }
+
+    fn page(&self, page: Page) -> (&'static str, &'static str, String) {
+        let Some(status) = self.status() else {
+            return ("503 Service Unavailable", "text/plain", String::new());
+        };
+        match page {
+            Page::Metrics => {
+                let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+                ("200 OK", kind, metrics::text(status))
+            }
+            Page::Status => {
+                // Strings and numbers are always JSON.
+                let line = serde_json::to_string(&*status).unwrap_or_default();
+                ("200 OK", "application/json", line + "\n")
+            }
+        }
+    }
+
+    /// How the daemon is, or was a moment ago.
+    fn status(&self) -> Option<Arc<DaemonStatus>> {
+        let newest = self.newest.lock();
+        let mut newest = newest.unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, status)) = &*newest
+            && at.elapsed() < FRESH
+        {
+            return Some(Arc::clone(status));
+        }
+        let status = self.control.status(PATIENCE / 2)?;
+        *newest = Some((Instant::now(), Arc::clone(&status)));
+        Some(status)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Page {
+    Metrics,
+    Status,
+}
+
+/// What is asked for, or how that is refused.
+fn read_request(
+    mut stream: &TcpStream,
+    head: &mut Vec<u8>,
+    until: Instant,
+) -> io::Result<Result<Page, &'static str>> {
+    let mut piece = [0; 1024];
+    loop {
+        if let Some(answer) = parse(head) {
+            return Ok(answer);
+        }
+        stream.set_read_timeout(Some(left(until)?))?;
+        match stream.read(&mut piece)? {
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            length => head.extend_from_slice(&piece[..length]),
+        }
+    }
+}
+
+/// `None` while the request is not whole.
+fn parse(head: &[u8]) -> Option<Result<Page, &'static str>> {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    match request.parse(head) {
+        Ok(httparse::Status::Partial) if head.len() >= REQUEST_BYTES => {
+            return Some(Err("431 Request Header Fields Too Large"));
+        }
+        Ok(httparse::Status::Partial) => return None,
+        Err(_) => return Some(Err("400 Bad Request")),
+        Ok(httparse::Status::Complete(_)) => {}
+    }
+    if request.method != Some("GET") {
+        return Some(Err("405 Method Not Allowed"));
+    }
+    let path = request.path.unwrap_or_default();
+    Some(match path.split('?').next() {
+        Some("/metrics") => Ok(Page::Metrics),
+        Some("/status") => Ok(Page::Status),
+        _ => Err("404 Not Found"),
+    })
+}
+
+/// Ends the connection so that the answer arrives: closing it with something unread would take it back.
+fn hang_up(mut stream: &TcpStream, until: Instant) -> io::Result<()> {
+    stream.shutdown(Shutdown::Write)?;
+    let mut rest = [0; 1024];
+    for _ in 0..REQUEST_BYTES / rest.len() {
+        stream.set_read_timeout(Some(left(until)?))?;
+        if stream.read(&mut rest)? == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn write_all(mut stream: &TcpStream, mut bytes: &[u8], until: Instant) -> io::Result<()> {
+    while !bytes.is_empty() {
+        stream.set_write_timeout(Some(left(until)?))?;
+        match stream.write(bytes)? {
+            0 => return Err(ErrorKind::WriteZero.into()),
+            length => bytes = &bytes[length..],
+        }
+    }
+    Ok(())
+}
+
+fn left(until: Instant) -> io::Result<Duration> {
+    let left = until.checked_duration_since(Instant::now());
+    let left = left.filter(|left| !left.is_zero());
+    left.ok_or_else(|| ErrorKind::TimedOut.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_requests_for_the_two_pages_are_answered() {
+        let whole = |line: &str| parse(format!("{line}\r\nHost: x\r\n\r\n").as_bytes());
+        assert_eq!(whole("GET /metrics HTTP/1.1"), Some(Ok(Page::Metrics)));
+        assert_eq!(whole("GET /status?x=1 HTTP/1.0"), Some(Ok(Page::Status)));
+        assert_eq!(whole("GET / HTTP/1.1"), Some(Err("404 Not Found")));
+        assert_eq!(
+            whole("POST /metrics HTTP/1.1"),
+            Some(Err("405 Method Not Allowed"))
+        );
+        assert_eq!(parse(b"GET /metrics HTTP/1.1\r\nHost: x\r\n"), None);
+        assert_eq!(parse(b"\x16\x03\x01\x02\x00"), Some(Err("400 Bad Request")));
+        let endless = format!("GET /metrics HTTP/1.1\r\nX: {}", "y".repeat(REQUEST_BYTES));
+        let refused = Some(Err("431 Request Header Fields Too Large"));
+        assert_eq!(parse(endless.as_bytes()), refused);
+    }
+}

@@ -1,0 +1,118 @@
+//! What each counter says, for people.
+
+use rota_core::ring;
+use rota_net::NetStats;
+
+/// What the daemon itself counts.
+const HELP: [(&str, &str); 22] = [
+    ("clients_connected", "Clients let in."),
+    (
+        "clients_refused",
+        "Clients not let in, for their name or for want of room.",
+    ),
+    (
+        "clients_silent",
+        "Clients that did not say in time who they are.",
+    ),
+    ("clients_garbled", "Clients that sent what is no request."),
+    (
+        "clients_slow",
+        "Clients disconnected because they did not read.",
+    ),
+    (
+        "clients_turned_away",
+        "Clients turned away for where they came from.",
+    ),
+    (
+        "clients_crowded",
+        "Clients turned away because their address has as many connections as it may.",
+    ),
+    (
+        "clients_not_allowed",
+        "Clients that may not connect, by the access list.",
+    ),
+    (
+        "requests_not_allowed",
+        "Requests that their clients may not make, by the access list.",
+    ),
+    (
+        "admins_not_allowed",
+        "Connections to the admin socket of those who may not know.",
+    ),
+    (
+        "tls_shown",
+        "Clients of other hosts that have shown who they are.",
+    ),
+    (
+        "tls_refused",
+        "Clients of other hosts that TLS has refused.",
+    ),
+    (
+        "tls_silent",
+        "Clients of other hosts that did not shake hands in time.",
+    ),
+    (
+        "groups_malformed",
+        "Messages of other daemons that are none of theirs.",
+    ),
+    (
+        "groups_late",
+        "Requests ordered too late for their configuration, which are sent again.",
+    ),
+    (
+        "groups_exchanges",
+        "Times the daemons told each other which groups they know.",
+    ),
+    ("groups_refused", "Requests that the ring will never take."),
+    (
+        "primary_attempts",
+        "Attempts to make a configuration primary.",
+    ),
+    (
+        "primary_refused",
+        "Configurations that could not become primary.",
+    ),
+    ("primary_formed", "Primaries formed."),
+    ("primary_reported", "Primaries reported to the application."),
+    (
+        "primary_malformed",
+        "Messages about primaries that are none.",
+    ),
+];
+
+/// Of what is listed with the counters, that which may become less, or is a largest value.
+pub(super) const GAUGES: [(&str, &str); 2] = [
+    ("clients_now", "Clients that are connected."),
+    (
+        "rotation_longest_us",
+        "Longest time between two visits of the token, in microseconds, unless it was held.",
+    ),
+];
+
+/// What a counter says, for people.
+pub(super) fn help(name: &str) -> Option<&'static str> {
+    let own = || HELP.iter().find(|(own, _)| *own == name);
+    ring::Counters::help(name)
+        .or_else(|| NetStats::help(name))
+        .or_else(|| own().map(|(_, help)| *help))
+        .map(|help| help.trim().trim_end_matches('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_of_all_rooms_have_words() {
+        for name in [
+            "retransmissions",
+            "net_kernel_drops",
+            "clients_slow",
+            "groups_late",
+        ] {
+            let help = help(name).unwrap_or_default();
+            assert!(help.len() > 5 && !help.ends_with('.'), "{name}: {help}");
+        }
+        assert_eq!(help("nonsense"), None);
+    }
+}
