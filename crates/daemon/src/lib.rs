@@ -40,6 +40,6 @@ mod stream;
 pub mod tls;
 mod trace;
 
-pub use config::{DaemonConfig, DaemonConfigError};
+pub use config::{DaemonConfig, DaemonConfigError, SlowClients};
 pub use daemon::{Daemon, OpenError};
 pub use status::{ClientStatus, DaemonStatus};

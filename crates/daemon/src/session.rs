@@ -28,6 +28,8 @@ pub(crate) struct Session {
     /// Who it is, and what it may do.
     pub guest: Guest,
     pub connection: Option<Connection>,
+    /// While the client is made to skip: its earlier connection, whose events it misses.
+    pub before: Option<Connection>,
     /// Tells it from later ones with its key.
     pub number: u64,
     /// When it came, or when it was told to go.
@@ -42,6 +44,8 @@ pub(crate) struct Session {
     closed: bool,
     /// Messages that it was told.
     pub messages: u64,
+    /// It was told that it reads too slowly, and has not caught up since.
+    pub warned: bool,
     /// Bytes wait that were not offered to the socket yet.
     pub dirty: bool,
     /// It waits for a little credit.
@@ -84,6 +88,7 @@ impl Session {
             speech,
             guest,
             connection: None,
+            before: None,
             number,
             since: now,
             rest: Vec::new(),
@@ -92,6 +97,7 @@ impl Session {
             writable: true,
             closed: false,
             messages: 0,
+            warned: false,
             dirty: false,
             owed: false,
             scheduled: false,

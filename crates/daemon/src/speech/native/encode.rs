@@ -1,0 +1,89 @@
+//! Events as frames.
+
+use bytes::Bytes;
+use rota_client::protocol::{self, Reply, View};
+use rota_core::groups::{self, Member};
+
+use crate::names::Names;
+
+/// Larger payloads are shared by all clients that get them. They have come in several datagrams, so that none
+/// of them keeps a receive buffer of the ring.
+const SHARED_BYTES: usize = 64 << 10;
+
+/// An event's frame.
+#[derive(Debug, Default)]
+pub(in crate::speech) struct Encoded {
+    /// All of it but the payload; a view lacks the receiver's own index.
+    pub(super) head: Vec<u8>,
+    pub(super) payload: Bytes,
+}
+
+/// Encodes an event, once for all who get it.
+pub(in crate::speech) fn encode(event: &groups::Event, names: &mut Names, encoded: &mut Encoded) {
+    encoded.head.clear();
+    encoded.payload = Bytes::new();
+    let out = &mut encoded.head;
+    let encoded = match event {
+        groups::Event::Message(message) => {
+            let reply = reply_of(message, names);
+            if message.payload.len() > SHARED_BYTES {
+                encoded.payload = message.payload.clone();
+                reply.encode_head(out)
+            } else {
+                reply.encode(out)
+            }
+        }
+        groups::Event::View(view) => {
+            let shared = view_of(view, names).encode_shared();
+            shared.map(|bytes| out.extend_from_slice(&bytes))
+        }
+        groups::Event::Transitional { group, view } => {
+            let (group, view) = (*group, *view);
+            Reply::Transitional { group, view }.encode(out)
+        }
+        groups::Event::SelfLeave { group } => Reply::SelfLeave { group: *group }.encode(out),
+    };
+    if let Err(error) = encoded {
+        tracing::warn!(%error, "clients cannot be told something");
+    }
+}
+
+fn reply_of(message: &groups::Received, names: &mut Names) -> Reply {
+    Reply::Message(protocol::Message {
+        sender: names.member(&message.sender),
+        service: message.service,
+        self_discard: message.self_discard,
+        kind: message.kind,
+        to: message.to.iter().map(|to| names.told(to)).collect(),
+        payload: message.payload.clone(),
+    })
+}
+
+fn view_of(view: &groups::View, names: &mut Names) -> View {
+    let index = |member: &Member| {
+        let found = view.members.binary_search(member);
+        found.ok().and_then(|index| u32::try_from(index).ok())
+    };
+    let sets = || {
+        let sets = view.vs_sets.iter();
+        sets.map(|set| set.iter().filter_map(index).collect())
+            .collect()
+    };
+    let cause = match &view.cause {
+        groups::Cause::Join(member) => protocol::Cause::Join(names.member(member)),
+        groups::Cause::Leave(member) => protocol::Cause::Leave(names.member(member)),
+        groups::Cause::Disconnect(member) => protocol::Cause::Disconnect(names.member(member)),
+        groups::Cause::Network => protocol::Cause::Network(sets()),
+    };
+    View {
+        group: view.group,
+        id: view.id,
+        cause,
+        members: view
+            .members
+            .iter()
+            .map(|member| names.member(member))
+            .collect(),
+        own: 0,
+    }
+}
