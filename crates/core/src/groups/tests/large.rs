@@ -224,6 +224,7 @@ fn so_many_bytes_wait_for_all_clients_together() {
         kind: 0,
         to: vec![Destination::Group(group("g"))],
         payload: Bytes::from(text("y")),
+        number: None,
     };
     assert_eq!(cluster.daemon(1).has_room(other, LARGE), Ok(false));
     let full = cluster.daemon(1).send(other, send.clone());
