@@ -6,7 +6,6 @@ mod missed;
 mod native;
 mod outbox;
 mod spread;
-mod told;
 
 use std::collections::BTreeMap;
 use std::io::IoSlice;
@@ -212,7 +211,7 @@ impl Speech {
             Self::Admin(_) => {}
             Self::Native(speech) => {
                 if !encoded.has_native {
-                    told::encode(event, names, &mut encoded.native);
+                    native::encode(event, names, &mut encoded.native);
                     encoded.has_native = true;
                 }
                 speech.tell(event, &encoded.native);
