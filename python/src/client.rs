@@ -45,7 +45,9 @@ impl Client {
         unread_bytes: usize,
     ) -> PyResult<Self> {
         let timeout = duration(timeout)?;
+        // There is no event yet that says what a client was made to skip.
         let mut builder = rota_client::Client::builder()
+            .when_slow(rota_client::SlowPolicy::Disconnect)
             .membership(membership)
             .service(self::service(service)?)
             .insecure(insecure)

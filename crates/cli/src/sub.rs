@@ -9,6 +9,7 @@ use rota_client::{
 };
 
 use crate::client::{ClientOptions, Failure};
+use crate::say::complain;
 
 /// Options of `rota sub`.
 #[derive(Clone, Debug, clap::Args)]
@@ -124,6 +125,11 @@ impl Printer {
                 writeln!(self.out, "# transitional {group} {view}")?;
             }
             Event::SelfLeave { group } => writeln!(self.out, "# self-leave {group}")?,
+            Event::Skipped {
+                messages, bytes, ..
+            } => complain(&format_args!(
+                "this client reads too slowly, and has missed {messages} messages of {bytes} bytes"
+            )),
             _ => {}
         }
         Ok(Some(()))

@@ -33,7 +33,7 @@ pub enum Event {
     Lagging {
         /// Bytes that waited for it at the daemon.
         waiting: u64,
-        /// At so many the daemon closes the connection.
+        /// At so many the daemon closes the connection, or skips: [`crate::SlowPolicy`].
         limit: u64,
     },
     /// A message of this client, sent before, went to nobody.
@@ -46,6 +46,17 @@ pub enum Event {
         code: Code,
         /// Why, for people.
         text: String,
+    },
+    /// The client has missed something, because it took its events too slowly. For everybody else it has
+    /// disconnected and joined its groups again, here in the order; with membership the views of that
+    /// follow. What the members have agreed on meanwhile, the application has to ask them.
+    Skipped {
+        /// So many messages are missing.
+        messages: u64,
+        /// Bytes of their payloads.
+        bytes: u64,
+        /// Those of the client's groups that they went to, ascending.
+        groups: Vec<GroupName>,
     },
     /// The connection was lost, and there is a new one. Of [`crate::Reconnecting`] only.
     Reconnected(Gap),
@@ -83,6 +94,7 @@ impl Event {
             + match self {
                 Self::Message(message) => message.payload.len() + message.to.len() * 34,
                 Self::View(view) => view.members.len() * 40,
+                Self::Skipped { groups, .. } => groups.len() * 32,
                 _ => 0,
             }
     }

@@ -5,6 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use ipnet::IpNet;
+use rota_client::protocol::largest_message_frame;
+use rota_core::groups::MOST_PAYLOAD_BYTES;
 use serde::Deserialize;
 
 use crate::access::{Access, AccessError, AccessRule, Reach};
@@ -21,12 +23,15 @@ pub struct DaemonConfig {
     pub admin: PathBuf,
     /// Addresses of the loopback interface where clients can connect as well.
     pub tcp: Vec<SocketAddr>,
-    /// The largest message of a client, in bytes.
+    /// The largest message of a client, in bytes; at most 64 MiB.
     pub message_bytes: usize,
     /// Clients that may be connected.
     pub clients: usize,
-    /// Bytes that may wait for a client that does not read. One for whom more would wait is disconnected.
+    /// Bytes that may wait for a client that does not read: what becomes of one for whom more would wait,
+    /// `slow_clients` says.
     pub client_queue_bytes: usize,
+    /// What becomes of such clients. They may ask for less patience, not for more.
+    pub slow_clients: SlowClients,
     /// How long a client may take to say who it is, in milliseconds.
     pub handshake_ms: u64,
     /// Connections that have not said who they are.
@@ -45,6 +50,27 @@ pub struct DaemonConfig {
     pub realtime: Option<u8>,
     /// The port for Spread's clients; closed if there is no such section.
     pub spread: Option<SpreadConfig>,
+}
+
+/// What becomes of a client for which too much waits.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SlowClients {
+    /// It is disconnected.
+    #[default]
+    Disconnect,
+    /// What waits is dropped: it is told how much that was, and for everybody else it has disconnected and
+    /// joined its groups again. One that cannot be told, like Spread's, is disconnected.
+    Skip,
+}
+
+impl fmt::Display for SlowClients {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Disconnect => "disconnect",
+            Self::Skip => "skip",
+        })
+    }
 }
 
 /// Where Spread's clients connect. Their protocol has no protection.
@@ -73,6 +99,7 @@ impl Default for DaemonConfig {
             message_bytes: 1 << 20,
             clients: 4096,
             client_queue_bytes: 16 << 20,
+            slow_clients: SlowClients::default(),
             handshake_ms: 10_000,
             handshakes: 256,
             access: Vec::new(),
@@ -131,8 +158,12 @@ pub enum DaemonConfigError {
     OpenMetrics(SocketAddr),
     /// No real-time priority has this number.
     Realtime(u8),
-    /// Messages would be too large for the ring: its limit, in bytes.
+    /// Messages would be too large: the limit, in bytes.
     MessageBytes(usize),
+    /// Messages that are not sent in parts would be too large for the ring: the least `message_bytes` it needs.
+    Ring(usize),
+    /// The largest message would be too much for every client: the least `client_queue_bytes`.
+    QueueBytes(usize),
 }
 
 impl fmt::Display for DaemonConfigError {
@@ -170,11 +201,17 @@ impl fmt::Display for DaemonConfigError {
                 "[daemon]: realtime must be between 1 and 99, not {priority}"
             ),
             Self::MessageBytes(limit) => {
-                write!(
-                    f,
-                    "[daemon]: message_bytes may be at most {limit} with this ring"
-                )
+                write!(f, "[daemon]: message_bytes may be at most {limit}")
             }
+            Self::Ring(least) => write!(
+                f,
+                "message_bytes of the ring must be at least {least} for message_bytes of [daemon]"
+            ),
+            Self::QueueBytes(least) => write!(
+                f,
+                "[daemon]: client_queue_bytes must be at least {least}, or nobody could be sent a \
+                 message of message_bytes"
+            ),
         }
     }
 }
@@ -220,6 +257,13 @@ impl DaemonConfig {
         ];
         if let Some((name, _)) = not_zero.into_iter().find(|(_, value)| *value == 0) {
             return Err(DaemonConfigError::Zero(name));
+        }
+        if self.message_bytes > MOST_PAYLOAD_BYTES {
+            return Err(DaemonConfigError::MessageBytes(MOST_PAYLOAD_BYTES));
+        }
+        let least = largest_message_frame(self.message_bytes);
+        if self.client_queue_bytes < least {
+            return Err(DaemonConfigError::QueueBytes(least));
         }
         let beyond = |address: &&SocketAddr| !address.ip().is_loopback();
         if let Some(address) = self.metrics.as_ref().filter(beyond)
@@ -362,7 +406,23 @@ mod tests {
         };
         assert!(wrong("[daemon]\nclients = 0").contains("clients must not be 0"));
         assert!(wrong("[daemon]\nrealtime = 100").contains("between 1 and 99"));
+        assert!(wrong("[daemon]\nslow_clients = \"wait\"").contains("unknown variant `wait`"));
         assert!(wrong("[daemon]\nclient = 1").contains("unknown field `client`"));
         assert!(wrong("[daemon.spread]\nallow = [\"ten\"]").contains("line 2"));
+    }
+
+    #[test]
+    fn the_largest_message_has_to_fit_a_clients_queue() {
+        let with = |queue: usize| {
+            DaemonConfig::from_toml(&format!(
+                "[daemon]\nmessage_bytes = 1000\nclient_queue_bytes = {queue}"
+            ))
+        };
+        let least = match with(1000) {
+            Err(DaemonConfigError::QueueBytes(least)) => least,
+            other => panic!("{other:?}"),
+        };
+        assert!(with(least - 1).is_err());
+        assert!(with(least).is_ok());
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rota_core::contract::{Checked, NodeId, Time};
-use rota_core::groups::OVERHEAD_BYTES;
+use rota_core::groups::{Limits, OVERHEAD_BYTES};
 use rota_net::{
     App, ConfigError, Driver, DriverError, Keys, NodeConfig, NodeEngine, SocketError, Sockets,
     monotonic, new_process, path_of, random_u64, set_realtime,
@@ -111,9 +111,11 @@ impl Daemon {
     ) -> Result<Self, OpenError> {
         config.check_for(me).map_err(OpenError::Config)?;
         daemon.check().map_err(OpenError::Daemon)?;
-        let limit = config.message_limit().saturating_sub(OVERHEAD_BYTES);
-        if daemon.message_bytes > limit {
-            return Err(OpenError::Daemon(DaemonConfigError::MessageBytes(limit)));
+        // Larger messages are sent in parts.
+        let whole = daemon.message_bytes.min(Limits::default().backlog_bytes);
+        let least = whole + OVERHEAD_BYTES;
+        if config.message_limit() < least {
+            return Err(OpenError::Daemon(DaemonConfigError::Ring(least)));
         }
         let certificates = daemon.tls.as_ref().map(|tls| Certificates::open(tls, me));
         let certificates = certificates.transpose().map_err(OpenError::Tls)?;

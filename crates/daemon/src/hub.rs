@@ -3,6 +3,7 @@
 mod coming;
 mod desk;
 mod report;
+mod slow;
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -55,6 +56,10 @@ pub struct Counters {
     pub requests_not_allowed: u64,
     /// Those who wanted to know how the daemon is and may not.
     pub admins_not_allowed: u64,
+    /// Warnings to clients that read too slowly.
+    pub lagging: u64,
+    /// Times that a client was made to skip.
+    pub skipped: u64,
 }
 
 /// All clients of a daemon.
@@ -85,6 +90,8 @@ pub(crate) struct Hub {
     dirty_bytes: usize,
     /// Some have been so since before the last turn of the clients.
     dirty_long: bool,
+    /// Sessions that are being made to skip.
+    skipping: Vec<usize>,
     /// Who wants to know how the daemon is.
     asked: Vec<(usize, u64)>,
     /// What clients see is written down.
@@ -143,6 +150,7 @@ impl Hub {
             dirty: Vec::new(),
             dirty_bytes: 0,
             dirty_long: false,
+            skipping: Vec::new(),
             asked: Vec::new(),
             trace: None,
             notices: Vec::new(),
@@ -294,6 +302,9 @@ impl Hub {
         }
         self.groups.deliver(delivery);
         self.hand_out();
+        if !self.skipping.is_empty() {
+            self.end_skips();
+        }
     }
 
     fn hand_out(&mut self) {
@@ -313,6 +324,11 @@ impl Hub {
             let Some(session) = self.sessions.get_mut(key) else {
                 continue;
             };
+            if session.before == Some(*connection) {
+                session.speech.miss(&told.event);
+                self.offer(key);
+                continue;
+            }
             session.messages += u64::from(matches!(told.event, Event::Message(_)));
             let before = session.speech.backlog();
             session
@@ -345,18 +361,8 @@ impl Hub {
                 // What it sent before it went still counts.
                 self.schedule(key);
             } else {
-                self.end_if_slow(key);
+                self.mind_queue(key);
             }
-        }
-    }
-
-    /// Who does not read what it is sent would not read why it is disconnected, either.
-    fn end_if_slow(&mut self, key: usize) {
-        let session = self.sessions.get(key);
-        let waits = session.map_or(0, |session| session.speech.backlog());
-        if waits > self.config.client_queue_bytes {
-            self.counters.slow += 1;
-            self.end(key, "it does not read what it is sent");
         }
     }
 
@@ -395,6 +401,6 @@ impl Hub {
         }
         self.owe(key, now);
         self.offer(key);
-        self.end_if_slow(key);
+        self.mind_queue(key);
     }
 }

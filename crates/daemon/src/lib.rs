@@ -45,7 +45,7 @@ mod stream;
 pub mod tls;
 mod trace;
 
-pub use config::{DaemonConfig, DaemonConfigError};
+pub use config::{DaemonConfig, DaemonConfigError, SlowClients};
 pub use control::Control;
 pub use daemon::{Daemon, OpenError};
 pub use status::{

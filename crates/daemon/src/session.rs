@@ -29,6 +29,8 @@ pub(crate) struct Session {
     /// Who it is, and what it may do.
     pub guest: Guest,
     pub connection: Option<Connection>,
+    /// While the client is made to skip: its earlier connection, whose events it misses.
+    pub before: Option<Connection>,
     /// Tells it from later ones with its key.
     pub number: u64,
     /// When it came, or when it was told to go.
@@ -43,6 +45,8 @@ pub(crate) struct Session {
     closed: bool,
     /// Messages that it was told.
     pub messages: u64,
+    /// It was told that it reads too slowly, and has not caught up since.
+    pub warned: bool,
     /// Bytes wait that were not offered to the socket yet.
     pub dirty: bool,
     /// It waits for a little credit.
@@ -87,6 +91,7 @@ impl Session {
             speech,
             guest,
             connection: None,
+            before: None,
             number,
             since: now,
             rest: Vec::new(),
@@ -95,6 +100,7 @@ impl Session {
             writable: true,
             closed: false,
             messages: 0,
+            warned: false,
             dirty: false,
             owed: false,
             scheduled: false,

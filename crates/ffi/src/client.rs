@@ -36,7 +36,9 @@ impl Options {
     ///
     /// Its name is NULL or a text.
     unsafe fn builder(&self) -> Result<Builder, Failure> {
+        // There is no event yet that says what a client was made to skip.
         let mut builder = rota_client::Client::builder()
+            .when_slow(rota_client::SlowPolicy::Disconnect)
             .membership(self.membership)
             .insecure(self.insecure);
         if !self.name.is_null() {
@@ -85,7 +87,7 @@ pub unsafe extern "C" fn rota_connect(
         let builder = match unsafe { options.as_ref() } {
             // SAFETY: a name in options is a text.
             Some(options) => unsafe { options.builder() }?,
-            None => rota_client::Client::builder(),
+            None => rota_client::Client::builder().when_slow(rota_client::SlowPolicy::Disconnect),
         };
         let connected = builder.connect(address)?;
         let (name, largest) = (connected.name(), connected.largest_payload());

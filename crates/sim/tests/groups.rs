@@ -21,6 +21,8 @@ fn clients_see_what_they_may_under_all_faults() {
             "groups_interrupted",
             "groups_late",
             "clients_too_slow",
+            "clients_skipped",
+            "groups_parts",
             "private_messages",
             "self_leaves",
             "views_by_disconnect",

@@ -44,7 +44,7 @@ pub fn group(name: &str) -> GroupName {
 }
 
 /// A client in the raw, which has been let in.
-fn raw(cluster: &Cluster, id: u16, name: &str) -> (UnixStream, Inbox<Reply>) {
+pub fn raw(cluster: &Cluster, id: u16, name: &str) -> (UnixStream, Inbox<Reply>) {
     let mut stream = connect(&cluster.socket(id));
     stream.write_all(&hello(name)).expect("it is written");
     let mut inbox = Inbox::new(MAX_REPLY_BYTES);
@@ -53,7 +53,7 @@ fn raw(cluster: &Cluster, id: u16, name: &str) -> (UnixStream, Inbox<Reply>) {
     (stream, inbox)
 }
 
-fn reply(stream: &mut impl Read, inbox: &mut Inbox<Reply>) -> Reply {
+pub fn reply(stream: &mut impl Read, inbox: &mut Inbox<Reply>) -> Reply {
     let mut buffer = vec![0; 64 << 10];
     loop {
         if let Some(reply) = inbox.pull().expect("the protocol") {
@@ -67,13 +67,13 @@ fn reply(stream: &mut impl Read, inbox: &mut Inbox<Reply>) -> Reply {
 
 /// Two clients of two daemons that are well all the time.
 pub struct Others {
-    ann: Client,
-    ben: Client,
-    said: usize,
+    pub ann: Client,
+    pub ben: Client,
+    pub said: usize,
 }
 
 impl Others {
-    fn new(cluster: &Cluster) -> Self {
+    pub fn new(cluster: &Cluster) -> Self {
         meet(cluster, &[1, 2]);
         Self::of(cluster, 2)
     }
@@ -101,7 +101,7 @@ impl Others {
 
 #[test]
 fn one_that_never_reads_is_disconnected_and_the_others_lose_nothing() {
-    let cluster = Cluster::start(2, "client_queue_bytes = 200000");
+    let cluster = Cluster::start(2, "message_bytes = 100000\nclient_queue_bytes = 200000");
     let mut others = Others::new(&cluster);
     let mut watcher = member(&cluster, 2, "watcher");
     watcher.join("deaf").expect("it joins");
@@ -126,7 +126,10 @@ fn one_that_never_reads_is_disconnected_and_the_others_lose_nothing() {
 #[test]
 fn one_that_asks_and_never_reads_is_held_back() {
     const QUEUE: u64 = 200_000;
-    let cluster = Cluster::start(2, &format!("client_queue_bytes = {QUEUE}"));
+    let cluster = Cluster::start(
+        2,
+        &format!("message_bytes = 100000\nclient_queue_bytes = {QUEUE}"),
+    );
     let mut others = Others::new(&cluster);
     for at in 0..300 {
         let join = others.ann.join(&format!("some-group-{at}"));
@@ -223,7 +226,7 @@ fn many_questions_at_once_are_answered_by_a_daemon_at_rest() {
 
 #[test]
 fn one_that_wants_answers_which_it_never_reads_is_disconnected() {
-    let cluster = Cluster::start(2, "client_queue_bytes = 200000");
+    let cluster = Cluster::start(2, "message_bytes = 100000\nclient_queue_bytes = 200000");
     let mut others = Others::new(&cluster);
     let (mut stream, _) = raw(&cluster, 1, "impatient");
     // Not in the group: each is done at once.

@@ -177,6 +177,18 @@ fn a_daemon_with_wrong_settings_says_what_is_wrong() {
         let said = refused(&cluster, &config(2, ""), arguments);
         assert!(said.contains(expected), "{said}");
     }
+    let small_ring = format!("message_bytes = 5000\n{}", config(1, ""));
+    let said = refused(&cluster, &small_ring, node);
+    assert!(
+        said.contains("message_bytes of the ring must be at least"),
+        "{said}"
+    );
+    let queue = "[daemon]\nclient_queue_bytes = 1048576";
+    let said = refused(&cluster, &config(1, queue), node);
+    assert!(
+        said.contains("client_queue_bytes must be at least 1051819"),
+        "{said}"
+    );
     let said = refused(&cluster, "not toml", node);
     assert!(said.contains("line 1"), "{said}");
 }

@@ -12,7 +12,7 @@ use super::shared::Shared;
 use super::{Client, Receiver, Sender};
 use crate::address::Address;
 use crate::error::{ConnectError, ConnectionLost};
-use crate::protocol::Credit;
+use crate::protocol::{Credit, Hello, SlowPolicy};
 use crate::session::{Account, Handshake, Outgoing, Taken};
 #[cfg(feature = "tls")]
 use crate::tls::Tls;
@@ -23,6 +23,7 @@ use crate::tls::Tls;
 pub struct Builder {
     pub(crate) name: Option<String>,
     pub(crate) membership: bool,
+    pub(crate) when_slow: Option<SlowPolicy>,
     pub(crate) service: Service,
     pub(crate) insecure: bool,
     pub(crate) timeout: Duration,
@@ -43,6 +44,7 @@ impl Builder {
         Self {
             name: None,
             membership: false,
+            when_slow: None,
             service: Service::Agreed,
             insecure: false,
             timeout: Duration::from_secs(30),
@@ -62,6 +64,13 @@ impl Builder {
     /// Whether the client gets views, transitional signals and self-leaves; false.
     pub const fn membership(mut self, membership: bool) -> Self {
         self.membership = membership;
+        self
+    }
+
+    /// What becomes of the client if it takes its events too slowly, as far as the daemon allows it; what the
+    /// daemon does with all who do not say.
+    pub const fn when_slow(mut self, policy: SlowPolicy) -> Self {
+        self.when_slow = Some(policy);
         self
     }
 
@@ -95,7 +104,7 @@ impl Builder {
     /// About how many bytes of events may lie unread while a call of [`Client`] waits for credit or an
     /// answer; 16 MiB. What other clients send is not bounded by this one's credit: a client that sends
     /// and never takes its events is stopped here, with an error, before it takes all memory. At most one
-    /// read (64 KiB) or one frame (16 MiB) goes beyond.
+    /// read (64 KiB) or one frame (64 MiB) goes beyond.
     pub const fn unread_bytes(mut self, bytes: usize) -> Self {
         self.unread_bytes = bytes;
         self
@@ -103,7 +112,10 @@ impl Builder {
 
     pub(crate) fn handshake(&self) -> Result<(Handshake, Vec<u8>), ConnectError> {
         let name = self.name.as_deref().map(ClientName::new).transpose()?;
-        Ok(Handshake::new(name, self.membership))
+        Ok(Handshake::new(Hello {
+            when_slow: self.when_slow,
+            ..Hello::new(name, self.membership)
+        }))
     }
 
     /// Connects, and waits until the daemon has let the client in.

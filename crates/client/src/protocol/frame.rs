@@ -4,13 +4,19 @@ use std::marker::PhantomData;
 
 use bytes::{Bytes, BytesMut};
 
+use rota_core::groups::MOST_PAYLOAD_BYTES;
+
 use super::{DecodeError, MAX_DESTINATIONS};
 
 /// Bytes of a frame's length and kind.
 pub const HEAD_BYTES: usize = 5;
 
-/// The largest frame a client takes, by its length field: a view of 400 000 members fits.
-pub const MAX_REPLY_BYTES: usize = 16 << 20;
+/// The largest frame a client takes, by its length field: a message of 64 MiB fits, and a view of a million
+/// members.
+pub const MAX_REPLY_BYTES: usize = largest_message_frame(MOST_PAYLOAD_BYTES);
+
+/// The same of clients of version 1.
+pub const MAX_REPLY_BYTES_1: usize = 16 << 20;
 
 /// Room that an empty inbox may keep, in bytes.
 const KEPT_BYTES: usize = 64 << 10;
@@ -21,6 +27,12 @@ pub const fn request_limit(payload: usize) -> usize {
     let fixed = 6;
     let destination = 1 + 31;
     fixed + MAX_DESTINATIONS * destination + payload
+}
+
+/// Bytes of the largest frame in which a daemon hands out a message whose payload has at most so many.
+pub const fn largest_message_frame(payload: usize) -> usize {
+    let sender = 1 + 32;
+    4 + sender + request_limit(payload)
 }
 
 /// What bytes are.

@@ -3,11 +3,23 @@
 use rota_core::groups::ClientName;
 
 use super::bytes::{Reader, put_name, put_private, put_u16, put_u32};
-use super::{DecodeError, PrivateName, VERSION};
+use super::{DecodeError, OLDEST_VERSION, PrivateName, VERSION};
 
 const MAGIC: [u8; 4] = *b"ROTA";
 
 const MEMBERSHIP: u8 = 1;
+/// Where in the flags the policy is.
+const POLICY: u8 = 0b110;
+
+/// What becomes of a client for which too much waits at its daemon.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum SlowPolicy {
+    /// It is disconnected.
+    Disconnect,
+    /// What waits is dropped: the client is told how much that was ([`super::Reply::Skipped`]), and for
+    /// everybody else it has disconnected and joined its groups again.
+    Skip,
+}
 
 /// A client introduces itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,6 +30,9 @@ pub struct Hello {
     pub highest: u16,
     /// It wants views, transitional signals and self-leaves.
     pub membership: bool,
+    /// What is to become of it if it reads too slowly; the daemon's own policy where it does not say, and
+    /// never one that the daemon does not allow.
+    pub when_slow: Option<SlowPolicy>,
     /// What it wants to be called; the daemon invents a name where there is none.
     pub name: Option<ClientName>,
 }
@@ -26,19 +41,22 @@ impl Hello {
     /// Of a client that speaks what this crate speaks.
     pub const fn new(name: Option<ClientName>, membership: bool) -> Self {
         Self {
-            lowest: VERSION,
+            lowest: OLDEST_VERSION,
             highest: VERSION,
             membership,
+            when_slow: None,
             name,
         }
     }
 
     /// The version to speak with this client: the highest that both sides know, if there is one.
     pub const fn agreed_version(&self) -> Option<u16> {
-        if self.lowest <= VERSION && VERSION <= self.highest {
-            Some(VERSION)
-        } else {
+        if self.lowest > VERSION || self.highest < OLDEST_VERSION {
             None
+        } else if self.highest < VERSION {
+            Some(self.highest)
+        } else {
+            Some(VERSION)
         }
     }
 
@@ -46,14 +64,20 @@ impl Hello {
         out.extend(MAGIC);
         put_u16(out, self.lowest);
         put_u16(out, self.highest);
-        out.push(if self.membership { MEMBERSHIP } else { 0 });
+        let membership = if self.membership { MEMBERSHIP } else { 0 };
+        let policy = match self.when_slow {
+            None => 0,
+            Some(SlowPolicy::Disconnect) => 0b010,
+            Some(SlowPolicy::Skip) => 0b100,
+        };
+        out.push(membership | policy);
         match &self.name {
             Some(name) => put_name(out, name),
             None => out.push(0),
         }
     }
 
-    /// What follows the name, and bits other than the first, are a later version's and left alone: a
+    /// What follows the name, and bits without a meaning, are a later version's and left alone: a
     /// client of it has to be told in words that this version is not.
     pub(super) fn read(reader: &mut Reader) -> Result<Self, DecodeError> {
         reader.magic(MAGIC)?;
@@ -61,10 +85,16 @@ impl Hello {
         if lowest == 0 || lowest > highest {
             return Err(DecodeError::Versions);
         }
+        let flags = reader.u8()?;
         Ok(Self {
             lowest,
             highest,
-            membership: reader.u8()? & MEMBERSHIP != 0,
+            membership: flags & MEMBERSHIP != 0,
+            when_slow: match flags & POLICY {
+                0b010 => Some(SlowPolicy::Disconnect),
+                0b100 => Some(SlowPolicy::Skip),
+                _ => None,
+            },
             name: reader.optional_name()?,
         })
     }

@@ -32,21 +32,30 @@ mod message;
 mod name;
 mod reply;
 mod request;
+mod skim;
 mod view;
 
 pub use code::Code;
 pub use credit::{Credit, CreditExceeded};
 pub use error::{DecodeError, EncodeError};
-pub use frame::{Decoded, Frame, HEAD_BYTES, Inbox, MAX_REPLY_BYTES, request_limit};
-pub use hello::{Hello, Welcome};
+pub use frame::{
+    Decoded, Frame, HEAD_BYTES, Inbox, MAX_REPLY_BYTES, MAX_REPLY_BYTES_1, largest_message_frame,
+    request_limit,
+};
+pub use hello::{Hello, SlowPolicy, Welcome};
 pub use message::{Message, Send, SendHead};
 pub use name::{Destination, PrivateName};
 pub use reply::Reply;
 pub use request::Request;
+pub use skim::{Skimmed, groups_in, skim};
 pub use view::{Cause, View, own_index};
 
 /// The version of the protocol that this crate speaks.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
+
+/// The oldest version that it speaks with those who do not know the newest: without [`Reply::Skipped`],
+/// and with smaller frames.
+pub const OLDEST_VERSION: u16 = 1;
 
 /// Most destinations of one message.
 pub const MAX_DESTINATIONS: usize = rota_core::groups::MOST_DESTINATIONS;

@@ -16,9 +16,9 @@ const WELCOME: u8 = 0x81;
 const REFUSED: u8 = 0x82;
 const DONE: u8 = 0x83;
 const FAILED: u8 = 0x84;
-const MESSAGE: u8 = 0x85;
+pub(super) const MESSAGE: u8 = 0x85;
 pub(super) const VIEW: u8 = 0x86;
-const TRANSITIONAL: u8 = 0x87;
+pub(super) const TRANSITIONAL: u8 = 0x87;
 const SELF_LEAVE: u8 = 0x88;
 const CREDIT: u8 = 0x89;
 const GROUPS: u8 = 0x8a;
@@ -26,6 +26,10 @@ const MEMBERS: u8 = 0x8b;
 const LAGGING: u8 = 0x8c;
 const GOODBYE: u8 = 0x8d;
 const NOT_SENT: u8 = 0x8e;
+const SKIPPED: u8 = 0x8f;
+
+/// The fewest bytes of a name: its length and a character.
+const LEAST_NAME: usize = 2;
 
 /// The fewest bytes of a group and how many members it has.
 const LEAST_GROUP: usize = 6;
@@ -98,8 +102,18 @@ pub enum Reply {
     Lagging {
         /// Bytes that wait for this client.
         waiting: u64,
-        /// At so many the daemon closes.
+        /// At so many the daemon closes, or skips.
         limit: u64,
+    },
+    /// The client has missed something, because too much waited for it. It counts as having disconnected and
+    /// joined its groups again, here in the order. In version 2 only.
+    Skipped {
+        /// So many messages.
+        messages: u64,
+        /// Bytes of their payloads.
+        bytes: u64,
+        /// Those of the client's groups that they went to, ascending.
+        groups: Vec<GroupName>,
     },
     /// The daemon closes: the last frame.
     Goodbye {
@@ -132,9 +146,8 @@ impl Reply {
 
     /// Appends the frame. After an error `out` is as it was.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        let payload = self.payload();
-        put_frame(out, self.kind(), payload.len(), |out| self.put(out))?;
-        out.extend_from_slice(payload);
+        self.encode_head(out)?;
+        out.extend_from_slice(self.payload());
         Ok(())
     }
 
@@ -146,8 +159,14 @@ impl Reply {
             _ => Bytes::new(),
         };
         let mut head = Vec::new();
-        put_frame(&mut head, self.kind(), payload.len(), |out| self.put(out))?;
+        self.encode_head(&mut head)?;
         Ok([head.into(), payload])
+    }
+
+    /// Appends the frame without the payload of a message. After an error `out` is as it was.
+    pub fn encode_head(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        let payload = self.payload().len();
+        put_frame(out, self.kind(), payload, |out| self.put(out))
     }
 
     fn payload(&self) -> &[u8] {
@@ -173,6 +192,7 @@ impl Reply {
             Self::Lagging { .. } => LAGGING,
             Self::Goodbye { .. } => GOODBYE,
             Self::NotSent { .. } => NOT_SENT,
+            Self::Skipped { .. } => SKIPPED,
         }
     }
 
@@ -227,6 +247,16 @@ impl Reply {
                 put_destination(out, to);
                 put_reason(out, *code, text);
             }
+            Self::Skipped {
+                messages,
+                bytes,
+                groups,
+            } => {
+                put_u64(out, *messages);
+                put_u64(out, *bytes);
+                put_u32(out, number(groups.len())?);
+                groups.iter().for_each(|group| put_name(out, group));
+            }
         }
         Ok(())
     }
@@ -245,7 +275,7 @@ impl Frame for Reply {}
 
 impl Read for Reply {
     fn has(kind: u8) -> bool {
-        (WELCOME..=NOT_SENT).contains(&kind)
+        (WELCOME..=SKIPPED).contains(&kind)
     }
 
     fn read(kind: u8, body: Bytes) -> Result<Self, DecodeError> {
@@ -287,6 +317,11 @@ impl Read for Reply {
                     text,
                 }
             }
+            SKIPPED => Self::Skipped {
+                messages: reader.u64()?,
+                bytes: reader.u64()?,
+                groups: reader.list(LEAST_NAME, Reader::group)?,
+            },
             DONE..=MEMBERS => read_answer(kind, &mut reader)?,
             other => return Err(DecodeError::Kind(other)),
         };

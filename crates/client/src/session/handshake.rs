@@ -1,14 +1,13 @@
 //! From the first byte to the daemon's welcome.
 
-use rota_core::groups::ClientName;
-
 use super::{Incoming, Settled};
 use crate::error::{ConnectError, ConnectionLost};
-use crate::protocol::{Hello, Inbox, MAX_REPLY_BYTES, Reply, Request, VERSION, Welcome};
+use crate::protocol::{Hello, Inbox, MAX_REPLY_BYTES, Reply, Request, Welcome};
 
 /// The beginning of a connection.
 #[derive(Debug)]
 pub struct Handshake {
+    hello: Hello,
     inbox: Inbox<Reply>,
 }
 
@@ -23,21 +22,22 @@ pub struct Taken {
 
 impl Handshake {
     /// And the bytes to send.
-    pub fn new(name: Option<ClientName>, membership: bool) -> (Self, Vec<u8>) {
+    pub fn new(hello: Hello) -> (Self, Vec<u8>) {
         let mut bytes = Vec::new();
-        let hello = Request::Hello(Hello::new(name, membership));
-        hello.encode(&mut bytes).expect("a hello always fits");
+        let request = Request::Hello(hello);
+        request.encode(&mut bytes).expect("a hello always fits");
         let inbox = Inbox::new(MAX_REPLY_BYTES);
-        (Self { inbox }, bytes)
+        (Self { hello, inbox }, bytes)
     }
 
     /// Bytes have arrived. Gives the handshake back while the answer is not whole.
     pub fn feed(mut self, bytes: &[u8]) -> Result<Result<Taken, Self>, ConnectError> {
         self.inbox.feed(bytes);
         let reply = self.inbox.pull();
+        let versions = self.hello.lowest..=self.hello.highest;
         match reply.map_err(|error| ConnectError::Lost(error.into()))? {
             None => Ok(Err(self)),
-            Some(Reply::Welcome(welcome)) if welcome.version == VERSION => {
+            Some(Reply::Welcome(welcome)) if versions.contains(&welcome.version) => {
                 let mut incoming = Incoming::new(self.inbox);
                 let settled = incoming.feed(&[]);
                 Ok(Ok(Taken {

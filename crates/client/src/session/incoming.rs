@@ -80,6 +80,15 @@ impl Incoming {
                 code,
                 text,
             },
+            Reply::Skipped {
+                messages,
+                bytes,
+                groups,
+            } => Event::Skipped {
+                messages,
+                bytes,
+                groups,
+            },
             Reply::Credit { bytes } => {
                 settled.credit += u64::from(bytes);
                 return;

@@ -91,7 +91,8 @@ impl Outgoing {
             self.bytes.clear();
             self.bytes.shrink_to(KEPT_BYTES);
             self.written = 0;
-        } else if self.written >= FLUSH_BYTES {
+        } else if self.written >= FLUSH_BYTES.max(self.bytes.len() / 2) {
+            // Each byte is moved once at most, however large a message is.
             self.bytes.drain(..self.written);
             self.written = 0;
         }

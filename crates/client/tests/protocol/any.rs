@@ -4,7 +4,8 @@ use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rota_client::protocol::{
-    Cause, Code, Destination, Hello, Message, PrivateName, Reply, Request, Send, View, Welcome,
+    Cause, Code, Destination, Hello, Message, PrivateName, Reply, Request, Send, SlowPolicy, View,
+    Welcome,
 };
 use rota_core::contract::{Incarnation, NodeId, RingId, Service};
 use rota_core::groups::{ClientName, DaemonName, GroupName, ViewId};
@@ -68,9 +69,13 @@ prop_compose! {
         lowest in 1..9_u16,
         more in 0..9_u16,
         membership in any::<bool>(),
+        when_slow in proptest::option::of(prop::sample::select(vec![
+            SlowPolicy::Disconnect,
+            SlowPolicy::Skip,
+        ])),
         name in proptest::option::of(client()),
     ) -> Hello {
-        Hello { lowest, highest: lowest + more, membership, name }
+        Hello { lowest, highest: lowest + more, membership, when_slow, name }
     }
 }
 
@@ -176,6 +181,13 @@ pub fn reply() -> impl Strategy<Value = Reply> {
                 to,
                 code,
                 text,
+            }
+        }),
+        (any::<u64>(), any::<u64>(), vec(group(), 0..40)).prop_map(|(messages, bytes, groups)| {
+            Reply::Skipped {
+                messages,
+                bytes,
+                groups,
             }
         }),
     ]

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use rota_client::protocol::{
     Cause, Code, Decoded, Destination, Frame, Hello, Message, PrivateName, Reply, Request, Send,
-    View, Welcome, own_index,
+    Skimmed, SlowPolicy, View, Welcome, groups_in, own_index, skim,
 };
 use rota_core::contract::{Incarnation, NodeId, RingId, Service};
 use rota_core::groups::{GroupName, ViewId};
@@ -66,14 +66,15 @@ fn requests() {
         lowest: 1,
         highest: 2,
         membership: true,
+        when_slow: Some(SlowPolicy::Skip),
         name: Some(rota_core::groups::ClientName::new("alice").expect("legal")),
     };
     request_is(
         &Request::Hello(hello),
-        &[b"\x01ROTA\x01\0\x02\0\x01\x05alice"],
+        &[b"\x01ROTA\x01\0\x02\0\x05\x05alice"],
     );
     let nameless = Request::Hello(Hello::new(None, false));
-    request_is(&nameless, &[b"\x01ROTA\x01\0\x01\0\0\0"]);
+    request_is(&nameless, &[b"\x01ROTA\x01\0\x02\0\0\0"]);
     let (request, group) = (0x0102, group("orders"));
     request_is(
         &Request::Join { request, group },
@@ -163,6 +164,15 @@ fn replies() {
         limit: 2,
     };
     reply_is(&lagging, &[b"\x8c\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0"]);
+    let skipped = Reply::Skipped {
+        messages: 3,
+        bytes: 0x0102,
+        groups: vec![group, self::group("zoo")],
+    };
+    reply_is(
+        &skipped,
+        &[b"\x8f\x03\0\0\0\0\0\0\0\x02\x01\0\0\0\0\0\0\x02\0\0\0\x06orders\x03zoo"],
+    );
     let code = Code::ShuttingDown;
     reply_is(
         &Reply::Goodbye { code, text: text() },
@@ -264,13 +274,48 @@ fn who_came_with_the_receiver() {
 
 #[test]
 fn a_hello_of_a_later_version_is_understood_so_far() {
-    let bytes = framed(&[b"\x01ROTA\x02\0\x09\0\x81\x05alice", b"and more"]);
+    let bytes = framed(&[b"\x01ROTA\x03\0\x09\0\x87\x05alice", b"and more"]);
     let Ok(Decoded::Frame(Request::Hello(hello), _)) = Request::decode(&bytes.into(), 64) else {
         panic!("it is a hello");
     };
     assert!(hello.membership);
     assert_eq!(hello.agreed_version(), None);
-    assert_eq!(Hello::new(None, true).agreed_version(), Some(1));
+    assert_eq!(hello.when_slow, None);
+    let mine = Hello::new(None, true);
+    assert_eq!(mine.agreed_version(), Some(2));
+    let (lowest, highest) = (1, 1);
+    let older = Hello {
+        lowest,
+        highest,
+        ..mine
+    };
+    assert_eq!(older.agreed_version(), Some(1));
+}
+
+#[test]
+fn a_message_says_where_it_goes_without_being_read_whole() {
+    let message = Message {
+        sender: private("#bob#n2"),
+        service: Service::Safe,
+        self_discard: false,
+        kind: 3,
+        to: vec![to("orders"), to("#alice#n1"), to("zoo")],
+        payload: Bytes::from_static(b"hello"),
+    };
+    let [head, payload] = Reply::Message(message).chunks().expect("it fits");
+    for frame in [head.to_vec(), [&head[..], &payload[..]].concat()] {
+        let Skimmed::Message { to, payload } = skim(&frame) else {
+            panic!("it is a message");
+        };
+        assert_eq!(payload, 5);
+        let groups: Vec<GroupName> = groups_in(to).collect();
+        assert_eq!(groups, [group("orders"), group("zoo")]);
+    }
+    let mut view = Vec::new();
+    let reply = Reply::View(join_view());
+    reply.encode(&mut view).expect("it fits");
+    assert_eq!(skim(&view), Skimmed::Membership);
+    assert_eq!(skim(&head[..12]), Skimmed::Other);
 }
 
 #[test]

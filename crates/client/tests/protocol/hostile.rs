@@ -49,7 +49,7 @@ fn a_kind_is_judged_before_its_body_comes() {
         let head = Bytes::copy_from_slice(&[100, 0, 0, 0, kind]);
         assert_eq!(Request::decode(&head, LIMIT), Err(DecodeError::Kind(kind)));
     }
-    for kind in [0, 1, 6, 0x80, 0x8f] {
+    for kind in [0, 1, 6, 0x80, 0x90] {
         let head = Bytes::copy_from_slice(&[100, 0, 0, 0, kind]);
         assert_eq!(Reply::decode(&head, LIMIT), Err(DecodeError::Kind(kind)));
     }

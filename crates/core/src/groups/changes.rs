@@ -59,6 +59,9 @@ impl Groups {
             self.remove(&member, name);
             self.announce(name, Cause::Disconnect(member));
         }
+        if member.daemon == self.me {
+            self.clients.ended(&member);
+        }
     }
 
     fn remove(&mut self, member: &Member, name: GroupName) -> bool {

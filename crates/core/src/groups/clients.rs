@@ -2,83 +2,17 @@
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
-use core::fmt;
 
 use super::event::{Connection, Member};
-use super::message::{PIECE_BYTES, Request, stamp};
+use super::large::Outgoing;
+use super::limits::{Limits, RequestError};
+use super::message::{Request, stamp};
 use super::name::{ClientName, GroupName};
 use crate::contract::{Process, RingId, Service};
+use crate::mutants::{self, Mutant};
 
 /// What a request costs beside its bytes.
 const REQUEST_BYTES: usize = 64;
-
-/// How much is kept for clients. Each daemon has its own.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
-    /// Clients of this daemon.
-    pub clients: usize,
-    /// Groups that the clients of this daemon are in, all together: bounds what daemons tell each other.
-    pub memberships: usize,
-    /// Bytes of a client's requests that have not come back in the order. One larger request fits
-    /// when there is no other.
-    pub backlog_bytes: usize,
-    /// Bytes of the application in one message.
-    pub payload_bytes: usize,
-    /// Requests of all clients handed to the engine that have not come back: so many are handed over a
-    /// second time when the configuration changes.
-    pub window: usize,
-    /// Bytes of each message in which daemons tell each other what they know, but for the last: at most
-    /// [`PIECE_BYTES`], and at least 1.
-    pub piece_bytes: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            clients: 4096,
-            memberships: 16_384,
-            backlog_bytes: 256 << 10,
-            payload_bytes: 128 << 10,
-            window: 1024,
-            piece_bytes: PIECE_BYTES,
-        }
-    }
-}
-
-/// Why a request of a client was not taken. Nothing of it was kept.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RequestError {
-    /// There is no such connection.
-    NotConnected,
-    /// Another client of this daemon has that name.
-    NotUnique,
-    /// Too much of this client's is on its way: ask again later.
-    Full,
-    /// The daemon has as many clients, or its clients are in as many groups, as it may.
-    TooMany,
-    /// The message is too large.
-    TooLarge {
-        /// The limit that was passed, in bytes.
-        limit: usize,
-    },
-    /// A message needs from 1 to 100 destinations.
-    Destinations,
-}
-
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotConnected => f.write_str("not connected"),
-            Self::NotUnique => f.write_str("another client of this daemon has that name"),
-            Self::Full => f.write_str("too much is on its way; ask again later"),
-            Self::TooMany => f.write_str("the daemon takes no more of these"),
-            Self::TooLarge { limit } => write!(f, "a message may have at most {limit} bytes"),
-            Self::Destinations => f.write_str("a message needs from 1 to 100 destinations"),
-        }
-    }
-}
-
-impl core::error::Error for RequestError {}
 
 #[derive(Debug)]
 struct Client {
@@ -86,14 +20,23 @@ struct Client {
     /// What it has asked to be in.
     wants: BTreeSet<GroupName>,
     backlog: usize,
+    /// The connection that this one follows, while that still has events.
+    follows: Option<Connection>,
 }
 
 /// A request on its way.
 #[derive(Debug)]
-struct Waiting {
+pub(super) struct Waiting {
     connection: Connection,
     service: Service,
     message: Vec<u8>,
+}
+
+/// What is offered to the engine next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Turn {
+    Request,
+    Part,
 }
 
 /// Clients and requests.
@@ -105,13 +48,20 @@ pub(super) struct Clients {
     names: BTreeMap<ClientName, Connection>,
     newest: u64,
     memberships: usize,
+    /// Connections that others follow, and that still have events.
+    followed: usize,
     /// In the order of the requests; the first of them have been handed to the engine.
     waiting: VecDeque<Waiting>,
     under_way: usize,
+    large: Outgoing,
+    /// Clients of whom something is on its way.
+    busy: usize,
+    /// Bytes of requests that were handed to the engine since the last part of a large message.
+    since_part: usize,
 }
 
 impl Clients {
-    pub const fn new(me: Process, limits: Limits) -> Self {
+    pub fn new(me: Process, limits: Limits) -> Self {
         Self {
             me,
             limits,
@@ -119,8 +69,12 @@ impl Clients {
             names: BTreeMap::new(),
             newest: 0,
             memberships: 0,
+            followed: 0,
             waiting: VecDeque::new(),
             under_way: 0,
+            large: Outgoing::new(limits.piece_bytes),
+            busy: 0,
+            since_part: 0,
         }
     }
 
@@ -128,19 +82,70 @@ impl Clients {
         if self.names.contains_key(&name) {
             return Err(RequestError::NotUnique);
         }
-        if self.connected.len() >= self.limits.clients {
+        if self.connected.len() - self.followed >= self.limits.clients {
             return Err(RequestError::TooMany);
         }
+        let connection = self.admit(name, None);
+        self.names.insert(name, connection);
+        Ok(connection)
+    }
+
+    fn admit(&mut self, name: ClientName, follows: Option<Connection>) -> Connection {
         self.newest += 1;
         let connection = Connection(self.newest);
         let client = Client {
             name,
             wants: BTreeSet::new(),
             backlog: 0,
+            follows,
         };
         self.connected.insert(connection, client);
-        self.names.insert(name, connection);
-        Ok(connection)
+        connection
+    }
+
+    /// The client goes and comes back under its name, into the groups that it wants to be in: others see a
+    /// disconnect and joins. The earlier connection has events up to its disconnect's place in the order.
+    /// `None` if that of the last time has not come yet, or there is no such connection.
+    pub fn restart(&mut self, connection: Connection) -> Option<Connection> {
+        let member = self.member(connection).ok()?;
+        let client = self.connected.get_mut(&connection)?;
+        if client.follows.is_some() {
+            return None;
+        }
+        let wants = core::mem::take(&mut client.wants);
+        if !mutants::on(Mutant::G15) {
+            self.push(member, Service::Agreed, &Request::Disconnect(member));
+        }
+        let next = self.admit(member.name, Some(connection));
+        self.followed += 1;
+        // Its old requests may fill all the room there is: these come once for each restart.
+        for group in &wants {
+            let member = Member {
+                connection: next,
+                ..member
+            };
+            self.push(member, Service::Agreed, &Request::Join(member, *group));
+        }
+        if let Some(client) = self.connected.get_mut(&next) {
+            client.wants = wants;
+        }
+        Some(next)
+    }
+
+    /// A connection of this daemon has come to its end in the order.
+    pub fn ended(&mut self, member: &Member) {
+        if self.followed == 0 || mutants::on(Mutant::G16) {
+            return;
+        }
+        let ended = member.connection;
+        let mut follow = self.connected.iter_mut();
+        let Some((&next, client)) = follow.find(|(_, client)| client.follows == Some(ended)) else {
+            return;
+        };
+        client.follows = None;
+        self.followed -= 1;
+        self.forget(ended);
+        self.names.insert(member.name, next);
     }
 
     pub fn member(&self, connection: Connection) -> Result<Member, RequestError> {
@@ -190,9 +195,21 @@ impl Clients {
         Ok(())
     }
 
+    pub fn wanted(&self, connection: Connection) -> Vec<GroupName> {
+        let client = self.connected.get(&connection).into_iter();
+        client.flat_map(|client| &client.wants).copied().collect()
+    }
+
     fn wants(&self, connection: Connection, group: GroupName) -> bool {
         let client = self.connected.get(&connection);
         client.is_some_and(|client| client.wants.contains(&group))
+    }
+
+    /// A connection that is followed by another one.
+    fn forget(&mut self, connection: Connection) {
+        if let Some(client) = self.connected.remove(&connection) {
+            self.busy -= usize::from(client.backlog > 0);
+        }
     }
 
     /// Forgets the client. The others are told in the order, after all that it has asked for; that is
@@ -204,15 +221,28 @@ impl Clients {
         self.names.remove(&member.name);
         if let Some(client) = self.connected.remove(&connection) {
             self.memberships -= client.wants.len();
+            self.busy -= usize::from(client.backlog > 0);
+            if let Some(before) = client.follows {
+                self.forget(before);
+                self.followed -= 1;
+            }
         }
-        self.push(connection, Service::Agreed, &Request::Disconnect(member));
+        self.push(member, Service::Agreed, &Request::Disconnect(member));
     }
 
     /// Whether this client's requests leave room for one with so large a payload.
     pub fn has_room(&self, connection: Connection, payload: usize) -> Result<bool, RequestError> {
         let client = self.connected.get(&connection);
         let backlog = client.ok_or(RequestError::NotConnected)?.backlog;
+        if self.is_large(payload) {
+            return Ok(backlog == 0 && self.large.has_room(payload, self.limits.payload_bytes));
+        }
         Ok(backlog == 0 || backlog + payload + REQUEST_BYTES <= self.limits.backlog_bytes)
+    }
+
+    /// Whether a message is sent in parts. Its client has nothing else on its way.
+    const fn is_large(&self, payload: usize) -> bool {
+        payload + REQUEST_BYTES > self.limits.backlog_bytes
     }
 
     /// Takes a request, if this client's others leave room for it.
@@ -229,20 +259,36 @@ impl Clients {
         if !self.has_room(member.connection, payload)? {
             return Err(RequestError::Full);
         }
-        self.push(member.connection, service, request);
+        if self.is_large(payload) {
+            let (head, payload) = request.divided();
+            self.owe(member.connection, head.len() + payload.len());
+            self.large.push(member, service, head, payload);
+        } else {
+            self.push(member, service, request);
+        }
         Ok(())
     }
 
-    fn push(&mut self, connection: Connection, service: Service, request: &Request) {
+    fn push(&mut self, member: Member, service: Service, request: &Request) {
+        let connection = member.connection;
         let message = request.message();
-        if let Some(client) = self.connected.get_mut(&connection) {
-            client.backlog += message.len() + REQUEST_BYTES;
-        }
-        self.waiting.push_back(Waiting {
+        self.owe(connection, message.len());
+        let waiting = Waiting {
             connection,
             service,
             message,
-        });
+        };
+        match self.large.behind(member.name) {
+            Some(behind) => behind.push(waiting),
+            None => self.waiting.push_back(waiting),
+        }
+    }
+
+    fn owe(&mut self, connection: Connection, bytes: usize) {
+        if let Some(client) = self.connected.get_mut(&connection) {
+            self.busy += usize::from(client.backlog == 0);
+            client.backlog += bytes + REQUEST_BYTES;
+        }
     }
 
     /// Requests that have not come back.
@@ -250,29 +296,78 @@ impl Clients {
         self.waiting.len()
     }
 
-    /// Whether there is a request for the engine.
-    pub fn has_unsent(&self) -> bool {
+    fn has_request(&self) -> bool {
         self.under_way < self.limits.window.min(self.waiting.len())
     }
 
-    /// The next request for the engine, as a message for this ring.
-    pub fn unsent(&mut self, ring: RingId) -> Option<(Service, &[u8])> {
-        if !self.has_unsent() {
-            return None;
+    /// A part of a large message has its turn when each of the other clients could have sent as much.
+    fn turn(&self) -> Option<Turn> {
+        let share = self.busy.saturating_sub(1).max(1) * self.large.part_bytes();
+        match (self.has_request(), self.large.has_unsent()) {
+            (false, false) => None,
+            (true, true) if self.since_part < share => Some(Turn::Request),
+            (_, true) => Some(Turn::Part),
+            (true, false) => Some(Turn::Request),
         }
-        let next = self.waiting.get_mut(self.under_way)?;
-        stamp(&mut next.message, ring);
-        Some((next.service, &next.message))
+    }
+
+    /// Whether there is something for the engine.
+    pub fn has_unsent(&self) -> bool {
+        self.turn().is_some()
+    }
+
+    /// What is next for the engine, as a message for this ring.
+    pub fn unsent(&mut self, ring: RingId) -> Option<(Service, &[u8])> {
+        match self.turn()? {
+            Turn::Part => self.large.unsent(ring),
+            Turn::Request => {
+                let next = self.waiting.get_mut(self.under_way)?;
+                stamp(&mut next.message, ring);
+                Some((next.service, &next.message))
+            }
+        }
     }
 
     pub fn sent(&mut self) {
-        self.under_way += 1;
+        match self.turn() {
+            Some(Turn::Request) => {
+                self.since_part += self.waiting[self.under_way].message.len();
+                self.under_way += 1;
+            }
+            Some(Turn::Part) => {
+                self.since_part = 0;
+                self.large.sent();
+            }
+            None => {}
+        }
     }
 
-    /// The next request will never be taken by the engine.
+    /// What is next will never be taken by the engine.
     pub fn refused(&mut self) {
-        let refused = self.waiting.remove(self.under_way);
-        self.settle(refused);
+        match self.turn() {
+            Some(Turn::Request) => {
+                let refused = self.waiting.remove(self.under_way);
+                self.settle(refused);
+            }
+            Some(Turn::Part) => {
+                let refused = self.large.refused();
+                self.placed(refused);
+            }
+            None => {}
+        }
+    }
+
+    /// The first of the parts under way has come back, with so many bytes of its message.
+    pub fn part_returned(&mut self, bytes: usize) {
+        let placed = self.large.returned(bytes);
+        self.placed(placed);
+    }
+
+    fn placed(&mut self, large: Option<(usize, Connection, Vec<Waiting>)>) {
+        if let Some((bytes, connection, then)) = large {
+            self.repay(connection, bytes);
+            self.waiting.extend(then);
+        }
     }
 
     /// The first of the requests under way has come back.
@@ -285,15 +380,22 @@ impl Clients {
     }
 
     fn settle(&mut self, request: Option<Waiting>) {
-        let Some(request) = request else { return };
-        if let Some(client) = self.connected.get_mut(&request.connection) {
-            client.backlog -= request.message.len() + REQUEST_BYTES;
+        if let Some(request) = request {
+            self.repay(request.connection, request.message.len());
+        }
+    }
+
+    fn repay(&mut self, connection: Connection, bytes: usize) {
+        if let Some(client) = self.connected.get_mut(&connection) {
+            client.backlog -= bytes + REQUEST_BYTES;
+            self.busy -= usize::from(client.backlog == 0);
         }
     }
 
     /// What has not come back by now will count for nobody: all of it is to be sent again. Says how
     /// much that is.
     pub fn send_again(&mut self) -> u64 {
-        core::mem::take(&mut self.under_way) as u64
+        let parts = self.large.send_again();
+        (core::mem::take(&mut self.under_way) + parts) as u64
     }
 }

@@ -1,7 +1,7 @@
 //! The state machine over an engine: who drives the engine drives this.
 
-use super::clients::Limits;
 use super::event::ClientEvent;
+use super::limits::Limits;
 use super::machine::Groups;
 use crate::contract::{
     Class, Engine, Input, Output, Process, Status, SubmitError, Time, TimerReason,
@@ -104,6 +104,7 @@ impl<E: Engine> Daemon<E> {
             ("groups_exchanges", counted.exchanges),
             ("groups_interrupted", counted.interrupted),
             ("groups_refused", counted.refused),
+            ("groups_parts", counted.parts),
         ]);
         status
     }

@@ -3,10 +3,14 @@
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
-use super::clients::{Clients, Limits};
+use super::clients::Clients;
 use super::event::{ClientEvent, ViewId};
 use super::gather::Gather;
-use super::message::{PIECE_BYTES, Piece, Request, Stamped, Told, parse, pieces};
+use super::large::Incoming;
+use super::limits::Limits;
+use super::message::{
+    PIECE_BYTES, Part as LargePart, Piece, Request, Stamped, Told, parse, pieces,
+};
 use super::name::GroupName;
 use super::part::{Merged, Origin, Part, daemons, merge};
 use super::state;
@@ -58,6 +62,8 @@ pub struct Counters {
     pub interrupted: u64,
     /// Requests that the engine will not take.
     pub refused: u64,
+    /// Parts of large messages.
+    pub parts: u64,
 }
 
 /// The groups of one daemon's clients. See the module page of [`super`].
@@ -75,6 +81,7 @@ pub struct Groups {
     /// The engine goes from one regular configuration to the next.
     pub(super) silent: bool,
     gather: Gather,
+    pub(super) incoming: Incoming,
     pub(super) clients: Clients,
     pub(super) local: BTreeMap<GroupName, Local>,
     pub(super) events: VecDeque<ClientEvent>,
@@ -94,6 +101,7 @@ impl Groups {
             issued: 0,
             silent: false,
             gather: Gather::default(),
+            incoming: Incoming::default(),
             clients: Clients::new(me, limits),
             local: BTreeMap::new(),
             events: VecDeque::new(),
@@ -115,6 +123,11 @@ impl Groups {
     /// Counters, for people.
     pub const fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// Bytes of large messages of which not all parts have come: of each daemon one message at most.
+    pub fn unfinished_bytes(&self) -> usize {
+        self.incoming.bytes()
     }
 
     /// Takes what the engine delivers, in its order.
@@ -186,6 +199,7 @@ impl Groups {
             self.counters.again += self.clients.send_again();
         }
         self.telling.clear();
+        self.incoming.clear();
         if !mutants::on(Mutant::G10) {
             self.gather = Gather::default();
         }
@@ -257,6 +271,7 @@ impl Groups {
         let current = self.ring == Some(ring);
         match told {
             Told::Request(request) => self.on_request(from, current, request),
+            Told::Part(part) => self.on_part(from, current, &part),
             Told::Piece(piece) if current => self.on_piece(from, piece),
             Told::Piece(_) => {}
         }
@@ -265,15 +280,41 @@ impl Groups {
     /// What was sent for an earlier configuration counts for nobody: its sender sends it again once
     /// all know of the same groups.
     fn on_request(&mut self, from: Process, current: bool, request: Request) {
-        let ready = matches!(self.phase, Phase::Operational | Phase::Transitional(_));
-        if !(current && ready || mutants::on(Mutant::M34)) {
-            self.counters.late += 1;
+        if !self.counts(current) {
             return;
         }
         if from == self.me {
             self.clients.returned();
         }
         self.apply(request);
+    }
+
+    /// Whether what a client asked for is ordered in time.
+    fn counts(&mut self, current: bool) -> bool {
+        let ready = matches!(self.phase, Phase::Operational | Phase::Transitional(_));
+        let counts = current && ready || mutants::on(Mutant::M34);
+        self.counters.late += u64::from(!counts);
+        counts
+    }
+
+    /// The last part of a large message is where that has its place.
+    fn on_part(&mut self, from: Process, current: bool, part: &LargePart) {
+        if !self.counts(current) {
+            return;
+        }
+        self.counters.parts += 1;
+        if from == self.me {
+            self.clients.part_returned(part.bytes.len());
+        }
+        let whole = match self.incoming.take(from, part) {
+            Ok(Some(whole)) => parse(from, &whole),
+            Ok(None) => return,
+            Err(()) => None,
+        };
+        match whole.map(|stamped| stamped.told) {
+            Some(Told::Request(request @ Request::Data(..))) => self.apply(request),
+            _ => self.counters.malformed += 1,
+        }
     }
 
     fn on_piece(&mut self, from: Process, piece: Piece) {

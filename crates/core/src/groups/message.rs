@@ -24,6 +24,12 @@ pub const OVERHEAD_BYTES: usize =
 /// The most bytes of a piece of what is told of groups.
 pub const PIECE_BYTES: usize = 16 << 10;
 
+/// The most bytes of a part of a large message.
+pub(super) const MOST_PART_BYTES: usize = PIECE_BYTES;
+
+/// The largest payload of a client's message.
+pub const MOST_PAYLOAD_BYTES: usize = 64 << 20;
+
 /// The most pieces.
 pub(super) const MOST_PIECES: u32 = 1 << 14;
 
@@ -32,6 +38,7 @@ const JOIN: u8 = 2;
 const LEAVE: u8 = 3;
 const DISCONNECT: u8 = 4;
 const STATE: u8 = 5;
+const PART: u8 = 6;
 
 /// What a daemon orders for a client.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,10 +58,22 @@ pub(super) struct Piece {
     pub bytes: Bytes,
 }
 
+/// A part of a message that is too large to be sent at once.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Part {
+    /// Bytes of the message before it.
+    pub offset: usize,
+    /// Bytes of the whole message.
+    pub total: usize,
+    /// Never empty, and no more than the message has.
+    pub bytes: Bytes,
+}
+
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Told {
     Request(Request),
     Piece(Piece),
+    Part(Part),
 }
 
 /// What a message says, and the configuration that it was sent for.
@@ -70,8 +89,16 @@ const RING: core::ops::Range<usize> = 2..20;
 impl Request {
     /// The message, for a ring that [`stamp`] puts in.
     pub fn message(&self) -> Vec<u8> {
+        let (head, payload) = self.divided();
+        let mut bytes = head;
+        bytes.extend_from_slice(&payload);
+        bytes
+    }
+
+    /// The message without its payload, with room for that if it is small; and the payload.
+    pub fn divided(&self) -> (Vec<u8>, Bytes) {
         let mut bytes = Vec::with_capacity(match self {
-            Self::Data(data, _) => 72 + 34 * data.to.len() + data.payload.len(),
+            Self::Data(data, _) => 72 + 34 * data.to.len() + data.payload.len().min(PIECE_BYTES),
             _ => 96,
         });
         bytes.extend([VERSION, self.kind()]);
@@ -84,7 +111,11 @@ impl Request {
             }
             Self::Disconnect(member) => put_client(&mut bytes, member),
         }
-        bytes
+        let payload = match self {
+            Self::Data(data, _) => data.payload.clone(),
+            _ => Bytes::new(),
+        };
+        (bytes, payload)
     }
 
     const fn kind(&self) -> u8 {
@@ -115,7 +146,15 @@ fn put_data(bytes: &mut Vec<u8>, data: &Received, discard: bool) {
     for destination in &data.to {
         put_destination(bytes, destination);
     }
-    bytes.extend_from_slice(&data.payload);
+}
+
+/// The beginning of a part of a large message: its bytes follow.
+pub(super) fn part(ring: RingId, offset: usize, total: usize, message: &mut Vec<u8>) {
+    message.clear();
+    message.extend([VERSION, PART]);
+    put_ring(message, ring);
+    message.extend((offset as u32).to_le_bytes());
+    message.extend((total as u32).to_le_bytes());
 }
 
 /// What is to be told of groups, as messages of so many bytes at most: all but the last may come in any
@@ -145,6 +184,7 @@ pub(super) fn parse(from: Process, payload: &Bytes) -> Option<Stamped> {
     let told = match kind {
         DATA => Told::Request(data(from, &mut reader, rest)?),
         STATE => Told::Piece(piece(&mut reader, rest)?),
+        PART => Told::Part(read_part(&mut reader, rest)?),
         JOIN | LEAVE | DISCONNECT => Told::Request(change(from, kind, &mut reader)?),
         _ => return None,
     };
@@ -190,6 +230,18 @@ fn data<'a>(
         payload: rest(reader),
     };
     Some(Request::Data(received, discard))
+}
+
+fn read_part<'a>(reader: &mut Reader<'a>, rest: impl Fn(&Reader<'a>) -> Bytes) -> Option<Part> {
+    let (offset, total) = (reader.u32()? as usize, reader.u32()? as usize);
+    let bytes = rest(reader);
+    let sized = !bytes.is_empty() && bytes.len() <= MOST_PART_BYTES;
+    let fits = offset + bytes.len() <= total && total <= OVERHEAD_BYTES + MOST_PAYLOAD_BYTES;
+    (sized && fits).then_some(Part {
+        offset,
+        total,
+        bytes,
+    })
 }
 
 fn piece<'a>(reader: &mut Reader<'a>, rest: impl Fn(&Reader<'a>) -> Bytes) -> Option<Piece> {

@@ -32,8 +32,8 @@
 //!
 //! # What this does not do
 //!
-//! It opens no sockets and has no opinion on slow clients: whoever drives it disconnects them. Views
-//! are no primary component: each side of a split has its own. Over engines that go from one regular
+//! It opens no sockets and has no opinion on slow clients: whoever drives it disconnects them, or has them
+//! miss something ([`Groups::restart`]). Views are no primary component: each side of a split has its own. Over engines that go from one regular
 //! configuration to the next without a transitional one there are no transitional signals, and every
 //! daemon tells what it knows at each change.
 //!
@@ -44,7 +44,8 @@
 //! | `changes` | what is ordered: messages, joins, leaves, disconnects; views |
 //! | `part` | what daemons know, by who came together, and what it becomes in the end |
 //! | `gather` | collecting what daemons tell each other |
-//! | `clients` | clients of this daemon, their requests, limits |
+//! | `large` | messages that are sent in parts |
+//! | `clients`, `limits` | clients of this daemon, their requests |
 //! | `layer` | [`Daemon`]: the state machine over an engine |
 //! | `name`, `event` | names; what clients are told |
 //! | `message`, `state`, `bytes` | the messages between daemons |
@@ -54,7 +55,9 @@ mod changes;
 mod clients;
 mod event;
 mod gather;
+mod large;
 mod layer;
+mod limits;
 mod machine;
 mod message;
 mod name;
@@ -64,10 +67,10 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use clients::{Limits, RequestError};
 pub use event::{Cause, ClientEvent, Connection, Event, Member, Received, View, ViewId};
 pub use layer::Daemon;
+pub use limits::{Limits, RequestError};
 pub use machine::{Counters, Groups, Phase};
-pub use message::{MOST_DESTINATIONS, OVERHEAD_BYTES, PIECE_BYTES};
+pub use message::{MOST_DESTINATIONS, MOST_PAYLOAD_BYTES, OVERHEAD_BYTES, PIECE_BYTES};
 pub use name::{ClientName, DaemonName, Destination, Directory, GroupName, Name, NameError};
 pub use requests::Send;

@@ -4,8 +4,8 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::clients::RequestError;
 use super::event::{Connection, Member, Received};
+use super::limits::RequestError;
 use super::machine::Groups;
 use super::message::{MOST_DESTINATIONS, Request};
 use super::name::{ClientName, Destination, GroupName};
@@ -36,6 +36,19 @@ impl Groups {
     /// are not for it any more.
     pub fn disconnect(&mut self, connection: Connection) {
         self.clients.disconnect(connection);
+    }
+
+    /// The client has to miss something, and counts as having disconnected and joined its groups again; its
+    /// requests are of the new connection from here on. Events for the earlier connection are what it misses:
+    /// they end where its disconnect is ordered, and only then [`Self::member`] does not know it any more.
+    /// `None` if there is no such connection, or if that has not happened since the last time.
+    pub fn restart(&mut self, connection: Connection) -> Option<Connection> {
+        self.clients.restart(connection)
+    }
+
+    /// The groups that the client has asked to be in, ascending.
+    pub fn wanted(&self, connection: Connection) -> Vec<GroupName> {
+        self.clients.wanted(connection)
     }
 
     /// Whether a request of the client with a payload of so many bytes would be taken, and not refused as

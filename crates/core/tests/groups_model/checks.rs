@@ -18,8 +18,8 @@ struct Stay<'a> {
 }
 
 pub fn id_of(message: &Received) -> u64 {
-    let bytes: [u8; 8] = message.payload[..].try_into().expect("eight bytes");
-    u64::from_le_bytes(bytes)
+    let bytes = message.payload.first_chunk().expect("eight bytes");
+    u64::from_le_bytes(*bytes)
 }
 
 fn fail<T>(rule: &str, what: impl core::fmt::Debug) -> Result<T, String> {

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bytes::Bytes;
 use rota_core::contract::Service;
 use rota_core::groups::{
     ClientName, Connection, Destination, Event, GroupName, Groups, Limits, Member, Phase, Send,
@@ -25,6 +24,9 @@ impl Rng {
         self.below(100) < chance
     }
 }
+
+/// What a client may have on its way, but for one larger message.
+const SMALL_BYTES: usize = 2_000;
 
 /// What a client has done and seen.
 #[derive(Clone, Debug)]
@@ -67,6 +69,8 @@ pub struct World {
     pub exchanges: u64,
     pub interrupted: u64,
     pub completed_late: u64,
+    pub skips: u64,
+    pub parts: u64,
 }
 
 pub fn group(number: usize) -> GroupName {
@@ -85,6 +89,8 @@ impl World {
             exchanges: 0,
             interrupted: 0,
             completed_late: 0,
+            skips: 0,
+            parts: 0,
         };
         for node in 1..=daemons {
             let node = world.fresh(node);
@@ -98,6 +104,8 @@ impl World {
         let port = self.bus.start(node, self.incarnations);
         let limits = Limits {
             window: 5,
+            backlog_bytes: SMALL_BYTES,
+            piece_bytes: 200,
             ..Limits::default()
         };
         Node {
@@ -189,6 +197,10 @@ impl World {
         let node = &mut self.nodes[at];
         while let Some(event) = node.groups.poll_event() {
             for connection in event.to {
+                // What is for who was made to skip is dropped.
+                if !node.clients.contains_key(&connection) {
+                    continue;
+                }
                 let member = node.groups.member(connection).expect("connected");
                 let trace = self.traces.entry(member).or_default();
                 trace.steps.push(Step::Got(event.event.clone()));
@@ -213,6 +225,9 @@ impl World {
         let name = group(self.rng.below(3));
         let node = &mut self.nodes[at];
         let wants = node.clients.get_mut(&connection).expect("there");
+        if node.groups.has_room(connection, 0) == Ok(false) {
+            return;
+        }
         match self.rng.below(20) {
             0..5 => {
                 node.groups.join(connection, name).expect("room");
@@ -228,8 +243,24 @@ impl World {
                 node.clients.remove(&connection);
                 self.cut(member);
             }
+            8 => self.skip(at, connection),
             _ => self.send(at, connection),
         }
+    }
+
+    /// A client misses something, and is another one from here on.
+    fn skip(&mut self, at: usize, connection: Connection) {
+        let node = &mut self.nodes[at];
+        let member = node.groups.member(connection).expect("connected");
+        let Some(next) = node.groups.restart(connection) else {
+            return;
+        };
+        let wants = node.clients.remove(&connection).expect("there");
+        node.clients.insert(next, wants);
+        let now = node.groups.member(next).expect("connected");
+        self.cut(member);
+        self.traces.insert(now, Trace::default());
+        self.skips += 1;
     }
 
     fn send(&mut self, at: usize, connection: Connection) {
@@ -258,9 +289,17 @@ impl World {
         connection: Connection,
         (to, service, self_discard): (Vec<Destination>, Service, bool),
     ) {
+        let large = self.rng.percent(5);
         let node = &mut self.nodes[at];
         let by = node.groups.member(connection).expect("connected");
         let id = self.sent.len() as u64;
+        let mut payload = id.to_le_bytes().to_vec();
+        if large {
+            payload.resize(SMALL_BYTES + 500, 0);
+        }
+        if node.groups.has_room(connection, payload.len()) == Ok(false) {
+            return;
+        }
         let wants = &node.clients[&connection];
         let inside = to.iter().any(|to| match to {
             Destination::Group(name) => {
@@ -280,7 +319,7 @@ impl World {
             big_endian: id.is_multiple_of(2),
             number: id.is_multiple_of(3).then_some(id),
             to,
-            payload: Bytes::copy_from_slice(&id.to_le_bytes()),
+            payload: payload.into(),
         };
         node.groups.send(connection, send).expect("room");
         trace.steps.push(Step::Sent(id));
@@ -334,6 +373,8 @@ impl World {
             .iter()
             .map(|node| node.groups.counters().exchanges);
         self.exchanges += exchanges.sum::<u64>();
+        let parts = self.nodes.iter().map(|node| node.groups.counters().parts);
+        self.parts += parts.sum::<u64>();
     }
 
     /// What has to hold once nothing moves any more.

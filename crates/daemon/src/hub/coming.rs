@@ -178,6 +178,9 @@ impl Hub {
         if let (Some(trace), Ok(client)) = (&mut self.trace, client) {
             trace.note(&client, ClientSaw::Disconnect, &mut self.names);
         }
+        if let Some(before) = self.sessions[key].before.take() {
+            self.by_connection.remove(&before);
+        }
         tracing::info!(name, why, "a client has gone");
         self.groups.disconnect(connection);
         self.by_connection.remove(&connection);

@@ -46,6 +46,13 @@ impl Answers {
         false
     }
 
+    /// Whether the client is in the group.
+    pub fn is_in(&self, group: &GroupName) -> bool {
+        self.groups
+            .get(group)
+            .is_some_and(|standing| standing.inside)
+    }
+
     /// More requests wait than may.
     pub const fn are_too_many(&self) -> bool {
         self.open > MOST_OPEN

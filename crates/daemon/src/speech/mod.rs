@@ -2,9 +2,10 @@
 
 mod admin;
 mod answers;
+mod missed;
 mod native;
+mod outbox;
 mod spread;
-mod told;
 
 use std::collections::BTreeMap;
 use std::io::IoSlice;
@@ -73,7 +74,7 @@ pub(crate) enum Listed {
 #[derive(Debug, Default)]
 pub(crate) struct Encoded {
     /// Kept from event to event.
-    native: Vec<u8>,
+    native: native::Encoded,
     has_native: bool,
     spread: Option<Option<Outgoing>>,
 }
@@ -81,7 +82,6 @@ pub(crate) struct Encoded {
 impl Encoded {
     /// For the next event.
     pub fn clear(&mut self) {
-        self.native.clear();
         self.has_native = false;
         self.spread = None;
     }
@@ -211,7 +211,7 @@ impl Speech {
             Self::Admin(_) => {}
             Self::Native(speech) => {
                 if !encoded.has_native {
-                    told::encode(event, names, &mut encoded.native);
+                    native::encode(event, names, &mut encoded.native);
                     encoded.has_native = true;
                 }
                 speech.tell(event, &encoded.native);
@@ -222,6 +222,50 @@ impl Speech {
                     .get_or_insert_with(|| spread::outgoing(event, names));
                 speech.tell(outgoing.as_ref());
             }
+        }
+    }
+
+    /// The client can be made to skip: its protocol has a word for it, and it has not declined.
+    pub const fn can_skip(&self) -> bool {
+        match self {
+            Self::Native(speech) => speech.can_skip(),
+            Self::Admin(_) | Self::Spread(_) => false,
+        }
+    }
+
+    /// The client is being made to skip.
+    pub const fn skips(&self) -> bool {
+        match self {
+            Self::Native(speech) => speech.skips(),
+            Self::Admin(_) | Self::Spread(_) => false,
+        }
+    }
+
+    /// What waits for the client is dropped. It is this member from here on.
+    pub fn skip(&mut self, member: Member) {
+        if let Self::Native(speech) = self {
+            speech.skip(member);
+        }
+    }
+
+    /// The client is not told of this.
+    pub fn miss(&mut self, event: &Event) {
+        if let Self::Native(speech) = self {
+            speech.miss(event);
+        }
+    }
+
+    /// The client is told what it has missed.
+    pub fn go_on(&mut self) {
+        if let Self::Native(speech) = self {
+            speech.go_on();
+        }
+    }
+
+    /// The client is warned that soon too much waits for it, if its protocol has a word for that.
+    pub fn lag(&mut self, limit: usize) {
+        if let Self::Native(speech) = self {
+            speech.lag(limit);
         }
     }
 
@@ -237,7 +281,7 @@ impl Speech {
     pub fn chunks<'a>(&'a self, into: &mut Vec<IoSlice<'a>>, most: usize) {
         match self {
             Self::Admin(speech) => speech.chunks(into),
-            Self::Native(speech) => speech.chunks(into),
+            Self::Native(speech) => speech.chunks(into, most),
             Self::Spread(speech) => speech.chunks(into, most),
         }
     }

@@ -1,18 +1,22 @@
 //! A client that speaks Rota's own protocol.
 
+mod encode;
+mod told;
+
 use std::io::IoSlice;
 
 use rota_client::protocol::{
-    self, Code, Credit, Hello, Inbox, Reply, Request, Welcome, request_limit,
+    self, Code, Credit, Hello, Inbox, MAX_REPLY_BYTES_1, Reply, Request, SlowPolicy, Welcome,
+    largest_message_frame, request_limit,
 };
 use rota_core::groups::{self, GroupName, Member, RequestError};
 
 use super::answers::{Answers, Wish};
+use super::missed::Missed;
+use super::outbox::Outbox;
 use super::{Ask, Listed, Refusal};
 use crate::names::Names;
-
-/// Room that an empty outbox may keep, in bytes.
-const KEPT_BYTES: usize = 256 << 10;
+pub(super) use encode::{Encoded, encode};
 
 /// What a client may send and hold.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +31,11 @@ pub(crate) struct Terms {
 enum Stage {
     Greeting,
     Deciding(Hello),
-    Open { membership: bool, me: Member },
+    Open {
+        membership: bool,
+        me: Member,
+        can_skip: bool,
+    },
     Ended,
 }
 
@@ -37,15 +45,15 @@ pub(crate) struct NativeSpeech {
     terms: Terms,
     stage: Stage,
     inbox: Inbox<Request>,
-    outbox: Vec<u8>,
-    /// So many bytes of it have been sent.
-    sent: usize,
+    outbox: Outbox,
     credit: Credit,
     /// The message that is being looked at, in bytes of its frame.
     spent: usize,
     /// To be given back with the next frame of credit.
     owed: u64,
     answers: Answers,
+    /// It is made to skip, and this is what it has missed so far.
+    missed: Option<Box<Missed>>,
 }
 
 impl NativeSpeech {
@@ -54,12 +62,12 @@ impl NativeSpeech {
             terms,
             stage: Stage::Greeting,
             inbox: Inbox::new(request_limit(terms.largest_payload as usize)),
-            outbox: Vec::new(),
-            sent: 0,
+            outbox: Outbox::default(),
             credit: Credit::new(terms.credit),
             spent: 0,
             owed: 0,
             answers: Answers::default(),
+            missed: None,
         }
     }
 
@@ -104,7 +112,8 @@ impl NativeSpeech {
     }
 
     fn greeted(&mut self, hello: Hello) -> Result<Ask, String> {
-        if hello.agreed_version().is_none() {
+        let version = hello.agreed_version();
+        if version.is_none_or(|version| !self.fits(version)) {
             let text = format!("this daemon speaks version {}", protocol::VERSION);
             let code = Code::Version;
             self.push(&Reply::Refused { code, text });
@@ -113,6 +122,12 @@ impl NativeSpeech {
         }
         self.stage = Stage::Deciding(hello);
         Ok(Ask::Connect(hello.name))
+    }
+
+    /// Whether the largest message can be told a client of this version.
+    const fn fits(&self, version: u16) -> bool {
+        let largest = largest_message_frame(self.terms.largest_payload as usize);
+        version >= 2 || largest <= MAX_REPLY_BYTES_1
     }
 
     fn wish(&mut self, group: GroupName, wish: Wish, request: u32) -> Result<Option<Ask>, String> {
@@ -184,12 +199,15 @@ impl NativeSpeech {
         let Stage::Deciding(hello) = self.stage else {
             return;
         };
+        // It was taken only if there is one.
+        let version = hello.agreed_version().unwrap_or(protocol::VERSION);
         self.stage = Stage::Open {
             membership: hello.membership,
             me: member,
+            can_skip: version >= 2 && hello.when_slow != Some(SlowPolicy::Disconnect),
         };
         self.push(&Reply::Welcome(Welcome {
-            version: protocol::VERSION,
+            version,
             name: names.member(&member),
             credit: self.terms.credit,
             largest_payload: self.terms.largest_payload,
@@ -264,39 +282,6 @@ impl NativeSpeech {
         });
     }
 
-    /// What was encoded for all who get it.
-    pub fn tell(&mut self, event: &groups::Event, encoded: &[u8]) {
-        let Stage::Open { membership, me } = self.stage else {
-            return;
-        };
-        match event {
-            groups::Event::Message(_) => self.outbox.extend_from_slice(encoded),
-            groups::Event::View(view) => {
-                if membership && let Ok(own) = view.members.binary_search(&me) {
-                    self.outbox.extend_from_slice(encoded);
-                    self.outbox.extend(protocol::own_index(own as u32));
-                }
-                self.answer(view.group, Wish::Join);
-            }
-            groups::Event::Transitional { .. } if membership => {
-                self.outbox.extend_from_slice(encoded);
-            }
-            groups::Event::Transitional { .. } => {}
-            groups::Event::SelfLeave { group } => {
-                if membership {
-                    self.outbox.extend_from_slice(encoded);
-                }
-                self.answer(*group, Wish::Leave);
-            }
-        }
-    }
-
-    fn answer(&mut self, group: GroupName, wish: Wish) {
-        for request in self.answers.effect(group, wish) {
-            self.push(&Reply::Done { request });
-        }
-    }
-
     /// The client is told why nothing more is read of it.
     fn give_up(&mut self, code: Code, text: String) -> String {
         let line = text.clone();
@@ -317,29 +302,21 @@ impl NativeSpeech {
     }
 
     fn push(&mut self, reply: &Reply) {
-        if let Err(error) = reply.encode(&mut self.outbox) {
+        if let Err(error) = self.outbox.append(|bytes| reply.encode(bytes)) {
             tracing::warn!(%error, "a client cannot be told something");
         }
     }
 
-    pub fn chunks<'a>(&'a self, into: &mut Vec<IoSlice<'a>>) {
-        into.push(IoSlice::new(&self.outbox[self.sent..]));
+    pub fn chunks<'a>(&'a self, into: &mut Vec<IoSlice<'a>>, most: usize) {
+        self.outbox.pieces(into, most);
     }
 
     pub fn sent(&mut self, bytes: usize) {
-        self.sent += bytes;
-        if self.sent == self.outbox.len() {
-            self.outbox.clear();
-            self.outbox.shrink_to(KEPT_BYTES);
-            self.sent = 0;
-        } else if self.sent >= KEPT_BYTES && self.sent >= self.outbox.len() / 2 {
-            self.outbox.drain(..self.sent);
-            self.sent = 0;
-        }
+        self.outbox.sent(bytes);
     }
 
     pub const fn backlog(&self) -> usize {
-        self.outbox.len() - self.sent
+        self.outbox.len()
     }
 
     pub const fn is_open(&self) -> bool {

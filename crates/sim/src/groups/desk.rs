@@ -178,6 +178,17 @@ impl Desk {
         self.clients.insert(connection, client);
     }
 
+    /// A client was made to skip, and is another one from here on.
+    pub fn restarted(&mut self, connection: Connection, next: Connection) -> Vec<GroupName> {
+        let Some(mut client) = self.clients.remove(&connection) else {
+            return Vec::new();
+        };
+        client.waiting = 0;
+        let wants = client.wants.iter().copied().collect();
+        self.clients.insert(next, client);
+        wants
+    }
+
     pub fn disconnected(&mut self, connection: Connection) {
         self.clients.remove(&connection);
     }

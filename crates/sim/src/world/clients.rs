@@ -167,7 +167,10 @@ impl<S: System> World<'_, S> {
             }
             Given::Slow => {
                 self.tally.cover("clients_too_slow");
-                self.disconnect(at, connection);
+                // Both of what may become of them.
+                if !connection.0.is_multiple_of(2) || self.skip(at, connection).is_none() {
+                    self.disconnect(at, connection);
+                }
             }
             Given::Nobody => {}
         }
@@ -187,6 +190,18 @@ impl<S: System> World<'_, S> {
             Event::Message(message) if message.to.contains(&me) => "private_messages",
             Event::Message(_) => "client_deliveries",
         });
+    }
+
+    /// A client misses something, and has disconnected and come back for everybody else.
+    fn skip(&mut self, at: usize, connection: Connection) -> Option<()> {
+        let next = self.request(at, |groups| groups.restart(connection))??;
+        self.tally.cover("clients_skipped");
+        self.saw(at, connection, ClientSaw::Disconnect);
+        let life = self.hosts[at].life.as_mut()?;
+        for group in life.desk.as_mut()?.restarted(connection, next) {
+            self.saw(at, next, ClientSaw::Join(group.to_string()));
+        }
+        Some(())
     }
 
     fn disconnect(&mut self, at: usize, connection: Connection) {

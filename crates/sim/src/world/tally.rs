@@ -10,7 +10,7 @@ use crate::observe::{Coverage, Finding};
 use crate::plan::FaultKind;
 
 /// What has to happen where there are clients.
-const OF_CLIENTS: [&str; 14] = [
+const OF_CLIENTS: [&str; 16] = [
     "views_by_join",
     "views_by_leave",
     "views_by_disconnect",
@@ -20,11 +20,13 @@ const OF_CLIENTS: [&str; 14] = [
     "private_messages",
     "messages_to_several_groups",
     "clients_too_slow",
+    "clients_skipped",
     "groups_exchanges",
     "groups_interrupted",
     "groups_late",
     "groups_again",
     "groups_pieces",
+    "groups_parts",
 ];
 
 /// What a run comes to.

@@ -71,6 +71,10 @@ fn show(event: &Event) -> String {
 impl Cluster {
     /// So many daemons, each in a configuration of its own: ring 1 of daemon 1 and so on.
     pub fn alone(count: usize) -> Self {
+        Self::alone_with(count, Limits::default())
+    }
+
+    fn alone_with(count: usize, limits: Limits) -> Self {
         let mut cluster = Self {
             daemons: Vec::new(),
             clients: BTreeMap::new(),
@@ -79,7 +83,7 @@ impl Cluster {
         for at in 1..=count {
             cluster
                 .daemons
-                .push(Groups::new(process(at as u16), Limits::default()));
+                .push(Groups::new(process(at as u16), limits));
             cluster.regular(&[at], at as u64);
         }
         cluster
@@ -87,7 +91,12 @@ impl Cluster {
 
     /// So many daemons in ring 9, of which all know the same.
     pub fn together(count: usize) -> Self {
-        let mut cluster = Self::alone(count);
+        Self::limited(count, Limits::default())
+    }
+
+    /// The same, with these limits.
+    pub fn limited(count: usize, limits: Limits) -> Self {
+        let mut cluster = Self::alone_with(count, limits);
         let all: Vec<usize> = (1..=count).collect();
         for at in 1..=count {
             cluster.transitional(&[at], at as u64, 9);
@@ -162,6 +171,19 @@ impl Cluster {
         let connection = self.daemon(at).connect(name).expect("a new name");
         self.clients.insert((at, name), connection);
         connection
+    }
+
+    /// A client is made to skip: what it misses from here on is told of `name-`.
+    pub fn restart(&mut self, at: usize, name: &str) -> bool {
+        let before = self.client(at, name);
+        let Some(next) = self.daemon(at).restart(before) else {
+            return false;
+        };
+        let missing = ClientName::new(&format!("{name}-")).expect("a name");
+        self.clients.insert((at, missing), before);
+        let name = ClientName::new(name).expect("a name");
+        self.clients.insert((at, name), next);
+        true
     }
 
     /// The next client of that name is another one.

@@ -80,6 +80,10 @@ pub const TABLE: &[Known] = &[
     known(G12, &["K1", "K3", "K9", "groups"], "joins at daemons that go count where others go on"),
     known(G13, &["K1", "K2", "K4", "K9", "groups"], "who was not heard when an exchange was cut off forgets what it knew"),
     known(G14, &["K6"], "who went before an exchange is not told with it"),
+    known(G15, &["K2", "K3", "K9", "groups"], "who is made to skip joins again without having disconnected"),
+    known(G16, &["K7"], "what is for who was made to skip still goes to what it was before"),
+    known(G17, &["K7", "groups"], "a large message that was cut by the end of a configuration goes on in the next"),
+    known(G18, &["K4", "K7", "K9", "groups"], "parts of large messages are kept when a configuration ends"),
     known(R10, &["S1", "E1"], "the parts of a message that is sent again are in the wrong order"),
 ];
 

@@ -1,14 +1,38 @@
-//! What native clients are told of an event, the same bytes for all.
+//! Events as frames.
 
-use rota_client::protocol::{self, EncodeError, Reply, View};
+use bytes::Bytes;
+use rota_client::protocol::{self, Reply, View};
 use rota_core::groups::{self, Member};
 
 use crate::names::Names;
 
-/// Appends the bytes of an event: whole, but for a view, which lacks the receiver's own index.
-pub(super) fn encode(event: &groups::Event, names: &mut Names, out: &mut Vec<u8>) {
+/// Larger payloads are shared by all clients that get them. They have come in several datagrams, so that none
+/// of them keeps a receive buffer of the ring.
+const SHARED_BYTES: usize = 64 << 10;
+
+/// An event's frame.
+#[derive(Debug, Default)]
+pub(in crate::speech) struct Encoded {
+    /// All of it but the payload; a view lacks the receiver's own index.
+    pub(super) head: Vec<u8>,
+    pub(super) payload: Bytes,
+}
+
+/// Encodes an event, once for all who get it.
+pub(in crate::speech) fn encode(event: &groups::Event, names: &mut Names, encoded: &mut Encoded) {
+    encoded.head.clear();
+    encoded.payload = Bytes::new();
+    let out = &mut encoded.head;
     let encoded = match event {
-        groups::Event::Message(message) => encode_message(message, names, out),
+        groups::Event::Message(message) => {
+            let reply = reply_of(message, names);
+            if message.payload.len() > SHARED_BYTES {
+                encoded.payload = message.payload.clone();
+                reply.encode_head(out)
+            } else {
+                reply.encode(out)
+            }
+        }
         groups::Event::View(view) => {
             let shared = view_of(view, names).encode_shared();
             shared.map(|bytes| out.extend_from_slice(&bytes))
@@ -24,11 +48,7 @@ pub(super) fn encode(event: &groups::Event, names: &mut Names, out: &mut Vec<u8>
     }
 }
 
-fn encode_message(
-    message: &groups::Received,
-    names: &mut Names,
-    out: &mut Vec<u8>,
-) -> Result<(), EncodeError> {
+fn reply_of(message: &groups::Received, names: &mut Names) -> Reply {
     Reply::Message(protocol::Message {
         sender: names.member(&message.sender),
         service: message.service,
@@ -37,7 +57,6 @@ fn encode_message(
         to: message.to.iter().map(|to| names.told(to)).collect(),
         payload: message.payload.clone(),
     })
-    .encode(out)
 }
 
 fn view_of(view: &groups::View, names: &mut Names) -> View {

@@ -1,0 +1,139 @@
+//! Clients that read more slowly than there is something for them.
+
+use rota_check::event::ClientSaw;
+use rota_core::groups::{Connection, Member};
+
+use super::Hub;
+use crate::config::SlowClients;
+
+/// What waits for a client, against the limit.
+enum Queue {
+    /// Little enough to be warned anew.
+    Short,
+    Fair,
+    /// More than half of the limit.
+    Long,
+    Full,
+}
+
+impl Hub {
+    /// Looks how much waits for a client: it is warned first, then made to skip or disconnected.
+    pub(super) fn mind_queue(&mut self, key: usize) {
+        let Some(session) = self.sessions.get_mut(key) else {
+            return;
+        };
+        let limit = self.config.client_queue_bytes;
+        match Queue::of(session.speech.backlog(), limit) {
+            Queue::Short => session.warned = false,
+            Queue::Fair => {}
+            Queue::Long if session.warned => {}
+            Queue::Long => {
+                session.warned = true;
+                self.warn(key);
+            }
+            Queue::Full if self.skip(key).is_some() => {}
+            // Who does not read what it is sent would not read why it is disconnected, either.
+            Queue::Full => {
+                self.counters.slow += 1;
+                self.end(key, "it does not read what it is sent");
+            }
+        }
+    }
+
+    /// Once for each time that the queue has been short.
+    fn warn(&mut self, key: usize) {
+        let (Some(name), limit) = (self.name_of(key), self.config.client_queue_bytes) else {
+            return;
+        };
+        let session = &mut self.sessions[key];
+        let waiting = session.speech.backlog();
+        session.speech.lag(limit);
+        self.counters.lagging += 1;
+        tracing::info!(name, waiting, limit, "a client reads too slowly");
+    }
+
+    /// What waits for the client is dropped, and for everybody else it disconnects and joins again. `None` if
+    /// that may not be, or does not help.
+    fn skip(&mut self, key: usize) -> Option<()> {
+        if self.config.slow_clients != SlowClients::Skip {
+            return None;
+        }
+        let session = self.sessions.get_mut(key)?;
+        let before = session.connection?;
+        if !session.speech.can_skip() || session.speech.skips() {
+            return None;
+        }
+        let gone = self.groups.member(before).ok()?;
+        let next = self.groups.restart(before)?;
+        session.before = Some(before);
+        session.connection = Some(next);
+        self.by_connection.insert(next, key);
+        self.skipping.push(key);
+        let member = self.groups.member(next).ok()?;
+        session.speech.skip(member);
+        let backlog = session.speech.backlog();
+        self.trace_skip(gone, next);
+        // Answers are not dropped, nor what has begun to leave.
+        if backlog > self.config.client_queue_bytes {
+            return None;
+        }
+        self.counters.skipped += 1;
+        let name = member.name.to_string();
+        tracing::info!(name, "a client skips what it has not read");
+        Some(())
+    }
+
+    /// In a trace somebody goes, and somebody else comes and joins.
+    fn trace_skip(&mut self, gone: Member, next: Connection) {
+        let (Some(trace), Ok(member)) = (&mut self.trace, self.groups.member(next)) else {
+            return;
+        };
+        trace.note(&gone, ClientSaw::Disconnect, &mut self.names);
+        for group in self.groups.wanted(next) {
+            let join = ClientSaw::Join(group.to_string());
+            trace.note(&member, join, &mut self.names);
+        }
+    }
+
+    /// Clients whose disconnect has its place in the order are told what they have missed: what follows, they
+    /// get.
+    pub(super) fn end_skips(&mut self) {
+        for key in std::mem::take(&mut self.skipping) {
+            let Some(session) = self.sessions.get_mut(key) else {
+                continue;
+            };
+            let Some(before) = session.before else {
+                continue;
+            };
+            if self.groups.member(before).is_ok() {
+                self.skipping.push(key);
+                continue;
+            }
+            session.before = None;
+            session.speech.go_on();
+            self.by_connection.remove(&before);
+            self.offer(key);
+        }
+    }
+
+    /// What a session's client is called, if it was let in.
+    pub(super) fn name_of(&self, key: usize) -> Option<String> {
+        let connection = self.sessions.get(key)?.connection?;
+        let member = self.groups.member(connection).ok()?;
+        Some(member.name.to_string())
+    }
+}
+
+impl Queue {
+    const fn of(waiting: usize, limit: usize) -> Self {
+        if waiting > limit {
+            Self::Full
+        } else if waiting > limit / 2 {
+            Self::Long
+        } else if waiting <= limit / 4 {
+            Self::Short
+        } else {
+            Self::Fair
+        }
+    }
+}
