@@ -100,7 +100,7 @@ pub(crate) struct Hub {
     invented: u32,
     sweep_at: Time,
     accept_at: Time,
-    /// Who is on the ring, as of the last regular configuration.
+    /// Who is on the ring, as of the last configuration.
     members: Vec<u16>,
     config: DaemonConfig,
     pub counters: Counters,
