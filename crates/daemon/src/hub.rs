@@ -1,6 +1,7 @@
 //! Clients and their groups: who asked for what, and who is told what.
 
 mod coming;
+mod credit;
 mod desk;
 mod report;
 mod slow;
@@ -30,9 +31,6 @@ const TURNS_AT_ONCE: usize = 64;
 
 /// Bytes for clients that are offered to their sockets before the loop rests.
 const MUCH_BYTES: usize = 64 << 10;
-
-/// How long little credit may be kept back for want of something else to tell its client.
-const CREDIT_NANOS: u64 = 5_000_000;
 
 /// How often it is looked whether somebody takes too long to come in or to go.
 const SWEEP_NANOS: u64 = 500_000_000;
@@ -107,7 +105,7 @@ pub(crate) struct Hub {
     invented: u32,
     sweep_at: Time,
     accept_at: Time,
-    /// Who is on the ring, as of the last regular configuration.
+    /// Who is on the ring, as of the last configuration.
     members: Vec<u16>,
     config: DaemonConfig,
     pub counters: Counters,
@@ -251,36 +249,6 @@ impl Hub {
             && !std::mem::replace(&mut session.parked, true)
         {
             self.stalled.push(key);
-        }
-    }
-
-    /// The session has earned credit: much goes back with the next turn, little can wait for something
-    /// else to be told. A frame and a wake-up for each message would cost more than the message.
-    fn owe(&mut self, key: usize, now: Time) {
-        let Some(session) = self.sessions.get_mut(key) else {
-            return;
-        };
-        if session.speech.owes_much() {
-            self.owing.push(key);
-        } else if session.speech.owes() && !std::mem::replace(&mut session.owed, true) {
-            if self.owing_little.is_empty() {
-                self.credit_at = now.after(CREDIT_NANOS);
-            }
-            self.owing_little.push(key);
-        }
-    }
-
-    /// Gives credit back that was earned before this turn: what a client sends at once is one frame of it.
-    fn give_credit(&mut self, now: Time) {
-        if now >= self.credit_at {
-            self.owing.append(&mut self.owing_little);
-        }
-        for key in std::mem::take(&mut self.owing) {
-            if let Some(session) = self.sessions.get_mut(key) {
-                session.owed = false;
-                session.speech.give_credit();
-                self.offer(key);
-            }
         }
     }
 

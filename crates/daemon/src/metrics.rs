@@ -39,6 +39,7 @@ impl Collector for Snapshot {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> Encoded {
         let mut out = Out(encoder);
         out.daemon(&self.0)?;
+        out.gauges(&self.0)?;
         out.counters(&self.0)?;
         out.token(&self.0)?;
         out.peers(&self.0)?;
@@ -108,7 +109,10 @@ impl Out<'_> {
                 ]
             },
             |metric, _| metric.encode_gauge(&1_u32),
-        )?;
+        )
+    }
+
+    fn gauges(&mut self, status: &DaemonStatus) -> Encoded {
         let operational = status.ring.starts_with("operational");
         let queues = status.queues;
         let gauges = [

@@ -367,4 +367,4 @@ const char *rota_version(void);
 #endif  // __cplusplus
 
 #endif  /* ROTA_H */
-/* cbindgen 0.29.4, 8db3d95a30e97332 */
+/* cbindgen 0.29.4, 1825c1816889613d */

@@ -131,7 +131,7 @@ struct Measure {
 
 impl Measure {
     fn new() -> Self {
-        let cluster = Cluster::patient(2, "client_queue_bytes = 200000");
+        let cluster = Cluster::patient(2, "message_bytes = 100000\nclient_queue_bytes = 200000");
         meet(&cluster, &[1, 2]);
         let listeners = [1, 2].map(|id| {
             let mut client = client(&cluster, id, "listener");

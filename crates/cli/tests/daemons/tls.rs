@@ -465,7 +465,8 @@ fn a_connection_that_somebody_writes_into_is_over_and_nothing_of_that_counts() {
 
 #[test]
 fn one_that_does_not_read_is_disconnected_and_the_others_lose_nothing() {
-    let served = Served::new("client_queue_bytes = 200000\nhandshake_ms = 1000");
+    let served =
+        Served::new("message_bytes = 100000\nclient_queue_bytes = 200000\nhandshake_ms = 1000");
     let mut others = Others::of(&served.cluster, 1);
     let mut deaf = served.client("deaf");
     deaf.join("g").expect("it joins");

@@ -222,16 +222,14 @@ impl Reply {
             Self::Credit { bytes } => put_u32(out, *bytes),
             Self::Groups { request, groups } => {
                 put_u32(out, *request);
-                put_u32(out, number(groups.len())?);
-                for (name, members) in groups {
+                put_list(out, groups, |out, (name, members)| {
                     put_name(out, name);
                     put_u32(out, *members);
-                }
+                })?;
             }
             Self::Members { request, members } => {
                 put_u32(out, *request);
-                put_u32(out, number(members.len())?);
-                members.iter().for_each(|member| put_private(out, member));
+                put_list(out, members, put_private)?;
             }
             Self::Lagging { waiting, limit } => {
                 put_u64(out, *waiting);
@@ -254,12 +252,21 @@ impl Reply {
             } => {
                 put_u64(out, *messages);
                 put_u64(out, *bytes);
-                put_u32(out, number(groups.len())?);
-                groups.iter().for_each(|group| put_name(out, group));
+                put_list(out, groups, put_name)?;
             }
         }
         Ok(())
     }
+}
+
+fn put_list<T>(
+    out: &mut Vec<u8>,
+    list: &[T],
+    put: impl Fn(&mut Vec<u8>, &T),
+) -> Result<(), EncodeError> {
+    put_u32(out, number(list.len())?);
+    list.iter().for_each(|each| put(out, each));
+    Ok(())
 }
 
 fn put_reason(out: &mut Vec<u8>, code: Code, text: &str) {

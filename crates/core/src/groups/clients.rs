@@ -395,7 +395,6 @@ impl Clients {
     /// What has not come back by now will count for nobody: all of it is to be sent again. Says how
     /// much that is.
     pub fn send_again(&mut self) -> u64 {
-        let parts = self.large.send_again();
-        (core::mem::take(&mut self.under_way) + parts) as u64
+        (core::mem::take(&mut self.under_way) + self.large.send_again()) as u64
     }
 }

@@ -4,7 +4,7 @@ use rota_core::ring;
 use rota_net::NetStats;
 
 /// What the daemon itself counts.
-const HELP: [(&str, &str); 22] = [
+const HELP: [(&str, &str); 25] = [
     ("clients_connected", "Clients let in."),
     (
         "clients_refused",
@@ -18,6 +18,14 @@ const HELP: [(&str, &str); 22] = [
     (
         "clients_slow",
         "Clients disconnected because they did not read.",
+    ),
+    (
+        "clients_lagging",
+        "Clients warned because they did not read.",
+    ),
+    (
+        "clients_skipped",
+        "Times that a client was not told what it did not read.",
     ),
     (
         "clients_turned_away",
@@ -64,6 +72,7 @@ const HELP: [(&str, &str); 22] = [
         "Times the daemons told each other which groups they know.",
     ),
     ("groups_refused", "Requests that the ring will never take."),
+    ("groups_parts", "Parts of large messages delivered."),
     (
         "primary_attempts",
         "Attempts to make a configuration primary.",
@@ -81,8 +90,12 @@ const HELP: [(&str, &str); 22] = [
 ];
 
 /// Of what is listed with the counters, that which may become less, or is a largest value.
-pub(super) const GAUGES: [(&str, &str); 2] = [
+pub(super) const GAUGES: [(&str, &str); 3] = [
     ("clients_now", "Clients that are connected."),
+    (
+        "groups_unfinished_bytes",
+        "Bytes kept of large messages of which parts are still to come.",
+    ),
     (
         "rotation_longest_us",
         "Longest time between two visits of the token, in microseconds, unless it was held.",
