@@ -226,6 +226,9 @@ class Blocking(unittest.TestCase):
             waiting.join()
 
     def test_ctrl_c_ends_a_wait_and_loses_nothing(self) -> None:
+        # Started in the background of a shell, a process ignores it.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         with self.cluster.client(1) as client:
             interrupt = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
             interrupt.start()

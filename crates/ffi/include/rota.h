@@ -129,6 +129,8 @@ typedef enum rota_event_type {
   ROTA_EVENT_TYPE_SELF_LEAVE = 4,
   // A warning: the client takes its events more slowly than they come: `waiting`, `limit`.
   ROTA_EVENT_TYPE_LAGGING = 5,
+  // A message of this client, sent before, went to nobody: `group`, `kind`, `reason`.
+  ROTA_EVENT_TYPE_NOT_SENT = 6,
 } rota_event_type;
 
 // Why there is a new view.
@@ -233,7 +235,8 @@ typedef struct rota_event {
   const struct rota_message *message;
   // Of a view.
   const struct rota_view *view;
-  // Of a view, a transitional signal, a self-leave.
+  // Of a view, a transitional signal, a self-leave. Of a message that was not sent, the first of its
+  // destinations that it may not go to.
   const char *group;
   // Of a view or a transitional signal: equal texts are equal views.
   const char *view_id;
@@ -241,6 +244,10 @@ typedef struct rota_event {
   uint64_t waiting;
   // At so many the daemon closes the connection.
   uint64_t limit;
+  // Why a message was not sent, for people.
+  const char *reason;
+  // The application's number for the kind of message that was not sent.
+  uint16_t kind;
 } rota_event;
 
 // Where a message goes, and how.
@@ -367,4 +374,4 @@ const char *rota_version(void);
 #endif  // __cplusplus
 
 #endif  /* ROTA_H */
-/* cbindgen 0.29.4, 1825c1816889613d */
+/* cbindgen 0.29.4, a301eb07a8eee819 */

@@ -24,6 +24,8 @@ pub enum EventType {
     SelfLeave = 4,
     /// A warning: the client takes its events more slowly than they come: `waiting`, `limit`.
     Lagging = 5,
+    /// A message of this client, sent before, went to nobody: `group`, `kind`, `reason`.
+    NotSent = 6,
 }
 
 /// Why there is a new view.
@@ -90,7 +92,8 @@ pub struct Event {
     pub message: *const Message,
     /// Of a view.
     pub view: *const View,
-    /// Of a view, a transitional signal, a self-leave.
+    /// Of a view, a transitional signal, a self-leave. Of a message that was not sent, the first of its
+    /// destinations that it may not go to.
     pub group: *const c_char,
     /// Of a view or a transitional signal: equal texts are equal views.
     pub view_id: *const c_char,
@@ -98,6 +101,10 @@ pub struct Event {
     pub waiting: u64,
     /// At so many the daemon closes the connection.
     pub limit: u64,
+    /// Why a message was not sent, for people.
+    pub reason: *const c_char,
+    /// The application's number for the kind of message that was not sent.
+    pub kind: u16,
 }
 
 /// Texts that end with a zero, one behind the other, and where each begins. Their memory is used again.
@@ -177,6 +184,8 @@ const fn nothing(event_type: EventType) -> Event {
         view_id: null(),
         waiting: 0,
         limit: 0,
+        reason: null(),
+        kind: 0,
     }
 }
 
@@ -225,6 +234,15 @@ impl Held {
             Told::Lagging { waiting, limit } => {
                 self.event = nothing(EventType::Lagging);
                 (self.event.waiting, self.event.limit) = (waiting, limit);
+            }
+            Told::NotSent { kind, to, text, .. } => {
+                self.texts.push(to);
+                self.texts.push(text);
+                self.texts.settle();
+                let texts = self.texts.pointers();
+                self.event = nothing(EventType::NotSent);
+                (self.event.group, self.event.reason) = (texts[0], texts[1]);
+                self.event.kind = kind;
             }
             // Of another kind of client only.
             _ => self.event = nothing(EventType::Lagging),

@@ -140,6 +140,21 @@ fn the_test_in_c_calls_every_function_of_the_header() {
     }
 }
 
+#[test]
+fn a_message_that_may_not_go_where_it_was_sent_is_an_event() {
+    let workshop = Workshop::new();
+    let program = workshop.compile(&ffi("tests/refused.c"), &["-lrota"]);
+    let me = rustix::process::geteuid().as_raw();
+    let rule = "join = [\"open\"]\nsend = [\"open\"]";
+    let rule = format!("[[daemon.access]]\nwho = {{ uid = {me} }}\n{rule}\n");
+    let cluster = Cluster::start(1, &rule);
+    let mut command = workshop.command(&program);
+    let output = command.arg(cluster.socket(1)).output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", output.status);
+    assert_eq!(output.stdout, b"as it should be\n");
+}
+
 /// A room with one person.
 struct Person {
     child: Child,
