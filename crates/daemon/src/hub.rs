@@ -334,7 +334,7 @@ impl Hub {
         }
     }
 
-    /// A session's turn: what it asks for, then what it is told.
+    /// A session's turn: what it asks for.
     fn turn(&mut self, key: usize, now: Time) {
         let Some(session) = self.sessions.get_mut(key) else {
             return;
@@ -368,7 +368,7 @@ impl Hub {
             Standing::Idle => {}
         }
         self.owe(key, now);
+        // How much waits for it counts when its socket has been offered that.
         self.offer(key);
-        self.mind_queue(key);
     }
 }

@@ -31,6 +31,21 @@ fn until(cluster: &Cluster, others: &mut Others, name: &str, count: u64) {
     }
 }
 
+/// What the socket takes at once does not wait for anybody.
+#[test]
+fn an_answer_that_is_longer_than_the_queue_arrives() {
+    const GROUPS: usize = 1000;
+    let cluster = Cluster::start(1, "message_bytes = 1000\nclient_queue_bytes = 8000");
+    let mut curious = client(&cluster, 1, "curious");
+    for at in 0..GROUPS {
+        let join = curious.join(&format!("some-group-{at}"));
+        join.expect("it joins");
+    }
+    let groups = curious.groups().expect("an answer");
+    assert_eq!(groups.len(), GROUPS);
+    assert_eq!(counter(&cluster, 1, "clients_lagging"), 0);
+}
+
 #[test]
 fn one_that_falls_behind_is_warned_once_until_it_has_caught_up() {
     let cluster = Cluster::start(2, &settings(""));
