@@ -7,6 +7,7 @@
 //! Start reading at [`run_raw`] (the smallest complete run); `cluster` and `child` are the two sides
 //! of the pipe, `testbed` is where nodes live, `hist` what latencies become.
 
+mod above_client;
 mod child;
 mod clock;
 mod cluster;
@@ -18,6 +19,7 @@ mod raw;
 mod socket;
 mod testbed;
 
+pub use above_client::{ToGroup, configuration_of, message_of, node_of};
 pub use error::BenchError;
 pub use hist::{Latencies, Summary};
 pub use library::{BenchReport, Digest, bench_node_main, run_bench};

@@ -8,17 +8,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use rota_client::{Client, Envelope, Event, GroupName, SendError};
-use rota_core::contract::{
-    Configuration, ConfigurationKind, Delivery, Incarnation, Message, MessageId, NodeId, Process,
-    Service, SubmitError, Time,
-};
-use rota_net::{App, Submitter};
+use rota_client::{Client, Envelope, Event, GroupName};
+use rota_core::contract::{Service, Time};
+use rota_net::App;
 use serde::Deserialize;
 use tempfile::TempDir;
 
 use super::load::{LoadApp, Span};
 use super::node::{DRAIN_NS, FORM_NS, Look, Measured, Task, measured};
+use crate::above_client::{ToGroup, configuration_of, message_of, node_of};
 use crate::child::Coordinator;
 use crate::clock::{now_ns, process_cpu_ns, process_cpu_ns_of, sleep_until};
 use crate::error::BenchError;
@@ -103,27 +101,6 @@ struct Load {
     nodes: usize,
 }
 
-/// Submits as messages to the group.
-struct ToGroup<'a> {
-    client: &'a mut Client,
-    group: &'a Envelope,
-}
-
-impl Submitter for ToGroup<'_> {
-    fn submit(&mut self, _: Time, _: Service, payload: &[u8]) -> Result<u64, SubmitError> {
-        match self.client.try_feed(self.group.clone(), payload) {
-            Ok(()) => Ok(0),
-            Err(SendError::WouldBlock) => Err(SubmitError::Full),
-            Err(_) => Err(SubmitError::Stopped),
-        }
-    }
-}
-
-/// The number of a daemon without a name.
-fn node_of(name: &rota_client::PrivateName) -> Option<NodeId> {
-    NodeId::new(name.daemon.as_str().parse().ok()?)
-}
-
 impl Load {
     fn connect(daemon: &Daemon, task: &Task, service: Service) -> Result<Self, String> {
         let until = now_ns() + FORM_NS;
@@ -158,24 +135,10 @@ impl Load {
                     self.app.garbled += 1;
                     return;
                 };
-                self.app.deliver(Delivery::Message(Message {
-                    id: MessageId {
-                        process: process(node),
-                        counter: u64::from(u32::from_le_bytes(number)) + 1,
-                    },
-                    service: message.service,
-                    seq: 0,
-                    index: 0,
-                    payload: message.payload,
-                }));
+                let counter = u64::from(u32::from_le_bytes(number)) + 1;
+                self.app.deliver(message_of(node, counter, message));
             }
-            Event::View(view) => {
-                let members = view.members.iter().filter_map(node_of);
-                self.app.deliver(Delivery::Configuration(Configuration {
-                    kind: ConfigurationKind::Regular(view.id.ring),
-                    members: members.map(process).collect(),
-                }));
-            }
+            Event::View(view) => self.app.deliver(configuration_of(&view)),
             _ => {}
         }
     }
@@ -239,13 +202,6 @@ impl Load {
             delivered: self.app.delivered,
             counters: status.counters,
         })
-    }
-}
-
-const fn process(node: NodeId) -> Process {
-    Process {
-        node,
-        incarnation: Incarnation(1),
     }
 }
 

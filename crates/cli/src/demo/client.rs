@@ -4,14 +4,10 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rota_client::{
-    Cause, Client, Destination, Envelope, Event, GroupName, PrivateName, SendError, View,
-};
-use rota_core::contract::{
-    Configuration, ConfigurationKind, Delivery, Incarnation, Message, MessageId, NodeId, Process,
-    Service, SubmitError, Time,
-};
-use rota_net::{App, Submitter, monotonic};
+use rota_bench::{ToGroup, configuration_of, message_of, node_of};
+use rota_client::{Cause, Client, Destination, Envelope, Event, GroupName, PrivateName, View};
+use rota_core::contract::Service;
+use rota_net::{App, monotonic};
 
 use super::app::DemoApp;
 
@@ -33,34 +29,6 @@ pub struct DemoClient {
     group: Envelope,
     /// How many messages came from each node, from node 1 on.
     heard: Vec<u64>,
-}
-
-/// Submits as messages to the group.
-struct ToGroup<'a> {
-    client: &'a mut Client,
-    group: &'a Envelope,
-}
-
-impl Submitter for ToGroup<'_> {
-    fn submit(&mut self, _: Time, _: Service, payload: &[u8]) -> Result<u64, SubmitError> {
-        match self.client.try_feed(self.group.clone(), payload) {
-            Ok(()) => Ok(0),
-            Err(SendError::WouldBlock) => Err(SubmitError::Full),
-            Err(_) => Err(SubmitError::Stopped),
-        }
-    }
-}
-
-/// The number of a daemon without a name.
-fn node_of(name: &PrivateName) -> Option<NodeId> {
-    NodeId::new(name.daemon.as_str().parse().ok()?)
-}
-
-const fn process(node: NodeId) -> Process {
-    Process {
-        node,
-        incarnation: Incarnation(0),
-    }
 }
 
 impl DemoClient {
@@ -126,24 +94,11 @@ impl DemoClient {
                     return;
                 };
                 *heard += 1;
-                app.deliver(Delivery::Message(Message {
-                    id: MessageId {
-                        process: process(node),
-                        counter: *heard,
-                    },
-                    service: message.service,
-                    seq: 0,
-                    index: 0,
-                    payload: message.payload,
-                }));
+                app.deliver(message_of(node, *heard, message));
             }
             Event::View(view) => {
                 app.saw(&shown(&view));
-                let members = view.members.iter().filter_map(node_of);
-                app.deliver(Delivery::Configuration(Configuration {
-                    kind: ConfigurationKind::Regular(view.id.ring),
-                    members: members.map(process).collect(),
-                }));
+                app.deliver(configuration_of(&view));
             }
             _ => {}
         }
