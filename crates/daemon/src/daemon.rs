@@ -12,7 +12,7 @@ use rota_core::contract::{Checked, NodeId, Time};
 use rota_core::groups::{Limits, OVERHEAD_BYTES};
 use rota_net::{
     App, ConfigError, Driver, DriverError, Keys, NodeConfig, NodeEngine, SocketError, Sockets,
-    monotonic, new_process, path_of, random_u64, set_realtime,
+    ask_for_short_slices, monotonic, new_process, path_of, random_u64, set_realtime,
 };
 
 use crate::access::Access;
@@ -122,6 +122,7 @@ impl Daemon {
         if let Some(priority) = daemon.realtime {
             set_realtime(priority).map_err(|error| OpenError::Realtime(priority, error))?;
         }
+        ask_for_short_slices();
         let directory = config.directory().map_err(OpenError::Config)?;
         let spread = Settings::new(directory.daemon(me).as_bytes()).map_err(OpenError::Spread)?;
         let sockets = Sockets::open(config, me).map_err(OpenError::Socket)?;

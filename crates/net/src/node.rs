@@ -36,6 +36,7 @@ use crate::config::{ConfigError, NodeConfig};
 use crate::driver::{Driver, DriverError};
 use crate::engine::NodeEngine;
 use crate::seal::Keys;
+use crate::slices::ask_for_short_slices;
 use crate::sockets::{SocketError, Sockets};
 use crate::stats::NetStats;
 use shared::{RingApp, Shared};
@@ -242,6 +243,7 @@ impl Drop for Node {
 
 fn run(driver: &mut Driver<Checked<NodeEngine>>, app: &mut RingApp) -> Result<(), DriverError> {
     use crate::driver::App;
+    ask_for_short_slices();
     while !app.stop() {
         driver.turn(app, None)?;
         if let Some(ring) = app.take_caught_up() {
