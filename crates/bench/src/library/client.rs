@@ -158,7 +158,7 @@ impl Load {
         for _ in 0..EVENTS_AT_ONCE {
             let Some(event) = next else { break };
             self.deliver(event);
-            next = self.client.try_recv().map_err(lost)?;
+            next = self.client.next_read().map_err(lost)?;
         }
         if let Some(event) = next {
             self.deliver(event);

@@ -24,7 +24,7 @@ pub struct Receiver {
     buffer: Box<[u8]>,
     /// For a sender that reads while it waits, in bytes.
     pub(super) most_unread: usize,
-    /// The last read has taken all there was.
+    /// The last look has found all there was: who waits need not look once more.
     drained: bool,
 }
 
@@ -86,16 +86,15 @@ impl Receiver {
             self.shared.account().standing()?;
             let write = flush();
             // Who is going to wait hears then whether there is more: one system call less.
-            let waits = || deadline.is_none_or(|deadline| deadline > Instant::now());
-            if !(std::mem::take(&mut self.drained) && waits()) && self.read() {
+            let waits = deadline.is_none_or(|deadline| deadline > Instant::now());
+            if !(self.drained && waits) && self.read() {
                 continue;
             }
-            // Who does not want to wait needs no look at what there is to wait for.
-            let over = deadline.is_some_and(|deadline| deadline <= Instant::now());
             let interest = Interest { read: true, write };
-            if over || !self.shared.link.wait(interest, deadline)? {
+            if !waits || !self.shared.link.wait(interest, deadline)? {
                 return Ok(None);
             }
+            self.drained = false;
         }
     }
 
@@ -107,7 +106,10 @@ impl Receiver {
                 self.drained = bytes < self.buffer.len();
                 self.incoming.feed(&self.buffer[..bytes])
             }
-            Ok(None) => return false,
+            Ok(None) => {
+                self.drained = true;
+                return false;
+            }
             Err(error) => Settled::from(ConnectionLost::from(error)),
         };
         self.shared.settle(settled);
