@@ -6,7 +6,7 @@ mod desk;
 mod report;
 mod slow;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ pub(crate) struct Hub {
     terms: Terms,
     spread: Arc<Settings>,
     sessions: Slab<Session>,
-    by_connection: HashMap<Connection, usize>,
+    by_connection: BTreeMap<Connection, usize>,
     /// Sessions whose clients have not said who they are, or that are going, oldest first.
     unsettled: VecDeque<(usize, u64)>,
     /// Sessions that have their turn next.
@@ -138,7 +138,7 @@ impl Hub {
             terms,
             spread,
             sessions: Slab::new(),
-            by_connection: HashMap::new(),
+            by_connection: BTreeMap::new(),
             unsettled: VecDeque::new(),
             work: VecDeque::new(),
             stalled: Vec::new(),
@@ -285,7 +285,7 @@ impl Hub {
         self.encoded.clear();
         let traced = self.trace.as_ref();
         let saw = traced.and_then(|_| trace::saw(&told.event, &mut self.names));
-        for connection in &told.to {
+        for connection in told.to.iter() {
             let Some(&key) = self.by_connection.get(connection) else {
                 continue;
             };

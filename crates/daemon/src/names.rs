@@ -1,6 +1,6 @@
 //! What clients and daemons are called.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use rota_client::protocol::{self, PrivateName};
 use rota_core::contract::NodeId;
@@ -11,14 +11,14 @@ use rota_core::groups::{ClientName, DaemonName, Destination, Directory, Member};
 pub(crate) struct Names {
     directory: Directory,
     /// Of the nodes that were asked for. There are at most 128 on a ring.
-    daemons: HashMap<NodeId, DaemonName>,
+    daemons: BTreeMap<NodeId, DaemonName>,
 }
 
 impl Names {
     pub fn new(directory: Directory) -> Self {
         Self {
             directory,
-            daemons: HashMap::new(),
+            daemons: BTreeMap::new(),
         }
     }
 

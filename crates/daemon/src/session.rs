@@ -195,6 +195,7 @@ impl Session {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.writable = false;
+                    self.speech.wait();
                     self.unread_since.get_or_insert_with(monotonic);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

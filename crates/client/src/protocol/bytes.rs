@@ -24,6 +24,16 @@ pub(super) fn put_frame(
     written.map(|_| ())
 }
 
+/// Makes a frame without its payload the head of one that differs in that only, and whose payload has so
+/// many bytes. After an error `head` is as it was.
+pub fn set_payload_bytes(head: &mut [u8], payload: usize) -> Result<(), EncodeError> {
+    let length = number((head.len() + payload).saturating_sub(4))?;
+    if let Some(first) = head.first_chunk_mut() {
+        *first = length.to_le_bytes();
+    }
+    Ok(())
+}
+
 /// A length or count as frames say it.
 pub(super) fn number(count: usize) -> Result<u32, EncodeError> {
     u32::try_from(count).map_err(|_| EncodeError::TooLong)

@@ -55,20 +55,26 @@ pub trait Frame: Sized + sealed::Read {
         if bytes.len() < length {
             return Ok(Decoded::Needs(length));
         }
-        let frame = Self::read(bytes[4], bytes.slice(HEAD_BYTES..length))?;
+        let body = bytes.slice(HEAD_BYTES..length);
+        let frame = Self::read(bytes[4], body, &mut Self::Known::default())?;
         Ok(Decoded::Frame(frame, length))
     }
 }
 
 pub(super) mod sealed {
+    use std::fmt::Debug;
+
     use super::{Bytes, DecodeError};
 
     pub trait Read: Sized {
+        /// What is known from earlier frames of a stream. It changes nothing but how long reading takes.
+        type Known: Default + Debug;
+
         /// Whether this direction has such frames.
         fn has(kind: u8) -> bool;
 
         /// Reads a whole frame without its head.
-        fn read(kind: u8, body: Bytes) -> Result<Self, DecodeError>;
+        fn read(kind: u8, body: Bytes, known: &mut Self::Known) -> Result<Self, DecodeError>;
     }
 }
 
@@ -92,7 +98,8 @@ fn length<T: Frame>(bytes: &[u8], limit: usize) -> Result<usize, DecodeError> {
 ///
 /// Payloads share the inbox's memory: one that is kept for long keeps what arrived with it as well.
 #[derive(Debug)]
-pub struct Inbox<T> {
+pub struct Inbox<T: Frame> {
+    known: T::Known,
     bytes: BytesMut,
     limit: usize,
     failed: Option<DecodeError>,
@@ -103,6 +110,7 @@ impl<T: Frame> Inbox<T> {
     /// For frames whose length field is at most `limit`.
     pub fn new(limit: usize) -> Self {
         Self {
+            known: T::Known::default(),
             bytes: BytesMut::new(),
             limit,
             failed: None,
@@ -140,7 +148,7 @@ impl<T: Frame> Inbox<T> {
         }
         let kind = frame[4];
         let body = frame.split_off(HEAD_BYTES).freeze();
-        T::read(kind, body).map(Some)
+        T::read(kind, body, &mut self.known).map(Some)
     }
 
     /// How much memory holds bytes that are not yet a whole frame.

@@ -1,5 +1,7 @@
 //! Messages of applications, on their way to the daemon and from it.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use rota_core::contract::Service;
 
@@ -104,7 +106,7 @@ pub struct Message {
     /// The application's number for this kind of message.
     pub kind: u16,
     /// All the destinations that it was sent to.
-    pub to: Vec<Destination>,
+    pub to: Arc<[Destination]>,
     /// The application's bytes.
     pub payload: Bytes,
 }
@@ -135,7 +137,7 @@ impl Message {
             service,
             self_discard,
             kind,
-            to,
+            to: to.into(),
             payload,
         })
     }

@@ -27,6 +27,7 @@ mod code;
 mod credit;
 mod error;
 mod frame;
+mod heads;
 mod hello;
 mod message;
 mod name;
@@ -35,6 +36,7 @@ mod request;
 mod skim;
 mod view;
 
+pub use bytes::set_payload_bytes;
 pub use code::Code;
 pub use credit::{Credit, CreditExceeded};
 pub use error::{DecodeError, EncodeError};

@@ -8,6 +8,7 @@ use super::bytes::{
     put_u64, put_view_id,
 };
 use super::frame::sealed::Read;
+use super::heads::Heads;
 use super::{
     Code, DecodeError, Destination, EncodeError, Frame, Message, PrivateName, View, Welcome,
 };
@@ -281,14 +282,18 @@ fn read_reason(reader: &mut Reader) -> Result<(Code, String), DecodeError> {
 impl Frame for Reply {}
 
 impl Read for Reply {
+    type Known = Heads;
+
     fn has(kind: u8) -> bool {
         (WELCOME..=SKIPPED).contains(&kind)
     }
 
-    fn read(kind: u8, body: Bytes) -> Result<Self, DecodeError> {
+    fn read(kind: u8, body: Bytes, known: &mut Heads) -> Result<Self, DecodeError> {
+        if kind == MESSAGE {
+            return known.read(body).map(Self::Message);
+        }
         let mut reader = Reader::new(body);
         let reply = match kind {
-            MESSAGE => return Ok(Self::Message(Message::read(reader)?)),
             REFUSED => {
                 // What follows is a later version's: a client of any version has to understand this.
                 let (code, text) = read_reason(&mut reader)?;

@@ -82,11 +82,13 @@ fn put_group(out: &mut Vec<u8>, request: u32, group: Option<&GroupName>) {
 impl Frame for Request {}
 
 impl Read for Request {
+    type Known = ();
+
     fn has(kind: u8) -> bool {
         (HELLO..=BYE).contains(&kind)
     }
 
-    fn read(kind: u8, body: Bytes) -> Result<Self, DecodeError> {
+    fn read(kind: u8, body: Bytes, (): &mut ()) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(body);
         let request = match kind {
             HELLO => return Ok(Self::Hello(Hello::read(&mut reader)?)),

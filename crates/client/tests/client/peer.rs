@@ -215,7 +215,7 @@ pub fn message(payload: &[u8]) -> Reply {
         service: Service::Agreed,
         self_discard: false,
         kind: 0,
-        to: vec!["orders".parse().expect("legal")],
+        to: ["orders".parse().expect("legal")].into(),
         payload: Bytes::copy_from_slice(payload),
     })
 }

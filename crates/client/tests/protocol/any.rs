@@ -60,7 +60,7 @@ prop_compose! {
 prop_compose! {
     fn message()(sender in private(), send in send()) -> Message {
         let Send { service, self_discard, kind, to, payload } = send;
-        Message { sender, service, self_discard, kind, to, payload }
+        Message { sender, service, self_discard, kind, to: to.into(), payload }
     }
 }
 

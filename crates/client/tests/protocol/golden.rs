@@ -139,7 +139,7 @@ fn replies() {
         service: Service::Safe,
         self_discard: false,
         kind: 3,
-        to: vec![to("orders")],
+        to: [to("orders")].into(),
         payload: Bytes::from_static(b"hello"),
     };
     reply_is(
@@ -299,7 +299,7 @@ fn a_message_says_where_it_goes_without_being_read_whole() {
         service: Service::Safe,
         self_discard: false,
         kind: 3,
-        to: vec![to("orders"), to("#alice#n1"), to("zoo")],
+        to: [to("orders"), to("#alice#n1"), to("zoo")].into(),
         payload: Bytes::from_static(b"hello"),
     };
     let [head, payload] = Reply::Message(message).chunks().expect("it fits");

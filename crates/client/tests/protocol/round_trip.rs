@@ -82,7 +82,7 @@ fn the_payload_of_a_message_is_shared_in_both_directions() {
         service: rota_core::contract::Service::Agreed,
         self_discard: false,
         kind: 0,
-        to: vec!["g".parse().expect("legal")],
+        to: ["g".parse().expect("legal")].into(),
         payload: payload.clone(),
     };
     let [head, tail] = Reply::Message(message).chunks().expect("it fits");

@@ -1,5 +1,6 @@
 //! What is ordered: messages, and the joins, leaves and disconnects of clients.
 
+use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -13,11 +14,15 @@ use crate::mutants::{self, Mutant};
 impl Groups {
     pub(super) fn apply(&mut self, request: Request) {
         match request {
-            Request::Data(data, discard) => self.on_data(data, discard),
+            Request::Data(data, discard) => {
+                let to = self.receivers(&data, discard);
+                return self.emit(to, Event::Message(data));
+            }
             Request::Join(member, group) => self.on_join(member, group),
             Request::Leave(member, group) => self.on_leave(member, group),
             Request::Disconnect(member) => self.on_disconnect(member),
         }
+        self.routes.clear();
     }
 
     /// What the others say who did not stay is still ordered behind the transitional configuration. They
@@ -157,9 +162,10 @@ impl Groups {
         self.emit(to, Event::View(view));
     }
 
-    fn on_data(&mut self, data: Received, discard: bool) {
+    /// Who of this daemon's clients gets a message.
+    pub(super) fn receivers(&self, data: &Received, discard: bool) -> Arc<[Connection]> {
         let mut to: Vec<Connection> = Vec::new();
-        for destination in &data.to {
+        for destination in data.to.iter() {
             match destination {
                 Destination::Group(name) => to.extend(self.local_members(*name)),
                 Destination::Client(name, node) if *node == self.me.node => {
@@ -176,7 +182,7 @@ impl Groups {
         let sender = data.sender.connection;
         let discard = discard && mine && !mutants::on(Mutant::G08);
         to.retain(|connection| !(discard && *connection == sender));
-        self.emit(to, Event::Message(data));
+        to.into()
     }
 
     /// The connected clients of this daemon that are in a group.
@@ -203,7 +209,8 @@ impl Groups {
             .collect()
     }
 
-    fn emit(&mut self, to: Vec<Connection>, event: Event) {
+    pub(super) fn emit(&mut self, to: impl Into<Arc<[Connection]>>, event: Event) {
+        let to = to.into();
         if !to.is_empty() {
             self.events.push_back(ClientEvent { to, event });
         }

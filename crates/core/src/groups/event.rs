@@ -1,5 +1,6 @@
 //! What clients are told.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::fmt;
@@ -100,7 +101,7 @@ pub struct Received {
     /// Who sent it; not necessarily a member of anything.
     pub sender: Member,
     /// All the destinations that it was sent to.
-    pub to: Vec<Destination>,
+    pub to: Arc<[Destination]>,
     /// The guarantee it was sent with.
     pub service: Service,
     /// Its sender did not want it back.
@@ -141,7 +142,7 @@ pub enum Event {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClientEvent {
     /// Who gets it, unless disconnected since; ascending, never empty.
-    pub to: Vec<Connection>,
+    pub to: Arc<[Connection]>,
     /// What they get.
     pub event: Event,
 }

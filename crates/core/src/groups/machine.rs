@@ -13,6 +13,7 @@ use super::message::{
 };
 use super::name::GroupName;
 use super::part::{Merged, Origin, Part, daemons, merge};
+use super::routes::Routes;
 use super::state;
 use crate::contract::{
     Configuration, ConfigurationKind, Delivery, Message, Process, RingId, Service,
@@ -82,6 +83,7 @@ pub struct Groups {
     pub(super) silent: bool,
     gather: Gather,
     pub(super) incoming: Incoming,
+    pub(super) routes: Routes,
     pub(super) clients: Clients,
     pub(super) local: BTreeMap<GroupName, Local>,
     pub(super) events: VecDeque<ClientEvent>,
@@ -102,6 +104,7 @@ impl Groups {
             silent: false,
             gather: Gather::default(),
             incoming: Incoming::default(),
+            routes: Routes::default(),
             clients: Clients::new(me, limits),
             local: BTreeMap::new(),
             events: VecDeque::new(),
@@ -140,6 +143,7 @@ impl Groups {
     }
 
     fn on_configuration(&mut self, configuration: Configuration) {
+        self.routes.clear();
         let members = configuration.members.into_iter().collect();
         match configuration.kind {
             ConfigurationKind::Regular(ring) => self.on_regular(ring, members),
@@ -254,6 +258,7 @@ impl Groups {
 
     /// All daemons of this ring know all of this.
     fn complete(&mut self, ring: RingId, parts: &[Part]) {
+        self.routes.clear();
         let Merged { part, changed } = merge(ring, self.me, parts);
         self.parts = Vec::from([part]);
         self.phase = Phase::Operational;
@@ -264,12 +269,20 @@ impl Groups {
 
     fn on_message(&mut self, message: &Message) {
         let from = message.id.process;
+        if self.on_known(from, &message.payload) {
+            return;
+        }
         let Some(Stamped { ring, told }) = parse(from, &message.payload) else {
             self.counters.malformed += 1;
             return;
         };
         let current = self.ring == Some(ring);
         match told {
+            Told::Request(Request::Data(data, discard)) => {
+                if self.has_its_place(from, current) {
+                    self.on_unknown(from, &message.payload, data, discard);
+                }
+            }
             Told::Request(request) => self.on_request(from, current, request),
             Told::Part(part) => self.on_part(from, current, &part),
             Told::Piece(piece) if current => self.on_piece(from, piece),
@@ -277,16 +290,20 @@ impl Groups {
         }
     }
 
+    fn on_request(&mut self, from: Process, current: bool, request: Request) {
+        if self.has_its_place(from, current) {
+            self.apply(request);
+        }
+    }
+
     /// What was sent for an earlier configuration counts for nobody: its sender sends it again once
     /// all know of the same groups.
-    fn on_request(&mut self, from: Process, current: bool, request: Request) {
-        if !self.counts(current) {
-            return;
-        }
-        if from == self.me {
+    pub(super) fn has_its_place(&mut self, from: Process, current: bool) -> bool {
+        let counts = self.counts(current);
+        if counts && from == self.me {
             self.clients.returned();
         }
-        self.apply(request);
+        counts
     }
 
     /// Whether what a client asked for is ordered in time.

@@ -1,5 +1,6 @@
 //! The messages between daemons. Decoding is total: whatever the bytes, there is an answer.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
@@ -143,7 +144,7 @@ fn put_data(bytes: &mut Vec<u8>, data: &Received, discard: bool) {
     }
     bytes.extend(data.kind.to_le_bytes());
     bytes.push(data.to.len() as u8);
-    for destination in &data.to {
+    for destination in data.to.iter() {
         put_destination(bytes, destination);
     }
 }
@@ -172,6 +173,13 @@ pub(super) fn pieces(ring: RingId, state: &[u8], most: usize) -> Vec<Vec<u8>> {
         message
     });
     messages.collect()
+}
+
+/// A message of an application, if it is one: the ring that it is for, and what is behind that.
+pub(super) fn divide_data(message: &Bytes) -> Option<(RingId, Bytes)> {
+    message.starts_with(&[VERSION, DATA]).then_some(())?;
+    let ring = Reader(message.get(RING)?).ring()?;
+    Some((ring, message.slice(RING.end..)))
 }
 
 /// Reads a message of a daemon.
@@ -218,7 +226,7 @@ fn data<'a>(
     let kind = reader.u16()?;
     let count = usize::from(reader.byte()?);
     (1..=MOST_DESTINATIONS).contains(&count).then_some(())?;
-    let to: Option<Vec<Destination>> = (0..count).map(|_| reader.destination()).collect();
+    let to: Option<Arc<[Destination]>> = (0..count).map(|_| reader.destination()).collect();
     let received = Received {
         sender,
         to: to?,

@@ -63,6 +63,7 @@ mod message;
 mod name;
 mod part;
 mod requests;
+mod routes;
 mod state;
 #[cfg(test)]
 mod tests;

@@ -14,6 +14,7 @@ use crate::contract::Service;
 impl Groups {
     /// A client connects under a name that no other client of this daemon has now.
     pub fn connect(&mut self, name: ClientName) -> Result<Connection, RequestError> {
+        self.routes.clear();
         self.clients.connect(name)
     }
 
@@ -35,6 +36,7 @@ impl Groups {
     /// The client has gone, or is made to go. Events that have not been polled yet may still name it, and
     /// are not for it any more.
     pub fn disconnect(&mut self, connection: Connection) {
+        self.routes.clear();
         self.clients.disconnect(connection);
     }
 
@@ -43,6 +45,7 @@ impl Groups {
     /// they end where its disconnect is ordered, and only then [`Self::member`] does not know it any more.
     /// `None` if there is no such connection, or if that has not happened since the last time.
     pub fn restart(&mut self, connection: Connection) -> Option<Connection> {
+        self.routes.clear();
         self.clients.restart(connection)
     }
 
@@ -73,7 +76,7 @@ impl Groups {
         };
         let received = Received {
             sender,
-            to: send.to,
+            to: send.to.into(),
             service: send.service,
             self_discard: send.self_discard,
             kind: send.kind,

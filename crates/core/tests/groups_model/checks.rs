@@ -173,7 +173,7 @@ fn stays<'a>(traces: &'a Traces, sent: &BTreeMap<u64, Sent>) -> Stays<'a> {
                 }
                 Event::SelfLeave { group } => ended.extend(current.remove(group)),
                 Event::Message(message) => {
-                    for to in &message.to {
+                    for to in message.to.iter() {
                         if let Destination::Group(name) = to
                             && let Some(stay) = current.get_mut(name)
                         {

@@ -196,7 +196,7 @@ impl World {
     fn take(&mut self, at: usize) {
         let node = &mut self.nodes[at];
         while let Some(event) = node.groups.poll_event() {
-            for connection in event.to {
+            for &connection in event.to.iter() {
                 // What is for who was made to skip is dropped.
                 if !node.clients.contains_key(&connection) {
                     continue;

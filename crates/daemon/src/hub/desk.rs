@@ -1,6 +1,6 @@
 //! What becomes of a client's request.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use rota_check::event::ClientSaw;
 use rota_core::groups::{ClientName, Connection, Destination, Groups, RequestError, Send};
@@ -22,7 +22,7 @@ const LIST_BACKLOG_BYTES: usize = 64 << 10;
 pub(super) struct Desk<'a> {
     pub key: usize,
     pub groups: &'a mut Groups,
-    pub by_connection: &'a mut HashMap<Connection, usize>,
+    pub by_connection: &'a mut BTreeMap<Connection, usize>,
     pub invented: &'a mut u32,
     pub counters: &'a mut Counters,
     pub complaints: &'a mut Complaints,

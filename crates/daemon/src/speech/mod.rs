@@ -291,6 +291,13 @@ impl Speech {
         each!(self, speech => speech.sent(bytes));
     }
 
+    /// The socket takes no more for now.
+    pub fn wait(&mut self) {
+        if let Self::Native(speech) = self {
+            speech.wait();
+        }
+    }
+
     /// Bytes that wait for the socket.
     pub const fn backlog(&self) -> usize {
         each!(self, speech => speech.backlog())

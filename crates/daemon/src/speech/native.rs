@@ -1,6 +1,7 @@
 //! A client that speaks Rota's own protocol.
 
 mod encode;
+mod heads;
 mod told;
 
 use std::io::IoSlice;
@@ -313,6 +314,10 @@ impl NativeSpeech {
 
     pub fn sent(&mut self, bytes: usize) {
         self.outbox.sent(bytes);
+    }
+
+    pub fn wait(&mut self) {
+        self.outbox.wait();
     }
 
     pub const fn backlog(&self) -> usize {

@@ -147,7 +147,7 @@ impl<S: System> World<'_, S> {
             && layer.waiting_events() as u64 > lying
             && let Some(told) = layer.next_event()
         {
-            for connection in told.to {
+            for &connection in told.to.iter() {
                 self.tell(at, connection, &told.event);
             }
         }

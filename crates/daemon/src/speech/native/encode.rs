@@ -4,11 +4,11 @@ use bytes::Bytes;
 use rota_client::protocol::{self, Reply, View};
 use rota_core::groups::{self, Member};
 
+use super::heads::Heads;
 use crate::names::Names;
 
-/// Larger payloads are shared by all clients that get them. They have come in several datagrams, so that none
-/// of them keeps a receive buffer of the ring.
-const SHARED_BYTES: usize = 64 << 10;
+/// Larger payloads are not copied: to copy them costs more than to keep track of them.
+const SHARED_BYTES: usize = 512;
 
 /// An event's frame.
 #[derive(Debug, Default)]
@@ -16,6 +16,7 @@ pub(in crate::speech) struct Encoded {
     /// All of it but the payload; a view lacks the receiver's own index.
     pub(super) head: Vec<u8>,
     pub(super) payload: Bytes,
+    heads: Heads,
 }
 
 /// Encodes an event, once for all who get it.
@@ -25,13 +26,15 @@ pub(in crate::speech) fn encode(event: &groups::Event, names: &mut Names, encode
     let out = &mut encoded.head;
     let encoded = match event {
         groups::Event::Message(message) => {
-            let reply = reply_of(message, names);
+            let head = encoded
+                .heads
+                .encode(message, || reply_of(message, names), out);
             if message.payload.len() > SHARED_BYTES {
                 encoded.payload = message.payload.clone();
-                reply.encode_head(out)
-            } else {
-                reply.encode(out)
+            } else if head.is_ok() {
+                out.extend_from_slice(&message.payload);
             }
+            head
         }
         groups::Event::View(view) => {
             let shared = view_of(view, names).encode_shared();

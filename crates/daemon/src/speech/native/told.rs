@@ -13,10 +13,10 @@ impl NativeSpeech {
         let Stage::Open { membership, me, .. } = self.stage else {
             return;
         };
-        let Encoded { head, payload } = encoded;
+        let Encoded { head, payload, .. } = encoded;
         match event {
             groups::Event::Message(_) if payload.is_empty() => self.put(head, &[]),
-            groups::Event::Message(_) => self.outbox.append_shared(head, payload.clone()),
+            groups::Event::Message(_) => self.outbox.append_shared(head, payload),
             groups::Event::View(view) => {
                 if membership && let Ok(own) = view.members.binary_search(&me) {
                     self.put(head, &protocol::own_index(own as u32));

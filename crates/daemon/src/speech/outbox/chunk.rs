@@ -1,0 +1,128 @@
+//! Some of what waits for a client, in one piece of memory and a list of shared payloads.
+
+use std::iter;
+
+use bytes::Bytes;
+use rota_client::protocol::HEAD_BYTES;
+
+/// A chunk ends once it has so many bytes of its own.
+pub(super) const CHUNK_BYTES: usize = 256 << 10;
+
+/// And once it shares so many payloads.
+const CHUNK_PAYLOADS: usize = 1024;
+
+/// Larger payloads stay shared however long they wait. They have come in several datagrams, so that none of them
+/// keeps a receive buffer of the ring.
+pub(super) const LARGE_BYTES: usize = 64 << 10;
+
+/// Whole frames.
+#[derive(Debug, Default)]
+pub(super) struct Chunk {
+    pub bytes: Vec<u8>,
+    /// Payloads that are not copied, and how many of `bytes` come before each. A payload ends its frame.
+    pub payloads: Vec<(usize, Bytes)>,
+    pub len: usize,
+}
+
+/// Where a frame begins in a chunk.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Place {
+    /// In its bytes.
+    pub byte: usize,
+    /// Payloads before it.
+    pub payloads: usize,
+    /// In what is sent.
+    pub at: usize,
+}
+
+impl Chunk {
+    pub fn is_full(&self) -> bool {
+        self.bytes.len() >= CHUNK_BYTES || self.payloads.len() >= CHUNK_PAYLOADS
+    }
+
+    /// The frame that begins there: its bytes, but for a shared payload, and where the next one begins.
+    pub fn frame(&self, place: Place) -> (&[u8], Place) {
+        let rest = &self.bytes[place.byte..];
+        let length = rest
+            .first_chunk()
+            .map_or(0, |length| u32::from_le_bytes(*length));
+        let length = (4 + length as usize).max(HEAD_BYTES);
+        let shared = self.payloads.get(place.payloads);
+        let shared = shared.filter(|(before, _)| *before < place.byte + length);
+        let end = shared.map_or(place.byte + length, |(before, _)| *before);
+        let end = end.min(self.bytes.len());
+        let next = Place {
+            byte: end,
+            payloads: place.payloads + usize::from(shared.is_some()),
+            at: place.at + length,
+        };
+        (&self.bytes[place.byte..end], next)
+    }
+
+    /// All frames, without their shared payloads.
+    pub fn frames(&self) -> impl Iterator<Item = &[u8]> {
+        let mut place = Place::default();
+        iter::from_fn(move || {
+            (place.byte < self.bytes.len()).then(|| {
+                let (frame, next) = self.frame(place);
+                place = next;
+                frame
+            })
+        })
+    }
+
+    /// Keeps what is before the place.
+    pub fn split_off(&mut self, place: Place) -> Self {
+        let mut payloads = self.payloads.split_off(place.payloads);
+        for (before, _) in &mut payloads {
+            *before -= place.byte;
+        }
+        let rest = Self {
+            bytes: self.bytes.split_off(place.byte),
+            payloads,
+            len: self.len - place.at,
+        };
+        self.len = place.at;
+        rest
+    }
+
+    /// All bytes, in order.
+    pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        let mut from = 0;
+        let shared = self.payloads.iter().flat_map(move |(before, payload)| {
+            let own = &self.bytes[from..*before];
+            from = *before;
+            [own, payload]
+        });
+        let last = self.payloads.last().map_or(0, |(before, _)| *before);
+        shared.chain([&self.bytes[last..]])
+    }
+
+    /// Copies the payloads, unless they are large.
+    pub fn copy_payloads(&mut self) {
+        if self
+            .payloads
+            .iter()
+            .all(|(_, payload)| payload.len() > LARGE_BYTES)
+        {
+            return;
+        }
+        let mut copied = Self {
+            bytes: Vec::with_capacity(self.len),
+            payloads: Vec::new(),
+            len: self.len,
+        };
+        let mut from = 0;
+        for (before, payload) in self.payloads.drain(..) {
+            copied.bytes.extend_from_slice(&self.bytes[from..before]);
+            from = before;
+            if payload.len() > LARGE_BYTES {
+                copied.payloads.push((copied.bytes.len(), payload));
+            } else {
+                copied.bytes.extend_from_slice(&payload);
+            }
+        }
+        copied.bytes.extend_from_slice(&self.bytes[from..]);
+        *self = copied;
+    }
+}
