@@ -134,7 +134,7 @@ impl<E: Engine> Driver<E> {
             answers: Vec::new(),
             durable,
             bursts_past_timer: 0,
-            doze: Doze::new(config.busy_poll_us.saturating_mul(1000)),
+            doze: Doze::new(config.busy_poll_us.saturating_mul(1000), sys::is_realtime()),
             watch: Watch::new(me.node, now),
             tokens: Tokens::default(),
         })

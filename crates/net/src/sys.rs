@@ -98,6 +98,13 @@ pub fn set_realtime(priority: u8) -> io::Result<()> {
     }
 }
 
+/// Whether the calling thread has a real-time priority.
+pub(crate) fn is_realtime() -> bool {
+    // SAFETY: it has no pointers, and 0 is the calling thread.
+    let policy = unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK;
+    policy == libc::SCHED_FIFO || policy == libc::SCHED_RR
+}
+
 /// Sets a socket option.
 pub(crate) fn set_option<T: Copy>(fd: RawFd, level: i32, name: i32, value: T) -> io::Result<()> {
     let bytes = size_of::<T>() as libc::socklen_t;

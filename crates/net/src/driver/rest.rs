@@ -22,29 +22,34 @@ const LOOKS_WHEN_WOKEN: u32 = 8;
 pub(super) struct Doze {
     /// Doubled when looking was worth it, halved when it was not.
     looks: u32,
+    /// None for a thread with a real-time priority: it runs at once when something comes, and those that it
+    /// would let run are only others with its priority.
+    most: u32,
     /// Goes on looking for so long, where that is configured.
     busy_poll_nanos: u64,
 }
 
 impl Doze {
-    pub(super) const fn new(busy_poll_nanos: u64) -> Self {
+    pub(super) const fn new(busy_poll_nanos: u64, is_realtime: bool) -> Self {
+        let most = if is_realtime { 0 } else { MOST_LOOKS };
         Self {
-            looks: 1,
+            looks: if is_realtime { 0 } else { 1 },
+            most,
             busy_poll_nanos,
         }
     }
 
     fn came(&mut self) {
-        self.looks = (self.looks * 2).min(MOST_LOOKS);
+        self.looks = (self.looks * 2).min(self.most);
     }
 
     /// What ended a sleep is seldom alone: where one node wakes, a token is about to go round.
     fn woken(&mut self) {
-        self.looks = self.looks.max(LOOKS_WHEN_WOKEN);
+        self.looks = self.looks.max(LOOKS_WHEN_WOKEN).min(self.most);
     }
 
     fn nothing_came(&mut self) {
-        self.looks = (self.looks / 2).max(1);
+        self.looks = (self.looks / 2).max(1).min(self.most);
     }
 }
 
@@ -166,5 +171,26 @@ impl<E: Engine> Driver<E> {
         app.awake(ready.woken);
         self.arrivals.know(ready);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As long as it looks, nobody with less priority runs.
+    #[test]
+    fn who_has_a_realtime_priority_sleeps_at_once() {
+        let mut doze = Doze::new(0, true);
+        let mut ordinary = Doze::new(0, false);
+        for _ in 0..10 {
+            assert_eq!(doze.looks, 0);
+            assert!(ordinary.looks > 0);
+            for doze in [&mut doze, &mut ordinary] {
+                doze.came();
+                doze.woken();
+                doze.nothing_came();
+            }
+        }
     }
 }
