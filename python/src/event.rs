@@ -250,7 +250,7 @@ pub fn event(py: Python<'_>, event: Event) -> PyResult<Py<PyAny>> {
             told.payload = Bytes::new();
             Py::new(py, Message { told, payload })?.into_any()
         }
-        Event::View(view) => Py::new(py, View(view))?.into_any(),
+        Event::View(view) => Py::new(py, View(*view))?.into_any(),
         Event::Transitional { group, view } => {
             let (group, view_id) = (group.to_string(), view.to_string());
             Py::new(py, Transitional { group, view_id })?.into_any()

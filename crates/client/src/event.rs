@@ -15,7 +15,7 @@ pub enum Event {
     /// with what arrived at the same time: copy one that is kept for long.
     Message(Message),
     /// A new view of a group that the client is in. With membership only, as the next two.
-    View(View),
+    View(Box<View>),
     /// Until the next view of the group, delivery is only with respect to those who stay with this
     /// client's daemon.
     Transitional {

@@ -48,7 +48,7 @@ pub fn next_text(client: &mut Client) -> String {
 /// The next event, which is a view.
 pub fn next_view(client: &mut Client) -> View {
     match next(client) {
-        Event::View(view) => view,
+        Event::View(view) => *view,
         other => panic!("{other:?} is no view"),
     }
 }

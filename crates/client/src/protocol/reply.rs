@@ -66,7 +66,7 @@ pub enum Reply {
     /// A message, once, however many of its destinations the client matches.
     Message(Message),
     /// A new view of a group that the client is in. For clients with membership only, as the next two.
-    View(View),
+    View(Box<View>),
     /// Until the next view of the group, delivery is only with respect to those who stay with this
     /// daemon.
     Transitional {
@@ -299,7 +299,7 @@ impl Read for Reply {
                 let (code, text) = read_reason(&mut reader)?;
                 return Ok(Self::Refused { code, text });
             }
-            VIEW => Self::View(View::read(&mut reader)?),
+            VIEW => Self::View(Box::new(View::read(&mut reader)?)),
             WELCOME => Self::Welcome(Welcome::read(&mut reader)?),
             TRANSITIONAL => Self::Transitional {
                 group: reader.group()?,

@@ -225,7 +225,7 @@ pub fn view(members: &[&str]) -> Reply {
         .iter()
         .map(|name| name.parse().expect("legal"))
         .collect();
-    Reply::View(View {
+    Reply::View(Box::new(View {
         group: GroupName::new("orders").expect("legal"),
         id: ViewId {
             ring: RingId {
@@ -239,5 +239,5 @@ pub fn view(members: &[&str]) -> Reply {
         cause: Cause::Join(members[0]),
         members,
         own: 0,
-    })
+    }))
 }

@@ -165,7 +165,7 @@ pub fn reply() -> impl Strategy<Value = Reply> {
             text
         }),
         message().prop_map(Reply::Message),
-        view().prop_map(Reply::View),
+        view().prop_map(|view| Reply::View(Box::new(view))),
         (group(), view_id()).prop_map(|(group, view)| Reply::Transitional { group, view }),
         group().prop_map(|group| Reply::SelfLeave { group }),
         any::<u32>().prop_map(|bytes| Reply::Credit { bytes }),

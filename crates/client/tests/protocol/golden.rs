@@ -203,7 +203,7 @@ fn join_view() -> View {
 #[test]
 fn views() {
     reply_is(
-        &Reply::View(join_view()),
+        &Reply::View(Box::new(join_view())),
         &[
             b"\x86\x01g",
             RING_9,
@@ -223,7 +223,7 @@ fn views() {
     };
     let ring_10 = [&[10], &RING_9[1..]].concat();
     reply_is(
-        &Reply::View(network),
+        &Reply::View(Box::new(network)),
         &[
             b"\x86\x01g",
             RING_9,
@@ -247,7 +247,7 @@ fn a_view_for_many_members_is_encoded_once() {
     let shared = join_view().encode_shared().expect("it fits");
     for own in [0, 1] {
         let mut alone = Vec::new();
-        let view = Reply::View(View { own, ..join_view() });
+        let view = Reply::View(Box::new(View { own, ..join_view() }));
         view.encode(&mut alone).expect("it fits");
         assert_eq!([&shared[..], &own_index(own)].concat(), alone);
     }
@@ -312,7 +312,7 @@ fn a_message_says_where_it_goes_without_being_read_whole() {
         assert_eq!(groups, [group("orders"), group("zoo")]);
     }
     let mut view = Vec::new();
-    let reply = Reply::View(join_view());
+    let reply = Reply::View(Box::new(join_view()));
     reply.encode(&mut view).expect("it fits");
     assert_eq!(skim(&view), Skimmed::Membership);
     assert_eq!(skim(&head[..12]), Skimmed::Other);

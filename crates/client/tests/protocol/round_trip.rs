@@ -70,7 +70,7 @@ proptest! {
     fn a_shared_view_with_an_index_is_that_members_view(view in view()) {
         let mut bytes = view.encode_shared().expect("it fits").to_vec();
         bytes.extend(own_index(view.own));
-        prop_assert_eq!(in_pieces(&bytes, &[9], MAX_REPLY_BYTES), Ok(vec![Reply::View(view)]));
+        prop_assert_eq!(in_pieces(&bytes, &[9], MAX_REPLY_BYTES), Ok(vec![Reply::View(Box::new(view))]));
     }
 }
 

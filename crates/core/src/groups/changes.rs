@@ -1,5 +1,6 @@
 //! What is ordered: messages, and the joins, leaves and disconnects of clients.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -159,7 +160,7 @@ impl Groups {
             members: self.list_members(&name),
             vs_sets,
         };
-        self.emit(to, Event::View(view));
+        self.emit(to, Event::View(Box::new(view)));
     }
 
     /// Who of this daemon's clients gets a message.

@@ -1,5 +1,6 @@
 //! What clients are told.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -122,7 +123,7 @@ pub enum Event {
     /// A message, once, however many of its destinations the client matches.
     Message(Received),
     /// A new view of a group that the client is in.
-    View(View),
+    View(Box<View>),
     /// Until the next view of the group, delivery is only with respect to those who stay with this
     /// daemon.
     Transitional {
