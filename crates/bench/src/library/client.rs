@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use rota_client::{Client, Envelope, Event, GroupName};
+use rota_client::{Cause, Client, Envelope, Event, GroupName};
 use rota_core::contract::{Service, Time};
 use rota_net::App;
 use serde::Deserialize;
@@ -138,6 +138,8 @@ impl Load {
                 let counter = u64::from(u32::from_le_bytes(number)) + 1;
                 self.app.deliver(message_of(node, counter, message));
             }
+            // A client that is done before others goes, and the ring stays as it is.
+            Event::View(view) if matches!(view.cause, Cause::Leave(_) | Cause::Disconnect(_)) => {}
             Event::View(view) => self.app.deliver(configuration_of(&view)),
             _ => {}
         }
