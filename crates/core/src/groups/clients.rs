@@ -1,18 +1,25 @@
 //! The clients of this daemon, and their requests that have not come back in the order yet.
 
+mod gone;
+mod restart;
+
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
+use self::gone::Gone;
 use super::event::{Connection, Member};
 use super::large::Outgoing;
 use super::limits::{Limits, RequestError};
 use super::message::{Request, stamp};
 use super::name::{ClientName, GroupName};
 use crate::contract::{Process, RingId, Service};
-use crate::mutants::{self, Mutant};
 
 /// What a request costs beside its bytes.
 const REQUEST_BYTES: usize = 64;
+
+/// Requests of clients that have gone: so many times what one client may have on its way. Where there are more,
+/// nobody connects.
+const MOST_GONE: usize = 64;
 
 #[derive(Debug)]
 struct Client {
@@ -50,6 +57,8 @@ pub(super) struct Clients {
     memberships: usize,
     /// Connections that others follow, and that still have events.
     followed: usize,
+    /// Clients that have gone, and whose requests have not all come back.
+    gone: Gone,
     /// In the order of the requests; the first of them have been handed to the engine.
     waiting: VecDeque<Waiting>,
     under_way: usize,
@@ -70,6 +79,7 @@ impl Clients {
             newest: 0,
             memberships: 0,
             followed: 0,
+            gone: Gone::default(),
             waiting: VecDeque::new(),
             under_way: 0,
             large: Outgoing::new(limits.piece_bytes),
@@ -82,7 +92,10 @@ impl Clients {
         if self.names.contains_key(&name) {
             return Err(RequestError::NotUnique);
         }
-        if self.connected.len() - self.followed >= self.limits.clients {
+        // Large messages have a bound of their own.
+        let gone = self.gone.bytes().saturating_sub(self.large.bytes());
+        let crowded = gone > self.limits.backlog_bytes.saturating_mul(MOST_GONE);
+        if crowded || self.connected.len() - self.followed >= self.limits.clients {
             return Err(RequestError::TooMany);
         }
         let connection = self.admit(name, None);
@@ -101,51 +114,6 @@ impl Clients {
         };
         self.connected.insert(connection, client);
         connection
-    }
-
-    /// The client goes and comes back under its name, into the groups that it wants to be in: others see a
-    /// disconnect and joins. The earlier connection has events up to its disconnect's place in the order.
-    /// `None` if that of the last time has not come yet, or there is no such connection.
-    pub fn restart(&mut self, connection: Connection) -> Option<Connection> {
-        let member = self.member(connection).ok()?;
-        let client = self.connected.get_mut(&connection)?;
-        if client.follows.is_some() {
-            return None;
-        }
-        let wants = core::mem::take(&mut client.wants);
-        if !mutants::on(Mutant::G15) {
-            self.push(member, Service::Agreed, &Request::Disconnect(member));
-        }
-        let next = self.admit(member.name, Some(connection));
-        self.followed += 1;
-        // Its old requests may fill all the room there is: these come once for each restart.
-        for group in &wants {
-            let member = Member {
-                connection: next,
-                ..member
-            };
-            self.push(member, Service::Agreed, &Request::Join(member, *group));
-        }
-        if let Some(client) = self.connected.get_mut(&next) {
-            client.wants = wants;
-        }
-        Some(next)
-    }
-
-    /// A connection of this daemon has come to its end in the order.
-    pub fn ended(&mut self, member: &Member) {
-        if self.followed == 0 || mutants::on(Mutant::G16) {
-            return;
-        }
-        let ended = member.connection;
-        let mut follow = self.connected.iter_mut();
-        let Some((&next, client)) = follow.find(|(_, client)| client.follows == Some(ended)) else {
-            return;
-        };
-        client.follows = None;
-        self.followed -= 1;
-        self.forget(ended);
-        self.names.insert(member.name, next);
     }
 
     pub fn member(&self, connection: Connection) -> Result<Member, RequestError> {
@@ -205,13 +173,6 @@ impl Clients {
         client.is_some_and(|client| client.wants.contains(&group))
     }
 
-    /// A connection that is followed by another one.
-    fn forget(&mut self, connection: Connection) {
-        if let Some(client) = self.connected.remove(&connection) {
-            self.busy -= usize::from(client.backlog > 0);
-        }
-    }
-
     /// Forgets the client. The others are told in the order, after all that it has asked for; that is
     /// never refused, as it comes once.
     pub fn disconnect(&mut self, connection: Connection) {
@@ -219,9 +180,8 @@ impl Clients {
             return;
         };
         self.names.remove(&member.name);
-        if let Some(client) = self.connected.remove(&connection) {
+        if let Some(client) = self.forget(connection) {
             self.memberships -= client.wants.len();
-            self.busy -= usize::from(client.backlog > 0);
             if let Some(before) = client.follows {
                 self.forget(before);
                 self.followed -= 1;
@@ -233,9 +193,13 @@ impl Clients {
     /// Whether this client's requests leave room for one with so large a payload.
     pub fn has_room(&self, connection: Connection, payload: usize) -> Result<bool, RequestError> {
         let client = self.connected.get(&connection);
-        let backlog = client.ok_or(RequestError::NotConnected)?.backlog;
+        let client = client.ok_or(RequestError::NotConnected)?;
+        let backlog = client.backlog;
         if self.is_large(payload) {
-            return Ok(backlog == 0 && self.large.has_room(payload, self.limits.payload_bytes));
+            // Its parts would overtake what waits of who had the name before.
+            let first = client.follows.is_none() && !self.gone.has(client.name);
+            let room = self.large.has_room(payload, self.limits.payload_bytes);
+            return Ok(backlog == 0 && first && room);
         }
         Ok(backlog == 0 || backlog + payload + REQUEST_BYTES <= self.limits.backlog_bytes)
     }
@@ -261,7 +225,7 @@ impl Clients {
         }
         if self.is_large(payload) {
             let (head, payload) = request.divided();
-            self.owe(member.connection, head.len() + payload.len());
+            self.owe(&member, head.len() + payload.len());
             self.large.push(member, service, head, payload);
         } else {
             self.push(member, service, request);
@@ -272,7 +236,7 @@ impl Clients {
     fn push(&mut self, member: Member, service: Service, request: &Request) {
         let connection = member.connection;
         let message = request.message();
-        self.owe(connection, message.len());
+        self.owe(&member, message.len());
         let waiting = Waiting {
             connection,
             service,
@@ -284,16 +248,20 @@ impl Clients {
         }
     }
 
-    fn owe(&mut self, connection: Connection, bytes: usize) {
-        if let Some(client) = self.connected.get_mut(&connection) {
-            self.busy += usize::from(client.backlog == 0);
-            client.backlog += bytes + REQUEST_BYTES;
+    fn owe(&mut self, member: &Member, bytes: usize) {
+        let bytes = bytes + REQUEST_BYTES;
+        match self.connected.get_mut(&member.connection) {
+            Some(client) => {
+                self.busy += usize::from(client.backlog == 0);
+                client.backlog += bytes;
+            }
+            None => self.gone.owes(member.connection, member.name, bytes),
         }
     }
 
     /// Requests that have not come back.
     pub fn waiting(&self) -> usize {
-        self.waiting.len()
+        self.waiting.len() + self.large.waiting()
     }
 
     fn has_request(&self) -> bool {
@@ -386,9 +354,13 @@ impl Clients {
     }
 
     fn repay(&mut self, connection: Connection, bytes: usize) {
-        if let Some(client) = self.connected.get_mut(&connection) {
-            client.backlog -= bytes + REQUEST_BYTES;
-            self.busy -= usize::from(client.backlog == 0);
+        let bytes = bytes + REQUEST_BYTES;
+        match self.connected.get_mut(&connection) {
+            Some(client) => {
+                client.backlog -= bytes;
+                self.busy -= usize::from(client.backlog == 0);
+            }
+            None => self.gone.repays(connection, bytes),
         }
     }
 

@@ -75,6 +75,16 @@ impl Outgoing {
         self.part_bytes
     }
 
+    /// Bytes of all of them.
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Messages, and the requests behind them, that have not come back.
+    pub fn waiting(&self) -> usize {
+        self.queue.iter().map(|large| 1 + large.then.len()).sum()
+    }
+
     /// Whether one with so large a payload would be taken, if no more than `room` bytes may wait.
     pub fn has_room(&self, payload: usize, room: usize) -> bool {
         self.queue.is_empty() || self.bytes + payload <= room

@@ -45,7 +45,7 @@
 //! | `part` | what daemons know, by who came together, and what it becomes in the end |
 //! | `gather` | collecting what daemons tell each other |
 //! | `large` | messages that are sent in parts |
-//! | `clients`, `limits` | clients of this daemon, their requests |
+//! | `clients`, `limits` | clients of this daemon, their requests; also of those that go, or come back |
 //! | `layer` | [`Daemon`]: the state machine over an engine |
 //! | `name`, `event` | names; what clients are told |
 //! | `message`, `state`, `bytes` | the messages between daemons |

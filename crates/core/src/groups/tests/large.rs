@@ -212,6 +212,83 @@ fn who_comes_back_under_a_name_comes_behind_the_end_of_who_had_it() {
     );
 }
 
+/// Client a of daemon 1 is not in a group, and what it has sent waits for others' requests.
+fn a_waits() -> Cluster {
+    let limits = Limits {
+        window: 1,
+        backlog_bytes: 1_000,
+        payload_bytes: LARGE,
+        piece_bytes: 100,
+        ..Limits::default()
+    };
+    let mut cluster = Cluster::limited(2, limits);
+    cluster.join(2, "b", "g");
+    cluster.exchange(&[1, 2]);
+    cluster.hush();
+    cluster.send(1, "c", "g", "before");
+    cluster.send(1, "a", "g", "first");
+    cluster
+}
+
+/// What daemon 1 submits, part by part, and what b is told of it.
+fn one_by_one(cluster: &mut Cluster) -> Vec<String> {
+    let mut told = Vec::new();
+    while let Some(message) = cluster.submitted(1) {
+        cluster.deliver(&[1, 2], &message);
+        told.append(&mut cluster.told(2));
+    }
+    told
+}
+
+/// Whether so large a message of client a would be taken.
+fn has_room(cluster: &mut Cluster, bytes: usize) -> bool {
+    let client = cluster.client(1, "a");
+    cluster.daemon(1).has_room(client, bytes) == Ok(true)
+}
+
+#[test]
+fn it_overtakes_nothing_that_its_client_sent_before_it_was_made_to_skip() {
+    let mut cluster = a_waits();
+    assert!(cluster.restart(1, "a"));
+    assert!(!has_room(&mut cluster, LARGE));
+    assert!(has_room(&mut cluster, 10), "small ones keep their order");
+    assert_eq!(one_by_one(&mut cluster), ["b: before", "b: first"]);
+    assert!(has_room(&mut cluster, LARGE));
+}
+
+#[test]
+fn it_overtakes_nothing_of_who_had_the_name_before() {
+    let mut cluster = a_waits();
+    let gone = cluster.client(1, "a");
+    cluster.daemon(1).disconnect(gone);
+    cluster.forget(1, "a");
+    assert!(!has_room(&mut cluster, LARGE));
+    let other = cluster.client(1, "d");
+    assert_eq!(cluster.daemon(1).has_room(other, LARGE), Ok(true));
+    assert_eq!(one_by_one(&mut cluster), ["b: before", "b: first"]);
+    assert!(has_room(&mut cluster, LARGE));
+
+    // Also where the one before was large, and something waits behind that.
+    cluster.send(1, "a", "g", &text("x"));
+    let gone = cluster.client(1, "a");
+    cluster.daemon(1).disconnect(gone);
+    cluster.forget(1, "a");
+    assert!(!has_room(&mut cluster, LARGE));
+    one_by_one(&mut cluster);
+    assert!(has_room(&mut cluster, LARGE));
+}
+
+#[test]
+fn it_is_among_the_requests_that_wait_with_those_behind_it() {
+    let mut cluster = two();
+    cluster.send(1, "a", "g", &text("x"));
+    let gone = cluster.client(1, "a");
+    cluster.daemon(1).disconnect(gone);
+    assert_eq!(cluster.daemon(1).waiting_requests(), 2);
+    cluster.exchange(&[1, 2]);
+    assert_eq!(cluster.daemon(1).waiting_requests(), 0);
+}
+
 #[test]
 fn so_many_bytes_wait_for_all_clients_together() {
     let mut cluster = two();

@@ -4,6 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::cluster::{Cluster, group};
+use crate::groups::{ClientName, Limits, RequestError};
 
 const NOTHING: [&str; 0] = [];
 
@@ -282,4 +283,39 @@ fn without_transitional_configurations_there_are_no_signals() {
     let told = cluster.told(1);
     // Nobody of h has gone, and all of it came together.
     assert_eq!(told, ["a: g@10/1 1a 2b sets 1a 2b"]);
+}
+
+#[test]
+fn clients_that_send_and_go_while_nothing_is_ordered_leave_no_more_than_a_bounded_backlog() {
+    let mut cluster = Cluster::limited(
+        2,
+        Limits {
+            clients: 2,
+            backlog_bytes: 1_000,
+            payload_bytes: 5_000,
+            ..Limits::default()
+        },
+    );
+    let name = ClientName::new("a").expect("a name");
+    let come_and_go = |cluster: &mut Cluster| {
+        let connection = cluster.daemon(1).connect(name)?;
+        cluster.forget(1, "a");
+        cluster.daemon(1).disconnect(connection);
+        Ok::<_, RequestError>(())
+    };
+    for _ in 0..3 {
+        come_and_go(&mut cluster).expect("it counts while it is connected");
+    }
+    let mut times = 3;
+    let refused = loop {
+        match come_and_go(&mut cluster) {
+            Ok(()) => times += 1,
+            Err(error) => break error,
+        }
+        assert!(times < 2_000, "each leaves a disconnect");
+    };
+    assert_eq!(refused, RequestError::TooMany);
+    assert!(times > 64 * 1_000 / 200, "{times}");
+    cluster.exchange(&[1, 2]);
+    come_and_go(&mut cluster).expect("all that has its place");
 }
