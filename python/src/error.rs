@@ -12,6 +12,8 @@ pub enum Failure {
     Lost(ConnectionLost),
     /// This side has closed the client.
     Closed,
+    /// The client is of the process that this one was forked from.
+    Forked,
     TimedOut(&'static str),
     /// An argument is none of those that mean something.
     Invalid(String),
@@ -85,6 +87,11 @@ impl Failure {
             Self::Closed => (
                 "ConnectionLostError",
                 "this client has been closed".to_owned(),
+                None,
+            ),
+            Self::Forked => (
+                "ConnectionLostError",
+                "this client is of the process that this one was forked from".to_owned(),
                 None,
             ),
             Self::TimedOut(what) => ("TimedOutError", what.to_owned(), None),

@@ -32,11 +32,16 @@ pub struct Inside {
     pub reading: bool,
     /// This side has said bye.
     pub closing: bool,
+    /// The process that connected: a child of it would read what is the parent's.
+    process: u32,
 }
 
 impl Inside {
-    /// The client, unless it has been closed.
+    /// The client, unless it has been closed, or is another process'.
     pub fn client(&mut self) -> Result<&mut Client, Failure> {
+        if self.process != std::process::id() {
+            return Err(Failure::Forked);
+        }
         self.client.as_mut().ok_or(Failure::Closed)
     }
 
@@ -62,6 +67,7 @@ impl Line {
             client: Some(client),
             reading: false,
             closing: false,
+            process: std::process::id(),
         };
         Ok(Self {
             inside: Mutex::new(inside),

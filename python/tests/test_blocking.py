@@ -36,6 +36,24 @@ class Blocking(unittest.TestCase):
         self.addCleanup(lambda: setattr(threading, "excepthook", before))
         self.addCleanup(lambda: self.assertEqual(self.failures, []))
 
+    def test_a_child_neither_uses_nor_ends_the_connection(self) -> None:
+        client = self.cluster.client(1)
+        client.join("forked")
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                client.try_recv()
+            except rota.ConnectionLostError as lost:
+                status = 0 if "forked" in str(lost) else 2
+            finally:
+                del client
+                os._exit(status)
+        _, status = os.waitpid(child, 0)
+        self.assertEqual(os.waitstatus_to_exitcode(status), 0)
+        client.send("forked", b"still")
+        self.assertEqual(next_message(client).payload, b"still")
+
     def test_two_daemons_deliver_in_one_order(self) -> None:
         count = 1000
         listeners = [self.cluster.client(node) for node in (1, 2)]

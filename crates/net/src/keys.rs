@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use crate::sys;
@@ -120,6 +120,8 @@ pub enum KeyError {
     Io(io::Error),
     /// A file to be made exists.
     Exists,
+    /// Somebody else is changing it, or was, and left this.
+    Beside(PathBuf),
     /// Others than its owner may do something with it: its permissions.
     Open(u32),
     /// It is not a file.
@@ -145,6 +147,11 @@ impl fmt::Display for KeyError {
         match self {
             Self::Io(error) => error.fmt(f),
             Self::Exists => f.write_str("it exists, and a key is not written over"),
+            Self::Beside(path) => write!(
+                f,
+                "{} exists: it is being changed; remove that if nobody does",
+                path.display()
+            ),
             Self::Open(mode) => write!(
                 f,
                 "its permissions are {mode:04o}: only its owner may read a key; `chmod 600` it, and \
@@ -316,21 +323,30 @@ impl KeyRing {
         self.write(file)
     }
 
-    /// Puts these keys into the place of those in a file, all at once.
+    /// Puts these keys into the place of those in a file, all at once. It keeps its owner, and where the path is
+    /// a link, that stays one.
     ///
     /// # Errors
-    /// [`KeyError::Io`]; the file is then as it was.
+    /// [`KeyError::Io`], [`KeyError::Beside`]; the file is then as it was.
     pub fn replace(&self, path: &Path) -> Result<(), KeyError> {
-        let mut beside = path.as_os_str().to_owned();
+        let path = std::fs::canonicalize(path)?;
+        let before = std::fs::metadata(&path)?;
+        let mut beside = path.clone().into_os_string();
         beside.push(".new");
         let beside = PathBuf::from(beside);
-        let written = new_file(&beside).map_err(KeyError::Io).and_then(|file| {
-            self.write(file)?;
-            std::fs::rename(&beside, path).map_err(KeyError::Io)
+        let made = new_file(&beside).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => KeyError::Beside(beside.clone()),
+            _ => KeyError::Io(error),
         });
-        if let Err(KeyError::Io(error)) = &written
-            && error.kind() != io::ErrorKind::AlreadyExists
-        {
+        let written = made.and_then(|file| {
+            // A daemon could not read what belongs to whoever runs this.
+            if file.metadata()?.uid() != before.uid() {
+                fchown(&file, Some(before.uid()), Some(before.gid()))?;
+            }
+            self.write(file)?;
+            std::fs::rename(&beside, &path).map_err(KeyError::Io)
+        });
+        if let Err(KeyError::Io(_)) = &written {
             // Half a file is of no use; that it was never made is as good.
             let _ = std::fs::remove_file(&beside);
         }

@@ -25,6 +25,38 @@ fn a_key_file_is_its_owners_alone_and_never_written_over() {
 }
 
 #[test]
+fn a_link_to_a_key_file_stays_one_and_what_was_left_beside_it_is_named() {
+    use std::os::unix::fs::symlink;
+    let directory = tempfile::tempdir().unwrap();
+    let (file, link) = (directory.path().join("real"), directory.path().join("link"));
+    KeyRing::generate().unwrap().create(&file).unwrap();
+    symlink(&file, &link).unwrap();
+    let other = KeyRing::generate().unwrap();
+    other.replace(&link).unwrap();
+    assert!(link.is_symlink());
+    assert_eq!(KeyRing::load(&file).unwrap(), other);
+    let beside = directory.path().join("real.new");
+    std::fs::write(&beside, "half").unwrap();
+    let error = other.replace(&link).unwrap_err().to_string();
+    assert!(error.contains(beside.to_str().unwrap()), "{error}");
+    assert!(beside.exists(), "it may be somebody else's");
+}
+
+#[test]
+#[ignore = "needs root, for a file of another user"]
+fn a_changed_key_file_still_belongs_to_whom_it_belonged() {
+    use std::os::unix::fs::chown;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cluster.key");
+    KeyRing::generate().unwrap().create(&path).unwrap();
+    chown(&path, Some(12_345), Some(23_456)).unwrap();
+    KeyRing::generate().unwrap().replace(&path).unwrap();
+    let metadata = std::fs::metadata(&path).unwrap();
+    assert_eq!((metadata.uid(), metadata.gid()), (12_345, 23_456));
+    assert_eq!(metadata.permissions().mode() & 0o7777, 0o600);
+}
+
+#[test]
 fn a_key_file_that_others_may_touch_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("cluster.key");

@@ -157,6 +157,9 @@ impl Wait for Receiver {
 
 impl Drop for Receiver {
     fn drop(&mut self) {
+        if !self.shared.is_own() {
+            return;
+        }
         self.shared.settle(ConnectionLost::Ended.into());
         self.shared.link.shutdown(Shutdown::Both);
     }

@@ -16,6 +16,8 @@ pub struct Shared {
     pub name: PrivateName,
     /// For an answer.
     pub timeout: Duration,
+    /// The process that connected: a child of it has a copy, and the connection is not the child's to end.
+    process: u32,
     account: Mutex<Account>,
     changed: Condvar,
     /// Senders that wait for `changed`. Changed only by who has the account.
@@ -23,15 +25,21 @@ pub struct Shared {
 }
 
 impl Shared {
-    pub const fn new(link: Link, name: PrivateName, timeout: Duration, account: Account) -> Self {
+    pub fn new(link: Link, name: PrivateName, timeout: Duration, account: Account) -> Self {
         Self {
             link,
             name,
             timeout,
+            process: std::process::id(),
             account: Mutex::new(account),
             changed: Condvar::new(),
             waiting: AtomicUsize::new(0),
         }
+    }
+
+    /// Whether this process has connected, and not one that it was forked from.
+    pub fn is_own(&self) -> bool {
+        self.process == std::process::id()
     }
 
     /// No step of an account can panic half-way, so one of a thread that panicked is sound.
