@@ -187,3 +187,27 @@ fn the_unit_file_is_one() {
         assert!(text.lines().any(|found| found == line), "{line}");
     }
 }
+
+/// The name of a setting, if a line is one.
+fn setting(line: &str) -> Option<&str> {
+    let (name, _) = line.split_once('=')?;
+    let is_name = name.chars().all(|letter| letter.is_ascii_alphanumeric());
+    is_name.then_some(name)
+}
+
+#[test]
+fn what_the_unit_file_says_to_uncomment_then_counts() {
+    let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/systemd/rota.service");
+    let text = fs::read_to_string(unit).expect("the unit file");
+    let mut found = 0;
+    for (at, line) in text.lines().enumerate() {
+        let Some(name) = line.strip_prefix('#').and_then(setting) else {
+            continue;
+        };
+        found += 1;
+        // A later line would take its place, and an empty one would take all away.
+        let mut later = text.lines().skip(at + 1);
+        assert!(!later.any(|line| setting(line) == Some(name)), "{name}");
+    }
+    assert_eq!(found, 4);
+}
