@@ -1,6 +1,8 @@
-//! What is written is read, and nothing else is. The states are in `states`, clients that are made to skip in `restart`, over daemons in `cluster`.
+//! What is written is read, and nothing else is. The states are in `states`, clients that are made to skip in
+//! `restart`, what others may send in `hostile`, over daemons in `cluster`.
 
 mod cluster;
+mod hostile;
 mod large;
 mod restart;
 mod states;
