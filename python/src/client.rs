@@ -11,7 +11,7 @@ use rota_client::{ConnectError, ConnectionLost, Envelope, RequestError, SendErro
 
 use crate::arguments::{address, deadline, duration, envelope, service};
 use crate::connect::connect;
-use crate::error::Failure;
+use crate::error::{Failure, is_lost};
 use crate::event::event;
 use crate::line::Line;
 use crate::steps::{Ask, begin, look_for};
@@ -275,7 +275,8 @@ impl Client {
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         match self.recv(py, None) {
             Ok(event) => Ok(Some(event)),
-            Err(_) if self.line.inside().closing => Ok(None),
+            // A signal may have come while another thread closed.
+            Err(error) if self.line.inside().closing && is_lost(py, &error)? => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -110,6 +110,12 @@ impl Failure {
     }
 }
 
+/// Whether it says that the connection has ended.
+pub fn is_lost(py: Python<'_>, error: &PyErr) -> PyResult<bool> {
+    let class = py.import("rota._errors")?.getattr("ConnectionLostError")?;
+    Ok(error.is_instance(py, &class))
+}
+
 impl From<Failure> for PyErr {
     fn from(failure: Failure) -> Self {
         Python::attach(|py| failure.raise(py))

@@ -125,6 +125,9 @@ class Cluster:
             unread_bytes=unread_bytes,
         )
 
+    def send_signal(self, node: int, number: signal.Signals) -> None:
+        self._daemons[node].send_signal(number)
+
     def kill(self, node: int) -> None:
         daemon = self._daemons[node]
         daemon.send_signal(signal.SIGKILL)

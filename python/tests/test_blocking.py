@@ -315,6 +315,21 @@ class Dying(unittest.TestCase):
             self.assertEqual(view.sets, (("#alice#n1",),))
             alice.close()
 
+    def test_ctrl_c_is_not_the_end_of_one_that_is_closing(self) -> None:
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+        with Cluster(1) as cluster:
+            client = cluster.client(1)
+            # So the daemon does not hang up.
+            cluster.send_signal(1, signal.SIGSTOP)
+            closing = in_thread(client.close)
+            interrupt = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+            interrupt.start()
+            with self.assertRaises(KeyboardInterrupt):
+                list(client)
+            interrupt.join()
+            cluster.send_signal(1, signal.SIGCONT)
+            closing.join()
 
 
 class Rules(unittest.TestCase):

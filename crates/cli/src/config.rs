@@ -51,9 +51,11 @@ fn checked(file: &Path, node: Option<u16>) -> Result<String, String> {
     }
     let daemon =
         DaemonConfig::from_toml(&text).map_err(|error| format!("{}: {error}", file.display()))?;
-    daemon
-        .check_here()
-        .map_err(|error| format!("{}: {error}", file.display()))?;
+    let mut checked = daemon.check_here();
+    if config.daemon.is_some() {
+        checked = checked.and_then(|()| daemon.check_ring(&config));
+    }
+    checked.map_err(|error| format!("{}: {error}", file.display()))?;
     let keys = config.keys().map_err(|error| {
         let path = config.key_file.clone().unwrap_or_default();
         format!("{}: {error}", path.display())

@@ -290,3 +290,22 @@ fn tls_is_open_to_nobody_by_mistake() {
         );
     }
 }
+
+#[test]
+fn messages_of_daemons_have_to_fit_the_ring_where_there_is_one() {
+    let said = |settings: &str| {
+        let output = check(settings, "127.0.0.1", &[]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), said)
+    };
+    let (code, text) = said("message_bytes = 5000\n[daemon]\nclients = 5");
+    assert_eq!(code, Some(2));
+    assert!(
+        text.contains("message_bytes of the ring must be at least"),
+        "{text}"
+    );
+    let fits = said("message_bytes = 5000\n[daemon]\nmessage_bytes = 1000");
+    assert_eq!(fits, (Some(0), String::new()));
+    // A node in an application's process has no such messages.
+    assert_eq!(said("message_bytes = 5000"), (Some(0), String::new()));
+}

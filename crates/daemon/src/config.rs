@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use ipnet::IpNet;
 use rota_client::protocol::largest_message_frame;
-use rota_core::groups::MOST_PAYLOAD_BYTES;
+use rota_core::groups::{Limits, MOST_PAYLOAD_BYTES, OVERHEAD_BYTES};
+use rota_net::NodeConfig;
 use serde::Deserialize;
 
 use crate::access::{Access, AccessError, AccessRule, Reach};
@@ -290,6 +291,20 @@ impl DaemonConfig {
             self.check_tls(tls)?;
         }
         self.check_access()
+    }
+
+    /// Whether the ring of this node takes what daemons send each other.
+    ///
+    /// # Errors
+    /// [`DaemonConfigError::Ring`].
+    pub fn check_ring(&self, node: &NodeConfig) -> Result<(), DaemonConfigError> {
+        // Larger messages are sent in parts.
+        let whole = self.message_bytes.min(Limits::default().backlog_bytes);
+        let least = whole + OVERHEAD_BYTES;
+        if node.message_limit() < least {
+            return Err(DaemonConfigError::Ring(least));
+        }
+        Ok(())
     }
 
     fn check_tls(&self, tls: &TlsConfig) -> Result<(), DaemonConfigError> {

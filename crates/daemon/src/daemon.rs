@@ -9,7 +9,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rota_core::contract::{Checked, NodeId, Time};
-use rota_core::groups::{Limits, OVERHEAD_BYTES};
 use rota_net::{
     App, ConfigError, Driver, DriverError, Keys, NodeConfig, NodeEngine, SocketError, Sockets,
     ask_for_short_slices, monotonic, new_process, path_of, random_u64, set_realtime,
@@ -111,12 +110,7 @@ impl Daemon {
     ) -> Result<Self, OpenError> {
         config.check_for(me).map_err(OpenError::Config)?;
         daemon.check().map_err(OpenError::Daemon)?;
-        // Larger messages are sent in parts.
-        let whole = daemon.message_bytes.min(Limits::default().backlog_bytes);
-        let least = whole + OVERHEAD_BYTES;
-        if config.message_limit() < least {
-            return Err(OpenError::Daemon(DaemonConfigError::Ring(least)));
-        }
+        daemon.check_ring(config).map_err(OpenError::Daemon)?;
         let certificates = daemon.tls.as_ref().map(|tls| Certificates::open(tls, me));
         let certificates = certificates.transpose().map_err(OpenError::Tls)?;
         if let Some(priority) = daemon.realtime {
