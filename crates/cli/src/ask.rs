@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -136,11 +136,21 @@ fn read(stream: impl Read) -> io::Result<String> {
     Ok(text)
 }
 
+/// To the first of these that answers: `localhost` may be more than one address, and the daemon at one only.
+fn connect(addresses: impl Iterator<Item = SocketAddr>) -> io::Result<TcpStream> {
+    let mut failed = ErrorKind::AddrNotAvailable.into();
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
 /// The page with the status.
 fn page(host: &str) -> io::Result<String> {
-    let address = host.to_socket_addrs()?.next();
-    let address = address.ok_or(ErrorKind::AddrNotAvailable)?;
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    let mut stream = connect(host.to_socket_addrs()?)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     write!(stream, "GET /status HTTP/1.0\r\nHost: {host}\r\n\r\n")?;
     let answer = read(stream)?;
@@ -157,6 +167,17 @@ fn page(host: &str) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_addresses_of_a_host_are_tried() {
+        let here = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        let listener = std::net::TcpListener::bind(here(0)).expect("a port");
+        let open = listener.local_addr().expect("it has one");
+        // Nobody listens at port 1 of this host, as a rule; if somebody does, that is an answer, too.
+        assert!(connect([here(1), open].into_iter()).is_ok());
+        let none = connect(std::iter::empty()).expect_err("nothing to try");
+        assert_eq!(none.kind(), ErrorKind::AddrNotAvailable);
+    }
 
     #[test]
     fn a_place_is_a_path_or_an_address() {
