@@ -41,10 +41,11 @@ pub fn watch(control: Control) -> io::Result<()> {
         .name("rota-watchdog".to_owned())
         .spawn(move || {
             loop {
+                // What stood still for a third of the limit, and goes on, says so at once.
                 if control.is_alive(every) {
                     tell(&[NotifyState::Watchdog]);
+                    thread::sleep(every);
                 }
-                thread::sleep(every);
             }
         })?;
     Ok(())
