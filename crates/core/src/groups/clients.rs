@@ -19,7 +19,7 @@ const REQUEST_BYTES: usize = 64;
 
 /// Requests of clients that have gone: so many times what one client may have on its way. Where there are more,
 /// nobody connects.
-const MOST_GONE: usize = 64;
+const MOST_GONE: usize = 256;
 
 #[derive(Debug)]
 struct Client {
