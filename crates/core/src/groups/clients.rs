@@ -50,10 +50,15 @@ pub(super) struct Clients {
     memberships: usize,
     /// Connections that others follow, and that still have events.
     followed: usize,
+    /// Connections that have gone, and whose end has no place in the order yet: what they have asked for still
+    /// waits.
+    leaving: BTreeSet<Connection>,
     /// In the order of the requests; the first of them have been handed to the engine.
     waiting: VecDeque<Waiting>,
     under_way: usize,
     large: Outgoing,
+    /// The first for whose large message there was no room: no other one passes it.
+    next_large: Option<Connection>,
     /// Clients of whom something is on its way.
     busy: usize,
     /// Bytes of requests that were handed to the engine since the last part of a large message.
@@ -70,9 +75,11 @@ impl Clients {
             newest: 0,
             memberships: 0,
             followed: 0,
+            leaving: BTreeSet::new(),
             waiting: VecDeque::new(),
             under_way: 0,
             large: Outgoing::new(limits.piece_bytes),
+            next_large: None,
             busy: 0,
             since_part: 0,
         }
@@ -82,7 +89,9 @@ impl Clients {
         if self.names.contains_key(&name) {
             return Err(RequestError::NotUnique);
         }
-        if self.connected.len() - self.followed >= self.limits.clients {
+        let here = self.connected.len() - self.followed;
+        // Whoever comes, asks and goes, again and again, must not fill all memory.
+        if here.max(self.leaving.len()) >= self.limits.clients {
             return Err(RequestError::TooMany);
         }
         let connection = self.admit(name, None);
@@ -118,6 +127,9 @@ impl Clients {
         }
         let next = self.admit(member.name, Some(connection));
         self.followed += 1;
+        if self.next_large == Some(connection) {
+            self.next_large = Some(next);
+        }
         // Its old requests may fill all the room there is: these come once for each restart.
         for group in &wants {
             let member = Member {
@@ -134,6 +146,7 @@ impl Clients {
 
     /// A connection of this daemon has come to its end in the order.
     pub fn ended(&mut self, member: &Member) {
+        self.leaving.remove(&member.connection);
         if self.followed == 0 || mutants::on(Mutant::G16) {
             return;
         }
@@ -219,6 +232,8 @@ impl Clients {
             return;
         };
         self.names.remove(&member.name);
+        self.leaving.insert(connection);
+        self.next_large.take_if(|next| *next == connection);
         if let Some(client) = self.connected.remove(&connection) {
             self.memberships -= client.wants.len();
             self.busy -= usize::from(client.backlog > 0);
@@ -230,12 +245,26 @@ impl Clients {
         self.push(member, Service::Agreed, &Request::Disconnect(member));
     }
 
-    /// Whether this client's requests leave room for one with so large a payload.
-    pub fn has_room(&self, connection: Connection, payload: usize) -> Result<bool, RequestError> {
+    /// Whether this client's requests leave room for one with so large a payload. A large message for which
+    /// there is none has the next room there is, if its client asks again.
+    pub fn has_room(
+        &mut self,
+        connection: Connection,
+        payload: usize,
+    ) -> Result<bool, RequestError> {
         let client = self.connected.get(&connection);
         let backlog = client.ok_or(RequestError::NotConnected)?.backlog;
         if self.is_large(payload) {
-            return Ok(backlog == 0 && self.large.has_room(payload, self.limits.payload_bytes));
+            if backlog > 0 {
+                return Ok(false);
+            }
+            let next = *self.next_large.get_or_insert(connection);
+            let room = self.large.has_room(payload, self.limits.payload_bytes);
+            if next != connection || !room {
+                return Ok(false);
+            }
+            self.next_large = None;
+            return Ok(true);
         }
         Ok(backlog == 0 || backlog + payload + REQUEST_BYTES <= self.limits.backlog_bytes)
     }

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod large;
+mod leaving;
 mod restart;
 mod states;
 
