@@ -66,10 +66,10 @@ fn to(destination: &str, bytes: usize) -> Vec<u8> {
 
 #[test]
 fn one_that_comes_and_sends_and_goes_again_and_again_fills_no_memory() {
-    const CLIENTS: u64 = 20;
-    /// Bytes of each message, and how many there are of them in the room that a client has.
+    const CLIENTS: u64 = 8;
+    /// Bytes of each message, and how many of them each sends, for which it has room.
     const BYTES: usize = 10_000;
-    const EACH: u64 = 25;
+    const EACH: u64 = 10;
     let cluster = Cluster::narrow(2, &format!("clients = {CLIENTS}"));
     let mut stays = client(&cluster, 1, "stays");
     let stop = Arc::new(AtomicBool::new(false));
@@ -103,17 +103,18 @@ fn one_that_comes_and_sends_and_goes_again_and_again_fills_no_memory() {
         assert!(Instant::now() < until, "they are never refused: {most}");
         thread::sleep(Duration::from_millis(20));
     }
-    stays.send("#stays#n1", b"it works").expect("sent");
-    assert_eq!(next_text(&mut stays), "it works");
     stop.store(true, Ordering::Relaxed);
     for flood in floods {
         flood.join().expect("it floods");
     }
-    // There is room again when all of it has been ordered.
+    // There is room again when some of it has been ordered.
+    let until = Instant::now() + PATIENCE;
     while builder("late").connect(cluster.socket(1)).is_err() {
         assert!(Instant::now() < until, "there is never room");
         thread::sleep(Duration::from_millis(20));
     }
+    stays.send("#stays#n1", b"it works").expect("sent");
+    assert_eq!(next_text(&mut stays), "it works");
 }
 
 /// What is asked costs much, and the answer, to who may see nothing, is short.
@@ -169,7 +170,7 @@ fn questions_do_not_keep_the_ring_waiting() {
     let Reply::Groups { request: 0, groups } = answer else {
         panic!("{answer:?}");
     };
-    assert_eq!(groups, []);
+    assert!(groups.is_empty(), "{groups:?}");
 }
 
 /// Whoever should read the log is stuck from the beginning, and for ever.
