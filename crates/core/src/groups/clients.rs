@@ -1,5 +1,7 @@
 //! The clients of this daemon, and their requests that have not come back in the order yet.
 
+mod room;
+
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
@@ -245,35 +247,6 @@ impl Clients {
         self.push(member, Service::Agreed, &Request::Disconnect(member));
     }
 
-    /// Whether this client's requests leave room for one with so large a payload. A large message for which
-    /// there is none has the next room there is, if its client asks again.
-    pub fn has_room(
-        &mut self,
-        connection: Connection,
-        payload: usize,
-    ) -> Result<bool, RequestError> {
-        let client = self.connected.get(&connection);
-        let backlog = client.ok_or(RequestError::NotConnected)?.backlog;
-        if self.is_large(payload) {
-            if backlog > 0 {
-                return Ok(false);
-            }
-            let next = *self.next_large.get_or_insert(connection);
-            let room = self.large.has_room(payload, self.limits.payload_bytes);
-            if next != connection || !room {
-                return Ok(false);
-            }
-            self.next_large = None;
-            return Ok(true);
-        }
-        Ok(backlog == 0 || backlog + payload + REQUEST_BYTES <= self.limits.backlog_bytes)
-    }
-
-    /// Whether a message is sent in parts. Its client has nothing else on its way.
-    const fn is_large(&self, payload: usize) -> bool {
-        payload + REQUEST_BYTES > self.limits.backlog_bytes
-    }
-
     /// Takes a request, if this client's others leave room for it.
     pub fn ask(
         &mut self,
@@ -310,13 +283,6 @@ impl Clients {
         match self.large.behind(member.name) {
             Some(behind) => behind.push(waiting),
             None => self.waiting.push_back(waiting),
-        }
-    }
-
-    fn owe(&mut self, connection: Connection, bytes: usize) {
-        if let Some(client) = self.connected.get_mut(&connection) {
-            self.busy += usize::from(client.backlog == 0);
-            client.backlog += bytes + REQUEST_BYTES;
         }
     }
 
@@ -411,13 +377,6 @@ impl Clients {
     fn settle(&mut self, request: Option<Waiting>) {
         if let Some(request) = request {
             self.repay(request.connection, request.message.len());
-        }
-    }
-
-    fn repay(&mut self, connection: Connection, bytes: usize) {
-        if let Some(client) = self.connected.get_mut(&connection) {
-            client.backlog -= bytes + REQUEST_BYTES;
-            self.busy -= usize::from(client.backlog == 0);
         }
     }
 
