@@ -1,6 +1,5 @@
 //! `rota daemon`: one for each host, with many clients.
 
-use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,6 +11,7 @@ use rota_net::NodeConfig;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::config::is_here;
+use crate::log::{Log, LogFormat};
 use crate::notify;
 use crate::reload::Reload;
 use crate::say::complain;
@@ -30,20 +30,14 @@ pub struct DaemonOptions {
     log: LogFormat,
 }
 
-/// How a log is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub enum LogFormat {
-    /// Lines for people.
-    Text,
-    /// One JSON object on a line, with all fields.
-    Json,
-}
-
 /// Runs until it is told to stop by a signal.
 pub fn main(options: &DaemonOptions) -> ExitCode {
-    start_log(options.log);
+    let log = Log::start(options.log);
     let mut daemon = match open(options) {
-        Ok(daemon) => daemon,
+        Ok(mut daemon) => {
+            daemon.count_lost_lines(log.lost());
+            daemon
+        }
         Err(what) => {
             complain(&what);
             return ExitCode::from(2);
@@ -55,16 +49,6 @@ pub fn main(options: &DaemonOptions) -> ExitCode {
             complain(&error);
             ExitCode::FAILURE
         }
-    }
-}
-
-fn start_log(format: LogFormat) {
-    let log = tracing_subscriber::fmt()
-        .with_writer(io::stderr)
-        .with_target(false);
-    match format {
-        LogFormat::Text => log.with_ansi(io::stderr().is_terminal()).init(),
-        LogFormat::Json => log.json().flatten_event(true).init(),
     }
 }
 

@@ -12,6 +12,7 @@ mod demo;
 mod explain;
 mod key;
 mod live;
+mod log;
 mod notify;
 mod publish;
 mod reload;

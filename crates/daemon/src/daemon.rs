@@ -85,6 +85,17 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
+/// How many lines of the log are lost.
+struct LogLost(Option<Box<dyn Fn() -> u64 + Send>>);
+
+impl fmt::Debug for LogLost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LogLost")
+            .field(&self.0.as_ref().map(|count| count()))
+            .finish()
+    }
+}
+
 /// A daemon: a node of the ring, and its clients.
 #[derive(Debug)]
 pub struct Daemon {
@@ -94,6 +105,7 @@ pub struct Daemon {
     _exporter: Option<Exporter>,
     nodes: Vec<u16>,
     started: Time,
+    log_lost: LogLost,
 }
 
 impl Daemon {
@@ -148,6 +160,7 @@ impl Daemon {
             _exporter: exporter,
             nodes: config.members().into_iter().map(NodeId::get).collect(),
             started: monotonic(),
+            log_lost: LogLost(None),
         })
     }
 
@@ -155,6 +168,12 @@ impl Daemon {
     /// sealed.
     pub fn keys(&self) -> Option<Keys> {
         self.driver.keys()
+    }
+
+    /// Counts lines of the log that nobody will see, as whoever writes it knows, among the counters of this
+    /// daemon.
+    pub fn count_lost_lines(&mut self, count: impl Fn() -> u64 + Send + 'static) {
+        self.log_lost = LogLost(Some(Box::new(count)));
     }
 
     fn turn_until_stopped(&mut self, stopping: impl FnOnce()) -> Result<(), DriverError> {
@@ -199,6 +218,9 @@ impl Daemon {
         status.nodes.clone_from(&self.nodes);
         status.uptime_us = monotonic().since(self.started) / 1000;
         status.reload = self.control.last_reload();
+        if let LogLost(Some(count)) = &self.log_lost {
+            status.counters.insert("log_lines_lost".into(), count());
+        }
         status
     }
 

@@ -60,6 +60,8 @@ pub(crate) struct Comer {
 #[derive(Debug)]
 pub(crate) enum Accepted {
     Nobody,
+    /// Somebody may wait who cannot be let in just now: most often there are no descriptors left.
+    NotNow,
     /// It may not come in, and has been told so.
     Refused,
     Comes(Comer),
@@ -267,13 +269,13 @@ impl Door {
                     }
                     // A client that has gone already is nobody's error.
                     Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => listener.ready = false,
                     Err(error) => {
-                        if error.kind() != ErrorKind::WouldBlock {
-                            // Most often there are no descriptors left: those who wait are
-                            // looked at again when the next one comes.
-                            tracing::warn!(%error, "a client cannot be let in");
-                        }
-                        listener.ready = false;
+                        // The others have their turn first, next time.
+                        self.turn = place + 1;
+                        let what = "a client cannot be let in";
+                        self.complaints.say(what, &"the daemon", &error);
+                        return Accepted::NotNow;
                     }
                 }
             }

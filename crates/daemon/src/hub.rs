@@ -15,7 +15,7 @@ use rota_core::groups::{ClientEvent, Connection, Directory, Event, Groups, Limit
 use slab::Slab;
 
 use crate::access::Access;
-use crate::complaints::Complaints;
+use crate::complaints::{Complaints, Farewells};
 use crate::config::DaemonConfig;
 use crate::door::{Door, Notice};
 use crate::names::Names;
@@ -73,6 +73,8 @@ pub(crate) struct Hub {
     by_connection: BTreeMap<Connection, usize>,
     /// Sessions whose clients have not said who they are, or that are going, oldest first.
     unsettled: VecDeque<(usize, u64)>,
+    /// What lists have cost since the ring had its turn.
+    listed: usize,
     /// Sessions that have their turn next.
     work: VecDeque<usize>,
     /// Sessions with requests for which there was no room.
@@ -110,6 +112,7 @@ pub(crate) struct Hub {
     config: DaemonConfig,
     pub counters: Counters,
     complaints: Complaints,
+    farewells: Farewells,
 }
 
 impl Hub {
@@ -140,6 +143,7 @@ impl Hub {
             sessions: Slab::new(),
             by_connection: BTreeMap::new(),
             unsettled: VecDeque::new(),
+            listed: 0,
             work: VecDeque::new(),
             stalled: Vec::new(),
             owing: Vec::new(),
@@ -164,6 +168,7 @@ impl Hub {
             config,
             counters: Counters::default(),
             complaints: Complaints::default(),
+            farewells: Farewells::default(),
         })
     }
 
@@ -209,6 +214,7 @@ impl Hub {
                 self.schedule(key);
             }
         }
+        self.listed = 0;
         for _ in 0..self.work.len().min(TURNS_AT_ONCE) {
             if let Some(key) = self.work.pop_front() {
                 self.turn(key, now);
@@ -348,6 +354,7 @@ impl Hub {
             trace: self.trace.as_mut(),
             counters: &mut self.counters,
             complaints: &mut self.complaints,
+            listed: &mut self.listed,
         };
         let mut act = |session: &mut Session, names: &mut Names, ask| desk.act(session, names, ask);
         let standing = session.take_in(&mut self.scratch, &mut self.names, &mut act);

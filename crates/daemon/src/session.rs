@@ -67,6 +67,8 @@ pub(crate) enum Done {
     Yes,
     /// There is no room for it yet.
     Later(Ask),
+    /// Enough was done for clients just now: it has its turn when others and the ring have had theirs.
+    Soon(Ask),
 }
 
 /// How a session stands after its turn.
@@ -123,11 +125,11 @@ impl Session {
         names: &mut Names,
         act: &mut impl FnMut(&mut Self, &mut Names, Ask) -> Done,
     ) -> Standing {
-        if let Some(ask) = self.stalled.take()
-            && let Done::Later(ask) = act(self, names, ask)
-        {
-            self.stalled = Some(ask);
-            return Standing::Stalled;
+        if let Some(ask) = self.stalled.take() {
+            let done = act(self, names, ask);
+            if let Some(standing) = self.put_off(done) {
+                return standing;
+            }
         }
         let rest = std::mem::take(&mut self.rest);
         match self.pull(&rest, names, act) {
@@ -168,15 +170,26 @@ impl Session {
             match self.speech.pull(&mut input, names) {
                 Ok(None) => return Standing::Idle,
                 Ok(Some(ask)) => {
-                    if let Done::Later(ask) = act(self, names, ask) {
-                        self.stalled = Some(ask);
+                    let done = act(self, names, ask);
+                    if let Some(standing) = self.put_off(done) {
                         self.rest = input.to_vec();
-                        return Standing::Stalled;
+                        return standing;
                     }
                 }
                 Err(why) => return Standing::Garbled(why),
             }
         }
+    }
+
+    /// Keeps a request that was not done.
+    fn put_off(&mut self, done: Done) -> Option<Standing> {
+        let (ask, standing) = match done {
+            Done::Yes => return None,
+            Done::Later(ask) => (ask, Standing::Stalled),
+            Done::Soon(ask) => (ask, Standing::More),
+        };
+        self.stalled = Some(ask);
+        Some(standing)
     }
 
     /// Offers what waits to the socket. What a socket does not take any more is dropped.

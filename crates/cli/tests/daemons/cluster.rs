@@ -79,6 +79,16 @@ impl Cluster {
         Self::with(nodes, relax, (settings, ""), None)
     }
 
+    /// The same, on a ring that orders little: a small packet in each round.
+    pub fn narrow(nodes: u16, settings: &str) -> Self {
+        let narrow = |config: &mut NodeConfig, _: &Path| {
+            config.personal_window = Some(1);
+            config.global_window = Some(u32::from(nodes));
+            config.datagram_bytes = Some(1400);
+        };
+        Self::with(nodes, narrow, (settings, ""), None)
+    }
+
     /// The same, which write down what happens.
     pub fn traced(nodes: u16) -> Self {
         let trace = |config: &mut NodeConfig, dir: &Path| {

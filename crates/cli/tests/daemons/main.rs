@@ -7,6 +7,7 @@ mod cluster;
 mod crowds;
 mod from_c;
 mod groups;
+mod hostile;
 mod large;
 mod latency;
 mod lines;

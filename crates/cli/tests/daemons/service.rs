@@ -13,7 +13,7 @@ use crate::cluster::config;
 use crate::native::PATIENCE;
 
 /// The command for one daemon with sockets in this directory, and these settings.
-fn daemon(dir: &Path, settings: &str) -> Command {
+pub fn daemon(dir: &Path, settings: &str) -> Command {
     let sockets = dir.display();
     let section =
         format!("[daemon]\nsocket = \"{sockets}/sock\"\nadmin = \"{sockets}/admin\"\n{settings}\n");

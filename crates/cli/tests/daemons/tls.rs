@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -12,6 +13,8 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_tim
 use rota_client::{
     AsyncClient, Builder, Client, Code, ConnectError, ConnectionLost, Event, Message, Tls,
 };
+use rustix::process::{PidfdFlags, PidfdGetfdFlags};
+use socket2::SockRef;
 use tempfile::TempDir;
 
 use crate::access::{await_line, counter, free_address};
@@ -553,6 +556,55 @@ fn silent_ones_that_take_all_descriptors_do_not_keep_others_out_for_long() {
     late.send("#late#n1", b"it works").expect("sent");
     assert_eq!(next_text(&mut late), "it works");
     drop(silent);
+}
+
+#[test]
+fn a_descriptor_that_another_thread_gives_back_is_for_who_waits_at_any_socket() {
+    let pki = Pki::new();
+    let listen = free_address();
+    let section = pki.section(listen, &pki.client_ca());
+    let settings = format!("handshake_ms = 600000\n{section}");
+    let cluster = Cluster::limited(1, &settings, Some(64));
+    let silent: Vec<TcpStream> = (0..100)
+        .map(|_| TcpStream::connect(listen).expect("it listens"))
+        .collect();
+    await_line(&cluster, "a TLS client cannot be let in");
+    let path = cluster.socket(1);
+    let late = thread::spawn(move || builder("late").connect(path));
+    await_line(&cluster, "a client cannot be let in");
+    // Nothing else happens at the sockets of the ring's thread.
+    drop(silent);
+    let late = late.join().expect("no panic");
+    assert_eq!(late.expect("let in").name().to_string(), "#late#n1");
+    assert!(cluster.said("a client cannot be let in") < 3);
+}
+
+/// The daemon's end of a connection to this address, as the kernel lets its parent have it.
+fn accepted(cluster: &Cluster, listen: SocketAddr) -> Option<OwnedFd> {
+    let pid = cluster.pid(1);
+    let raw = rustix::process::Pid::from_raw(pid as i32).expect("not 0");
+    let daemon = rustix::process::pidfd_open(raw, PidfdFlags::empty()).expect("it runs");
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).expect("it runs");
+    let numbers = descriptors.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let copies = numbers.filter_map(|number: i32| {
+        let flags = PidfdGetfdFlags::empty();
+        rustix::process::pidfd_getfd(&daemon, number, flags).ok()
+    });
+    let mut copies = copies.collect::<Vec<_>>().into_iter();
+    copies.find(|copy| {
+        let socket = SockRef::from(copy);
+        let here = socket.local_addr().ok().and_then(|at| at.as_socket());
+        here == Some(listen) && socket.peer_addr().is_ok()
+    })
+}
+
+#[test]
+fn messages_do_not_wait_for_each_other() {
+    let served = Served::new("");
+    let client = served.client("alice");
+    let socket = accepted(&served.cluster, served.listen).expect("it is connected");
+    assert!(SockRef::from(&socket).tcp_nodelay().expect("an option"));
+    drop(client);
 }
 
 #[test]

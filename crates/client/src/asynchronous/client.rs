@@ -191,10 +191,10 @@ impl AsyncClient {
     /// As [`crate::Client::close`].
     pub async fn close(mut self) -> Result<(), ConnectionLost> {
         self.outgoing.ask(&self.account, &Request::Bye)?;
-        self.flush().await?;
         let timeout = self.timeout;
         let ended = async {
             loop {
+                // Writes what is left, too.
                 match self.recv().await {
                     Ok(_) => {}
                     Err(ConnectionLost::Ended) => return Ok(()),

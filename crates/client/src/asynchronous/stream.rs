@@ -1,15 +1,21 @@
 //! The socket of an async client.
 
 use std::io;
+use std::path::Path;
+use std::time::Duration;
 
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream, lookup_host};
+use tokio::time;
 
 use crate::address::Address;
 use crate::blocking::Builder;
 use crate::error::ConnectError;
 #[cfg(feature = "tls")]
 use crate::tls::{Session, Step};
+
+/// From one attempt to connect to the next, where the daemon's queue is full.
+const TRY_AGAIN: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
 pub enum Stream {
@@ -22,7 +28,7 @@ pub enum Stream {
 impl Stream {
     pub async fn connect(address: &Address, builder: &Builder) -> Result<Self, ConnectError> {
         match address {
-            Address::Unix(path) => Ok(Self::Unix(UnixStream::connect(path).await?)),
+            Address::Unix(path) => Ok(Self::Unix(connect_unix(path).await?)),
             Address::Tcp(host) => Ok(Self::Tcp(connect_tcp(host, builder.insecure).await?)),
             Address::Tls(host) => Self::connect_tls(host, builder).await,
         }
@@ -50,6 +56,18 @@ impl Stream {
                 Step::Read => stream.readable().await?,
                 Step::Write => stream.writable().await?,
             }
+        }
+    }
+}
+
+/// Where as many wait as may, the kernel says so at once: then it is tried again, for as long as the caller waits.
+async fn connect_unix(path: &Path) -> io::Result<UnixStream> {
+    loop {
+        match UnixStream::connect(path).await {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                time::sleep(TRY_AGAIN).await;
+            }
+            connected => return connected,
         }
     }
 }

@@ -184,7 +184,14 @@ impl Client {
     /// by then may be lost.
     pub fn close(mut self) -> Result<(), ConnectionLost> {
         let deadline = Instant::now().checked_add(self.sender.shared.timeout);
-        self.sender.bye(&mut self.receiver)?;
+        self.sender.say_bye()?;
+        loop {
+            // What nobody will take does not keep back what is still to be written.
+            while self.receiver.ready().is_some() {}
+            if !self.sender.flush_once(&mut self.receiver, deadline)? {
+                break;
+            }
+        }
         self.sender.shared.link.shutdown(Shutdown::Write);
         self.receiver.drain(deadline)
     }

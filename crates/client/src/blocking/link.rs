@@ -6,10 +6,13 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use super::Builder;
 use crate::address::Address;
@@ -41,13 +44,11 @@ impl Link {
     ) -> Result<Self, ConnectError> {
         match address {
             Address::Unix(path) => {
-                let stream = UnixStream::connect(path)?;
+                let stream = connect_unix(path, deadline)?;
                 stream.set_nonblocking(true)?;
                 Ok(Self::Unix(stream))
             }
-            Address::Tcp(host) => {
-                connect_tcp(host, builder.insecure, builder.timeout).map(Self::Tcp)
-            }
+            Address::Tcp(host) => connect_tcp(host, builder.insecure, deadline).map(Self::Tcp),
             Address::Tls(host) => Self::connect_tls(host, builder, deadline),
         }
     }
@@ -71,7 +72,7 @@ impl Link {
             ));
         };
         let session = tls.session(host)?;
-        let stream = connect_tcp(host, true, builder.timeout)?;
+        let stream = connect_tcp(host, true, deadline)?;
         let link = Self::Tls(stream, Box::new(session));
         while let Self::Tls(stream, session) = &link {
             let write = match session.shake(&mut &*stream)? {
@@ -91,13 +92,49 @@ impl Link {
     }
 }
 
-fn connect_tcp(host: &str, insecure: bool, timeout: Duration) -> Result<TcpStream, ConnectError> {
+/// Where as many wait as may, the kernel lets others wait for as long as the socket says that a write may take.
+fn connect_unix(path: &Path, deadline: Option<Instant>) -> Result<UnixStream, ConnectError> {
+    let os = |error: Errno| ConnectError::Io(error.into());
+    let address = SocketAddrUnix::new(path).map_err(os)?;
+    let flags = SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(os)?;
+    loop {
+        set_socket_timeout(&socket, Timeout::Send, left(deadline)?).map_err(os)?;
+        match connect(&socket, &address) {
+            Ok(()) => return Ok(socket.into()),
+            Err(Errno::AGAIN) => return Err(ConnectError::TimedOut),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(os(error)),
+        }
+    }
+}
+
+/// How much time there is; for ever if there is no deadline.
+fn left(deadline: Option<Instant>) -> Result<Option<Duration>, ConnectError> {
+    let Some(deadline) = deadline else {
+        return Ok(None);
+    };
+    match deadline.checked_duration_since(Instant::now()) {
+        Some(left) if !left.is_zero() => Ok(Some(left)),
+        _ => Err(ConnectError::TimedOut),
+    }
+}
+
+fn connect_tcp(
+    host: &str,
+    insecure: bool,
+    deadline: Option<Instant>,
+) -> Result<TcpStream, ConnectError> {
     let mut failed = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
     for address in host.to_socket_addrs()? {
         if !insecure && !address.ip().is_loopback() {
             return Err(ConnectError::Insecure(address));
         }
-        match TcpStream::connect_timeout(&address, timeout) {
+        let connected = match left(deadline)? {
+            Some(left) => TcpStream::connect_timeout(&address, left),
+            None => TcpStream::connect(address),
+        };
+        match connected {
             Ok(stream) => {
                 // Writes are gathered here already.
                 stream.set_nodelay(true)?;

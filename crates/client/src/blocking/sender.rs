@@ -1,5 +1,6 @@
 //! The sending half.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -243,7 +244,9 @@ impl Sender {
         request: u32,
         deadline: Option<Instant>,
     ) -> Result<Answer, RequestError> {
-        self.flush_or_stop(by)?;
+        while self.try_flush(by)? {
+            by.wait(&self.shared, Need::Write, deadline)?;
+        }
         loop {
             let seen = {
                 let mut account = self.shared.account();
@@ -257,15 +260,33 @@ impl Sender {
         }
     }
 
-    /// Says bye; nothing more can be sent.
-    pub(super) fn bye(&mut self, by: &mut dyn Wait) -> Result<(), ConnectionLost> {
-        self.outgoing.ask(&self.shared.account(), &Request::Bye)?;
-        self.flush_by(by)
+    /// Says bye, without writing it; nothing more can be sent.
+    pub(super) fn say_bye(&mut self) -> Result<(), ConnectionLost> {
+        self.outgoing.ask(&self.shared.account(), &Request::Bye)
     }
 
-    /// As [`super::Client::close`], but does not wait for the daemon: the receiver goes on to the end.
+    /// Writes what the socket takes, and waits until it takes more; whether there is something left.
+    pub(super) fn flush_once(
+        &mut self,
+        by: &mut dyn Wait,
+        deadline: Option<Instant>,
+    ) -> Result<bool, ConnectionLost> {
+        if !self.try_flush(by)? {
+            return Ok(false);
+        }
+        match by.wait(&self.shared, Need::Write, deadline) {
+            Ok(()) | Err(Stop::Unread(_)) => Ok(true),
+            Err(Stop::TimedOut) => Err(io::Error::from(io::ErrorKind::TimedOut).into()),
+            Err(Stop::Lost(lost)) => Err(lost),
+        }
+    }
+
+    /// As [`super::Client::close`], but waits only until all is written: the receiver goes on to the end.
     pub fn close(mut self) -> Result<(), ConnectionLost> {
-        self.bye(&mut Apart)
+        let deadline = Instant::now().checked_add(self.shared.timeout);
+        self.say_bye()?;
+        while self.flush_once(&mut Apart, deadline)? {}
+        Ok(())
     }
 }
 

@@ -21,6 +21,9 @@ pub const MAX_REPLY_BYTES_1: usize = 16 << 20;
 /// Room that an empty inbox may keep, in bytes.
 const KEPT_BYTES: usize = 64 << 10;
 
+/// The largest hello a daemon takes, by its length field: before it knows whom it keeps memory for.
+pub const MAX_HELLO_BYTES: usize = 1 << 10;
+
 /// The largest frame a daemon takes, by its length field, when messages have at most `payload` bytes.
 pub const fn request_limit(payload: usize) -> usize {
     // Kind, service, flags, the application's kind, the number of destinations.
@@ -116,6 +119,11 @@ impl<T: Frame> Inbox<T> {
             failed: None,
             frames: PhantomData,
         }
+    }
+
+    /// Frames that are not whole yet, and all that follow, may have a length field of at most `limit`.
+    pub const fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
     }
 
     /// Bytes have arrived. They are copied; memory grows with them, at most to twice their number.

@@ -41,8 +41,8 @@ pub use code::Code;
 pub use credit::{Credit, CreditExceeded};
 pub use error::{DecodeError, EncodeError};
 pub use frame::{
-    Decoded, Frame, HEAD_BYTES, Inbox, MAX_REPLY_BYTES, MAX_REPLY_BYTES_1, largest_message_frame,
-    request_limit,
+    Decoded, Frame, HEAD_BYTES, Inbox, MAX_HELLO_BYTES, MAX_REPLY_BYTES, MAX_REPLY_BYTES_1,
+    largest_message_frame, request_limit,
 };
 pub use hello::{Hello, SlowPolicy, Welcome};
 pub use message::{Message, Send, SendHead};

@@ -2,6 +2,7 @@
 
 mod gone;
 mod restart;
+mod room;
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -63,6 +64,8 @@ pub(super) struct Clients {
     waiting: VecDeque<Waiting>,
     under_way: usize,
     large: Outgoing,
+    /// The first for whose large message there was no room: no other one passes it.
+    next_large: Option<Connection>,
     /// Clients of whom something is on its way.
     busy: usize,
     /// Bytes of requests that were handed to the engine since the last part of a large message.
@@ -83,6 +86,7 @@ impl Clients {
             waiting: VecDeque::new(),
             under_way: 0,
             large: Outgoing::new(limits.piece_bytes),
+            next_large: None,
             busy: 0,
             since_part: 0,
         }
@@ -92,10 +96,8 @@ impl Clients {
         if self.names.contains_key(&name) {
             return Err(RequestError::NotUnique);
         }
-        // Large messages have a bound of their own.
-        let gone = self.gone.bytes().saturating_sub(self.large.bytes());
-        let crowded = gone > self.limits.backlog_bytes.saturating_mul(MOST_GONE);
-        if crowded || self.connected.len() - self.followed >= self.limits.clients {
+        let here = self.connected.len() - self.followed;
+        if here >= self.limits.clients || self.is_crowded() {
             return Err(RequestError::TooMany);
         }
         let connection = self.admit(name, None);
@@ -180,6 +182,7 @@ impl Clients {
             return;
         };
         self.names.remove(&member.name);
+        self.next_large.take_if(|next| *next == connection);
         if let Some(client) = self.forget(connection) {
             self.memberships -= client.wants.len();
             if let Some(before) = client.follows {
@@ -188,25 +191,6 @@ impl Clients {
             }
         }
         self.push(member, Service::Agreed, &Request::Disconnect(member));
-    }
-
-    /// Whether this client's requests leave room for one with so large a payload.
-    pub fn has_room(&self, connection: Connection, payload: usize) -> Result<bool, RequestError> {
-        let client = self.connected.get(&connection);
-        let client = client.ok_or(RequestError::NotConnected)?;
-        let backlog = client.backlog;
-        if self.is_large(payload) {
-            // Its parts would overtake what waits of who had the name before.
-            let first = client.follows.is_none() && !self.gone.has(client.name);
-            let room = self.large.has_room(payload, self.limits.payload_bytes);
-            return Ok(backlog == 0 && first && room);
-        }
-        Ok(backlog == 0 || backlog + payload + REQUEST_BYTES <= self.limits.backlog_bytes)
-    }
-
-    /// Whether a message is sent in parts. Its client has nothing else on its way.
-    const fn is_large(&self, payload: usize) -> bool {
-        payload + REQUEST_BYTES > self.limits.backlog_bytes
     }
 
     /// Takes a request, if this client's others leave room for it.
@@ -245,17 +229,6 @@ impl Clients {
         match self.large.behind(member.name) {
             Some(behind) => behind.push(waiting),
             None => self.waiting.push_back(waiting),
-        }
-    }
-
-    fn owe(&mut self, member: &Member, bytes: usize) {
-        let bytes = bytes + REQUEST_BYTES;
-        match self.connected.get_mut(&member.connection) {
-            Some(client) => {
-                self.busy += usize::from(client.backlog == 0);
-                client.backlog += bytes;
-            }
-            None => self.gone.owes(member.connection, member.name, bytes),
         }
     }
 
@@ -350,17 +323,6 @@ impl Clients {
     fn settle(&mut self, request: Option<Waiting>) {
         if let Some(request) = request {
             self.repay(request.connection, request.message.len());
-        }
-    }
-
-    fn repay(&mut self, connection: Connection, bytes: usize) {
-        let bytes = bytes + REQUEST_BYTES;
-        match self.connected.get_mut(&connection) {
-            Some(client) => {
-                client.backlog -= bytes;
-                self.busy -= usize::from(client.backlog == 0);
-            }
-            None => self.gone.repays(connection, bytes),
         }
     }
 

@@ -55,8 +55,13 @@ impl Groups {
     }
 
     /// Whether a request of the client with a payload of so many bytes would be taken, and not refused as
-    /// [`RequestError::Full`].
-    pub fn has_room(&self, connection: Connection, payload: usize) -> Result<bool, RequestError> {
+    /// [`RequestError::Full`]. A large message for which there is no room now comes before those of others that
+    /// were asked for later.
+    pub fn has_room(
+        &mut self,
+        connection: Connection,
+        payload: usize,
+    ) -> Result<bool, RequestError> {
         self.clients.has_room(connection, payload)
     }
 

@@ -4,6 +4,7 @@
 mod cluster;
 mod hostile;
 mod large;
+mod leaving;
 mod restart;
 mod states;
 

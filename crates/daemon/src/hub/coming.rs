@@ -18,6 +18,9 @@ use crate::speech::{AdminSpeech, NativeSpeech, Speech, SpreadSpeech};
 const ACCEPTS_AT_ONCE: usize = 4;
 const ACCEPT_NANOS: u64 = 1_000_000;
 
+/// How long until it is tried again to let in who could not be let in.
+const AGAIN_NANOS: u64 = 50_000_000;
+
 impl Hub {
     /// What can change while clients are connected is from now on as this says. Who is connected stays.
     pub fn reconfigure(&mut self, config: DaemonConfig) {
@@ -36,6 +39,11 @@ impl Hub {
         for _ in 0..ACCEPTS_AT_ONCE {
             match self.door.accept() {
                 Accepted::Nobody => return,
+                Accepted::NotNow => {
+                    self.accept_at = now.after(AGAIN_NANOS);
+                    self.door.is_held = true;
+                    return;
+                }
                 Accepted::Refused => {}
                 Accepted::Comes(comer) => self.let_in(comer, now),
             }
@@ -60,7 +68,8 @@ impl Hub {
         let entry = self.sessions.vacant_entry();
         let key = entry.key();
         if let Err(error) = stream.register(self.door.registry(), mio::Token(key)) {
-            tracing::warn!(%error, "a client cannot be let in");
+            let what = "a client cannot be let in";
+            self.complaints.say(what, &peer, &error);
             return;
         }
         self.newest += 1;
@@ -181,7 +190,7 @@ impl Hub {
         if let Some(before) = self.sessions[key].before.take() {
             self.by_connection.remove(&before);
         }
-        tracing::info!(name, why, "a client has gone");
+        self.farewells.say(&name, why);
         self.groups.disconnect(connection);
         self.by_connection.remove(&connection);
     }

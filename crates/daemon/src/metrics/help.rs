@@ -4,7 +4,11 @@ use rota_core::ring;
 use rota_net::NetStats;
 
 /// What the daemon itself counts.
-const HELP: [(&str, &str); 25] = [
+const HELP: [(&str, &str); 26] = [
+    (
+        "log_lines_lost",
+        "Lines of the log that were dropped because nobody took them.",
+    ),
     ("clients_connected", "Clients let in."),
     (
         "clients_refused",

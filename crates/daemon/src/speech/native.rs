@@ -7,8 +7,8 @@ mod told;
 use std::io::IoSlice;
 
 use rota_client::protocol::{
-    self, Code, Credit, Hello, Inbox, MAX_REPLY_BYTES_1, Reply, Request, SlowPolicy, Welcome,
-    largest_message_frame, request_limit,
+    self, Code, Credit, Hello, Inbox, MAX_HELLO_BYTES, MAX_REPLY_BYTES_1, Reply, Request,
+    SlowPolicy, Welcome, largest_message_frame, request_limit,
 };
 use rota_core::groups::{self, GroupName, Member, RequestError};
 
@@ -62,7 +62,7 @@ impl NativeSpeech {
         Self {
             terms,
             stage: Stage::Greeting,
-            inbox: Inbox::new(request_limit(terms.largest_payload as usize)),
+            inbox: Inbox::new(MAX_HELLO_BYTES),
             outbox: Outbox::default(),
             credit: Credit::new(terms.credit),
             spent: 0,
@@ -200,6 +200,8 @@ impl NativeSpeech {
         let Stage::Deciding(hello) = self.stage else {
             return;
         };
+        let largest = self.terms.largest_payload as usize;
+        self.inbox.set_limit(request_limit(largest));
         // It was taken only if there is one.
         let version = hello.agreed_version().unwrap_or(protocol::VERSION);
         self.stage = Stage::Open {

@@ -233,6 +233,8 @@ impl Relays {
             return;
         };
         tls.set_buffer_limit(None);
+        // Without it messages would wait for each other; a socket that is gone has no use for it.
+        let _ = socket.set_nodelay(true);
         keep_alive(&socket);
         let entry = self.links.vacant_entry();
         let key = entry.key();

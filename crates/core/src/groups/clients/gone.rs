@@ -43,6 +43,11 @@ impl Gone {
         self.bytes
     }
 
+    /// How many they are.
+    pub fn len(&self) -> usize {
+        self.owed.len()
+    }
+
     /// Whether one of them had this name.
     pub fn has(&self, name: ClientName) -> bool {
         self.owed.values().any(|owed| owed.name == name)

@@ -22,6 +22,9 @@ impl Clients {
         }
         let next = self.admit(member.name, Some(connection));
         self.followed += 1;
+        if self.next_large == Some(connection) {
+            self.next_large = Some(next);
+        }
         // Its old requests may fill all the room there is: these come once for each restart.
         for group in &wants {
             let member = Member {

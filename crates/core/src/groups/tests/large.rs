@@ -351,3 +351,53 @@ fn parts_that_do_not_follow_each_other_are_no_message_and_keep_no_memory() {
     }
     assert_eq!(cluster.daemon(2).counters().malformed, 4);
 }
+
+#[test]
+fn one_that_fits_only_alone_is_not_passed_for_ever() {
+    let mut cluster = two();
+    let half = String::from("y").repeat(1_000);
+    for client in ["c", "d"] {
+        cluster.send(1, client, "g", &half[..960]);
+    }
+    let [a, c, d] = ["a", "c", "d"].map(|name| cluster.client(1, name));
+    assert_eq!(cluster.daemon(1).has_room(a, LARGE), Ok(false));
+    // Each of the others wants to send the next as soon as its last one has its place.
+    let mut wants = vec![(c, "c"), (d, "d")];
+    let mut sent = 0;
+    while cluster.daemon(1).has_room(a, LARGE) == Ok(false) {
+        assert!(sent < 10, "it is passed again and again");
+        let part = cluster.submitted(1).expect("something is on its way");
+        cluster.deliver(&[1, 2], &part);
+        for (connection, name) in &wants {
+            if cluster.daemon(1).has_room(*connection, 960) == Ok(true) {
+                cluster.send(1, name, "g", &half[..960]);
+                sent += 1;
+            }
+        }
+    }
+    cluster.send(1, "a", "g", &text("x"));
+    // It has had its turn: the others have theirs.
+    wants.truncate(1);
+    cluster.exchange(&[1, 2]);
+    assert_eq!(cluster.daemon(1).has_room(wants[0].0, 960), Ok(true));
+}
+
+#[test]
+fn one_that_waits_for_its_turn_and_goes_keeps_nobody_waiting() {
+    let mut cluster = two();
+    cluster.send(1, "c", "g", &text("y")[..1_900]);
+    let [a, d] = ["a", "d"].map(|name| cluster.client(1, name));
+    assert_eq!(cluster.daemon(1).has_room(a, LARGE), Ok(false));
+    assert_eq!(cluster.daemon(1).has_room(d, 970), Ok(false));
+    // It skips: the turn is its own under the new connection.
+    assert!(cluster.restart(1, "a"));
+    let next = cluster.client(1, "a");
+    cluster.exchange(&[1, 2]);
+    assert_eq!(
+        cluster.daemon(1).has_room(d, 970),
+        Ok(false),
+        "it is a's turn"
+    );
+    cluster.daemon(1).disconnect(next);
+    assert_eq!(cluster.daemon(1).has_room(d, 970), Ok(true));
+}

@@ -290,7 +290,7 @@ fn clients_that_send_and_go_while_nothing_is_ordered_leave_no_more_than_a_bounde
     let mut cluster = Cluster::limited(
         2,
         Limits {
-            clients: 2,
+            clients: 10_000,
             backlog_bytes: 1_000,
             payload_bytes: 5_000,
             ..Limits::default()
