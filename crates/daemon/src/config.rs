@@ -1,5 +1,7 @@
 //! The section `[daemon]` of a configuration.
 
+mod change;
+
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -150,10 +152,16 @@ pub enum DaemonConfigError {
     TlsNowhere,
     /// `[daemon.tls]` does not say what certificates clients have to have.
     TlsWithoutCa,
+    /// `client_crl` without `client_ca`: nobody shows a certificate.
+    CrlWithoutCa,
     /// Everybody could do everything from everywhere.
     TlsOpenToAll,
     /// A rule of `[[daemon.access]]`, counted from 1 on.
     Access(usize, AccessError),
+    /// A daemon that runs was to lose all its rules.
+    RulesGone,
+    /// A daemon that runs cannot change so: what needs a restart would still be as it was.
+    BeforeRestart(Box<DaemonConfigError>),
     /// Metrics could be read from other hosts, and nobody has said that they may.
     OpenMetrics(SocketAddr),
     /// No real-time priority has this number.
@@ -186,11 +194,21 @@ impl fmt::Display for DaemonConfigError {
                 "[daemon.tls]: say with `client_ca` where certificates of clients come from, or \
                  `anonymous = true` if they need none",
             ),
+            Self::CrlWithoutCa => {
+                f.write_str("[daemon.tls]: `client_crl` is for certificates of `client_ca`")
+            }
             Self::TlsOpenToAll => f.write_str(
                 "[daemon.tls]: with `anonymous` everybody can connect: say with rules of \
                  [[daemon.access]] what they may do",
             ),
             Self::Access(rule, error) => write!(f, "[[daemon.access]], rule {rule}: {error}"),
+            Self::RulesGone => f.write_str(
+                "[[daemon.access]]: without rules all who are connected could do everything: that takes a \
+                 restart, or a rule that gives it",
+            ),
+            Self::BeforeRestart(error) => {
+                write!(f, "with what cannot change before a restart: {error}")
+            }
             Self::OpenMetrics(address) => write!(
                 f,
                 "[daemon]: {address} can be reached from other hosts, and whoever reaches it can read the \
@@ -298,6 +316,9 @@ impl DaemonConfig {
         }
         if tls.client_ca.is_none() && !tls.anonymous {
             return Err(DaemonConfigError::TlsWithoutCa);
+        }
+        if tls.client_crl.is_some() && tls.client_ca.is_none() {
+            return Err(DaemonConfigError::CrlWithoutCa);
         }
         if tls.anonymous && self.access.is_empty() {
             return Err(DaemonConfigError::TlsOpenToAll);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use mio::Waker;
 
-use crate::config::DaemonConfig;
+use crate::reload::NewSettings;
 use crate::status::{DaemonStatus, ReloadStatus};
 
 const STATUS: u8 = 1;
@@ -21,8 +21,11 @@ struct Slot {
     /// Grows with each answer.
     answers: u64,
     signs: u64,
-    settings: Option<DaemonConfig>,
+    settings: Option<NewSettings>,
+    /// Grows each time that the daemon has taken settings.
+    taken: u64,
     reload: Option<ReloadStatus>,
+    failed_reloads: u64,
 }
 
 #[derive(Debug)]
@@ -76,10 +79,15 @@ impl Control {
         self.wait(patience, |slot| slot.signs > before).is_some()
     }
 
-    /// Gives the daemon other settings. Those that cannot change while it runs have to be as they were.
-    pub fn reconfigure(&self, settings: DaemonConfig) {
-        self.lock().settings = Some(settings);
+    /// Gives the daemon other settings; those that cannot change while it runs have to be as they were. `true`
+    /// if it has taken them before so much time was over: it will take them in any case.
+    pub fn reconfigure(&self, settings: NewSettings, patience: Duration) -> bool {
+        let mut slot = self.lock();
+        let before = slot.taken;
+        slot.settings = Some(settings);
+        drop(slot);
         self.want(SETTINGS);
+        self.wait(patience, |slot| slot.taken > before).is_some()
     }
 
     /// A reload was done, or not; in words, for those who ask how the daemon is.
@@ -87,6 +95,7 @@ impl Control {
         let mut slot = self.lock();
         let count = slot.reload.as_ref().map_or(0, |reload| reload.count) + 1;
         let done = outcome.is_ok();
+        slot.failed_reloads += u64::from(!done);
         let text = outcome.unwrap_or_else(|text| text);
         slot.reload = Some(ReloadStatus { count, done, text });
     }
@@ -132,14 +141,19 @@ impl Control {
             slot.answers += 1;
         }
         slot.signs += u64::from(wanted.0 & LIFE != 0);
+        slot.taken += u64::from(wanted.0 & SETTINGS != 0);
         self.shared.answered.notify_all();
     }
 
-    pub(crate) fn take_settings(&self) -> Option<DaemonConfig> {
+    pub(crate) fn take_settings(&self) -> Option<NewSettings> {
         self.lock().settings.take()
     }
 
     pub(crate) fn last_reload(&self) -> Option<ReloadStatus> {
         self.lock().reload.clone()
+    }
+
+    pub(crate) fn failed_reloads(&self) -> u64 {
+        self.lock().failed_reloads
     }
 }

@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use rota_core::contract::{Checked, NodeId, Time};
 use rota_core::groups::{Limits, OVERHEAD_BYTES};
@@ -119,6 +118,9 @@ impl Daemon {
         }
         let certificates = daemon.tls.as_ref().map(|tls| Certificates::open(tls, me));
         let certificates = certificates.transpose().map_err(OpenError::Tls)?;
+        if let Some(Err(error)) = certificates.as_ref().map(Certificates::check_lists) {
+            tracing::error!(%error, "no client is let in by TLS");
+        }
         if let Some(priority) = daemon.realtime {
             set_realtime(priority).map_err(|error| OpenError::Realtime(priority, error))?;
         }
@@ -187,7 +189,7 @@ impl Daemon {
 
     fn tend(&mut self, wanted: Wanted) {
         if let Some(settings) = self.control.take_settings() {
-            self.app.hub.reconfigure(settings);
+            self.app.hub.reconfigure(settings, monotonic());
         }
         let status = wanted.status().then(|| self.status());
         self.control.answer(wanted, status);
@@ -205,6 +207,13 @@ impl Daemon {
         status.nodes.clone_from(&self.nodes);
         status.uptime_us = monotonic().since(self.started) / 1000;
         status.reload = self.control.last_reload();
+        let reloads = status.reload.as_ref().map_or(0, |reload| reload.count);
+        let counted = [
+            ("reloads", reloads),
+            ("reloads_failed", self.control.failed_reloads()),
+        ];
+        let counted = counted.map(|(name, count)| (name.into(), count));
+        status.counters.extend(counted);
         status
     }
 
@@ -277,14 +286,7 @@ fn listen_tls(
     tls: &TlsConfig,
     certificates: Certificates,
 ) -> Result<(), OpenError> {
-    let terms = Terms {
-        certificates,
-        seats: door.seats.clone(),
-        patience: Duration::from_millis(daemon.handshake_ms),
-        handshakes: daemon.handshakes,
-        most: daemon.clients.saturating_add(daemon.handshakes),
-    };
-    door.listen_tls(&tls.listen, terms)
+    door.listen_tls(&tls.listen, Terms::new(daemon, certificates))
         .map_err(|(address, error)| match address {
             Some(address) => OpenError::Tcp(address, error),
             None => OpenError::System(error),

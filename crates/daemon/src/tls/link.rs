@@ -22,6 +22,8 @@ pub(super) struct Link {
     pub address: IpAddr,
     /// Tells it from later ones with its key.
     pub number: u64,
+    /// With which certificates its handshake began.
+    pub terms: u64,
     /// When it is over, whatever happens: the handshake, or the time to take what is left.
     pub deadline: Option<Instant>,
     pub socket_ready: Ready,
@@ -77,7 +79,7 @@ impl Link {
         socket: TcpStream,
         tls: ServerConnection,
         (address, seat): (IpAddr, Seat),
-        number: u64,
+        (number, terms): (u64, u64),
         deadline: Instant,
     ) -> Self {
         let ready = Ready {
@@ -90,6 +92,7 @@ impl Link {
             pair: None,
             address,
             number,
+            terms,
             deadline: Some(deadline),
             socket_ready: ready,
             pair_ready: ready,
