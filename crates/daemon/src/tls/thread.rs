@@ -313,7 +313,8 @@ impl Relays {
         if std::mem::take(&mut self.waiting) {
             let shown = |(key, link): (usize, &Link)| link.is_shown().then_some(key);
             let shown: Vec<usize> = self.links.iter().filter_map(shown).collect();
-            shown.into_iter().for_each(|key| self.schedule(key));
+            // Before newcomers take the descriptors that there are again.
+            shown.into_iter().for_each(|key| self.turn(key));
             for place in 0..self.listeners.len() {
                 self.accept(place);
             }
@@ -369,6 +370,8 @@ impl Relays {
                 // Most often there are no descriptors left: it is tried again soon.
                 self.complaints
                     .say("a TLS client cannot be let in", &error, &"");
+                // It is not its fault.
+                link.deadline = Some(Instant::now() + self.terms.patience);
                 self.waiting = true;
                 return;
             }
