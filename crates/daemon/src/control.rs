@@ -2,12 +2,13 @@
 //!
 //! The ring's thread never waits for them: it looks at one number after each turn of its loop.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use mio::Waker;
 
+use crate::access::{Access, Peer};
 use crate::reload::NewSettings;
 use crate::status::{DaemonStatus, ReloadStatus};
 
@@ -34,6 +35,10 @@ struct Shared {
     wanted: AtomicU8,
     slot: Mutex<Slot>,
     answered: Condvar,
+    /// Who may ask over HTTP.
+    access: Mutex<Arc<Access>>,
+    /// Those who have, and might not.
+    refused: AtomicU64,
 }
 
 /// For any thread: asks the daemon, and waits for its answer.
@@ -53,13 +58,15 @@ impl Wanted {
 }
 
 impl Control {
-    pub(crate) fn new(waker: Arc<Waker>) -> Self {
+    pub(crate) fn new(waker: Arc<Waker>, access: Arc<Access>) -> Self {
         Self {
             shared: Arc::new(Shared {
                 waker,
                 wanted: AtomicU8::new(0),
                 slot: Mutex::default(),
                 answered: Condvar::new(),
+                access: Mutex::new(access),
+                refused: AtomicU64::new(0),
             }),
         }
     }
@@ -88,6 +95,29 @@ impl Control {
         drop(slot);
         self.want(SETTINGS);
         self.wait(patience, |slot| slot.taken > before).is_some()
+    }
+
+    /// Whether somebody may ask how the daemon is; one that may not is counted.
+    pub(crate) fn may_ask(&self, peer: &Peer) -> bool {
+        let access = self.shared.access.lock();
+        let may = access
+            .unwrap_or_else(PoisonError::into_inner)
+            .rights(peer)
+            .admin;
+        let refused = u64::from(!may);
+        self.shared.refused.fetch_add(refused, Ordering::Relaxed);
+        may
+    }
+
+    /// Those who asked over HTTP and might not.
+    pub(crate) fn refused(&self) -> u64 {
+        self.shared.refused.load(Ordering::Relaxed)
+    }
+
+    /// From now on these may ask.
+    pub(crate) fn set_access(&self, access: Arc<Access>) {
+        let slot = self.shared.access.lock();
+        *slot.unwrap_or_else(PoisonError::into_inner) = access;
     }
 
     /// A reload was done, or not; in words, for those who ask how the daemon is.

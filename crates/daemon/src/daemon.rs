@@ -132,6 +132,7 @@ impl Daemon {
         let process = new_process(me).map_err(OpenError::System)?;
         let seed = random_u64().map_err(OpenError::System)?;
         let access = daemon.look_up_access().map_err(OpenError::Daemon)?;
+        let access = Arc::new(access);
         let hub = Hub::new(process, daemon.clone(), access, directory, Arc::new(spread));
         let mut hub = hub.map_err(OpenError::System)?;
         let Hub { door, access, .. } = &mut hub;
@@ -139,7 +140,7 @@ impl Daemon {
         if let (Some(tls), Some(certificates)) = (&daemon.tls, certificates) {
             listen_tls(door, &daemon, tls, certificates)?;
         }
-        let control = Control::new(hub.door.waker());
+        let control = Control::new(hub.door.waker(), Arc::clone(&hub.access));
         let exporter = serve_metrics(&daemon, &control)?;
         let engine = Checked::new(engine);
         let driver = Driver::with_process(engine, sockets, process, seed, config);
@@ -190,6 +191,7 @@ impl Daemon {
     fn tend(&mut self, wanted: Wanted) {
         if let Some(settings) = self.control.take_settings() {
             self.app.hub.reconfigure(settings, monotonic());
+            self.control.set_access(Arc::clone(&self.app.hub.access));
         }
         let status = wanted.status().then(|| self.status());
         self.control.answer(wanted, status);
@@ -214,6 +216,8 @@ impl Daemon {
         ];
         let counted = counted.map(|(name, count)| (name.into(), count));
         status.counters.extend(counted);
+        let refused = status.counters.entry("admins_not_allowed".into());
+        *refused.or_default() += self.control.refused();
         status
     }
 

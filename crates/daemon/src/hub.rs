@@ -70,7 +70,7 @@ pub struct Counters {
 pub(crate) struct Hub {
     pub door: Door,
     pub groups: Groups,
-    pub access: Access,
+    pub access: Arc<Access>,
     names: Names,
     terms: Terms,
     spread: Arc<Settings>,
@@ -123,7 +123,7 @@ impl Hub {
     pub fn new(
         me: Process,
         config: DaemonConfig,
-        access: Access,
+        access: Arc<Access>,
         directory: Directory,
         spread: Arc<Settings>,
     ) -> io::Result<Self> {

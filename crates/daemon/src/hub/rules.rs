@@ -1,5 +1,7 @@
 //! Other settings and rules, while clients are connected.
 
+use std::sync::Arc;
+
 use rota_check::event::ClientSaw;
 use rota_client::protocol::Code;
 use rota_core::contract::Time;
@@ -26,7 +28,7 @@ impl Hub {
             self.door.change_tls(Terms::new(&config, certificates));
         }
         self.config = config;
-        self.access = access;
+        self.access = Arc::new(access);
         // Whoever can open a socket only now has less to hope for already.
         self.obey(now);
         self.door.open_as(&self.access);
