@@ -85,7 +85,10 @@ class Transitional:
 
 @final
 class SelfLeave:
-    """The client has left the group: it gets nothing more of it."""
+    """The client has left the group: it gets nothing more of it.
+
+    Without membership this comes only if it has not asked to: the rules do not let it be there any more.
+    """
 
     __match_args__: ClassVar[tuple[Literal["group"]]]
     @property

@@ -182,7 +182,8 @@ impl Transitional {
     }
 }
 
-/// The client has left the group: it gets nothing more of it.
+/// The client has left the group: it gets nothing more of it. Without membership this comes only if it has
+/// not asked to: the daemon's rules do not let it be there any more.
 #[pyclass(frozen, get_all, module = "rota")]
 pub struct SelfLeave {
     /// The group.

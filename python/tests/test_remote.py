@@ -111,13 +111,13 @@ class Remote(unittest.TestCase):
         self.refused(self.start("late"), self.certificates.tls("alice"), "xpired")
 
     def test_files_that_are_none_are_named(self) -> None:
-        for make, words in (
-            (lambda: rota.Tls(self.path / "no-such-file"), "no-such-file"),
-            (lambda: rota.Tls(self.path / "alice.key"), "alice.key"),
-            (lambda: rota.Tls(self.path / "ca.pem", key=self.path / "alice.key"), "certificate"),
+        for ca, key, words in (
+            ("no-such-file", None, "no-such-file"),
+            ("alice.key", None, "alice.key"),
+            ("ca.pem", "alice.key", "certificate"),
         ):
             with self.assertRaises(rota.InvalidError) as wrong:
-                make()
+                rota.Tls(self.path / ca, key=key and self.path / key)
             self.assertIn(words, str(wrong.exception))
 
 

@@ -130,7 +130,8 @@ typedef enum rota_event_type {
   // Until the next view of the group, delivery is only with respect to those who stay with this client's
   // daemon: `group`, and `view_id` of the view that ends.
   ROTA_EVENT_TYPE_TRANSITIONAL = 3,
-  // The client has left the group, and gets nothing more of it: `group`.
+  // The client has left the group, and gets nothing more of it: `group`. Without membership this comes only
+  // if it has not asked to: the daemon's rules do not let it be there any more.
   ROTA_EVENT_TYPE_SELF_LEAVE = 4,
   // A warning: the client takes its events more slowly than they come: `waiting`, `limit`.
   ROTA_EVENT_TYPE_LAGGING = 5,
@@ -426,4 +427,4 @@ const char *rota_version(void);
 #endif  // __cplusplus
 
 #endif  /* ROTA_H */
-/* cbindgen 0.29.4, 628aac9a6e549b20 */
+/* cbindgen 0.29.4, c9958129ec07a0e9 */

@@ -20,7 +20,8 @@ pub enum EventType {
     /// Until the next view of the group, delivery is only with respect to those who stay with this client's
     /// daemon: `group`, and `view_id` of the view that ends.
     Transitional = 3,
-    /// The client has left the group, and gets nothing more of it: `group`.
+    /// The client has left the group, and gets nothing more of it: `group`. Without membership this comes only
+    /// if it has not asked to: the daemon's rules do not let it be there any more.
     SelfLeave = 4,
     /// A warning: the client takes its events more slowly than they come: `waiting`, `limit`.
     Lagging = 5,

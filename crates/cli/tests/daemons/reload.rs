@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
 
 use rota_check::trace::Trace;
 use rota_check::{Options, check_all};
@@ -115,6 +116,36 @@ fn new_rules_hold_for_clients_that_are_connected_and_those_who_may_not_are_told(
     builder("far").connect(tcp).expect("it may again");
     assert_eq!(counter(&cluster, "reloads"), 3);
     assert_eq!(counter(&cluster, "reloads_failed"), 1);
+}
+
+#[test]
+fn sub_fails_if_it_may_not_be_in_its_group_any_more() {
+    let all = mine("join = [\"*\"]\nsend = [\"*\"]");
+    let cluster = Cluster::start(1, &all);
+    let mut watcher = member(&cluster, 1, "watcher");
+    watcher.join("trades").expect("it may");
+    next_view(&mut watcher);
+    let sub = Command::new(env!("CARGO_BIN_EXE_rota"))
+        .args(["sub", "trades", "--socket"])
+        .arg(cluster.socket(1))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary");
+    assert_eq!(next_view(&mut watcher).members.len(), 2);
+    watcher.send("trades", b"before").expect("sent");
+    assert_eq!(next_text(&mut watcher), "before");
+    let text = configuration(&cluster, 1);
+    let fewer = text.replace(&all, &mine("join = [\"orders\"]"));
+    assert_eq!(reload(&cluster, 1, &fewer).0, Some(0));
+    let output = sub.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.stdout, b"before\n");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("do not let this client be there any more"),
+        "{said}"
+    );
 }
 
 fn is_refused(answer: Result<Client, ConnectError>) -> bool {
