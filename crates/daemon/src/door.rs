@@ -208,10 +208,12 @@ impl Door {
         }
     }
 
-    /// Unix sockets are open to whom they have to be with these rules.
-    pub fn open_as(&self, access: &Access) {
+    /// Unix sockets are open to whom they have to be with other rules; one for which that is the same stays as
+    /// it is, whatever somebody has made of it.
+    pub fn open_as(&self, before: &Access, access: &Access) {
         for Listener { port, source, .. } in &self.listeners {
             if let Source::Unix(_, path) = source
+                && mode(*port, before) != mode(*port, access)
                 && let Err(error) = set_mode(path, mode(*port, access))
             {
                 let path = path.display();

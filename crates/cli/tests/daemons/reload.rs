@@ -278,8 +278,11 @@ fn a_daemon_gets_its_first_rules_while_it_runs_and_loses_its_last_only_with_a_re
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(mode(&cluster), [0o666, 0o600], "the rules decide");
     assert_eq!(left(&mut ann), "trades");
+    // What somebody has made of a socket stays, unless the rules want something else of it.
+    let narrow = fs::Permissions::from_mode(0o600);
+    fs::set_permissions(cluster.socket(1), narrow).expect("it is ours");
     assert_eq!(reload(&cluster, 1, &ruled("admin = true")).0, Some(0));
-    assert_eq!(mode(&cluster), [0o666, 0o666]);
+    assert_eq!(mode(&cluster), [0o600, 0o666]);
     not_allowed(ann.join("orders"));
 
     for (wrong, why) in [
@@ -306,7 +309,7 @@ fn a_daemon_gets_its_first_rules_while_it_runs_and_loses_its_last_only_with_a_re
             "{said}"
         );
         not_allowed(ann.join("orders"));
-        assert_eq!(mode(&cluster), [0o666, 0o666]);
+        assert_eq!(mode(&cluster), [0o600, 0o666]);
     }
     assert_eq!(counter(&cluster, "reloads_failed"), 3);
     let last = &status(&cluster, 1)["reload"];

@@ -28,10 +28,10 @@ impl Hub {
             self.door.change_tls(Terms::new(&config, certificates));
         }
         self.config = config;
-        self.access = Arc::new(access);
+        let before = std::mem::replace(&mut self.access, Arc::new(access));
         // Whoever can open a socket only now has less to hope for already.
         self.obey(now);
-        self.door.open_as(&self.access);
+        self.door.open_as(&before, &self.access);
     }
 
     /// Rules hold from now on for clients that are connected, too.

@@ -195,13 +195,14 @@ impl Certificates {
         self.section.check_lists(&self.current, self.me)
     }
 
-    /// Whether a certificate of a client, the first of these, or one between it and its root is revoked.
-    pub fn are_revoked(&self, chain: &[CertificateDer<'_>]) -> bool {
+    /// Whether a certificate of a client, the first of these, or one between it and its root is revoked; by
+    /// `then`, when they were good otherwise.
+    pub fn are_revoked(&self, chain: &[CertificateDer<'_>], then: UnixTime) -> bool {
         let (Some(verifier), Some((own, between))) = (&self.current.verifier, chain.split_first())
         else {
             return false;
         };
-        let verified = verifier.verify_client_cert(own, between, UnixTime::now());
+        let verified = verifier.verify_client_cert(own, between, then);
         let revoked = Error::InvalidCertificate(CertificateError::Revoked);
         verified.is_err_and(|error| error == revoked)
     }

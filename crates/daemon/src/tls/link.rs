@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use mio::net::{TcpStream, UnixStream};
 use rustls::ServerConnection;
+use rustls::pki_types::UnixTime;
 
 use crate::seats::Seat;
 
@@ -24,6 +25,8 @@ pub(super) struct Link {
     pub number: u64,
     /// With which certificates its handshake began.
     pub terms: u64,
+    /// And when.
+    pub since: UnixTime,
     /// When it is over, whatever happens: the handshake, or the time to take what is left.
     pub deadline: Option<Instant>,
     pub socket_ready: Ready,
@@ -93,6 +96,7 @@ impl Link {
             address,
             number,
             terms,
+            since: UnixTime::now(),
             deadline: Some(deadline),
             socket_ready: ready,
             pair_ready: ready,

@@ -70,7 +70,7 @@ impl Relays {
     pub(super) fn is_revoked(&mut self, key: usize) -> bool {
         let link = &self.links[key];
         let chain = link.tls.peer_certificates().unwrap_or_default();
-        if !self.terms.certificates.are_revoked(chain) {
+        if !self.terms.certificates.are_revoked(chain, link.since) {
             return false;
         }
         self.counters.revoked.fetch_add(1, Ordering::Relaxed);
