@@ -225,7 +225,7 @@ fn a_client_of_spreads_is_told_that_it_has_left_and_one_that_may_not_be_there_is
     watcher.join("orders").expect("it may");
     loop {
         match next(&mut watcher) {
-            Event::Message(message) if message.payload == &b"told"[..] => break,
+            Event::Message(message) if message.payload == b"told"[..] => break,
             Event::View(_) | Event::Message(_) => {}
             other => panic!("{other:?}"),
         }

@@ -69,12 +69,14 @@ impl fmt::Display for TlsError {
 
 impl std::error::Error for TlsError {}
 
+/// What looks at certificates of clients.
+type Verifier = Arc<dyn ClientCertVerifier>;
+
 /// What is in the files.
 #[derive(Debug)]
 struct Loaded {
     config: Arc<ServerConfig>,
-    /// What looks at certificates of clients.
-    verifier: Option<Arc<dyn ClientCertVerifier>>,
+    verifier: Option<Verifier>,
     lists_end: Option<ListsEnd>,
 }
 
@@ -125,11 +127,7 @@ impl TlsConfig {
         })
     }
 
-    fn verifier(
-        &self,
-        ca: &Path,
-        me: NodeId,
-    ) -> Result<(Arc<dyn ClientCertVerifier>, Option<ListsEnd>), TlsError> {
+    fn verifier(&self, ca: &Path, me: NodeId) -> Result<(Verifier, Option<ListsEnd>), TlsError> {
         let mut roots = RootCertStore::empty();
         for root in certificates(ca)? {
             let added = roots.add(root);
