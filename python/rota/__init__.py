@@ -2,7 +2,7 @@
 
 `Client` is for threads, `rota.aio.Client` for asyncio. Both give events: `Message`, and with
 `membership=True` also `View`, `Transitional` and `SelfLeave`; `NotSent` for a message that went to
-nobody, and `Lagging` as a warning.
+nobody, `Lagging` as a warning, and `Skipped` when events are missing.
 """
 
 from rota import aio
@@ -14,11 +14,22 @@ from rota._errors import (
     RefusedError,
     RequestError,
     TimedOutError,
+    TlsError,
     UnreadError,
     WouldBlockError,
 )
-from rota._native import Client, Lagging, Message, NotSent, SelfLeave, Transitional, View
-from rota._types import Address, Event, Service
+from rota._native import (
+    Client,
+    Lagging,
+    Message,
+    NotSent,
+    SelfLeave,
+    Skipped,
+    Tls,
+    Transitional,
+    View,
+)
+from rota._types import Address, Event, Service, WhenSlow
 
 __all__ = [
     "Address",
@@ -35,10 +46,14 @@ __all__ = [
     "RequestError",
     "SelfLeave",
     "Service",
+    "Skipped",
     "TimedOutError",
+    "Tls",
+    "TlsError",
     "Transitional",
     "UnreadError",
     "View",
+    "WhenSlow",
     "WouldBlockError",
     "aio",
 ]

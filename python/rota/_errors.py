@@ -12,7 +12,10 @@ class Error(Exception):
 
 
 class InvalidError(Error, ValueError):
-    """A name is none, a payload too large, or there are no or too many destinations. Nothing was sent."""
+    """A name is none, a payload too large, or there are no or too many destinations: nothing was sent.
+
+    Or a file of certificates cannot be used.
+    """
 
 
 class ConnectError(Error, ConnectionError):
@@ -21,6 +24,10 @@ class ConnectError(Error, ConnectionError):
 
 class RefusedError(ConnectError):
     """The daemon does not take this client; `code` says why."""
+
+
+class TlsError(ConnectError):
+    """One side does not take the other's certificate, or there is no TLS; the text says which."""
 
 
 class ConnectionLostError(Error, ConnectionError):

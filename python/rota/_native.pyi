@@ -1,8 +1,9 @@
+import os
 from collections.abc import Sequence
 from types import TracebackType
 from typing import ClassVar, Literal, Self, final
 
-from rota._types import Address, Event, Service
+from rota._types import Address, Event, Service, WhenSlow
 
 __all__ = [
     "Client",
@@ -10,6 +11,8 @@ __all__ = [
     "Message",
     "NotSent",
     "SelfLeave",
+    "Skipped",
+    "Tls",
     "Transitional",
     "View",
     "_Request",
@@ -82,7 +85,10 @@ class Transitional:
 
 @final
 class SelfLeave:
-    """The client has left the group: it gets nothing more of it."""
+    """The client has left the group: it gets nothing more of it.
+
+    Without membership this comes only if it has not asked to: the rules do not let it be there any more.
+    """
 
     __match_args__: ClassVar[tuple[Literal["group"]]]
     @property
@@ -98,7 +104,26 @@ class Lagging:
         """Bytes that waited for it at the daemon."""
     @property
     def limit(self) -> int:
-        """At so many the daemon closes the connection."""
+        """At so many the daemon does what `when_slow` says."""
+
+@final
+class Skipped:
+    """The client has missed something, because it took its events too slowly.
+
+    For everybody else it has disconnected and joined its groups again, here in the order; with membership
+    the views of that follow.
+    """
+
+    __match_args__: ClassVar[tuple[Literal["messages"], Literal["groups"]]]
+    @property
+    def messages(self) -> int:
+        """So many messages."""
+    @property
+    def bytes(self) -> int:
+        """Bytes of their payloads."""
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Those of the client's groups that they went to, ascending."""
 
 @final
 class NotSent:
@@ -116,6 +141,26 @@ class NotSent:
         """The number that the application gave it."""
 
 @final
+class Tls:
+    """How a client and a daemon of another host know each other: files with certificates, as PEM.
+
+    `ca`: the roots that the daemon's certificate has to come from.
+    `certificate`, `key`: what the client shows; only some daemons take clients without.
+    `server_name`: the name that the daemon's certificate has to be for; the host of the address otherwise.
+
+    The files are read here; `InvalidError` if one cannot be used.
+    """
+
+    def __new__(
+        cls,
+        ca: str | os.PathLike[str],
+        *,
+        certificate: str | os.PathLike[str] | None = None,
+        key: str | os.PathLike[str] | None = None,
+        server_name: str | None = None,
+    ) -> Self: ...
+
+@final
 class _Request: ...
 
 @final
@@ -128,6 +173,8 @@ class Client:
     `insecure`: whether TCP may leave this machine, where everybody on the way can read and change all.
     `timeout`: seconds that the daemon may take to let the client in, and to answer a request.
     `unread_bytes`: about how many bytes of events may lie unread while a call waits.
+    `when_slow`: what becomes of the client if it takes its events too slowly; what the daemon does with all.
+    `tls`: for `tls:HOST:PORT`, how the two sides know each other.
     """
 
     def __new__(
@@ -140,6 +187,8 @@ class Client:
         insecure: bool = False,
         timeout: float = 30.0,
         unread_bytes: int = 16_777_216,
+        when_slow: WhenSlow | None = None,
+        tls: Tls | None = None,
     ) -> Self: ...
     @property
     def name(self) -> str:

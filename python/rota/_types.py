@@ -3,13 +3,16 @@
 import os
 from typing import Literal, TypeAlias
 
-from rota._native import Lagging, Message, NotSent, SelfLeave, Transitional, View
+from rota._native import Lagging, Message, NotSent, SelfLeave, Skipped, Transitional, View
 
-#: The path of a Unix socket, or `tcp:HOST:PORT`.
+#: The path of a Unix socket, `tcp:HOST:PORT`, or `tls:HOST:PORT`.
 Address: TypeAlias = str | os.PathLike[str]
 
 #: What a client is told.
-Event: TypeAlias = Message | View | Transitional | SelfLeave | NotSent | Lagging
+Event: TypeAlias = Message | View | Transitional | SelfLeave | NotSent | Lagging | Skipped
 
 #: Which guarantee a message asks for.
 Service: TypeAlias = Literal["reliable", "fifo", "causal", "agreed", "safe"]
+
+#: What becomes of a client that takes its events too slowly, as far as the daemon allows it.
+WhenSlow: TypeAlias = Literal["disconnect", "skip"]

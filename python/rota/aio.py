@@ -11,7 +11,7 @@ from typing import Self, cast
 
 from rota import _native
 from rota._errors import ConnectionLostError, TimedOutError, UnreadError
-from rota._types import Address, Event, Service
+from rota._types import Address, Event, Service, WhenSlow
 
 __all__ = ["Client"]
 
@@ -38,6 +38,8 @@ class Client:
         insecure: bool = False,
         timeout: float = 30.0,
         unread_bytes: int = 16_777_216,
+        when_slow: WhenSlow | None = None,
+        tls: _native.Tls | None = None,
     ) -> None:
         self._timeout = timeout
         self._native: _native.Client | None = None
@@ -51,6 +53,8 @@ class Client:
             insecure=insecure,
             timeout=timeout,
             unread_bytes=unread_bytes,
+            when_slow=when_slow,
+            tls=tls,
         )
         self._waiting: set[asyncio.Future[None]] = set()
         self._watched = self._writing = False

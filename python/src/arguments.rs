@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use rota_client::{Address, Envelope, SendError, Service};
+use rota_client::{Address, Envelope, SendError, Service, SlowPolicy};
 
 use crate::error::Failure;
 
@@ -26,6 +26,17 @@ pub fn service(name: &str) -> Result<Service, Failure> {
     let all = [Reliable, Fifo, Causal, Agreed, Safe];
     let found = all.into_iter().find(|service| service.name() == name);
     found.ok_or_else(|| Failure::Invalid(format!("'{name}' is not a service")))
+}
+
+/// What becomes of a slow client, by its name.
+pub fn when_slow(name: &str) -> Result<SlowPolicy, Failure> {
+    match name {
+        "disconnect" => Ok(SlowPolicy::Disconnect),
+        "skip" => Ok(SlowPolicy::Skip),
+        _ => Err(Failure::Invalid(format!(
+            "'{name}' is no policy for slow clients"
+        ))),
+    }
 }
 
 /// One destination, or several.

@@ -9,12 +9,13 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyDict;
 use rota_client::{ConnectError, ConnectionLost, Envelope, RequestError, SendError};
 
-use crate::arguments::{address, deadline, duration, envelope, service};
+use crate::arguments::{address, deadline, duration, envelope, service, when_slow};
 use crate::connect::connect;
 use crate::error::{Failure, is_lost};
 use crate::event::event;
 use crate::line::Line;
 use crate::steps::{Ask, begin, look_for};
+use crate::tls::Tls;
 
 /// Payloads of so many bytes are copied while other threads run.
 const LARGE: usize = 64 << 10;
@@ -32,7 +33,7 @@ pub struct Client {
 impl Client {
     #[new]
     #[pyo3(signature = (address, *, name=None, membership=false, service="agreed", insecure=false,
-        timeout=30.0, unread_bytes=16_777_216))]
+        timeout=30.0, unread_bytes=16_777_216, when_slow=None, tls=None))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
@@ -43,11 +44,11 @@ impl Client {
         insecure: bool,
         timeout: f64,
         unread_bytes: usize,
+        when_slow: Option<&str>,
+        tls: Option<&Tls>,
     ) -> PyResult<Self> {
         let timeout = duration(timeout)?;
-        // There is no event yet that says what a client was made to skip.
         let mut builder = rota_client::Client::builder()
-            .when_slow(rota_client::SlowPolicy::Disconnect)
             .membership(membership)
             .service(self::service(service)?)
             .insecure(insecure)
@@ -55,6 +56,12 @@ impl Client {
             .unread_bytes(unread_bytes);
         if let Some(name) = name {
             builder = builder.name(name);
+        }
+        if let Some(policy) = when_slow {
+            builder = builder.when_slow(self::when_slow(policy)?);
+        }
+        if let Some(tls) = tls {
+            builder = builder.tls(tls.told());
         }
         let client = connect(py, builder, self::address(&address))?;
         Ok(Self {

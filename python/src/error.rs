@@ -61,6 +61,7 @@ impl Failure {
                 ConnectError::Refused { code, .. } => {
                     ("RefusedError", error.to_string(), Some(*code))
                 }
+                ConnectError::Tls(_) => ("TlsError", error.to_string(), None),
                 ConnectError::TimedOut => ("TimedOutError", error.to_string(), None),
                 _ => ("ConnectError", error.to_string(), None),
             },

@@ -182,7 +182,8 @@ impl Transitional {
     }
 }
 
-/// The client has left the group: it gets nothing more of it.
+/// The client has left the group: it gets nothing more of it. Without membership this comes only if it has
+/// not asked to: the daemon's rules do not let it be there any more.
 #[pyclass(frozen, get_all, module = "rota")]
 pub struct SelfLeave {
     /// The group.
@@ -205,7 +206,7 @@ impl SelfLeave {
 pub struct Lagging {
     /// Bytes that waited for it at the daemon.
     waiting: u64,
-    /// At so many the daemon closes the connection.
+    /// At so many the daemon does what `when_slow` says.
     limit: u64,
 }
 
@@ -242,6 +243,47 @@ impl NotSent {
     }
 }
 
+/// The client has missed something, because it took its events too slowly. For everybody else it has
+/// disconnected and joined its groups again, here in the order; with membership the views of that follow.
+#[pyclass(frozen, module = "rota")]
+pub struct Skipped {
+    messages: u64,
+    bytes: u64,
+    groups: Vec<String>,
+}
+
+#[pymethods]
+impl Skipped {
+    #[classattr]
+    #[pyo3(name = "__match_args__")]
+    const MATCH: (&'static str, &'static str) = ("messages", "groups");
+
+    /// So many messages.
+    #[getter]
+    fn messages(&self) -> u64 {
+        self.messages
+    }
+
+    /// Bytes of their payloads.
+    #[getter]
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Those of the client's groups that they went to, ascending.
+    #[getter]
+    fn groups<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.groups)
+    }
+
+    fn __repr__(&self) -> String {
+        let Self {
+            messages, groups, ..
+        } = self;
+        format!("Skipped(messages={messages}, groups={groups:?})")
+    }
+}
+
 /// An event as Python sees it.
 pub fn event(py: Python<'_>, event: Event) -> PyResult<Py<PyAny>> {
     Ok(match event {
@@ -263,6 +305,19 @@ pub fn event(py: Python<'_>, event: Event) -> PyResult<Py<PyAny>> {
         Event::NotSent { kind, to, code, .. } => {
             let (to, reason) = (to.to_string(), code.to_string());
             Py::new(py, NotSent { to, reason, kind })?.into_any()
+        }
+        Event::Skipped {
+            messages,
+            bytes,
+            groups,
+        } => {
+            let groups = groups.iter().map(ToString::to_string).collect();
+            let skipped = Skipped {
+                messages,
+                bytes,
+                groups,
+            };
+            Py::new(py, skipped)?.into_any()
         }
         // Of clients that connect again, which this is not.
         other => {

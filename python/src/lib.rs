@@ -2,7 +2,7 @@
 //!
 //! `client` is the blocking client; `rota/aio.py` makes one for asyncio of `steps` that never wait.
 //! `line` is how its threads wait, without the interpreter's lock and open to signals. `event` is what
-//! they are told, `error` what they raise.
+//! they are told, `error` what they raise, `tls` how they know daemons of other hosts.
 
 mod arguments;
 mod client;
@@ -11,6 +11,7 @@ mod error;
 mod event;
 mod line;
 mod steps;
+mod tls;
 
 /// What `rota/__init__.py` imports from.
 #[pyo3::pymodule(name = "_native")]
@@ -18,7 +19,9 @@ mod native {
     #[pymodule_export]
     use crate::client::Client;
     #[pymodule_export]
-    use crate::event::{Lagging, Message, NotSent, SelfLeave, Transitional, View};
+    use crate::event::{Lagging, Message, NotSent, SelfLeave, Skipped, Transitional, View};
     #[pymodule_export]
     use crate::steps::{Request, Steps};
+    #[pymodule_export]
+    use crate::tls::Tls;
 }

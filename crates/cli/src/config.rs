@@ -10,7 +10,7 @@ use rota_core::pack::Outbox;
 use rota_core::ring::{PriorityMethod, Protocol, RingConfig, RingConfigError};
 use rota_daemon::DaemonConfig;
 use rota_daemon::access::{AccessRule, Pattern};
-use rota_daemon::tls::TlsConfig;
+use rota_daemon::tls::{ListsEnd, TlsConfig};
 use rota_net::{ConfigError, DatagramSize, KeyRing, NodeConfig, PrimaryName, Transport};
 
 use crate::key;
@@ -61,7 +61,14 @@ fn checked(file: &Path, node: Option<u16>) -> Result<String, String> {
         format!("{}: {error}", path.display())
     })?;
     let mut table = describe(&config, keys.as_ref(), node).map_err(wrong)?;
-    describe_daemon(&daemon, &mut table);
+    // Files of certificates are those of one host.
+    let lists = match (&daemon.tls, node) {
+        (Some(tls), Some(node)) => tls
+            .check_files(node)
+            .map_err(|error| format!("{}: {error}", file.display()))?,
+        _ => None,
+    };
+    describe_daemon(&daemon, lists, &mut table);
     Ok(table.0)
 }
 
@@ -289,7 +296,7 @@ fn describe_nodes(config: &NodeConfig, ring: &RingConfig, me: Option<NodeId>, ta
     );
 }
 
-fn describe_daemon(daemon: &DaemonConfig, table: &mut Table) {
+fn describe_daemon(daemon: &DaemonConfig, lists: Option<ListsEnd>, table: &mut Table) {
     table.section("daemon");
     table.row("socket", daemon.socket.display());
     table.row("admin", daemon.admin.display());
@@ -308,7 +315,7 @@ fn describe_daemon(daemon: &DaemonConfig, table: &mut Table) {
     table.row("metrics", or(metrics, "none"));
     let realtime = daemon.realtime.map(|priority| priority.to_string());
     table.row("realtime", or(realtime, "off"));
-    describe_tls(daemon.tls.as_ref(), table);
+    describe_tls(daemon.tls.as_ref(), lists, table);
     describe_access(&daemon.access, table);
     table.section("daemon.spread");
     let Some(spread) = &daemon.spread else {
@@ -333,7 +340,7 @@ fn list(addresses: &[SocketAddr]) -> String {
     }
 }
 
-fn describe_tls(tls: Option<&TlsConfig>, table: &mut Table) {
+fn describe_tls(tls: Option<&TlsConfig>, lists: Option<ListsEnd>, table: &mut Table) {
     table.section("daemon.tls");
     let Some(tls) = tls else {
         table.row("closed", "(there is no such section)");
@@ -345,6 +352,14 @@ fn describe_tls(tls: Option<&TlsConfig>, table: &mut Table) {
     match &tls.client_ca {
         Some(path) => table.row("client_ca", path.display()),
         None => table.row("client_ca", "none"),
+    }
+    match (&tls.client_crl, lists) {
+        (Some(path), Some(end)) => {
+            let value = format!("{} (good until {end})", path.display());
+            table.row("client_crl", value);
+        }
+        (Some(path), None) => table.row("client_crl", path.display()),
+        (None, _) => table.row("client_crl", "none"),
     }
     let asked = match (tls.anonymous, &tls.client_ca) {
         (false, _) => "no (clients need a certificate of client_ca)",

@@ -71,9 +71,8 @@ fn open(options: &DaemonOptions) -> Result<Daemon, String> {
     let settings = daemon.clone();
     let daemon = Daemon::open(&config, daemon, me, stop).map_err(|error| wrong(&error))?;
     Reload::new(
-        path.clone(),
-        &text,
-        settings,
+        (path.clone(), &text),
+        (me, settings),
         daemon.keys(),
         daemon.control(),
     )

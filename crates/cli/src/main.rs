@@ -85,7 +85,7 @@ enum Command {
         Exit status: with --once 0 if a daemon has answered, 1 if none has; 2 for wrong use."
     )]
     Top(top::TopOptions),
-    /// Have a daemon read its keys and settings again
+    /// Have a daemon read its keys, certificates, rules and other settings again
     #[command(
         after_help = "Example:\n  rota reload --socket /run/rota/admin.sock\n\n\
         It says what has changed, and what needs a restart. The daemon has to run as the same user on the same \

@@ -12,7 +12,8 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rota_daemon::{Control, DaemonConfig};
+use rota_core::contract::NodeId;
+use rota_daemon::{CertificateFiles, Control, DaemonConfig, NewSettings};
 use rota_net::{KeyRing, Keys, NodeConfig};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::SIGHUP;
@@ -24,8 +25,19 @@ use crate::client::Failure;
 use crate::notify;
 use crate::say::print;
 
-/// Settings that count as soon as they are read again. `key_file` is looked at by itself.
-const AT_ONCE: [&str; 5] = [
+/// The rules, which are named together.
+const RULES: &str = "daemon.access";
+
+/// The section that cannot come or go while a daemon runs.
+const TLS: &str = "daemon.tls.";
+
+/// Settings that count as soon as they are read again, beside the rules. `key_file` is looked at by itself.
+const AT_ONCE: [&str; 10] = [
+    "daemon.tls.certificate",
+    "daemon.tls.key",
+    "daemon.tls.client_ca",
+    "daemon.tls.client_crl",
+    "daemon.tls.anonymous",
     "daemon.clients",
     "daemon.client_queue_bytes",
     "daemon.handshake_ms",
@@ -39,9 +51,11 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// What a daemon was started with.
 pub struct Reload {
     path: PathBuf,
+    me: NodeId,
     /// The settings in force, each by its whole name.
     in_force: BTreeMap<String, Value>,
     daemon: DaemonConfig,
+    certificates: CertificateFiles,
     keys: Option<Keys>,
     control: Control,
 }
@@ -49,15 +63,16 @@ pub struct Reload {
 impl Reload {
     /// Of a daemon that was started with this file.
     pub fn new(
-        path: PathBuf,
-        text: &str,
-        daemon: DaemonConfig,
+        (path, text): (PathBuf, &str),
+        (me, daemon): (NodeId, DaemonConfig),
         keys: Option<Keys>,
         control: Control,
     ) -> Self {
         Self {
             path,
+            me,
             in_force: settings(text),
+            certificates: CertificateFiles::of(&daemon, me),
             daemon,
             keys,
             control,
@@ -91,21 +106,37 @@ impl Reload {
         let config = NodeConfig::from_toml(&text).map_err(|error| wrong(&error))?;
         let daemon = DaemonConfig::from_toml(&text).map_err(|error| wrong(&error))?;
         let keys = self.read_keys(&config)?;
-        // From here on nothing fails.
         let new = settings(&text);
         let (changed, waiting) = sort(&self.in_force, &new);
-        self.take(&changed, &new, daemon);
+        let daemon = self.daemon.changed_to(&daemon).map_err(|error| {
+            let what = wrong(&error);
+            if waiting.is_empty() {
+                what
+            } else {
+                format!("{what}; needs a restart: {}", named(&waiting))
+            }
+        })?;
+        let certificates = CertificateFiles::of(&daemon, self.me);
+        let settings = NewSettings::read(daemon.clone(), self.me).map_err(|error| wrong(&error))?;
+        // From here on nothing fails.
         let mut said = Vec::new();
+        if !self.control.reconfigure(settings, PATIENCE) {
+            said.push("not in force yet, as the daemon's loop does not turn".to_owned());
+        }
+        self.note(&changed, &new, daemon);
+        if std::mem::replace(&mut self.certificates, certificates) != self.certificates {
+            said.push("certificates: read again".to_owned());
+        }
         if let (Some(keys), Some(ring)) = (&self.keys, keys) {
             let takes: Vec<u16> = ring.ids().map(|id| id.get()).collect();
             said.push(format!("keys: sends {}, takes {takes:?}", ring.sending()));
             keys.set(ring);
         }
         if !changed.is_empty() {
-            said.push(format!("changed: {}", changed.join(", ")));
+            said.push(format!("changed: {}", named(&changed)));
         }
         if !waiting.is_empty() {
-            let waiting = waiting.join(", ");
+            let waiting = named(&waiting);
             tracing::warn!("needs a restart: {waiting}");
             said.push(format!("needs a restart, and is as it was: {waiting}"));
         }
@@ -125,24 +156,27 @@ impl Reload {
         }
     }
 
-    /// Puts settings into force that count at once.
-    fn take(&mut self, changed: &[String], new: &BTreeMap<String, Value>, daemon: DaemonConfig) {
+    /// These settings are in force now.
+    fn note(&mut self, changed: &[String], new: &BTreeMap<String, Value>, daemon: DaemonConfig) {
         for name in changed {
             match new.get(name) {
                 Some(value) => self.in_force.insert(name.clone(), value.clone()),
                 None => self.in_force.remove(name),
             };
         }
-        let allow = daemon.spread.unwrap_or_default().allow;
-        self.daemon.clients = daemon.clients;
-        self.daemon.client_queue_bytes = daemon.client_queue_bytes;
-        self.daemon.handshake_ms = daemon.handshake_ms;
-        self.daemon.handshakes = daemon.handshakes;
-        if let Some(spread) = &mut self.daemon.spread {
-            spread.allow = allow;
-        }
-        self.control.reconfigure(self.daemon.clone());
+        self.daemon = daemon;
     }
+}
+
+/// Settings for people: the rules are one.
+fn named(settings: &[String]) -> String {
+    let name = |setting: &String| {
+        let name = if is_rule(setting) { RULES } else { setting };
+        name.to_owned()
+    };
+    let mut names: Vec<String> = settings.iter().map(name).collect();
+    names.dedup();
+    names.join(", ")
 }
 
 /// Which settings have changed: those that count at once, and those that need a restart. Keys that are read
@@ -155,8 +189,18 @@ fn sort(
     let changed = names
         .into_iter()
         .filter(|name| old.get(*name) != new.get(*name));
-    let at_once = |name: &String| name == "key_file" || AT_ONCE.contains(&name.as_str());
+    let has_tls = |all: &BTreeMap<String, Value>| all.keys().any(|name| name.starts_with(TLS));
+    let tls_stays = has_tls(old) == has_tls(new);
+    let at_once = |name: &String| {
+        let is_listed = name == "key_file" || AT_ONCE.contains(&name.as_str());
+        is_listed && (tls_stays || !name.starts_with(TLS)) || is_rule(name)
+    };
     changed.cloned().partition(at_once)
+}
+
+fn is_rule(name: &str) -> bool {
+    let rest = name.strip_prefix(RULES);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// All settings of a file, each by its whole name: `daemon.clients`, `node.1.address`.
@@ -255,5 +299,18 @@ mod tests {
             ["daemon.clients", "daemon.spread.allow", "key_file"]
         );
         assert_eq!(waiting, ["daemon.metrics", "node.3.data_port", "timing"]);
+    }
+
+    #[test]
+    fn rules_are_one_setting_and_tls_does_not_come_or_go() {
+        let rules = "[[daemon.access]]\nwho = { uid = 1 }\nsend = [\"a\"]\n";
+        let old = format!("[daemon.tls]\nlisten = [\"a\"]\nkey = \"k\"\n{rules}");
+        let new = old.replace("uid = 1", "uid = 2").replace("\"k\"", "\"l\"") + rules;
+        let (changed, waiting) = sort(&settings(&old), &settings(&new));
+        assert_eq!(named(&changed), "daemon.access, daemon.tls.key");
+        assert_eq!(waiting, [""; 0]);
+        let (changed, waiting) = sort(&settings(rules), &settings(&new));
+        assert_eq!(named(&changed), "daemon.access");
+        assert_eq!(waiting, ["daemon.tls.key", "daemon.tls.listen"]);
     }
 }

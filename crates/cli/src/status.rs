@@ -14,7 +14,7 @@ use crate::explain::{Seen, explain};
 use crate::say::{complain, print};
 
 /// What its clients and groups count that ought to stand still, beside what the ring does.
-const QUIET: [&str; 9] = [
+const QUIET: [&str; 11] = [
     "admins_not_allowed",
     "clients_garbled",
     "clients_not_allowed",
@@ -23,7 +23,9 @@ const QUIET: [&str; 9] = [
     "clients_turned_away",
     "groups_malformed",
     "groups_refused",
+    "reloads_failed",
     "requests_not_allowed",
+    "tls_revoked",
 ];
 
 /// Options of `rota status`.

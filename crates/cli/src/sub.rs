@@ -98,6 +98,13 @@ impl Printer {
             Err(lost) => Err(lost),
         };
         let event = event.map_err(|lost| self.lost(&lost))?;
+        if let Event::SelfLeave { group } = &event {
+            // It has not asked for that.
+            let _ = self.out.flush();
+            let text =
+                format!("{group}: the daemon's rules do not let this client be there any more");
+            return Err(Failure::failed(text));
+        }
         // Whoever read this has gone: no more is wanted.
         Ok(self.print(&event).unwrap_or(None))
     }
@@ -124,7 +131,6 @@ impl Printer {
             Event::Transitional { group, view } => {
                 writeln!(self.out, "# transitional {group} {view}")?;
             }
-            Event::SelfLeave { group } => writeln!(self.out, "# self-leave {group}")?,
             Event::Skipped {
                 messages, bytes, ..
             } => complain(&format_args!(

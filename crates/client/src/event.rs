@@ -24,7 +24,8 @@ pub enum Event {
         /// The view that ends.
         view: ViewId,
     },
-    /// The client has left the group: it gets nothing more of it.
+    /// The client has left the group: it gets nothing more of it. Without membership this comes only if it has
+    /// not asked to: the daemon's rules do not let it be there any more.
     SelfLeave {
         /// The group.
         group: GroupName,

@@ -1,5 +1,8 @@
 //! The section `[daemon]` of a configuration.
 
+mod change;
+mod rules;
+
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -10,7 +13,7 @@ use rota_core::groups::{Limits, MOST_PAYLOAD_BYTES, OVERHEAD_BYTES};
 use rota_net::NodeConfig;
 use serde::Deserialize;
 
-use crate::access::{Access, AccessError, AccessRule, Reach};
+use crate::access::{AccessError, AccessRule};
 use crate::tls::TlsConfig;
 
 /// What a daemon is told beside what every node is.
@@ -151,10 +154,18 @@ pub enum DaemonConfigError {
     TlsNowhere,
     /// `[daemon.tls]` does not say what certificates clients have to have.
     TlsWithoutCa,
+    /// `client_crl` without `client_ca`: nobody shows a certificate.
+    CrlWithoutCa,
     /// Everybody could do everything from everywhere.
     TlsOpenToAll,
     /// A rule of `[[daemon.access]]`, counted from 1 on.
     Access(usize, AccessError),
+    /// Metrics are served, and no rule lets anybody read them.
+    MetricsForNobody,
+    /// A daemon that runs was to lose all its rules.
+    RulesGone,
+    /// A daemon that runs cannot change so: what needs a restart would still be as it was.
+    BeforeRestart(Box<DaemonConfigError>),
     /// Metrics could be read from other hosts, and nobody has said that they may.
     OpenMetrics(SocketAddr),
     /// No real-time priority has this number.
@@ -187,11 +198,24 @@ impl fmt::Display for DaemonConfigError {
                 "[daemon.tls]: say with `client_ca` where certificates of clients come from, or \
                  `anonymous = true` if they need none",
             ),
+            Self::CrlWithoutCa => {
+                f.write_str("[daemon.tls]: `client_crl` is for certificates of `client_ca`")
+            }
             Self::TlsOpenToAll => f.write_str(
                 "[daemon.tls]: with `anonymous` everybody can connect: say with rules of \
                  [[daemon.access]] what they may do",
             ),
             Self::Access(rule, error) => write!(f, "[[daemon.access]], rule {rule}: {error}"),
+            Self::MetricsForNobody => f.write_str(
+                "[daemon]: no rule lets anybody read the metrics: give `admin` to an address, or to anyone",
+            ),
+            Self::RulesGone => f.write_str(
+                "[[daemon.access]]: without rules all who are connected could do everything: that takes a \
+                 restart, or a rule that gives it",
+            ),
+            Self::BeforeRestart(error) => {
+                write!(f, "with what cannot change before a restart: {error}")
+            }
             Self::OpenMetrics(address) => write!(
                 f,
                 "[daemon]: {address} can be reached from other hosts, and whoever reaches it can read the \
@@ -314,54 +338,13 @@ impl DaemonConfig {
         if tls.client_ca.is_none() && !tls.anonymous {
             return Err(DaemonConfigError::TlsWithoutCa);
         }
+        if tls.client_crl.is_some() && tls.client_ca.is_none() {
+            return Err(DaemonConfigError::CrlWithoutCa);
+        }
         if tls.anonymous && self.access.is_empty() {
             return Err(DaemonConfigError::TlsOpenToAll);
         }
         Ok(())
-    }
-
-    fn check_access(&self) -> Result<(), DaemonConfigError> {
-        let reach = self.reach();
-        for (at, rule) in self.access.iter().enumerate() {
-            let checked = rule.check(&reach);
-            checked.map_err(|error| DaemonConfigError::Access(at + 1, error))?;
-        }
-        Ok(())
-    }
-
-    /// From where clients can come by TCP.
-    fn reach(&self) -> Reach {
-        let mut reach = Reach::default();
-        if !self.tcp.is_empty() {
-            reach.open.extend(Reach::loopback());
-        }
-        if let Some(spread) = &self.spread
-            && !spread.tcp.is_empty()
-        {
-            match &spread.allow.0[..] {
-                [] => reach.open.extend(Reach::loopback()),
-                nets => reach.open.extend(nets),
-            }
-        }
-        if let Some(tls) = &self.tls {
-            let nets = tls.listen.iter().flat_map(|at| Reach::through(at.ip()));
-            reach.tls.extend(nets);
-            reach.certificates = tls.client_ca.is_some();
-        }
-        reach
-    }
-
-    /// Whether this host has the users and groups of the rules; beyond what [`Self::check`] says.
-    ///
-    /// # Errors
-    /// [`DaemonConfigError::Access`].
-    pub fn check_here(&self) -> Result<(), DaemonConfigError> {
-        self.look_up_access().map(|_| ())
-    }
-
-    pub(crate) fn look_up_access(&self) -> Result<Access, DaemonConfigError> {
-        let access = Access::new(&self.access);
-        access.map_err(|(rule, error)| DaemonConfigError::Access(rule, error))
     }
 }
 

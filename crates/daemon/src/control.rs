@@ -2,13 +2,14 @@
 //!
 //! The ring's thread never waits for them: it looks at one number after each turn of its loop.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use mio::Waker;
 
-use crate::config::DaemonConfig;
+use crate::access::{Access, Peer};
+use crate::reload::NewSettings;
 use crate::status::{DaemonStatus, ReloadStatus};
 
 const STATUS: u8 = 1;
@@ -21,8 +22,11 @@ struct Slot {
     /// Grows with each answer.
     answers: u64,
     signs: u64,
-    settings: Option<DaemonConfig>,
+    settings: Option<NewSettings>,
+    /// Grows each time that the daemon has taken settings.
+    taken: u64,
     reload: Option<ReloadStatus>,
+    failed_reloads: u64,
 }
 
 #[derive(Debug)]
@@ -31,6 +35,10 @@ struct Shared {
     wanted: AtomicU8,
     slot: Mutex<Slot>,
     answered: Condvar,
+    /// Who may ask over HTTP.
+    access: Mutex<Arc<Access>>,
+    /// Those who have, and might not.
+    refused: AtomicU64,
 }
 
 /// For any thread: asks the daemon, and waits for its answer.
@@ -50,13 +58,15 @@ impl Wanted {
 }
 
 impl Control {
-    pub(crate) fn new(waker: Arc<Waker>) -> Self {
+    pub(crate) fn new(waker: Arc<Waker>, access: Arc<Access>) -> Self {
         Self {
             shared: Arc::new(Shared {
                 waker,
                 wanted: AtomicU8::new(0),
                 slot: Mutex::default(),
                 answered: Condvar::new(),
+                access: Mutex::new(access),
+                refused: AtomicU64::new(0),
             }),
         }
     }
@@ -76,10 +86,38 @@ impl Control {
         self.wait(patience, |slot| slot.signs > before).is_some()
     }
 
-    /// Gives the daemon other settings. Those that cannot change while it runs have to be as they were.
-    pub fn reconfigure(&self, settings: DaemonConfig) {
-        self.lock().settings = Some(settings);
+    /// Gives the daemon other settings; those that cannot change while it runs have to be as they were. `true`
+    /// if it has taken them before so much time was over: it will take them in any case.
+    pub fn reconfigure(&self, settings: NewSettings, patience: Duration) -> bool {
+        let mut slot = self.lock();
+        let before = slot.taken;
+        slot.settings = Some(settings);
+        drop(slot);
         self.want(SETTINGS);
+        self.wait(patience, |slot| slot.taken > before).is_some()
+    }
+
+    /// Whether somebody may ask how the daemon is; one that may not is counted.
+    pub(crate) fn may_ask(&self, peer: &Peer) -> bool {
+        let access = self.shared.access.lock();
+        let may = access
+            .unwrap_or_else(PoisonError::into_inner)
+            .rights(peer)
+            .admin;
+        let refused = u64::from(!may);
+        self.shared.refused.fetch_add(refused, Ordering::Relaxed);
+        may
+    }
+
+    /// Those who asked over HTTP and might not.
+    pub(crate) fn refused(&self) -> u64 {
+        self.shared.refused.load(Ordering::Relaxed)
+    }
+
+    /// From now on these may ask.
+    pub(crate) fn set_access(&self, access: Arc<Access>) {
+        let slot = self.shared.access.lock();
+        *slot.unwrap_or_else(PoisonError::into_inner) = access;
     }
 
     /// A reload was done, or not; in words, for those who ask how the daemon is.
@@ -87,6 +125,7 @@ impl Control {
         let mut slot = self.lock();
         let count = slot.reload.as_ref().map_or(0, |reload| reload.count) + 1;
         let done = outcome.is_ok();
+        slot.failed_reloads += u64::from(!done);
         let text = outcome.unwrap_or_else(|text| text);
         slot.reload = Some(ReloadStatus { count, done, text });
     }
@@ -132,14 +171,19 @@ impl Control {
             slot.answers += 1;
         }
         slot.signs += u64::from(wanted.0 & LIFE != 0);
+        slot.taken += u64::from(wanted.0 & SETTINGS != 0);
         self.shared.answered.notify_all();
     }
 
-    pub(crate) fn take_settings(&self) -> Option<DaemonConfig> {
+    pub(crate) fn take_settings(&self) -> Option<NewSettings> {
         self.lock().settings.take()
     }
 
     pub(crate) fn last_reload(&self) -> Option<ReloadStatus> {
         self.lock().reload.clone()
+    }
+
+    pub(crate) fn failed_reloads(&self) -> u64 {
+        self.lock().failed_reloads
     }
 }

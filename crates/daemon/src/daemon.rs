@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use rota_core::contract::{Checked, NodeId, Time};
 use rota_net::{
@@ -125,6 +124,9 @@ impl Daemon {
         daemon.check_ring(config).map_err(OpenError::Daemon)?;
         let certificates = daemon.tls.as_ref().map(|tls| Certificates::open(tls, me));
         let certificates = certificates.transpose().map_err(OpenError::Tls)?;
+        if let Some(Err(error)) = certificates.as_ref().map(Certificates::check_lists) {
+            tracing::error!(%error, "no client is let in by TLS");
+        }
         if let Some(priority) = daemon.realtime {
             set_realtime(priority).map_err(|error| OpenError::Realtime(priority, error))?;
         }
@@ -136,6 +138,7 @@ impl Daemon {
         let process = new_process(me).map_err(OpenError::System)?;
         let seed = random_u64().map_err(OpenError::System)?;
         let access = daemon.look_up_access().map_err(OpenError::Daemon)?;
+        let access = Arc::new(access);
         let hub = Hub::new(process, daemon.clone(), access, directory, Arc::new(spread));
         let mut hub = hub.map_err(OpenError::System)?;
         let Hub { door, access, .. } = &mut hub;
@@ -143,7 +146,7 @@ impl Daemon {
         if let (Some(tls), Some(certificates)) = (&daemon.tls, certificates) {
             listen_tls(door, &daemon, tls, certificates)?;
         }
-        let control = Control::new(hub.door.waker());
+        let control = Control::new(hub.door.waker(), Arc::clone(&hub.access));
         let exporter = serve_metrics(&daemon, &control)?;
         let engine = Checked::new(engine);
         let driver = Driver::with_process(engine, sockets, process, seed, config);
@@ -200,7 +203,8 @@ impl Daemon {
 
     fn tend(&mut self, wanted: Wanted) {
         if let Some(settings) = self.control.take_settings() {
-            self.app.hub.reconfigure(settings);
+            self.app.hub.reconfigure(settings, monotonic());
+            self.control.set_access(Arc::clone(&self.app.hub.access));
         }
         let status = wanted.status().then(|| self.status());
         self.control.answer(wanted, status);
@@ -221,6 +225,15 @@ impl Daemon {
         if let LogLost(Some(count)) = &self.log_lost {
             status.counters.insert("log_lines_lost".into(), count());
         }
+        let reloads = status.reload.as_ref().map_or(0, |reload| reload.count);
+        let counted = [
+            ("reloads", reloads),
+            ("reloads_failed", self.control.failed_reloads()),
+        ];
+        let counted = counted.map(|(name, count)| (name.into(), count));
+        status.counters.extend(counted);
+        let refused = status.counters.entry("admins_not_allowed".into());
+        *refused.or_default() += self.control.refused();
         status
     }
 
@@ -293,14 +306,7 @@ fn listen_tls(
     tls: &TlsConfig,
     certificates: Certificates,
 ) -> Result<(), OpenError> {
-    let terms = Terms {
-        certificates,
-        seats: door.seats.clone(),
-        patience: Duration::from_millis(daemon.handshake_ms),
-        handshakes: daemon.handshakes,
-        most: daemon.clients.saturating_add(daemon.handshakes),
-    };
-    door.listen_tls(&tls.listen, terms)
+    door.listen_tls(&tls.listen, Terms::new(daemon, certificates))
         .map_err(|(address, error)| match address {
             Some(address) => OpenError::Tcp(address, error),
             None => OpenError::System(error),

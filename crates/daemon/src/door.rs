@@ -21,8 +21,8 @@ use crate::config::Allow;
 use crate::seats::{Seat, Seats};
 use crate::speech;
 use crate::stream::Stream;
-use crate::tls::{Arrival, NotOpen, Terms, TlsDoor};
-use source::{Source, Waited, mode};
+use crate::tls::{Arrival, News, NotOpen, Terms, TlsDoor};
+use source::{Source, Waited, mode, set_mode};
 
 pub(crate) use source::keep_alive;
 
@@ -54,6 +54,21 @@ pub(crate) struct Comer {
     pub peer: Peer,
     /// Its place among those of its address.
     pub seat: Option<Seat>,
+    /// Tells it from others that came by TLS.
+    pub tls: Option<u64>,
+}
+
+impl From<Arrival> for Comer {
+    fn from(arrival: Arrival) -> Self {
+        Self {
+            port: Port::Native,
+            stream: Stream::Unix(arrival.stream),
+            peer: arrival.peer,
+            // The thread it comes from keeps that.
+            seat: None,
+            tls: Some(arrival.number),
+        }
+    }
 }
 
 /// What became of the next who waited.
@@ -64,6 +79,8 @@ pub(crate) enum Accepted {
     NotNow,
     /// It may not come in, and has been told so.
     Refused,
+    /// The certificate of the client with this number was revoked, after it came in by TLS.
+    Revoked(u64),
     Comes(Comer),
 }
 
@@ -101,7 +118,7 @@ pub(crate) struct Door {
     pub seats: Seats,
     tls: Option<TlsDoor>,
     /// By TLS, and not let in yet.
-    arrived: VecDeque<Arrival>,
+    arrived: VecDeque<News>,
     complaints: Complaints,
     /// Nobody is let in just now, though somebody may wait.
     pub is_held: bool,
@@ -181,8 +198,30 @@ impl Door {
 
     /// Listens at these addresses for clients that speak TLS.
     pub fn listen_tls(&mut self, addresses: &[SocketAddr], terms: Terms) -> Result<(), NotOpen> {
-        self.tls = Some(TlsDoor::open(addresses, terms, self.waker())?);
+        let seats = self.seats.clone();
+        self.tls = Some(TlsDoor::open(addresses, terms, seats, self.waker())?);
         Ok(())
+    }
+
+    /// Who comes by TLS from now on is let in so.
+    pub fn change_tls(&self, terms: Terms) {
+        if let Some(tls) = &self.tls {
+            tls.change(terms);
+        }
+    }
+
+    /// Unix sockets are open to whom they have to be with other rules; one for which that is the same stays as
+    /// it is, whatever somebody has made of it.
+    pub fn open_as(&self, before: &Access, access: &Access) {
+        for Listener { port, source, .. } in &self.listeners {
+            if let Source::Unix(_, path) = source
+                && mode(*port, before) != mode(*port, access)
+                && let Err(error) = set_mode(path, mode(*port, access))
+            {
+                let path = path.display();
+                tracing::error!(%path, %error, "who may open a socket cannot be changed");
+            }
+        }
     }
 
     /// What the thread of TLS clients counts.
@@ -195,6 +234,8 @@ impl Door {
             ("tls_shown", value(&tls.counters.shown)),
             ("tls_refused", value(&tls.counters.refused)),
             ("tls_silent", value(&tls.counters.silent)),
+            ("tls_revoked", value(&tls.counters.revoked)),
+            ("tls_crl_expires", value(&tls.counters.lists_end)),
         ]
     }
 
@@ -247,14 +288,10 @@ impl Door {
     /// The next client that waits to come in: the listeners have their turns, so that a flood at one of them
     /// keeps nobody waiting at another.
     pub fn accept(&mut self) -> Accepted {
-        if let Some(Arrival { stream, peer }) = self.arrived.pop_front() {
-            return Accepted::Comes(Comer {
-                port: Port::Native,
-                stream: Stream::Unix(stream),
-                peer,
-                // The thread it comes from keeps that.
-                seat: None,
-            });
+        match self.arrived.pop_front() {
+            Some(News::Arrival(arrival)) => return Accepted::Comes(arrival.into()),
+            Some(News::Revoked(number)) => return Accepted::Revoked(number),
+            None => {}
         }
         let count = self.listeners.len();
         let places = (self.turn..self.turn + count).map(|place| place % count);
@@ -291,6 +328,7 @@ impl Door {
                     stream,
                     peer,
                     seat,
+                    tls: None,
                 });
             }
             Waited::Crowded(mut stream, peer) => {

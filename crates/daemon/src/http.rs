@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::access::Peer;
+use crate::complaints::Complaints;
 use crate::control::Control;
 use crate::metrics;
 use crate::status::DaemonStatus;
@@ -37,6 +39,7 @@ pub(crate) struct Exporter {
 struct Pages {
     control: Control,
     newest: Mutex<Option<(Instant, Arc<DaemonStatus>)>>,
+    complaints: Mutex<Complaints>,
     connections: AtomicUsize,
 }
 
@@ -49,6 +52,7 @@ impl Exporter {
         let pages = Arc::new(Pages {
             control,
             newest: Mutex::new(None),
+            complaints: Mutex::default(),
             connections: AtomicUsize::new(0),
         });
         thread::Builder::new()
@@ -95,6 +99,9 @@ impl Pages {
         let mut head = Vec::new();
         let page = read_request(stream, &mut head, until)?;
         let (code, kind, body) = match page {
+            Ok(_) if !self.may_ask(stream)? => {
+                ("403 Forbidden", "text/plain", "not allowed\n".to_owned())
+            }
             Ok(page) => self.page(page),
             Err(code) => (code, "text/plain", String::new()),
         };
@@ -105,6 +112,19 @@ impl Pages {
         write_all(stream, head.as_bytes(), until)?;
         write_all(stream, body.as_bytes(), until)?;
         hang_up(stream, until)
+    }
+
+    /// Whether the rules let who has connected know how the daemon is.
+    fn may_ask(&self, stream: &TcpStream) -> io::Result<bool> {
+        let peer = Peer::at(stream.peer_addr()?.ip().to_canonical());
+        let may = self.control.may_ask(&peer);
+        if !may {
+            let reason = "somebody is not told the metrics: nothing allows it";
+            let complaints = self.complaints.lock();
+            let mut complaints = complaints.unwrap_or_else(PoisonError::into_inner);
+            complaints.say(reason, &peer, &"");
+        }
+        Ok(may)
     }
 
     fn page(&self, page: Page) -> (&'static str, &'static str, String) {

@@ -4,6 +4,7 @@ mod coming;
 mod credit;
 mod desk;
 mod report;
+mod rules;
 mod slow;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -58,6 +59,10 @@ pub struct Counters {
     pub lagging: u64,
     /// Times that a client was made to skip.
     pub skipped: u64,
+    /// Clients disconnected because new rules do not let them connect.
+    pub dismissed: u64,
+    /// Memberships ended because new rules do not let a client be in the group.
+    pub memberships_ended: u64,
 }
 
 /// All clients of a daemon.
@@ -65,7 +70,7 @@ pub struct Counters {
 pub(crate) struct Hub {
     pub door: Door,
     pub groups: Groups,
-    pub access: Access,
+    pub access: Arc<Access>,
     names: Names,
     terms: Terms,
     spread: Arc<Settings>,
@@ -92,6 +97,8 @@ pub(crate) struct Hub {
     dirty_long: bool,
     /// Sessions that are being made to skip.
     skipping: Vec<usize>,
+    /// Sessions that may be in groups that they may not be in, for want of room to have them leave.
+    to_leave: Vec<usize>,
     /// Who wants to know how the daemon is.
     asked: Vec<(usize, u64)>,
     /// What clients see is written down.
@@ -119,7 +126,7 @@ impl Hub {
     pub fn new(
         me: Process,
         config: DaemonConfig,
-        access: Access,
+        access: Arc<Access>,
         directory: Directory,
         spread: Arc<Settings>,
     ) -> io::Result<Self> {
@@ -153,6 +160,7 @@ impl Hub {
             dirty_bytes: 0,
             dirty_long: false,
             skipping: Vec::new(),
+            to_leave: Vec::new(),
             asked: Vec::new(),
             trace: None,
             notices: Vec::new(),
@@ -174,7 +182,7 @@ impl Hub {
 
     /// Whether there is something to do without waiting.
     pub fn has_work(&self) -> bool {
-        let room = self.moved && !self.stalled.is_empty();
+        let room = self.moved && !(self.stalled.is_empty() && self.to_leave.is_empty());
         room || self.door.has_work() || !self.work.is_empty() || !self.owing.is_empty()
     }
 
@@ -207,6 +215,7 @@ impl Hub {
         self.notices = notices;
         self.give_credit(now);
         if std::mem::take(&mut self.moved) {
+            self.go_on_leaving();
             for key in std::mem::take(&mut self.stalled) {
                 if let Some(session) = self.sessions.get_mut(key) {
                     session.parked = false;

@@ -10,7 +10,7 @@
 //! | [`daemon`] | starting and stopping |
 //! | `app` | what the ring's loop calls |
 //! | [`access`] | who may do what |
-//! | `control` | what other threads want of the ring's: its status, other settings |
+//! | `control`, `reload` | what other threads want of the ring's: its status, other settings |
 //! | `hub` | clients and their groups: who asked for what, who is told what |
 //! | `door` | listeners, and which sockets are ready |
 //! | `names` | what clients and daemons are called |
@@ -36,6 +36,7 @@ mod http;
 mod hub;
 mod metrics;
 mod names;
+mod reload;
 mod seats;
 mod session;
 mod speech;
@@ -48,6 +49,7 @@ mod trace;
 pub use config::{DaemonConfig, DaemonConfigError, SlowClients};
 pub use control::Control;
 pub use daemon::{Daemon, OpenError};
+pub use reload::{CertificateFiles, NewSettings};
 pub use status::{
     ClientStatus, DaemonStatus, HistogramStatus, PeerStatus, QueueStatus, ReloadStatus, TokenStatus,
 };

@@ -113,6 +113,11 @@ typedef enum rota_status {
   ROTA_STATUS_WRONG_HALF = 15,
   // The library has failed, which is a bug of it: nothing but rota_free can be done with the handle.
   ROTA_STATUS_BUG = 16,
+  // One side does not take the other's certificate, or there is no TLS: the text says which. Nothing but
+  // another certificate helps.
+  ROTA_STATUS_TLS = 17,
+  // A file with certificates or a key cannot be read, or has none.
+  ROTA_STATUS_BAD_FILE = 18,
 } rota_status;
 
 // What an event is.
@@ -125,12 +130,17 @@ typedef enum rota_event_type {
   // Until the next view of the group, delivery is only with respect to those who stay with this client's
   // daemon: `group`, and `view_id` of the view that ends.
   ROTA_EVENT_TYPE_TRANSITIONAL = 3,
-  // The client has left the group, and gets nothing more of it: `group`.
+  // The client has left the group, and gets nothing more of it: `group`. Without membership this comes only
+  // if it has not asked to: the daemon's rules do not let it be there any more.
   ROTA_EVENT_TYPE_SELF_LEAVE = 4,
   // A warning: the client takes its events more slowly than they come: `waiting`, `limit`.
   ROTA_EVENT_TYPE_LAGGING = 5,
   // A message of this client, sent before, went to nobody: `group`, `kind`, `reason`.
   ROTA_EVENT_TYPE_NOT_SENT = 6,
+  // The client has missed something, because it took its events too slowly: `skipped`. For everybody else
+  // it has disconnected and joined its groups again, here in the order; with membership the views of that
+  // follow.
+  ROTA_EVENT_TYPE_SKIPPED = 7,
 } rota_event_type;
 
 // Why there is a new view.
@@ -159,8 +169,33 @@ typedef enum rota_service {
   ROTA_SERVICE_SAFE = 5,
 } rota_service;
 
+// What becomes of a client that takes its events too slowly, as far as its daemon allows it.
+typedef enum rota_when_slow {
+  // What the daemon does with all who do not say.
+  ROTA_WHEN_SLOW_DEFAULT = 0,
+  // It is disconnected.
+  ROTA_WHEN_SLOW_DISCONNECT = 1,
+  // What waits is dropped, and the client is told how much that was: ROTA_EVENT_TYPE_SKIPPED. For everybody
+  // else it has disconnected and joined its groups again.
+  ROTA_WHEN_SLOW_SKIP = 2,
+} rota_when_slow;
+
 // A connection to a daemon, or one half of it.
 typedef struct rota_client rota_client;
+
+// How a client and a daemon at a tls: address know each other: files with certificates, as PEM. They are
+// read by rota_connect. A field that is NULL means its default.
+typedef struct rota_tls {
+  // The roots that the daemon's certificate has to come from; not NULL.
+  const char *ca;
+  // The certificate that the client shows, and those between it and its root; NULL if it shows none, as
+  // only some daemons take it.
+  const char *certificate;
+  // Its private key; NULL without certificate.
+  const char *key;
+  // The name that the daemon's certificate has to be for; the host of the address.
+  const char *server_name;
+} rota_tls;
 
 // What a client can be told before it connects. A field that is 0 or NULL means its default, so
 // `rota_options options = {0};` is a good start.
@@ -178,6 +213,10 @@ typedef struct rota_options {
   uint64_t timeout_ms;
   // About how many bytes of events may lie unread while a call waits for credit or an answer; 16 MiB.
   size_t unread_bytes;
+  // What becomes of the client if it takes its events too slowly: one of rota_when_slow.
+  uint32_t when_slow;
+  // For an address tls:HOST:PORT how the two sides know each other; NULL for all others.
+  const struct rota_tls *tls;
 } rota_options;
 
 // A group that the daemon knows of.
@@ -227,6 +266,18 @@ typedef struct rota_view {
   size_t set_count;
 } rota_view;
 
+// What a client has missed.
+typedef struct rota_skipped {
+  // So many messages.
+  uint64_t messages;
+  // Bytes of their payloads.
+  uint64_t bytes;
+  // Those of the client's groups that they went to, ascending.
+  const char *const *groups;
+  // How many.
+  size_t group_count;
+} rota_skipped;
+
 // What a client is told. What does not belong to the type is NULL or 0.
 typedef struct rota_event {
   // What it is.
@@ -242,12 +293,14 @@ typedef struct rota_event {
   const char *view_id;
   // Bytes that waited for the client at the daemon.
   uint64_t waiting;
-  // At so many the daemon closes the connection.
+  // At so many the daemon does what rota_when_slow says.
   uint64_t limit;
   // Why a message was not sent, for people.
   const char *reason;
   // The application's number for the kind of message that was not sent.
   uint16_t kind;
+  // What was missed.
+  const struct rota_skipped *skipped;
 } rota_event;
 
 // Where a message goes, and how.
@@ -269,9 +322,9 @@ typedef struct rota_envelope {
 extern "C" {
 #endif // __cplusplus
 
-// Connects, and waits until the daemon has let the client in. The address is the path of a Unix socket, or
-// tcp:HOST:PORT. With options NULL all are defaults. *client is the caller's, to close or to free; it is
-// NULL after an error.
+// Connects, and waits until the daemon has let the client in. The address is the path of a Unix socket,
+// tcp:HOST:PORT, or, with tls in the options, tls:HOST:PORT. With options NULL all are defaults. *client is
+// the caller's, to close or to free; it is NULL after an error.
 enum rota_status rota_connect(const char *address,
                               const struct rota_options *options,
                               struct rota_client **client);
@@ -374,4 +427,4 @@ const char *rota_version(void);
 #endif  // __cplusplus
 
 #endif  /* ROTA_H */
-/* cbindgen 0.29.4, a301eb07a8eee819 */
+/* cbindgen 0.29.4, c9958129ec07a0e9 */

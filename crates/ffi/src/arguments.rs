@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
-use rota_client::Service;
+use rota_client::{Service, SlowPolicy};
 
 use crate::status::{Failure, Status};
 
@@ -15,6 +15,17 @@ pub(crate) unsafe fn name<'a>(text: *const c_char) -> Result<&'a str, Failure> {
     // SAFETY: as this function asks for.
     let bytes = unsafe { bytes_of(text) }?;
     std::str::from_utf8(bytes).map_err(|_| Failure::new(Status::BadName, c"not a name: not UTF-8"))
+}
+
+/// A text in UTF-8.
+///
+/// # Safety
+///
+/// `text` is NULL, or ends with a zero and lives as long as `'a`.
+pub(crate) unsafe fn text<'a>(text: *const c_char) -> Result<&'a str, Failure> {
+    // SAFETY: as this function asks for.
+    let bytes = unsafe { bytes_of(text) }?;
+    std::str::from_utf8(bytes).map_err(|_| Failure::argument(c"a text is not UTF-8"))
 }
 
 /// The bytes of a text.
@@ -64,6 +75,20 @@ pub(crate) fn service(number: u32) -> Result<Option<Service>, Failure> {
         4 => Some(Service::Agreed),
         5 => Some(Service::Safe),
         _ => return Err(Failure::argument(c"there is no such service")),
+    })
+}
+
+/// What becomes of a slow client; 0 is what its daemon does with all.
+pub(crate) fn when_slow(number: u32) -> Result<Option<SlowPolicy>, Failure> {
+    Ok(match number {
+        0 => None,
+        1 => Some(SlowPolicy::Disconnect),
+        2 => Some(SlowPolicy::Skip),
+        _ => {
+            return Err(Failure::argument(
+                c"there is no such policy for slow clients",
+            ));
+        }
     })
 }
 

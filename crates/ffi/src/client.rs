@@ -8,9 +8,23 @@ use std::time::Duration;
 
 use rota_client::{Address, Builder};
 
-use crate::arguments::{bytes_of, name, service};
+use crate::arguments::{bytes_of, name, service, when_slow};
 use crate::handle::{Client, Half, guarded, inside};
 use crate::status::{Failure, Status};
+use crate::tls::Tls;
+
+/// What becomes of a client that takes its events too slowly, as far as its daemon allows it.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WhenSlow {
+    /// What the daemon does with all who do not say.
+    Default = 0,
+    /// It is disconnected.
+    Disconnect = 1,
+    /// What waits is dropped, and the client is told how much that was: ROTA_EVENT_TYPE_SKIPPED. For everybody
+    /// else it has disconnected and joined its groups again.
+    Skip = 2,
+}
 
 /// What a client can be told before it connects. A field that is 0 or NULL means its default, so
 /// `rota_options options = {0};` is a good start.
@@ -29,16 +43,18 @@ pub struct Options {
     pub timeout_ms: u64,
     /// About how many bytes of events may lie unread while a call waits for credit or an answer; 16 MiB.
     pub unread_bytes: usize,
+    /// What becomes of the client if it takes its events too slowly: one of rota_when_slow.
+    pub when_slow: u32,
+    /// For an address tls:HOST:PORT how the two sides know each other; NULL for all others.
+    pub tls: *const Tls,
 }
 
 impl Options {
     /// # Safety
     ///
-    /// Its name is NULL or a text.
+    /// Its name is NULL or a text; its `tls` is NULL or one with such texts.
     unsafe fn builder(&self) -> Result<Builder, Failure> {
-        // There is no event yet that says what a client was made to skip.
         let mut builder = rota_client::Client::builder()
-            .when_slow(rota_client::SlowPolicy::Disconnect)
             .membership(self.membership)
             .insecure(self.insecure);
         if !self.name.is_null() {
@@ -47,6 +63,14 @@ impl Options {
         }
         if let Some(service) = service(self.service)? {
             builder = builder.service(service);
+        }
+        if let Some(policy) = when_slow(self.when_slow)? {
+            builder = builder.when_slow(policy);
+        }
+        // SAFETY: as this function asks for.
+        if let Some(tls) = unsafe { self.tls.as_ref() } {
+            // SAFETY: as this function asks for.
+            builder = builder.tls(unsafe { tls.load() }?);
         }
         if self.timeout_ms > 0 {
             builder = builder.timeout(Duration::from_millis(self.timeout_ms));
@@ -66,9 +90,9 @@ fn address_of(bytes: &[u8]) -> Address {
     }
 }
 
-/// Connects, and waits until the daemon has let the client in. The address is the path of a Unix socket, or
-/// tcp:HOST:PORT. With options NULL all are defaults. *client is the caller's, to close or to free; it is
-/// NULL after an error.
+/// Connects, and waits until the daemon has let the client in. The address is the path of a Unix socket,
+/// tcp:HOST:PORT, or, with tls in the options, tls:HOST:PORT. With options NULL all are defaults. *client is
+/// the caller's, to close or to free; it is NULL after an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rota_connect(
     address: *const c_char,
@@ -85,9 +109,9 @@ pub unsafe extern "C" fn rota_connect(
         let address = address_of(unsafe { bytes_of(address) }?);
         // SAFETY: NULL or options, which the caller keeps for the call.
         let builder = match unsafe { options.as_ref() } {
-            // SAFETY: a name in options is a text.
+            // SAFETY: what is in options are texts, or NULL.
             Some(options) => unsafe { options.builder() }?,
-            None => rota_client::Client::builder().when_slow(rota_client::SlowPolicy::Disconnect),
+            None => rota_client::Client::builder(),
         };
         let connected = builder.connect(address)?;
         let (name, largest) = (connected.name(), connected.largest_payload());

@@ -20,12 +20,17 @@ pub enum EventType {
     /// Until the next view of the group, delivery is only with respect to those who stay with this client's
     /// daemon: `group`, and `view_id` of the view that ends.
     Transitional = 3,
-    /// The client has left the group, and gets nothing more of it: `group`.
+    /// The client has left the group, and gets nothing more of it: `group`. Without membership this comes only
+    /// if it has not asked to: the daemon's rules do not let it be there any more.
     SelfLeave = 4,
     /// A warning: the client takes its events more slowly than they come: `waiting`, `limit`.
     Lagging = 5,
     /// A message of this client, sent before, went to nobody: `group`, `kind`, `reason`.
     NotSent = 6,
+    /// The client has missed something, because it took its events too slowly: `skipped`. For everybody else
+    /// it has disconnected and joined its groups again, here in the order; with membership the views of that
+    /// follow.
+    Skipped = 7,
 }
 
 /// Why there is a new view.
@@ -83,6 +88,19 @@ pub struct View {
     pub set_count: usize,
 }
 
+/// What a client has missed.
+#[repr(C)]
+pub struct Skipped {
+    /// So many messages.
+    pub messages: u64,
+    /// Bytes of their payloads.
+    pub bytes: u64,
+    /// Those of the client's groups that they went to, ascending.
+    pub groups: *const *const c_char,
+    /// How many.
+    pub group_count: usize,
+}
+
 /// What a client is told. What does not belong to the type is NULL or 0.
 #[repr(C)]
 pub struct Event {
@@ -99,12 +117,14 @@ pub struct Event {
     pub view_id: *const c_char,
     /// Bytes that waited for the client at the daemon.
     pub waiting: u64,
-    /// At so many the daemon closes the connection.
+    /// At so many the daemon does what rota_when_slow says.
     pub limit: u64,
     /// Why a message was not sent, for people.
     pub reason: *const c_char,
     /// The application's number for the kind of message that was not sent.
     pub kind: u16,
+    /// What was missed.
+    pub skipped: *const Skipped,
 }
 
 /// Texts that end with a zero, one behind the other, and where each begins. Their memory is used again.
@@ -153,6 +173,7 @@ pub(crate) struct Held {
     event: Event,
     message: Message,
     view: View,
+    skipped: Skipped,
     texts: Texts,
     sets: Vec<u32>,
     payload: Bytes,
@@ -168,6 +189,7 @@ impl Default for Held {
             event: nothing(EventType::Lagging),
             message: no_message(),
             view: no_view(Cause::Network),
+            skipped: nothing_skipped(),
             texts: Texts::default(),
             sets: Vec::new(),
             payload: Bytes::new(),
@@ -186,6 +208,16 @@ const fn nothing(event_type: EventType) -> Event {
         limit: 0,
         reason: null(),
         kind: 0,
+        skipped: null(),
+    }
+}
+
+const fn nothing_skipped() -> Skipped {
+    Skipped {
+        messages: 0,
+        bytes: 0,
+        groups: null(),
+        group_count: 0,
     }
 }
 
@@ -243,6 +275,21 @@ impl Held {
                 self.event = nothing(EventType::NotSent);
                 (self.event.group, self.event.reason) = (texts[0], texts[1]);
                 self.event.kind = kind;
+            }
+            Told::Skipped {
+                messages,
+                bytes,
+                groups,
+            } => {
+                self.texts.fill(&groups);
+                self.skipped = Skipped {
+                    messages,
+                    bytes,
+                    groups: self.texts.pointers().as_ptr(),
+                    group_count: groups.len(),
+                };
+                self.event = nothing(EventType::Skipped);
+                self.event.skipped = &raw const self.skipped;
             }
             // Of another kind of client only.
             _ => self.event = nothing(EventType::Lagging),

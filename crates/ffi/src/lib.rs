@@ -19,6 +19,7 @@ mod list;
 mod receive;
 mod send;
 mod status;
+mod tls;
 
 pub use client::*;
 pub use event::*;
@@ -27,3 +28,4 @@ pub use list::*;
 pub use receive::*;
 pub use send::*;
 pub use status::*;
+pub use tls::*;

@@ -46,6 +46,11 @@ pub enum Status {
     WrongHalf = 15,
     /// The library has failed, which is a bug of it: nothing but rota_free can be done with the handle.
     Bug = 16,
+    /// One side does not take the other's certificate, or there is no TLS: the text says which. Nothing but
+    /// another certificate helps.
+    Tls = 17,
+    /// A file with certificates or a key cannot be read, or has none.
+    BadFile = 18,
 }
 
 /// Why a call came to nothing.
@@ -67,7 +72,7 @@ impl Failure {
         Self::new(Status::InvalidArgument, text)
     }
 
-    fn told(status: Status, error: &dyn std::fmt::Display) -> Self {
+    pub(crate) fn told(status: Status, error: &dyn std::fmt::Display) -> Self {
         Self::coded(status, None, error)
     }
 
@@ -103,6 +108,7 @@ impl From<ConnectError> for Failure {
     fn from(error: ConnectError) -> Self {
         match error {
             ConnectError::Name(_) => Self::told(Status::BadName, &error),
+            ConnectError::Tls(_) => Self::told(Status::Tls, &error),
             ConnectError::Insecure(_) => Self::told(Status::Insecure, &error),
             ConnectError::Refused { code, .. } => Self::coded(Status::Refused, Some(code), &error),
             ConnectError::Version(_) => Self::told(Status::Version, &error),

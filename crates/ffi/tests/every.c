@@ -118,6 +118,10 @@ static void wrong_options(const char *socket)
     options.name = NULL;
     options.service = 6;
     GIVES(ROTA_STATUS_INVALID_ARGUMENT, rota_connect(socket, &options, &client));
+    options.service = 0;
+    options.when_slow = 9;
+    GIVES(ROTA_STATUS_INVALID_ARGUMENT, rota_connect(socket, &options, &client));
+    options.when_slow = ROTA_WHEN_SLOW_DISCONNECT;
     first = connect_as(socket, "twin", false);
     options.service = ROTA_SERVICE_SAFE;
     options.name = "twin";

@@ -90,11 +90,11 @@ impl Cluster {
     }
 
     /// The same, which write down what happens.
-    pub fn traced(nodes: u16) -> Self {
+    pub fn traced(nodes: u16, settings: &str) -> Self {
         let trace = |config: &mut NodeConfig, dir: &Path| {
             config.trace = Some(dir.join("{node}.jsonl"));
         };
-        Self::with(nodes, trace, ("", ""), None)
+        Self::with(nodes, trace, (settings, ""), None)
     }
 
     /// The same, with datagrams sealed by the keys in the file `cluster.key`.

@@ -15,10 +15,10 @@ use crate::native::meet;
 const SYSTEM: &[&str] = &["-lgcc_s", "-lpthread", "-lm", "-ldl", "-lc"];
 
 /// The library as it is installed, and programs beside it.
-struct Workshop(TempDir);
+pub struct Workshop(TempDir);
 
 impl Workshop {
-    fn new() -> Self {
+    pub fn new() -> Self {
         // The crate is used, so that cargo builds it, and its libraries are beside this program.
         assert_eq!(rota_ffi::ROTA_GATHER, 1);
         let own = std::env::current_exe().expect("a path");
@@ -41,7 +41,7 @@ impl Workshop {
     }
 
     /// Compiles a program, whose warnings are errors.
-    fn compile(&self, source: &Path, link: &[&str]) -> PathBuf {
+    pub fn compile(&self, source: &Path, link: &[&str]) -> PathBuf {
         let program = self.dir().join("program");
         let output = Command::new("cc")
             .args(["-std=c11", "-D_POSIX_C_SOURCE=200809L", "-g"])
@@ -61,14 +61,14 @@ impl Workshop {
     }
 
     /// A command that finds the shared library.
-    fn command(&self, program: &Path) -> Command {
+    pub fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.env("LD_LIBRARY_PATH", self.dir());
         command
     }
 }
 
-fn ffi(path: &str) -> PathBuf {
+pub fn ffi(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../ffi")
         .join(path)

@@ -5,8 +5,11 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
+use crate::access::{await_line, counter};
 use crate::cluster::Cluster;
 use crate::native::{PATIENCE, client, meet, next_text};
+use crate::operate::rota;
+use crate::reload::{configuration, reload};
 
 /// Two daemons, the first of which serves metrics.
 fn cluster() -> (Cluster, SocketAddr) {
@@ -131,6 +134,53 @@ fn a_scrape_of_a_running_daemon_can_be_read_and_says_what_was_done() {
             "{name}"
         );
     }
+}
+
+#[test]
+fn rules_say_who_may_read_them_by_address() {
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let address = free.local_addr().expect("it is bound");
+    drop(free);
+    // Clients of 127.0.0.2 are of this host, too.
+    let rule = |net: &str| {
+        format!(
+            "[[daemon.access]]\nwho = {{ address = \"{net}\" }}\nconnect = false\nadmin = true\n"
+        )
+    };
+    let first = rule("127.0.0.2/32");
+    let cluster = Cluster::start(1, &format!("metrics = \"{address}\"\n{first}"));
+    let page = |page: &str| get(address, &format!("GET {page} HTTP/1.0\r\n\r\n"));
+    for name in ["/metrics", "/status"] {
+        assert_eq!(page(name), ("403".to_owned(), "not allowed\n".to_owned()));
+    }
+    assert_eq!(counter(&cluster, "admins_not_allowed"), 2);
+    await_line(&cluster, "somebody is not told the metrics");
+    let socket = format!("http://{address}");
+    let output = rota(&["status", "--socket", &socket]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("403 Forbidden"), "{said}");
+
+    let text = configuration(&cluster, 1);
+    let ours = text.replace(&first, &rule("127.0.0.1/32"));
+    assert_eq!(reload(&cluster, 1, &ours).0, Some(0));
+    assert_eq!(metrics(address)["rota_admins_not_allowed_total"], 3.0);
+    // Rules that let nobody read them are a mistake, and change nothing.
+    let nobody = text.replace(
+        &first,
+        "[[daemon.access]]\nwho = { uid = 0 }\nadmin = true\n",
+    );
+    let (code, said) = reload(&cluster, 1, &nobody);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains("no rule lets anybody read the metrics"),
+        "{said}"
+    );
+    let unreachable = text.replace(&first, &rule("10.0.0.0/8"));
+    let (code, said) = reload(&cluster, 1, &unreachable);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("where `metrics` are served"), "{said}");
+    assert_eq!(page("/metrics").0, "200");
 }
 
 #[test]

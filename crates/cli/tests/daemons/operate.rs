@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::cluster::Cluster;
 use crate::native::{PATIENCE, builder, client, meet, next_text};
 
-fn rota(arguments: &[&str]) -> Output {
+pub fn rota(arguments: &[&str]) -> Output {
     let output = Command::new(env!("CARGO_BIN_EXE_rota"))
         .args(arguments)
         .output();

@@ -4,146 +4,19 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
-use rota_client::{
-    AsyncClient, Builder, Client, Code, ConnectError, ConnectionLost, Event, Message, Tls,
-};
+use rota_client::{AsyncClient, Client, Code, ConnectError, ConnectionLost, Event, Message, Tls};
 use rustix::process::{PidfdFlags, PidfdGetfdFlags};
 use socket2::SockRef;
-use tempfile::TempDir;
 
 use crate::access::{await_line, counter, free_address};
 use crate::bad_clients::{Others, status};
 use crate::cluster::Cluster;
 use crate::native::{PATIENCE, builder, client, end_of, member, next_text, next_view};
-
-/// Certificates of one test, in files.
-struct Pki {
-    dir: TempDir,
-    ca: Issuer<'static, KeyPair>,
-    other_ca: Issuer<'static, KeyPair>,
-}
-
-impl Pki {
-    /// Two roots, and a certificate of the first for the daemon.
-    fn new() -> Self {
-        let dir = tempfile::tempdir().expect("a directory");
-        let root = |name: &str| {
-            let mut params = CertificateParams::new(Vec::new()).expect("no names");
-            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-            params
-                .distinguished_name
-                .push(rcgen::DnType::CommonName, name);
-            let key = KeyPair::generate().expect("random numbers");
-            let root = params.self_signed(&key).expect("a certificate");
-            fs::write(dir.path().join(format!("{name}.pem")), root.pem()).expect("a file");
-            Issuer::new(params, key)
-        };
-        let (ca, other_ca) = (root("ca"), root("other-ca"));
-        let pki = Self { dir, ca, other_ca };
-        pki.issue("daemon", "daemon.example", &pki.ca, (2000, 4000));
-        pki
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
-    /// A certificate and its key, good from the beginning of one year to that of another.
-    fn issue(&self, file: &str, name: &str, by: &Issuer<'static, KeyPair>, years: (i32, i32)) {
-        let mut params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
-        params.not_before = date_time_ymd(years.0, 1, 1);
-        params.not_after = date_time_ymd(years.1, 1, 1);
-        let key = KeyPair::generate().expect("random numbers");
-        let certificate = params.signed_by(&key, by).expect("a certificate");
-        fs::write(self.path(&format!("{file}.pem")), certificate.pem()).expect("a file");
-        fs::write(self.path(&format!("{file}.key")), key.serialize_pem()).expect("a file");
-    }
-
-    /// The section of a daemon that listens there.
-    fn section(&self, listen: SocketAddr, more: &str) -> String {
-        let dir = self.dir.path().display();
-        format!(
-            "[daemon.tls]\nlisten = [\"{listen}\"]\ncertificate = \"{dir}/daemon.pem\"\n\
-             key = \"{dir}/daemon.key\"\n{more}\n"
-        )
-    }
-
-    /// What makes clients show certificates of the first root.
-    fn client_ca(&self) -> String {
-        format!("client_ca = \"{}\"", self.path("ca.pem").display())
-    }
-
-    /// What a client with this certificate is told.
-    fn tls(&self, file: &str) -> Tls {
-        let tls = Tls::with_certificate(
-            self.path("ca.pem"),
-            self.path(&format!("{file}.pem")),
-            self.path(&format!("{file}.key")),
-        );
-        tls.expect("good files").server_name("daemon.example")
-    }
-}
-
-/// A daemon that listens by TLS, and a certificate for `alice.example`.
-struct Served {
-    cluster: Cluster,
-    pki: Pki,
-    listen: SocketAddr,
-}
-
-impl Served {
-    fn new(settings: &str) -> Self {
-        Self::with(settings, "")
-    }
-
-    /// Some settings come before the section, rules behind.
-    fn with(settings: &str, rules: &str) -> Self {
-        let (pki, listen) = (Pki::new(), free_address());
-        pki.issue("alice", "alice.example", &pki.ca, (2000, 4000));
-        let section = pki.section(listen, &pki.client_ca());
-        let cluster = Cluster::start(1, &format!("{settings}\n{section}{rules}"));
-        Self {
-            cluster,
-            pki,
-            listen,
-        }
-    }
-
-    fn address(&self) -> String {
-        format!("tls:{}", self.listen)
-    }
-
-    fn builder(&self, name: &str) -> Builder {
-        builder(name).tls(self.pki.tls("alice"))
-    }
-
-    fn client(&self, name: &str) -> Client {
-        let client = self.builder(name).connect(self.address());
-        client.expect("the daemon lets it in")
-    }
-
-    fn socket(&self) -> TcpStream {
-        let socket = TcpStream::connect(self.listen).expect("it listens");
-        socket.set_read_timeout(Some(PATIENCE)).expect("not zero");
-        socket.set_nodelay(true).expect("a flag");
-        socket
-    }
-
-    /// Waits until the counter has come so far.
-    fn await_counter(&self, name: &str, least: u64) {
-        let until = Instant::now() + PATIENCE;
-        while counter(&self.cluster, name) < least {
-            assert!(Instant::now() < until, "{name} stays below {least}");
-            thread::sleep(Duration::from_millis(10));
-        }
-    }
-}
+use crate::pki::{Pki, Served};
 
 /// Whether the other side closes, whatever it says before.
 fn closes(socket: &mut TcpStream) -> bool {

@@ -11,7 +11,7 @@ use crate::native::{client, meet, member, next_text, next_view};
 
 #[test]
 fn what_clients_do_and_are_told_is_written_down_and_is_legal() {
-    let mut cluster = Cluster::traced(2);
+    let mut cluster = Cluster::traced(2, "");
     meet(&cluster, &[1, 2]);
     let mut ann = member(&cluster, 1, "ann");
     let mut ben = client(&cluster, 2, "ben");

@@ -26,7 +26,8 @@ pub enum AccessError {
     WithoutConnect,
     /// It gives nothing.
     Nothing,
-    /// Only processes of this host can connect to the admin socket.
+    /// Only processes of this host can connect to the admin socket, and metrics are not served where these
+    /// could read them.
     RemoteAdmin,
     /// Clients cannot be joined.
     JoinsClient(Pattern),
@@ -66,7 +67,8 @@ impl fmt::Display for AccessError {
                 f.write_str("it gives nothing (and no rule takes away what another one gives)")
             }
             Self::RemoteAdmin => f.write_str(
-                "`admin` is for users and groups of this host: the admin socket is a Unix socket",
+                "`admin` is for users and groups of this host: the admin socket is a Unix socket; and \
+                 for an `address` alone, if it can reach where `metrics` are served",
             ),
             Self::JoinsClient(pattern) => {
                 write!(

@@ -51,9 +51,10 @@ impl Access {
         !self.rules.is_empty()
     }
 
-    /// Somebody else than the daemon's own user may ask how it is.
+    /// Processes of others than the daemon's own user may ask how it is.
     pub fn has_admins(&self) -> bool {
-        self.rules.iter().any(|rule| rule.admin)
+        let is_local = |rule: &Rule| rule.who.address.is_none();
+        self.rules.iter().any(|rule| rule.admin && is_local(rule))
     }
 
     /// What this client may do: what all rules that match it give.

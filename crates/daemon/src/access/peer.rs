@@ -61,6 +61,8 @@ pub(crate) struct Guest {
     pub rights: Rights,
     /// Its place among those of its address.
     pub _seat: Option<Seat>,
+    /// Tells it from others that came by TLS.
+    pub tls: Option<u64>,
 }
 
 #[cfg(test)]

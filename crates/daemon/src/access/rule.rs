@@ -17,7 +17,7 @@ pub struct AccessRule {
     /// They may be clients; true.
     #[serde(default = "yes")]
     pub connect: bool,
-    /// They may ask at the admin socket how the daemon is; false.
+    /// They may ask how the daemon is: at the admin socket, or where metrics are served; false.
     #[serde(default)]
     pub admin: bool,
     /// Groups that they may join; none.
@@ -92,6 +92,8 @@ pub(crate) struct Reach {
     pub tls: Vec<IpNet>,
     /// Certificates are looked at there.
     pub certificates: bool,
+    /// Where metrics are served.
+    pub metrics: Vec<IpNet>,
 }
 
 impl Reach {
@@ -133,12 +135,27 @@ impl AccessRule {
             }
         }
         if self.admin && self.who.is_remote() {
-            return Err(AccessError::RemoteAdmin);
+            self.check_far_admin(reach)?;
         }
         match self.join.iter().find(|pattern| pattern.is_of_clients()) {
             Some(pattern) => Err(AccessError::JoinsClient(pattern.clone())),
             None => Ok(()),
         }
+    }
+
+    /// Only metrics can be asked for from elsewhere, and nobody shows a certificate there.
+    fn check_far_admin(&self, reach: &Reach) -> Result<(), AccessError> {
+        match self.who.address {
+            Some(net) if self.who.certificate.is_none() && Reach::has(&reach.metrics, &net) => {
+                Ok(())
+            }
+            _ => Err(AccessError::RemoteAdmin),
+        }
+    }
+
+    /// It lets somebody read metrics.
+    pub(crate) const fn is_for_metrics(&self) -> bool {
+        self.admin && (self.who.anyone || self.who.address.is_some())
     }
 
     fn check_who(&self, reach: &Reach) -> Result<(), AccessError> {
@@ -158,7 +175,9 @@ impl AccessRule {
         if who.certificate.is_some() && !reach.certificates {
             return Err(AccessError::NoTls);
         }
-        if let Some(net) = &who.address {
+        if let Some(net) = &who.address
+            && self.connect
+        {
             let open = who.certificate.is_none() && Reach::has(&reach.open, net);
             if !open && !Reach::has(&reach.tls, net) {
                 return Err(AccessError::Unreachable(*net));

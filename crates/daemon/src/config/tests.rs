@@ -71,3 +71,60 @@ fn the_largest_message_has_to_fit_a_clients_queue() {
     assert!(with(least - 1).is_err());
     assert!(with(least).is_ok());
 }
+
+#[test]
+fn metrics_that_no_rule_lets_anybody_read_are_a_mistake() {
+    let with = |rule: &str| {
+        DaemonConfig::from_toml(&format!(
+            "[daemon]\nmetrics = \"127.0.0.1:9464\"\n[[daemon.access]]\n{rule}"
+        ))
+    };
+    for rule in [
+        "who = { anyone = true }\nadmin = true",
+        "who = { address = \"127.0.0.1/32\" }\nconnect = false\nadmin = true",
+    ] {
+        assert!(with(rule).is_ok(), "{rule}");
+    }
+    let refused = with("who = { uid = 0 }\nadmin = true");
+    assert!(
+        matches!(refused, Err(DaemonConfigError::MetricsForNobody)),
+        "{refused:?}"
+    );
+    let refused = with("who = { address = \"10.0.0.0/8\" }\nconnect = false\nadmin = true");
+    assert!(
+        matches!(refused, Err(DaemonConfigError::Access(1, _))),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn what_can_change_is_taken_and_what_cannot_is_as_it_was() {
+    let config = |text: &str| DaemonConfig::from_toml(text).expect("a configuration");
+    let rule = "[[daemon.access]]\nwho = { uid = 1 }\n";
+    let tls = "[daemon.tls]\nlisten = [\"127.0.0.1:1\"]\ncertificate = \"a\"\nkey = \"b\"\nanonymous = true\n";
+    let old = config(&format!("{tls}{rule}"));
+    let mut new = config(&format!("[daemon]\nclients = 7\nrealtime = 9\n{tls}{rule}"));
+    if let Some(tls) = &mut new.tls {
+        tls.listen = vec![([127, 0, 0, 1], 2).into()];
+        tls.key = "c".into();
+    }
+    new.access[0].who.uid = Some(2);
+    let changed = old.changed_to(&new).expect("it can run so");
+    assert_eq!((changed.clients, changed.realtime), (7, None));
+    assert_eq!(changed.access, new.access);
+    let (was, is) = (old.tls.clone().expect("TLS"), changed.tls.expect("TLS"));
+    assert_eq!((is.listen, is.key), (was.listen, "c".into()));
+
+    let gone = old.changed_to(&config(""));
+    assert!(
+        matches!(gone, Err(DaemonConfigError::RulesGone)),
+        "{gone:?}"
+    );
+    let certificate = "[[daemon.access]]\nwho = { certificate = \"a\" }\n";
+    let with_ca = tls.replace("anonymous = true", "client_ca = \"d\"");
+    let early = config(rule).changed_to(&config(&format!("{with_ca}{certificate}")));
+    assert!(
+        matches!(early, Err(DaemonConfigError::BeforeRestart(_))),
+        "{early:?}"
+    );
+}

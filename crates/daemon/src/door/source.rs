@@ -99,11 +99,16 @@ pub(crate) fn keep_alive(socket: &TcpStream) {
 fn bind(path: &Path, mode: u32) -> io::Result<Socket> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
     socket.bind(&SockAddr::unix(path)?)?;
-    if let Err(error) = fs::set_permissions(path, fs::Permissions::from_mode(mode)) {
+    if let Err(error) = set_mode(path, mode) {
         let _ = fs::remove_file(path);
         return Err(error);
     }
     Ok(socket)
+}
+
+/// Who may open the socket at a path.
+pub(super) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
 }
 
 /// Removes a socket that nobody listens at.

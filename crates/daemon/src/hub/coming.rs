@@ -8,7 +8,6 @@ use rota_core::contract::Time;
 
 use super::{Hub, SWEEP_NANOS};
 use crate::access::Guest;
-use crate::config::DaemonConfig;
 use crate::door::{Accepted, Comer, Port};
 use crate::session::Session;
 use crate::speech::{AdminSpeech, NativeSpeech, Speech, SpreadSpeech};
@@ -22,14 +21,6 @@ const ACCEPT_NANOS: u64 = 1_000_000;
 const AGAIN_NANOS: u64 = 50_000_000;
 
 impl Hub {
-    /// What can change while clients are connected is from now on as this says. Who is connected stays.
-    pub fn reconfigure(&mut self, config: DaemonConfig) {
-        self.groups.limit_clients(config.clients);
-        let spread = config.spread.clone().unwrap_or_default();
-        self.door.allow(Port::Spread, &spread.allow);
-        self.config = config;
-    }
-
     /// Lets in some of those who wait, now and then.
     pub(super) fn let_some_in(&mut self, now: Time) {
         if now < self.accept_at {
@@ -45,6 +36,7 @@ impl Hub {
                     return;
                 }
                 Accepted::Refused => {}
+                Accepted::Revoked(number) => self.revoke(number, now),
                 Accepted::Comes(comer) => self.let_in(comer, now),
             }
         }
@@ -58,6 +50,7 @@ impl Hub {
             mut stream,
             peer,
             seat,
+            tls,
         } = comer;
         if self.unsettled.len() >= self.config.handshakes {
             self.forget_settled();
@@ -92,6 +85,7 @@ impl Hub {
             peer,
             rights,
             _seat: seat,
+            tls,
         };
         entry.insert(Session::new(stream, speech, guest, self.newest, now));
         if self.unsettled.is_empty() {
@@ -177,7 +171,7 @@ impl Hub {
     }
 
     /// A client is not connected any more; all daemons are told in the order.
-    fn disconnect(&mut self, key: usize, why: &str) {
+    pub(super) fn disconnect(&mut self, key: usize, why: &str) {
         let session = self.sessions.get_mut(key);
         let Some(connection) = session.and_then(|session| session.connection.take()) else {
             return;

@@ -81,6 +81,8 @@ impl Hub {
             ("clients_turned_away", self.door.turned_away),
             ("clients_crowded", self.door.seats.refused()),
             ("clients_not_allowed", clients.not_allowed),
+            ("clients_dismissed", clients.dismissed),
+            ("memberships_ended", clients.memberships_ended),
             ("requests_not_allowed", clients.requests_not_allowed),
             ("admins_not_allowed", clients.admins_not_allowed),
         ];

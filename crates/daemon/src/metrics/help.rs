@@ -4,7 +4,7 @@ use rota_core::ring;
 use rota_net::NetStats;
 
 /// What the daemon itself counts.
-const HELP: [(&str, &str); 26] = [
+const HELP: &[(&str, &str)] = &[
     (
         "log_lines_lost",
         "Lines of the log that were dropped because nobody took them.",
@@ -64,6 +64,26 @@ const HELP: [(&str, &str); 26] = [
         "Clients of other hosts that did not shake hands in time.",
     ),
     (
+        "tls_revoked",
+        "Clients whose certificate was revoked, refused or disconnected.",
+    ),
+    (
+        "clients_dismissed",
+        "Clients disconnected because new rules do not let them connect.",
+    ),
+    (
+        "memberships_ended",
+        "Memberships of clients ended because new rules do not let them be in the group.",
+    ),
+    (
+        "reloads",
+        "Times that the configuration was read again, or was to be.",
+    ),
+    (
+        "reloads_failed",
+        "Of these, times that nothing was changed, since something was wrong with it.",
+    ),
+    (
         "groups_malformed",
         "Messages of other daemons that are none of theirs.",
     ),
@@ -94,8 +114,12 @@ const HELP: [(&str, &str); 26] = [
 ];
 
 /// Of what is listed with the counters, that which may become less, or is a largest value.
-pub(super) const GAUGES: [(&str, &str); 3] = [
+pub(super) const GAUGES: &[(&str, &str)] = &[
     ("clients_now", "Clients that are connected."),
+    (
+        "tls_crl_expires",
+        "When the lists of revoked certificates expire, in seconds since 1970; 0 without lists.",
+    ),
     (
         "groups_unfinished_bytes",
         "Bytes kept of large messages of which parts are still to come.",

@@ -19,8 +19,8 @@ pub(super) enum Wish {
 #[derive(Debug, Default)]
 struct Standing {
     inside: bool,
-    /// Requests that have not taken effect, oldest first.
-    open: VecDeque<(Wish, u32)>,
+    /// Requests that have not taken effect, oldest first. Those without a number are the daemon's.
+    open: VecDeque<(Wish, Option<u32>)>,
 }
 
 /// A client's groups.
@@ -41,9 +41,16 @@ impl Answers {
             }
             return true;
         }
-        standing.open.push_back((wish, request));
+        standing.open.push_back((wish, Some(request)));
         self.open += 1;
         false
+    }
+
+    /// The daemon has the client leave a group that it is in or has asked to be in.
+    pub fn expel(&mut self, group: GroupName) {
+        let standing = self.groups.entry(group).or_default();
+        standing.open.push_back((Wish::Leave, None));
+        self.open += 1;
     }
 
     /// Whether the client is in the group.
@@ -68,8 +75,9 @@ impl Answers {
         }
     }
 
-    /// The client is in the group, or out of it: answers with the requests that this answers.
-    pub fn effect(&mut self, group: GroupName, wish: Wish) -> Vec<u32> {
+    /// The client is in the group, or out of it: answers with the requests that this answers; `None` for one of
+    /// the daemon.
+    pub fn effect(&mut self, group: GroupName, wish: Wish) -> Vec<Option<u32>> {
         let Some(standing) = self.groups.get_mut(&group) else {
             return Vec::new();
         };
@@ -102,21 +110,37 @@ mod tests {
         assert!(!answers.ask(group, Wish::Join, 3), "on its way");
         assert!(!answers.ask(group, Wish::Leave, 4));
         assert!(!answers.ask(group, Wish::Join, 5));
-        assert_eq!(answers.effect(group, Wish::Join), [2, 3]);
+        assert_eq!(answers.effect(group, Wish::Join), [Some(2), Some(3)]);
         assert!(
             answers.effect(group, Wish::Join).is_empty(),
             "somebody else's view"
         );
-        assert_eq!(answers.effect(group, Wish::Leave), [4]);
-        assert_eq!(answers.effect(group, Wish::Join), [5]);
+        assert_eq!(answers.effect(group, Wish::Leave), [Some(4)]);
+        assert_eq!(answers.effect(group, Wish::Join), [Some(5)]);
         assert!(answers.ask(group, Wish::Join, 6), "in it");
         assert!(!answers.ask(group, Wish::Leave, 7));
         answers.failed(group);
         assert!(answers.ask(group, Wish::Join, 8), "still in it");
         assert!(!answers.ask(group, Wish::Leave, 9));
-        assert_eq!(answers.effect(group, Wish::Leave), [9]);
+        assert_eq!(answers.effect(group, Wish::Leave), [Some(9)]);
         assert!(answers.groups.is_empty(), "nothing is kept of it");
         assert_eq!(answers.open, 0);
+    }
+
+    #[test]
+    fn a_join_after_the_daemon_had_the_client_leave_waits_for_its_own_effect() {
+        let group = GroupName::new("g").expect("a name");
+        let mut answers = Answers::default();
+        assert!(!answers.ask(group, Wish::Join, 1));
+        assert_eq!(answers.effect(group, Wish::Join), [Some(1)]);
+        answers.expel(group);
+        assert!(!answers.ask(group, Wish::Join, 2), "it is as good as out");
+        assert_eq!(answers.effect(group, Wish::Leave), [None]);
+        assert_eq!(answers.effect(group, Wish::Join), [Some(2)]);
+        answers.expel(group);
+        assert!(!answers.ask(group, Wish::Leave, 3));
+        assert_eq!(answers.effect(group, Wish::Leave), [None, Some(3)]);
+        assert!(answers.groups.is_empty() && answers.open == 0);
     }
 
     #[test]

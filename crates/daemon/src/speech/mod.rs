@@ -248,6 +248,13 @@ impl Speech {
         }
     }
 
+    /// The daemon has the client leave a group. Spread's clients are told as if they had asked for it.
+    pub fn expel(&mut self, group: GroupName) {
+        if let Self::Native(speech) = self {
+            speech.expel(group);
+        }
+    }
+
     /// The client is not told of this.
     pub fn miss(&mut self, event: &Event) {
         if let Self::Native(speech) = self {

@@ -11,13 +11,16 @@ use std::time::{Duration, Instant, SystemTime};
 use rota_core::contract::NodeId;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoServerSessionStorage, ServerConfig, WebPkiClientVerifier};
 use rustls::version::TLS13;
-use rustls::{ConfigBuilder, RootCertStore, WantsVerifier};
+use rustls::{CertificateError, Error, RootCertStore};
 use serde::Deserialize;
 
 use rota_net::path_of;
+
+use super::revoked::{Lists, ListsEnd};
 
 /// Files are not looked at more often than this.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -35,6 +38,8 @@ pub struct TlsConfig {
     pub key: PathBuf,
     /// The roots that certificates of clients have to come from, as PEM.
     pub client_ca: Option<PathBuf>,
+    /// Lists of revoked certificates, one at least of each of these roots, as PEM.
+    pub client_crl: Option<PathBuf>,
     /// Clients need no certificate. Then there has to be a list of who may do what.
     #[serde(default)]
     pub anonymous: bool,
@@ -48,7 +53,7 @@ pub struct TlsError {
 }
 
 impl TlsError {
-    fn new(path: &Path, what: impl fmt::Display) -> Self {
+    pub(super) fn new(path: &Path, what: impl fmt::Display) -> Self {
         Self {
             path: path.to_owned(),
             what: what.to_string(),
@@ -64,15 +69,46 @@ impl fmt::Display for TlsError {
 
 impl std::error::Error for TlsError {}
 
+/// What looks at certificates of clients.
+type Verifier = Arc<dyn ClientCertVerifier>;
+
+/// What is in the files.
+#[derive(Debug)]
+struct Loaded {
+    config: Arc<ServerConfig>,
+    verifier: Option<Verifier>,
+    lists_end: Option<ListsEnd>,
+}
+
 impl TlsConfig {
+    /// Whether node `me` can use its files, and when its lists of revoked certificates expire.
+    ///
+    /// # Errors
+    /// [`TlsError`]: one of them cannot be used, or is a list that has expired.
+    pub fn check_files(&self, me: NodeId) -> Result<Option<ListsEnd>, TlsError> {
+        let certificates = Certificates::open(self, me)?;
+        certificates.check_lists()?;
+        Ok(certificates.lists_end())
+    }
+
     /// Reads the files of node `me`.
-    fn load(&self, me: NodeId) -> Result<Arc<ServerConfig>, TlsError> {
+    fn load(&self, me: NodeId) -> Result<Loaded, TlsError> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let builder = ServerConfig::builder_with_provider(provider);
         let builder = builder
             .with_protocol_versions(&[&TLS13])
             .map_err(|error| TlsError::new(&self.certificate, error))?;
-        let builder = self.verify_clients(builder, me)?;
+        let (verifier, lists_end) = match &self.client_ca {
+            Some(path) => {
+                let (verifier, end) = self.verifier(&path_of(path, me), me)?;
+                (Some(verifier), end)
+            }
+            None => (None, None),
+        };
+        let builder = match &verifier {
+            Some(verifier) => builder.with_client_cert_verifier(Arc::clone(verifier)),
+            None => builder.with_no_client_auth(),
+        };
         let path = path_of(&self.certificate, me);
         let chain = certificates(&path)?;
         let key_path = path_of(&self.key, me);
@@ -84,33 +120,34 @@ impl TlsConfig {
         // A session that is resumed would not be asked for a certificate that may have expired meanwhile.
         config.send_tls13_tickets = 0;
         config.session_storage = Arc::new(NoServerSessionStorage {});
-        Ok(Arc::new(config))
+        Ok(Loaded {
+            config: Arc::new(config),
+            verifier,
+            lists_end,
+        })
     }
 
-    fn verify_clients(
-        &self,
-        builder: ConfigBuilder<ServerConfig, WantsVerifier>,
-        me: NodeId,
-    ) -> Result<ConfigBuilder<ServerConfig, rustls::server::WantsServerCert>, TlsError> {
-        let Some(path) = &self.client_ca else {
-            return Ok(builder.with_no_client_auth());
-        };
-        let path = path_of(path, me);
+    fn verifier(&self, ca: &Path, me: NodeId) -> Result<(Verifier, Option<ListsEnd>), TlsError> {
         let mut roots = RootCertStore::empty();
-        for root in certificates(&path)? {
-            roots
-                .add(root)
-                .map_err(|error| TlsError::new(&path, error))?;
+        for root in certificates(ca)? {
+            let added = roots.add(root);
+            added.map_err(|error| TlsError::new(ca, error))?;
         }
-        let provider = Arc::clone(builder.crypto_provider());
+        let crl = self.client_crl.as_ref().map(|path| path_of(path, me));
+        let lists = crl.map(|path| Lists::load(&path, &roots)).transpose()?;
+        let provider = Arc::new(aws_lc_rs::default_provider());
         let mut verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
         if self.anonymous {
             verifier = verifier.allow_unauthenticated();
         }
-        let verifier = verifier
-            .build()
-            .map_err(|error| TlsError::new(&path, error))?;
-        Ok(builder.with_client_cert_verifier(verifier))
+        let end = lists.as_ref().map(|lists| lists.until);
+        if let Some(lists) = lists {
+            verifier = verifier
+                .with_crls(lists.lists)
+                .enforce_revocation_expiration();
+        }
+        let verifier = verifier.build();
+        Ok((verifier.map_err(|error| TlsError::new(ca, error))?, end))
     }
 }
 
@@ -119,13 +156,13 @@ impl TlsConfig {
 pub(crate) struct Certificates {
     section: TlsConfig,
     me: NodeId,
-    current: Arc<ServerConfig>,
+    current: Loaded,
     stamps: Vec<Stamp>,
     look_at: Instant,
 }
 
 /// What is different of a file that was written again.
-type Stamp = Option<(SystemTime, u64, u64)>;
+pub(crate) type Stamp = Option<(SystemTime, u64, u64)>;
 
 impl Certificates {
     /// Reads the files of node `me`.
@@ -142,7 +179,30 @@ impl Certificates {
 
     /// What clients that come now are shown and asked for.
     pub fn current(&self) -> Arc<ServerConfig> {
-        Arc::clone(&self.current)
+        Arc::clone(&self.current.config)
+    }
+
+    /// When the lists of revoked certificates expire, if there are any.
+    pub fn lists_end(&self) -> Option<ListsEnd> {
+        self.current.lists_end
+    }
+
+    /// # Errors
+    /// The lists of revoked certificates have expired: nobody could show a certificate any more.
+    pub fn check_lists(&self) -> Result<(), TlsError> {
+        self.section.check_lists(&self.current, self.me)
+    }
+
+    /// Whether a certificate of a client, the first of these, or one between it and its root is revoked; by
+    /// `then`, when they were good otherwise.
+    pub fn are_revoked(&self, chain: &[CertificateDer<'_>], then: UnixTime) -> bool {
+        let (Some(verifier), Some((own, between))) = (&self.current.verifier, chain.split_first())
+        else {
+            return false;
+        };
+        let verified = verifier.verify_client_cert(own, between, then);
+        let revoked = Error::InvalidCertificate(CertificateError::Revoked);
+        verified.is_err_and(|error| error == revoked)
     }
 
     /// Reads the files again if they have changed: then `true`. After an error the old ones hold, until the
@@ -157,17 +217,30 @@ impl Certificates {
             return Ok(false);
         }
         self.stamps = stamps;
-        self.current = self.section.load(self.me)?;
+        let loaded = self.section.load(self.me)?;
+        self.section.check_lists(&loaded, self.me)?;
+        self.current = loaded;
         Ok(true)
     }
 }
 
 impl TlsConfig {
-    fn stamps(&self, me: NodeId) -> Vec<Stamp> {
+    fn check_lists(&self, loaded: &Loaded, me: NodeId) -> Result<(), TlsError> {
+        match (loaded.lists_end, &self.client_crl) {
+            (Some(end), Some(path)) if end.is_over() => {
+                let what = format!("a list of revoked certificates has expired on {end}");
+                Err(TlsError::new(&path_of(path, me), what))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn stamps(&self, me: NodeId) -> Vec<Stamp> {
         let files = [
             Some(&self.certificate),
             Some(&self.key),
             self.client_ca.as_ref(),
+            self.client_crl.as_ref(),
         ];
         let stamp = |path: &PathBuf| {
             let found = fs::metadata(path_of(path, me)).ok()?;

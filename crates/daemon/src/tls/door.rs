@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -15,16 +15,27 @@ use mio::net::UnixStream;
 use super::Certificates;
 use super::thread::Relays;
 use crate::access::Peer;
+use crate::config::DaemonConfig;
 use crate::seats::Seats;
 
 /// Why the listeners do not open, and at which address.
 pub(crate) type NotOpen = (Option<SocketAddr>, io::Error);
+
+/// What the thread tells the ring's.
+#[derive(Debug)]
+pub(crate) enum News {
+    Arrival(Arrival),
+    /// The certificate of the client with this number has been revoked.
+    Revoked(u64),
+}
 
 /// A client that has shown who it is.
 #[derive(Debug)]
 pub(crate) struct Arrival {
     pub stream: UnixStream,
     pub peer: Peer,
+    /// Tells it from others that came by TLS.
+    pub number: u64,
 }
 
 /// Counters, for people.
@@ -36,23 +47,41 @@ pub(crate) struct TlsCounters {
     pub refused: AtomicU64,
     /// Clients that took too long to show who they are.
     pub silent: AtomicU64,
+    /// Clients whose certificate is revoked, refused or disconnected.
+    pub revoked: AtomicU64,
+    /// When the lists of revoked certificates expire, in seconds since 1970; 0 if there are none.
+    pub lists_end: AtomicU64,
 }
 
 /// The ring's side of the thread.
 #[derive(Debug)]
 pub(crate) struct TlsDoor {
     thread: Option<JoinHandle<()>>,
-    stop: Arc<AtomicBool>,
+    shared: Arc<Shared>,
     waker: Waker,
-    arrivals: Receiver<Arrival>,
+    arrivals: Receiver<News>,
     pub counters: Arc<TlsCounters>,
 }
 
-/// What the thread is told when it starts.
+/// What the thread is told while it runs.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    pub stop: AtomicBool,
+    terms: Mutex<Option<Terms>>,
+}
+
+impl Shared {
+    /// Other terms, if there are any since the last call.
+    pub fn take_terms(&self) -> Option<Terms> {
+        let terms = self.terms.lock();
+        terms.unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// How clients are let in.
 #[derive(Debug)]
 pub(crate) struct Terms {
     pub certificates: Certificates,
-    pub seats: Seats,
     /// How long a handshake may take.
     pub patience: Duration,
     /// Handshakes at once.
@@ -61,37 +90,61 @@ pub(crate) struct Terms {
     pub most: usize,
 }
 
+impl Terms {
+    pub const fn new(daemon: &DaemonConfig, certificates: Certificates) -> Self {
+        Self {
+            certificates,
+            patience: Duration::from_millis(daemon.handshake_ms),
+            handshakes: daemon.handshakes,
+            most: daemon.clients.saturating_add(daemon.handshakes),
+        }
+    }
+}
+
 impl TlsDoor {
     /// Listens at these addresses, in a thread of its own that wakes `ring` when somebody has come.
-    pub fn open(listen: &[SocketAddr], terms: Terms, ring: Arc<Waker>) -> Result<Self, NotOpen> {
+    pub fn open(
+        listen: &[SocketAddr],
+        terms: Terms,
+        seats: Seats,
+        ring: Arc<Waker>,
+    ) -> Result<Self, NotOpen> {
         let system = |error| (None, error);
         let (sender, arrivals) = channel();
-        let (stop, counters) = (Arc::<AtomicBool>::default(), Arc::<TlsCounters>::default());
+        let (shared, counters) = (Arc::<Shared>::default(), Arc::<TlsCounters>::default());
         let out = Out {
             sender: Some(sender),
             ring,
         };
-        let shared = (Arc::clone(&counters), Arc::clone(&stop));
-        let (relays, waker) = Relays::open(listen, terms, shared, out)?;
+        let common = (Arc::clone(&counters), Arc::clone(&shared));
+        let (relays, waker) = Relays::open(listen, (terms, seats), common, out)?;
         let thread = std::thread::Builder::new().name("rota-tls".to_owned());
         let thread = thread.spawn(move || relays.serve());
         Ok(Self {
             thread: Some(thread.map_err(system)?),
-            stop,
+            shared,
             waker,
             arrivals,
             counters,
         })
     }
 
-    /// Who has come since the last call.
+    /// Who comes from now on is let in so.
+    pub fn change(&self, terms: Terms) {
+        let slot = self.shared.terms.lock();
+        *slot.unwrap_or_else(PoisonError::into_inner) = Some(terms);
+        // A thread that is gone lets nobody in.
+        let _ = self.waker.wake();
+    }
+
+    /// What there is since the last call.
     ///
     /// # Errors
     /// The thread has ended.
-    pub fn take(&self, into: &mut VecDeque<Arrival>) -> io::Result<()> {
+    pub fn take(&self, into: &mut VecDeque<News>) -> io::Result<()> {
         loop {
             match self.arrivals.try_recv() {
-                Ok(arrival) => into.push_back(arrival),
+                Ok(news) => into.push_back(news),
                 Err(TryRecvError::Empty) => return Ok(()),
                 Err(error) => return Err(io::Error::other(error)),
             }
@@ -101,7 +154,7 @@ impl TlsDoor {
 
 impl Drop for TlsDoor {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.shared.stop.store(true, Ordering::Relaxed);
         // A thread that is gone needs no waking.
         let _ = self.waker.wake();
         if let Some(thread) = self.thread.take() {
@@ -113,15 +166,15 @@ impl Drop for TlsDoor {
 /// The way to the ring's thread. It is told also when this one ends.
 #[derive(Debug)]
 pub(super) struct Out {
-    sender: Option<Sender<Arrival>>,
+    sender: Option<Sender<News>>,
     ring: Arc<Waker>,
 }
 
 impl Out {
-    pub fn send(&self, arrival: Arrival) {
+    pub fn send(&self, news: News) {
         if let Some(sender) = &self.sender {
             // It stops: then nobody is let in.
-            let _ = sender.send(arrival);
+            let _ = sender.send(news);
         }
         let _ = self.ring.wake();
     }

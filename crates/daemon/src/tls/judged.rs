@@ -15,6 +15,11 @@ pub(super) fn names_of(chain: Option<&[CertificateDer<'_>]>) -> Vec<String> {
     })
 }
 
+/// Its certificate has been revoked.
+pub(super) fn is_revoked(error: &rustls::Error) -> bool {
+    *error == rustls::Error::InvalidCertificate(CertificateError::Revoked)
+}
+
 /// The line for the log.
 pub(super) fn reason_of(error: &rustls::Error) -> &'static str {
     use CertificateError as Certificate;
@@ -29,6 +34,18 @@ pub(super) fn reason_of(error: &rustls::Error) -> &'static str {
         ) => "a TLS client is refused: its certificate is not valid yet",
         Error::InvalidCertificate(Certificate::UnknownIssuer) => {
             "a TLS client is refused: its certificate does not come from client_ca"
+        }
+        Error::InvalidCertificate(Certificate::Revoked) => {
+            "a TLS client is refused: its certificate has been revoked"
+        }
+        Error::InvalidCertificate(
+            Certificate::ExpiredRevocationList | Certificate::ExpiredRevocationListContext { .. },
+        ) => "a TLS client is refused: the list of revoked certificates has expired",
+        Error::InvalidCertificate(Certificate::UnknownRevocationStatus) => {
+            "a TLS client is refused: there is no list of revoked certificates of its issuer"
+        }
+        Error::InvalidCertRevocationList(_) => {
+            "a TLS client is refused: the list of revoked certificates is not its issuer's"
         }
         Error::InvalidCertificate(_) => "a TLS client is refused: its certificate is no good",
         Error::AlertReceived(_) => "a TLS client does not go on with this daemon",

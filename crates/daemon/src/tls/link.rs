@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use mio::net::{TcpStream, UnixStream};
 use rustls::ServerConnection;
+use rustls::pki_types::UnixTime;
 
 use crate::seats::Seat;
 
@@ -22,6 +23,10 @@ pub(super) struct Link {
     pub address: IpAddr,
     /// Tells it from later ones with its key.
     pub number: u64,
+    /// With which certificates its handshake began.
+    pub terms: u64,
+    /// And when.
+    pub since: UnixTime,
     /// When it is over, whatever happens: the handshake, or the time to take what is left.
     pub deadline: Option<Instant>,
     pub socket_ready: Ready,
@@ -77,7 +82,7 @@ impl Link {
         socket: TcpStream,
         tls: ServerConnection,
         (address, seat): (IpAddr, Seat),
-        number: u64,
+        (number, terms): (u64, u64),
         deadline: Instant,
     ) -> Self {
         let ready = Ready {
@@ -90,6 +95,8 @@ impl Link {
             pair: None,
             address,
             number,
+            terms,
+            since: UnixTime::now(),
             deadline: Some(deadline),
             socket_ready: ready,
             pair_ready: ready,

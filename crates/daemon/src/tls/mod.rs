@@ -9,9 +9,12 @@ mod config;
 mod door;
 mod judged;
 mod link;
+mod revoked;
+mod terms;
 mod thread;
 
 pub use config::{TlsConfig, TlsError};
+pub use revoked::ListsEnd;
 
-pub(crate) use config::Certificates;
-pub(crate) use door::{Arrival, NotOpen, Terms, TlsDoor};
+pub(crate) use config::{Certificates, Stamp};
+pub(crate) use door::{Arrival, News, NotOpen, Terms, TlsDoor};

@@ -5,20 +5,21 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use mio::net::{TcpListener, TcpStream, UnixStream};
 use mio::{Events, Interest, Poll, Token, Waker};
-use rustls::{ServerConfig, ServerConnection};
+use rustls::ServerConnection;
 use slab::Slab;
 
-use super::door::{Arrival, NotOpen, Out, Terms, TlsCounters};
-use super::judged::{names_of, reason_of};
+use super::door::{Arrival, News, NotOpen, Out, Shared, Terms, TlsCounters};
+use super::judged::{is_revoked, names_of, reason_of};
 use super::link::{Link, Ready, Standing};
 use crate::access::Peer;
 use crate::complaints::Complaints;
 use crate::door::keep_alive;
+use crate::seats::Seats;
 
 const EVENTS: usize = 1024;
 
@@ -41,7 +42,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 pub(super) struct Relays {
     poll: Poll,
     listeners: Vec<TcpListener>,
-    links: Slab<Link>,
+    pub(super) links: Slab<Link>,
     /// Links that have their turn next.
     work: VecDeque<usize>,
     /// Links whose clients have not shown who they are, oldest first.
@@ -52,19 +53,24 @@ pub(super) struct Relays {
     /// Somebody waits at a listener who could not be let in.
     waiting: bool,
     scratch: Vec<u8>,
-    complaints: Complaints,
-    counters: Arc<TlsCounters>,
-    stop: Arc<AtomicBool>,
-    out: Out,
-    terms: Terms,
+    /// Links whose clients' certificates may have been revoked.
+    pub(super) rechecks: VecDeque<(usize, u64)>,
+    pub(super) complaints: Complaints,
+    pub(super) counters: Arc<TlsCounters>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) out: Out,
+    pub(super) terms: Terms,
+    /// How often the certificates were others.
+    pub(super) newest_terms: u64,
+    seats: Seats,
 }
 
 impl Relays {
     /// Listens at these addresses. The waker is for whoever has told it to stop.
     pub fn open(
         listen: &[SocketAddr],
-        terms: Terms,
-        (counters, stop): (Arc<TlsCounters>, Arc<AtomicBool>),
+        (terms, seats): (Terms, Seats),
+        (counters, shared): (Arc<TlsCounters>, Arc<Shared>),
         out: Out,
     ) -> Result<(Self, Waker), NotOpen> {
         let system = |error| (None, error);
@@ -80,7 +86,7 @@ impl Relays {
             registered.map_err(here)?;
             listeners.push(listener);
         }
-        let relays = Self {
+        let mut relays = Self {
             poll,
             listeners,
             links: Slab::new(),
@@ -90,12 +96,16 @@ impl Relays {
             has_deadlines: false,
             waiting: false,
             scratch: vec![0; SCRATCH_BYTES],
+            rechecks: VecDeque::new(),
             complaints: Complaints::default(),
             counters,
-            stop,
+            shared,
             out,
             terms,
+            newest_terms: 0,
+            seats,
         };
+        relays.adopt();
         Ok((relays, waker))
     }
 
@@ -129,7 +139,7 @@ impl Relays {
         let mut over_at = None;
         let mut sweep_at = Instant::now() + SWEEP;
         loop {
-            let timeout = if self.work.is_empty() {
+            let timeout = if self.work.is_empty() && self.rechecks.is_empty() {
                 (self.has_deadlines || over_at.is_some()).then_some(SWEEP)
             } else {
                 Some(Duration::ZERO)
@@ -138,9 +148,11 @@ impl Relays {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
                 _ => {}
             }
+            self.take_terms();
             for event in &events {
                 self.notice(event);
             }
+            self.recheck_some();
             for _ in 0..self.work.len() {
                 if let Some(key) = self.work.pop_front() {
                     self.turn(key);
@@ -151,7 +163,7 @@ impl Relays {
                 sweep_at = now + SWEEP;
                 self.sweep(now);
             }
-            if over_at.is_none() && self.stop.load(Ordering::Relaxed) {
+            if over_at.is_none() && self.shared.stop.load(Ordering::Relaxed) {
                 over_at = Some(now + FAREWELL);
                 self.listeners.clear();
             }
@@ -217,7 +229,7 @@ impl Relays {
 
     fn greet(&mut self, mut socket: TcpStream, address: SocketAddr) {
         let address = address.ip().to_canonical();
-        let Some(seat) = self.terms.seats.take(address) else {
+        let Some(seat) = self.seats.take(address) else {
             let reason =
                 "a TLS client is turned away: its address has as many connections as it may";
             self.complaints.say(reason, &address, &"");
@@ -251,26 +263,12 @@ impl Relays {
             socket,
             tls,
             (address, seat),
-            self.newest,
+            (self.newest, self.newest_terms),
             deadline,
         ));
         self.handshakes.push_back((key, self.newest));
         self.has_deadlines = true;
         self.schedule(key);
-    }
-
-    /// What the files say now.
-    fn certificates(&mut self) -> Arc<ServerConfig> {
-        match self.terms.certificates.refresh(Instant::now()) {
-            Ok(false) => {}
-            Ok(true) => tracing::info!("the certificates for TLS have been read again"),
-            Err(error) => {
-                let reason =
-                    "the certificates for TLS have changed and cannot be used: the old ones hold";
-                self.complaints.say(reason, &"the daemon", &error);
-            }
-        }
-        self.terms.certificates.current()
     }
 
     /// One more, and the oldest that has not shown who it is has to go.
@@ -317,7 +315,8 @@ impl Relays {
         if std::mem::take(&mut self.waiting) {
             let shown = |(key, link): (usize, &Link)| link.is_shown().then_some(key);
             let shown: Vec<usize> = self.links.iter().filter_map(shown).collect();
-            shown.into_iter().for_each(|key| self.schedule(key));
+            // Before newcomers take the descriptors that there are again.
+            shown.into_iter().for_each(|key| self.turn(key));
             for place in 0..self.listeners.len() {
                 self.accept(place);
             }
@@ -341,6 +340,8 @@ impl Relays {
             Standing::Over => drop(self.links.try_remove(key)),
             Standing::Refused(error) => {
                 self.counters.refused.fetch_add(1, Ordering::Relaxed);
+                let revoked = u64::from(is_revoked(&error));
+                self.counters.revoked.fetch_add(revoked, Ordering::Relaxed);
                 let over_at = Instant::now() + self.terms.patience;
                 link.deadline.get_or_insert(over_at);
                 self.has_deadlines = true;
@@ -353,6 +354,10 @@ impl Relays {
 
     /// The ring's thread gets the client.
     fn hand_over(&mut self, key: usize) {
+        // It may have begun with other certificates.
+        if self.links[key].terms < self.newest_terms && self.is_revoked(key) {
+            return drop(self.links.try_remove(key));
+        }
         let link = &mut self.links[key];
         let names = names_of(link.tls.peer_certificates());
         let interest = Interest::READABLE | Interest::WRITABLE;
@@ -367,6 +372,8 @@ impl Relays {
                 // Most often there are no descriptors left: it is tried again soon.
                 self.complaints
                     .say("a TLS client cannot be let in", &error, &"");
+                // It is not its fault.
+                link.deadline = Some(Instant::now() + self.terms.patience);
                 self.waiting = true;
                 return;
             }
@@ -380,7 +387,13 @@ impl Relays {
         let address = link.address;
         let peer = Peer::Remote { address, names };
         self.counters.shown.fetch_add(1, Ordering::Relaxed);
-        self.out.send(Arrival { stream, peer });
+        let number = link.number;
+        let arrival = Arrival {
+            stream,
+            peer,
+            number,
+        };
+        self.out.send(News::Arrival(arrival));
         self.schedule(key);
     }
 }

@@ -26,12 +26,18 @@ impl NativeSpeech {
             groups::Event::Transitional { .. } if membership => self.put(head, &[]),
             groups::Event::Transitional { .. } => {}
             groups::Event::SelfLeave { group } => {
-                if membership {
-                    self.put(head, &[]);
-                }
-                self.answer(*group, Wish::Leave);
+                self.left(*group, membership);
             }
         }
+    }
+
+    /// The client is out of a group. It is told even without membership if that was not its own wish.
+    fn left(&mut self, group: GroupName, membership: bool) {
+        let answered = self.answers.effect(group, Wish::Leave);
+        if membership || answered.contains(&None) {
+            self.push(&Reply::SelfLeave { group });
+        }
+        self.done(answered);
     }
 
     fn put(&mut self, head: &[u8], rest: &[u8]) {
@@ -74,17 +80,14 @@ impl NativeSpeech {
             groups::Event::View(view) => self.answer(view.group, Wish::Join),
             groups::Event::Transitional { .. } => {}
             groups::Event::SelfLeave { group } => {
-                let group = *group;
-                if matches!(
+                let membership = matches!(
                     self.stage,
                     Stage::Open {
                         membership: true,
                         ..
                     }
-                ) {
-                    self.push(&Reply::SelfLeave { group });
-                }
-                self.answer(group, Wish::Leave);
+                );
+                self.left(*group, membership);
             }
         }
     }
@@ -113,8 +116,18 @@ impl NativeSpeech {
     }
 
     fn answer(&mut self, group: GroupName, wish: Wish) {
-        for request in self.answers.effect(group, wish) {
+        let answered = self.answers.effect(group, wish);
+        self.done(answered);
+    }
+
+    fn done(&mut self, requests: Vec<Option<u32>>) {
+        for request in requests.into_iter().flatten() {
             self.push(&Reply::Done { request });
         }
+    }
+
+    /// The daemon has the client leave a group, and the client is told when it has.
+    pub fn expel(&mut self, group: GroupName) {
+        self.answers.expel(group);
     }
 }
