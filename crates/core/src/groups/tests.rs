@@ -1,6 +1,7 @@
 //! What is written is read, and nothing else is. The states are in `states`, clients that are made to skip in `restart`, over daemons in `cluster`.
 
 mod cluster;
+mod hold;
 mod large;
 mod restart;
 mod states;
