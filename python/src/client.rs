@@ -47,7 +47,7 @@ impl Client {
         let timeout = duration(timeout)?;
         // There is no event yet that says what a client was made to skip.
         let mut builder = rota_client::Client::builder()
-            .when_slow(rota_client::SlowPolicy::Disconnect)
+            .when_slow(rota_client::SlowPolicy::ThrottleThenDisconnect)
             .membership(membership)
             .service(self::service(service)?)
             .insecure(insecure)

@@ -5,6 +5,7 @@ mod credit;
 mod desk;
 mod report;
 mod slow;
+mod throttle;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -24,6 +25,7 @@ use crate::speech::{Encoded, Terms};
 use crate::spread::Settings;
 use crate::trace::{self, ClientTrace};
 use desk::Desk;
+use throttle::Throttle;
 
 /// Sessions that have their turn before the ring has its own: what they ask for has to take much less than
 /// a token-loss time.
@@ -58,6 +60,16 @@ pub struct Counters {
     pub lagging: u64,
     /// Times that a client was made to skip.
     pub skipped: u64,
+    /// Times that others were made to wait for a client.
+    pub throttling: u64,
+    /// For how long, in microseconds, of all that are over.
+    pub throttling_us: u64,
+    /// Clients for whom others have waited long enough.
+    pub throttled_long: u64,
+    /// Messages of clients that waited for a client of some daemon.
+    pub held: u64,
+    /// For how long these waited, in microseconds.
+    pub held_us: u64,
 }
 
 /// All clients of a daemon.
@@ -90,6 +102,7 @@ pub(crate) struct Hub {
     dirty_long: bool,
     /// Sessions that are being made to skip.
     skipping: Vec<usize>,
+    throttle: Throttle,
     /// Who wants to know how the daemon is.
     asked: Vec<(usize, u64)>,
     /// What clients see is written down.
@@ -149,6 +162,7 @@ impl Hub {
             dirty_bytes: 0,
             dirty_long: false,
             skipping: Vec::new(),
+            throttle: Throttle::default(),
             asked: Vec::new(),
             trace: None,
             notices: Vec::new(),
@@ -178,7 +192,11 @@ impl Hub {
         let sweep = (!self.unsettled.is_empty()).then_some(self.sweep_at);
         let accept = self.door.is_held.then_some(self.accept_at);
         let credit = (!self.owing_little.is_empty()).then_some(self.credit_at);
-        [sweep, accept, credit].into_iter().flatten().min()
+        let throttle = self.throttle_wake();
+        [sweep, accept, credit, throttle]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Takes in what clients ask for.
@@ -200,6 +218,8 @@ impl Hub {
             }
         }
         self.notices = notices;
+        self.end_patience(now);
+        self.look_at_holds(now);
         self.give_credit(now);
         if std::mem::take(&mut self.moved) {
             for key in std::mem::take(&mut self.stalled) {
@@ -302,7 +322,14 @@ impl Hub {
             session
                 .speech
                 .tell(&told.event, &mut self.encoded, &mut self.names);
-            self.dirty_bytes += session.speech.backlog().saturating_sub(before);
+            let backlog = session.speech.backlog();
+            self.dirty_bytes += backlog.saturating_sub(before);
+            if backlog > self.config.client_queue_bytes / 4
+                && let Event::Message(message) = &told.event
+            {
+                let told = (message, backlog.saturating_sub(before));
+                throttle::count(&self.groups, session, *connection, told);
+            }
             if let (Some(trace), Some(saw)) = (&mut self.trace, &saw)
                 && let Ok(client) = self.groups.member(*connection)
             {
@@ -348,6 +375,7 @@ impl Hub {
             trace: self.trace.as_mut(),
             counters: &mut self.counters,
             complaints: &mut self.complaints,
+            now,
         };
         let mut act = |session: &mut Session, names: &mut Names, ask| desk.act(session, names, ask);
         let standing = session.take_in(&mut self.scratch, &mut self.names, &mut act);
@@ -365,6 +393,7 @@ impl Hub {
             _ if bye => self.end(key, "it has said so"),
             Standing::More => self.schedule(key),
             Standing::Stalled => self.park(key),
+            Standing::Held => self.hold_back(key, now),
             Standing::Idle => {}
         }
         self.owe(key, now);

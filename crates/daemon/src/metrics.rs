@@ -166,6 +166,16 @@ impl Out<'_> {
                 "Clients with requests for which there is no room yet",
                 queues.clients_held_back as f64,
             ),
+            (
+                "clients_held",
+                "Clients with a message that waits for a client that reads too slowly",
+                queues.clients_held as f64,
+            ),
+            (
+                "holds",
+                "Groups and clients whose senders wait, for clients of any daemon that read too slowly",
+                status.holds.len() as f64,
+            ),
         ];
         gauges
             .into_iter()

@@ -8,6 +8,7 @@ use rota_net::monotonic;
 
 use crate::access::Guest;
 use crate::door::Notice;
+use crate::lag::{HeldFor, Lag};
 use crate::names::Names;
 use crate::speech::{Ask, Speech};
 use crate::stream::Stream;
@@ -47,6 +48,12 @@ pub(crate) struct Session {
     pub messages: u64,
     /// It was told that it reads too slowly, and has not caught up since.
     pub warned: bool,
+    /// It is behind: by what, and who waits for it.
+    pub lag: Option<Box<Lag>>,
+    /// It waits for another client that is.
+    pub held_for: Option<HeldFor>,
+    /// It looks again whether it still has to.
+    pub listed_as_held: bool,
     /// Bytes wait that were not offered to the socket yet.
     pub dirty: bool,
     /// It waits for a little credit.
@@ -67,6 +74,21 @@ pub(crate) enum Done {
     Yes,
     /// There is no room for it yet.
     Later(Ask),
+    /// It waits for another client.
+    Held(Ask),
+}
+
+impl Done {
+    /// What is to be tried again is put there: how the session stands then, if so.
+    fn waits(self, stalled: &mut Option<Ask>) -> Option<Standing> {
+        let (ask, standing) = match self {
+            Self::Yes => return None,
+            Self::Later(ask) => (ask, Standing::Stalled),
+            Self::Held(ask) => (ask, Standing::Held),
+        };
+        *stalled = Some(ask);
+        Some(standing)
+    }
 }
 
 /// How a session stands after its turn.
@@ -78,6 +100,8 @@ pub(crate) enum Standing {
     More,
     /// A request waits for room.
     Stalled,
+    /// A message waits for another client.
+    Held,
     /// Its client has gone: why.
     Gone(String),
     /// Its client cannot be understood any more: why.
@@ -101,6 +125,9 @@ impl Session {
             closed: false,
             messages: 0,
             warned: false,
+            lag: None,
+            held_for: None,
+            listed_as_held: false,
             dirty: false,
             owed: false,
             scheduled: false,
@@ -124,10 +151,9 @@ impl Session {
         act: &mut impl FnMut(&mut Self, &mut Names, Ask) -> Done,
     ) -> Standing {
         if let Some(ask) = self.stalled.take()
-            && let Done::Later(ask) = act(self, names, ask)
+            && let Some(waits) = act(self, names, ask).waits(&mut self.stalled)
         {
-            self.stalled = Some(ask);
-            return Standing::Stalled;
+            return waits;
         }
         let rest = std::mem::take(&mut self.rest);
         match self.pull(&rest, names, act) {
@@ -168,10 +194,9 @@ impl Session {
             match self.speech.pull(&mut input, names) {
                 Ok(None) => return Standing::Idle,
                 Ok(Some(ask)) => {
-                    if let Done::Later(ask) = act(self, names, ask) {
-                        self.stalled = Some(ask);
+                    if let Some(waits) = act(self, names, ask).waits(&mut self.stalled) {
                         self.rest = input.to_vec();
-                        return Standing::Stalled;
+                        return waits;
                     }
                 }
                 Err(why) => return Standing::Garbled(why),
@@ -222,7 +247,7 @@ impl Session {
 
     /// A request waits for room.
     pub const fn is_stalled(&self) -> bool {
-        self.stalled.is_some()
+        self.stalled.is_some() && self.held_for.is_none()
     }
 
     /// Tells the client's side that nothing more comes.

@@ -6,11 +6,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-use rota_client::{Address, Builder};
+use rota_client::{Address, Builder, SlowPolicy};
 
 use crate::arguments::{bytes_of, name, service};
 use crate::handle::{Client, Half, guarded, inside};
 use crate::status::{Failure, Status};
+
+/// Others may be made to wait for a client. There is no event yet that says what it was made to skip.
+const WHEN_SLOW: SlowPolicy = SlowPolicy::ThrottleThenDisconnect;
 
 /// What a client can be told before it connects. A field that is 0 or NULL means its default, so
 /// `rota_options options = {0};` is a good start.
@@ -36,9 +39,8 @@ impl Options {
     ///
     /// Its name is NULL or a text.
     unsafe fn builder(&self) -> Result<Builder, Failure> {
-        // There is no event yet that says what a client was made to skip.
         let mut builder = rota_client::Client::builder()
-            .when_slow(rota_client::SlowPolicy::Disconnect)
+            .when_slow(WHEN_SLOW)
             .membership(self.membership)
             .insecure(self.insecure);
         if !self.name.is_null() {
@@ -87,7 +89,7 @@ pub unsafe extern "C" fn rota_connect(
         let builder = match unsafe { options.as_ref() } {
             // SAFETY: a name in options is a text.
             Some(options) => unsafe { options.builder() }?,
-            None => rota_client::Client::builder().when_slow(rota_client::SlowPolicy::Disconnect),
+            None => rota_client::Client::builder().when_slow(WHEN_SLOW),
         };
         let connected = builder.connect(address)?;
         let (name, largest) = (connected.name(), connected.largest_payload());

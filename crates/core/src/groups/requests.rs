@@ -55,6 +55,11 @@ impl Groups {
         self.clients.wanted(connection)
     }
 
+    /// Whether the client has asked to be in this group.
+    pub fn is_wanted(&self, connection: Connection, group: GroupName) -> bool {
+        self.clients.wants(connection, group)
+    }
+
     /// Whether a request of the client with a payload of so many bytes would be taken, and not refused as
     /// [`RequestError::Full`].
     pub fn has_room(&self, connection: Connection, payload: usize) -> Result<bool, RequestError> {

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use rota_check::event::ClientSaw;
-use rota_core::groups::{ClientName, Connection, Destination, Groups, RequestError, Send};
+use rota_core::contract::Time;
+use rota_core::groups::{ClientName, Connection, Destination, Groups, Hold, RequestError, Send};
 
 use super::Counters;
 use crate::complaints::Complaints;
+use crate::lag::HeldFor;
 use crate::names::Names;
 use crate::session::{Done, Session};
 use crate::speech::{Ask, Listed, Refusal};
@@ -27,6 +29,7 @@ pub(super) struct Desk<'a> {
     pub counters: &'a mut Counters,
     pub complaints: &'a mut Complaints,
     pub trace: Option<&'a mut ClientTrace>,
+    pub now: Time,
 }
 
 impl Desk<'_> {
@@ -84,6 +87,13 @@ impl Desk<'_> {
         connection: Connection,
         mut send: Send,
     ) -> Done {
+        if let Some(hold) = self.groups.waits(&send.to, self.now) {
+            self.hold_back(session, names, hold);
+            return Done::Held(Ask::Send(send));
+        }
+        if let Some(nanos) = session.let_go(self.now) {
+            self.counters.held_us += nanos / 1000;
+        }
         if self.groups.has_room(connection, send.payload.len()) == Ok(false) {
             return Done::Later(Ask::Send(send));
         }
@@ -101,6 +111,19 @@ impl Desk<'_> {
             Err(error) => session.speech.not_sent(error),
         }
         Done::Yes
+    }
+
+    /// A client's message waits for a client, perhaps of another daemon, that reads too slowly.
+    fn hold_back(&mut self, session: &mut Session, names: &mut Names, hold: Hold) {
+        let since = session.held_for.map(|held| held.since);
+        if since.is_none() {
+            self.counters.held += 1;
+            let slow = names.client(hold.client, hold.daemon.node);
+            let reason = "messages of clients wait for one that reads too slowly";
+            self.complaints.say(reason, &slow, &names.told(&hold.to));
+        }
+        let since = since.unwrap_or(self.now);
+        session.held_for = Some(HeldFor { hold, since });
     }
 
     /// A client asks for what it may not.
