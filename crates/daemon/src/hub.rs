@@ -1,6 +1,7 @@
 //! Clients and their groups: who asked for what, and who is told what.
 
 mod coming;
+mod counters;
 mod credit;
 mod desk;
 mod report;
@@ -24,6 +25,7 @@ use crate::session::{READ_BYTES, Session, Standing};
 use crate::speech::{Encoded, Terms};
 use crate::spread::Settings;
 use crate::trace::{self, ClientTrace};
+pub(crate) use counters::Counters;
 use desk::Desk;
 use throttle::Throttle;
 
@@ -36,41 +38,6 @@ const MUCH_BYTES: usize = 64 << 10;
 
 /// How often it is looked whether somebody takes too long to come in or to go.
 const SWEEP_NANOS: u64 = 500_000_000;
-
-/// Counters, for people.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Counters {
-    /// Clients let in.
-    pub connected: u64,
-    /// Clients not let in: for their name, or for want of room.
-    pub refused: u64,
-    /// Clients that did not say in time who they are.
-    pub silent: u64,
-    /// Clients that sent what is no request.
-    pub garbled: u64,
-    /// Clients disconnected because they did not read.
-    pub slow: u64,
-    /// Clients not let in: nothing allows them to connect.
-    pub not_allowed: u64,
-    /// Joins, messages and questions of clients that may not.
-    pub requests_not_allowed: u64,
-    /// Those who wanted to know how the daemon is and may not.
-    pub admins_not_allowed: u64,
-    /// Warnings to clients that read too slowly.
-    pub lagging: u64,
-    /// Times that a client was made to skip.
-    pub skipped: u64,
-    /// Times that others were made to wait for a client.
-    pub throttling: u64,
-    /// For how long, in microseconds, of all that are over.
-    pub throttling_us: u64,
-    /// Clients for whom others have waited long enough.
-    pub throttled_long: u64,
-    /// Messages of clients that waited for a client of some daemon.
-    pub held: u64,
-    /// For how long these waited, in microseconds.
-    pub held_us: u64,
-}
 
 /// All clients of a daemon.
 #[derive(Debug)]
@@ -219,7 +186,6 @@ impl Hub {
         }
         self.notices = notices;
         self.end_patience(now);
-        self.look_at_holds(now);
         self.give_credit(now);
         if std::mem::take(&mut self.moved) {
             for key in std::mem::take(&mut self.stalled) {
@@ -290,6 +256,9 @@ impl Hub {
         }
         self.groups.deliver(delivery);
         self.hand_out();
+        if self.groups.holds_changed() {
+            self.look_at_holds();
+        }
         if !self.skipping.is_empty() {
             self.end_skips();
         }

@@ -20,5 +20,6 @@ mod service;
 mod slow;
 mod spread;
 mod starting;
+mod throttle;
 mod tls;
 mod traces;

@@ -130,8 +130,12 @@ impl Hub {
         groups.hold(to, config.throttle_ms);
     }
 
-    /// Clients for whom others have waited long enough have to do with what they have read.
+    /// Clients for whom others have waited long enough have to do with what they have read; and those who wait
+    /// look now and then.
     pub(super) fn end_patience(&mut self, now: Time) {
+        if !self.throttle.held.is_empty() && now >= self.throttle.look_at {
+            self.look_at_holds();
+        }
         if self.throttle.slow.is_empty() {
             return;
         }
@@ -155,12 +159,8 @@ impl Hub {
         }
     }
 
-    /// Those who wait look again whether they still have to, where something may have changed.
-    pub(super) fn look_at_holds(&mut self, now: Time) {
-        let changed = self.groups.holds_changed();
-        if self.throttle.held.is_empty() || !changed && now < self.throttle.look_at {
-            return;
-        }
+    /// Those who wait look again whether they still have to.
+    pub(super) fn look_at_holds(&mut self) {
         for key in std::mem::take(&mut self.throttle.held) {
             if let Some(session) = self.sessions.get_mut(key) {
                 session.listed_as_held = false;
