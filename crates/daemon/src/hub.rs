@@ -293,7 +293,8 @@ impl Hub {
                 .tell(&told.event, &mut self.encoded, &mut self.names);
             let backlog = session.speech.backlog();
             self.dirty_bytes += backlog.saturating_sub(before);
-            if backlog > self.config.client_queue_bytes / 4
+            if self.config.may_throttle()
+                && backlog > self.config.client_queue_bytes / 4
                 && let Event::Message(message) = &told.event
             {
                 let told = (message, backlog.saturating_sub(before));

@@ -1,6 +1,7 @@
 //! Clients that read too slowly and are waited for: those who send to their groups are slowed down, at all
 //! daemons, and nobody for longer than it is said.
 
+use std::io::Write;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,8 +13,41 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::bad_clients::{Others, status};
+use crate::both_protocols::spread;
 use crate::cluster::Cluster;
 use crate::native::{PATIENCE, builder, client, end_of, meet, next, next_text};
+
+/// One of Spread's clients that reads nothing until it is told to, and then so many messages.
+const SPREAD_SLOW: &str = r##"
+import sys
+sys.path.insert(0, sys.argv[1])
+from spread_client import *
+
+slow = Client(sys.argv[2], b"slow", membership=False)
+slow.socket.settimeout(120)
+slow.send(JOIN, [b"g"])
+print("joins", flush=True)
+count = int(sys.stdin.readline())
+for at in range(count):
+    got = slow.receive()
+    assert got.data[:10] == b"%010d" % at, (got.data[:10], at)
+print("all", flush=True)
+"##;
+
+/// And one that sends so many.
+const SPREAD_SENDER: &str = r##"
+import sys
+sys.path.insert(0, sys.argv[1])
+from spread_client import *
+
+ann = Client(sys.argv[2], b"ann")
+ann.socket.settimeout(120)
+for at in range(20000):
+    ann.send(AGREED, [b"g"], b"%010d" % at + bytes(1000))
+ann.send(KILL, [ann.own])
+assert ann.closed()
+print("sent", flush=True)
+"##;
 
 const LIMIT: usize = 8_000_000;
 
@@ -164,7 +198,7 @@ fn all_arrives(bytes: usize, count: usize) {
             serde_json::json!([{ "to": "g", "client": "#slow#n1" }])
         );
     }
-    go_on_elsewhere(&cluster);
+    go_on_elsewhere(&cluster, 2);
     assert_eq!(of(&cluster, 2, "#ann#n2")["held_for"], "#slow#n1");
     let mut warnings = 0;
     for expected in 0..count {
@@ -202,7 +236,7 @@ fn all_arrives(bytes: usize, count: usize) {
 }
 
 /// Clients of both daemons, in another group, while one is held.
-fn go_on_elsewhere(cluster: &Cluster) {
+fn go_on_elsewhere(cluster: &Cluster, members: usize) {
     let mut dan = client(cluster, 1, "dan");
     dan.join("h").expect("it joins");
     let mut cat = client(cluster, 2, "cat");
@@ -213,7 +247,7 @@ fn go_on_elsewhere(cluster: &Cluster) {
     // They may also join and leave what is held.
     cat.join("g").expect("it joins");
     cat.leave("g").expect("it leaves");
-    assert_eq!(cat.members("g").expect("a list").len(), 2);
+    assert_eq!(cat.members("g").expect("a list").len(), members);
     cat.close().expect("its daemon closes");
 }
 
@@ -424,4 +458,31 @@ fn an_operator_is_told_who_slows_down_whom() {
     let sent = ann.sent();
     wait_until("the sender goes on", || ann.sent() > sent + 1_000);
     ann.finish();
+}
+
+/// Their protocol has no credit: it is their sockets that are full.
+#[test]
+fn spreads_clients_wait_and_are_waited_for() {
+    let mut cluster = Cluster::with_spread(2, &patient(), "");
+    meet(&cluster, &[1, 2]);
+    let mut slow = spread(&cluster, 1, SPREAD_SLOW);
+    wait_until("it has joined", || {
+        let groups = &status(&cluster, 2)["groups"];
+        groups.as_u64() == Some(1)
+    });
+    let ann = spread(&cluster, 2, SPREAD_SENDER);
+    wait_until("the sender waits", || {
+        of(&cluster, 2, "#ann#n2")["held_for"] == "#slow#n1"
+    });
+    assert_eq!(of(&cluster, 2, "#ann#n2")["protocol"], "spread");
+    go_on_elsewhere(&cluster, 1);
+    let mut tell = slow.stdin.take().expect("a pipe");
+    tell.write_all(b"20000\n").expect("it reads");
+    for client in [ann, slow] {
+        let output = client.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+    }
+    assert_eq!(counter(&cluster, 1, "clients_slow"), 0);
+    cluster.terminate(1);
 }
