@@ -374,4 +374,4 @@ const char *rota_version(void);
 #endif  // __cplusplus
 
 #endif  /* ROTA_H */
-/* cbindgen 0.29.4, a301eb07a8eee819 */
+/* cbindgen 0.29.4, a26484f3dc4efb2e */
