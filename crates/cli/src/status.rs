@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-use rota_daemon::DaemonStatus;
+use rota_daemon::{ClientStatus, DaemonStatus};
 use rota_net::KeysInUse;
 
 use crate::ask::{AskOptions, Place};
@@ -116,24 +116,7 @@ fn text(answer: &DaemonStatus) -> String {
     put(format_args!("groups   {}, {known}\n", answer.groups));
     put(format_args!("clients  {}\n", answer.clients.len()));
     for client in &answer.clients {
-        let (name, protocol) = (&client.name, &client.protocol);
-        put(format_args!(
-            "         {name} ({protocol}): {} messages",
-            client.messages
-        ));
-        if client.waiting_bytes > 0 {
-            put(format_args!(", {} bytes wait", client.waiting_bytes));
-        }
-        if client.unread_ms > 0 {
-            put(format_args!(", not read for {} ms", client.unread_ms));
-        }
-        if client.held_back {
-            put(format_args!(", held back"));
-        }
-        if let Some(slow) = &client.held_for {
-            put(format_args!(", waits for {slow}"));
-        }
-        put(format_args!("\n"));
+        put(format_args!("         {}\n", client_line(client)));
     }
     for hold in &answer.holds {
         let (to, client) = (&hold.to, &hold.client);
@@ -155,6 +138,25 @@ fn text(answer: &DaemonStatus) -> String {
         put(format_args!("         {name} {count}\n"));
     }
     text
+}
+
+/// A client, and what is wrong with it.
+fn client_line(client: &ClientStatus) -> String {
+    let (name, protocol) = (&client.name, &client.protocol);
+    let mut line = format!("{name} ({protocol}): {} messages", client.messages);
+    if client.waiting_bytes > 0 {
+        line += &format!(", {} bytes wait", client.waiting_bytes);
+    }
+    if client.unread_ms > 0 {
+        line += &format!(", not read for {} ms", client.unread_ms);
+    }
+    if client.held_back {
+        line += ", held back";
+    }
+    if let Some(slow) = &client.held_for {
+        line += &format!(", waits for {slow}");
+    }
+    line
 }
 
 #[cfg(test)]
