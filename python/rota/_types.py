@@ -15,4 +15,4 @@ Event: TypeAlias = Message | View | Transitional | SelfLeave | NotSent | Lagging
 Service: TypeAlias = Literal["reliable", "fifo", "causal", "agreed", "safe"]
 
 #: What becomes of a client that takes its events too slowly, as far as the daemon allows it.
-WhenSlow: TypeAlias = Literal["disconnect", "skip"]
+WhenSlow: TypeAlias = Literal["disconnect", "skip", "throttle-then-disconnect", "throttle-then-skip"]

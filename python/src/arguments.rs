@@ -33,6 +33,8 @@ pub fn when_slow(name: &str) -> Result<SlowPolicy, Failure> {
     match name {
         "disconnect" => Ok(SlowPolicy::Disconnect),
         "skip" => Ok(SlowPolicy::Skip),
+        "throttle-then-disconnect" => Ok(SlowPolicy::ThrottleThenDisconnect),
+        "throttle-then-skip" => Ok(SlowPolicy::ThrottleThenSkip),
         _ => Err(Failure::Invalid(format!(
             "'{name}' is no policy for slow clients"
         ))),

@@ -305,6 +305,8 @@ fn describe_daemon(daemon: &DaemonConfig, lists: Option<ListsEnd>, table: &mut T
     table.row("clients", daemon.clients);
     table.row("client_queue_bytes", daemon.client_queue_bytes);
     table.row("slow_clients", daemon.slow_clients);
+    table.row("throttle_ms", daemon.throttle_ms);
+    table.row("throttle_then", daemon.throttle_then);
     table.row("handshake_ms", daemon.handshake_ms);
     table.row("handshakes", daemon.handshakes);
     table.row("per_address", daemon.per_address);

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-use rota_daemon::DaemonStatus;
+use rota_daemon::{ClientStatus, DaemonStatus};
 use rota_net::KeysInUse;
 
 use crate::ask::{AskOptions, Place};
@@ -118,20 +118,12 @@ fn text(answer: &DaemonStatus) -> String {
     put(format_args!("groups   {}, {known}\n", answer.groups));
     put(format_args!("clients  {}\n", answer.clients.len()));
     for client in &answer.clients {
-        let (name, protocol) = (&client.name, &client.protocol);
+        put(format_args!("         {}\n", client_line(client)));
+    }
+    for hold in &answer.holds {
+        let (to, client) = (&hold.to, &hold.client);
         put(format_args!(
-            "         {name} ({protocol}): {} messages",
-            client.messages
-        ));
-        if client.waiting_bytes > 0 {
-            put(format_args!(", {} bytes wait", client.waiting_bytes));
-        }
-        if client.unread_ms > 0 {
-            put(format_args!(", not read for {} ms", client.unread_ms));
-        }
-        put(format_args!(
-            "{}\n",
-            if client.held_back { ", held back" } else { "" }
+            "held     {to}: its senders wait for {client}\n"
         ));
     }
     let quiet = rota_net::watched_counters().chain(QUIET);
@@ -150,6 +142,25 @@ fn text(answer: &DaemonStatus) -> String {
     text
 }
 
+/// A client, and what is wrong with it.
+fn client_line(client: &ClientStatus) -> String {
+    let (name, protocol) = (&client.name, &client.protocol);
+    let mut line = format!("{name} ({protocol}): {} messages", client.messages);
+    if client.waiting_bytes > 0 {
+        line += &format!(", {} bytes wait", client.waiting_bytes);
+    }
+    if client.unread_ms > 0 {
+        line += &format!(", not read for {} ms", client.unread_ms);
+    }
+    if client.held_back {
+        line += ", held back";
+    }
+    if let Some(slow) = &client.held_for {
+        line += &format!(", waits for {slow}");
+    }
+    line
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,15 +172,19 @@ mod tests {
              \"keys\":{\"sends\":2,\"takes\":[1,2]},\"groups_ready\":true,\"groups\":1,\"later\":[],\
              \"counters\":{\"clients_slow\":3,\"clients_silent\":0,\"net_kernel_drops\":1,\"gathers\":9},\
              \"clients\":[{\"name\":\"#a#n2\",\"protocol\":\"native\",\"waiting_bytes\":70,\
-             \"unread_ms\":1500,\"held_back\":true,\"messages\":12}]}",
+             \"unread_ms\":1500,\"held_back\":true,\"messages\":12},\
+             {\"name\":\"#b#n2\",\"protocol\":\"spread\",\"held_for\":\"#c#n1\"}],\
+             \"holds\":[{\"to\":\"g\",\"client\":\"#c#n1\"}]}",
         );
         let expected = "\
 daemon   n2 (node 2), rota 0.1.0
 ring     operational: 1, 2
 sealed   with key 2, takes 1, 2
 groups   1, known to all daemons
-clients  1
+clients  2
          #a#n2 (native): 12 messages, 70 bytes wait, not read for 1500 ms, held back
+         #b#n2 (spread): 0 messages, waits for #c#n1
+held     g: its senders wait for #c#n1
 counters that ought to stand still:
          net_kernel_drops 1
          clients_slow 3

@@ -103,6 +103,8 @@ fn the_sections_of_the_daemon_are_checked_and_said() {
         ("clients", "77"),
         ("client_queue_bytes", "16777216"),
         ("slow_clients", "disconnect"),
+        ("throttle_ms", "2000"),
+        ("throttle_then", "disconnect"),
         ("metrics", "none"),
         ("realtime", "off"),
         ("tcp", "10.0.0.1:4803"),

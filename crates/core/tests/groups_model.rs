@@ -28,7 +28,7 @@ fn run(seed: u64, transitional: bool) -> (World, Result<(), String>) {
 #[test]
 fn clients_see_what_they_may_whoever_parts_and_meets() {
     let (mut exchanges, mut interrupted, mut completed_late) = (0, 0, 0);
-    let (mut skips, mut parts) = (0, 0);
+    let (mut skips, mut parts, mut held) = (0, 0, 0);
     for seed in 0..60 {
         let (world, checked) = run(seed, true);
         assert_eq!(checked, Ok(()), "seed {seed}");
@@ -37,10 +37,12 @@ fn clients_see_what_they_may_whoever_parts_and_meets() {
         completed_late += world.completed_late;
         skips += world.skips;
         parts += world.parts;
+        held += world.held;
     }
     println!("{exchanges} exchanges, {interrupted} interrupted, {completed_late} completed so");
     assert!(exchanges > 100 && interrupted > 100 && completed_late > 5);
     assert!(skips > 100 && parts > 1000, "{skips} skips, {parts} parts");
+    assert!(held > 100, "{held} holds");
 }
 
 #[cfg(not(feature = "mutants"))]
@@ -85,5 +87,8 @@ fn each_broken_version_is_found_out() {
     found(Mutant::G15, &["K3", "settled"]);
     found(Mutant::G17, &["K7", "settled"]);
     found(Mutant::G18, &["K4", "K7", "settled"]);
+    found(Mutant::G19, &["settled"]);
+    found(Mutant::G20, &["settled"]);
+    found(Mutant::G21, &["settled"]);
     // Nobody sends to itself here: the simulator finds G16.
 }

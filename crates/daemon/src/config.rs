@@ -2,6 +2,7 @@
 
 mod change;
 mod rules;
+mod slow;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -9,12 +10,13 @@ use std::path::PathBuf;
 
 use ipnet::IpNet;
 use rota_client::protocol::largest_message_frame;
-use rota_core::groups::{Limits, MOST_PAYLOAD_BYTES, OVERHEAD_BYTES};
+use rota_core::groups::{Limits, MOST_HOLD_MS, MOST_PAYLOAD_BYTES, OVERHEAD_BYTES};
 use rota_net::NodeConfig;
 use serde::Deserialize;
 
 use crate::access::{AccessError, AccessRule};
 use crate::tls::TlsConfig;
+pub use slow::{SlowClients, ThrottleThen};
 
 /// What a daemon is told beside what every node is.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
@@ -36,6 +38,12 @@ pub struct DaemonConfig {
     pub client_queue_bytes: usize,
     /// What becomes of such clients. They may ask for less patience, not for more.
     pub slow_clients: SlowClients,
+    /// With `slow_clients = "throttle"`: how long at most those who send to the groups of a client are made to wait
+    /// for it at once, in milliseconds.
+    pub throttle_ms: u32,
+    /// With `slow_clients = "throttle"`: what becomes of a client for which they have waited so long, or for which
+    /// too much waits even so.
+    pub throttle_then: ThrottleThen,
     /// How long a client may take to say who it is, in milliseconds.
     pub handshake_ms: u64,
     /// Connections that have not said who they are.
@@ -54,27 +62,6 @@ pub struct DaemonConfig {
     pub realtime: Option<u8>,
     /// The port for Spread's clients; closed if there is no such section.
     pub spread: Option<SpreadConfig>,
-}
-
-/// What becomes of a client for which too much waits.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SlowClients {
-    /// It is disconnected.
-    #[default]
-    Disconnect,
-    /// What waits is dropped: it is told how much that was, and for everybody else it has disconnected and
-    /// joined its groups again. One that cannot be told, like Spread's, is disconnected.
-    Skip,
-}
-
-impl fmt::Display for SlowClients {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Disconnect => "disconnect",
-            Self::Skip => "skip",
-        })
-    }
 }
 
 /// Where Spread's clients connect. Their protocol has no protection.
@@ -104,6 +91,8 @@ impl Default for DaemonConfig {
             clients: 4096,
             client_queue_bytes: 16 << 20,
             slow_clients: SlowClients::default(),
+            throttle_ms: 2_000,
+            throttle_then: ThrottleThen::default(),
             handshake_ms: 10_000,
             handshakes: 256,
             access: Vec::new(),
@@ -170,6 +159,8 @@ pub enum DaemonConfigError {
     OpenMetrics(SocketAddr),
     /// No real-time priority has this number.
     Realtime(u8),
+    /// Senders would wait too long, or not at all: the longest time, in milliseconds.
+    Throttle(u32),
     /// Messages would be too large: the limit, in bytes.
     MessageBytes(usize),
     /// Messages that are not sent in parts would be too large for the ring: the least `message_bytes` it needs.
@@ -225,6 +216,9 @@ impl fmt::Display for DaemonConfigError {
                 f,
                 "[daemon]: realtime must be between 1 and 99, not {priority}"
             ),
+            Self::Throttle(most) => {
+                write!(f, "[daemon]: throttle_ms must be between 1 and {most}")
+            }
             Self::MessageBytes(limit) => {
                 write!(f, "[daemon]: message_bytes may be at most {limit}")
             }
@@ -282,6 +276,9 @@ impl DaemonConfig {
         ];
         if let Some((name, _)) = not_zero.into_iter().find(|(_, value)| *value == 0) {
             return Err(DaemonConfigError::Zero(name));
+        }
+        if !(1..=MOST_HOLD_MS).contains(&self.throttle_ms) {
+            return Err(DaemonConfigError::Throttle(MOST_HOLD_MS));
         }
         if self.message_bytes > MOST_PAYLOAD_BYTES {
             return Err(DaemonConfigError::MessageBytes(MOST_PAYLOAD_BYTES));

@@ -1,11 +1,13 @@
 //! Clients and their groups: who asked for what, and who is told what.
 
 mod coming;
+mod counters;
 mod credit;
 mod desk;
 mod report;
 mod rules;
 mod slow;
+mod throttle;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -24,7 +26,9 @@ use crate::session::{READ_BYTES, Session, Standing};
 use crate::speech::{Encoded, Terms};
 use crate::spread::Settings;
 use crate::trace::{self, ClientTrace};
+pub(crate) use counters::Counters;
 use desk::Desk;
+use throttle::Throttle;
 
 /// Sessions that have their turn before the ring has its own: what they ask for has to take much less than
 /// a token-loss time.
@@ -35,35 +39,6 @@ const MUCH_BYTES: usize = 64 << 10;
 
 /// How often it is looked whether somebody takes too long to come in or to go.
 const SWEEP_NANOS: u64 = 500_000_000;
-
-/// Counters, for people.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Counters {
-    /// Clients let in.
-    pub connected: u64,
-    /// Clients not let in: for their name, or for want of room.
-    pub refused: u64,
-    /// Clients that did not say in time who they are.
-    pub silent: u64,
-    /// Clients that sent what is no request.
-    pub garbled: u64,
-    /// Clients disconnected because they did not read.
-    pub slow: u64,
-    /// Clients not let in: nothing allows them to connect.
-    pub not_allowed: u64,
-    /// Joins, messages and questions of clients that may not.
-    pub requests_not_allowed: u64,
-    /// Those who wanted to know how the daemon is and may not.
-    pub admins_not_allowed: u64,
-    /// Warnings to clients that read too slowly.
-    pub lagging: u64,
-    /// Times that a client was made to skip.
-    pub skipped: u64,
-    /// Clients disconnected because new rules do not let them connect.
-    pub dismissed: u64,
-    /// Memberships ended because new rules do not let a client be in the group.
-    pub memberships_ended: u64,
-}
 
 /// All clients of a daemon.
 #[derive(Debug)]
@@ -99,6 +74,7 @@ pub(crate) struct Hub {
     skipping: Vec<usize>,
     /// Sessions that may be in groups that they may not be in, for want of room to have them leave.
     to_leave: Vec<usize>,
+    throttle: Throttle,
     /// Who wants to know how the daemon is.
     asked: Vec<(usize, u64)>,
     /// What clients see is written down.
@@ -161,6 +137,7 @@ impl Hub {
             dirty_long: false,
             skipping: Vec::new(),
             to_leave: Vec::new(),
+            throttle: Throttle::default(),
             asked: Vec::new(),
             trace: None,
             notices: Vec::new(),
@@ -191,7 +168,11 @@ impl Hub {
         let sweep = (!self.unsettled.is_empty()).then_some(self.sweep_at);
         let accept = self.door.is_held.then_some(self.accept_at);
         let credit = (!self.owing_little.is_empty()).then_some(self.credit_at);
-        [sweep, accept, credit].into_iter().flatten().min()
+        let throttle = self.throttle_wake();
+        [sweep, accept, credit, throttle]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Takes in what clients ask for.
@@ -213,6 +194,7 @@ impl Hub {
             }
         }
         self.notices = notices;
+        self.end_patience(now);
         self.give_credit(now);
         if std::mem::take(&mut self.moved) {
             self.go_on_leaving();
@@ -285,6 +267,9 @@ impl Hub {
         }
         self.groups.deliver(delivery);
         self.hand_out();
+        if self.groups.holds_changed() {
+            self.look_at_holds();
+        }
         if !self.skipping.is_empty() {
             self.end_skips();
         }
@@ -317,7 +302,15 @@ impl Hub {
             session
                 .speech
                 .tell(&told.event, &mut self.encoded, &mut self.names);
-            self.dirty_bytes += session.speech.backlog().saturating_sub(before);
+            let backlog = session.speech.backlog();
+            self.dirty_bytes += backlog.saturating_sub(before);
+            if self.config.may_throttle()
+                && backlog > self.config.client_queue_bytes / 4
+                && let Event::Message(message) = &told.event
+            {
+                let told = (message, backlog.saturating_sub(before));
+                throttle::count(&self.groups, session, *connection, told);
+            }
             if let (Some(trace), Some(saw)) = (&mut self.trace, &saw)
                 && let Ok(client) = self.groups.member(*connection)
             {
@@ -364,6 +357,7 @@ impl Hub {
             counters: &mut self.counters,
             complaints: &mut self.complaints,
             listed: &mut self.listed,
+            now,
         };
         let mut act = |session: &mut Session, names: &mut Names, ask| desk.act(session, names, ask);
         let standing = session.take_in(&mut self.scratch, &mut self.names, &mut act);
@@ -381,6 +375,7 @@ impl Hub {
             _ if bye => self.end(key, "it has said so"),
             Standing::More => self.schedule(key),
             Standing::Stalled => self.park(key),
+            Standing::Held => self.hold_back(key, now),
             Standing::Idle => {}
         }
         self.owe(key, now);

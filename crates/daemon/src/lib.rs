@@ -16,6 +16,7 @@
 //! | `names` | what clients and daemons are called |
 //! | [`status`] | what it says of itself |
 //! | `http`, `metrics` | the same for Prometheus, in threads of their own |
+//! | `lag` | how far a client is behind |
 //! | `session` | one client's socket: bytes in, bytes out |
 //! | `trace` | what clients do and are told, for checkers |
 //! | `speech` | one client's protocol: bytes to requests, events to bytes |
@@ -34,6 +35,7 @@ pub mod daemon;
 mod door;
 mod http;
 mod hub;
+mod lag;
 mod metrics;
 mod names;
 mod reload;
@@ -46,10 +48,11 @@ mod stream;
 pub mod tls;
 mod trace;
 
-pub use config::{DaemonConfig, DaemonConfigError, SlowClients};
+pub use config::{DaemonConfig, DaemonConfigError, SlowClients, ThrottleThen};
 pub use control::Control;
 pub use daemon::{Daemon, OpenError};
 pub use reload::{CertificateFiles, NewSettings};
 pub use status::{
-    ClientStatus, DaemonStatus, HistogramStatus, PeerStatus, QueueStatus, ReloadStatus, TokenStatus,
+    ClientStatus, DaemonStatus, HistogramStatus, HoldStatus, PeerStatus, QueueStatus, ReloadStatus,
+    TokenStatus,
 };

@@ -40,6 +40,7 @@ impl Collector for Snapshot {
         let mut out = Out(encoder);
         out.daemon(&self.0)?;
         out.gauges(&self.0)?;
+        out.queues(&self.0)?;
         out.counters(&self.0)?;
         out.token(&self.0)?;
         out.peers(&self.0)?;
@@ -114,7 +115,6 @@ impl Out<'_> {
 
     fn gauges(&mut self, status: &DaemonStatus) -> Encoded {
         let operational = status.ring.starts_with("operational");
-        let queues = status.queues;
         let gauges = [
             (
                 "uptime_seconds",
@@ -146,6 +146,15 @@ impl Out<'_> {
                 "1 if all daemons know of the same groups, 0 while requests wait for that",
                 f64::from(u8::from(status.groups_ready)),
             ),
+        ];
+        gauges
+            .into_iter()
+            .try_for_each(|(name, help, value)| self.gauge(name, help, value))
+    }
+
+    fn queues(&mut self, status: &DaemonStatus) -> Encoded {
+        let queues = status.queues;
+        let gauges = [
             (
                 "queue_requests",
                 "Requests of clients that have not come back from the ring",
@@ -165,6 +174,16 @@ impl Out<'_> {
                 "clients_held_back",
                 "Clients with requests for which there is no room yet",
                 queues.clients_held_back as f64,
+            ),
+            (
+                "clients_held",
+                "Clients with a message that waits for a client that reads too slowly",
+                queues.clients_held as f64,
+            ),
+            (
+                "holds",
+                "Groups and clients whose senders wait, for clients of any daemon that read too slowly",
+                status.holds.len() as f64,
             ),
         ];
         gauges

@@ -8,6 +8,7 @@ use rota_net::monotonic;
 
 use crate::access::Guest;
 use crate::door::Notice;
+use crate::lag::{HeldFor, Lag};
 use crate::names::Names;
 use crate::speech::{Ask, Speech};
 use crate::stream::Stream;
@@ -47,6 +48,12 @@ pub(crate) struct Session {
     pub messages: u64,
     /// It was told that it reads too slowly, and has not caught up since.
     pub warned: bool,
+    /// It is behind: by what, and who waits for it.
+    pub lag: Option<Box<Lag>>,
+    /// It waits for another client that is.
+    pub held_for: Option<HeldFor>,
+    /// It looks again whether it still has to.
+    pub listed_as_held: bool,
     /// Bytes wait that were not offered to the socket yet.
     pub dirty: bool,
     /// It waits for a little credit.
@@ -69,6 +76,8 @@ pub(crate) enum Done {
     Later(Ask),
     /// Enough was done for clients just now: it has its turn when others and the ring have had theirs.
     Soon(Ask),
+    /// It waits for another client.
+    Held(Ask),
 }
 
 /// How a session stands after its turn.
@@ -80,6 +89,8 @@ pub(crate) enum Standing {
     More,
     /// A request waits for room.
     Stalled,
+    /// A message waits for another client.
+    Held,
     /// Its client has gone: why.
     Gone(String),
     /// Its client cannot be understood any more: why.
@@ -103,6 +114,9 @@ impl Session {
             closed: false,
             messages: 0,
             warned: false,
+            lag: None,
+            held_for: None,
+            listed_as_held: false,
             dirty: false,
             owed: false,
             scheduled: false,
@@ -187,6 +201,7 @@ impl Session {
             Done::Yes => return None,
             Done::Later(ask) => (ask, Standing::Stalled),
             Done::Soon(ask) => (ask, Standing::More),
+            Done::Held(ask) => (ask, Standing::Held),
         };
         self.stalled = Some(ask);
         Some(standing)
@@ -235,7 +250,7 @@ impl Session {
 
     /// A request waits for room.
     pub const fn is_stalled(&self) -> bool {
-        self.stalled.is_some()
+        self.stalled.is_some() && self.held_for.is_none()
     }
 
     /// Tells the client's side that nothing more comes.

@@ -55,6 +55,8 @@ pub struct DaemonStatus {
     pub queues: QueueStatus,
     /// Its own clients.
     pub clients: Vec<ClientStatus>,
+    /// What is held for clients, of all daemons, that read too slowly: messages there wait.
+    pub holds: Vec<HoldStatus>,
     /// What became of the last reload; none if there was none.
     pub reload: Option<ReloadStatus>,
 }
@@ -126,6 +128,8 @@ pub struct QueueStatus {
     pub client_bytes: usize,
     /// Clients with requests for which there is no room yet.
     pub clients_held_back: usize,
+    /// Clients with a message that waits for another client, which reads too slowly.
+    pub clients_held: usize,
 }
 
 /// A client of this daemon.
@@ -144,8 +148,26 @@ pub struct ClientStatus {
     pub unread_ms: u64,
     /// A request of its own waits: the daemon reads nothing more of it until there is room.
     pub held_back: bool,
+    /// The client for which a message of its own waits, if one does: the daemon reads nothing more of it.
+    pub held_for: Option<String>,
+    /// For how long, in milliseconds.
+    pub held_ms: u64,
+    /// The groups, or its own name, whose senders wait because this client reads too slowly.
+    pub throttles: Vec<String>,
+    /// For how long, in milliseconds.
+    pub throttling_ms: u64,
     /// Messages that it has been told.
     pub messages: u64,
+}
+
+/// What is held for a client that reads too slowly.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HoldStatus {
+    /// A group, or a private name.
+    pub to: String,
+    /// The client, by its private name.
+    pub client: String,
 }
 
 /// What became of a reload.

@@ -178,6 +178,10 @@ typedef enum rota_when_slow {
   // What waits is dropped, and the client is told how much that was: ROTA_EVENT_TYPE_SKIPPED. For everybody
   // else it has disconnected and joined its groups again.
   ROTA_WHEN_SLOW_SKIP = 2,
+  // Those who send to its groups are made to wait for it, for a time; then it is disconnected.
+  ROTA_WHEN_SLOW_THROTTLE_THEN_DISCONNECT = 3,
+  // The same; then what waits is dropped, as with Skip.
+  ROTA_WHEN_SLOW_THROTTLE_THEN_SKIP = 4,
 } rota_when_slow;
 
 // A connection to a daemon, or one half of it.
@@ -427,4 +431,4 @@ const char *rota_version(void);
 #endif  // __cplusplus
 
 #endif  /* ROTA_H */
-/* cbindgen 0.29.4, c9958129ec07a0e9 */
+/* cbindgen 0.29.4, fda89da3b35b47d0 */

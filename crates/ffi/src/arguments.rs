@@ -84,6 +84,8 @@ pub(crate) fn when_slow(number: u32) -> Result<Option<SlowPolicy>, Failure> {
         0 => None,
         1 => Some(SlowPolicy::Disconnect),
         2 => Some(SlowPolicy::Skip),
+        3 => Some(SlowPolicy::ThrottleThenDisconnect),
+        4 => Some(SlowPolicy::ThrottleThenSkip),
         _ => {
             return Err(Failure::argument(
                 c"there is no such policy for slow clients",

@@ -24,6 +24,10 @@ pub enum WhenSlow {
     /// What waits is dropped, and the client is told how much that was: ROTA_EVENT_TYPE_SKIPPED. For everybody
     /// else it has disconnected and joined its groups again.
     Skip = 2,
+    /// Those who send to its groups are made to wait for it, for a time; then it is disconnected.
+    ThrottleThenDisconnect = 3,
+    /// The same; then what waits is dropped, as with Skip.
+    ThrottleThenSkip = 4,
 }
 
 /// What a client can be told before it connects. A field that is 0 or NULL means its default, so

@@ -22,6 +22,8 @@ fn clients_see_what_they_may_under_all_faults() {
             "groups_late",
             "clients_too_slow",
             "clients_skipped",
+            "clients_throttling",
+            "messages_held",
             "groups_parts",
             "private_messages",
             "self_leaves",

@@ -1,8 +1,10 @@
 //! Clients that do not read, or ask for more than the ring takes.
 
+use std::collections::BTreeMap;
+
 use rota_daemon::ClientStatus;
 
-use super::{Finding, Seen, bytes};
+use super::{Finding, Seen, bytes, time};
 
 /// Who has not read for so long, in milliseconds, is stuck.
 const STUCK_MS: u64 = 1000;
@@ -31,12 +33,24 @@ pub(super) fn look(seen: &[Seen]) -> Vec<Finding> {
         findings.extend(dropped(one));
         findings.extend(not_ready(one));
         findings.extend(held_back(one));
+        findings.extend(throttled(one));
+        findings.extend(held(one));
     }
     findings
 }
 
 fn lagging(node: u16, client: &ClientStatus) -> Option<Finding> {
     let (name, waits) = (&client.name, bytes(client.waiting_bytes));
+    if !client.throttles.is_empty() {
+        let (to, long) = (
+            some(&client.throttles),
+            time(client.throttling_ms as f64 * 1e3),
+        );
+        return Some(Finding::wrong(format!(
+            "client {name} of node {node} reads too slowly, and others are slowed down for it: who sends to {to} \
+             has waited for {long}, until it has read most of the {waits} that wait for it or throttle_ms have passed"
+        )));
+    }
     if client.waiting_bytes > 0 && client.unread_ms >= STUCK_MS {
         let seconds = client.unread_ms as f64 / 1e3;
         return Some(Finding::wrong(format!(
@@ -91,4 +105,51 @@ fn held_back(seen: &Seen) -> Option<Finding> {
             seen.node()
         ))
     })
+}
+
+/// Clients for which others had to wait, but for those that are named anyway.
+fn throttled(seen: &Seen) -> Option<Finding> {
+    let (times, micros) = (
+        seen.grown("clients_throttling"),
+        seen.grown("clients_throttling_us"),
+    );
+    let now = seen.after.clients.iter();
+    let mut now = now.filter(|client| !client.throttles.is_empty());
+    (times > 0 && now.next().is_none()).then(|| {
+        Finding::wrong(format!(
+            "clients of node {} read too slowly: {times} times others had to wait for them, for {} in all. Their \
+             names are in its log",
+            seen.node(),
+            time(micros as f64)
+        ))
+    })
+}
+
+/// Clients that wait for others are no fault of their own.
+fn held(seen: &Seen) -> Vec<Finding> {
+    let mut by_slow: BTreeMap<&str, usize> = BTreeMap::new();
+    let slow = seen
+        .after
+        .clients
+        .iter()
+        .filter_map(|one| one.held_for.as_deref());
+    slow.for_each(|slow| *by_slow.entry(slow).or_default() += 1);
+    let node = seen.node();
+    let note = |(slow, count)| {
+        Finding::note(format!(
+            "{count} clients of node {node} have a message that waits for {slow}, which reads too slowly"
+        ))
+    };
+    by_slow.into_iter().map(note).collect()
+}
+
+/// Names in a row, but not all of many.
+fn some(names: &[String]) -> String {
+    let first: Vec<&str> = names.iter().take(3).map(String::as_str).collect();
+    let more = names.len() - first.len();
+    let first = first.join(", ");
+    if more == 0 {
+        return first;
+    }
+    format!("{first} and {more} more")
 }

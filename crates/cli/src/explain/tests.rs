@@ -256,6 +256,39 @@ fn many_clients_that_lag_are_not_all_named() {
 }
 
 #[test]
+fn who_slows_down_others_is_named_with_what_waits_for_it() {
+    let mut seen = well();
+    let groups = ["g", "h", "i", "j"].map(String::from);
+    seen[0].after.clients = vec![ClientStatus {
+        throttles: groups.into(),
+        throttling_ms: 1200,
+        ..client(9_000_000, 1100)
+    }];
+    count(&mut seen[0], "clients_throttling", 2);
+    seen[1].after.clients = vec![ClientStatus {
+        held_for: Some("#x#n1".to_owned()),
+        ..client(0, 0)
+    }];
+    let said = explain(&seen);
+    let texts: Vec<&str> = said.iter().map(|one| one.text.as_str()).collect();
+    let expected = [
+        "client #x#n1 of node 1 reads too slowly, and others are slowed down for it: who sends to g, h, i and 1 \
+         more has waited for 1.2 s, until it has read most of the 9.0 MB that wait for it or throttle_ms have \
+         passed",
+        "1 clients of node 2 have a message that waits for #x#n1, which reads too slowly",
+    ];
+    assert_eq!(texts, expected);
+    assert_eq!([said[0].wrong, said[1].wrong], [true, false]);
+    seen[0].after.clients.clear();
+    seen[1].after.clients.clear();
+    count(&mut seen[0], "clients_throttling_us", 700_000);
+    only(
+        &seen,
+        "clients of node 1 read too slowly: 2 times others had to wait for them, for 700.0 ms in all",
+    );
+}
+
+#[test]
 fn clients_that_were_dropped_or_held_back_are_said() {
     let mut seen = well();
     count(&mut seen[2], "clients_slow", 2);

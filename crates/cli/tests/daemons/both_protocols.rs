@@ -50,6 +50,7 @@ pub fn spread(cluster: &Cluster, id: u16, script: &str) -> Child {
     Command::new("python3")
         .args(["-B", "-c", script, path])
         .arg(cluster.spread(id))
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

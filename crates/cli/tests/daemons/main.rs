@@ -26,5 +26,6 @@ mod service;
 mod slow;
 mod spread;
 mod starting;
+mod throttle;
 mod tls;
 mod traces;

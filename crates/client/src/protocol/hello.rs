@@ -10,6 +10,8 @@ const MAGIC: [u8; 4] = *b"ROTA";
 const MEMBERSHIP: u8 = 1;
 /// Where in the flags the policy is.
 const POLICY: u8 = 0b110;
+/// With a policy: before that its senders wait.
+const THROTTLE: u8 = 0b1000;
 
 /// What becomes of a client for which too much waits at its daemon.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -19,6 +21,39 @@ pub enum SlowPolicy {
     /// What waits is dropped: the client is told how much that was ([`super::Reply::Skipped`]), and for
     /// everybody else it has disconnected and joined its groups again.
     Skip,
+    /// Those who send to its groups are made to wait until it has caught up, for as long as the daemon says at
+    /// most; then it is disconnected.
+    ThrottleThenDisconnect,
+    /// The same; then what waits is dropped.
+    ThrottleThenSkip,
+}
+
+impl SlowPolicy {
+    /// Those who send to the client's groups may be made to wait first.
+    pub const fn throttles(self) -> bool {
+        matches!(self, Self::ThrottleThenDisconnect | Self::ThrottleThenSkip)
+    }
+
+    /// The client may be made to miss something.
+    pub const fn skips(self) -> bool {
+        matches!(self, Self::Skip | Self::ThrottleThenSkip)
+    }
+
+    const fn flags(self) -> u8 {
+        let throttle = if self.throttles() { THROTTLE } else { 0 };
+        let last = if self.skips() { 0b100 } else { 0b010 };
+        throttle | last
+    }
+
+    const fn of_flags(flags: u8) -> Option<Self> {
+        match (flags & POLICY, flags & THROTTLE) {
+            (0b010, 0) => Some(Self::Disconnect),
+            (0b100, 0) => Some(Self::Skip),
+            (0b010, _) => Some(Self::ThrottleThenDisconnect),
+            (0b100, _) => Some(Self::ThrottleThenSkip),
+            _ => None,
+        }
+    }
 }
 
 /// A client introduces itself.
@@ -65,11 +100,7 @@ impl Hello {
         put_u16(out, self.lowest);
         put_u16(out, self.highest);
         let membership = if self.membership { MEMBERSHIP } else { 0 };
-        let policy = match self.when_slow {
-            None => 0,
-            Some(SlowPolicy::Disconnect) => 0b010,
-            Some(SlowPolicy::Skip) => 0b100,
-        };
+        let policy = self.when_slow.map_or(0, SlowPolicy::flags);
         out.push(membership | policy);
         match &self.name {
             Some(name) => put_name(out, name),
@@ -90,11 +121,7 @@ impl Hello {
             lowest,
             highest,
             membership: flags & MEMBERSHIP != 0,
-            when_slow: match flags & POLICY {
-                0b010 => Some(SlowPolicy::Disconnect),
-                0b100 => Some(SlowPolicy::Skip),
-                _ => None,
-            },
+            when_slow: SlowPolicy::of_flags(flags),
             name: reader.optional_name()?,
         })
     }

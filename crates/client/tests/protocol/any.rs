@@ -72,6 +72,8 @@ prop_compose! {
         when_slow in proptest::option::of(prop::sample::select(vec![
             SlowPolicy::Disconnect,
             SlowPolicy::Skip,
+            SlowPolicy::ThrottleThenDisconnect,
+            SlowPolicy::ThrottleThenSkip,
         ])),
         name in proptest::option::of(client()),
     ) -> Hello {

@@ -73,6 +73,18 @@ fn requests() {
         &Request::Hello(hello),
         &[b"\x01ROTA\x01\0\x02\0\x05\x05alice"],
     );
+    for (policy, flags) in [
+        (SlowPolicy::Disconnect, 0b0011),
+        (SlowPolicy::ThrottleThenDisconnect, 0b1011),
+        (SlowPolicy::ThrottleThenSkip, 0b1101),
+    ] {
+        let when_slow = Some(policy);
+        let hello = Hello { when_slow, ..hello };
+        request_is(
+            &Request::Hello(hello),
+            &[b"\x01ROTA\x01\0\x02\0", &[flags], b"\x05alice"],
+        );
+    }
     let nameless = Request::Hello(Hello::new(None, false));
     request_is(&nameless, &[b"\x01ROTA\x01\0\x02\0\0\0"]);
     let (request, group) = (0x0102, group("orders"));

@@ -170,7 +170,7 @@ impl Clients {
         client.flat_map(|client| &client.wants).copied().collect()
     }
 
-    fn wants(&self, connection: Connection, group: GroupName) -> bool {
+    pub fn wants(&self, connection: Connection, group: GroupName) -> bool {
         let client = self.connected.get(&connection);
         client.is_some_and(|client| client.wants.contains(&group))
     }

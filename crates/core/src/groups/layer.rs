@@ -105,6 +105,7 @@ impl<E: Engine> Daemon<E> {
             ("groups_interrupted", counted.interrupted),
             ("groups_refused", counted.refused),
             ("groups_parts", counted.parts),
+            ("groups_holds_expired", counted.expired),
         ]);
         status
     }

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use super::clients::Clients;
 use super::event::{ClientEvent, ViewId};
 use super::gather::Gather;
+use super::hold::{Holding, Holds};
 use super::large::Incoming;
 use super::limits::Limits;
 use super::message::{
@@ -15,9 +16,7 @@ use super::name::GroupName;
 use super::part::{Merged, Origin, Part, daemons, merge};
 use super::routes::Routes;
 use super::state;
-use crate::contract::{
-    Configuration, ConfigurationKind, Delivery, Message, Process, RingId, Service,
-};
+use crate::contract::{Configuration, ConfigurationKind, Delivery, Message, Process, RingId};
 use crate::mutants::{self, Mutant};
 
 /// Where a daemon stands.
@@ -65,6 +64,8 @@ pub struct Counters {
     pub refused: u64,
     /// Parts of large messages.
     pub parts: u64,
+    /// Holds that clients of this daemon have waited for as long as anybody has to.
+    pub expired: u64,
 }
 
 /// The groups of one daemon's clients. See the module page of [`super`].
@@ -85,9 +86,10 @@ pub struct Groups {
     pub(super) incoming: Incoming,
     pub(super) routes: Routes,
     pub(super) clients: Clients,
+    pub(super) holds: Holds,
     pub(super) local: BTreeMap<GroupName, Local>,
     pub(super) events: VecDeque<ClientEvent>,
-    telling: VecDeque<Vec<u8>>,
+    pub(super) telling: VecDeque<Vec<u8>>,
     pub(super) counters: Counters,
 }
 
@@ -106,6 +108,7 @@ impl Groups {
             incoming: Incoming::default(),
             routes: Routes::default(),
             clients: Clients::new(me, limits),
+            holds: Holds::default(),
             local: BTreeMap::new(),
             events: VecDeque::new(),
             telling: VecDeque::new(),
@@ -125,7 +128,10 @@ impl Groups {
 
     /// Counters, for people.
     pub const fn counters(&self) -> Counters {
-        self.counters
+        Counters {
+            expired: self.holds.expired,
+            ..self.counters
+        }
     }
 
     /// Bytes of large messages of which not all parts have come: of each daemon one message at most.
@@ -144,6 +150,7 @@ impl Groups {
 
     fn on_configuration(&mut self, configuration: Configuration) {
         self.routes.clear();
+        self.holds.begin_anew();
         let members = configuration.members.into_iter().collect();
         match configuration.kind {
             ConfigurationKind::Regular(ring) => self.on_regular(ring, members),
@@ -285,6 +292,7 @@ impl Groups {
             }
             Told::Request(request) => self.on_request(from, current, request),
             Told::Part(part) => self.on_part(from, current, &part),
+            Told::Holding(holding) => self.on_holding(from, current, holding),
             Told::Piece(piece) if current => self.on_piece(from, piece),
             Told::Piece(_) => {}
         }
@@ -304,6 +312,17 @@ impl Groups {
             self.clients.returned();
         }
         counts
+    }
+
+    /// What a daemon said for an earlier configuration it says again, if that is still so.
+    fn on_holding(&mut self, from: Process, current: bool, holding: Holding) {
+        if !self.counts(current) && !mutants::on(Mutant::G20) {
+            return;
+        }
+        if from == self.me {
+            self.holds.returned();
+        }
+        self.holds.apply(from, holding);
     }
 
     /// Whether what a client asked for is ordered in time.
@@ -355,60 +374,5 @@ impl Groups {
         if let Some((next, stay)) = interrupted {
             self.split(ring, next, &stay);
         }
-    }
-
-    /// Requests of this daemon's clients that have not come back from the engine.
-    pub fn waiting_requests(&self) -> usize {
-        self.clients.waiting()
-    }
-
-    /// From now on so many clients may be connected; who is there stays.
-    pub const fn limit_clients(&mut self, clients: usize) {
-        self.clients.limits.clients = clients;
-    }
-
-    /// Whether there is something to submit to the engine.
-    pub fn has_to_submit(&self) -> bool {
-        let ready = self.ring.is_some() && self.phase == Phase::Operational;
-        !self.telling.is_empty() || ready && self.clients.has_unsent()
-    }
-
-    /// What to submit to the engine next; ask again after [`Self::submitted`]. What the engine has no
-    /// room for is asked for later.
-    pub fn to_submit(&mut self) -> Option<(Service, &[u8])> {
-        if let Some(piece) = self.telling.front() {
-            let last = self.telling.len() == 1;
-            let service = if last {
-                Service::Agreed
-            } else {
-                Service::Reliable
-            };
-            return Some((service, piece));
-        }
-        let ring = self.ring.filter(|_| self.phase == Phase::Operational)?;
-        self.clients.unsent(ring)
-    }
-
-    /// The engine has taken it.
-    pub fn submitted(&mut self) {
-        if self.telling.pop_front().is_none() {
-            self.clients.sent();
-        }
-    }
-
-    /// The engine will never take it.
-    pub fn refused(&mut self) {
-        self.counters.refused += 1;
-        if self.telling.pop_front().is_none() {
-            self.clients.refused();
-        }
-    }
-
-    /// The next event for clients of this daemon.
-    pub fn poll_event(&mut self) -> Option<ClientEvent> {
-        if mutants::on(Mutant::G09) {
-            return self.events.pop_back();
-        }
-        self.events.pop_front()
     }
 }

@@ -8,11 +8,12 @@ use super::bytes::{
     Reader, put_client, put_destination, put_name, put_ring, ring_bytes, service_byte,
 };
 use super::event::{Member, Received};
+use super::hold::{self, Holding};
 use super::name::{Destination, GroupName};
 use crate::contract::{Process, RingId};
 
 /// The layout of everything here.
-const VERSION: u8 = 1;
+pub(super) const VERSION: u8 = 1;
 
 /// The most destinations of one message.
 pub const MOST_DESTINATIONS: usize = 100;
@@ -40,6 +41,7 @@ const LEAVE: u8 = 3;
 const DISCONNECT: u8 = 4;
 const STATE: u8 = 5;
 const PART: u8 = 6;
+pub(super) const HOLD: u8 = 7;
 
 /// What a daemon orders for a client.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -75,6 +77,7 @@ pub(super) enum Told {
     Request(Request),
     Piece(Piece),
     Part(Part),
+    Holding(Holding),
 }
 
 /// What a message says, and the configuration that it was sent for.
@@ -193,6 +196,7 @@ pub(super) fn parse(from: Process, payload: &Bytes) -> Option<Stamped> {
         DATA => Told::Request(data(from, &mut reader, rest)?),
         STATE => Told::Piece(piece(&mut reader, rest)?),
         PART => Told::Part(read_part(&mut reader, rest)?),
+        HOLD => Told::Holding(hold::read(from, &mut reader)?),
         JOIN | LEAVE | DISCONNECT => Told::Request(change(from, kind, &mut reader)?),
         _ => return None,
     };

@@ -32,8 +32,8 @@
 //!
 //! # What this does not do
 //!
-//! It opens no sockets and has no opinion on slow clients: whoever drives it disconnects them, or has them
-//! miss something ([`Groups::restart`]). Views are no primary component: each side of a split has its own. Over engines that go from one regular
+//! It opens no sockets and has no opinion on slow clients: whoever drives it disconnects them, has them
+//! miss something ([`Groups::restart`]), or those who send to their groups wait ([`Groups::hold`]). Views are no primary component: each side of a split has its own. Over engines that go from one regular
 //! configuration to the next without a transitional one there are no transitional signals, and every
 //! daemon tells what it knows at each change.
 //!
@@ -41,10 +41,12 @@
 //! |---|---|
 //! | `machine` | [`Groups`]: the states |
 //! | `requests` | what clients ask for |
+//! | `offer` | what the engine is offered |
 //! | `changes` | what is ordered: messages, joins, leaves, disconnects; views |
 //! | `part` | what daemons know, by who came together, and what it becomes in the end |
 //! | `gather` | collecting what daemons tell each other |
 //! | `large` | messages that are sent in parts |
+//! | `hold` | senders that wait for a client that reads too slowly |
 //! | `clients`, `limits` | clients of this daemon, their requests; also of those that go, or come back |
 //! | `layer` | [`Daemon`]: the state machine over an engine |
 //! | `name`, `event` | names; what clients are told |
@@ -55,12 +57,14 @@ mod changes;
 mod clients;
 mod event;
 mod gather;
+mod hold;
 mod large;
 mod layer;
 mod limits;
 mod machine;
 mod message;
 mod name;
+mod offer;
 mod part;
 mod requests;
 mod routes;
@@ -69,6 +73,7 @@ mod state;
 mod tests;
 
 pub use event::{Cause, ClientEvent, Connection, Event, Member, Received, View, ViewId};
+pub use hold::{Hold, HoldFor, MOST_HELD, MOST_HOLD_MS};
 pub use layer::Daemon;
 pub use limits::{Limits, RequestError};
 pub use machine::{Counters, Groups, Phase};

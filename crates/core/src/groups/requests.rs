@@ -5,11 +5,12 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::event::{Connection, Member, Received};
+use super::hold::{Hold, HoldFor};
 use super::limits::RequestError;
 use super::machine::Groups;
 use super::message::{MOST_DESTINATIONS, Request};
 use super::name::{ClientName, Destination, GroupName};
-use crate::contract::Service;
+use crate::contract::{Service, Time};
 
 impl Groups {
     /// A client connects under a name that no other client of this daemon has now.
@@ -54,6 +55,11 @@ impl Groups {
         self.clients.wanted(connection)
     }
 
+    /// Whether the client has asked to be in this group.
+    pub fn is_wanted(&self, connection: Connection, group: GroupName) -> bool {
+        self.clients.wants(connection, group)
+    }
+
     /// Whether a request of the client with a payload of so many bytes would be taken, and not refused as
     /// [`RequestError::Full`]. A large message for which there is no room now comes before those of others that
     /// were asked for later.
@@ -91,6 +97,31 @@ impl Groups {
         };
         let request = Request::Data(received, send.self_discard);
         self.clients.ask(sender, ordered, &request)
+    }
+
+    /// Messages to these destinations are to wait at all daemons, for clients of this one that read too slowly,
+    /// and nobody longer than so many milliseconds. It takes the place of what was said before; nothing is held
+    /// where the map is empty. Of more than [`MOST_HELD`](super::MOST_HELD) destinations the last are left out, and
+    /// times are at most [`MOST_HOLD_MS`](super::MOST_HOLD_MS).
+    pub fn hold(&mut self, to: HoldFor, most_ms: u32) {
+        self.holds.want(to, most_ms);
+    }
+
+    /// Why a message to these destinations is to wait, as far as its place in the order goes; who asks keeps the
+    /// message and asks again later. Time is counted from the first question about a destination on: it only
+    /// bounds how long anybody waits.
+    pub fn waits(&mut self, to: &[Destination], now: Time) -> Option<Hold> {
+        self.holds.waits(to, now)
+    }
+
+    /// All that is held, by the daemons that want it.
+    pub fn holds(&self) -> impl Iterator<Item = Hold> {
+        self.holds.all()
+    }
+
+    /// Whether something else is held than when this was last asked: who waits may ask again.
+    pub const fn holds_changed(&mut self) -> bool {
+        self.holds.take_changed()
     }
 
     /// All groups that this daemon knows of, and how many members each has.

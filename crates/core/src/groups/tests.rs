@@ -2,6 +2,7 @@
 //! `restart`, what others may send in `hostile`, over daemons in `cluster`.
 
 mod cluster;
+mod hold;
 mod hostile;
 mod large;
 mod leaving;

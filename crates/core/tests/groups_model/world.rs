@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rota_core::contract::Service;
 use rota_core::groups::{
-    ClientName, Connection, Destination, Event, GroupName, Groups, Limits, Member, Phase, Send,
+    ClientName, Connection, Destination, Event, GroupName, Groups, Hold, HoldFor, Limits, Member,
+    Phase, Send,
 };
 
 use super::bus::{Bus, Port};
@@ -57,6 +58,8 @@ struct Node {
     port: Port,
     groups: Groups,
     clients: BTreeMap<Connection, BTreeSet<GroupName>>,
+    /// What it wants to be held.
+    holds: HoldFor,
 }
 
 pub struct World {
@@ -71,6 +74,8 @@ pub struct World {
     pub completed_late: u64,
     pub skips: u64,
     pub parts: u64,
+    /// Destinations that were held where somebody had another daemon do so.
+    pub held: u64,
 }
 
 pub fn group(number: usize) -> GroupName {
@@ -91,6 +96,7 @@ impl World {
             completed_late: 0,
             skips: 0,
             parts: 0,
+            held: 0,
         };
         for node in 1..=daemons {
             let node = world.fresh(node);
@@ -112,6 +118,7 @@ impl World {
             groups: Groups::new(port.process, limits),
             port,
             clients: BTreeMap::new(),
+            holds: HoldFor::new(),
         }
     }
 
@@ -244,6 +251,7 @@ impl World {
                 self.cut(member);
             }
             8 => self.skip(at, connection),
+            9 => self.hold(at),
             _ => self.send(at, connection),
         }
     }
@@ -261,6 +269,18 @@ impl World {
         self.cut(member);
         self.traces.insert(now, Trace::default());
         self.skips += 1;
+    }
+
+    /// A daemon wants something else to be held, or nothing any more.
+    fn hold(&mut self, at: usize) {
+        let which = self.rng.below(8);
+        let client = ClientName::new("ann").expect("a name");
+        let some = (0..3).filter(|number| which & (1 << number) != 0);
+        let node = &mut self.nodes[at];
+        node.holds = some
+            .map(|number| (Destination::Group(group(number)), client))
+            .collect();
+        node.groups.hold(node.holds.clone(), 1_000);
     }
 
     fn send(&mut self, at: usize, connection: Connection) {
@@ -367,6 +387,8 @@ impl World {
         }
         let before = self.sent.len() as u64;
         self.drain();
+        let holds = self.nodes.iter().map(|node| node.groups.holds().count());
+        self.held += holds.sum::<usize>() as u64;
         assert_eq!(before, self.sent.len() as u64);
         let exchanges = self
             .nodes
@@ -394,6 +416,7 @@ impl World {
                 }
             }
         }
+        self.settled_holds()?;
         for node in &self.nodes {
             for number in 0..3 {
                 let name = group(number);
@@ -403,6 +426,25 @@ impl World {
                 if known != members {
                     return Err(format!("settled: {name} {known:?} for {members:?}"));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// All daemons hold what each wants to be held, and nothing else.
+    fn settled_holds(&self) -> Result<(), String> {
+        let mut wanted: Vec<Hold> = Vec::new();
+        for node in &self.nodes {
+            let daemon = node.port.process;
+            let own = node.holds.iter();
+            wanted.extend(own.map(|(&to, &client)| Hold { to, daemon, client }));
+        }
+        wanted.sort_unstable();
+        for node in &self.nodes {
+            let mut held: Vec<Hold> = node.groups.holds().collect();
+            held.sort_unstable();
+            if held != wanted {
+                return Err(format!("settled: {held:?} is held for {wanted:?}"));
             }
         }
         Ok(())

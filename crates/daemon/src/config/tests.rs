@@ -53,6 +53,10 @@ fn mistakes_are_named() {
     assert!(wrong("[daemon]\nclients = 0").contains("clients must not be 0"));
     assert!(wrong("[daemon]\nrealtime = 100").contains("between 1 and 99"));
     assert!(wrong("[daemon]\nslow_clients = \"wait\"").contains("unknown variant `wait`"));
+    assert!(wrong("[daemon]\nthrottle_ms = 0").contains("between 1 and 60000"));
+    assert!(wrong("[daemon]\nthrottle_ms = 60001").contains("between 1 and 60000"));
+    let then = "[daemon]\nthrottle_then = \"throttle\"";
+    assert!(wrong(then).contains("unknown variant `throttle`"));
     assert!(wrong("[daemon]\nclient = 1").contains("unknown field `client`"));
     assert!(wrong("[daemon.spread]\nallow = [\"ten\"]").contains("line 2"));
 }
@@ -127,4 +131,17 @@ fn what_can_change_is_taken_and_what_cannot_is_as_it_was() {
         matches!(early, Err(DaemonConfigError::BeforeRestart(_))),
         "{early:?}"
     );
+}
+
+#[test]
+fn clients_may_skip_or_be_waited_for_only_where_that_is_said() {
+    let may = |text: &str| {
+        let config = DaemonConfig::from_toml(&format!("[daemon]\n{text}")).expect("a policy");
+        (config.may_skip(), config.may_throttle())
+    };
+    assert_eq!(may("throttle_then = \"skip\""), (false, false));
+    assert_eq!(may("slow_clients = \"skip\""), (true, false));
+    assert_eq!(may("slow_clients = \"throttle\""), (false, true));
+    let both = "slow_clients = \"throttle\"\nthrottle_then = \"skip\"";
+    assert_eq!(may(both), (true, true));
 }

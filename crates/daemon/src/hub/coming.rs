@@ -181,6 +181,7 @@ impl Hub {
         if let (Some(trace), Ok(client)) = (&mut self.trace, client) {
             trace.note(&client, ClientSaw::Disconnect, &mut self.names);
         }
+        self.release(key);
         if let Some(before) = self.sessions[key].before.take() {
             self.by_connection.remove(&before);
         }

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use rota_check::event::ClientSaw;
+use rota_core::contract::Time;
 use rota_core::groups::{
-    ClientName, Connection, Destination, GroupName, Groups, RequestError, Send,
+    ClientName, Connection, Destination, GroupName, Groups, Hold, RequestError, Send,
 };
 
 use super::Counters;
 use crate::complaints::Complaints;
+use crate::lag::HeldFor;
 use crate::names::Names;
 use crate::session::{Done, Session};
 use crate::speech::{Ask, Listed, Refusal};
@@ -38,6 +40,7 @@ pub(super) struct Desk<'a> {
     pub trace: Option<&'a mut ClientTrace>,
     /// What lists have cost since the ring had its turn.
     pub listed: &'a mut usize,
+    pub now: Time,
 }
 
 impl Desk<'_> {
@@ -103,6 +106,13 @@ impl Desk<'_> {
         connection: Connection,
         mut send: Send,
     ) -> Done {
+        if let Some(hold) = self.groups.waits(&send.to, self.now) {
+            self.hold_back(session, names, hold);
+            return Done::Held(Ask::Send(send));
+        }
+        if let Some(nanos) = session.let_go(self.now) {
+            self.counters.held_us += nanos / 1000;
+        }
         if self.groups.has_room(connection, send.payload.len()) == Ok(false) {
             return Done::Later(Ask::Send(send));
         }
@@ -120,6 +130,19 @@ impl Desk<'_> {
             Err(error) => session.speech.not_sent(error),
         }
         Done::Yes
+    }
+
+    /// A client's message waits for a client, perhaps of another daemon, that reads too slowly.
+    fn hold_back(&mut self, session: &mut Session, names: &mut Names, hold: Hold) {
+        let since = session.held_for.map(|held| held.since);
+        if since.is_none() {
+            self.counters.held += 1;
+            let slow = names.client(hold.client, hold.daemon.node);
+            let reason = "messages of clients wait for one that reads too slowly";
+            self.complaints.say(reason, &slow, &names.told(&hold.to));
+        }
+        let since = since.unwrap_or(self.now);
+        session.held_for = Some(HeldFor { hold, since });
     }
 
     /// A client asks for what it may not.

@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use rota_core::contract::Status;
-use rota_core::groups::Phase;
+use rota_core::groups::{Hold, Phase};
 
 use super::Hub;
+use crate::names::Names;
 use crate::session::Session;
 use crate::speech::Speech;
-use crate::status::{ClientStatus, DaemonStatus, QueueStatus, TokenStatus};
+use crate::status::{ClientStatus, DaemonStatus, HoldStatus, QueueStatus, TokenStatus};
 
 impl Hub {
     /// Whether somebody wants to know.
@@ -48,8 +49,10 @@ impl Hub {
                 packets: ring.waiting,
                 client_bytes: clients.iter().map(|client| client.waiting_bytes).sum(),
                 clients_held_back: clients.iter().filter(|client| client.held_back).count(),
+                clients_held: clients.iter().filter(|one| one.held_for.is_some()).count(),
             },
             clients,
+            holds: self.hold_list(),
             ..DaemonStatus::default()
         }
     }
@@ -78,6 +81,12 @@ impl Hub {
             ("clients_slow", clients.slow),
             ("clients_lagging", clients.lagging),
             ("clients_skipped", clients.skipped),
+            ("clients_throttling", clients.throttling),
+            ("clients_throttling_us", clients.throttling_us),
+            ("clients_throttled_long", clients.throttled_long),
+            ("messages_held", clients.held),
+            ("messages_held_us", clients.held_us),
+            ("groups_holds_expired", groups.expired),
             ("clients_turned_away", self.door.turned_away),
             ("clients_crowded", self.door.seats.refused()),
             ("clients_not_allowed", clients.not_allowed),
@@ -101,6 +110,7 @@ impl Hub {
         let now = rota_net::monotonic();
         let mut client = |session: &Session| {
             let member = groups.member(session.connection?).ok()?;
+            let throttling = session.throttling();
             Some(ClientStatus {
                 name: names.member(&member).to_string(),
                 protocol: session.speech.protocol().into(),
@@ -108,6 +118,15 @@ impl Hub {
                 waiting_bytes: session.speech.backlog(),
                 unread_ms: session.unread_nanos(now) / 1_000_000,
                 held_back: session.is_stalled(),
+                held_for: session.held_for.map(|held| slow(names, held.hold)),
+                held_ms: session
+                    .held_for
+                    .map_or(0, |held| now.since(held.since) / 1_000_000),
+                throttles: throttling.map_or_else(Vec::new, |throttling| {
+                    let to = throttling.to.iter();
+                    to.map(|to| names.told(to).to_string()).collect()
+                }),
+                throttling_ms: throttling.map_or(0, |one| now.since(one.since) / 1_000_000),
                 messages: session.messages,
             })
         };
@@ -117,6 +136,15 @@ impl Hub {
             .collect();
         clients.sort_by(|a, b| a.name.cmp(&b.name));
         clients
+    }
+
+    fn hold_list(&mut self) -> Vec<HoldStatus> {
+        let names = &mut self.names;
+        let holds = self.groups.holds().map(|hold| HoldStatus {
+            to: names.told(&hold.to).to_string(),
+            client: slow(names, hold),
+        });
+        holds.collect()
     }
 
     /// Tells all who have asked.
@@ -133,4 +161,9 @@ impl Hub {
             }
         }
     }
+}
+
+/// The client for which something is held.
+fn slow(names: &mut Names, hold: Hold) -> String {
+    names.client(hold.client, hold.daemon.node).to_string()
 }

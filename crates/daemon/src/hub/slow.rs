@@ -1,43 +1,45 @@
-//! Clients that read more slowly than there is something for them.
+//! Clients that read more slowly than there is something for them. Who waits for them is in `throttle`.
 
 use rota_check::event::ClientSaw;
 use rota_core::groups::{Connection, Member};
 
 use super::Hub;
-use crate::config::SlowClients;
-
-/// What waits for a client, against the limit.
-enum Queue {
-    /// Little enough to be warned anew.
-    Short,
-    Fair,
-    /// More than half of the limit.
-    Long,
-    Full,
-}
+use crate::lag::Queue;
 
 impl Hub {
-    /// Looks how much waits for a client: it is warned first, then made to skip or disconnected.
+    /// Looks how much waits for a client: it is warned first, others are made to wait for it if that is how it is to
+    /// be, and then it is made to skip or disconnected.
     pub(super) fn mind_queue(&mut self, key: usize) {
         let Some(session) = self.sessions.get_mut(key) else {
             return;
         };
         let limit = self.config.client_queue_bytes;
-        match Queue::of(session.speech.backlog(), limit) {
-            Queue::Short => session.warned = false,
+        let queue = Queue::of(session.speech.backlog(), limit);
+        match queue {
+            Queue::Short => {
+                session.warned = false;
+                self.release(key);
+            }
             Queue::Fair => {}
-            Queue::Long if session.warned => {}
-            Queue::Long => {
-                session.warned = true;
-                self.warn(key);
+            Queue::Long | Queue::Longer => {
+                if !std::mem::replace(&mut session.warned, true) {
+                    self.warn(key);
+                }
+                self.throttle(key, queue);
             }
-            Queue::Full if self.skip(key).is_some() => {}
             // Who does not read what it is sent would not read why it is disconnected, either.
-            Queue::Full => {
-                self.counters.slow += 1;
-                self.end(key, "it does not read what it is sent");
-            }
+            Queue::Full => self.too_slow(key, "it does not read what it is sent"),
         }
+    }
+
+    /// Nothing more can be done for a client that does not read, than that it skips.
+    pub(super) fn too_slow(&mut self, key: usize, why: &str) {
+        if self.skip(key).is_some() {
+            self.release(key);
+            return;
+        }
+        self.counters.slow += 1;
+        self.end(key, why);
     }
 
     /// Once for each time that the queue has been short.
@@ -55,7 +57,7 @@ impl Hub {
     /// What waits for the client is dropped, and for everybody else it disconnects and joins again. `None` if
     /// that may not be, or does not help.
     fn skip(&mut self, key: usize) -> Option<()> {
-        if self.config.slow_clients != SlowClients::Skip {
+        if !self.config.may_skip() {
             return None;
         }
         let session = self.sessions.get_mut(key)?;
@@ -121,19 +123,5 @@ impl Hub {
         let connection = self.sessions.get(key)?.connection?;
         let member = self.groups.member(connection).ok()?;
         Some(member.name.to_string())
-    }
-}
-
-impl Queue {
-    const fn of(waiting: usize, limit: usize) -> Self {
-        if waiting > limit {
-            Self::Full
-        } else if waiting > limit / 2 {
-            Self::Long
-        } else if waiting <= limit / 4 {
-            Self::Short
-        } else {
-            Self::Fair
-        }
     }
 }

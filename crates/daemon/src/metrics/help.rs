@@ -32,6 +32,30 @@ const HELP: &[(&str, &str)] = &[
         "Times that a client was not told what it did not read.",
     ),
     (
+        "clients_throttling",
+        "Times that senders were made to wait for a client that reads too slowly.",
+    ),
+    (
+        "clients_throttling_us",
+        "Time that senders were made to wait for clients, in microseconds, where that is over.",
+    ),
+    (
+        "clients_throttled_long",
+        "Clients that had not caught up when senders had waited for as long as they do.",
+    ),
+    (
+        "messages_held",
+        "Messages of clients that waited for a client that reads too slowly.",
+    ),
+    (
+        "messages_held_us",
+        "Time that these messages waited, in microseconds.",
+    ),
+    (
+        "groups_holds_expired",
+        "Times that clients had waited as long as they do, and nobody had said that they may go on.",
+    ),
+    (
         "clients_turned_away",
         "Clients turned away for where they came from.",
     ),

@@ -233,6 +233,15 @@ impl Speech {
         }
     }
 
+    /// Others may be made to wait for the client: it has not declined.
+    pub const fn can_throttle(&self) -> bool {
+        match self {
+            Self::Native(speech) => speech.can_throttle(),
+            Self::Spread(speech) => speech.is_open(),
+            Self::Admin(_) => false,
+        }
+    }
+
     /// The client is being made to skip.
     pub const fn skips(&self) -> bool {
         match self {

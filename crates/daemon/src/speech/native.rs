@@ -36,6 +36,7 @@ enum Stage {
         membership: bool,
         me: Member,
         can_skip: bool,
+        can_throttle: bool,
     },
     Ended,
 }
@@ -207,7 +208,8 @@ impl NativeSpeech {
         self.stage = Stage::Open {
             membership: hello.membership,
             me: member,
-            can_skip: version >= 2 && hello.when_slow != Some(SlowPolicy::Disconnect),
+            can_skip: version >= 2 && hello.when_slow.is_none_or(SlowPolicy::skips),
+            can_throttle: hello.when_slow.is_none_or(SlowPolicy::throttles),
         };
         self.push(&Reply::Welcome(Welcome {
             version,

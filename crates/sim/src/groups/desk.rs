@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rota_core::contract::{NodeId, Process};
-use rota_core::groups::{ClientName, Connection, Destination, GroupName, Member};
+use rota_core::groups::{ClientName, Connection, Destination, GroupName, HoldFor, Member};
 
 use super::saw::group_name;
 use crate::plan::GroupsPlan;
@@ -57,6 +57,8 @@ pub struct Desk {
     pub sent: u64,
     /// All have their last say, one after the other.
     last_words: Option<usize>,
+    /// What others were told to wait for.
+    holds: HoldFor,
 }
 
 /// What a client calls itself.
@@ -75,7 +77,31 @@ impl Desk {
             clients: BTreeMap::new(),
             sent: 0,
             last_words: None,
+            holds: HoldFor::new(),
         }
+    }
+
+    /// What others are to wait for now, for clients that sleep while much waits for them; `None` if that is what they
+    /// were told last.
+    pub fn hold(&mut self, now: u64) -> Option<HoldFor> {
+        let mut holds = HoldFor::new();
+        for (connection, client) in &self.clients {
+            let slow = client.asleep_until > now && 2 * client.waiting > self.plan.queue;
+            // For some nobody waits.
+            if !slow || connection.0.is_multiple_of(3) {
+                continue;
+            }
+            let own = Destination::Client(client.name, self.me.node);
+            let groups = client.wants.iter().copied().map(Destination::Group);
+            for to in groups.chain([own]) {
+                holds.entry(to).or_insert(client.name);
+            }
+        }
+        if holds == self.holds {
+            return None;
+        }
+        self.holds.clone_from(&holds);
+        Some(holds)
     }
 
     /// Nothing goes wrong any more: all read again, and may ask so many more things.

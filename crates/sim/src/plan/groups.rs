@@ -19,6 +19,8 @@ pub struct GroupsPlan {
     pub queue: u32,
     /// Events that a daemon leaves lying for a while, at most.
     pub behind: u64,
+    /// For how long at most others wait for a client that is asleep, in milliseconds.
+    pub throttle_ms: u32,
     /// When the world has healed, all clients ask for something once more.
     pub last_words: bool,
     /// What each daemon keeps for clients.
@@ -40,7 +42,7 @@ impl GroupsPlan {
         } else {
             (rng.range(1, 4), rng.range(1, 6), rng.range(1, 3))
         };
-        Self {
+        let plan = Self {
             clients: clients as usize,
             groups: groups as usize,
             joins,
@@ -55,6 +57,11 @@ impl GroupsPlan {
                 piece_bytes: rng.pick(&[40, 300, 16 << 10]),
                 ..Limits::default()
             },
+            throttle_ms: 0,
+        };
+        Self {
+            throttle_ms: rng.pick(&[5, 200, 60_000]),
+            ..plan
         }
     }
 

@@ -15,6 +15,7 @@ use crate::groups::{Ask, Given, private, saw};
 impl<S: System> World<'_, S> {
     /// A client of a host asks for something; says whether there was room for it.
     pub(super) fn ask(&mut self, at: usize) -> Option<bool> {
+        self.hold(at);
         let host = &mut self.hosts[at];
         let desk = host.life.as_mut()?.desk.as_mut()?;
         match desk.draw(&mut host.rng) {
@@ -73,6 +74,11 @@ impl<S: System> World<'_, S> {
         to: Vec<Destination>,
         self_discard: bool,
     ) -> Option<bool> {
+        let now = self.local(at);
+        if self.request(at, |groups| groups.waits(&to, now))?.is_some() {
+            self.tally.cover("messages_held");
+            return Some(false);
+        }
         let (service, body) = self.draw_message(at);
         let life = self.hosts[at].life.as_ref()?;
         let id = MessageId {
@@ -101,6 +107,17 @@ impl<S: System> World<'_, S> {
         let discard = self_discard;
         self.saw(at, from, ClientSaw::Send { post, discard });
         Some(true)
+    }
+
+    /// Others are to wait for clients that sleep, or not any more.
+    fn hold(&mut self, at: usize) -> Option<()> {
+        let most_ms = self.plan.groups?.throttle_ms;
+        let now = self.now;
+        let holds = self.hosts[at].life.as_mut()?.desk.as_mut()?.hold(now)?;
+        if !holds.is_empty() {
+            self.tally.cover("clients_throttling");
+        }
+        self.request(at, |groups| groups.hold(holds.clone(), most_ms))
     }
 
     /// Something is asked of the groups of a host's process.
@@ -151,6 +168,7 @@ impl<S: System> World<'_, S> {
                 self.tell(at, connection, &told.event);
             }
         }
+        self.hold(at);
     }
 
     fn tell(&mut self, at: usize, connection: Connection, event: &Event) {
@@ -243,6 +261,10 @@ impl<S: System> World<'_, S> {
             if *groups.phase() != Phase::Operational || groups.has_to_submit() || !idle {
                 let (node, phase) = (life.process.node, groups.phase());
                 return Err(format!("node {node} has not come to rest: {phase:?}"));
+            }
+            if let Some(hold) = groups.holds().next() {
+                let node = life.process.node;
+                return Err(format!("node {node} takes {hold:?} to be held for nobody"));
             }
             same_groups(life.process, groups, &wanted)?;
         }

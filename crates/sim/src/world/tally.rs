@@ -10,7 +10,7 @@ use crate::observe::{Coverage, Finding};
 use crate::plan::FaultKind;
 
 /// What has to happen where there are clients.
-const OF_CLIENTS: [&str; 16] = [
+const OF_CLIENTS: [&str; 18] = [
     "views_by_join",
     "views_by_leave",
     "views_by_disconnect",
@@ -21,6 +21,8 @@ const OF_CLIENTS: [&str; 16] = [
     "messages_to_several_groups",
     "clients_too_slow",
     "clients_skipped",
+    "clients_throttling",
+    "messages_held",
     "groups_exchanges",
     "groups_interrupted",
     "groups_late",

@@ -52,6 +52,17 @@ impl NativeSpeech {
         matches!(self.stage, Stage::Open { can_skip: true, .. })
     }
 
+    /// Others may be made to wait for the client.
+    pub const fn can_throttle(&self) -> bool {
+        matches!(
+            self.stage,
+            Stage::Open {
+                can_throttle: true,
+                ..
+            }
+        )
+    }
+
     /// Whether it is made to skip just now.
     pub const fn skips(&self) -> bool {
         self.missed.is_some()

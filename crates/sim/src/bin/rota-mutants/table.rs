@@ -84,6 +84,8 @@ pub const TABLE: &[Known] = &[
     known(G16, &["K7"], "what is for who was made to skip still goes to what it was before"),
     known(G17, &["K7", "groups"], "a large message that was cut by the end of a configuration goes on in the next"),
     known(G18, &["K4", "K7", "K9", "groups"], "parts of large messages are kept when a configuration ends"),
+    known(G19, &["groups"], "what is held stays held when its daemon has gone"),
+    known(G20, &["groups"], "what was to be held in an earlier configuration is held, though it may have been let go"),
     known(R10, &["S1", "E1"], "the parts of a message that is sent again are in the wrong order"),
 ];
 
