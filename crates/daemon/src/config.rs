@@ -216,6 +216,17 @@ impl fmt::Display for DaemonConfigError {
                 f,
                 "[daemon]: realtime must be between 1 and 99, not {priority}"
             ),
+            Self::Throttle(_) | Self::MessageBytes(_) | Self::Ring(_) | Self::QueueBytes(_) => {
+                self.fmt_limit(f)
+            }
+        }
+    }
+}
+
+impl DaemonConfigError {
+    /// Numbers that others bound.
+    fn fmt_limit(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::Throttle(most) => {
                 write!(f, "[daemon]: throttle_ms must be between 1 and {most}")
             }
@@ -231,6 +242,7 @@ impl fmt::Display for DaemonConfigError {
                 "[daemon]: client_queue_bytes must be at least {least}, or nobody could be sent a \
                  message of message_bytes"
             ),
+            _ => Ok(()),
         }
     }
 }
