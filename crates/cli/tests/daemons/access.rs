@@ -14,7 +14,7 @@ use rustix::process::{Gid, Uid, geteuid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 use crate::bad_clients::status;
-use crate::both_protocols::spread;
+use crate::both_protocols::{is_as_it_should_be, spread};
 use crate::cluster::Cluster;
 use crate::native::{PATIENCE, builder, client, next, next_text};
 
@@ -201,10 +201,7 @@ fn spreads_clients_get_back_what_they_may_not() {
     );
     let cluster = Cluster::start(1, &rule);
     let output = spread(&cluster, 1, SPREAD_REJECTED).wait_with_output();
-    let output = output.expect("it ends");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    assert_eq!(output.stdout, b"as it should be\n");
+    is_as_it_should_be(&output.expect("it ends"));
     assert_eq!(counter(&cluster, "requests_not_allowed"), 2);
 }
 

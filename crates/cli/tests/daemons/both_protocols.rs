@@ -1,6 +1,6 @@
 //! Native and Spread's clients in the same groups.
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use rota_client::{Cause, Destination, Envelope, Event, Service};
 
@@ -42,6 +42,13 @@ for at in range(3000):
 hasty.send(KILL, [hasty.own])
 hasty.socket.close()
 "##;
+
+/// A client in another language has said at its end that all was as it should be.
+pub fn is_as_it_should_be(output: &Output) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", output.status);
+    assert_eq!(output.stdout, b"as it should be\n");
+}
 
 /// Starts one of Spread's clients at daemon `id`.
 pub fn spread(cluster: &Cluster, id: u16, script: &str) -> Child {
@@ -106,7 +113,5 @@ fn native_and_spreads_clients_meet_in_one_group() {
     assert!(matches!(next(&mut ann), Event::SelfLeave { .. }));
 
     let output = spread.wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    assert_eq!(output.stdout, b"as it should be\n");
+    is_as_it_should_be(&output);
 }

@@ -8,6 +8,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 
 use tempfile::TempDir;
 
+use crate::both_protocols::is_as_it_should_be;
 use crate::cluster::Cluster;
 use crate::native::meet;
 
@@ -92,9 +93,7 @@ fn run_every(mut command: Command) {
         .arg(cluster.pid(2).to_string())
         .output()
         .expect("it starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}: {said}", output.status);
-    assert_eq!(output.stdout, b"as it should be\n");
+    is_as_it_should_be(&output);
 }
 
 #[test]
@@ -150,9 +149,7 @@ fn a_message_that_may_not_go_where_it_was_sent_is_an_event() {
     let cluster = Cluster::start(1, &rule);
     let mut command = workshop.command(&program);
     let output = command.arg(cluster.socket(1)).output().expect("it starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}: {said}", output.status);
-    assert_eq!(output.stdout, b"as it should be\n");
+    is_as_it_should_be(&output);
 }
 
 /// A room with one person.

@@ -1,5 +1,6 @@
 //! Programs in C at a daemon of another host.
 
+use crate::both_protocols::is_as_it_should_be;
 use crate::from_c::{Workshop, ffi};
 use crate::pki::Served;
 
@@ -18,8 +19,6 @@ fn a_program_in_c_shows_its_certificate_and_is_told_which_are_no_good() {
         .args(files)
         .output()
         .expect("it starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}: {said}", output.status);
-    assert_eq!(output.stdout, b"as it should be\n");
+    is_as_it_should_be(&output);
     served.await_counter("tls_shown", 1);
 }

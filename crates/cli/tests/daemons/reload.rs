@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::access::{await_line, counter, free_address};
 use crate::bad_clients::status;
-use crate::both_protocols::spread;
+use crate::both_protocols::{is_as_it_should_be, spread};
 use crate::cluster::Cluster;
 use crate::native::{builder, client, end_of, member, next, next_text, next_view};
 use crate::operate::rota;
@@ -232,10 +232,7 @@ fn a_client_of_spreads_is_told_that_it_has_left_and_one_that_may_not_be_there_is
     }
     let nobody = text.replace(&more, "[[daemon.access]]\nwho = { uid = 54321 }\n");
     assert_eq!(reload(&cluster, 1, &nobody).0, Some(0));
-    let output = told.wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    assert_eq!(output.stdout, b"as it should be\n");
+    is_as_it_should_be(&told.wait_with_output().expect("it ends"));
     assert_eq!(counter(&cluster, "clients_dismissed"), 2);
 }
 

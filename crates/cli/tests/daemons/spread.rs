@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use crate::both_protocols::is_as_it_should_be;
 use crate::cluster::Cluster;
 
 #[test]
@@ -22,8 +23,6 @@ fn an_independent_client_of_spread_is_served_by_three_daemons_and_survives_one()
             .arg(cluster.pid(3).to_string())
             .output();
         let output = output.expect("this test needs python3: `cargo xtask setup`");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "round {round}: {said}");
-        assert_eq!(output.stdout, b"as it should be\n");
+        is_as_it_should_be(&output);
     }
 }
