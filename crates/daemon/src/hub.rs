@@ -303,13 +303,13 @@ impl Hub {
                 .speech
                 .tell(&told.event, &mut self.encoded, &mut self.names);
             let backlog = session.speech.backlog();
-            self.dirty_bytes += backlog.saturating_sub(before);
+            let more = backlog.saturating_sub(before);
+            self.dirty_bytes += more;
             if self.config.may_throttle()
                 && backlog > self.config.client_queue_bytes / 4
                 && let Event::Message(message) = &told.event
             {
-                let told = (message, backlog.saturating_sub(before));
-                throttle::count(&self.groups, session, *connection, told);
+                throttle::count(&self.groups, session, *connection, (message, more));
             }
             if let (Some(trace), Some(saw)) = (&mut self.trace, &saw)
                 && let Ok(client) = self.groups.member(*connection)

@@ -45,7 +45,7 @@ pub fn await_line(cluster: &Cluster, text: &str) {
 }
 
 #[track_caller]
-fn not_allowed<T: std::fmt::Debug>(answer: Result<T, RequestError>) {
+pub fn not_allowed<T: std::fmt::Debug>(answer: Result<T, RequestError>) {
     let code = match &answer {
         Err(RequestError::Failed { code, .. }) => Some(*code),
         _ => None,

@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 
 use rota_check::trace::Trace;
 use rota_check::{Options, check_all};
-use rota_client::{Client, Code, ConnectError, ConnectionLost, Event, RequestError};
+use rota_client::{Client, Code, ConnectError, ConnectionLost, Event};
 use rustix::process::geteuid;
 use serde_json::Value;
 
-use crate::access::{await_line, counter, free_address};
+use crate::access::{await_line, counter, free_address, not_allowed};
 use crate::bad_clients::status;
 use crate::both_protocols::{is_as_it_should_be, spread};
 use crate::cluster::Cluster;
@@ -41,15 +41,6 @@ fn mine(gives: &str) -> String {
 
 fn by_address(gives: &str) -> String {
     format!("[[daemon.access]]\nwho = {{ address = \"127.0.0.0/8\" }}\n{gives}\n")
-}
-
-#[track_caller]
-fn not_allowed<T: std::fmt::Debug>(answer: Result<T, RequestError>) {
-    let code = match &answer {
-        Err(RequestError::Failed { code, .. }) => Some(*code),
-        _ => None,
-    };
-    assert_eq!(code, Some(Code::NotAllowed), "{answer:?}");
 }
 
 fn left(client: &mut Client) -> String {

@@ -88,7 +88,7 @@ pub(super) struct Stamped {
 }
 
 /// Where in a message the ring is that it is for.
-const RING: core::ops::Range<usize> = 2..20;
+pub(super) const RING: core::ops::Range<usize> = 2..20;
 
 impl Request {
     /// The message, for a ring that [`stamp`] puts in.
@@ -178,11 +178,10 @@ pub(super) fn pieces(ring: RingId, state: &[u8], most: usize) -> Vec<Vec<u8>> {
     messages.collect()
 }
 
-/// A message of an application, if it is one: the ring that it is for, and what is behind that.
-pub(super) fn divide_data(message: &Bytes) -> Option<(RingId, Bytes)> {
+/// The ring that a message of an application is for; `None` if it is something else.
+pub(super) fn ring_of_data(message: &[u8]) -> Option<RingId> {
     message.starts_with(&[VERSION, DATA]).then_some(())?;
-    let ring = Reader(message.get(RING)?).ring()?;
-    Some((ring, message.slice(RING.end..)))
+    Reader(message.get(RING)?).ring()
 }
 
 /// Reads a message of a daemon.

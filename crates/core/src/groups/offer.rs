@@ -11,7 +11,7 @@ enum Offer {
     Piece,
     /// What it holds, ahead of what its clients ask for: their messages may be what is too much.
     Holding(RingId),
-    /// What clients ask for.
+    /// What clients ask for, if there is anything.
     Request(RingId),
 }
 
@@ -34,12 +34,16 @@ impl Groups {
         if self.holds.is_due() {
             return Some(Offer::Holding(ring));
         }
-        self.clients.has_unsent().then_some(Offer::Request(ring))
+        Some(Offer::Request(ring))
     }
 
     /// Whether there is something to submit to the engine.
     pub fn has_to_submit(&self) -> bool {
-        self.offer().is_some()
+        match self.offer() {
+            Some(Offer::Piece | Offer::Holding(_)) => true,
+            Some(Offer::Request(_)) => self.clients.has_unsent(),
+            None => false,
+        }
     }
 
     /// What to submit to the engine next; ask again after [`Self::submitted`]. What the engine has no

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::event::{Connection, Event, Received};
 use super::machine::Groups;
-use super::message::{Request, Told, divide_data, parse};
+use super::message::{RING, Request, Told, parse, ring_of_data};
 use crate::contract::Process;
 use crate::mutants::{self, Mutant};
 
@@ -50,49 +50,50 @@ impl Route {
 /// See the module. They hold until somebody comes or goes.
 #[derive(Default, Debug)]
 pub(super) struct Routes {
+    /// Empty while none is known.
     slots: Vec<Option<Route>>,
-    known: usize,
 }
 
 impl Routes {
-    /// The message that these bytes are, behind the ring; and who gets it.
+    /// The message that these bytes are, and who gets it.
     pub fn find(&self, from: Process, message: &Bytes) -> Option<(Arc<[Connection]>, Received)> {
-        let route = self.slots.get(slot(from, message)?)?.as_ref()?;
-        if route.from != from || !route.is_head_of(message) {
+        let rest = message.get(RING.end..)?;
+        let route = self.slots.get(slot(from, rest)?)?.as_ref()?;
+        if route.from != from || !route.is_head_of(rest) {
             return None;
         }
         let received = Received {
-            number: route.number_at.and_then(|at| number(message, at)),
-            payload: message.slice(route.head.len()..),
+            number: route.number_at.and_then(|at| number(rest, at)),
+            payload: message.slice(RING.end + route.head.len()..),
             ..route.received.clone()
         };
         Some((Arc::clone(&route.to), received))
     }
 
-    /// From now on this is known. `message` begins behind the ring.
+    /// From now on the head of this message is known.
     pub fn keep(
         &mut self,
         from: Process,
-        message: &Bytes,
+        message: &[u8],
         received: &Received,
         to: &Arc<[Connection]>,
     ) {
-        let Some(bytes) = message.len().checked_sub(received.payload.len()) else {
+        let end = message.len().saturating_sub(received.payload.len());
+        let Some(head) = message.get(RING.end..end) else {
             return;
         };
-        let Some(slot) = slot(from, message).filter(|_| bytes <= MOST_BYTES) else {
+        let Some(slot) = slot(from, head).filter(|_| head.len() <= MOST_BYTES) else {
             return;
         };
         if self.slots.is_empty() {
             self.slots.resize_with(SLOTS, || None);
         }
-        self.known += 1;
         self.slots[slot] = Some(Route {
             from,
-            head: message[..bytes].to_vec(),
+            head: head.to_vec(),
             number_at: received
                 .number
-                .map(|_| NUMBER_BEHIND_NAME + usize::from(message[8])),
+                .map(|_| NUMBER_BEHIND_NAME + usize::from(head[8])),
             received: Received {
                 payload: Bytes::new(),
                 ..received.clone()
@@ -103,11 +104,8 @@ impl Routes {
 
     /// Somebody has come or gone.
     pub fn clear(&mut self) {
-        if mutants::on(Mutant::G22) {
-            return;
-        }
-        if core::mem::take(&mut self.known) > 0 {
-            self.slots.fill_with(|| None);
+        if !mutants::on(Mutant::G22) {
+            self.slots.clear();
         }
     }
 }
@@ -127,10 +125,10 @@ fn slot(from: Process, message: &[u8]) -> Option<usize> {
 impl Groups {
     /// Takes a message whose head is known; whether it is one.
     pub(super) fn on_known(&mut self, from: Process, message: &Bytes) -> bool {
-        let Some((ring, rest)) = divide_data(message) else {
+        let Some(ring) = ring_of_data(message) else {
             return false;
         };
-        let Some((to, data)) = self.routes.find(from, &rest) else {
+        let Some((to, data)) = self.routes.find(from, message) else {
             return false;
         };
         debug_assert!(
@@ -157,14 +155,12 @@ impl Groups {
     pub(super) fn on_unknown(
         &mut self,
         from: Process,
-        message: &Bytes,
+        message: &[u8],
         data: Received,
         discard: bool,
     ) {
         let to = self.receivers(&data, discard);
-        if let Some((_, rest)) = divide_data(message) {
-            self.routes.keep(from, &rest, &data, &to);
-        }
+        self.routes.keep(from, message, &data, &to);
         self.emit(to, Event::Message(data));
     }
 }
