@@ -54,6 +54,10 @@ enum Said {
         t: u64,
         id: String,
     },
+    Excluded {
+        t: u64,
+        id: String,
+    },
     Count {
         tag: String,
         count: u64,
@@ -242,6 +246,10 @@ impl App for LiveApp {
                 });
             }
             Delivery::Primary(ring) => say(&Said::Primary {
+                t: monotonic().0,
+                id: ring.to_string(),
+            }),
+            Delivery::Excluded(ring) => say(&Said::Excluded {
                 t: monotonic().0,
                 id: ring.to_string(),
             }),

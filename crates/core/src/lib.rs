@@ -21,4 +21,5 @@ pub mod mutants;
 pub mod pack;
 pub mod primary;
 pub mod ring;
+pub mod views;
 pub mod wire;

@@ -23,7 +23,9 @@ fn texts(cluster: &Cluster, at: usize) -> Vec<String> {
     let text = |delivery: &Delivery| match delivery {
         Delivery::Message(message) => String::from_utf8_lossy(&message.payload).into_owned(),
         Delivery::Skips { seq, count } => format!("skips {seq}+{count}"),
-        Delivery::Configuration(_) | Delivery::Primary(_) => panic!("the toy has none"),
+        Delivery::Configuration(_) | Delivery::Primary(_) | Delivery::Excluded(_) => {
+            panic!("the toy has none")
+        }
     };
     cluster.delivered(at).iter().map(text).collect()
 }

@@ -46,6 +46,7 @@ fn describe(delivery: &Delivery) -> String {
         Delivery::Message(message) => String::from_utf8_lossy(&message.payload).into_owned(),
         Delivery::Skips { .. } => "skips".to_owned(),
         Delivery::Primary(ring) => format!("primary {ring}"),
+        Delivery::Excluded(ring) => format!("excluded {ring}"),
     }
 }
 

@@ -106,6 +106,9 @@ impl Tracer {
             Delivery::Primary(ring) => {
                 self.line(now, "primary", format_args!(r#","conf":"{ring}""#));
             }
+            Delivery::Excluded(ring) => {
+                self.line(now, "excluded", format_args!(r#","conf":"{ring}""#));
+            }
         }
     }
 

@@ -163,6 +163,10 @@ impl TraceHash {
                 self.add(8);
                 self.ring(*ring);
             }
+            EventKind::Excluded(ring) => {
+                self.add(10);
+                self.ring(*ring);
+            }
             EventKind::Client(event) => {
                 self.add(9);
                 event.name().bytes().for_each(|byte| self.add(byte.into()));

@@ -135,6 +135,9 @@ impl File {
             EventKind::Primary(ring) => {
                 let _ = write!(self.lines, r#"primary","conf":"{ring}""#);
             }
+            EventKind::Excluded(ring) => {
+                let _ = write!(self.lines, r#"excluded","conf":"{ring}""#);
+            }
             EventKind::Client(event) => {
                 self.lines += event.name();
                 self.lines.push('"');

@@ -34,6 +34,8 @@ pub enum EventKind {
     Delivered(Placed),
     /// The current configuration, which is regular and has this ring, was reported as primary.
     Primary(RingId),
+    /// The process is in no primary configuration, and its ring is this one.
+    Excluded(RingId),
     /// A client of the process saw or did something.
     Client(ClientEvent),
     /// The process was killed.

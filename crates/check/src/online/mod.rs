@@ -122,7 +122,10 @@ impl Online {
         }
         match kind {
             // The whole trace shows whether there is one primary (P1 to P3).
-            EventKind::Start | EventKind::Send(_) | EventKind::Primary(_) => Ok(()),
+            EventKind::Start
+            | EventKind::Send(_)
+            | EventKind::Primary(_)
+            | EventKind::Excluded(_) => Ok(()),
             EventKind::Client(event) => self.clients.observe(who, event),
             EventKind::Configuration(conf) => self.on_configuration(who, conf),
             EventKind::Originated(placed) => self.on_originated(who, placed),

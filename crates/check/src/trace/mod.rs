@@ -72,6 +72,7 @@ pub(crate) enum Step {
     Orig(Place),
     Deliver(Place),
     Primary { conf: u32 },
+    Excluded,
     Crash,
     Leave,
 }
@@ -135,6 +136,7 @@ impl Trace {
                     .configurations
                     .number(&ConfigurationKind::Regular(*ring)),
             },
+            EventKind::Excluded(_) => Step::Excluded,
             EventKind::Client(client) => {
                 self.clients.push(process, event.time, client);
                 return;

@@ -53,6 +53,7 @@ impl<W: Write> TraceWriter<W> {
             EventKind::Originated(placed) => self.placed("orig", placed)?,
             EventKind::Delivered(placed) => self.placed("deliver", placed)?,
             EventKind::Primary(ring) => write!(self.out, r#""primary","conf":"{ring}""#)?,
+            EventKind::Excluded(ring) => write!(self.out, r#""excluded","conf":"{ring}""#)?,
             EventKind::Client(event) => {
                 write!(self.out, "\"{}\"{}", event.name(), event.fields())?;
             }

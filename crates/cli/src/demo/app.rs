@@ -237,7 +237,7 @@ impl App for DemoApp {
                     self.more = self.orders.go.load(SeqCst);
                 }
             }
-            Delivery::Skips { .. } | Delivery::Primary(_) => {}
+            Delivery::Skips { .. } | Delivery::Primary(_) | Delivery::Excluded(_) => {}
         }
     }
 

@@ -24,6 +24,10 @@ pub enum Delivery {
     /// The current configuration, which is regular and has this ring, is primary from here on. Only
     /// the layer [`crate::primary`] delivers it.
     Primary(RingId),
+    /// This process is in no primary configuration, and the ring it is on now is not one: nothing is
+    /// delivered until the next configuration. Only engines that order in primary configurations alone
+    /// deliver it ([`crate::views`]).
+    Excluded(RingId),
 }
 
 /// A message, delivered.

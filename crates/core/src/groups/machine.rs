@@ -144,7 +144,7 @@ impl Groups {
         match delivery {
             Delivery::Configuration(configuration) => self.on_configuration(configuration),
             Delivery::Message(message) => self.on_message(&message),
-            Delivery::Skips { .. } | Delivery::Primary(_) => {}
+            Delivery::Skips { .. } | Delivery::Primary(_) | Delivery::Excluded(_) => {}
         }
     }
 

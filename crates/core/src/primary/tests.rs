@@ -263,6 +263,7 @@ fn taken(layer: &mut Primary<Below>) -> Vec<Bytes> {
             Delivery::Configuration(_) => Bytes::from_static(b"conf"),
             Delivery::Primary(_) => Bytes::from_static(b"primary"),
             Delivery::Skips { .. } => Bytes::from_static(b"skips"),
+            Delivery::Excluded(_) => Bytes::from_static(b"excluded"),
         });
     }
     layer.handle(Time(1), Input::Timer);

@@ -47,6 +47,12 @@ pub fn is_token(datagram: &[u8]) -> bool {
         .is_some_and(|kind| kind & 0x0f == Kind::Token as u8)
 }
 
+/// Whether a datagram is for the data path of a view, and not for the ring beside it: its kind is one of
+/// those from 8 up.
+pub fn is_for_data_path(datagram: &[u8]) -> bool {
+    datagram.get(1).is_some_and(|kind| kind & 0x0f >= 8)
+}
+
 impl Header {
     pub fn of_ring(kind: Kind, cluster: u32, ring: RingId, sender: NodeId) -> Self {
         let mut header = Self::without_ring(kind, cluster, sender);

@@ -87,7 +87,9 @@ impl App {
                     hash: hash(&message.payload),
                 })
             }
-            Delivery::Skips { .. } | Delivery::Primary(_) => panic!("nobody asked for skips"),
+            Delivery::Skips { .. } | Delivery::Primary(_) | Delivery::Excluded(_) => {
+                panic!("nobody asked for skips")
+            }
         }
     }
 

@@ -376,7 +376,9 @@ impl World {
                     let lowest = self.nodes.iter().map(aru).min().unwrap_or(0);
                     self.oracle.delivered(at, &message, lowest);
                 }
-                Delivery::Skips { .. } | Delivery::Primary(_) => panic!("not a ring's own"),
+                Delivery::Skips { .. } | Delivery::Primary(_) | Delivery::Excluded(_) => {
+                    panic!("not a ring's own")
+                }
             }
         }
     }

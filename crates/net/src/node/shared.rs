@@ -222,7 +222,10 @@ impl Shared {
 fn size(delivery: &Delivery) -> usize {
     match delivery {
         Delivery::Message(message) => message.payload.len(),
-        Delivery::Configuration(_) | Delivery::Skips { .. } | Delivery::Primary(_) => 0,
+        Delivery::Configuration(_)
+        | Delivery::Skips { .. }
+        | Delivery::Primary(_)
+        | Delivery::Excluded(_) => 0,
     }
 }
 

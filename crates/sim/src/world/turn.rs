@@ -197,6 +197,10 @@ impl<S: System> World<'_, S> {
                 self.tally.cover("primary_reports");
                 self.emit(process, EventKind::Primary(ring));
             }
+            Delivery::Excluded(ring) => {
+                self.tally.cover("excluded");
+                self.emit(process, EventKind::Excluded(ring));
+            }
             Delivery::Skips { .. } => self.found("skips", "nobody asked for skips"),
         }
         true

@@ -125,6 +125,7 @@ impl Fields<'_> {
             "orig" => EventKind::Originated(self.placed()?),
             "deliver" => EventKind::Delivered(self.placed()?),
             "primary" => EventKind::Primary(read("conf", self.conf.as_ref(), name::ring)?),
+            "excluded" => EventKind::Excluded(read("conf", self.conf.as_ref(), name::ring)?),
             "crash" => EventKind::Crash,
             "leave" => EventKind::Leave,
             "" => return Err("\"ev\" is missing".into()),
