@@ -11,8 +11,8 @@ const ALLOWED: &[&str] = &["rota-core", "bytes"];
 
 const CORE: &str = "crates/core/src/";
 
-/// Where unsafe code may be: system calls, and what C hands over.
-const UNSAFE: &[&str] = &["crates/net/", "crates/ffi/src/"];
+/// Where unsafe code may be: system calls, memory that another process sees, and what C hands over.
+const UNSAFE: &[&str] = &["crates/net/", "crates/memory/src/", "crates/ffi/src/"];
 
 /// A target whose toolchain has no `std` to link.
 pub const BARE_TARGET: &str = "x86_64-unknown-none";
@@ -102,7 +102,7 @@ pub fn unsafe_in_its_places(workspace: &Workspace) -> Verdict {
         let code = source::blank(&workspace.text(path)?);
         for line in source::lines_with_word(&code, "unsafe") {
             findings.push(format!(
-                "{path}:{line}: `unsafe` belongs in crates/net, behind a safe name"
+                "{path}:{line}: `unsafe` belongs in crates/net or crates/memory, behind a safe name"
             ));
         }
     }

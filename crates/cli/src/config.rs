@@ -304,6 +304,7 @@ fn describe_daemon(daemon: &DaemonConfig, lists: Option<ListsEnd>, table: &mut T
     table.row("message_bytes", daemon.message_bytes);
     table.row("clients", daemon.clients);
     table.row("client_queue_bytes", daemon.client_queue_bytes);
+    table.row("client_memory_bytes", daemon.client_memory_bytes);
     table.row("slow_clients", daemon.slow_clients);
     table.row("throttle_ms", daemon.throttle_ms);
     table.row("throttle_then", daemon.throttle_then);

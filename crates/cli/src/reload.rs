@@ -32,13 +32,14 @@ const RULES: &str = "daemon.access";
 const TLS: &str = "daemon.tls.";
 
 /// Settings that count as soon as they are read again, beside the rules. `key_file` is looked at by itself.
-const AT_ONCE: [&str; 10] = [
+const AT_ONCE: [&str; 11] = [
     "daemon.tls.certificate",
     "daemon.tls.key",
     "daemon.tls.client_ca",
     "daemon.tls.client_crl",
     "daemon.tls.anonymous",
     "daemon.clients",
+    "daemon.client_memory_bytes",
     "daemon.client_queue_bytes",
     "daemon.handshake_ms",
     "daemon.handshakes",

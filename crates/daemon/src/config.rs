@@ -18,6 +18,9 @@ use crate::access::{AccessError, AccessRule};
 use crate::tls::TlsConfig;
 pub use slow::{SlowClients, ThrottleThen};
 
+/// The most memory for what one client is told, in bytes.
+const MOST_MEMORY_BYTES: usize = 64 << 20;
+
 /// What a daemon is told beside what every node is.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -36,6 +39,9 @@ pub struct DaemonConfig {
     /// Bytes that may wait for a client that does not read: what becomes of one for whom more would wait,
     /// `slow_clients` says.
     pub client_queue_bytes: usize,
+    /// Memory through which a client of this host is told things, if it can, in bytes; at most 64 MiB. 0: they go
+    /// through its socket. What is in there, or in the socket, no longer counts as waiting.
+    pub client_memory_bytes: usize,
     /// What becomes of such clients. They may ask for less patience, not for more.
     pub slow_clients: SlowClients,
     /// With `slow_clients = "throttle"`: how long at most those who send to the groups of a client are made to wait
@@ -90,6 +96,7 @@ impl Default for DaemonConfig {
             message_bytes: 1 << 20,
             clients: 4096,
             client_queue_bytes: 16 << 20,
+            client_memory_bytes: 256 << 10,
             slow_clients: SlowClients::default(),
             throttle_ms: 2_000,
             throttle_then: ThrottleThen::default(),
@@ -161,6 +168,8 @@ pub enum DaemonConfigError {
     Realtime(u8),
     /// Senders would wait too long, or not at all: the longest time, in milliseconds.
     Throttle(u32),
+    /// A client would get too much memory: the limit, in bytes.
+    MemoryBytes(usize),
     /// Messages would be too large: the limit, in bytes.
     MessageBytes(usize),
     /// Messages that are not sent in parts would be too large for the ring: the least `message_bytes` it needs.
@@ -216,9 +225,11 @@ impl fmt::Display for DaemonConfigError {
                 f,
                 "[daemon]: realtime must be between 1 and 99, not {priority}"
             ),
-            Self::Throttle(_) | Self::MessageBytes(_) | Self::Ring(_) | Self::QueueBytes(_) => {
-                self.fmt_limit(f)
-            }
+            Self::Throttle(_)
+            | Self::MemoryBytes(_)
+            | Self::MessageBytes(_)
+            | Self::Ring(_)
+            | Self::QueueBytes(_) => self.fmt_limit(f),
         }
     }
 }
@@ -229,6 +240,9 @@ impl DaemonConfigError {
         match self {
             Self::Throttle(most) => {
                 write!(f, "[daemon]: throttle_ms must be between 1 and {most}")
+            }
+            Self::MemoryBytes(limit) => {
+                write!(f, "[daemon]: client_memory_bytes may be at most {limit}")
             }
             Self::MessageBytes(limit) => {
                 write!(f, "[daemon]: message_bytes may be at most {limit}")
@@ -291,6 +305,9 @@ impl DaemonConfig {
         }
         if !(1..=MOST_HOLD_MS).contains(&self.throttle_ms) {
             return Err(DaemonConfigError::Throttle(MOST_HOLD_MS));
+        }
+        if self.client_memory_bytes > MOST_MEMORY_BYTES {
+            return Err(DaemonConfigError::MemoryBytes(MOST_MEMORY_BYTES));
         }
         if self.message_bytes > MOST_PAYLOAD_BYTES {
             return Err(DaemonConfigError::MessageBytes(MOST_PAYLOAD_BYTES));

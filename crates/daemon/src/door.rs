@@ -62,7 +62,7 @@ impl From<Arrival> for Comer {
     fn from(arrival: Arrival) -> Self {
         Self {
             port: Port::Native,
-            stream: Stream::Unix(arrival.stream),
+            stream: Stream::Unix(arrival.stream, None),
             peer: arrival.peer,
             // The thread it comes from keeps that.
             seat: None,

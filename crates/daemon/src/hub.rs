@@ -357,6 +357,7 @@ impl Hub {
             counters: &mut self.counters,
             complaints: &mut self.complaints,
             listed: &mut self.listed,
+            memory_bytes: self.config.client_memory_bytes,
             now,
         };
         let mut act = |session: &mut Session, names: &mut Names, ask| desk.act(session, names, ask);

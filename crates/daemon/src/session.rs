@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, IoSlice, Read, Write};
 
 use rota_core::contract::Time;
-use rota_core::groups::Connection;
+use rota_core::groups::{Connection, Member};
 use rota_net::monotonic;
 
 use crate::access::Guest;
@@ -66,6 +66,8 @@ pub(crate) struct Session {
     unread_since: Option<Time>,
     /// The socket takes nothing any more; there may still be something to read.
     deaf: bool,
+    /// Its client says that it has taken more than it was given.
+    lies: bool,
 }
 
 /// What became of a request.
@@ -123,7 +125,19 @@ impl Session {
             parked: false,
             unread_since: None,
             deaf: false,
+            lies: false,
         }
+    }
+
+    /// The client is let in. One of this host gets memory for what it is told, if it wants it and there is
+    /// any; whether it got some.
+    pub fn welcome(&mut self, member: Member, names: &mut Names, memory_bytes: usize) -> bool {
+        let wants = self.speech.wants_memory() && self.guest.tls.is_none() && memory_bytes > 0;
+        let shared = wants && self.stream.share(memory_bytes).is_ok();
+        let memory = if shared { memory_bytes as u32 } else { 0 };
+        self.speech.accept(member, names, memory);
+        self.stream.welcomed(self.speech.backlog());
+        shared
     }
 
     pub const fn notice(&mut self, notice: Notice) {
@@ -139,6 +153,10 @@ impl Session {
         names: &mut Names,
         act: &mut impl FnMut(&mut Self, &mut Names, Ask) -> Done,
     ) -> Standing {
+        if std::mem::take(&mut self.lies) {
+            let why = "it says that it has read what it was not told";
+            return Standing::Garbled(why.to_owned());
+        }
         if let Some(ask) = self.stalled.take() {
             let done = act(self, names, ask);
             if let Some(standing) = self.put_off(done) {
@@ -227,7 +245,8 @@ impl Session {
                     self.unread_since.get_or_insert_with(monotonic);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => {
+                Err(error) => {
+                    self.lies |= error.kind() == ErrorKind::InvalidData;
                     self.deaf = true;
                     self.readable = true;
                 }

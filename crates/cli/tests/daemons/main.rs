@@ -13,6 +13,7 @@ mod hostile;
 mod large;
 mod latency;
 mod lines;
+mod memory;
 mod metrics;
 mod native;
 mod operate;

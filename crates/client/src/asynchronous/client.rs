@@ -1,6 +1,7 @@
 //! A client that one task uses.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use rota_core::groups::GroupName;
@@ -51,7 +52,8 @@ impl AsyncClient {
         let address = address.into();
         let connecting = async {
             let stream = Stream::connect(&address, builder).await?;
-            let taken = shake_hands(&stream, handshake, &hello).await?;
+            let (taken, memory) = shake_hands(&stream, handshake, &hello).await?;
+            let stream = stream.with_memory(&taken.welcome, memory.as_ref())?;
             Ok((stream, taken))
         };
         let connected = time::timeout(builder.timeout, connecting).await;
@@ -260,6 +262,13 @@ impl AsyncClient {
 
     /// Reads once; whether there was anything, the end of the stream included.
     fn read(&mut self) -> bool {
+        let any = self.read_once();
+        // Who waits for the socket would not hear of what is there already.
+        while self.stream.has_more() && self.account.standing().is_ok() && self.read_once() {}
+        any
+    }
+
+    fn read_once(&mut self) -> bool {
         let settled = match self.stream.read(&mut self.buffer) {
             Ok(Some(0)) => Settled::from(ConnectionLost::Ended),
             Ok(Some(bytes)) => self.incoming.feed(&self.buffer[..bytes]),
@@ -300,7 +309,8 @@ async fn shake_hands(
     stream: &Stream,
     mut handshake: Handshake,
     hello: &[u8],
-) -> Result<Taken, ConnectError> {
+) -> Result<(Taken, Option<OwnedFd>), ConnectError> {
+    let mut memory = None;
     let mut written = 0;
     let mut buffer = [0; 4096];
     loop {
@@ -308,11 +318,14 @@ async fn shake_hands(
             written += stream.write(&hello[written..])?.unwrap_or(0);
         }
         stream.ready(written < hello.len()).await?;
-        match stream.read(&mut buffer)? {
-            Some(0) => return Err(ConnectError::Lost(ConnectionLost::Ended)),
-            Some(bytes) => match handshake.feed(&buffer[..bytes])? {
-                Ok(taken) => return Ok(taken),
-                Err(more) => handshake = more,
+        match stream.receive(&mut buffer)? {
+            Some((0, _)) => return Err(ConnectError::Lost(ConnectionLost::Ended)),
+            Some((bytes, received)) => match handshake.feed(&buffer[..bytes])? {
+                Ok(taken) => return Ok((taken, received.or(memory))),
+                Err(more) => {
+                    handshake = more;
+                    memory = received.or(memory);
+                }
             },
             None => {}
         }

@@ -1,16 +1,20 @@
 //! The socket of an async client.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use rota_memory::Reader;
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::time;
 
 use crate::address::Address;
-use crate::blocking::Builder;
+use crate::blocking::{Builder, reader};
 use crate::error::ConnectError;
+use crate::protocol::Welcome;
 #[cfg(feature = "tls")]
 use crate::tls::{Session, Step};
 
@@ -20,6 +24,8 @@ const TRY_AGAIN: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub enum Stream {
     Unix(UnixStream),
+    /// What the daemon says comes through memory.
+    Memory(UnixStream, Box<Mutex<Reader>>),
     Tcp(TcpStream),
     #[cfg(feature = "tls")]
     Tls(TcpStream, Box<Session>),
@@ -121,7 +127,7 @@ impl Stream {
             Interest::READABLE
         };
         match self {
-            Self::Unix(stream) => stream.ready(interest).await,
+            Self::Unix(stream) | Self::Memory(stream, _) => stream.ready(interest).await,
             Self::Tcp(stream) => stream.ready(interest).await,
             #[cfg(feature = "tls")]
             Self::Tls(_, session) if session.has_more() => return Ok(()),
@@ -131,10 +137,48 @@ impl Stream {
         .map(|_| ())
     }
 
+    /// Reads as [`Self::read`] does, and a descriptor that came with it. Then nothing was read behind that.
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Option<OwnedFd>)>> {
+        let Self::Unix(stream) = self else {
+            return Ok(self.read(buffer)?.map(|bytes| (bytes, None)));
+        };
+        let received = stream.try_io(Interest::READABLE, || rota_memory::receive(stream, buffer));
+        match received {
+            Ok(received) => Ok(Some(received)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// From now on the daemon speaks through memory, if it says so.
+    pub fn with_memory(self, welcome: &Welcome, memory: Option<&OwnedFd>) -> io::Result<Self> {
+        match (self, reader(welcome, memory)?) {
+            (Self::Unix(stream), Some(reader)) => {
+                Ok(Self::Memory(stream, Box::new(Mutex::new(reader))))
+            }
+            (stream, _) => Ok(stream),
+        }
+    }
+
+    /// Whether there is something to read that no descriptor tells of.
+    pub fn has_more(&self) -> bool {
+        match self {
+            Self::Memory(_, reader) => {
+                let reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
+                reader.has_more()
+            }
+            _ => false,
+        }
+    }
+
     /// Reads what is there: `None` if there is nothing yet, 0 at the end of the stream.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match self {
             Self::Unix(stream) => or_none(stream.try_read(buffer)),
+            Self::Memory(stream, reader) => {
+                let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
+                reader.read(buffer, |buffer| or_none(stream.try_read(buffer)))
+            }
             Self::Tcp(stream) => or_none(stream.try_read(buffer)),
             #[cfg(feature = "tls")]
             Self::Tls(stream, session) => session.read(&mut Try(stream), buffer),
@@ -144,7 +188,7 @@ impl Stream {
     /// Writes what the socket takes now; `None` if that is nothing.
     pub fn write(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
         match self {
-            Self::Unix(stream) => or_none(stream.try_write(bytes)),
+            Self::Unix(stream) | Self::Memory(stream, _) => or_none(stream.try_write(bytes)),
             Self::Tcp(stream) => or_none(stream.try_write(bytes)),
             #[cfg(feature = "tls")]
             Self::Tls(stream, session) => session.write(&mut Try(stream), bytes),

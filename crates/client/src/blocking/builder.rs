@@ -1,5 +1,6 @@
 //! Connecting.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -114,6 +115,7 @@ impl Builder {
         let name = self.name.as_deref().map(ClientName::new).transpose()?;
         Ok(Handshake::new(Hello {
             when_slow: self.when_slow,
+            memory: true,
             ..Hello::new(name, self.membership)
         }))
     }
@@ -123,7 +125,8 @@ impl Builder {
         let (handshake, hello) = self.handshake()?;
         let deadline = Instant::now().checked_add(self.timeout);
         let link = Link::connect(&address.into(), self, deadline)?;
-        let taken = shake_hands(&link, handshake, &hello, deadline)?;
+        let (taken, memory) = shake_hands(&link, handshake, &hello, deadline)?;
+        let link = link.with_memory(&taken.welcome, memory.as_ref())?;
         let account = Account::new(Credit::new(taken.welcome.credit));
         let shared = Arc::new(Shared::new(link, taken.welcome.name, self.timeout, account));
         shared.settle(taken.settled);
@@ -141,19 +144,23 @@ fn shake_hands(
     mut handshake: Handshake,
     hello: &[u8],
     deadline: Option<Instant>,
-) -> Result<Taken, ConnectError> {
+) -> Result<(Taken, Option<OwnedFd>), ConnectError> {
     // A new socket takes these few bytes at once.
     if link.write(hello)? != Some(hello.len()) {
         return Err(ConnectError::TimedOut);
     }
     // Nothing may be left in a link: what it has read, no descriptor tells of.
     let mut buffer = vec![0; READ_BYTES];
+    let mut memory = None;
     loop {
-        match link.read(&mut buffer)? {
-            Some(0) => return Err(ConnectError::Lost(ConnectionLost::Ended)),
-            Some(bytes) => match handshake.feed(&buffer[..bytes])? {
-                Ok(taken) => return Ok(taken),
-                Err(more) => handshake = more,
+        match link.receive(&mut buffer)? {
+            Some((0, _)) => return Err(ConnectError::Lost(ConnectionLost::Ended)),
+            Some((bytes, received)) => match handshake.feed(&buffer[..bytes])? {
+                Ok(taken) => return Ok((taken, received.or(memory))),
+                Err(more) => {
+                    handshake = more;
+                    memory = received.or(memory);
+                }
             },
             None => {
                 let (read, write) = (true, false);

@@ -4,11 +4,13 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rota_memory::Reader;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -17,6 +19,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use super::Builder;
 use crate::address::Address;
 use crate::error::ConnectError;
+use crate::protocol::Welcome;
 #[cfg(feature = "tls")]
 use crate::tls::{Session, Step};
 
@@ -24,6 +27,8 @@ use crate::tls::{Session, Step};
 #[derive(Debug)]
 pub enum Link {
     Unix(UnixStream),
+    /// What the daemon says comes through memory.
+    Memory(UnixStream, Box<Mutex<Reader>>),
     Tcp(TcpStream),
     #[cfg(feature = "tls")]
     Tls(TcpStream, Box<Session>),
@@ -148,10 +153,50 @@ fn connect_tcp(
 }
 
 impl Link {
+    /// Reads as [`Self::read`] does, and a descriptor that came with it. Then nothing was read behind that.
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Option<OwnedFd>)>> {
+        let Self::Unix(stream) = self else {
+            return Ok(self.read(buffer)?.map(|bytes| (bytes, None)));
+        };
+        let mut descriptor = None;
+        let bytes = or_none(|| {
+            let (bytes, received) = rota_memory::receive(stream, buffer)?;
+            descriptor = received;
+            Ok(bytes)
+        });
+        Ok(bytes?.map(|bytes| (bytes, descriptor)))
+    }
+
+    /// From now on the daemon speaks through memory, if it says so.
+    pub fn with_memory(self, welcome: &Welcome, memory: Option<&OwnedFd>) -> io::Result<Self> {
+        let reader = reader(welcome, memory)?;
+        match (self, reader) {
+            (Self::Unix(stream), Some(reader)) => {
+                Ok(Self::Memory(stream, Box::new(Mutex::new(reader))))
+            }
+            (link, _) => Ok(link),
+        }
+    }
+
+    /// Whether there is something to read that no descriptor tells of.
+    pub fn has_more(&self) -> bool {
+        match self {
+            Self::Memory(_, reader) => {
+                let reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
+                reader.has_more()
+            }
+            _ => false,
+        }
+    }
+
     /// Reads what is there: `None` if there is nothing yet, 0 at the end of the stream.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match self {
             Self::Unix(stream) => or_none(|| (&*stream).read(buffer)),
+            Self::Memory(stream, reader) => {
+                let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
+                reader.read(buffer, |buffer| or_none(|| (&*stream).read(buffer)))
+            }
             Self::Tcp(stream) => or_none(|| (&*stream).read(buffer)),
             #[cfg(feature = "tls")]
             Self::Tls(stream, session) => session.read(&mut &*stream, buffer),
@@ -161,7 +206,7 @@ impl Link {
     /// Writes what the socket takes now; `None` if that is nothing: then the same bytes are to be tried again.
     pub fn write(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
         match self {
-            Self::Unix(stream) => or_none(|| (&*stream).write(bytes)),
+            Self::Unix(stream) | Self::Memory(stream, _) => or_none(|| (&*stream).write(bytes)),
             Self::Tcp(stream) => or_none(|| (&*stream).write(bytes)),
             #[cfg(feature = "tls")]
             Self::Tls(stream, session) => session.write(&mut &*stream, bytes),
@@ -197,7 +242,7 @@ impl Link {
 
     pub fn fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Unix(stream) => stream.as_fd(),
+            Self::Unix(stream) | Self::Memory(stream, _) => stream.as_fd(),
             Self::Tcp(stream) => stream.as_fd(),
             #[cfg(feature = "tls")]
             Self::Tls(stream, _) => stream.as_fd(),
@@ -207,7 +252,7 @@ impl Link {
     /// Ends the stream in this direction or both; a socket that has failed already is left alone.
     pub fn shutdown(&self, how: Shutdown) {
         let _ = match self {
-            Self::Unix(stream) => stream.shutdown(how),
+            Self::Unix(stream) | Self::Memory(stream, _) => stream.shutdown(how),
             Self::Tcp(stream) => stream.shutdown(how),
             #[cfg(feature = "tls")]
             Self::Tls(stream, session) => {
@@ -215,6 +260,15 @@ impl Link {
                 stream.shutdown(how)
             }
         };
+    }
+}
+
+/// What to read from, if the daemon speaks through memory.
+pub(crate) fn reader(welcome: &Welcome, memory: Option<&OwnedFd>) -> io::Result<Option<Reader>> {
+    match (welcome.memory, memory) {
+        (0, None) => Ok(None),
+        (0, Some(_)) | (_, None) => Err(io::ErrorKind::InvalidData.into()),
+        (bytes, Some(memory)) => Reader::new(memory, bytes as usize).map(Some),
     }
 }
 

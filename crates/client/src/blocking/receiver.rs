@@ -100,6 +100,16 @@ impl Receiver {
 
     /// Reads once; whether there was anything, the end of the stream included.
     pub(super) fn read(&mut self) -> bool {
+        let any = self.read_once();
+        // Who waits for the socket would not hear of what is there already.
+        while self.shared.link.has_more()
+            && self.shared.account().standing().is_ok()
+            && self.read_once()
+        {}
+        any
+    }
+
+    fn read_once(&mut self) -> bool {
         let settled = match self.shared.link.read(&mut self.buffer) {
             Ok(Some(0)) => Settled::from(ConnectionLost::Ended),
             Ok(Some(bytes)) => {

@@ -145,6 +145,14 @@ impl Reader {
         self.take().map(u32::from_le_bytes)
     }
 
+    /// A number that is not written where it is 0.
+    pub fn optional_u32(&mut self) -> Result<u32, DecodeError> {
+        match self.0.first_chunk() {
+            Some([0, 0, 0, 0]) | None => Ok(0),
+            Some(_) => self.u32(),
+        }
+    }
+
     pub fn u64(&mut self) -> Result<u64, DecodeError> {
         self.take().map(u64::from_le_bytes)
     }

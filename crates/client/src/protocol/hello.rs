@@ -12,6 +12,7 @@ const MEMBERSHIP: u8 = 1;
 const POLICY: u8 = 0b110;
 /// With a policy: before that its senders wait.
 const THROTTLE: u8 = 0b1000;
+const MEMORY: u8 = 0b1_0000;
 
 /// What becomes of a client for which too much waits at its daemon.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -68,6 +69,8 @@ pub struct Hello {
     /// What is to become of it if it reads too slowly; the daemon's own policy where it does not say, and
     /// never one that the daemon does not allow.
     pub when_slow: Option<SlowPolicy>,
+    /// It can take what it is told through memory ([`Welcome::memory`]).
+    pub memory: bool,
     /// What it wants to be called; the daemon invents a name where there is none.
     pub name: Option<ClientName>,
 }
@@ -80,6 +83,7 @@ impl Hello {
             highest: VERSION,
             membership,
             when_slow: None,
+            memory: false,
             name,
         }
     }
@@ -101,7 +105,8 @@ impl Hello {
         put_u16(out, self.highest);
         let membership = if self.membership { MEMBERSHIP } else { 0 };
         let policy = self.when_slow.map_or(0, SlowPolicy::flags);
-        out.push(membership | policy);
+        let memory = if self.memory { MEMORY } else { 0 };
+        out.push(membership | policy | memory);
         match &self.name {
             Some(name) => put_name(out, name),
             None => out.push(0),
@@ -122,6 +127,7 @@ impl Hello {
             highest,
             membership: flags & MEMBERSHIP != 0,
             when_slow: SlowPolicy::of_flags(flags),
+            memory: flags & MEMORY != 0,
             name: reader.optional_name()?,
         })
     }
@@ -138,6 +144,9 @@ pub struct Welcome {
     pub credit: u32,
     /// The most bytes of an application in one message.
     pub largest_payload: u32,
+    /// So many bytes of memory come with this frame, as a descriptor (`rota_memory`): all that follows is a stream
+    /// through it. 0: there is none, and what follows are frames. Only a client that has asked for it gets any.
+    pub memory: u32,
 }
 
 impl Welcome {
@@ -146,6 +155,9 @@ impl Welcome {
         put_private(out, &self.name);
         put_u32(out, self.credit);
         put_u32(out, self.largest_payload);
+        if self.memory > 0 {
+            put_u32(out, self.memory);
+        }
     }
 
     pub(super) fn read(reader: &mut Reader) -> Result<Self, DecodeError> {
@@ -154,6 +166,7 @@ impl Welcome {
             name: reader.private()?,
             credit: reader.u32()?,
             largest_payload: reader.u32()?,
+            memory: reader.optional_u32()?,
         })
     }
 }

@@ -206,6 +206,7 @@ pub fn welcome(credit: u32) -> Reply {
         name: "#alice#n1".parse().expect("legal"),
         credit,
         largest_payload: LARGEST,
+        memory: 0,
     })
 }
 

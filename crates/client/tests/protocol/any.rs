@@ -75,9 +75,10 @@ prop_compose! {
             SlowPolicy::ThrottleThenDisconnect,
             SlowPolicy::ThrottleThenSkip,
         ])),
+        memory in any::<bool>(),
         name in proptest::option::of(client()),
     ) -> Hello {
-        Hello { lowest, highest: lowest + more, membership, when_slow, name }
+        Hello { lowest, highest: lowest + more, membership, when_slow, memory, name }
     }
 }
 
@@ -149,12 +150,14 @@ fn code() -> impl Strategy<Value = Code> {
 }
 
 pub fn reply() -> impl Strategy<Value = Reply> {
-    let welcome = (any::<u16>(), private(), any::<u32>(), any::<u32>()).prop_map(
-        |(version, name, credit, largest_payload)| Welcome {
+    let numbers = (any::<u32>(), any::<u32>(), any::<u32>());
+    let welcome = (any::<u16>(), private(), numbers).prop_map(
+        |(version, name, (credit, largest_payload, memory))| Welcome {
             version,
             name,
             credit,
             largest_payload,
+            memory,
         },
     );
     prop_oneof![

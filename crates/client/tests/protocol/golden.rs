@@ -67,6 +67,7 @@ fn requests() {
         highest: 2,
         membership: true,
         when_slow: Some(SlowPolicy::Skip),
+        memory: false,
         name: Some(rota_core::groups::ClientName::new("alice").expect("legal")),
     };
     request_is(
@@ -85,6 +86,14 @@ fn requests() {
             &[b"\x01ROTA\x01\0\x02\0", &[flags], b"\x05alice"],
         );
     }
+    let memory = Hello {
+        memory: true,
+        ..hello
+    };
+    request_is(
+        &Request::Hello(memory),
+        &[b"\x01ROTA\x01\0\x02\0\x15\x05alice"],
+    );
     let nameless = Request::Hello(Hello::new(None, false));
     request_is(&nameless, &[b"\x01ROTA\x01\0\x02\0\0\0"]);
     let (request, group) = (0x0102, group("orders"));
@@ -127,10 +136,19 @@ fn replies() {
         name: private("#alice#n1"),
         credit: 0x0004_0000,
         largest_payload: 0x0002_0000,
+        memory: 0,
     };
     reply_is(
         &Reply::Welcome(welcome),
         &[b"\x81\x01\0\x09#alice#n1\0\0\x04\0\0\0\x02\0"],
+    );
+    let memory = Welcome {
+        memory: 0x0004_0000,
+        ..welcome
+    };
+    reply_is(
+        &Reply::Welcome(memory),
+        &[b"\x81\x01\0\x09#alice#n1\0\0\x04\0\0\0\x02\0\0\0\x04\0"],
     );
     let text = || "no".to_owned();
     let code = Code::NameInUse;

@@ -64,7 +64,7 @@ impl Source {
             Self::Unix(listener, _) => {
                 let (stream, _) = listener.accept()?;
                 let peer = Peer::of_unix(&stream)?;
-                Ok(Waited::Comes(Stream::Unix(stream), peer, None))
+                Ok(Waited::Comes(Stream::Unix(stream, None), peer, None))
             }
             Self::Tcp(listener, allow) => {
                 let (stream, address) = listener.accept()?;

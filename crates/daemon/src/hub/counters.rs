@@ -5,6 +5,8 @@
 pub(crate) struct Counters {
     /// Clients let in.
     pub connected: u64,
+    /// Of these, those that are told things through memory.
+    pub with_memory: u64,
     /// Clients not let in: for their name, or for want of room.
     pub refused: u64,
     /// Clients that did not say in time who they are.

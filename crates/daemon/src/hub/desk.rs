@@ -40,6 +40,8 @@ pub(super) struct Desk<'a> {
     pub trace: Option<&'a mut ClientTrace>,
     /// What lists have cost since the ring had its turn.
     pub listed: &'a mut usize,
+    /// What a client of this host may have for what it is told.
+    pub memory_bytes: usize,
     pub now: Time,
 }
 
@@ -191,7 +193,8 @@ impl Desk<'_> {
             Ok(member) => {
                 session.connection = Some(member.connection);
                 self.by_connection.insert(member.connection, self.key);
-                session.speech.accept(member, names);
+                let memory = session.welcome(member, names, self.memory_bytes);
+                self.counters.with_memory += u64::from(memory);
                 self.counters.connected += 1;
             }
             Err(error) => {

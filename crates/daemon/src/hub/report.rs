@@ -75,6 +75,7 @@ impl Hub {
             ),
             ("clients_now", self.by_connection.len() as u64),
             ("clients_connected", clients.connected),
+            ("clients_with_memory", clients.with_memory),
             ("clients_refused", clients.refused),
             ("clients_silent", clients.silent),
             ("clients_garbled", clients.garbled),

@@ -11,6 +11,10 @@ const HELP: &[(&str, &str)] = &[
     ),
     ("clients_connected", "Clients let in."),
     (
+        "clients_with_memory",
+        "Clients let in that are told things through memory of their own.",
+    ),
+    (
         "clients_refused",
         "Clients not let in, for their name or for want of room.",
     ),

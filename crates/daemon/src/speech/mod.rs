@@ -120,11 +120,19 @@ impl Speech {
         }
     }
 
+    /// Whether the client can be told things through memory.
+    pub const fn wants_memory(&self) -> bool {
+        match self {
+            Self::Native(speech) => speech.wants_memory(),
+            Self::Spread(_) | Self::Admin(_) => false,
+        }
+    }
+
     /// The client is let in as this.
-    pub fn accept(&mut self, member: Member, names: &mut Names) {
+    pub fn accept(&mut self, member: Member, names: &mut Names, memory: u32) {
         match self {
             Self::Admin(_) => {}
-            Self::Native(speech) => speech.accept(member, names),
+            Self::Native(speech) => speech.accept(member, names, memory),
             Self::Spread(speech) => speech.accept(member),
         }
     }

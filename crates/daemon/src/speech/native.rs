@@ -197,7 +197,13 @@ impl NativeSpeech {
         }
     }
 
-    pub fn accept(&mut self, member: Member, names: &mut Names) {
+    /// Whether the client can be told things through memory.
+    pub const fn wants_memory(&self) -> bool {
+        matches!(self.stage, Stage::Deciding(Hello { memory: true, .. }))
+    }
+
+    /// The client is let in; `memory` says how much memory comes with the welcome.
+    pub fn accept(&mut self, member: Member, names: &mut Names, memory: u32) {
         let Stage::Deciding(hello) = self.stage else {
             return;
         };
@@ -216,6 +222,7 @@ impl NativeSpeech {
             name: names.member(&member),
             credit: self.terms.credit,
             largest_payload: self.terms.largest_payload,
+            memory,
         }));
     }
 

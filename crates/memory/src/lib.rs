@@ -1,0 +1,37 @@
+//! A stream of bytes from a daemon to a client of the same host: most of it through memory that both see, the
+//! rest through their Unix socket, which also says what is where.
+//!
+//! A socket costs a call and a copy into the kernel on one side, and the same on the other; here bytes are
+//! copied into the memory and out of it. The socket carries *records*, 8 bytes each:
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 0..4 | how many bytes of the stream this is about |
+//! | 4..8 | where in the memory they are; `u32::MAX` if they follow on the socket |
+//!
+//! So the order of the stream, waking up the reader, its end, and what happens where the memory is full all remain
+//! the socket's. In the memory itself there is one number besides the bytes: how many the reader has taken. The
+//! reader may write what it likes there: the writer believes only what is possible, and reads nothing else.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `region` | the memory; all `unsafe` of it |
+//! | `writer` | [`Writer`], the daemon's side |
+//! | `reader` | [`Reader`], the client's |
+//! | `pass` | the descriptor, on its way from one to the other |
+
+mod pass;
+mod reader;
+mod region;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub use pass::{receive, send};
+pub use reader::Reader;
+pub use writer::Writer;
+
+/// Bytes of a record on the socket.
+const RECORD_BYTES: usize = 8;
+/// In a record: the bytes follow on the socket.
+const INLINE: u32 = u32::MAX;

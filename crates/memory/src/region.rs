@@ -1,0 +1,126 @@
+//! Memory that two processes see.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+/// Where the bytes begin: what is before, the reader writes, and it shares no line of any cache with them.
+const HEAD_BYTES: usize = 4096;
+
+/// The most bytes of one region: places in it are 32-bit numbers.
+const MOST_BYTES: usize = 1 << 30;
+
+/// The seals without which the other side could shrink the memory, and end this process by that.
+const SEALS: SealFlags = SealFlags::SHRINK
+    .union(SealFlags::GROW)
+    .union(SealFlags::SEAL);
+
+/// A mapping of such memory, of a fixed size.
+#[derive(Debug)]
+pub struct Region {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone, whichever thread has it; it is not tied to one.
+unsafe impl Send for Region {}
+
+impl Region {
+    /// New memory for `bytes`, and the descriptor by which another process finds it.
+    pub fn create(bytes: usize) -> io::Result<(Self, OwnedFd)> {
+        if !(1..=MOST_BYTES).contains(&bytes) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let memory = rustix::fs::memfd_create("rota-client", flags)?;
+        ftruncate(&memory, (HEAD_BYTES + bytes) as u64)?;
+        fcntl_add_seals(&memory, SEALS)?;
+        Ok((Self::map(&memory, bytes)?, memory))
+    }
+
+    /// The memory of another process, if it is what [`Self::create`] makes.
+    pub fn open(memory: &OwnedFd, bytes: usize) -> io::Result<Self> {
+        let size = fstat(memory)?.st_size;
+        let sealed = fcntl_get_seals(memory)?.contains(SEALS);
+        if !(1..=MOST_BYTES).contains(&bytes) || size != (HEAD_BYTES + bytes) as i64 || !sealed {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        Self::map(memory, bytes)
+    }
+
+    fn map(memory: &OwnedFd, bytes: usize) -> io::Result<Self> {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        let length = HEAD_BYTES + bytes;
+        // SAFETY: a new mapping where the kernel likes it. The file cannot shrink, so all of it stays there.
+        let start = unsafe {
+            let flags = MapFlags::SHARED;
+            mmap(
+                ptr::null_mut(),
+                length,
+                protection,
+                flags,
+                memory.as_fd(),
+                0,
+            )?
+        };
+        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { start, bytes })
+    }
+
+    pub const fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// How many bytes the reader has taken, as it says.
+    pub fn taken(&self) -> u64 {
+        self.count().load(Ordering::Acquire)
+    }
+
+    pub fn set_taken(&self, taken: u64) {
+        self.count().store(taken, Ordering::Release);
+    }
+
+    fn count(&self) -> &AtomicU64 {
+        // SAFETY: the mapping is aligned to a page, begins with these 8 bytes and lives as long as `self`;
+        // both processes use them as an atomic number only.
+        unsafe { AtomicU64::from_ptr(self.start.as_ptr().cast()) }
+    }
+
+    /// Copies into the region.
+    ///
+    /// # Panics
+    /// Beyond its end.
+    pub fn put(&mut self, at: usize, from: &[u8]) {
+        assert!(at <= self.bytes && from.len() <= self.bytes - at);
+        // SAFETY: within the mapping, which Rust has no reference into. The other process may read or write the same
+        // bytes meanwhile only against the protocol, and then what it gets are wrong bytes.
+        unsafe {
+            let to = self.start.as_ptr().add(HEAD_BYTES + at);
+            ptr::copy_nonoverlapping(from.as_ptr(), to, from.len());
+        }
+    }
+
+    /// Copies out of the region.
+    ///
+    /// # Panics
+    /// Beyond its end.
+    pub fn get(&self, at: usize, into: &mut [u8]) {
+        assert!(at <= self.bytes && into.len() <= self.bytes - at);
+        // SAFETY: as in `put`.
+        unsafe {
+            let from = self.start.as_ptr().add(HEAD_BYTES + at);
+            ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len());
+        }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: the whole mapping, which nothing uses any more. Of a failure nothing follows.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), HEAD_BYTES + self.bytes) };
+    }
+}

@@ -1,0 +1,141 @@
+//! The daemon's side.
+
+use std::io::{self, IoSlice, Write};
+use std::os::fd::OwnedFd;
+
+use crate::region::Region;
+use crate::{INLINE, RECORD_BYTES};
+
+/// Fewer bytes go by the socket: a record would cost about as much.
+const LEAST_BYTES: usize = 2 << 10;
+
+/// What goes by the socket, where the memory is full, is cut into pieces of this size: soon after there is room
+/// again, it is used.
+const INLINE_BYTES: usize = 32 << 10;
+
+/// Writes a stream, through memory and a socket that never blocks.
+#[derive(Debug)]
+pub struct Writer {
+    region: Region,
+    /// Bytes that were put into the memory.
+    put: u64,
+    /// Where the next byte goes.
+    at: usize,
+    /// Bytes that a record has announced and that have not been written to the socket yet.
+    inline: usize,
+}
+
+impl Writer {
+    /// A stream through memory of so many bytes, and the descriptor for the reader.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn new(bytes: usize) -> io::Result<(Self, OwnedFd)> {
+        let (region, memory) = Region::create(bytes)?;
+        let writer = Self {
+            region,
+            put: 0,
+            at: 0,
+            inline: 0,
+        };
+        Ok((writer, memory))
+    }
+
+    /// Writes some of this, and says how much: what is left is to be offered again.
+    ///
+    /// # Errors
+    /// The socket's: [`io::ErrorKind::WouldBlock`] where nothing could be written;
+    /// [`io::ErrorKind::InvalidData`] if the reader says what cannot be.
+    pub fn write(&mut self, socket: &mut impl Write, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        if self.inline > 0 {
+            return self.write_inline(socket, pieces);
+        }
+        let offered: usize = pieces.iter().map(|piece| piece.len()).sum();
+        if offered == 0 {
+            return Ok(0);
+        }
+        let room = self.room()?.min(offered);
+        if room >= LEAST_BYTES {
+            return self.write_memory(socket, pieces, room);
+        }
+        let bytes = offered.min(INLINE_BYTES);
+        let record = record(bytes, INLINE);
+        let mut parts = vec![IoSlice::new(&record)];
+        parts.extend(first(pieces, bytes));
+        let written = socket.write_vectored(&parts)?;
+        let written = written.checked_sub(RECORD_BYTES).ok_or_else(torn)?;
+        self.inline = bytes - written;
+        Ok(written)
+    }
+
+    fn write_inline(
+        &mut self,
+        socket: &mut impl Write,
+        pieces: &[IoSlice<'_>],
+    ) -> io::Result<usize> {
+        let parts: Vec<_> = first(pieces, self.inline).collect();
+        let written = socket.write_vectored(&parts)?;
+        self.inline -= written;
+        Ok(written)
+    }
+
+    fn write_memory(
+        &mut self,
+        socket: &mut impl Write,
+        pieces: &[IoSlice<'_>],
+        bytes: usize,
+    ) -> io::Result<usize> {
+        let start = self.at;
+        let mut at = start;
+        for piece in first(pieces, bytes) {
+            self.region.put(at, &piece);
+            at += piece.len();
+        }
+        // The socket makes what was put visible: it is written before, and read after.
+        let written = socket.write(&record(bytes, start as u32))?;
+        if written != RECORD_BYTES {
+            return Err(torn());
+        }
+        self.put += bytes as u64;
+        self.at = if at == self.region.len() { 0 } else { at };
+        Ok(bytes)
+    }
+
+    /// How many bytes can be put next to each other.
+    fn room(&mut self) -> io::Result<usize> {
+        let waiting = self.put.checked_sub(self.region.taken());
+        let waiting = waiting.and_then(|waiting| usize::try_from(waiting).ok());
+        let all = self.region.len();
+        let free = waiting.and_then(|waiting| all.checked_sub(waiting));
+        let free = free.ok_or(io::ErrorKind::InvalidData)?;
+        if free == all {
+            // Memory that was just used is the fastest.
+            self.at = 0;
+        }
+        Ok(free.min(all - self.at))
+    }
+}
+
+/// The first so many bytes.
+fn first<'a>(
+    pieces: &'a [IoSlice<'_>],
+    mut bytes: usize,
+) -> impl Iterator<Item = IoSlice<'a>> + use<'a> {
+    pieces.iter().map_while(move |piece| {
+        let part = &piece[..piece.len().min(bytes)];
+        bytes -= part.len();
+        (!part.is_empty()).then(|| IoSlice::new(part))
+    })
+}
+
+fn record(bytes: usize, at: u32) -> [u8; RECORD_BYTES] {
+    let mut record = [0; RECORD_BYTES];
+    record[..4].copy_from_slice(&(bytes as u32).to_le_bytes());
+    record[4..].copy_from_slice(&at.to_le_bytes());
+    record
+}
+
+/// A Unix socket takes a few bytes whole or not at all.
+fn torn() -> io::Error {
+    io::Error::other("the socket has taken a part of a record")
+}
