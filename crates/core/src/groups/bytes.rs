@@ -11,12 +11,12 @@ pub(super) fn put_name<const MOST: usize>(bytes: &mut Vec<u8>, name: &Name<MOST>
     bytes.extend_from_slice(name.as_bytes());
 }
 
-pub(super) fn put_process(bytes: &mut Vec<u8>, process: Process) {
+pub(crate) fn put_process(bytes: &mut Vec<u8>, process: Process) {
     bytes.extend(process.node.get().to_le_bytes());
     bytes.extend(process.incarnation.0.to_le_bytes());
 }
 
-pub(super) fn ring_bytes(ring: RingId) -> [u8; 18] {
+pub(crate) fn ring_bytes(ring: RingId) -> [u8; 18] {
     let mut bytes = [0; 18];
     bytes[..8].copy_from_slice(&ring.ring_seq.to_le_bytes());
     bytes[8..10].copy_from_slice(&ring.rep.get().to_le_bytes());
@@ -24,7 +24,7 @@ pub(super) fn ring_bytes(ring: RingId) -> [u8; 18] {
     bytes
 }
 
-pub(super) fn put_ring(bytes: &mut Vec<u8>, ring: RingId) {
+pub(crate) fn put_ring(bytes: &mut Vec<u8>, ring: RingId) {
     bytes.extend(ring_bytes(ring));
 }
 
@@ -48,7 +48,7 @@ pub(super) fn put_client(bytes: &mut Vec<u8>, member: &Member) {
     put_name(bytes, &member.name);
 }
 
-pub(super) const fn service_byte(service: Service) -> u8 {
+pub(crate) const fn service_byte(service: Service) -> u8 {
     match service {
         Service::Reliable => 1,
         Service::Fifo => 2,
@@ -59,7 +59,7 @@ pub(super) const fn service_byte(service: Service) -> u8 {
 }
 
 /// What is left to read.
-pub(super) struct Reader<'a>(pub &'a [u8]);
+pub(crate) struct Reader<'a>(pub &'a [u8]);
 
 impl Reader<'_> {
     pub fn take<const N: usize>(&mut self) -> Option<[u8; N]> {

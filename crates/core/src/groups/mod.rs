@@ -52,7 +52,7 @@
 //! | `name`, `event` | names; what clients are told |
 //! | `message`, `state`, `bytes` | the messages between daemons |
 
-mod bytes;
+pub(crate) mod bytes;
 mod changes;
 mod clients;
 mod event;

@@ -150,6 +150,32 @@ impl Outbox {
         }
     }
 
+    /// Takes back frames that have left, which are the last that did, oldest first: they leave again. Of
+    /// the first, messages up to `delivered` stay away, where they are whole in it.
+    pub fn take_back(&mut self, frames: impl DoubleEndedIterator<Item = OutFrame>, delivered: u64) {
+        self.unfinished.clear();
+        for OutFrame { service, frame } in frames.rev() {
+            let (start, end) = (frame.start(), frame.end());
+            let bytes = frame.into_bytes();
+            self.next_to_leave = start.counter;
+            self.queued_bytes += bytes.len() + FRAME_COST;
+            self.ready.push_front(Ready { service, bytes });
+            if end.counter > start.counter && end.counter <= delivered.saturating_add(1) {
+                self.cut_first();
+            }
+        }
+    }
+
+    /// Cuts off what ends in the first frame.
+    fn cut_first(&mut self) {
+        let Some(first) = self.ready.front_mut() else {
+            return;
+        };
+        let bytes = without_ended(&first.bytes);
+        self.queued_bytes = self.queued_bytes + bytes.len() - first.bytes.len();
+        first.bytes = bytes;
+    }
+
     fn push_small(&mut self, service: Service, counter: u64, payload: &[u8]) {
         let size = WHOLE_RECORD_BYTES + payload.len();
         let room = self.open == Some(service) && self.chunk.len() + size <= self.frame_bytes;

@@ -1,12 +1,19 @@
 //! What this process has to send, and keeps until it is delivered: a view may end first.
 
-use crate::contract::{Service, SubmitError};
-use crate::pack::{OutFrame, Outbox};
+use alloc::collections::VecDeque;
 
-/// Messages of this process, as frames.
+use crate::contract::{Service, SubmitError};
+use crate::mutants::{self, Mutant};
+use crate::pack::{OutFrame, Outbox};
+use crate::wire::Frame;
+
+/// Messages of this process, as frames. A frame that was taken stays until all its messages are
+/// delivered; if the view ends before, it is taken again in the next one.
 #[derive(Debug)]
 pub struct Backlog {
     outbox: Outbox,
+    /// What was taken and is not delivered, oldest first.
+    taken: VecDeque<OutFrame>,
 }
 
 impl Backlog {
@@ -15,6 +22,7 @@ impl Backlog {
     pub fn new(frame_bytes: usize, message_bytes: usize, backlog_bytes: usize) -> Self {
         Self {
             outbox: Outbox::new(frame_bytes, message_bytes, backlog_bytes),
+            taken: VecDeque::new(),
         }
     }
 
@@ -24,6 +32,11 @@ impl Backlog {
     /// [`SubmitError::Full`], [`SubmitError::TooLarge`].
     pub fn push(&mut self, service: Service, payload: &[u8]) -> Result<u64, SubmitError> {
         self.outbox.push(service, payload)
+    }
+
+    /// The largest message, in bytes.
+    pub(super) fn message_bytes(&self) -> usize {
+        self.outbox.limit()
     }
 
     /// How many frames wait to be sent.
@@ -38,6 +51,35 @@ impl Backlog {
 
     /// The next frame to send. A data path numbers it and keeps it until the view ends or all have it.
     pub fn take(&mut self) -> Option<OutFrame> {
-        self.outbox.take()
+        let out = self.outbox.take()?;
+        self.taken.push_back(out.clone());
+        Some(out)
+    }
+
+    /// All messages up to this counter are delivered.
+    pub fn delivered(&mut self, counter: u64) {
+        let done = |out: &mut OutFrame| last_of(&out.frame) <= counter;
+        while self.taken.pop_front_if(done).is_some() {}
+    }
+
+    /// A view begins: what was taken in the one before, and is not delivered, is sent again. All
+    /// messages up to `delivered` are. A large message of which only parts have been is sent again
+    /// from its beginning.
+    pub fn rewind(&mut self, delivered: u64) {
+        self.delivered(delivered);
+        if mutants::on(Mutant::V08) {
+            self.taken.pop_front_if(|out| out.frame.end().fragment > 0);
+        }
+        self.outbox.take_back(self.taken.drain(..), delivered);
+    }
+}
+
+/// The last message that a frame has at least a part of.
+const fn last_of(frame: &Frame) -> u64 {
+    let end = frame.end();
+    if end.fragment > 0 {
+        end.counter
+    } else {
+        end.counter - 1
     }
 }

@@ -3,9 +3,33 @@
 //! A [`DataPath`] orders packets within one view. Beside it runs an idle ring of this project's own
 //! membership, which detects failures and says which configurations are primary: those are the views.
 //! `docs/protocols/views.md` has the rules of the change from one view to the next.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `engine` | [`ViewEngine`]: one view after the other |
+//! | `driven` | the engine as its driver sees it |
+//! | `path` | [`DataPath`]: what a protocol has to be that orders within a view |
+//! | `backlog` | what this process has to send |
+//! | `account` | what was delivered: from packets to messages |
+//! | `watermarks` | of each process, the last message that was delivered |
+//! | `exchange` | how far members are with telling each other what they hold |
+//! | `message` | the bytes of that |
+//! | `outcome` | what follows from it, the same at all members |
+//! | `memory` | what a process knows of its views, and what it delivers when one ends |
+//! | `quorum` | whether enough members remember |
 
+mod account;
 mod backlog;
+mod driven;
+mod engine;
+mod exchange;
+mod memory;
+mod message;
+mod outcome;
 mod path;
+mod quorum;
+mod watermarks;
 
 pub use backlog::Backlog;
+pub use engine::ViewEngine;
 pub use path::{DataPath, Frozen, Held, Link, Load, Packet, PacketId, View};

@@ -131,6 +131,11 @@ impl Frame {
         &self.bytes
     }
 
+    /// The frame as it travels, shared.
+    pub fn into_bytes(self) -> Bytes {
+        self.bytes
+    }
+
     /// Where its first record stands in the stream of its sender.
     pub const fn start(&self) -> FrameCursor {
         FrameCursor {

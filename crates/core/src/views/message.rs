@@ -1,0 +1,285 @@
+//! What members of a primary configuration tell each other before a view begins. Decoding is total.
+
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::path::{Held, Load, Packet, PacketId};
+use super::watermarks::Watermarks;
+use crate::contract::{Process, RingId, Seq, Service};
+use crate::groups::bytes::{Reader, put_process, put_ring, service_byte};
+use crate::wire::Frame;
+
+const VERSION: u8 = 1;
+const RECOVER: u8 = 1;
+const PAYLOAD: u8 = 2;
+const END_RECOVERY: u8 = 3;
+
+/// The load byte of a word of the data path; the others are services.
+const OWN: u8 = 0;
+
+/// One message of the exchange.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Word {
+    /// What its sender knows.
+    Recover(Recover),
+    /// A packet that somebody lacks.
+    Payload(Packet),
+    /// Its sender has sent all that others lack.
+    EndRecovery,
+}
+
+/// What a process knows when a primary configuration begins.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Recover {
+    /// Its node has been on rings before, and it does not know what happened there.
+    pub forgot: bool,
+    /// Where it stands in the last view that it installed.
+    pub installed: Option<Standing>,
+    /// Where it would stand in those of which it does not know whether anybody installed them; ascending.
+    pub tentative: Vec<Standing>,
+    /// What its data path has to say.
+    pub note: Bytes,
+}
+
+/// Where a process stands in a view.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Standing {
+    pub view: RingId,
+    pub members: Vec<Process>,
+    /// For each member, the number of its last packet that was delivered.
+    pub delivered: Vec<u64>,
+    /// What it holds beyond that.
+    pub held: Vec<Name>,
+    pub watermarks: Watermarks,
+    /// The position that the next delivery will have.
+    pub position: Seq,
+}
+
+/// A packet without its bytes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Name {
+    pub id: PacketId,
+    pub load: Load,
+    /// The last message that ends in it or before it.
+    pub last: u64,
+    /// See [`Held::place`].
+    pub place: Vec<u64>,
+}
+
+impl Name {
+    /// `None` if the packet is none that a data path may hand out.
+    pub fn of(held: &Held) -> Option<Self> {
+        let Packet { id, load, bytes } = &held.packet;
+        Some(Self {
+            id: *id,
+            load: *load,
+            last: last_message(*load, bytes)?,
+            place: held.place.clone(),
+        })
+    }
+
+    /// Whether the packet is what it is said to be.
+    pub fn fits(&self, packet: &Packet) -> bool {
+        self.id == packet.id
+            && self.load == packet.load
+            && last_message(packet.load, &packet.bytes) == Some(self.last)
+    }
+}
+
+fn last_message(load: Load, bytes: &Bytes) -> Option<u64> {
+    match load {
+        Load::Own => Some(0),
+        Load::Messages(_) => {
+            let frame = Frame::parse(bytes.clone()).ok()?;
+            Some(frame.end().counter - 1)
+        }
+    }
+}
+
+impl Word {
+    /// As it is sent in the configuration that has this ring.
+    pub fn encode(&self, ring: RingId) -> Vec<u8> {
+        let kind = match self {
+            Self::Recover(_) => RECOVER,
+            Self::Payload(_) => PAYLOAD,
+            Self::EndRecovery => END_RECOVERY,
+        };
+        let mut bytes = Vec::from([VERSION, kind]);
+        put_ring(&mut bytes, ring);
+        match self {
+            Self::Recover(recover) => put_recover(&mut bytes, recover),
+            Self::Payload(packet) => {
+                put_id(&mut bytes, packet.id);
+                bytes.push(load_byte(packet.load));
+                bytes.extend_from_slice(&packet.bytes);
+            }
+            Self::EndRecovery => {}
+        }
+        bytes
+    }
+
+    /// What is in a message, and the configuration that it is for.
+    pub fn decode(bytes: &Bytes) -> Option<(RingId, Self)> {
+        let mut reader = Reader(bytes);
+        (reader.byte()? == VERSION).then_some(())?;
+        let kind = reader.byte()?;
+        let ring = reader.ring()?;
+        let word = match kind {
+            RECOVER => Self::Recover(recover(&mut reader)?),
+            PAYLOAD => {
+                let id = id(&mut reader)?;
+                let load = load(&mut reader)?;
+                let payload = bytes.slice(bytes.len() - reader.0.len()..);
+                reader.0 = &[];
+                Self::Payload(Packet {
+                    id,
+                    load,
+                    bytes: payload,
+                })
+            }
+            END_RECOVERY => Self::EndRecovery,
+            _ => return None,
+        };
+        reader.0.is_empty().then_some((ring, word))
+    }
+}
+
+fn put_count(bytes: &mut Vec<u8>, count: usize) {
+    bytes.extend(u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
+}
+
+fn put_recover(bytes: &mut Vec<u8>, recover: &Recover) {
+    bytes.push(u8::from(recover.forgot));
+    bytes.push(u8::from(recover.installed.is_some()));
+    recover
+        .installed
+        .iter()
+        .for_each(|standing| put_standing(bytes, standing));
+    put_count(bytes, recover.tentative.len());
+    recover
+        .tentative
+        .iter()
+        .for_each(|standing| put_standing(bytes, standing));
+    put_count(bytes, recover.note.len());
+    bytes.extend_from_slice(&recover.note);
+}
+
+fn put_standing(bytes: &mut Vec<u8>, standing: &Standing) {
+    put_ring(bytes, standing.view);
+    put_count(bytes, standing.members.len());
+    for (member, delivered) in standing.members.iter().zip(&standing.delivered) {
+        put_process(bytes, *member);
+        bytes.extend(delivered.to_le_bytes());
+    }
+    put_count(bytes, standing.held.len());
+    standing.held.iter().for_each(|name| put_name(bytes, name));
+    put_count(bytes, standing.watermarks.iter().len());
+    for (process, counter) in standing.watermarks.iter() {
+        put_process(bytes, process);
+        bytes.extend(counter.to_le_bytes());
+    }
+    bytes.extend(standing.position.to_le_bytes());
+}
+
+fn put_id(bytes: &mut Vec<u8>, id: PacketId) {
+    bytes.extend(id.sender.to_le_bytes());
+    bytes.extend(id.number.to_le_bytes());
+}
+
+fn put_name(bytes: &mut Vec<u8>, name: &Name) {
+    put_id(bytes, name.id);
+    bytes.push(load_byte(name.load));
+    bytes.extend(name.last.to_le_bytes());
+    put_count(bytes, name.place.len());
+    for number in &name.place {
+        bytes.extend(number.to_le_bytes());
+    }
+}
+
+const fn load_byte(load: Load) -> u8 {
+    match load {
+        Load::Own => OWN,
+        Load::Messages(service) => service_byte(service),
+    }
+}
+
+fn load(reader: &mut Reader<'_>) -> Option<Load> {
+    Some(match reader.byte()? {
+        OWN => Load::Own,
+        1 => Load::Messages(Service::Reliable),
+        2 => Load::Messages(Service::Fifo),
+        3 => Load::Messages(Service::Causal),
+        4 => Load::Messages(Service::Agreed),
+        5 => Load::Messages(Service::Safe),
+        _ => return None,
+    })
+}
+
+/// A list: memory is taken as its items come in.
+fn list<T>(reader: &mut Reader<'_>, item: impl Fn(&mut Reader<'_>) -> Option<T>) -> Option<Vec<T>> {
+    let count = reader.u32()?;
+    let mut items = Vec::new();
+    for _ in 0..count {
+        items.push(item(reader)?);
+    }
+    Some(items)
+}
+
+fn recover(reader: &mut Reader<'_>) -> Option<Recover> {
+    let forgot = reader.flag()?;
+    let installed = if reader.flag()? {
+        Some(standing(reader)?)
+    } else {
+        None
+    };
+    let tentative = list(reader, standing)?;
+    let rings = installed.iter().chain(&tentative).map(|one| one.view);
+    let note = list(reader, |reader| reader.byte())?;
+    rings
+        .is_sorted_by(|one, next| one < next)
+        .then_some(Recover {
+            forgot,
+            installed,
+            tentative,
+            note: Bytes::from(note),
+        })
+}
+
+fn standing(reader: &mut Reader<'_>) -> Option<Standing> {
+    let view = reader.ring()?;
+    let members = list(reader, |reader| Some((reader.process()?, reader.u64()?)))?;
+    let (members, delivered): (Vec<Process>, Vec<u64>) = members.into_iter().unzip();
+    let held = list(reader, name)?;
+    let mut watermarks = Watermarks::default();
+    for (process, counter) in list(reader, |reader| Some((reader.process()?, reader.u64()?)))? {
+        watermarks.raise(process, counter);
+    }
+    let position = reader.u64()?;
+    let ascending = members.is_sorted_by(|one, next| one.node < next.node);
+    let of_members = held
+        .iter()
+        .all(|name| usize::from(name.id.sender) < members.len());
+    let sound = ascending && of_members && !members.is_empty() && position > 0;
+    sound.then_some(Standing {
+        view,
+        members,
+        delivered,
+        held,
+        watermarks,
+        position,
+    })
+}
+
+fn id(reader: &mut Reader<'_>) -> Option<PacketId> {
+    let (sender, number) = (reader.u16()?, reader.u64()?);
+    (number > 0).then_some(PacketId { sender, number })
+}
+
+fn name(reader: &mut Reader<'_>) -> Option<Name> {
+    Some(Name {
+        id: id(reader)?,
+        load: load(reader)?,
+        last: reader.u64()?,
+        place: list(reader, |reader| reader.u64())?,
+    })
+}
