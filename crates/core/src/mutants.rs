@@ -14,13 +14,13 @@ pub enum Mutant {
     P01, P02, P03, P04, G01, G02, G03, G04, G05, G06, G07, G08, G09,
     G10, G11, G12, G13, G14, G15, G16, G17, G18, G19, G20, G21,
     G22,
-    V01, V02, V03, V04, V05, V06, V07, V08, V09, V10,
+    V01, V02, V03, V04, V05, V06, V07, V08, V09, V10, V11,
 }
 
 impl Mutant {
     /// All of them.
     #[rustfmt::skip]
-    pub const ALL: [Self; 79] = [
+    pub const ALL: [Self; 80] = [
         Self::M01, Self::M02, Self::M03, Self::M04, Self::M05, Self::M06, Self::M07, Self::M08,
         Self::M09, Self::M10, Self::M11, Self::M12, Self::M13, Self::M14, Self::M15, Self::M16,
         Self::M17, Self::M18, Self::M19, Self::M20, Self::M21, Self::M22, Self::M23, Self::M24,
@@ -32,7 +32,7 @@ impl Mutant {
         Self::G17, Self::G18, Self::G19, Self::G20,
         Self::G21, Self::G22,
         Self::V01, Self::V02, Self::V03, Self::V04, Self::V05, Self::V06, Self::V07, Self::V08,
-        Self::V09, Self::V10,
+        Self::V09, Self::V10, Self::V11,
     ];
 }
 

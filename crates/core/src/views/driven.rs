@@ -231,10 +231,6 @@ impl<P: DataPath, E: Engine> Engine for ViewEngine<P, E> {
         let mut status = self.ring.status();
         self.path.count(&mut status.counters);
         let (counters, account) = (self.counters, self.memory.account.counters);
-        let mut malformed = counters.malformed + account.malformed;
-        if let Phase::Changing(exchange) = &self.phase {
-            malformed += exchange.malformed;
-        }
         status.counters.extend([
             ("views_exchanges", counters.exchanges),
             ("views_installed", counters.installed),
@@ -242,7 +238,9 @@ impl<P: DataPath, E: Engine> Engine for ViewEngine<P, E> {
             ("views_forced_packets", counters.forced),
             ("views_excluded", counters.excluded),
             ("views_forgotten", counters.forgotten),
-            ("views_malformed", malformed),
+            ("views_malformed", counters.malformed),
+            ("views_incomplete", counters.incomplete),
+            ("views_packets_malformed", account.malformed),
             ("views_duplicates", account.duplicates),
         ]);
         status.state = self.state(core::mem::take(&mut status.state));

@@ -75,7 +75,10 @@ pub(super) struct Counters {
     pub forced: u64,
     pub excluded: u64,
     pub forgotten: u64,
+    /// Messages of the exchange whose sender breaks the rules.
     pub malformed: u64,
+    /// Exchanges that ended without all packets that they had to bring.
+    pub incomplete: u64,
 }
 
 impl<P: DataPath, E: Engine> ViewEngine<P, E> {
@@ -134,6 +137,12 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
     /// The position that the next packet of messages will have.
     pub const fn next_position(&self) -> u64 {
         self.memory.account.position
+    }
+
+    /// How many deliveries the application has not taken of what is delivered as far as others are concerned:
+    /// should this process die now, nobody may ever deliver them.
+    pub fn untaken(&self) -> usize {
+        self.deliveries.len()
     }
 
     /// See [`Primary::caught_up`].
@@ -215,7 +224,8 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         let Phase::Changing(exchange) = &mut self.phase else {
             return;
         };
-        exchange.on_message(message.id.process, &message.payload);
+        let sound = exchange.on_message(message.id.process, &message.payload);
+        self.counters.malformed += u64::from(!sound);
         self.advance();
     }
 
@@ -285,7 +295,8 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         };
         let this = (exchange.ring, exchange.members.as_slice());
         let Some(next) = self.memory.next::<P>(this, outcome, payloads) else {
-            self.counters.malformed += 1;
+            self.counters.incomplete += 1;
+            exchange.step = Step::Done;
             return;
         };
         let notes = exchange.notes();

@@ -31,7 +31,6 @@ pub(super) struct Exchange {
     told: Vec<Option<Recover>>,
     payloads: BTreeMap<PacketId, Packet>,
     ended: Vec<bool>,
-    pub malformed: u64,
 }
 
 /// How far an exchange is, as far as this process is concerned.
@@ -65,7 +64,6 @@ impl Exchange {
             told: vec![None; count],
             payloads: BTreeMap::new(),
             ended: vec![false; count],
-            malformed: 0,
         }
     }
 
@@ -90,16 +88,15 @@ impl Exchange {
         self.unsent.pop_front();
     }
 
-    /// A message was delivered.
-    pub fn on_message(&mut self, from: Process, payload: &Bytes) {
+    /// A message was delivered; whether it is one.
+    pub fn on_message(&mut self, from: Process, payload: &Bytes) -> bool {
         let from = self.members.iter().position(|member| *member == from);
         let (Some(from), Some((ring, word))) = (from, Word::decode(payload)) else {
-            self.malformed += 1;
-            return;
+            return false;
         };
         if ring != self.ring {
             // It got its place only after the configuration it was for.
-            return;
+            return true;
         }
         match word {
             Word::Recover(recover) => {
@@ -110,6 +107,7 @@ impl Exchange {
             }
             Word::EndRecovery => self.ended[from] = true,
         }
+        true
     }
 
     /// What all have told, once all have.

@@ -213,7 +213,7 @@ impl Memory {
             };
             order.sort_by_key(arrived);
         } else {
-            P::arrange(&mut order);
+            arrange::<P>(&mut order);
         }
         for Held { packet, .. } in order {
             if !delivered(packet.id) {
@@ -235,4 +235,23 @@ impl Memory {
         self.tentative.clear();
         next.stretch.deliveries
     }
+}
+
+/// The order of the data path, in which each sender's packets take the places of that sender by ascending
+/// number: a place may be known only to one who does not hold the packet, and then it counts as unknown.
+fn arrange<P: DataPath>(order: &mut Vec<Held>) {
+    P::arrange(order);
+    if mutants::on(Mutant::V11) {
+        return;
+    }
+    let senders: Vec<u16> = order.iter().map(|held| held.packet.id.sender).collect();
+    let mut of: BTreeMap<u16, BTreeMap<u64, Held>> = BTreeMap::new();
+    for held in order.drain(..) {
+        let PacketId { sender, number } = held.packet.id;
+        of.entry(sender).or_default().insert(number, held);
+    }
+    let next = senders
+        .iter()
+        .filter_map(|sender| of.get_mut(sender)?.pop_first());
+    order.extend(next.map(|(_, held)| held));
 }

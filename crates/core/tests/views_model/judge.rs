@@ -1,0 +1,217 @@
+//! What must hold of what applications see: uniform total order (B4) and view synchrony (B6). What can be
+//! judged at once is, so that a run stops at the first wrong step; the rest when all has come to rest.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use rota_core::contract::{
+    Configuration, ConfigurationKind, Delivery, Message, MessageId, Process, RingId, Service,
+};
+
+/// What a process sent, or the model expects it to have.
+pub fn payload(id: MessageId, bytes: usize) -> Vec<u8> {
+    let seed = id.counter * 31 + u64::from(id.process.node.get()) * 7 + id.process.incarnation.0;
+    (0..bytes as u64).map(|at| (seed + at * 13) as u8).collect()
+}
+
+/// A view, as applications saw it.
+#[derive(Default)]
+struct Seen {
+    members: Vec<Process>,
+    /// Its deliveries: those of whoever has got furthest.
+    order: Vec<(u64, MessageId)>,
+    /// How many were delivered by those who went on to another view.
+    left: Vec<(usize, RingId)>,
+}
+
+/// What one application saw.
+#[derive(Default)]
+pub struct Saw {
+    pub view: Option<RingId>,
+    /// How much of its view it has delivered.
+    pub at: usize,
+    last: u64,
+    ids: BTreeSet<MessageId>,
+    primary: Option<RingId>,
+    pub excluded: u64,
+}
+
+#[derive(Default)]
+pub struct Judge {
+    views: BTreeMap<RingId, Seen>,
+    positions: BTreeMap<u64, MessageId>,
+    sent: BTreeMap<MessageId, (Service, usize)>,
+}
+
+fn check(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(what()) }
+}
+
+impl Judge {
+    pub fn sent(&mut self, id: MessageId, service: Service, bytes: usize) {
+        self.sent.insert(id, (service, bytes));
+    }
+
+    pub fn views(&self) -> usize {
+        self.views.len()
+    }
+
+    /// The application of `me` gets something.
+    pub fn delivered(&mut self, me: Process, saw: &mut Saw, got: &Delivery) -> Result<(), String> {
+        if let Some(ring) = saw.primary.take() {
+            let primary = *got == Delivery::Primary(ring);
+            return check(primary, || {
+                format!("VS: {me:?} got {got:?} and not that {ring} is primary")
+            });
+        }
+        match got {
+            Delivery::Configuration(now) => self.configuration(me, saw, now),
+            Delivery::Message(message) => self.message(me, saw, message),
+            Delivery::Excluded(_) => {
+                saw.excluded += 1;
+                Ok(())
+            }
+            other => Err(format!("VS: {me:?} got {other:?}")),
+        }
+    }
+
+    fn configuration(
+        &mut self,
+        me: Process,
+        saw: &mut Saw,
+        now: &Configuration,
+    ) -> Result<(), String> {
+        let ConfigurationKind::Regular(ring) = now.kind else {
+            return Err(format!("VS: {me:?} got {now:?}"));
+        };
+        check(now.members.contains(&me), || {
+            format!("VS1: {me:?} got {now:?}")
+        })?;
+        check(saw.view < Some(ring), || {
+            format!("VS1: {me:?}: {ring} after {:?}", saw.view)
+        })?;
+        if let Some(before) = saw.view
+            && let Some(seen) = self.views.get_mut(&before)
+        {
+            seen.left.push((saw.at, ring));
+        }
+        let seen = self.views.entry(ring).or_default();
+        if seen.members.is_empty() {
+            seen.members.clone_from(&now.members);
+        }
+        check(seen.members == now.members, || {
+            format!("VS1: {ring} has two sets of members")
+        })?;
+        (saw.view, saw.at, saw.primary) = (Some(ring), 0, Some(ring));
+        Ok(())
+    }
+
+    fn message(&mut self, me: Process, saw: &mut Saw, message: &Message) -> Result<(), String> {
+        let Message {
+            id, payload: bytes, ..
+        } = message;
+        let (id, position) = (*id, message.position());
+        let Some(view) = saw.view else {
+            return Err(format!("VS3: {me:?} got {id} outside of all views"));
+        };
+        check(saw.ids.insert(id), || format!("UI: {me:?} got {id} twice"))?;
+        check(position > saw.last, || {
+            format!("UTO: {me:?} got {id} at {position} after {}", saw.last)
+        })?;
+        saw.last = position;
+        let known = *self.positions.entry(position).or_insert(id);
+        check(known == id, || {
+            format!("UTO: {id} and {known} have the position {position}")
+        })?;
+        self.content(id, message.service, bytes)?;
+        let order = &mut self.views.get_mut(&view).expect("it was seen").order;
+        if saw.at == order.len() {
+            order.push((position, id));
+        }
+        let expected = order[saw.at];
+        saw.at += 1;
+        check(expected == (position, id), || {
+            format!("UTO: in {view} {me:?} got {id} at {position}, others {expected:?}")
+        })
+    }
+
+    fn content(&self, id: MessageId, service: Service, bytes: &Bytes) -> Result<(), String> {
+        let Some((asked, len)) = self.sent.get(&id) else {
+            return Err(format!("UI: {id} was not sent"));
+        };
+        check(payload(id, *len) == *bytes && service == *asked, || {
+            format!(
+                "UI: {id} was sent as {asked:?} of {len} bytes, and got as {service:?} {bytes:?}"
+            )
+        })
+    }
+
+    /// All is at rest, and these are alive.
+    pub fn settled(&self, alive: &[(Process, &Saw)]) -> Result<(), String> {
+        self.survivors()?;
+        self.order()?;
+        let last = self.views.last_key_value();
+        let in_all: BTreeSet<MessageId> = self
+            .views
+            .values()
+            .flat_map(|seen| &seen.order)
+            .map(|(_, id)| *id)
+            .collect();
+        for (process, saw) in alive {
+            check(saw.view.as_ref() == last.map(|(ring, _)| ring), || {
+                format!("UV: {process:?} is in {:?}, not in the last view", saw.view)
+            })?;
+            let all = last.map_or(0, |(_, seen)| seen.order.len());
+            check(saw.at == all, || {
+                format!("UA: {process:?} has {} of {all}", saw.at)
+            })?;
+            let lost = self
+                .sent
+                .keys()
+                .find(|id| id.process == *process && !in_all.contains(id));
+            check(lost.is_none(), || {
+                format!("UV: {lost:?} was delivered by nobody")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// VS2 and uniform agreement: who goes on to the next view has delivered all that anybody has in
+    /// the one before; and somebody goes on.
+    fn survivors(&self) -> Result<(), String> {
+        for ((ring, seen), (next, after)) in self.views.iter().zip(self.views.iter().skip(1)) {
+            for (at, to) in &seen.left {
+                check(to != next || *at == seen.order.len(), || {
+                    let all = seen.order.len();
+                    format!("VS2: of {all} deliveries in {ring} one who went on to {next} had {at}")
+                })?;
+            }
+            let survivor = after
+                .members
+                .iter()
+                .any(|member| seen.members.contains(member));
+            check(survivor, || format!("VS5: nobody of {ring} is in {next}"))?;
+        }
+        Ok(())
+    }
+
+    /// Over all views: positions ascend, and of each process all messages come in order, none left out.
+    fn order(&self) -> Result<(), String> {
+        let mut last = 0;
+        let mut counters: BTreeMap<Process, u64> = BTreeMap::new();
+        for (ring, seen) in &self.views {
+            for (position, id) in &seen.order {
+                check(*position > last, || {
+                    format!("VS5: {id} in {ring} at {position}, after {last}")
+                })?;
+                last = *position;
+                let counter = counters.entry(id.process).or_default();
+                *counter += 1;
+                check(id.counter == *counter, || {
+                    format!("UTO: {id} in {ring}, where {counter} of that process comes next")
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
