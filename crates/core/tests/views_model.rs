@@ -40,7 +40,7 @@ fn seeds() -> std::ops::Range<u64> {
 #[test]
 fn one_order_whoever_parts_and_meets() {
     let mut counts = std::collections::BTreeMap::new();
-    let (mut views, mut full) = (0, 0);
+    let (mut views, mut full, mut unseen) = (0, 0, 0);
     for seed in seeds() {
         let world = run(seed);
         assert_eq!(world.wrong, None, "seed {seed}");
@@ -49,9 +49,22 @@ fn one_order_whoever_parts_and_meets() {
         }
         views += world.views();
         full += world.full;
+        unseen += world.unseen();
     }
-    println!("{views} views, {full} times full, {counts:?}");
-    assert!(views > 600 && full > 100);
+    println!("{views} views, {full} times full, {unseen} unseen, {counts:?}");
+    assert!(
+        views > 300 && full > 100,
+        "{views} views, {full} times full"
+    );
+    assert!(unseen < views / 100, "{unseen} unseen");
+    for name in [
+        "views_forced_packets",
+        "views_tentative",
+        "views_forgotten",
+        "views_excluded",
+    ] {
+        assert!(counts[name] > 10, "{name}: {}", counts[name]);
+    }
     for name in [
         "views_malformed",
         "views_incomplete",
@@ -60,4 +73,32 @@ fn one_order_whoever_parts_and_meets() {
     ] {
         assert_eq!(counts[name], 0, "{name}");
     }
+}
+
+#[cfg(feature = "mutants")]
+#[test]
+fn each_broken_version_is_found_out() {
+    use rota_core::mutants::{self, Mutant};
+    let found = |mutant: Mutant, rules: &[&str]| {
+        mutants::set(Some(mutant));
+        let first = (0..3000).find_map(|seed| Some((seed, run(seed).wrong?)));
+        mutants::set(None);
+        let (seed, first) = first.unwrap_or_else(|| panic!("{mutant} is not found"));
+        println!("{mutant} in seed {seed}: {first}");
+        assert!(
+            rules.iter().any(|rule| first.starts_with(rule)),
+            "{mutant}: {first}"
+        );
+    };
+    found(Mutant::V01, &["UTO", "UA", "UV", "VS2"]);
+    found(Mutant::V02, &["UTO", "UA", "UV", "VS2"]);
+    found(Mutant::V03, &["UTO", "UA", "UV", "VS2", "UI"]);
+    found(Mutant::V04, &["UTO", "UI", "VS5"]);
+    found(Mutant::V05, &["UTO", "UI", "UV"]);
+    found(Mutant::V06, &["UTO"]);
+    found(Mutant::V07, &["UTO"]);
+    found(Mutant::V08, &["UTO", "UI", "UV"]);
+    found(Mutant::V09, &["UTO", "VS2", "VS5"]);
+    found(Mutant::V10, &["UTO", "UA", "UV", "VS2"]);
+    found(Mutant::V11, &["UTO"]);
 }

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use bytes::Bytes;
+use core::ops::RangeInclusive;
 
 use super::backlog::Backlog;
 use super::exchange::{Exchange, Step};
@@ -139,10 +140,23 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         self.memory.account.position
     }
 
-    /// How many deliveries the application has not taken of what is delivered as far as others are concerned:
-    /// should this process die now, nobody may ever deliver them.
-    pub fn untaken(&self) -> usize {
-        self.deliveries.len()
+    /// Messages that others may count as delivered here though the application has not got them: it has not
+    /// taken them yet, or it is not known whether they have to be delivered. Should this process die now, or
+    /// be excluded, perhaps nobody ever delivers them. For models and simulations.
+    pub fn undelivered(&self) -> impl Iterator<Item = (Process, RangeInclusive<u64>)> {
+        let staged = self
+            .deliveries
+            .iter()
+            .filter_map(|delivery| match delivery {
+                Delivery::Message(Message { id, .. }) => {
+                    Some((id.process, id.counter..=id.counter))
+                }
+                _ => None,
+            });
+        let known = &self.memory.account.watermarks;
+        let tentative = self.memory.tentative.iter();
+        let tentative = tentative.flat_map(|next| next.stretch.account.watermarks.iter());
+        staged.chain(tentative.map(|(process, counter)| (process, known.of(process) + 1..=counter)))
     }
 
     /// See [`Primary::caught_up`].

@@ -2,6 +2,7 @@
 //! judged at once is, so that a run stops at the first wrong step; the rest when all has come to rest.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 use bytes::Bytes;
 use rota_core::contract::{
@@ -41,6 +42,11 @@ pub struct Judge {
     views: BTreeMap<RingId, Seen>,
     positions: BTreeMap<u64, MessageId>,
     sent: BTreeMap<MessageId, (Service, usize)>,
+    /// What some engine delivered, or would have, while its application had not got it. Others count it
+    /// as delivered: if that process dies or is excluded, it may be that no application ever gets it.
+    undelivered: BTreeSet<MessageId>,
+    /// Such messages that no application got.
+    pub unseen: BTreeSet<MessageId>,
 }
 
 fn check(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
@@ -50,6 +56,13 @@ fn check(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
 impl Judge {
     pub fn sent(&mut self, id: MessageId, service: Service, bytes: usize) {
         self.sent.insert(id, (service, bytes));
+    }
+
+    pub fn undelivered(&mut self, of: impl Iterator<Item = (Process, RangeInclusive<u64>)>) {
+        for (process, counters) in of {
+            let id = |counter| MessageId { process, counter };
+            self.undelivered.extend(counters.map(id));
+        }
     }
 
     pub fn views(&self) -> usize {
@@ -147,9 +160,9 @@ impl Judge {
     }
 
     /// All is at rest, and these are alive.
-    pub fn settled(&self, alive: &[(Process, &Saw)]) -> Result<(), String> {
+    pub fn settled(&mut self, alive: &[(Process, &Saw)]) -> Result<(), String> {
         self.survivors()?;
-        self.order()?;
+        self.unseen = self.order()?;
         let last = self.views.last_key_value();
         let in_all: BTreeSet<MessageId> = self
             .views
@@ -165,10 +178,9 @@ impl Judge {
             check(saw.at == all, || {
                 format!("UA: {process:?} has {} of {all}", saw.at)
             })?;
-            let lost = self
-                .sent
-                .keys()
-                .find(|id| id.process == *process && !in_all.contains(id));
+            let settled = |id: &MessageId| in_all.contains(id) || self.undelivered.contains(id);
+            let mut sent = self.sent.keys();
+            let lost = sent.find(|id| id.process == *process && !settled(id));
             check(lost.is_none(), || {
                 format!("UV: {lost:?} was delivered by nobody")
             })?;
@@ -196,8 +208,10 @@ impl Judge {
     }
 
     /// Over all views: positions ascend, and of each process all messages come in order, none left out.
-    fn order(&self) -> Result<(), String> {
+    /// Says which were delivered as far as processes know, and that no application got.
+    fn order(&self) -> Result<BTreeSet<MessageId>, String> {
         let mut last = 0;
+        let mut unseen = BTreeSet::new();
         let mut counters: BTreeMap<Process, u64> = BTreeMap::new();
         for (ring, seen) in &self.views {
             for (position, id) in &seen.order {
@@ -205,13 +219,21 @@ impl Judge {
                     format!("VS5: {id} in {ring} at {position}, after {last}")
                 })?;
                 last = *position;
-                let counter = counters.entry(id.process).or_default();
-                *counter += 1;
-                check(id.counter == *counter, || {
-                    format!("UTO: {id} in {ring}, where {counter} of that process comes next")
+                let next = counters.entry(id.process).or_insert(1);
+                while *next < id.counter && self.undelivered.contains(&with(*id, *next)) {
+                    unseen.insert(with(*id, *next));
+                    *next += 1;
+                }
+                check(id.counter == *next, || {
+                    format!("UTO: {id} in {ring}, where {next} of that process comes next")
                 })?;
+                *next += 1;
             }
         }
-        Ok(())
+        Ok(unseen)
     }
+}
+
+const fn with(id: MessageId, counter: u64) -> MessageId {
+    MessageId { counter, ..id }
 }

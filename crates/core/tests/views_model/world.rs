@@ -75,6 +75,11 @@ impl World {
         self.judge.views()
     }
 
+    /// Messages that no application got though all know them as delivered.
+    pub fn unseen(&self) -> usize {
+        self.judge.unseen.len()
+    }
+
     /// A number below `end` (splitmix64).
     fn below(&mut self, end: usize) -> usize {
         self.rng = self.rng.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -143,12 +148,6 @@ impl World {
         if !self.may_forget(at) {
             return;
         }
-        // Joiners know what came of a change only as delivered by others. Whoever dies with that
-        // untaken has delivered it as far as they are concerned.
-        let life = self.hosts[at].life.as_ref();
-        for _ in 0..life.map_or(0, |life| life.engine.untaken()) {
-            self.take(at);
-        }
         if let Some(life) = self.hosts[at].life.take() {
             self.count(&life);
         }
@@ -197,6 +196,7 @@ impl World {
             return;
         };
         life.remembers |= life.engine.view().is_some();
+        self.judge.undelivered(life.engine.undelivered());
         let mut sent = Vec::new();
         while let Some(output) = life.engine.poll_output() {
             match output {
