@@ -14,6 +14,7 @@
 extern crate alloc;
 
 pub mod contract;
+pub mod fastcast;
 mod fingerprint;
 pub mod groups;
 pub mod membership;

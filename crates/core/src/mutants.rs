@@ -15,12 +15,13 @@ pub enum Mutant {
     G10, G11, G12, G13, G14, G15, G16, G17, G18, G19, G20, G21,
     G22,
     V01, V02, V03, V04, V05, V06, V07, V08, V09, V10, V11,
+        B01, B02, B03, B04, B05,
 }
 
 impl Mutant {
     /// All of them.
     #[rustfmt::skip]
-    pub const ALL: [Self; 80] = [
+    pub const ALL: [Self; 85] = [
         Self::M01, Self::M02, Self::M03, Self::M04, Self::M05, Self::M06, Self::M07, Self::M08,
         Self::M09, Self::M10, Self::M11, Self::M12, Self::M13, Self::M14, Self::M15, Self::M16,
         Self::M17, Self::M18, Self::M19, Self::M20, Self::M21, Self::M22, Self::M23, Self::M24,
@@ -33,6 +34,7 @@ impl Mutant {
         Self::G21, Self::G22,
         Self::V01, Self::V02, Self::V03, Self::V04, Self::V05, Self::V06, Self::V07, Self::V08,
         Self::V09, Self::V10, Self::V11,
+        Self::B01, Self::B02, Self::B03, Self::B04, Self::B05,
     ];
 }
 

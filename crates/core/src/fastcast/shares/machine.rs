@@ -1,0 +1,281 @@
+//! The state of one member: what all require, and its own request (FastCast figure 4, lines 1 to 33).
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{Capacity, Note, Word, WordError, max_min};
+use crate::mutants::{self, Mutant};
+
+/// A request of this process, from its broadcast until it is settled.
+#[derive(Clone, Debug)]
+struct Request {
+    number: u64,
+    requirement: u64,
+    /// More is only in force when all know; less is in force before anybody does.
+    increase: bool,
+    /// Whether the path has taken the word.
+    sent: bool,
+    /// Whether it was delivered here.
+    delivered: bool,
+    /// Who has said that it is applied there.
+    acked: Vec<bool>,
+}
+
+/// What each member of the view requires, as far as this process knows, and what follows for its rate.
+///
+/// The path hands in what the application wants ([`Self::want`]), each word in the order that it is
+/// delivered ([`Self::on_word`]), and what members say they have applied ([`Self::on_applied`]). It takes out
+/// words to broadcast ([`Self::poll_word`]) and what to say of others' requests ([`Self::applied`]), and may
+/// send at [`Self::rate`].
+#[derive(Clone, Debug)]
+pub struct Shares {
+    /// As configured.
+    own_capacity: Capacity,
+    /// The smallest in the view.
+    capacity: Capacity,
+    me: usize,
+    /// Empty while no view is installed.
+    requirements: Vec<u64>,
+    /// For each member, the last of its requests that was applied here.
+    applied: Vec<u64>,
+    /// Whether `applied` has changed since it was last told.
+    news: bool,
+    /// What the application wants.
+    wish: u64,
+    /// What is in force, or was when the last view ended.
+    own: u64,
+    /// The last number that was used.
+    number: u64,
+    request: Option<Request>,
+    share: u64,
+}
+
+impl Shares {
+    /// For a process whose link takes in so much. It requires nothing yet, and is in no view.
+    pub fn new(capacity: Capacity) -> Self {
+        Self {
+            own_capacity: capacity,
+            capacity,
+            me: 0,
+            requirements: Vec::new(),
+            applied: Vec::new(),
+            news: false,
+            wish: 0,
+            own: 0,
+            number: 0,
+            request: None,
+            share: 0,
+        }
+    }
+
+    /// What the other members of the next view are to know.
+    pub fn note(&self) -> Note {
+        Note {
+            requirement: self.own,
+            capacity: self.own_capacity.bits_per_second(),
+        }
+    }
+
+    /// The view has ended: nothing may be sent, and what the application wants is only remembered.
+    pub fn freeze(&mut self) {
+        self.requirements.clear();
+        self.applied.clear();
+        self.news = false;
+        self.share = 0;
+        if !mutants::on(Mutant::B04) {
+            self.request = None;
+        }
+    }
+
+    /// A view begins, with the note of each member; `me` is one of them. A request that was under way is
+    /// forgotten, as not all may have heard of it, and made anew. `None` is a note that could not be
+    /// read: it counts as all that there is.
+    ///
+    /// # Panics
+    /// If there is no member `me`.
+    pub fn install(&mut self, me: usize, notes: &[Option<Note>]) {
+        self.freeze();
+        let capacities = notes.iter().flatten().map(|note| note.capacity);
+        let least = capacities.min().unwrap_or(u64::MAX);
+        self.capacity = self.own_capacity.min(Capacity::new(least));
+        self.me = me;
+        let all = self.capacity.shared();
+        let required = |note: &Option<Note>| note.map_or(all, |note| note.requirement.min(all));
+        self.requirements = notes.iter().map(required).collect();
+        self.applied = vec![0; notes.len()];
+        self.own = self.requirements[me];
+        self.recompute();
+        self.go_on();
+    }
+
+    /// The application wants to send so much, in bits per second. While a request is under way that is only
+    /// remembered: the next request says what is wanted then.
+    pub fn want(&mut self, bits_per_second: u64) {
+        self.wish = bits_per_second;
+        self.go_on();
+    }
+
+    /// A word to broadcast in the one order.
+    pub fn poll_word(&mut self) -> Option<Word> {
+        let request = self.request.as_mut().filter(|request| !request.sent)?;
+        request.sent = true;
+        Some(Word::Requirement {
+            number: request.number,
+            requirement: request.requirement,
+        })
+    }
+
+    /// A word of a member is delivered, one's own among them (figure 4, lines 11 to 16 and 31 to 33).
+    ///
+    /// # Errors
+    /// If a peer has sent what is no word. Nothing changes.
+    pub fn on_word(&mut self, sender: usize, bytes: &[u8]) -> Result<(), WordError> {
+        let Word::Requirement {
+            number,
+            requirement,
+        } = Word::decode(bytes)?;
+        let last = self.applied.get_mut(sender).ok_or(WordError::Sender)?;
+        if number <= *last {
+            return Ok(());
+        }
+        *last = number;
+        if sender == self.me {
+            self.on_own_word(number);
+        } else {
+            self.news = true;
+            self.requirements[sender] = requirement.min(self.capacity.shared());
+            self.recompute();
+        }
+        Ok(())
+    }
+
+    /// Member `member` says that `number` is the last request of this process that it has applied (figure 4,
+    /// lines 17 to 25). May be said any number of times, and late.
+    pub fn on_applied(&mut self, member: usize, number: u64) {
+        let Some(request) = &mut self.request else {
+            return;
+        };
+        if request.number == number || mutants::on(Mutant::B03) {
+            if let Some(acked) = request.acked.get_mut(member) {
+                *acked = true;
+            }
+            self.settle();
+        }
+    }
+
+    /// For each member, the number of the last of its requests that was applied here: its acknowledgement.
+    /// It may get lost, so the path says it as often as it says what it has received.
+    pub fn applied(&self) -> &[u64] {
+        &self.applied
+    }
+
+    /// Whether [`Self::applied`] has something new since this was last asked: somebody waits for it.
+    pub fn take_news(&mut self) -> bool {
+        core::mem::take(&mut self.news)
+    }
+
+    /// What this process may send in all, in bits per second: its share, and its part of what is reserved. 0
+    /// while no view is installed.
+    pub fn rate(&self) -> u64 {
+        match self.requirements.len() {
+            0 => 0,
+            members => self.share + self.capacity.reserved(members),
+        }
+    }
+
+    /// This process's share, in bits per second (`currentBW`).
+    pub fn share(&self) -> u64 {
+        self.share
+    }
+
+    /// What is divided in this view.
+    pub fn capacity(&self) -> Capacity {
+        self.capacity
+    }
+
+    /// What each member requires, in bits per second; of this process, what is in force (`bwRequirements`).
+    pub fn requirements(&self) -> &[u64] {
+        &self.requirements
+    }
+
+    /// By how much the increase under way is to raise the own requirement, in bits per second; 0 if there is
+    /// none (`ongoing_increase`).
+    pub fn ongoing_increase(&self) -> u64 {
+        let request = self.request.as_ref().filter(|request| request.increase);
+        request.map_or(0, |request| request.requirement - self.own)
+    }
+
+    /// How many others have acknowledged the increase under way (`acks`).
+    pub fn acks(&self) -> usize {
+        let request = self.request.as_ref().filter(|request| request.increase);
+        request.map_or(0, |request| {
+            request.acked.iter().filter(|&&acked| acked).count()
+        })
+    }
+
+    /// Whether the increase under way was delivered here (`delivered_req`).
+    pub fn delivered(&self) -> bool {
+        let request = self.request.as_ref();
+        request.is_some_and(|request| request.increase && request.delivered)
+    }
+
+    /// Begins a request if something else is wanted than is in force, and none is under way (figure 4, lines
+    /// 7 to 10 and 26 to 30).
+    fn go_on(&mut self) {
+        let wish = self.wish.min(self.capacity.shared());
+        if self.requirements.is_empty() || self.request.is_some() || wish == self.own {
+            return;
+        }
+        self.number += 1;
+        let increase = wish > self.own;
+        self.request = Some(Request {
+            number: self.number,
+            requirement: wish,
+            increase,
+            sent: false,
+            delivered: false,
+            acked: vec![false; self.requirements.len()],
+        });
+        if !increase && !mutants::on(Mutant::B02) {
+            self.enforce(wish);
+        }
+    }
+
+    fn on_own_word(&mut self, number: u64) {
+        if let Some(request) = &mut self.request
+            && request.number == number
+        {
+            request.delivered = true;
+            self.settle();
+        }
+    }
+
+    /// Ends the request if it is settled: an increase when it was delivered here and all others have
+    /// acknowledged it, a decrease when it was delivered here.
+    fn settle(&mut self) {
+        let Some(request) = &self.request else {
+            return;
+        };
+        let others = request.acked.iter().enumerate();
+        let known = !request.increase
+            || mutants::on(Mutant::B01)
+            || others.clone().all(|(at, &acked)| acked || at == self.me);
+        if !request.delivered || !known {
+            return;
+        }
+        let requirement = request.requirement;
+        self.request = None;
+        self.enforce(requirement);
+        self.go_on();
+    }
+
+    fn enforce(&mut self, requirement: u64) {
+        self.own = requirement;
+        self.requirements[self.me] = requirement;
+        self.recompute();
+    }
+
+    fn recompute(&mut self) {
+        self.share = max_min(&self.requirements, self.me, self.capacity.shared());
+    }
+}

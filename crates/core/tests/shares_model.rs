@@ -1,0 +1,373 @@
+//! Bandwidth shares under a model of the path that carries them: each word reaches all in one order, but
+//! each at its own pace; acknowledgements come late, twice, out of turn or not at all; views end at any
+//! moment. At every step the rates in force fit every link; when nothing more happens, all know the same,
+//! and everybody has its max-min fair share.
+
+use rota_core::fastcast::shares::{Capacity, Note, Shares, max_min};
+
+/// A prime, so that nothing divides evenly.
+const LINK: u64 = 999_999_937;
+
+/// An acknowledgement on its way.
+struct Said {
+    view: usize,
+    from: usize,
+    to: usize,
+    number: u64,
+}
+
+struct Host {
+    shares: Shares,
+    capacity: u64,
+    wish: u64,
+    /// The view it has installed and its place in it, unless it is frozen.
+    installed: Option<(usize, usize)>,
+    /// How many words of its view were delivered.
+    delivered: usize,
+    /// Its note for the next view, once it is frozen for that.
+    note: Option<Note>,
+}
+
+struct View {
+    members: Vec<usize>,
+    /// The one order: who sent which word.
+    words: Vec<(usize, Vec<u8>)>,
+    notes: Vec<Option<Note>>,
+}
+
+struct World {
+    rng: u64,
+    hosts: Vec<Host>,
+    views: Vec<View>,
+    said: Vec<Said>,
+    /// The members of the next view, while it is coming.
+    coming: Option<Vec<usize>>,
+    /// How often something happened that the test is about.
+    increases: usize,
+    views_amid_requests: usize,
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let mut world = Self {
+            rng: seed,
+            hosts: Vec::new(),
+            views: Vec::new(),
+            said: Vec::new(),
+            coming: None,
+            increases: 0,
+            views_amid_requests: 0,
+        };
+        let slow = world.below(3) == 0;
+        for _ in 0..1 + world.below(7) {
+            let capacity = if slow {
+                LINK / (1 + world.below(4) as u64)
+            } else {
+                LINK
+            };
+            world.hosts.push(Host {
+                shares: Shares::new(Capacity::new(capacity)),
+                capacity,
+                wish: 0,
+                installed: None,
+                delivered: 0,
+                note: None,
+            });
+        }
+        world.coming = Some((0..world.hosts.len()).collect());
+        world
+    }
+
+    /// A number below `end` (splitmix64).
+    fn below(&mut self, end: usize) -> usize {
+        self.rng = self.rng.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.rng ^ (self.rng >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % end as u64) as usize
+    }
+
+    fn step(&mut self) {
+        let host = self.below(self.hosts.len());
+        match self.below(100) {
+            0..10 => self.wishes(host),
+            10..30 => self.sends(host),
+            30..60 => self.delivers(host),
+            60..78 => self.tells(host),
+            78..97 => self.hears(),
+            97 => self.view_ends(),
+            _ => {}
+        }
+        self.view_comes();
+    }
+
+    fn wishes(&mut self, host: usize) {
+        let wish = match self.below(8) {
+            0 => 0,
+            1 => u64::MAX,
+            2 => LINK,
+            3 => self.hosts[host].wish / 2,
+            _ => self.below(LINK as usize) as u64,
+        };
+        self.hosts[host].wish = wish;
+        self.hosts[host].shares.want(wish);
+    }
+
+    /// What it has to broadcast gets its place in the order.
+    fn sends(&mut self, host: usize) {
+        let host = &mut self.hosts[host];
+        if let Some((view, me)) = host.installed
+            && let Some(word) = host.shares.poll_word()
+        {
+            self.views[view].words.push((me, word.encode().to_vec()));
+        }
+    }
+
+    fn delivers(&mut self, host: usize) -> bool {
+        let host = &mut self.hosts[host];
+        let Some((view, _)) = host.installed else {
+            return false;
+        };
+        let Some((sender, word)) = self.views[view].words.get(host.delivered) else {
+            return false;
+        };
+        host.delivered += 1;
+        let before = host.shares.requirements().to_vec();
+        host.shares.on_word(*sender, word).expect("a word");
+        self.increases += usize::from(before < host.shares.requirements().to_vec());
+        true
+    }
+
+    /// Says to one of the others what it has applied; that may be lost.
+    fn tells(&mut self, host: usize) {
+        let Some((view, from)) = self.hosts[host].installed else {
+            return;
+        };
+        let to = self.below(self.views[view].members.len());
+        let number = self.hosts[host].shares.applied()[to];
+        if self.below(3) > 0 {
+            self.said.push(Said {
+                view,
+                from,
+                to,
+                number,
+            });
+        }
+    }
+
+    /// Any of what is on its way arrives, and may arrive again later.
+    fn hears(&mut self) {
+        if self.said.is_empty() {
+            return;
+        }
+        let at = self.below(self.said.len());
+        let Said {
+            view,
+            from,
+            to,
+            number,
+        } = self.said[at];
+        if self.below(4) > 0 {
+            self.said.swap_remove(at);
+        }
+        let host = &mut self.hosts[self.views[view].members[to]];
+        if host.installed.is_some_and(|(current, _)| current == view) {
+            host.shares.on_applied(from, number);
+        }
+    }
+
+    /// A new view begins to come: chance decides who is in it.
+    fn view_ends(&mut self) {
+        let hosts = self.hosts.len();
+        let members: Vec<usize> = (0..hosts).filter(|_| self.below(4) > 0).collect();
+        if self.coming.is_none() && !members.is_empty() {
+            // Who is not in it has stopped, or hears and is heard by nobody.
+            for out in (0..hosts).filter(|host| !members.contains(host)) {
+                self.freeze(out);
+            }
+            self.coming = Some(members);
+        }
+    }
+
+    fn freeze(&mut self, host: usize) {
+        let host = &mut self.hosts[host];
+        self.views_amid_requests += usize::from(host.shares.ongoing_increase() > 0);
+        host.installed = None;
+        host.shares.freeze();
+    }
+
+    /// One member after the other freezes and says its note; then one after the other installs the view.
+    fn view_comes(&mut self) {
+        let Some(members) = self.coming.clone() else {
+            return;
+        };
+        let member = members[self.below(members.len())];
+        let all_noted = members
+            .iter()
+            .all(|&member| self.hosts[member].note.is_some());
+        if !all_noted {
+            self.freeze(member);
+            let note = self.hosts[member].shares.note();
+            self.hosts[member].note.get_or_insert(note);
+            return;
+        }
+        let is_last = |view: &View| view.members == members && view.notes == self.notes(&members);
+        if !self.views.last().is_some_and(is_last) {
+            let notes = self.notes(&members);
+            self.views.push(View {
+                members: members.clone(),
+                words: Vec::new(),
+                notes,
+            });
+        }
+        let view = self.views.len() - 1;
+        if self.hosts[member].installed.is_none() {
+            let me = members
+                .iter()
+                .position(|&each| each == member)
+                .expect("a member");
+            let host = &mut self.hosts[member];
+            host.installed = Some((view, me));
+            host.delivered = 0;
+            host.shares.install(me, &self.views[view].notes);
+        }
+        if members
+            .iter()
+            .all(|&member| self.hosts[member].installed.is_some())
+        {
+            self.coming = None;
+            self.hosts.iter_mut().for_each(|host| host.note = None);
+        }
+    }
+
+    fn notes(&self, members: &[usize]) -> Vec<Option<Note>> {
+        members
+            .iter()
+            .map(|&member| self.hosts[member].note)
+            .collect()
+    }
+
+    /// No link takes in more than it can.
+    fn fits(&self) -> Result<(), String> {
+        for (receiver, to) in self.hosts.iter().enumerate() {
+            let others = self
+                .hosts
+                .iter()
+                .enumerate()
+                .filter(|&(at, _)| at != receiver);
+            let rates: Vec<u64> = others.map(|(_, host)| host.shares.rate()).collect();
+            let in_view = to.installed.is_some();
+            if in_view && rates.iter().sum::<u64>() > to.capacity {
+                return Err(format!(
+                    "{rates:?} for a link of {} to {receiver}",
+                    to.capacity
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing more goes wrong, until nothing more happens.
+    fn quiesce(&mut self) -> Result<(), String> {
+        while self.coming.is_some() {
+            self.view_comes();
+            self.fits()?;
+        }
+        for _ in 0..8 {
+            for host in 0..self.hosts.len() {
+                self.sends(host);
+            }
+            for host in 0..self.hosts.len() {
+                while self.delivers(host) {
+                    self.fits()?;
+                }
+            }
+            self.all_hear_all()?;
+        }
+        Ok(())
+    }
+
+    fn all_hear_all(&mut self) -> Result<(), String> {
+        let Some(View { members, .. }) = self.views.last() else {
+            return Ok(());
+        };
+        for (from, &teller) in members.iter().enumerate() {
+            let applied = self.hosts[teller].shares.applied().to_vec();
+            for (to, &hearer) in members.iter().enumerate() {
+                self.hosts[hearer].shares.on_applied(from, applied[to]);
+                self.fits()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Everybody has got what it wanted last, as far as there is enough.
+    fn settled(&self) -> Result<(), String> {
+        let View { members, .. } = self.views.last().expect("there was a view");
+        let capacity = members
+            .iter()
+            .map(|&member| self.hosts[member].capacity)
+            .min();
+        let all = Capacity::new(capacity.expect("has members")).shared();
+        let wishes: Vec<u64> = members
+            .iter()
+            .map(|&at| self.hosts[at].wish.min(all))
+            .collect();
+        for (me, &member) in members.iter().enumerate() {
+            let shares = &self.hosts[member].shares;
+            let share = max_min(&wishes, me, all);
+            if shares.requirements() != wishes || shares.share() != share || shares.acks() != 0 {
+                return Err(format!("{member} wants {wishes:?}, {share}: {shares:?}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A world, and what it has to say at the end.
+fn run(seed: u64) -> (World, Result<(), String>) {
+    let mut world = World::new(seed);
+    for step in 0..1_000 {
+        world.step();
+        if let Err(error) = world.fits() {
+            return (world, Err(format!("step {step}: {error}")));
+        }
+    }
+    let rest = world.quiesce();
+    let settled = rest.and_then(|()| world.settled());
+    (world, settled)
+}
+
+#[cfg(not(feature = "mutants"))]
+#[test]
+fn rates_fit_every_link_at_every_step() {
+    let (mut increases, mut amid) = (0, 0);
+    for seed in 0..600 {
+        let (world, checked) = run(seed);
+        assert_eq!(checked, Ok(()), "seed {seed}");
+        increases += world.increases;
+        amid += world.views_amid_requests;
+    }
+    println!("{increases} increases, {amid} views ended amid a request");
+    assert!(increases > 10_000 && amid > 300, "{increases}, {amid}");
+}
+
+/// Each is found by what it breaks: rates that do not fit, or requests that never come to their end.
+#[cfg(feature = "mutants")]
+#[test]
+fn each_mutant_is_found() {
+    use rota_core::mutants::{self, Mutant};
+    let unsafe_rates = [Mutant::B01, Mutant::B02, Mutant::B03, Mutant::B05];
+    for mutant in unsafe_rates.into_iter().chain([Mutant::B04]) {
+        mutants::set(Some(mutant));
+        let found = (0..600).find_map(|seed| run(seed).1.err().map(|error| (seed, error)));
+        mutants::set(None);
+        let (seed, error) = found.unwrap_or_else(|| panic!("{mutant} survives"));
+        println!("{mutant} at seed {seed}: {error}");
+        let overload = error.contains("for a link of");
+        assert!(
+            overload || !unsafe_rates.contains(&mutant),
+            "{mutant}: {error}"
+        );
+    }
+    assert_eq!(run(0).1, Ok(()), "no mutant");
+}
