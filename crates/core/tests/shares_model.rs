@@ -35,13 +35,20 @@ struct View {
     notes: Vec<Option<Note>>,
 }
 
+/// A view on its way: first all of its members freeze, then one after the other installs it.
+struct Coming {
+    members: Vec<usize>,
+    /// Its number, once the first has installed it.
+    view: Option<usize>,
+}
+
 struct World {
     rng: u64,
     hosts: Vec<Host>,
     views: Vec<View>,
     said: Vec<Said>,
     /// The members of the next view, while it is coming.
-    coming: Option<Vec<usize>>,
+    coming: Option<Coming>,
     /// How often something happened that the test is about.
     increases: usize,
     views_amid_requests: usize,
@@ -74,7 +81,11 @@ impl World {
                 note: None,
             });
         }
-        world.coming = Some((0..world.hosts.len()).collect());
+        let members = (0..world.hosts.len()).collect();
+        world.coming = Some(Coming {
+            members,
+            view: None,
+        });
         world
     }
 
@@ -91,7 +102,9 @@ impl World {
         match self.below(100) {
             0..10 => self.wishes(host),
             10..30 => self.sends(host),
-            30..60 => self.delivers(host),
+            30..60 => {
+                self.delivers(host);
+            }
             60..78 => self.tells(host),
             78..97 => self.hears(),
             97 => self.view_ends(),
@@ -175,17 +188,22 @@ impl World {
         }
     }
 
-    /// A new view begins to come: chance decides who is in it.
+    /// A new view begins to come, be the one before there or not: chance decides who is in it.
     fn view_ends(&mut self) {
         let hosts = self.hosts.len();
         let members: Vec<usize> = (0..hosts).filter(|_| self.below(4) > 0).collect();
-        if self.coming.is_none() && !members.is_empty() {
-            // Who is not in it has stopped, or hears and is heard by nobody.
-            for out in (0..hosts).filter(|host| !members.contains(host)) {
-                self.freeze(out);
-            }
-            self.coming = Some(members);
+        if members.is_empty() {
+            return;
         }
+        // Who is not in it has stopped, or hears and is heard by nobody.
+        for out in (0..hosts).filter(|host| !members.contains(host)) {
+            self.freeze(out);
+        }
+        self.hosts.iter_mut().for_each(|host| host.note = None);
+        self.coming = Some(Coming {
+            members,
+            view: None,
+        });
     }
 
     fn freeze(&mut self, host: usize) {
@@ -195,47 +213,43 @@ impl World {
         host.shares.freeze();
     }
 
-    /// One member after the other freezes and says its note; then one after the other installs the view.
+    /// A step of the view on its way.
     fn view_comes(&mut self) {
-        let Some(members) = self.coming.clone() else {
+        let Some(mut coming) = self.coming.take() else {
             return;
         };
-        let member = members[self.below(members.len())];
-        let all_noted = members
-            .iter()
-            .all(|&member| self.hosts[member].note.is_some());
-        if !all_noted {
-            self.freeze(member);
-            let note = self.hosts[member].shares.note();
-            self.hosts[member].note.get_or_insert(note);
-            return;
+        let member = coming.members[self.below(coming.members.len())];
+        let notes = self.notes(&coming.members);
+        if notes.iter().any(Option::is_none) {
+            if self.hosts[member].note.is_none() {
+                self.freeze(member);
+                self.hosts[member].note = Some(self.hosts[member].shares.note());
+            }
+        } else {
+            self.install(&mut coming, member, notes);
         }
-        let is_last = |view: &View| view.members == members && view.notes == self.notes(&members);
-        if !self.views.last().is_some_and(is_last) {
-            let notes = self.notes(&members);
+        let installed = |&member: &usize| self.hosts[member].installed.is_some();
+        if coming.view.is_none() || !coming.members.iter().all(installed) {
+            self.coming = Some(coming);
+        }
+    }
+
+    fn install(&mut self, coming: &mut Coming, member: usize, notes: Vec<Option<Note>>) {
+        let view = *coming.view.get_or_insert_with(|| {
             self.views.push(View {
-                members: members.clone(),
+                members: coming.members.clone(),
                 words: Vec::new(),
                 notes,
             });
-        }
-        let view = self.views.len() - 1;
-        if self.hosts[member].installed.is_none() {
-            let me = members
-                .iter()
-                .position(|&each| each == member)
-                .expect("a member");
-            let host = &mut self.hosts[member];
+            self.views.len() - 1
+        });
+        let me = coming.members.iter().position(|&each| each == member);
+        let me = me.expect("a member");
+        let host = &mut self.hosts[member];
+        if host.installed.is_none() {
             host.installed = Some((view, me));
             host.delivered = 0;
             host.shares.install(me, &self.views[view].notes);
-        }
-        if members
-            .iter()
-            .all(|&member| self.hosts[member].installed.is_some())
-        {
-            self.coming = None;
-            self.hosts.iter_mut().for_each(|host| host.note = None);
         }
     }
 
