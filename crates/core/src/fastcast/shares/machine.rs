@@ -152,7 +152,7 @@ impl Shares {
     /// Member `member` says that `number` is the last request of this process that it has applied (figure 4,
     /// lines 17 to 25). May be said any number of times, and late.
     pub fn on_applied(&mut self, member: usize, number: u64) {
-        let Some(request) = &mut self.request else {
+        let Some(request) = self.request.as_mut().filter(|_| member != self.me) else {
             return;
         };
         if request.number == number || mutants::on(Mutant::B03) {

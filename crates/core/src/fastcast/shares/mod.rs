@@ -7,11 +7,15 @@
 //! are safe.
 
 mod capacity;
+mod demand;
 mod machine;
 mod max_min;
+mod pacer;
 mod word;
 
 pub use capacity::Capacity;
+pub use demand::{Demand, Waiting};
 pub use machine::Shares;
 pub use max_min::max_min;
+pub use pacer::{Bursts, Pacer};
 pub use word::{Note, Word, WordError};

@@ -1,0 +1,157 @@
+//! A rate as bursts: a token bucket that hands out its tokens in pieces (FastCast §3.5: senders that keep to
+//! their shares lose nothing, if the buffers of the switch take in what comes at once).
+
+use super::Capacity;
+use crate::contract::Time;
+
+/// Credit is counted in bits times nanoseconds per second, so that nothing is ever rounded.
+const BYTE: i128 = 8 * 1_000_000_000;
+
+/// No more credit or debt than this, and no more at once: an eighth of the range, so that sums stay in it.
+const MOST: i128 = i128::MAX / 8;
+
+/// How a rate is cut into bursts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bursts {
+    /// The largest burst, in bytes. The buffer of each port of the switch has to take in one of each sender
+    /// at once, and one must be at least as large as a datagram.
+    pub bytes: usize,
+    /// From the beginning of a burst to that of the next, in nanoseconds, at least.
+    pub gap: u64,
+    /// How late bursts may be made up for, in nanoseconds: a timer may come late. What all senders make up for
+    /// at once exceeds a link by no more than it takes in during that time, and a burst of each.
+    pub late: u64,
+}
+
+impl Bursts {
+    /// The least time between two bursts, in nanoseconds.
+    pub const GAP: u64 = 100_000;
+
+    /// For links that take in so much: bursts of 256 µs of it (32 kB at 1 Gbit/s), at least of 16 KiB; and
+    /// 2 ms to make up for.
+    pub const fn of(capacity: Capacity) -> Self {
+        let bytes = capacity.bits_per_second() / 8 / 1_000_000 * 256;
+        Self {
+            bytes: if bytes < 16_384 {
+                16_384
+            } else {
+                bytes as usize
+            },
+            gap: Self::GAP,
+            late: 2_000_000,
+        }
+    }
+}
+
+/// When how much may leave. A new rate counts from the moment it is set.
+#[derive(Clone, Debug)]
+pub struct Pacer {
+    bursts: Bursts,
+    /// In bits per second.
+    rate: u64,
+    /// What may leave, below 0 if more has left.
+    credit: i128,
+    /// When `credit` was computed.
+    at: Time,
+    /// When the last burst began, and what it may still have, in bytes.
+    burst: Option<(Time, usize)>,
+}
+
+impl Pacer {
+    /// Begins with the credit of one burst, and without a rate.
+    pub fn new(now: Time, bursts: Bursts) -> Self {
+        Self {
+            bursts,
+            rate: 0,
+            credit: bytes(bursts.bytes),
+            at: now,
+            burst: None,
+        }
+    }
+
+    /// From now on so much may leave, in bits per second. What has come together at the old rate stays only as
+    /// far as it could have come together at the new one.
+    pub fn set_rate(&mut self, now: Time, bits_per_second: u64) {
+        self.refill(now);
+        self.rate = bits_per_second;
+        self.credit = self.credit.min(self.most());
+    }
+
+    /// The rate that is set, in bits per second.
+    pub fn rate(&self) -> u64 {
+        self.rate
+    }
+
+    /// How many bytes may leave now.
+    pub fn allowance(&mut self, now: Time) -> usize {
+        self.refill(now);
+        let room = match self.burst {
+            Some((began, left)) if now <= began => left,
+            Some((began, _)) if now.since(began) < self.bursts.gap => 0,
+            _ => self.bursts.bytes,
+        };
+        let credit = usize::try_from((self.credit / BYTE).max(0));
+        room.min(credit.unwrap_or(usize::MAX))
+    }
+
+    /// So many bytes of a burst leave now.
+    pub fn sent(&mut self, now: Time, count: usize) {
+        self.owe(now, count);
+        let left = match self.burst {
+            Some((began, left)) if now.since(began) < self.bursts.gap => {
+                self.burst = Some((began, left.saturating_sub(count)));
+                return;
+            }
+            _ => self.bursts.bytes.saturating_sub(count),
+        };
+        self.burst = Some((now, left));
+    }
+
+    /// So many bytes leave now that wait for nothing, as control messages do: bursts after them wait instead.
+    pub fn owe(&mut self, now: Time, count: usize) {
+        self.refill(now);
+        self.credit = (self.credit - bytes(count)).max(-MOST);
+    }
+
+    /// When so many bytes, or a whole burst if that is less, may leave, if nothing else does before; `None` if
+    /// there is no rate to wait for.
+    pub fn next_time(&self, count: usize) -> Option<Time> {
+        let count = count.min(self.bursts.bytes);
+        let lacking = bytes(count) - self.credit;
+        let paid = match u128::try_from(lacking) {
+            Err(_) | Ok(0) => self.at,
+            Ok(_) if self.rate == 0 => return None,
+            Ok(lacking) => {
+                let nanos = lacking.div_ceil(u128::from(self.rate));
+                self.at.after(u64::try_from(nanos).unwrap_or(u64::MAX))
+            }
+        };
+        Some(match self.burst {
+            Some((began, left)) if paid > began || count > left => {
+                paid.max(began.after(self.bursts.gap))
+            }
+            _ => paid,
+        })
+    }
+
+    /// What comes together while nothing leaves: not only one burst, as a timer cuts off parts of a
+    /// nanosecond, and that would add up.
+    fn most(&self) -> i128 {
+        bytes(self.bursts.bytes) + product(self.rate, self.bursts.late)
+    }
+
+    fn refill(&mut self, now: Time) {
+        let earned = product(self.rate, now.since(self.at));
+        self.at = self.at.max(now);
+        self.credit = (self.credit + earned).min(self.most());
+    }
+}
+
+fn bytes(count: usize) -> i128 {
+    (count as i128 * BYTE).min(MOST)
+}
+
+fn product(rate: u64, nanos: u64) -> i128 {
+    let product = u128::from(rate) * u128::from(nanos);
+    i128::try_from(product).unwrap_or(MOST).min(MOST)
+}
