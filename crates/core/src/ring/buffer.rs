@@ -9,7 +9,7 @@ use crate::wire::{Frame, RequestRange};
 /// A packet that is kept. It has to fit a cache line: a busy ring goes through all of them in every
 /// rotation.
 #[derive(Clone, Hash, Debug)]
-pub(super) struct Slot {
+pub(crate) struct Slot {
     pub frame: Frame,
     /// Index of its sender among the members.
     pub member: u16,
@@ -29,8 +29,8 @@ const FEW_SLOTS: usize = 512;
 /// The packets above the discarded ones, in a ring of slots: as many as were ever needed, a power of
 /// two. Slots that are seldom used would only drive others out of the processor's cache.
 #[derive(Clone, Hash, Debug)]
-pub(super) struct Buffer {
-    slots: Vec<Option<Slot>>,
+pub(crate) struct Buffer<S = Slot> {
+    slots: Vec<Option<S>>,
     capacity: usize,
     discarded: Seq,
     aru: Seq,
@@ -39,13 +39,13 @@ pub(super) struct Buffer {
 
 /// What became of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Inserted {
+pub(crate) enum Inserted {
     New,
     Duplicate,
     BeyondWindow,
 }
 
-impl Buffer {
+impl<S> Buffer<S> {
     /// A buffer for packets above `base`, at least `packets` of them.
     pub fn new(base: Seq, packets: usize) -> Self {
         let capacity = packets.next_power_of_two();
@@ -108,7 +108,7 @@ impl Buffer {
         (ranges, false)
     }
 
-    pub fn insert(&mut self, seq: Seq, slot: Slot) -> Inserted {
+    pub fn insert(&mut self, seq: Seq, slot: S) -> Inserted {
         if seq <= self.discarded {
             return Inserted::Duplicate;
         }
@@ -131,14 +131,14 @@ impl Buffer {
         Inserted::New
     }
 
-    pub fn get(&self, seq: Seq) -> Option<&Slot> {
+    pub fn get(&self, seq: Seq) -> Option<&S> {
         if !self.holds_place(seq) {
             return None;
         }
         self.slots[self.index(seq)].as_ref()
     }
 
-    pub fn get_mut(&mut self, seq: Seq) -> Option<&mut Slot> {
+    pub fn get_mut(&mut self, seq: Seq) -> Option<&mut S> {
         if !self.holds_place(seq) {
             return None;
         }
@@ -148,6 +148,16 @@ impl Buffer {
 
     const fn holds_place(&self, seq: Seq) -> bool {
         seq > self.discarded && seq - self.discarded <= self.slots.len() as u64
+    }
+
+    /// Takes out the lowest one, if it is here.
+    pub fn take_first(&mut self) -> Option<S> {
+        if self.discarded >= self.aru {
+            return None;
+        }
+        let index = self.index(self.discarded + 1);
+        self.discarded += 1;
+        self.slots[index].take()
     }
 
     /// Forgets everything up to `seq`; never past the aru.

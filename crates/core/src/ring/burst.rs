@@ -7,7 +7,7 @@ use crate::wire::Data;
 
 /// Lays packets out in as few bursts as their sizes and the kernel's limits allow, in order.
 #[derive(Debug)]
-pub(super) struct BurstBuilder {
+pub(crate) struct BurstBuilder {
     seal_bytes: usize,
     done: Vec<Burst>,
     open: Option<Open>,
@@ -33,7 +33,12 @@ impl BurstBuilder {
 
     /// Appends a packet; `expected` says how many more of its size may follow.
     pub fn push(&mut self, data: &Data, expected: usize) {
-        let len = data.encoded_len(self.seal_bytes);
+        let (len, seal_bytes) = (data.encoded_len(self.seal_bytes), self.seal_bytes);
+        self.push_with(len, expected, |out| data.encode_into(out, seal_bytes));
+    }
+
+    /// Appends a datagram of `len` bytes, which `encode` writes.
+    pub fn push_with(&mut self, len: usize, expected: usize, encode: impl FnOnce(&mut Vec<u8>)) {
         if !self.open.as_ref().is_some_and(|open| open.takes(len)) {
             self.close();
             let capacity = (len * expected.clamp(1, Burst::MAX_SEGMENTS)).min(Burst::MAX_BYTES);
@@ -49,10 +54,21 @@ impl BurstBuilder {
             });
         }
         if let Some(open) = self.open.as_mut() {
-            data.encode_into(&mut open.burst.bytes, self.seal_bytes);
+            encode(&mut open.burst.bytes);
             open.segments += 1;
             open.closed = len < open.burst.segment;
         }
+    }
+
+    /// How many bytes of a shorter datagram the last burst takes behind its packets, if that is at least
+    /// `least`.
+    pub fn room_for_shorter(&self, least: usize) -> Option<usize> {
+        let open = self.open.as_ref().filter(|open| open.takes(least))?;
+        Some(
+            open.burst
+                .segment
+                .min(Burst::MAX_BYTES - open.burst.bytes.len()),
+        )
     }
 
     pub fn finish(mut self) -> Vec<Burst> {

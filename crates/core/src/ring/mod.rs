@@ -50,6 +50,8 @@ mod requests;
 mod resend;
 mod visit;
 
+pub(crate) use buffer::{Buffer, Inserted};
+pub(crate) use burst::BurstBuilder;
 pub(crate) use change::{Ended, OldPacket};
 pub use config::{PriorityMethod, Protocol, RingConfig, RingConfigError, Timers, Timing};
 pub use counters::Counters;

@@ -29,6 +29,8 @@ pub enum DecodeError {
     Join(&'static str),
     /// A commit token whose fields contradict each other.
     Commit(&'static str),
+    /// A FastCast control datagram whose fields contradict each other.
+    Control(&'static str),
     /// A frame whose records contradict each other.
     Frame(&'static str),
 }
@@ -45,9 +47,11 @@ impl fmt::Display for DecodeError {
             Self::ZeroSeq => f.write_str("sequence numbers start at 1"),
             Self::Incarnation => f.write_str("an incarnation must be below 2^53"),
             Self::MembersNotAscending => f.write_str("members must be listed by ascending id"),
-            Self::Token(what) | Self::Join(what) | Self::Commit(what) | Self::Frame(what) => {
-                f.write_str(what)
-            }
+            Self::Token(what)
+            | Self::Join(what)
+            | Self::Commit(what)
+            | Self::Control(what)
+            | Self::Frame(what) => f.write_str(what),
         }
     }
 }

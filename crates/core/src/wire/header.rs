@@ -25,6 +25,12 @@ pub(super) enum Kind {
     Presence = 5,
     /// A data packet that carries a packet of an old ring.
     Recovered = 6,
+    /// A packet of messages that FastCast orders.
+    FastData = 8,
+    /// What a member of a FastCast view tells the others.
+    FastControl = 9,
+    /// A packet of FastCast's own.
+    FastOwn = 10,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -150,6 +156,9 @@ const fn kind(code: u8) -> Result<Kind, DecodeError> {
         4 => Ok(Kind::Commit),
         5 => Ok(Kind::Presence),
         6 => Ok(Kind::Recovered),
+        8 => Ok(Kind::FastData),
+        9 => Ok(Kind::FastControl),
+        10 => Ok(Kind::FastOwn),
         other => Err(DecodeError::Kind(other)),
     }
 }

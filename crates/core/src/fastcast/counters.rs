@@ -1,0 +1,69 @@
+//! What is counted, for people and metrics.
+
+use alloc::collections::BTreeMap;
+
+macro_rules! counters {
+    ($($(#[doc = $doc:literal])* $name:ident,)*) => {
+        /// Monotone counters of a FastCast member.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct FastCounters {
+            $($(#[doc = $doc])* pub $name: u64,)*
+        }
+
+        impl FastCounters {
+            /// Adds all of them, by name.
+            pub fn add_to(&self, counters: &mut BTreeMap<&'static str, u64>) {
+                $(*counters.entry(stringify!($name)).or_default() += self.$name;)*
+            }
+
+            /// What a counter says, for people.
+            pub fn help(name: &str) -> Option<&'static str> {
+                match name {
+                    $(stringify!($name) => Some(concat!($($doc),*)),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Packets of its own that this member sent for the first time.
+    fast_packets_sent,
+    /// Packets of others that came for the first time.
+    fast_packets_received,
+    /// Packets that came again.
+    fast_packets_duplicate,
+    /// Packets too far ahead to be kept.
+    fast_packets_beyond_window,
+    /// Packets that came only after this member had asked for them.
+    fast_packets_repaired,
+    /// Packets this member sent again because somebody asked.
+    fast_packets_resent,
+    /// Packets this member sent again because nothing had shown that they arrived.
+    fast_packets_repeated,
+    /// Packets this member asked for.
+    fast_packets_requested,
+    /// Sequence numbers of the leader that this member asked for.
+    fast_places_requested,
+    /// Times in which the window kept packets back.
+    fast_sends_throttled,
+    /// Control datagrams sent beside a burst of packets.
+    fast_controls_riding,
+    /// Control datagrams sent alone.
+    fast_controls_alone,
+    /// Of all those, sent again because something was still missing.
+    fast_controls_repeated,
+    /// Control datagrams received.
+    fast_controls_received,
+    /// Control datagrams that contradict what this member knows.
+    fast_controls_invalid,
+    /// Places in the order that contradict what the leader said before.
+    fast_places_contradicted,
+    /// Datagrams that are none of FastCast's.
+    fast_datagrams_malformed,
+    /// Datagrams of another cluster.
+    fast_datagrams_foreign_cluster,
+    /// Datagrams of another view, or of a process that is not in this one.
+    fast_datagrams_foreign_view,
+}

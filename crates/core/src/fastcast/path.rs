@@ -1,0 +1,144 @@
+//! [`FastCast`]: from the calls of a view engine to the view that is on.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::gate::Gate;
+use super::in_view::InView;
+use super::{FastConfig, FastCounters};
+use crate::contract::{Class, Output, Process, RingId, Time, TimerReason};
+use crate::mutants::{self, Mutant};
+use crate::views::{Backlog, DataPath, Frozen, Held, Link, Load, Packet, PacketId, View};
+use crate::wire::FastPacket;
+
+/// FastCast's order within one view.
+#[derive(Debug)]
+pub struct FastCast {
+    config: FastConfig,
+    view: Option<InView>,
+    gate: Gate,
+    counters: FastCounters,
+    /// The time of the last call that said it.
+    now: Time,
+}
+
+impl FastCast {
+    /// A data path that is in no view yet.
+    pub fn new(config: FastConfig) -> Self {
+        Self {
+            config,
+            view: None,
+            gate: Gate::default(),
+            counters: FastCounters::default(),
+            now: Time(0),
+        }
+    }
+
+    /// What it has counted.
+    pub const fn counters(&self) -> &FastCounters {
+        &self.counters
+    }
+}
+
+impl DataPath for FastCast {
+    fn start(&mut self, _me: Process, _seed: u64) {}
+
+    fn install(&mut self, now: Time, view: &View, _notes: &[Bytes]) {
+        self.now = now;
+        self.view = Some(InView::new(self.config.clone(), now, view.clone()));
+    }
+
+    fn freeze(&mut self, now: Time) -> Frozen {
+        self.now = now;
+        self.view.take().map(InView::freeze).unwrap_or_default()
+    }
+
+    /// Fig. 3 l. 19 to 26: what has a place by its place, then the rest by name.
+    fn arrange(held: &mut Vec<Held>) {
+        let key = |held: &Held| {
+            let place = held.place.first().copied();
+            (place.is_none(), place, held.packet.id)
+        };
+        held.sort_unstable_by_key(key);
+        if mutants::on(Mutant::F10) {
+            held.sort_unstable_by_key(|held| held.packet.id);
+        }
+    }
+
+    fn on_datagram(&mut self, now: Time, _class: Class, datagram: Bytes) {
+        self.now = now;
+        let Some(view) = &mut self.view else {
+            self.counters.fast_datagrams_foreign_view += 1;
+            return;
+        };
+        match FastPacket::decode(datagram, self.config.seal_bytes) {
+            Err(_) => self.counters.fast_datagrams_malformed += 1,
+            Ok(packet) if packet.cluster() != self.config.cluster => {
+                self.counters.fast_datagrams_foreign_cluster += 1;
+            }
+            Ok(packet) => view.on_packet(now, packet, &mut self.counters),
+        }
+    }
+
+    fn on_link(&mut self, now: Time, _link: Link) {
+        self.now = now;
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        // What is due is looked for with the outputs.
+        self.now = now;
+    }
+
+    fn next_timer(&self) -> Option<(Time, TimerReason)> {
+        let view = self.view.as_ref()?;
+        let unblocked = view.is_unblocked().then_some(self.now);
+        let control = view.control_due_at().map(|due| due.max(self.now));
+        [
+            (unblocked, TimerReason::Other("packets that may leave")),
+            (control, TimerReason::Other("acknowledgements")),
+            (
+                view.repair_due_at(),
+                TimerReason::Other("something is missing"),
+            ),
+            (self.gate.next_time(), TimerReason::Other("bandwidth")),
+        ]
+        .into_iter()
+        .filter_map(|(due, reason)| Some((due?, reason)))
+        .min_by_key(|(due, _)| *due)
+    }
+
+    fn poll_output(&mut self, now: Time, backlog: &mut Backlog) -> Option<Output> {
+        self.now = now;
+        let view = self.view.as_mut()?;
+        if view.outputs.is_empty() {
+            view.repair(now, &mut self.counters);
+            view.send_packets(now, backlog, &mut self.gate, &mut self.counters);
+            view.send_control(now, &mut self.counters);
+        }
+        view.outputs.pop_front()
+    }
+
+    fn poll_packet(&mut self) -> Option<Packet> {
+        let view = self.view.as_mut()?;
+        loop {
+            let packet = view.deliver(self.now)?;
+            if packet.load != Load::Own {
+                return Some(packet);
+            }
+        }
+    }
+
+    fn reading(&self) -> Class {
+        self.view.as_ref().map_or(Class::Token, InView::reading)
+    }
+
+    fn count(&self, counters: &mut BTreeMap<&'static str, u64>) {
+        self.counters.add_to(counters);
+    }
+
+    fn holds(&self, view: RingId, id: PacketId) -> Option<bool> {
+        let now = self.view.as_ref().filter(|now| now.view.ring == view)?;
+        Some(now.holds(id))
+    }
+}

@@ -1,0 +1,145 @@
+//! Datagrams that come in (fig. 2 l. 13 to 28).
+
+use super::FastCounters;
+use super::in_view::{InView, LEADER, Slot};
+use crate::contract::Time;
+use crate::mutants::{self, Mutant};
+use crate::ring::Inserted;
+use crate::wire::{FastControl, FastData, FastPacket};
+
+/// Requests of others that wait to be answered.
+const MOST_WANTED: usize = 256;
+
+impl InView {
+    /// A datagram of this cluster.
+    pub fn on_packet(&mut self, now: Time, packet: FastPacket, counters: &mut FastCounters) {
+        let (ring, sender) = match &packet {
+            FastPacket::Data(data) => (data.head.ring, data.head.sender),
+            FastPacket::Control(control) => (control.ring, control.sender),
+        };
+        let from = self.view.index_of(sender);
+        let Some(from) = from.filter(|_| ring == self.view.ring) else {
+            counters.fast_datagrams_foreign_view += 1;
+            return;
+        };
+        if from == self.me() {
+            // Sent again by another, who took this member for one that lacks it.
+            return;
+        }
+        match packet {
+            FastPacket::Data(data) => self.on_data(now, from, data, counters),
+            FastPacket::Control(control) => self.on_control(now, from, control, counters),
+        }
+    }
+
+    /// Fig. 2 l. 13 to 21. Only the leader acknowledges a packet at once; the others when they know its
+    /// place (l. 23, 24).
+    fn on_data(&mut self, now: Time, from: usize, data: FastData, counters: &mut FastCounters) {
+        let FastData { head, bytes } = data;
+        let number = head.number;
+        let slot = Slot {
+            load: head.load,
+            bytes,
+            resent: None,
+        };
+        let stream = &mut self.streams[from];
+        match stream.packets.insert(number, slot) {
+            Inserted::New => {
+                counters.fast_packets_received += 1;
+                if stream.gap.asked_for(number) {
+                    counters.fast_packets_repaired += 1;
+                    self.patience.on_repaired();
+                }
+                self.telling.flight_over = head.following == 0;
+                self.hear(from, number);
+                self.acks.on_have(from, from, number);
+                if self.is_leader() {
+                    self.assign(from);
+                }
+                self.advance(now);
+            }
+            Inserted::Duplicate => {
+                counters.fast_packets_duplicate += 1;
+                if stream.gap.asked_for(number) {
+                    self.patience.on_asked_too_early();
+                }
+            }
+            Inserted::BeyondWindow => counters.fast_packets_beyond_window += 1,
+        }
+    }
+
+    /// Fig. 2 l. 22 to 28.
+    fn on_control(
+        &mut self,
+        now: Time,
+        from: usize,
+        control: FastControl,
+        counters: &mut FastCounters,
+    ) {
+        if !self.is_possible(&control) {
+            counters.fast_controls_invalid += 1;
+            return;
+        }
+        counters.fast_controls_received += 1;
+        self.top = self.top.max(control.acked);
+        for (of, &number) in control.have.iter().enumerate() {
+            self.acks.on_have(from, of, number);
+            if of != self.me() {
+                self.hear(of, number);
+            }
+        }
+        self.on_places(&control, counters);
+        self.acks.on_acked(from, control.acked);
+        self.acks.on_delivered(from, control.delivered);
+        self.advance(now);
+        if control.ask & (1 << self.me()) != 0 && !mutants::on(Mutant::F02) {
+            self.telling.answer |= 1 << from;
+        }
+        let me = self.me() as u16;
+        let mine = control.requests.iter().filter(|request| request.to == me);
+        for request in mine {
+            if self.wanted.len() < MOST_WANTED {
+                self.wanted.push((from as u16, *request));
+            }
+        }
+    }
+
+    /// Whether a member of this view can have said this: nobody is further than the windows allow.
+    fn is_possible(&self, control: &FastControl) -> bool {
+        let furthest = self.order.discarded() + self.order.capacity();
+        let last = control.last().unwrap_or(0);
+        let bound = |of: usize| {
+            let packets = &self.streams[of].packets;
+            if of == self.me() {
+                self.own.sent
+            } else {
+                packets.discarded() + packets.capacity()
+            }
+        };
+        control.have.len() == self.members()
+            && control.acked <= furthest
+            && last <= furthest
+            && (0..)
+                .zip(&control.have)
+                .all(|(of, &number)| number <= bound(of))
+    }
+
+    /// Fig. 2 l. 26. Places come from the leader; who lacks some may get them from anyone who knows them.
+    fn on_places(&mut self, control: &FastControl, counters: &mut FastCounters) {
+        if self.me() == LEADER {
+            return;
+        }
+        let mut seq = control.first;
+        for run in &control.runs {
+            for _ in 0..run.count {
+                let known = self.order.get(seq).copied();
+                if known.is_some_and(|known| known != run.sender) {
+                    counters.fast_places_contradicted += 1;
+                }
+                self.order.insert(seq, run.sender);
+                seq += 1;
+            }
+        }
+        self.top = self.top.max(self.order.high());
+    }
+}

@@ -1,0 +1,1 @@
+//! Steps of FastCast, one by one.
