@@ -130,6 +130,10 @@ impl InView {
             return;
         }
         let mut seq = control.first;
+        if mutants::on(Mutant::F06) {
+            // As if nothing the leader said before had been lost.
+            seq = seq.min(self.order.aru() + 1);
+        }
         for run in &control.runs {
             for _ in 0..run.count {
                 let known = self.order.get(seq).copied();

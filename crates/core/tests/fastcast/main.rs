@@ -3,69 +3,23 @@
 
 mod net;
 
-use net::{Kind, Net, Weather};
-
-/// One message of several packets from a member in an idle view of three, and which datagrams are lost.
-fn message_with_losses(sender: usize, lost: &[u64]) -> Net {
-    let mut net = Net::new(3, 64, 1, Weather::without(lost));
-    net.submit(sender, 3 * net::DATAGRAM_BYTES / 2);
-    net.run();
-    let mut messages = [0; 3];
-    messages[sender] = 1;
-    net.check_complete(&messages);
-    net
-}
+use net::{DATAGRAM_BYTES, Net, Weather};
 
 #[cfg(not(feature = "mutants"))]
-#[test]
-fn each_datagram_may_be_lost_at_each_receiver_and_so_may_what_repairs_it() {
-    let mut lost_kinds = Vec::new();
-    for sender in 0..3 {
-        let fine = message_with_losses(sender, &[]);
-        assert_eq!(fine.broken, None);
-        for first in 0..fine.count {
-            let once = message_with_losses(sender, &[first]);
-            assert_eq!(once.broken, None, "sender {sender}, without {first}");
-            lost_kinds.push(once.kinds[first as usize]);
-            for second in first + 1..once.count {
-                let twice = message_with_losses(sender, &[first, second]);
-                assert_eq!(twice.broken, None, "{sender}, without {first}, {second}");
-                lost_kinds.push(once.kinds[second as usize]);
-            }
-        }
-    }
-    let of = |kind| lost_kinds.iter().filter(|lost| **lost == kind).count();
-    for kind in [
-        Kind::Data,
-        Kind::DataAgain,
-        Kind::Leader,
-        Kind::Ack,
-        Kind::Request,
-    ] {
-        println!("{kind:?} lost {} times", of(kind));
-        assert!(of(kind) > 0, "{kind:?} was never lost");
-    }
-}
+mod hostile;
+#[cfg(not(feature = "mutants"))]
+mod idle;
+#[cfg(not(feature = "mutants"))]
+mod losses;
 
+/// Messages of all sizes from all, in a view of three to five, while some applications pause.
 fn random_run(seed: u64) -> Net {
-    let mut net = Net::new(3 + (seed % 3) as usize, 32, seed, Weather::fine());
+    let mut net = begin(seed);
     let members = net.members.len();
-    net.weather = Weather {
-        loss: net.random(3) * 60,
-        doubled: net.random(3) * 50,
-        late: net.random(3) * 50,
-        delay: (10_000, 10_001 + net.random(200_000)),
-        lost: Vec::new(),
-    };
     let mut messages = vec![0; members];
     for _ in 0..200 {
-        let member = net.random(members as u64) as usize;
-        let bytes = 1 + net.random(3 * net::DATAGRAM_BYTES as u64) as usize;
-        net.submit(member, bytes);
+        let member = send_something(&mut net);
         messages[member] += 1;
-        for _ in 0..net.random(20) {
-            net.step();
-        }
         if net.random(20) == 0 {
             let member = net.random(members as u64) as usize;
             net.members[member].takes = !net.members[member].takes;
@@ -77,6 +31,62 @@ fn random_run(seed: u64) -> Net {
     }
     net.run();
     net.check_complete(&messages);
+    net.check_counters();
+    net
+}
+
+/// The same, but the view ends in the midst of it, and not all go on.
+fn cut_off_run(seed: u64) -> Net {
+    let mut net = begin(seed);
+    let members = net.members.len() as u64;
+    for _ in 0..=net.random(60) {
+        send_something(&mut net);
+    }
+    let gone = net.random((1 << members) - 1);
+    let survivors: Vec<usize> = (0..members as usize)
+        .filter(|member| gone & (1 << member) == 0)
+        .collect();
+    net.end_view(&survivors);
+    net
+}
+
+fn begin(seed: u64) -> Net {
+    let mut net = Net::new(3 + (seed % 3) as usize, 32, seed, Weather::fine());
+    net.weather = Weather {
+        loss: net.random(3) * 60,
+        doubled: net.random(3) * 50,
+        late: net.random(3) * 50,
+        delay: (10_000, 10_001 + net.random(200_000)),
+        ..Weather::fine()
+    };
+    net
+}
+
+/// Some member sends a message of some size, and the world goes on for some steps.
+fn send_something(net: &mut Net) -> usize {
+    let member = net.random(net.members.len() as u64) as usize;
+    let bytes = 1 + net.random(3 * DATAGRAM_BYTES as u64) as usize;
+    net.submit(member, bytes);
+    for _ in 0..net.random(20) {
+        net.step();
+    }
+    member
+}
+
+/// What a member has sent never comes from it to another, who gets it from a third.
+fn cut_run(sender: usize, receiver: usize) -> Net {
+    let weather = Weather {
+        cut: Some((sender, receiver)),
+        ..Weather::fine()
+    };
+    let mut net = Net::new(3, 32, 1, weather);
+    for _ in 0..20 {
+        net.submit(sender, 2 * DATAGRAM_BYTES);
+    }
+    net.run();
+    let mut messages = [0; 3];
+    messages[sender] = 20;
+    net.check_complete(&messages);
     net
 }
 
@@ -86,11 +96,55 @@ fn everything_is_delivered_everywhere_in_one_order_whatever_the_weather() {
     for seed in 0..150 {
         let net = random_run(seed);
         assert_eq!(net.broken, None, "seed {seed}");
-        for member in &net.members {
-            let counters = member.path.counters();
-            assert_eq!(counters.fast_packets_beyond_window, 0, "seed {seed}");
-            assert_eq!(counters.fast_controls_invalid, 0, "seed {seed}");
-            assert_eq!(counters.fast_places_contradicted, 0, "seed {seed}");
-        }
     }
+}
+
+#[cfg(not(feature = "mutants"))]
+#[test]
+fn who_goes_on_to_the_next_view_ends_this_one_as_all_others_do() {
+    for seed in 0..400 {
+        let net = cut_off_run(seed);
+        assert_eq!(net.broken, None, "seed {seed}");
+    }
+}
+
+#[cfg(not(feature = "mutants"))]
+#[test]
+fn what_does_not_come_from_its_sender_comes_from_somebody_else() {
+    // What cannot come to the leader from its sender, it does not know of: nobody else may say so.
+    for (sender, receiver) in [(0, 1), (0, 2), (1, 2), (2, 1)] {
+        let net = cut_run(sender, receiver);
+        assert_eq!(net.broken, None, "from {sender} to {receiver}");
+    }
+}
+
+#[cfg(feature = "mutants")]
+#[test]
+fn each_broken_version_is_found_out() {
+    use rota_core::mutants::{self, Mutant};
+    let found = |mutant: Mutant, rules: &[&str]| {
+        mutants::set(Some(mutant));
+        let weather = (0..200).find_map(|seed| random_run(seed).broken);
+        let first = weather
+            .or_else(|| (0..400).find_map(|seed| cut_off_run(seed).broken))
+            .or_else(|| cut_run(1, 2).broken);
+        mutants::set(None);
+        let first = first.unwrap_or_else(|| panic!("{mutant} is not found"));
+        println!("{mutant} {first}");
+        assert!(
+            rules.iter().any(|rule| first.starts_with(rule)),
+            "{mutant}: {first}"
+        );
+    };
+    found(Mutant::M38, &["held"]);
+    found(Mutant::F01, &["held"]);
+    found(Mutant::F02, &["complete", "silence"]);
+    found(Mutant::F03, &["held"]);
+    found(Mutant::F04, &["held", "order"]);
+    found(Mutant::F05, &["complete", "silence"]);
+    found(Mutant::F06, &["held", "order"]);
+    found(Mutant::F07, &["window"]);
+    found(Mutant::F08, &["forced"]);
+    found(Mutant::F09, &["complete", "silence"]);
+    found(Mutant::F10, &["forced"]);
 }

@@ -8,11 +8,13 @@ use rota_core::contract::{
     Class, Incarnation, NodeId, Output, Process, RingId, Service, Target, Time,
 };
 use rota_core::fastcast::{FastCast, FastConfig};
-use rota_core::views::{Backlog, DataPath, Packet, PacketId, View};
+use rota_core::views::{Backlog, DataPath, Frozen, Held, Packet, PacketId, View};
 use rota_core::wire::{FastPacket, SEAL_BYTES};
 
 pub const CLUSTER: u32 = 7;
 pub const DATAGRAM_BYTES: usize = 512;
+/// How long a datagram is under way in fine weather, in nanoseconds.
+pub const HOP: u64 = 20_000;
 /// Nothing takes longer than this in any test, in nanoseconds.
 const LONG: u64 = 600_000_000_000;
 
@@ -24,6 +26,8 @@ pub struct Weather {
     pub late: u64,
     pub delay: (u64, u64),
     pub lost: Vec<u64>,
+    /// No packets of the first of these come from it to the second, however often it sends them.
+    pub cut: Option<(usize, usize)>,
 }
 
 impl Weather {
@@ -32,8 +36,9 @@ impl Weather {
             loss: 0,
             doubled: 0,
             late: 0,
-            delay: (20_000, 20_001),
+            delay: (HOP, HOP + 1),
             lost: Vec::new(),
+            cut: None,
         }
     }
 
@@ -238,7 +243,8 @@ impl Net {
         let count = self.count;
         self.count += 1;
         self.kinds.push(kind);
-        if self.weather.lost.contains(&count) || self.random(1000) < self.weather.loss {
+        let cut = self.weather.cut == Some((from, to)) && is_data(kind);
+        if cut || self.weather.lost.contains(&count) || self.random(1000) < self.weather.loss {
             return;
         }
         let twice = self.random(1000) < self.weather.doubled;
@@ -343,6 +349,62 @@ impl Net {
         }
     }
 
+    /// The view ends: only these members go on, with what they know now. All of them have to end with the
+    /// same packets in the same order, and with all that anybody has ever delivered.
+    pub fn end_view(&mut self, survivors: &[usize]) {
+        let now = Time(self.now);
+        let frozen: Vec<Frozen> = survivors
+            .iter()
+            .map(|&member| self.members[member].path.freeze(now))
+            .collect();
+        let mut all: BTreeMap<PacketId, Held> = BTreeMap::new();
+        for held in frozen.iter().flat_map(|frozen| &frozen.held) {
+            let known = all.entry(held.packet.id).or_insert_with(|| held.clone());
+            if known.place.len() < held.place.len() {
+                known.place = held.place.clone();
+            }
+        }
+        let mut forced: Vec<Held> = all.into_values().collect();
+        FastCast::arrange(&mut forced);
+        for (&member, frozen) in survivors.iter().zip(&frozen) {
+            let missing = forced.iter().map(|held| &held.packet).filter(|packet| {
+                packet.id.number > frozen.delivered[usize::from(packet.id.sender)]
+            });
+            let missing: Vec<Packet> = missing.cloned().collect();
+            self.members[member].delivered.extend(missing);
+        }
+        let ids = |member: usize| -> Vec<PacketId> {
+            let delivered = &self.members[member].delivered;
+            delivered.iter().map(|packet| packet.id).collect()
+        };
+        let order = ids(survivors[0]);
+        let differs = |member: usize| {
+            let known = ids(member);
+            let gone = !survivors.contains(&member);
+            if gone {
+                !order.starts_with(&known)
+            } else {
+                order != known
+            }
+        };
+        if let Some(member) = (0..self.members.len()).find(|&member| differs(member)) {
+            self.break_rule(format!("forced: {member} and {} differ", survivors[0]));
+        }
+    }
+
+    /// No member has seen another break a rule.
+    pub fn check_counters(&mut self) {
+        for member in 0..self.members.len() {
+            let counters = self.members[member].path.counters().clone();
+            if counters.fast_packets_beyond_window > 0 {
+                self.break_rule(format!("window: {member} got what it cannot keep"));
+            }
+            if counters.fast_controls_invalid > 0 || counters.fast_places_contradicted > 0 {
+                self.break_rule(format!("order: {member} was told what cannot be"));
+            }
+        }
+    }
+
     /// Nothing is missing anywhere, of so many packets of each member.
     pub fn check_complete(&mut self, messages: &[usize]) {
         for member in 0..self.members.len() {
@@ -362,6 +424,10 @@ impl Net {
             }
         }
     }
+}
+
+const fn is_data(kind: Kind) -> bool {
+    matches!(kind, Kind::Data | Kind::DataAgain)
 }
 
 /// How many messages end in a packet.
