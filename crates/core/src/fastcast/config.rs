@@ -1,5 +1,6 @@
 //! What a data path is told once.
 
+use super::shares::Capacity;
 use crate::ring::RingConfig;
 use crate::wire;
 
@@ -15,6 +16,9 @@ pub struct FastConfig {
     /// Packets that a member may have under way: sent, and not known to be delivered by all. Every
     /// member keeps as many of each other at most.
     pub window: u32,
+    /// What the link of this member takes in: senders keep to their shares of it (§3.5). `None`: all send
+    /// as fast as the windows let them.
+    pub capacity: Option<Capacity>,
 }
 
 impl FastConfig {
@@ -28,6 +32,7 @@ impl FastConfig {
             datagram_bytes: ring.datagram_bytes,
             seal_bytes: ring.seal_bytes,
             window: Self::DEFAULT_WINDOW,
+            capacity: None,
         }
     }
 

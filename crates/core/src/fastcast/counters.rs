@@ -56,6 +56,8 @@ counters! {
     fast_controls_repeated,
     /// Control datagrams received.
     fast_controls_received,
+    /// Words about bandwidth shares that are none.
+    fast_words_malformed,
     /// Control datagrams that contradict what this member knows.
     fast_controls_invalid,
     /// Places in the order that contradict what the leader said before.

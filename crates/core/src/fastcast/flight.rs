@@ -1,10 +1,13 @@
 //! Packets of this member: when they leave, and how many at once (fig. 2 l. 8 to 12, §3.5).
 
+use alloc::vec::Vec;
+use bytes::Bytes;
+
 use super::gate::Gate;
 use super::in_view::{InView, Slot};
 use super::tell::send;
 use super::{FastCounters, in_view};
-use crate::contract::{Class, Target, Time};
+use crate::contract::{Burst, Class, Target, Time};
 use crate::mutants::{self, Mutant};
 use crate::pack::OutFrame;
 use crate::ring::BurstBuilder;
@@ -48,7 +51,7 @@ impl InView {
 
     /// How many of `waiting` packets leave now. Small ones wait while others are under way, until there
     /// is enough of them for larger packets (§3.5).
-    fn allowed(&mut self, waiting: usize, allowance: usize, counters: &mut FastCounters) -> usize {
+    fn allowed(&mut self, waiting: usize, counters: &mut FastCounters) -> usize {
         let full = self.config.frame_bytes();
         let gathered = waiting.saturating_sub(1) * full;
         self.own.blocked = false;
@@ -66,10 +69,9 @@ impl InView {
         } else {
             room
         };
-        let fits = (crate::contract::Burst::MAX_BYTES / self.config.datagram_bytes).max(1);
+        let fits = (Burst::MAX_BYTES / self.config.datagram_bytes).max(1);
         let most = waiting.min(BURST_PACKETS).min(fits);
         most.min(usize::try_from(room).unwrap_or(usize::MAX))
-            .min(allowance / self.config.datagram_bytes)
     }
 
     /// Sends the next burst, if packets may leave (fig. 2 l. 10).
@@ -80,7 +82,10 @@ impl InView {
         gate: &mut Gate,
         counters: &mut FastCounters,
     ) {
-        let count = self.allowed(backlog.len(), gate.allowance(now), counters);
+        gate.observe(now, backlog.len() * self.config.frame_bytes());
+        self.send_word(now, gate);
+        let wanted = self.allowed(backlog.len(), counters);
+        let count = gate.let_through(now, wanted, self.config.datagram_bytes);
         if count == 0 {
             return;
         }
@@ -89,18 +94,54 @@ impl InView {
             let Some(OutFrame { service, frame }) = backlog.take() else {
                 break;
             };
-            let slot = Slot {
-                load: Load::Messages(service),
-                bytes: frame.into_bytes(),
-                resent: None,
-            };
-            self.own.sent += 1;
-            self.push_packet(&mut burst, self.me(), self.own.sent, &slot, following);
-            let (me, number) = (self.me(), self.own.sent);
-            self.hear(me, number);
-            self.streams[me].packets.insert(number, slot);
+            let load = Load::Messages(service);
+            self.push_own(&mut burst, load, frame.into_bytes(), following);
             counters.fast_packets_sent += 1;
         }
+        self.take_off(now);
+        self.ride(now, &mut burst, counters);
+        for burst in self.bursts(burst) {
+            gate.sent(now, burst.bytes.len());
+            self.outputs
+                .push_back(send(Class::Data, Target::Others, burst));
+        }
+    }
+
+    /// A word about shares leaves as soon as there is one: it does not wait for what it is to change.
+    fn send_word(&mut self, now: Time, gate: &mut Gate) {
+        if self.room() == 0 {
+            return;
+        }
+        let Some(word) = gate.poll_word() else {
+            return;
+        };
+        let mut burst = BurstBuilder::new(self.config.seal_bytes);
+        let word = Bytes::copy_from_slice(&word.encode());
+        self.push_own(&mut burst, Load::Own, word, 0);
+        self.take_off(now);
+        for burst in self.bursts(burst) {
+            gate.owe(now, burst.bytes.len());
+            self.outputs
+                .push_back(send(Class::Data, Target::Others, burst));
+        }
+    }
+
+    /// Numbers a packet, keeps it and appends it to a burst (fig. 2 l. 9 to 11).
+    fn push_own(&mut self, burst: &mut BurstBuilder, load: Load, bytes: Bytes, following: usize) {
+        let slot = Slot {
+            load,
+            bytes,
+            resent: None,
+        };
+        self.own.sent += 1;
+        let (me, number) = (self.me(), self.own.sent);
+        self.push_packet(burst, me, number, &slot, following);
+        self.hear(me, number);
+        self.streams[me].packets.insert(number, slot);
+    }
+
+    /// What follows from new packets of this member: here they have arrived.
+    fn take_off(&mut self, now: Time) {
         if self.is_leader() {
             self.assign(in_view::LEADER);
         } else {
@@ -108,19 +149,14 @@ impl InView {
         }
         self.telling.flight_over = true;
         self.advance(now);
-        self.ride(now, &mut burst, counters);
-        self.multicast(now, burst, gate);
     }
 
-    fn multicast(&mut self, now: Time, burst: BurstBuilder, gate: &mut Gate) {
+    /// What leaves: nothing, where nobody else is.
+    fn bursts(&self, burst: BurstBuilder) -> Vec<Burst> {
         if self.members() == 1 {
-            return;
+            return Vec::new();
         }
-        for burst in burst.finish() {
-            gate.spend(now, burst.bytes.len());
-            self.outputs
-                .push_back(send(Class::Data, Target::Others, burst));
-        }
+        burst.finish()
     }
 
     /// Appends a packet to a burst.

@@ -1,22 +1,190 @@
-//! Where bandwidth shares hold packets back (§3.5): all that leaves passes here.
+//! Where bandwidth shares hold packets back (§3.5): all that leaves passes here. Without a capacity to share
+//! the gate is always open.
 
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::shares::{Bursts, Capacity, Demand, Note, Pacer, Shares, Waiting, Word};
 use crate::contract::Time;
 
+/// Packets that wait until so many may leave at once.
+const STEP: usize = 16;
+
 /// How much may leave, and when more may.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Gate {}
+#[derive(Debug)]
+pub(super) struct Gate {
+    paced: Option<Paced>,
+}
+
+#[derive(Debug)]
+struct Paced {
+    shares: Shares,
+    demand: Demand,
+    pacer: Pacer,
+    bursts: Bursts,
+    /// All bytes of packets that have left.
+    sent: u64,
+    /// Bytes that wait for nothing but the rate.
+    held: Option<usize>,
+    /// In a view with others.
+    on: bool,
+}
 
 impl Gate {
-    /// How many bytes of packets may leave now.
-    pub const fn allowance(&self, _now: Time) -> usize {
-        usize::MAX
+    /// A gate for a link that takes in so much; without, one that is always open.
+    pub fn new(capacity: Option<Capacity>) -> Self {
+        let paced = |capacity: Capacity| {
+            let bursts = Bursts::of(capacity);
+            Paced {
+                shares: Shares::new(capacity),
+                demand: Demand::new(Time(0), capacity.shared()),
+                pacer: Pacer::new(Time(0), bursts),
+                bursts,
+                sent: 0,
+                held: None,
+                on: false,
+            }
+        };
+        Self {
+            paced: capacity.map(paced),
+        }
+    }
+
+    fn on(&self) -> Option<&Paced> {
+        self.paced.as_ref().filter(|paced| paced.on)
+    }
+
+    fn on_mut(&mut self) -> Option<&mut Paced> {
+        self.paced.as_mut().filter(|paced| paced.on)
+    }
+
+    /// What the others are to know before the next view.
+    pub fn note(&self) -> Vec<u8> {
+        let note = self
+            .paced
+            .as_ref()
+            .map(|paced| paced.shares.note().encode());
+        note.map(|note| note.to_vec()).unwrap_or_default()
+    }
+
+    /// A view begins, with the notes of its members; `me` is one of them.
+    pub fn install(&mut self, now: Time, me: usize, notes: &[Bytes]) {
+        let Some(paced) = &mut self.paced else {
+            return;
+        };
+        let notes: Vec<Option<Note>> = notes.iter().map(|note| Note::decode(note)).collect();
+        paced.shares.install(me, &notes);
+        paced.on = notes.len() > 1;
+        paced.held = None;
+        paced.apply(now);
+    }
+
+    /// The view has ended.
+    pub fn freeze(&mut self, now: Time) {
+        if let Some(paced) = &mut self.paced {
+            paced.shares.freeze();
+            paced.on = false;
+            paced.apply(now);
+        }
+    }
+
+    /// How many of `wanted` packets of up to `size` bytes may leave now.
+    pub fn let_through(&mut self, now: Time, wanted: usize, size: usize) -> usize {
+        let Some(paced) = self.on_mut() else {
+            return wanted;
+        };
+        paced.held = None;
+        if wanted == 0 {
+            return 0;
+        }
+        let step = (wanted.min(STEP) * size).min(paced.bursts.bytes);
+        let allowance = paced.pacer.allowance(now);
+        if allowance < step {
+            paced.held = Some(step);
+            return 0;
+        }
+        (allowance / size).clamp(1, wanted)
     }
 
     /// Packets of so many bytes leave now.
-    pub const fn spend(&mut self, _now: Time, _bytes: usize) {}
+    pub fn sent(&mut self, now: Time, bytes: usize) {
+        if let Some(paced) = self.on_mut() {
+            paced.sent += bytes as u64;
+            paced.pacer.sent(now, bytes);
+        }
+    }
 
-    /// When more than now may leave, if packets wait for that.
-    pub const fn next_time(&self) -> Option<Time> {
-        None
+    /// Datagrams of so many bytes leave now that wait for nothing.
+    pub fn owe(&mut self, now: Time, bytes: usize) {
+        if let Some(paced) = self.on_mut() {
+            paced.pacer.owe(now, bytes);
+        }
+    }
+
+    /// So many bytes wait to be sent: what is required follows.
+    pub fn observe(&mut self, now: Time, waiting: usize) {
+        if let Some(paced) = self.on_mut() {
+            let load = Waiting {
+                sent: paced.sent,
+                waiting: waiting as u64,
+                for_rate: paced.held.is_some(),
+                full: false,
+            };
+            let wanted = paced.demand.observe(now, load, paced.shares.rate());
+            paced.shares.want(wanted);
+            paced.apply(now);
+        }
+    }
+
+    /// A word to broadcast.
+    pub fn poll_word(&mut self) -> Option<Word> {
+        self.on_mut()?.shares.poll_word()
+    }
+
+    /// A word was delivered; answers whether it was one.
+    pub fn on_word(&mut self, now: Time, sender: u16, word: &[u8]) -> bool {
+        let Some(paced) = self.on_mut() else {
+            return true;
+        };
+        let known = paced.shares.on_word(usize::from(sender), word).is_ok();
+        paced.apply(now);
+        known
+    }
+
+    /// A member says which request of this one it has applied last.
+    pub fn on_applied(&mut self, now: Time, member: usize, number: u64) {
+        if let Some(paced) = self.on_mut() {
+            paced.shares.on_applied(member, number);
+            paced.apply(now);
+        }
+    }
+
+    /// The requests of others that were applied here last, if one of them has come since this was asked.
+    pub fn news(&mut self) -> Option<&[u64]> {
+        let paced = self.on_mut()?;
+        paced.shares.take_news().then(|| paced.shares.applied())
+    }
+
+    /// How many others have applied the increase that this member waits for, if it does.
+    pub fn waits_for_others(&self) -> Option<usize> {
+        let shares = &self.on()?.shares;
+        (shares.ongoing_increase() > 0 && shares.delivered()).then(|| shares.acks())
+    }
+
+    /// When more may leave than now, or is to be required.
+    pub fn next_time(&self) -> Option<Time> {
+        let paced = self.on()?;
+        let more = paced.held.and_then(|bytes| paced.pacer.next_time(bytes));
+        more.into_iter().chain(paced.demand.next_time()).min()
+    }
+}
+
+impl Paced {
+    /// The rate follows the shares.
+    fn apply(&mut self, now: Time) {
+        let rate = self.shares.rate();
+        if rate != self.pacer.rate() {
+            self.pacer.set_rate(now, rate);
+        }
     }
 }

@@ -80,6 +80,8 @@ pub(super) struct InView {
     pub own_watch: Watch,
     /// Anything that is not ready to be delivered.
     pub watch: Watch,
+    /// How many others have applied the increase of bandwidth that this member waits for, if it does.
+    pub applied_by: Option<usize>,
     /// What others asked for, and who.
     pub wanted: Vec<(u16, FastRequest)>,
     pub outputs: VecDeque<Output>,
@@ -112,6 +114,7 @@ impl InView {
             patience: Patience::new(),
             own_watch: Watch::default(),
             watch: Watch::default(),
+            applied_by: None,
             wanted: Vec::new(),
             outputs: VecDeque::new(),
             config,

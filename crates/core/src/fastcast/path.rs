@@ -27,9 +27,9 @@ impl FastCast {
     /// A data path that is in no view yet.
     pub fn new(config: FastConfig) -> Self {
         Self {
+            gate: Gate::new(config.capacity),
             config,
             view: None,
-            gate: Gate::default(),
             counters: FastCounters::default(),
             now: Time(0),
         }
@@ -44,14 +44,20 @@ impl FastCast {
 impl DataPath for FastCast {
     fn start(&mut self, _me: Process, _seed: u64) {}
 
-    fn install(&mut self, now: Time, view: &View, _notes: &[Bytes]) {
+    fn install(&mut self, now: Time, view: &View, notes: &[Bytes]) {
         self.now = now;
+        self.gate.install(now, view.me, notes);
         self.view = Some(InView::new(self.config.clone(), now, view.clone()));
     }
 
     fn freeze(&mut self, now: Time) -> Frozen {
         self.now = now;
+        self.gate.freeze(now);
         self.view.take().map(InView::freeze).unwrap_or_default()
+    }
+
+    fn note(&self) -> Vec<u8> {
+        self.gate.note()
     }
 
     /// Fig. 3 l. 19 to 26: what has a place by its place, then the rest by name.
@@ -77,7 +83,7 @@ impl DataPath for FastCast {
             Ok(packet) if packet.cluster() != self.config.cluster => {
                 self.counters.fast_datagrams_foreign_cluster += 1;
             }
-            Ok(packet) => view.on_packet(now, packet, &mut self.counters),
+            Ok(packet) => view.on_packet(now, packet, &mut self.gate, &mut self.counters),
         }
     }
 
@@ -112,9 +118,14 @@ impl DataPath for FastCast {
         self.now = now;
         let view = self.view.as_mut()?;
         if view.outputs.is_empty() {
+            if let Some(applied) = self.gate.news() {
+                view.telling.applied = applied.to_vec();
+                view.telling.applied_news = true;
+            }
+            view.applied_by = self.gate.waits_for_others();
             view.repair(now, &mut self.counters);
             view.send_packets(now, backlog, &mut self.gate, &mut self.counters);
-            view.send_control(now, &mut self.counters);
+            view.send_control(now, &mut self.gate, &mut self.counters);
         }
         view.outputs.pop_front()
     }
@@ -125,6 +136,10 @@ impl DataPath for FastCast {
             let packet = view.deliver(self.now)?;
             if packet.load != Load::Own {
                 return Some(packet);
+            }
+            let sender = packet.id.sender;
+            if !self.gate.on_word(self.now, sender, &packet.bytes) {
+                self.counters.fast_words_malformed += 1;
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Datagrams that come in (fig. 2 l. 13 to 28).
 
 use super::FastCounters;
+use super::gate::Gate;
 use super::in_view::{InView, LEADER, Slot};
 use crate::contract::Time;
 use crate::mutants::{self, Mutant};
@@ -12,7 +13,13 @@ const MOST_WANTED: usize = 256;
 
 impl InView {
     /// A datagram of this cluster.
-    pub fn on_packet(&mut self, now: Time, packet: FastPacket, counters: &mut FastCounters) {
+    pub fn on_packet(
+        &mut self,
+        now: Time,
+        packet: FastPacket,
+        gate: &mut Gate,
+        counters: &mut FastCounters,
+    ) {
         let (ring, sender) = match &packet {
             FastPacket::Data(data) => (data.head.ring, data.head.sender),
             FastPacket::Control(control) => (control.ring, control.sender),
@@ -28,7 +35,12 @@ impl InView {
         }
         match packet {
             FastPacket::Data(data) => self.on_data(now, from, data, counters),
-            FastPacket::Control(control) => self.on_control(now, from, control, counters),
+            FastPacket::Control(control) => {
+                if let Some(&number) = control.applied.get(self.me()) {
+                    gate.on_applied(now, from, number);
+                }
+                self.on_control(now, from, control, counters);
+            }
         }
     }
 

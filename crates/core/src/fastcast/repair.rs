@@ -72,8 +72,11 @@ impl InView {
         self.order_gap.update(now, self.order.aru(), self.top);
         let (ready, in_flight) = (self.acks.ready(), self.is_in_flight());
         self.own_watch.update(now, in_flight, self.own.acked);
-        let open = ready < self.top || self.unplaced > 0 || self.is_blocked();
-        self.watch.update(now, open, ready + self.acks.released());
+        let waiting = ready < self.top || self.unplaced > 0 || self.is_blocked();
+        let open = waiting || self.applied_by.is_some();
+        let applied = self.applied_by.unwrap_or(0) as u64;
+        let progress = ready + self.acks.released() + applied;
+        self.watch.update(now, open, progress);
     }
 
     /// Asks for packets of others that are missing.
@@ -183,11 +186,18 @@ impl InView {
         if self.is_blocked() {
             ask |= self.acks.slowest();
         }
+        if self.applied_by.is_some() {
+            ask |= self.everybody();
+        }
         let ask = ask & !(1 << self.me());
         if ask != 0 {
             self.telling.ask |= ask;
             counters.fast_controls_repeated += 1;
         }
+    }
+
+    const fn everybody(&self) -> u128 {
+        u128::MAX >> (u128::BITS as usize - self.members())
     }
 
     /// Sends again what others have asked for.

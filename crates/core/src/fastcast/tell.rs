@@ -7,9 +7,9 @@
 //! network is small.
 
 use alloc::vec::Vec;
-use bytes::Bytes;
 
 use super::FastCounters;
+use super::gate::Gate;
 use super::in_view::InView;
 use crate::contract::{Burst, Channel, Class, Output, Seq, Target, Time};
 use crate::mutants::{self, Mutant};
@@ -40,6 +40,10 @@ pub(super) struct Telling {
     pub ask: u128,
     /// What is asked for.
     pub requests: Vec<FastRequest>,
+    /// For each member, the last of its requests for bandwidth that was applied here.
+    pub applied: Vec<u64>,
+    /// That is new.
+    pub applied_news: bool,
     /// Places that somebody asked this member for begin here.
     pub places_from: Option<Seq>,
 }
@@ -56,6 +60,8 @@ impl Telling {
             answer: 0,
             ask: 0,
             requests: Vec::new(),
+            applied: Vec::new(),
+            applied_news: false,
             places_from: None,
         }
     }
@@ -67,7 +73,8 @@ impl Telling {
 
     /// Something has to be said, whether there are news or not.
     const fn is_urgent(&self) -> bool {
-        self.ask != 0 || !self.requests.is_empty() || self.places_from.is_some()
+        let wanted = self.ask != 0 || !self.requests.is_empty() || self.places_from.is_some();
+        wanted || self.applied_news
     }
 }
 
@@ -132,7 +139,7 @@ impl InView {
     }
 
     /// The control datagram that leaves alone, if it is time.
-    pub fn send_control(&mut self, now: Time, counters: &mut FastCounters) {
+    pub fn send_control(&mut self, now: Time, gate: &mut Gate, counters: &mut FastCounters) {
         if self.control_due_at().is_none_or(|due| now < due) {
             return;
         }
@@ -147,6 +154,7 @@ impl InView {
         let mut bytes = Vec::with_capacity(control.encoded_len(seal_bytes));
         control.encode_into(&mut bytes, seal_bytes);
         Self::count_control(counters, false);
+        gate.owe(now, bytes.len());
         self.outputs
             .push_back(send(Class::Token, to, Burst::single(bytes)));
     }
@@ -154,8 +162,9 @@ impl InView {
     /// To all what all want to know; to one what only that one has asked for.
     fn control_target(&self) -> Target {
         let answer = self.telling.answer;
-        let news = self.has_news() || self.telling.ask != 0 || !self.telling.requests.is_empty();
-        if news || answer.count_ones() != 1 {
+        let telling = &self.telling;
+        let asks = telling.ask != 0 || !telling.requests.is_empty();
+        if asks || telling.applied_news || self.has_news() || answer.count_ones() != 1 {
             return Target::Others;
         }
         let one = answer.trailing_zeros() as usize;
@@ -170,7 +179,13 @@ impl InView {
         let most = (room / FastControl::REQUEST_BYTES).max(4);
         let mut requests = core::mem::take(&mut self.telling.requests);
         requests.truncate(most);
+        let applied = if again || self.telling.applied_news {
+            self.telling.applied.clone()
+        } else {
+            Vec::new()
+        };
         let room = room.saturating_sub(requests.len() * FastControl::REQUEST_BYTES);
+        let room = room.saturating_sub(8 * applied.len());
         let (first, runs) = self.places_to_tell(again, (room / FastControl::RUN_BYTES).max(4));
         let head = &self.view.members[self.me()];
         let control = FastControl {
@@ -188,7 +203,7 @@ impl InView {
             first,
             runs,
             requests,
-            extra: Bytes::new(),
+            applied,
         };
         self.told(now, &control);
         control
@@ -213,6 +228,7 @@ impl InView {
         }
         telling.last = Some(now);
         telling.news_since = None;
+        telling.applied_news = false;
         (telling.ask, telling.answer, telling.places_from) = (0, 0, None);
     }
 

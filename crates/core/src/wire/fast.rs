@@ -69,8 +69,9 @@ pub struct FastControl {
     pub runs: Vec<FastRun>,
     /// What it asks for.
     pub requests: Vec<FastRequest>,
-    /// What the bandwidth shares add: at most [`FastControl::MAX_EXTRA`] bytes.
-    pub extra: Bytes,
+    /// For each member, the last of its requests for bandwidth that was applied by this one (fig. 4 l. 14);
+    /// or nothing.
+    pub applied: Vec<u64>,
 }
 
 /// Sequence numbers that follow each other and belong to packets of one sender that do so, too.
@@ -178,15 +179,13 @@ impl FastHead {
 }
 
 impl FastControl {
-    /// Bytes that bandwidth shares may add.
-    pub const MAX_EXTRA: usize = 255;
     /// Bytes of a run.
     pub const RUN_BYTES: usize = 4;
     /// Bytes of a request.
     pub const REQUEST_BYTES: usize = 16;
     const FIXED_BYTES: usize = 8 + 16 + 8 + 2 + 2 + 2 + 1;
 
-    /// Size of the datagram without runs, requests and extra bytes, in a view of `members`.
+    /// Size of the datagram without runs and requests, and without `applied`, in a view of `members`.
     pub const fn bare_len(members: usize, seal_bytes: usize) -> usize {
         HEADER_BYTES + Self::FIXED_BYTES + 8 * members + seal_bytes
     }
@@ -196,7 +195,7 @@ impl FastControl {
         Self::bare_len(self.have.len(), seal_bytes)
             + Self::RUN_BYTES * self.runs.len()
             + Self::REQUEST_BYTES * self.requests.len()
-            + self.extra.len()
+            + 8 * self.applied.len()
     }
 
     /// The last sequence number that `runs` tell of.
@@ -217,9 +216,9 @@ impl FastControl {
         out.extend_from_slice(&count(self.have.len()));
         out.extend_from_slice(&count(self.runs.len()));
         out.extend_from_slice(&count(self.requests.len()));
-        out.push(u8::try_from(self.extra.len()).expect("extra bytes are bounded"));
-        for have in &self.have {
-            out.extend_from_slice(&have.to_le_bytes());
+        out.push(u8::from(!self.applied.is_empty()));
+        for number in self.have.iter().chain(&self.applied) {
+            out.extend_from_slice(&number.to_le_bytes());
         }
         for run in &self.runs {
             out.extend_from_slice(&run.sender.to_le_bytes());
@@ -231,7 +230,6 @@ impl FastControl {
             out.extend_from_slice(&request.first.to_le_bytes());
             out.extend_from_slice(&request.count.to_le_bytes());
         }
-        out.extend_from_slice(&self.extra);
         out.resize(out.len() + seal_bytes, 0);
     }
 
@@ -245,15 +243,20 @@ impl FastControl {
         let members = usize::from(body.get_u16_le());
         let runs = usize::from(body.get_u16_le());
         let requests = usize::from(body.get_u16_le());
-        let extra = usize::from(body.get_u8());
+        let applied = match body.get_u8() {
+            0 => 0,
+            1 => members,
+            _ => return Err(CONTRADICTION),
+        };
         if members == 0 || members > MAX_MEMBERS || delivered > header.seq {
             return Err(CONTRADICTION);
         }
         if members < MAX_MEMBERS && ask >> members != 0 {
             return Err(CONTRADICTION);
         }
-        let lists = 8 * members + Self::RUN_BYTES * runs + Self::REQUEST_BYTES * requests;
-        match body.len().cmp(&(lists + extra)) {
+        let numbers = 8 * (members + applied);
+        let lists = numbers + Self::RUN_BYTES * runs + Self::REQUEST_BYTES * requests;
+        match body.len().cmp(&lists) {
             core::cmp::Ordering::Less => return Err(DecodeError::Short),
             core::cmp::Ordering::Greater => return Err(DecodeError::Trailing),
             core::cmp::Ordering::Equal => {}
@@ -266,10 +269,10 @@ impl FastControl {
             delivered,
             ask,
             have: (0..members).map(|_| body.get_u64_le()).collect(),
+            applied: (0..applied).map(|_| body.get_u64_le()).collect(),
             first,
             runs: read_runs(&mut body, runs, members, first)?,
             requests: read_requests(&mut body, requests, members)?,
-            extra: body,
         })
     }
 }

@@ -43,7 +43,9 @@ fn control(net: &mut Net, from: usize) -> Vec<u8> {
                 count: 1 + net.random(u64::from(u32::MAX)) as u32,
             })
             .collect(),
-        extra: Bytes::new(),
+        applied: (0..members as u64 * net.random(2))
+            .map(|_| number(net))
+            .collect(),
     };
     let mut bytes = Vec::new();
     control.encode_into(&mut bytes, SEAL_BYTES);

@@ -1,12 +1,13 @@
 //! FastCast members connected directly, in virtual time: what is lost, doubled and late comes from a seed
 //! or from a script.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use rota_core::contract::{
     Class, Incarnation, NodeId, Output, Process, RingId, Service, Target, Time,
 };
+use rota_core::fastcast::shares::Capacity;
 use rota_core::fastcast::{FastCast, FastConfig};
 use rota_core::views::{Backlog, DataPath, Frozen, Held, Packet, PacketId, View};
 use rota_core::wire::{FastPacket, SEAL_BYTES};
@@ -85,7 +86,9 @@ pub struct Net {
     /// Datagrams that were about to arrive at somebody, so far.
     pub count: u64,
     pub kinds: Vec<Kind>,
-    pub seen: Vec<(usize, u64)>,
+    seen: BTreeSet<(usize, u64)>,
+    /// There are bandwidth shares.
+    shared: bool,
     chance: u64,
     /// What no run may show.
     pub broken: Option<String>,
@@ -100,6 +103,17 @@ pub fn process(index: usize) -> Process {
 
 impl Net {
     pub fn new(members: usize, window: u32, seed: u64, weather: Weather) -> Self {
+        Self::with_capacity(members, window, seed, weather, None)
+    }
+
+    /// The same, with bandwidth shares if there is a capacity.
+    pub fn with_capacity(
+        members: usize,
+        window: u32,
+        seed: u64,
+        weather: Weather,
+        capacity: Option<Capacity>,
+    ) -> Self {
         let view = RingId {
             ring_seq: 5,
             rep: process(0).node,
@@ -110,6 +124,7 @@ impl Net {
             datagram_bytes: DATAGRAM_BYTES,
             seal_bytes: SEAL_BYTES,
             window,
+            capacity,
         };
         let mut net = Self {
             now: 1_000,
@@ -119,7 +134,8 @@ impl Net {
             arrivals: BTreeMap::new(),
             count: 0,
             kinds: Vec::new(),
-            seen: Vec::new(),
+            seen: BTreeSet::new(),
+            shared: capacity.is_some(),
             chance: seed.wrapping_mul(2).wrapping_add(1),
             broken: None,
         };
@@ -132,7 +148,7 @@ impl Net {
                 members: processes.clone(),
                 me,
             };
-            let notes = vec![Bytes::new(); members];
+            let notes = vec![Bytes::from(path.note()); members];
             path.install(Time(net.now), &view, &notes);
             net.members.push(Member {
                 path,
@@ -277,11 +293,10 @@ impl Net {
                     to,
                     data.head.number << 8 | u64::from(data.head.sender.get()),
                 );
-                if self.seen.contains(&name) {
-                    Kind::DataAgain
-                } else {
-                    self.seen.push(name);
+                if self.seen.insert(name) {
                     Kind::Data
+                } else {
+                    Kind::DataAgain
                 }
             }
             Ok(FastPacket::Control(control)) if !control.requests.is_empty() => Kind::Request,
@@ -345,6 +360,20 @@ impl Net {
             if self.now > end || idle_steps > 5_000_000 {
                 self.break_rule("silence: it never ends".into());
                 return;
+            }
+        }
+    }
+
+    /// Goes on until all have delivered so many packets of messages, or nothing moves any more.
+    pub fn run_until_delivered(&mut self, packets: usize) {
+        let end = self.now + LONG;
+        let all = |net: &Self| {
+            let done = |member: &Member| member.delivered.len() >= packets;
+            net.members.iter().all(done)
+        };
+        while !all(self) && self.broken.is_none() {
+            if !self.step() || self.now > end {
+                self.break_rule("complete: it never comes".into());
             }
         }
     }
@@ -414,9 +443,12 @@ impl Net {
                     .iter()
                     .filter(|packet| usize::from(packet.id.sender) == sender);
                 let numbers: Vec<u64> = from.clone().map(|packet| packet.id.number).collect();
-                let dense = (1..=numbers.len() as u64).eq(numbers.iter().copied());
+                // Words about shares have numbers, too.
+                let ascending = numbers.is_sorted_by(|one, next| one < next);
+                let dense = numbers.last() == Some(&(numbers.len() as u64));
+                let fits = ascending && (dense || numbers.is_empty() || self.shared);
                 let got: usize = from.map(messages_in).sum();
-                if !dense || got != wanted {
+                if !fits || got != wanted {
                     let rule = format!("complete: {member} has {got} of {wanted} from {sender}");
                     self.break_rule(rule);
                     return;
