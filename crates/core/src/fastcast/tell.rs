@@ -220,7 +220,7 @@ impl InView {
     fn told(&mut self, now: Time, control: &FastControl) {
         let leader = self.is_leader();
         let telling = &mut self.telling;
-        telling.acked = control.acked;
+        telling.acked = self.acked;
         telling.delivered = control.delivered;
         if let Some(last) = control.last().filter(|_| leader) {
             telling.announced = telling.announced.max(last);
