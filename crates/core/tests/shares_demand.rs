@@ -95,6 +95,22 @@ impl Sender {
         }
     }
 
+    /// The same on average; how many messages come when is up to chance (splitmix64).
+    fn noisy(&mut self, mbits: u64, millis: u64) {
+        let mut state = 7u64;
+        for _ in 0..10 * millis {
+            let mut messages = 0;
+            // 20 chances in a tick, each as likely as makes the average.
+            for _ in 0..20 {
+                state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+                messages += u64::from((z ^ (z >> 31)) % 1_000_000 < mbits * MBIT / 80 / 3 / 20);
+            }
+            self.tick(messages * 3_000);
+        }
+    }
+
     fn mbits(&self) -> u64 {
         self.asked / MBIT
     }
@@ -153,9 +169,35 @@ fn what_is_required_fits_a_steady_load() {
             "{mbits}: {:?}",
             sender.changes
         );
-        let most = mbits * 9 / 8 * 4 / 3 + 2 * ALL / MBIT / 64;
+        let most = mbits * 17 / 16 * 8 / 7 + 2 * ALL / MBIT / 128;
         assert!(
             (mbits..=most).contains(&(sender.mbits() + 3)),
+            "{mbits}: {}",
+            sender.mbits()
+        );
+    }
+}
+
+/// Chance makes something wait now and then, and is no reason to change much or often.
+#[test]
+fn chance_is_not_followed_up_and_down() {
+    for mbits in [50, 250, 600] {
+        let mut sender = Sender::new(ALL);
+        sender.noisy(mbits, 40_000);
+        let later = sender
+            .changes
+            .iter()
+            .filter(|change| change.0 > 20_000 * MILLIS);
+        let asked: Vec<u64> = later.map(|change| change.1 / MBIT).collect();
+        println!("{mbits} Mbit/s: {}, then {asked:?}", sender.changes.len());
+        assert!(asked.len() <= 40, "{mbits}: {asked:?} in 20 s");
+        let most = mbits * 3 / 2 + 10;
+        assert!(
+            asked.iter().all(|asked| (mbits..=2 * most).contains(asked)),
+            "{mbits}: {asked:?}"
+        );
+        assert!(
+            (mbits..=most).contains(&sender.mbits()),
             "{mbits}: {}",
             sender.mbits()
         );

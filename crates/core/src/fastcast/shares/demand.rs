@@ -26,7 +26,7 @@ const INTERVAL: u64 = 20 * MILLIS;
 const HOLD: core::ops::RangeInclusive<u64> = 100 * MILLIS..=3_200 * MILLIS;
 
 /// Requirements are multiples of so small a part of all there is.
-const STEPS: u64 = 64;
+const STEPS: u64 = 128;
 
 /// What a sender has to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -131,7 +131,7 @@ impl Demand {
     }
 
     /// As fast as it has arrived since the first slot in which something did, and as is needed to be rid of
-    /// what waits; an eighth more, as loads vary.
+    /// what waits; a sixteenth more, as loads vary.
     fn wanted(&self, now: Time, waiting: u64) -> u64 {
         let first = (self.slot.saturating_sub(SLOTS as u64 - 1)..=self.slot)
             .find(|&slot| self.slots[slot as usize % SLOTS] > 0)
@@ -144,7 +144,7 @@ impl Demand {
 
     fn with_some_more(&self, load: u64) -> u64 {
         let step = (self.all / STEPS).max(1);
-        let more = load.saturating_add(load / 8);
+        let more = load.saturating_add(load / 16);
         more.div_ceil(step).saturating_mul(step).min(self.all)
     }
 
@@ -180,7 +180,7 @@ impl Demand {
             return;
         }
         let enough = self.with_some_more(self.peak);
-        if enough < self.asked - self.asked / 4 {
+        if enough < self.asked - self.asked / 8 {
             self.asked = enough;
             self.lowered = Some(now);
         }
