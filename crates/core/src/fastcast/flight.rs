@@ -82,11 +82,12 @@ impl InView {
         gate: &mut Gate,
         counters: &mut FastCounters,
     ) {
-        gate.observe(now, backlog.len() * self.config.frame_bytes());
-        self.send_word(now, gate);
         let wanted = self.allowed(backlog.len(), counters);
         let count = gate.let_through(now, wanted, self.config.datagram_bytes);
         if count == 0 {
+            // Whether it is the rate that packets wait for, is known only now.
+            gate.observe(now, backlog.len() * self.config.frame_bytes());
+            self.send_word(now, gate);
             return;
         }
         let mut burst = BurstBuilder::new(self.config.seal_bytes);

@@ -74,9 +74,15 @@ impl Gate {
         };
         let notes: Vec<Option<Note>> = notes.iter().map(|note| Note::decode(note)).collect();
         paced.shares.install(me, &notes);
+        paced.demand.limit(paced.shares.capacity().shared());
         paced.on = notes.len() > 1;
         paced.held = None;
         paced.apply(now);
+    }
+
+    /// The shares, if there is a capacity to share.
+    pub fn shares(&self) -> Option<&Shares> {
+        self.paced.as_ref().map(|paced| &paced.shares)
     }
 
     /// The view has ended.

@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use super::gate::Gate;
 use super::in_view::InView;
+use super::shares::Shares;
 use super::{FastConfig, FastCounters};
 use crate::contract::{Class, Output, Process, RingId, Time, TimerReason};
 use crate::mutants::{self, Mutant};
@@ -33,6 +34,11 @@ impl FastCast {
             counters: FastCounters::default(),
             now: Time(0),
         }
+    }
+
+    /// What members have of their links in this view, if a capacity is configured.
+    pub fn shares(&self) -> Option<&Shares> {
+        self.gate.shares()
     }
 
     /// What it has counted.

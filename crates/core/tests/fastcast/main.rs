@@ -6,6 +6,8 @@ mod net;
 use net::{DATAGRAM_BYTES, Net, Weather};
 
 #[cfg(not(feature = "mutants"))]
+mod bandwidth;
+#[cfg(not(feature = "mutants"))]
 mod hostile;
 #[cfg(not(feature = "mutants"))]
 mod idle;

@@ -87,6 +87,8 @@ pub struct Net {
     pub count: u64,
     pub kinds: Vec<Kind>,
     seen: BTreeSet<(usize, u64)>,
+    /// Bytes that were sent to each.
+    pub loads: Vec<u64>,
     /// There are bandwidth shares.
     shared: bool,
     chance: u64,
@@ -135,6 +137,7 @@ impl Net {
             count: 0,
             kinds: Vec::new(),
             seen: BTreeSet::new(),
+            loads: vec![0; members],
             shared: capacity.is_some(),
             chance: seed.wrapping_mul(2).wrapping_add(1),
             broken: None,
@@ -256,6 +259,7 @@ impl Net {
 
     fn deliver_later(&mut self, from: usize, to: usize, class: Class, datagram: Bytes) {
         let kind = self.kind(from, to, &datagram);
+        self.loads[to] += datagram.len() as u64;
         let count = self.count;
         self.count += 1;
         self.kinds.push(kind);

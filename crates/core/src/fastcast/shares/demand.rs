@@ -85,6 +85,12 @@ impl Demand {
         }
     }
 
+    /// From now on there is up to `all`, in bits per second.
+    pub fn limit(&mut self, all: u64) {
+        self.all = all;
+        self.asked = self.asked.min(all);
+    }
+
     /// Says what is required, in bits per second, now that `load` waits and may leave at `rate`, in bits per
     /// second. To be asked whenever something was submitted or has left, and at [`Self::next_time`].
     pub fn observe(&mut self, now: Time, load: Waiting, rate: u64) -> u64 {

@@ -1,0 +1,191 @@
+//! Members on links of limited capacity: none takes in more than it can, and nothing is left idle.
+
+use super::net::{DATAGRAM_BYTES, HOP, Net, Weather, process};
+use bytes::Bytes;
+use rota_core::contract::{Incarnation, RingId, Time};
+use rota_core::fastcast::shares::{Bursts, Capacity, Shares};
+use rota_core::views::{DataPath, View};
+
+const LINK: Capacity = Capacity::new(100_000_000);
+const MILLIS: u64 = 1_000_000;
+
+fn net(members: usize, seed: u64, loss: u64) -> Net {
+    let weather = Weather {
+        loss,
+        delay: (HOP, 20 * HOP),
+        ..Weather::fine()
+    };
+    Net::with_capacity(members, 256, seed, weather, Some(LINK))
+}
+
+fn fill(net: &mut Net, member: usize, packets: usize) {
+    for _ in 0..packets {
+        net.submit(member, DATAGRAM_BYTES - 60);
+    }
+}
+
+/// Steps until then; nowhere is a link asked to take in more than it can, but for one burst of each
+/// and what is made up for.
+fn run_until(net: &mut Net, end: u64) {
+    let (begun, before) = (net.now, net.loads.clone());
+    let senders = net.members.len() as u64 - 1;
+    let bursts = Bursts::of(LINK);
+    let slack = senders * bursts.bytes as u64 + 100_000_000 / 8 * bursts.late / 1_000_000_000;
+    while net.now < end && net.step() {
+        let earned = 100_000_000 / 8 * (net.now - begun) / 1_000_000_000;
+        for (member, load) in net.loads.iter().enumerate() {
+            let load = load - before[member];
+            assert!(load <= earned + slack, "{load} in {}", net.now - begun);
+        }
+    }
+    assert_eq!(net.broken, None);
+}
+
+fn shares(net: &Net, member: usize) -> &Shares {
+    net.members[member].path.shares().expect("a capacity")
+}
+
+fn rates(net: &Net) -> Vec<u64> {
+    (0..net.members.len())
+        .map(|member| shares(net, member).rate())
+        .collect()
+}
+
+/// All want the same in the end, and nobody waits for anything.
+fn check_settled(net: &Net) {
+    let all = shares(net, 0).requirements();
+    for member in 0..net.members.len() {
+        let shares = shares(net, member);
+        assert_eq!(shares.requirements(), all);
+        assert_eq!(shares.ongoing_increase(), 0);
+    }
+}
+
+#[test]
+fn all_send_as_fast_as_links_take_it_in() {
+    for members in 2..=5 {
+        let mut net = net(members, 1, 0);
+        net.weather = Weather::fine();
+        let packets = 4_000;
+        let begun = net.now;
+        (0..members).for_each(|member| fill(&mut net, member, packets));
+        let bits = (packets * (members - 1) * DATAGRAM_BYTES * 8) as u64;
+        let least = bits * 1_000_000_000 / LINK.bits_per_second();
+        run_until(&mut net, begun + least / 2);
+        // Amid it the whole link is in use.
+        for (member, rate) in rates(&net).into_iter().enumerate() {
+            let part = LINK.bits_per_second() / (members as u64 - 1);
+            assert!(rate > part * 98 / 100, "{member} of {members} at {rate}");
+        }
+        while net.members.iter().any(|member| !member.backlog.is_empty()) {
+            let next = net.now + MILLIS;
+            run_until(&mut net, next);
+        }
+        let took = net.now - begun;
+        println!("{members}: {took} ns, at least {least}");
+        assert!(
+            took <= least * 11 / 10,
+            "{members} took {took}, not {least}"
+        );
+        let end = net.now + 2_000 * MILLIS;
+        run_until(&mut net, end);
+        net.check_complete(&vec![packets; members]);
+        net.check_counters();
+        check_settled(&net);
+        assert_eq!(net.broken, None);
+    }
+}
+
+#[test]
+fn one_alone_has_nearly_all_and_gives_half_to_another_within_10_ms() {
+    for (seed, loss) in (0..8).zip([0, 0, 10, 30].into_iter().cycle()) {
+        let mut net = net(3, seed, loss);
+        fill(&mut net, 2, 4_000);
+        let end = net.now + 50 * MILLIS;
+        run_until(&mut net, end);
+        assert!(
+            rates(&net)[2] >= 98_000_000,
+            "seed {seed}: {:?}",
+            rates(&net)
+        );
+        let begun = net.now;
+        fill(&mut net, 1, 1_000);
+        while rates(&net)[1] < 49_000_000 {
+            let next = net.now + MILLIS / 10;
+            run_until(&mut net, next);
+            // A lost word or acknowledgement is said again after a time-out.
+            let limit = if loss == 0 { 10 } else { 60 };
+            assert!(
+                net.now - begun <= limit * MILLIS,
+                "seed {seed}: {:?}",
+                rates(&net)
+            );
+        }
+        let sum = rates(&net)[1] + rates(&net)[2];
+        assert!(sum <= LINK.bits_per_second(), "{sum}");
+        net.run();
+        net.check_complete(&[0, 1_000, 4_000]);
+        net.check_counters();
+        check_settled(&net);
+        assert_eq!(net.broken, None, "seed {seed}");
+    }
+}
+
+#[test]
+fn who_has_no_share_sends_a_message_now_and_then_at_once() {
+    let mut net = net(4, 1, 0);
+    net.weather = Weather::fine();
+    for message in 1..=20 {
+        let began = net.now;
+        net.submit(1, 6 * DATAGRAM_BYTES);
+        let lacks = |member: &super::net::Member| member.delivered.len() < 7 * message;
+        while net.members.iter().any(lacks) {
+            net.step();
+        }
+        assert_eq!(net.now, began + 3 * HOP, "message {message}");
+        net.run();
+        net.now += 80 * MILLIS;
+    }
+    net.check_complete(&[0, 20, 0, 0]);
+    assert_eq!(rates(&net), rates_of_idle(4));
+    assert_eq!(net.broken, None);
+}
+
+/// Nobody has asked for anything.
+fn rates_of_idle(members: usize) -> Vec<u64> {
+    vec![LINK.reserved(members); members]
+}
+
+/// Two of three go on in a new view with what they required, also if a request was under way.
+#[test]
+fn a_new_view_begins_with_what_was_in_force() {
+    for steps in (0..4_000).step_by(97) {
+        let mut net = net(3, steps as u64, 10);
+        (0..3).for_each(|member| fill(&mut net, member, 3_000));
+        for _ in 0..steps {
+            net.step();
+        }
+        let members = vec![process(0), process(2)];
+        let ring = RingId {
+            ring_seq: 9,
+            rep: process(0).node,
+            incarnation: Incarnation(1),
+        };
+        let now = Time(net.now);
+        net.members.iter_mut().for_each(|member| {
+            member.path.freeze(now);
+        });
+        assert_eq!(rates(&net), [0; 3]);
+        let note = |member: usize| Bytes::from(net.members[member].path.note());
+        let notes = [note(0), note(2)];
+        net.members[1].alive = false;
+        for (me, member) in [(0, 0), (1, 2)] {
+            let members = members.clone();
+            let path = &mut net.members[member].path;
+            path.install(now, &View { ring, members, me }, &notes);
+        }
+        let required = shares(&net, 0).requirements().to_vec();
+        assert_eq!(shares(&net, 2).requirements(), required);
+        assert!(rates(&net)[0] <= LINK.bits_per_second() && rates(&net)[1] == 0);
+    }
+}
