@@ -13,11 +13,18 @@ use crate::mutants::{self, Mutant};
 use crate::views::{Backlog, DataPath, Frozen, Held, Link, Load, Packet, PacketId, View};
 use crate::wire::FastPacket;
 
+/// Datagrams that are kept of a view that others have installed already.
+const MOST_EARLY: usize = 64;
+
 /// FastCast's order within one view.
 #[derive(Debug)]
 pub struct FastCast {
     config: FastConfig,
     view: Option<InView>,
+    /// The view before, while there is none.
+    last: Option<RingId>,
+    /// What has come meanwhile of what may be the next one.
+    early: Vec<Bytes>,
     gate: Gate,
     counters: FastCounters,
     /// The time of the last call that said it.
@@ -31,6 +38,8 @@ impl FastCast {
             gate: Gate::new(config.capacity),
             config,
             view: None,
+            last: None,
+            early: Vec::new(),
             counters: FastCounters::default(),
             now: Time(0),
         }
@@ -54,11 +63,15 @@ impl DataPath for FastCast {
         self.now = now;
         self.gate.install(now, view.me, notes);
         self.view = Some(InView::new(self.config.clone(), now, view.clone()));
+        for datagram in core::mem::take(&mut self.early) {
+            self.on_datagram(now, Class::Data, datagram);
+        }
     }
 
     fn freeze(&mut self, now: Time) -> Frozen {
         self.now = now;
         self.gate.freeze(now);
+        self.last = self.view.as_ref().map(|view| view.view.ring);
         self.view.take().map(InView::freeze).unwrap_or_default()
     }
 
@@ -80,16 +93,27 @@ impl DataPath for FastCast {
 
     fn on_datagram(&mut self, now: Time, _class: Class, datagram: Bytes) {
         self.now = now;
-        let Some(view) = &mut self.view else {
-            self.counters.fast_datagrams_foreign_view += 1;
+        if self.view.is_none() {
+            // Kept as it came: it is looked at when there is a view.
+            let packet = FastPacket::decode(datagram.clone(), self.config.seal_bytes);
+            let old = packet.is_ok_and(|packet| Some(packet.ring()) == self.last);
+            if old || self.early.len() == MOST_EARLY {
+                self.counters.fast_datagrams_foreign_view += 1;
+            } else {
+                self.early.push(datagram);
+            }
             return;
-        };
+        }
         match FastPacket::decode(datagram, self.config.seal_bytes) {
             Err(_) => self.counters.fast_datagrams_malformed += 1,
             Ok(packet) if packet.cluster() != self.config.cluster => {
                 self.counters.fast_datagrams_foreign_cluster += 1;
             }
-            Ok(packet) => view.on_packet(now, packet, &mut self.gate, &mut self.counters),
+            Ok(packet) => {
+                if let Some(view) = &mut self.view {
+                    view.on_packet(now, packet, &mut self.gate, &mut self.counters);
+                }
+            }
         }
     }
 

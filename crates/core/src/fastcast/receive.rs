@@ -20,9 +20,10 @@ impl InView {
         gate: &mut Gate,
         counters: &mut FastCounters,
     ) {
-        let (ring, sender) = match &packet {
-            FastPacket::Data(data) => (data.head.ring, data.head.sender),
-            FastPacket::Control(control) => (control.ring, control.sender),
+        let ring = packet.ring();
+        let sender = match &packet {
+            FastPacket::Data(data) => data.head.sender,
+            FastPacket::Control(control) => control.sender,
         };
         let from = self.view.index_of(sender);
         let Some(from) = from.filter(|_| ring == self.view.ring) else {

@@ -117,6 +117,14 @@ impl FastPacket {
         }
     }
 
+    /// Which view it belongs to.
+    pub const fn ring(&self) -> RingId {
+        match self {
+            Self::Data(data) => data.head.ring,
+            Self::Control(control) => control.ring,
+        }
+    }
+
     /// Reads one datagram whose last `seal_bytes` bytes are for whoever owns the sockets.
     ///
     /// # Errors

@@ -94,3 +94,20 @@ fn alone_in_a_view_a_member_delivers_what_it_sends_and_sends_nothing() {
     net.check_complete(&[200]);
     assert_eq!((net.broken, net.count), (None, 0));
 }
+
+#[test]
+fn what_comes_before_its_view_is_installed_is_kept() {
+    let mut net = Net::new(3, 64, 1, Weather::fine());
+    net.restart(1);
+    let began = net.now;
+    net.submit(0, 3 * DATAGRAM_BYTES);
+    while net.now < began + 2 * HOP && net.step() {}
+    net.install(1);
+    net.run();
+    net.check_complete(&[1, 0, 0]);
+    assert_eq!(
+        (net.broken.clone(), count(&net, Kind::DataAgain)),
+        (None, 0)
+    );
+    assert!(net.now < began + 10 * HOP, "nobody had to wait");
+}

@@ -74,12 +74,13 @@ pub struct Member {
     pub delivered: Vec<Packet>,
     /// The application takes deliveries.
     pub takes: bool,
-    pub alive: bool,
 }
 
 pub struct Net {
     pub now: u64,
     pub view: RingId,
+    config: FastConfig,
+    seed: u64,
     pub members: Vec<Member>,
     pub weather: Weather,
     arrivals: BTreeMap<(u64, u64), Arrival>,
@@ -131,6 +132,8 @@ impl Net {
         let mut net = Self {
             now: 1_000,
             view,
+            config,
+            seed,
             members: Vec::new(),
             weather,
             arrivals: BTreeMap::new(),
@@ -142,26 +145,41 @@ impl Net {
             chance: seed.wrapping_mul(2).wrapping_add(1),
             broken: None,
         };
-        let processes: Vec<Process> = (0..members).map(process).collect();
         for me in 0..members {
-            let mut path = FastCast::new(config.clone());
-            path.start(process(me), seed);
-            let view = View {
-                ring: view,
-                members: processes.clone(),
-                me,
-            };
-            let notes = vec![Bytes::from(path.note()); members];
-            path.install(Time(net.now), &view, &notes);
+            let backlog = Backlog::new(net.config.frame_bytes(), 1 << 20, 64 << 20);
             net.members.push(Member {
-                path,
-                backlog: Backlog::new(config.frame_bytes(), 1 << 20, 64 << 20),
+                path: FastCast::new(net.config.clone()),
+                backlog,
                 delivered: Vec::new(),
                 takes: true,
-                alive: true,
             });
+            net.restart(me);
+        }
+        for me in 0..members {
+            net.install(me);
         }
         net
+    }
+
+    /// A member is in no view.
+    pub fn restart(&mut self, member: usize) {
+        let mut path = FastCast::new(self.config.clone());
+        path.start(process(member), self.seed);
+        self.members[member].path = path;
+    }
+
+    /// A member installs the view.
+    pub fn install(&mut self, member: usize) {
+        let count = self.members.len();
+        let view = View {
+            ring: self.view,
+            members: (0..count).map(process).collect(),
+            me: member,
+        };
+        let path = &mut self.members[member].path;
+        let notes = vec![Bytes::from(path.note()); count];
+        path.install(Time(self.now), &view, &notes);
+        self.drain(member);
     }
 
     pub fn random(&mut self, below: u64) -> u64 {
@@ -184,9 +202,6 @@ impl Net {
 
     /// Everything a member wants done now.
     pub fn drain(&mut self, member: usize) {
-        if !self.members[member].alive {
-            return;
-        }
         loop {
             let now = Time(self.now);
             let Member { path, backlog, .. } = &mut self.members[member];
@@ -314,7 +329,6 @@ impl Net {
     pub fn step(&mut self) -> bool {
         let arrival = self.arrivals.keys().next().map(|(at, _)| *at);
         let timer = (0..self.members.len())
-            .filter(|member| self.members[*member].alive)
             .filter_map(|member| {
                 let (at, _) = self.members[member].path.next_timer()?;
                 Some((at.0.max(self.now), member))
@@ -343,12 +357,12 @@ impl Net {
             class,
             datagram,
         } = arrival;
-        if !self.members[to].alive {
-            return;
-        }
         self.members[to]
             .path
             .on_datagram(Time(self.now), class, datagram);
+        if self.members[to].path.counters().fast_packets_beyond_window > 0 {
+            self.break_rule(format!("window: {to} got what it cannot keep"));
+        }
         self.drain(to);
     }
 
@@ -429,9 +443,6 @@ impl Net {
     pub fn check_counters(&mut self) {
         for member in 0..self.members.len() {
             let counters = self.members[member].path.counters().clone();
-            if counters.fast_packets_beyond_window > 0 {
-                self.break_rule(format!("window: {member} got what it cannot keep"));
-            }
             if counters.fast_controls_invalid > 0 || counters.fast_places_contradicted > 0 {
                 self.break_rule(format!("order: {member} was told what cannot be"));
             }
