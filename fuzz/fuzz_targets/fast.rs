@@ -46,6 +46,7 @@ fuzz_target!(|data: &[u8]| {
         datagram_bytes: 512,
         seal_bytes: SEAL_BYTES,
         window: WINDOW,
+        control: Class::Token,
         capacity: None,
     };
     let mut backlog = Backlog::new(config.frame_bytes(), 1 << 16, 1 << 16);

@@ -1,6 +1,7 @@
 //! What a data path is told once.
 
 use super::shares::Capacity;
+use crate::contract::Class;
 use crate::ring::RingConfig;
 use crate::wire;
 
@@ -16,6 +17,10 @@ pub struct FastConfig {
     /// Packets that a member may have under way: sent, and not known to be delivered by all. Every
     /// member keeps as many of each other at most.
     pub window: u32,
+    /// Where control for all goes that travels alone. [`Class::Token`] is read first; [`Class::Data`] waits
+    /// behind packets, but is one multicast where there is one, and not one datagram for each member: with
+    /// many members and little load that is faster.
+    pub control: Class,
     /// What the link of this member takes in: senders keep to their shares of it (§3.5). `None`: all send
     /// as fast as the windows let them.
     pub capacity: Option<Capacity>,
@@ -32,6 +37,7 @@ impl FastConfig {
             datagram_bytes: ring.datagram_bytes,
             seal_bytes: ring.seal_bytes,
             window: Self::DEFAULT_WINDOW,
+            control: Class::Token,
             capacity: None,
         }
     }

@@ -54,14 +54,14 @@ impl InView {
     fn allowed(&mut self, waiting: usize, counters: &mut FastCounters) -> usize {
         let full = self.config.frame_bytes();
         let gathered = waiting.saturating_sub(1) * full;
-        self.own.blocked = false;
+        let was_blocked = core::mem::take(&mut self.own.blocked);
         if waiting == 0 || (self.is_in_flight() && gathered < GATHER_BYTES) {
             return 0;
         }
         let room = self.room();
         if room < self.window_step().min(waiting as u64) && !mutants::on(Mutant::F07) {
             self.own.blocked = true;
-            counters.fast_sends_throttled += 1;
+            counters.fast_sends_throttled += u64::from(!was_blocked);
             return 0;
         }
         let room = if mutants::on(Mutant::F07) {

@@ -13,6 +13,9 @@ pub(super) struct Gap {
     asked_to: u64,
     retry_at: Time,
     tries: u32,
+    /// Of what was asked for last, something has come, and something came twice.
+    came: bool,
+    came_twice: bool,
 }
 
 impl Gap {
@@ -45,6 +48,16 @@ impl Gap {
         number <= self.asked_to
     }
 
+    /// Whether this, which has come, is the first that has of what was asked for last.
+    pub const fn first_to_come(&mut self, number: u64) -> bool {
+        self.asked_for(number) && !core::mem::replace(&mut self.came, true)
+    }
+
+    /// Whether this, which has come twice, is the first that has of what was asked for last.
+    pub const fn first_to_come_twice(&mut self, number: u64) -> bool {
+        self.asked_for(number) && !core::mem::replace(&mut self.came_twice, true)
+    }
+
     /// How often it was asked in vain.
     pub const fn tries(&self) -> u32 {
         self.tries
@@ -55,5 +68,6 @@ impl Gap {
         self.asked_to = self.asked_to.max(last);
         self.retry_at = now.after(patience.backed_off(self.tries));
         self.tries = self.tries.saturating_add(1);
+        (self.came, self.came_twice) = (false, false);
     }
 }

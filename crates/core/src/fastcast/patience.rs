@@ -15,7 +15,7 @@ const MOST_TIMEOUT: u64 = 200 * MILLIS;
 /// Packets of one sender seldom pass each other on the way.
 const HOLE_GRACE: u64 = 200 * MICROS;
 /// What others have may wait in a socket here.
-const LEAST_HEARSAY_GRACE: u64 = MILLIS;
+const LEAST_HEARSAY_GRACE: u64 = 2 * MILLIS;
 const MOST_HEARSAY_GRACE: u64 = 50 * MILLIS;
 
 /// Measured round trips: of own packets, or of acknowledgements, until all have acknowledged.

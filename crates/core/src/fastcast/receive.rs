@@ -59,8 +59,8 @@ impl InView {
         match stream.packets.insert(number, slot) {
             Inserted::New => {
                 counters.fast_packets_received += 1;
-                if stream.gap.asked_for(number) {
-                    counters.fast_packets_repaired += 1;
+                counters.fast_packets_repaired += u64::from(stream.gap.asked_for(number));
+                if stream.gap.first_to_come(number) {
                     self.patience.on_repaired();
                 }
                 self.telling.flight_over = head.following == 0;
@@ -73,7 +73,7 @@ impl InView {
             }
             Inserted::Duplicate => {
                 counters.fast_packets_duplicate += 1;
-                if stream.gap.asked_for(number) {
+                if stream.gap.first_to_come_twice(number) {
                     self.patience.on_asked_too_early();
                 }
             }

@@ -155,8 +155,12 @@ impl InView {
         control.encode_into(&mut bytes, seal_bytes);
         Self::count_control(counters, false);
         gate.owe(now, bytes.len());
+        let class = match to {
+            Target::Others => self.config.control,
+            Target::Node(_) => Class::Token,
+        };
         self.outputs
-            .push_back(send(Class::Token, to, Burst::single(bytes)));
+            .push_back(send(class, to, Burst::single(bytes)));
     }
 
     /// To all what all want to know; to one what only that one has asked for.

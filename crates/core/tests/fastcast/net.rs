@@ -127,6 +127,11 @@ impl Net {
             datagram_bytes: DATAGRAM_BYTES,
             seal_bytes: SEAL_BYTES,
             window,
+            control: if seed % 2 == 0 {
+                Class::Token
+            } else {
+                Class::Data
+            },
             capacity,
         };
         let mut net = Self {
