@@ -17,6 +17,7 @@ pub mod contract;
 pub mod fastcast;
 mod fingerprint;
 pub mod groups;
+pub mod lcr;
 pub mod membership;
 pub mod mutants;
 pub mod pack;

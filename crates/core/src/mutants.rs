@@ -17,12 +17,13 @@ pub enum Mutant {
     V01, V02, V03, V04, V05, V06, V07, V08, V09, V10, V11,
         B01, B02, B03, B04, B05,
         M38, F01, F02, F03, F04, F05, F06, F07, F08, F09, F10,
+        L01, L02, L03, L04, L05, L06, L07, L08, L09, L10,
 }
 
 impl Mutant {
     /// All of them.
     #[rustfmt::skip]
-    pub const ALL: [Self; 96] = [
+    pub const ALL: [Self; 106] = [
         Self::M01, Self::M02, Self::M03, Self::M04, Self::M05, Self::M06, Self::M07, Self::M08,
         Self::M09, Self::M10, Self::M11, Self::M12, Self::M13, Self::M14, Self::M15, Self::M16,
         Self::M17, Self::M18, Self::M19, Self::M20, Self::M21, Self::M22, Self::M23, Self::M24,
@@ -38,6 +39,7 @@ impl Mutant {
         Self::B01, Self::B02, Self::B03, Self::B04, Self::B05,
         Self::M38, Self::F01, Self::F02, Self::F03, Self::F04, Self::F05,
         Self::F06, Self::F07, Self::F08, Self::F09, Self::F10,
+        Self::L01, Self::L02, Self::L03, Self::L04, Self::L05, Self::L06, Self::L07, Self::L08, Self::L09, Self::L10,
     ];
 }
 

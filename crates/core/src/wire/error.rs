@@ -33,6 +33,8 @@ pub enum DecodeError {
     Control(&'static str),
     /// A frame whose records contradict each other.
     Frame(&'static str),
+    /// A message between neighbours of a view's ring whose records contradict each other.
+    Lcr(&'static str),
 }
 
 impl fmt::Display for DecodeError {

@@ -296,7 +296,8 @@ struct Ends {
     part: u16,
 }
 
-fn read_varint(bytes: &[u8]) -> Result<(u64, usize), DecodeError> {
+/// A variable-length number at the start of `bytes`, and how many bytes it takes.
+pub(crate) fn read_varint(bytes: &[u8]) -> Result<(u64, usize), DecodeError> {
     let mut value = 0_u64;
     for (index, byte) in bytes.iter().take(10).enumerate() {
         let bits = u64::from(byte & 0x7f);
@@ -312,12 +313,17 @@ fn read_varint(bytes: &[u8]) -> Result<(u64, usize), DecodeError> {
 }
 
 /// Begins a frame whose first record belongs to message `counter`.
-pub fn start_frame(out: &mut impl BufMut, mut counter: u64) {
-    while counter >= 0x80 {
-        out.put_u8((counter & 0x7f) as u8 | 0x80);
-        counter >>= 7;
+pub fn start_frame(out: &mut impl BufMut, counter: u64) {
+    put_varint(out, counter);
+}
+
+/// Appends a variable-length number: seven bits in a byte, the low ones first.
+pub(crate) fn put_varint(out: &mut impl BufMut, mut number: u64) {
+    while number >= 0x80 {
+        out.put_u8((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
     }
-    out.put_u8(counter as u8);
+    out.put_u8(number as u8);
 }
 
 /// Appends a whole message, of at most 65,535 bytes.

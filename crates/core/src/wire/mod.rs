@@ -37,6 +37,7 @@ pub use frame::{
     FIRST_RECORD_BYTES, Frame, FrameCursor, MAX_FRAGMENTS, NEXT_RECORD_BYTES, Record, RecordKind,
     Records, WHOLE_RECORD_BYTES, push_first, push_next, push_whole, start_frame,
 };
+pub(crate) use frame::{put_varint, read_varint};
 pub use header::{HEADER_BYTES, MAX_SEAL_BYTES, SEAL_BYTES, VERSION, is_for_data_path, is_token};
 use header::{Header, Kind};
 pub(crate) use header::{service_code, service_of};
