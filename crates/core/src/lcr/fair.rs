@@ -54,9 +54,8 @@ impl Fair {
             self.given[self.me] = self.given[self.me].max(self.now);
         }
         self.own = own;
-        own && next.is_none_or(|next| {
-            !mutants::on(Mutant::L10) && self.given[self.me] < self.given[next]
-        })
+        own && next
+            .is_none_or(|next| !mutants::on(Mutant::L10) && self.given[self.me] < self.given[next])
     }
 
     /// A packet of `origin` was served. If it is to be passed on (and does not end here), it took `bytes`.

@@ -74,7 +74,9 @@ impl Config {
                 return (window, frame);
             };
             let number = |bytes: &[u8]| {
-                let number = bytes.iter().rfold(0_u64, |sum, &byte| sum << 8 | u64::from(byte));
+                let number = bytes
+                    .iter()
+                    .rfold(0_u64, |sum, &byte| sum << 8 | u64::from(byte));
                 usize::try_from(number).unwrap_or(usize::MAX)
             };
             let their_frame = number(their_frame).min(MAX_FRAME_BYTES);
@@ -121,6 +123,13 @@ impl Lcr {
             now: Time::default(),
             count: Count::default(),
         }
+    }
+
+    /// What is kept of packets that were not delivered here, in bytes: at most the window, or one packet,
+    /// for each member.
+    pub fn kept_bytes(&self) -> usize {
+        let members = self.run.iter().flat_map(|run| &run.members);
+        members.map(|member| member.bytes).sum()
     }
 
     /// The current view, if it has not ended.

@@ -8,6 +8,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashSet, VecDeque};
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
+use std::rc::Rc;
 
 use bytes::Bytes;
 use rota_core::contract::{Output, Session, Time};
@@ -25,6 +26,8 @@ pub trait Machine: Clone + Hash {
     fn deliver(&mut self, at: usize) -> Option<PacketId>;
     fn holds(&self, at: usize, id: PacketId) -> bool;
     fn processes(&self) -> usize;
+    /// Nothing more is done to it in this state.
+    fn settle(&mut self) {}
     /// What must not have happened by the end.
     fn complaints(&self) -> u64;
 }
@@ -49,20 +52,28 @@ pub fn search<M: Machine>(start: M, packets: usize) -> Result<usize, String> {
         let all = told.at.iter().all(|&at| at == packets);
         if steps.is_empty() && (!all || machine.complaints() > 0) {
             let complaints = machine.complaints();
-            return Err(format!("rest: {:?} of {packets}, {complaints} complaints", told.at));
+            return Err(format!(
+                "rest: {:?} of {packets}, {complaints} complaints",
+                told.at
+            ));
         }
         for step in steps {
             let (mut machine, mut told) = (machine.clone(), told.clone());
             machine.take(step);
             deliver(&mut machine, &mut told)?;
-            let mut hasher = DefaultHasher::new();
-            (&machine, &told).hash(&mut hasher);
-            if seen.insert(hasher.finish()) {
+            machine.settle();
+            if seen.insert(digest(&(&machine, &told))) {
                 open.push((machine, told));
             }
         }
     }
     Ok(seen.len())
+}
+
+fn digest(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn deliver<M: Machine>(machine: &mut M, told: &mut Told) -> Result<(), String> {
@@ -146,7 +157,14 @@ impl Paper {
                 self.members[at].clock[sender] += 1;
                 let last = at == back(sender, 1);
                 self.members[at].pending.push((data.clone(), last));
-                self.pass(at, if last { Hop::Ack(data.id) } else { Hop::Data(data) });
+                self.pass(
+                    at,
+                    if last {
+                        Hop::Ack(data.id)
+                    } else {
+                        Hop::Data(data)
+                    },
+                );
             }
             Some(Hop::Ack(id)) => {
                 for (data, stable) in &mut self.members[at].pending {
@@ -232,10 +250,31 @@ impl Machine for Paper {
     }
 }
 
+/// A path, shared by all states in which it is the same, with its digest.
+#[derive(Clone)]
+struct Shared {
+    path: Rc<Lcr>,
+    digest: Option<u64>,
+}
+
+impl Shared {
+    fn change(&mut self) -> &mut Lcr {
+        self.digest = None;
+        Rc::make_mut(&mut self.path)
+    }
+}
+
+impl Hash for Shared {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        let digest = self.digest.unwrap_or_else(|| digest(&self.path));
+        digest.hash(hasher);
+    }
+}
+
 /// The data path itself.
 #[derive(Clone, Hash)]
 pub struct Real {
-    paths: Vec<Lcr>,
+    paths: Vec<Shared>,
     /// What is on the way to each process: from whom, and the message.
     links: Vec<VecDeque<(usize, Bytes)>>,
     to_send: Vec<usize>,
@@ -259,8 +298,12 @@ impl Real {
         };
         let paths: Vec<_> = (0..count).map(|me| path(&config, me)).collect();
         let notes = notes(&paths);
+        let shared = paths.into_iter().map(|path| Shared {
+            path: Rc::new(path),
+            digest: None,
+        });
         let mut real = Self {
-            paths,
+            paths: shared.collect(),
             links: vec![VecDeque::new(); count],
             to_send: vec![each; count],
             waiting: vec![0; count],
@@ -268,7 +311,9 @@ impl Real {
             lazy: false,
         };
         for me in 0..count {
-            real.paths[me].install(NOW, &view(1, count, me), &notes);
+            real.paths[me]
+                .change()
+                .install(NOW, &view(1, count, me), &notes);
             let neighbours = [(me + 1) % count, (me + count - 1) % count];
             let peers = &neighbours[..neighbours.len().min(count - 1)];
             for &peer in peers {
@@ -279,8 +324,8 @@ impl Real {
                     session,
                     bytes: 1 << 20,
                 };
-                real.paths[me].on_link(NOW, up);
-                real.paths[me].on_link(NOW, writable);
+                real.paths[me].change().on_link(NOW, up);
+                real.paths[me].change().on_link(NOW, writable);
             }
         }
         for me in 0..count {
@@ -296,7 +341,7 @@ impl Real {
     /// One message leaves; `false` if there was none.
     fn leave(&mut self, at: usize) -> bool {
         let mut frames = backlog(self.waiting[at]);
-        let output = self.paths[at].poll_output(NOW, &mut frames);
+        let output = self.paths[at].change().poll_output(NOW, &mut frames);
         self.waiting[at] = frames.len();
         match output {
             Some(Output::LinkSend { peer, bytes, .. }) => {
@@ -328,7 +373,7 @@ impl Real {
                 session,
                 bytes,
             };
-            self.paths[at].on_link(NOW, message);
+            self.paths[at].change().on_link(NOW, message);
             self.stir(at);
         }
     }
@@ -361,9 +406,11 @@ impl Machine for Real {
     }
 
     fn deliver(&mut self, at: usize) -> Option<PacketId> {
-        let packet = self.paths[at].poll_packet()?;
-        if self.paths[at].next_timer().is_some() {
-            self.paths[at].on_timer(NOW);
+        // Only the process that the last step was taken at can have something.
+        self.paths[at].digest.is_none().then_some(())?;
+        let packet = self.paths[at].change().poll_packet()?;
+        if self.paths[at].path.next_timer().is_some() {
+            self.paths[at].change().on_timer(NOW);
             self.stir(at);
         }
         Some(packet.id)
@@ -371,7 +418,13 @@ impl Machine for Real {
 
     fn holds(&self, at: usize, id: PacketId) -> bool {
         let ring = view(1, self.paths.len(), at).ring;
-        self.paths[at].holds(ring, id) == Some(true)
+        self.paths[at].path.holds(ring, id) == Some(true)
+    }
+
+    fn settle(&mut self) {
+        for shared in &mut self.paths {
+            shared.digest = shared.digest.or_else(|| Some(digest(&shared.path)));
+        }
     }
 
     fn processes(&self) -> usize {
@@ -380,12 +433,16 @@ impl Machine for Real {
 
     fn complaints(&self) -> u64 {
         let mut counters = std::collections::BTreeMap::new();
-        let of = |path: &Lcr| {
-            path.count(&mut counters);
-            ["lcr_messages_refused", "lcr_packets_duplicate", "lcr_messages_stale"]
-                .map(|name| counters[name])
-                .iter()
-                .sum::<u64>()
+        let of = |path: &Shared| {
+            path.path.count(&mut counters);
+            [
+                "lcr_messages_refused",
+                "lcr_packets_duplicate",
+                "lcr_messages_stale",
+            ]
+            .map(|name| counters[name])
+            .iter()
+            .sum::<u64>()
         };
         self.paths.iter().map(of).sum()
     }

@@ -1,0 +1,52 @@
+//! Broken versions of the protocol, which have to be noticed.
+
+use rota_core::mutants::{self, Mutant};
+
+use super::plan::Plan;
+use super::runs::{run, shares};
+
+#[test]
+fn each_broken_version_is_found_out() {
+    let found = |mutant: Mutant, signs: &[&str]| {
+        mutants::set(Some(mutant));
+        let first = (0..400).find_map(|seed| run(Plan::draw(seed)).err().map(|sign| (seed, sign)));
+        mutants::set(None);
+        let (seed, sign) = first.unwrap_or_else(|| panic!("{mutant} is not found"));
+        println!("{mutant}, seed {seed}: {sign}");
+        assert!(
+            signs.iter().any(|known| sign.starts_with(known)),
+            "{mutant}: {sign}"
+        );
+    };
+    found(Mutant::L01, &["complete"]);
+    found(Mutant::L02, &["order"]);
+    found(Mutant::L03, &["order", "uniform"]);
+    found(
+        Mutant::L04,
+        &["complete", "lcr_messages_refused", "silence"],
+    );
+    found(
+        Mutant::L05,
+        &["complete", "lcr_messages_refused", "silence"],
+    );
+    found(Mutant::L06, &["order", "uniform"]);
+    found(Mutant::L07, &["order"]);
+    found(Mutant::L08, &["memory", "lcr_messages_refused"]);
+    found(
+        Mutant::L09,
+        &["order", "content", "complete", "lcr_messages_refused"],
+    );
+
+    let mut plan = Plan::calm(5);
+    plan.rate[2] = 2;
+    mutants::set(Some(Mutant::L10));
+    let network = run(plan);
+    mutants::set(None);
+    let shares = shares(&network.expect("it is unfair, and nothing else"));
+    println!("L10: {shares:?}");
+    let most = shares.iter().max().copied().unwrap_or(0);
+    assert!(
+        shares.iter().any(|&share| share * 10 < most * 8),
+        "{shares:?}"
+    );
+}
