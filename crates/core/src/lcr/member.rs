@@ -9,7 +9,7 @@ use crate::views::{Held, Load, Packet, PacketId};
 
 /// What a packet costs in memory beside its frame, in bytes: counted in the window, so that small ones
 /// cannot outgrow it.
-pub const PACKET_COST: usize = 128;
+pub const PACKET_COST: usize = 256;
 
 /// What a packet counts in the window of its sender, in bytes.
 pub fn cost(entry: &Entry) -> usize {

@@ -1,13 +1,19 @@
 //! The data path LCR: searched through, and in a network with slow and breaking links.
 
+#[cfg(not(feature = "mutants"))]
 mod model;
 mod network;
 mod plan;
+#[cfg(not(feature = "mutants"))]
+#[path = "../property/mod.rs"]
+mod property;
 mod ring;
 mod runs;
 
 #[cfg(not(feature = "mutants"))]
 mod all_schedules;
+#[cfg(not(feature = "mutants"))]
+mod bytes;
 #[cfg(feature = "mutants")]
 mod mutants;
 #[cfg(not(feature = "mutants"))]

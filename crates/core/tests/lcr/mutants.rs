@@ -3,7 +3,7 @@
 use rota_core::mutants::{self, Mutant};
 
 use super::plan::Plan;
-use super::runs::{run, shares};
+use super::runs::{even, run};
 
 #[test]
 fn each_broken_version_is_found_out() {
@@ -30,23 +30,17 @@ fn each_broken_version_is_found_out() {
         &["complete", "lcr_messages_refused", "silence"],
     );
     found(Mutant::L06, &["order", "uniform"]);
-    found(Mutant::L07, &["order"]);
-    found(Mutant::L08, &["memory", "lcr_messages_refused"]);
+    found(Mutant::L07, &["order", "silence"]);
+    found(Mutant::L08, &["memory", "silence"]);
     found(
         Mutant::L09,
         &["order", "content", "complete", "lcr_messages_refused"],
     );
 
-    let mut plan = Plan::calm(5);
-    plan.rate[2] = 2;
     mutants::set(Some(Mutant::L10));
-    let network = run(plan);
+    let unfair = (2..=8).find_map(|count| even(count).err());
     mutants::set(None);
-    let shares = shares(&network.expect("it is unfair, and nothing else"));
-    println!("L10: {shares:?}");
-    let most = shares.iter().max().copied().unwrap_or(0);
-    assert!(
-        shares.iter().any(|&share| share * 10 < most * 8),
-        "{shares:?}"
-    );
+    let unfair = unfair.expect("L10 is not found");
+    println!("L10: {unfair}");
+    assert!(unfair.starts_with("shares"), "L10: {unfair}");
 }

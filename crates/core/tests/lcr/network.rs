@@ -16,6 +16,9 @@ use super::ring::{path, process, view};
 /// Virtual microseconds.
 type Micros = u64;
 
+/// Long after all has to be over.
+const REST: Micros = 60_000_000;
+
 pub struct Node {
     path: Lcr,
     backlog: Backlog,
@@ -190,12 +193,10 @@ impl Network {
 
     /// Runs until nothing is left to happen: the network is silent then.
     pub fn run(&mut self) -> Result<(), String> {
-        let mut steps = 0_u64;
         while let Some(((at, _), event)) = self.events.pop_first() {
             self.now = at;
             self.happen(event)?;
-            steps += 1;
-            if steps > 20_000_000 {
+            if self.now > REST {
                 return Err("silence: it never comes to rest".into());
             }
         }

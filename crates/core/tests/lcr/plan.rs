@@ -59,7 +59,7 @@ impl Plan {
             seed: 1,
             count,
             frame: 1000,
-            window: 60_000,
+            window: 100_000,
             batch: 8000,
             room: 16_000,
             rate: vec![10; count],

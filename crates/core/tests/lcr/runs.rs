@@ -44,7 +44,7 @@ fn complete(network: &Network) -> Result<(), String> {
 fn bounded(network: &Network) -> Result<(), String> {
     let plan = &network.plan;
     // One packet is always let through, whatever the window.
-    let window = plan.window.max(plan.frame + 128);
+    let window = plan.window.max(plan.frame + 256);
     let bound = plan.count * window;
     for (index, node) in network.nodes.iter().enumerate() {
         if node.kept > bound {
@@ -71,4 +71,18 @@ pub fn shares(network: &Network) -> Vec<usize> {
         }
     }
     shares
+}
+
+/// Where all have the same to send, and windows that fill the links, all get the same.
+pub fn even(count: usize) -> Result<(), String> {
+    let mut plan = Plan::calm(count);
+    plan.window *= count;
+    let shares = shares(&run(plan)?);
+    println!("{shares:?}");
+    let most = shares.iter().max().copied().unwrap_or(0);
+    if shares.iter().all(|&share| share * 10 >= most * 9) {
+        Ok(())
+    } else {
+        Err(format!("shares: {shares:?}"))
+    }
 }
