@@ -21,6 +21,10 @@ impl Run {
     /// The next message to the successor, of at most `room` bytes.
     pub fn batch(&mut self, config: &Config, room: usize, backlog: &mut Backlog) -> Option<Bytes> {
         let next = self.next.as_ref()?;
+        let own = !backlog.is_empty() && self.is_window_open();
+        if self.is_told_all() && self.input.is_empty() && !own && !self.has_news() {
+            return None;
+        }
         let mut batch = Writer::new(self.ring, next.epoch, room, config.batch_bytes);
         if self.is_told_all() && self.has_news() {
             // Not only behind the packets: there may be no room left behind them.

@@ -37,3 +37,18 @@ fn in_batches() {
     found(search(Real::new(3, 1, true, 1), 3), 1000);
     found(search(Real::new(3, 1, true, 1000), 3), 1000);
 }
+
+#[test]
+fn over_links_that_break() {
+    found(search(Real::new(2, 2, false, 1).breaking(1), 4), 5000);
+    found(search(Real::new(2, 1, false, 1).breaking(2), 2), 500);
+    found(search(Real::new(2, 1, true, 1000).breaking(1), 2), 1000);
+    found(search(Real::new(3, 1, false, 1).breaking(1), 3), 5000);
+    // Larger ones take minutes.
+    if std::env::var_os("ROTA_DEEP").is_some() {
+        found(search(Real::new(2, 3, false, 1).breaking(2), 6), 20_000);
+        found(search(Real::new(2, 2, true, 1000).breaking(1), 4), 20_000);
+        found(search(Real::new(3, 1, false, 1).breaking(2), 3), 20_000);
+        found(search(Real::new(3, 1, true, 1000).breaking(1), 3), 20_000);
+    }
+}

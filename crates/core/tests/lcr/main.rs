@@ -1,4 +1,8 @@
 //! The data path LCR: searched through, and in a network with slow and breaking links.
+#![cfg_attr(
+    feature = "mutants",
+    allow(dead_code, reason = "not all is used with them")
+)]
 
 #[cfg(not(feature = "mutants"))]
 mod model;

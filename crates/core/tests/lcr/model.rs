@@ -5,7 +5,7 @@
 //! the data path itself, with its batches.
 
 use std::collections::hash_map::DefaultHasher;
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
@@ -200,9 +200,12 @@ impl Paper {
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
     Send(usize),
-    Arrive(usize),
+    /// From whom, at whom.
+    Arrive(usize, usize),
     /// Only [`Real`]: what is to be sent next leaves.
     Leave(usize),
+    /// Only [`Real`]: the session of `.0` with `.1` ends, and the next begins.
+    Reset(usize, usize),
 }
 
 impl Machine for Paper {
@@ -212,7 +215,7 @@ impl Machine for Paper {
         let members = self.members.iter().enumerate();
         let steps = members.flat_map(|(at, member)| {
             let send = (member.to_send > 0).then_some(Step::Send(at));
-            let arrive = (!member.link.is_empty()).then_some(Step::Arrive(at));
+            let arrive = (!member.link.is_empty()).then_some(Step::Arrive(at, at));
             send.into_iter().chain(arrive)
         });
         steps.collect()
@@ -221,7 +224,8 @@ impl Machine for Paper {
     fn take(&mut self, step: Step) {
         match step {
             Step::Send(at) => self.send(at),
-            Step::Arrive(at) | Step::Leave(at) => self.arrive(at),
+            Step::Arrive(_, at) => self.arrive(at),
+            Step::Leave(_) | Step::Reset(..) => unreachable!("there is nothing of that kind"),
         }
     }
 
@@ -271,12 +275,19 @@ impl Hash for Shared {
     }
 }
 
+/// Messages on their way, each with its session.
+type Way = VecDeque<(u64, Bytes)>;
+
 /// The data path itself.
 #[derive(Clone, Hash)]
 pub struct Real {
     paths: Vec<Shared>,
-    /// What is on the way to each process: from whom, and the message.
-    links: Vec<VecDeque<(usize, Bytes)>>,
+    /// What is on the way from each process to each: in which session, and the message.
+    links: BTreeMap<(usize, usize), Way>,
+    /// Which session with whom each process knows of.
+    ends: BTreeMap<(usize, usize), u64>,
+    /// How many links may still break.
+    breaks: usize,
     to_send: Vec<usize>,
     /// Frames in the backlog.
     waiting: Vec<usize>,
@@ -304,7 +315,9 @@ impl Real {
         });
         let mut real = Self {
             paths: shared.collect(),
-            links: vec![VecDeque::new(); count],
+            links: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            breaks: 0,
             to_send: vec![each; count],
             waiting: vec![0; count],
             stirred: vec![false; count],
@@ -317,25 +330,76 @@ impl Real {
             let neighbours = [(me + 1) % count, (me + count - 1) % count];
             let peers = &neighbours[..neighbours.len().min(count - 1)];
             for &peer in peers {
-                let (peer, session) = (process(peer), Session(1));
-                let up = Link::Up { peer, session };
-                let writable = Link::Writable {
-                    peer: peer.node,
-                    session,
-                    bytes: 1 << 20,
-                };
-                real.paths[me].change().on_link(NOW, up);
-                real.paths[me].change().on_link(NOW, writable);
+                real.begin(me, peer, 1);
             }
         }
         for me in 0..count {
             real.drain(me);
         }
-        while let Some(at) = real.links.iter().position(|link| !link.is_empty()) {
-            real.arrive(at);
+        loop {
+            let next = real.arrivals().next();
+            let Some((from, at)) = next else {
+                break;
+            };
+            real.arrive(from, at);
         }
         real.lazy = lazy;
         real
+    }
+
+    /// The same, where so many times a link breaks.
+    pub fn breaking(mut self, breaks: usize) -> Self {
+        self.breaks = breaks;
+        self
+    }
+
+    /// A session begins at one of its ends.
+    fn begin(&mut self, me: usize, other: usize, session: u64) {
+        self.ends.insert((me, other), session);
+        let (peer, session) = (process(other), Session(session));
+        let up = Link::Up { peer, session };
+        let writable = Link::Writable {
+            peer: peer.node,
+            session,
+            bytes: 1 << 20,
+        };
+        self.paths[me].change().on_link(NOW, up);
+        self.paths[me].change().on_link(NOW, writable);
+    }
+
+    /// One end of a link finds out that its session is over. What was on the way to it is lost.
+    fn reset(&mut self, me: usize, other: usize) {
+        let old = self.ends[&(me, other)];
+        if self.ends[&(other, me)] == old {
+            self.breaks -= 1;
+        }
+        if let Some(link) = self.links.get_mut(&(other, me)) {
+            link.retain(|&(session, _)| session > old);
+        }
+        let down = Link::Down {
+            peer: process(other).node,
+            session: Session(old),
+        };
+        self.paths[me].change().on_link(NOW, down);
+        self.begin(me, other, old + 1);
+        self.stir(me);
+    }
+
+    /// Which ends may find out now: any, if links may break, or the other end of one that has.
+    fn resets(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.ends.iter().filter_map(|(&(me, other), session)| {
+            let others = self.ends[&(other, me)];
+            let may = others > *session || self.breaks > 0 && others == *session;
+            may.then_some((me, other))
+        })
+    }
+
+    /// From whom something can arrive at whom: in sessions that both know of.
+    fn arrivals(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.links.iter().filter_map(|(&(from, at), link)| {
+            let (session, _) = link.front()?;
+            (self.ends[&(at, from)] == *session).then_some((from, at))
+        })
     }
 
     /// One message leaves; `false` if there was none.
@@ -344,8 +408,18 @@ impl Real {
         let output = self.paths[at].change().poll_output(NOW, &mut frames);
         self.waiting[at] = frames.len();
         match output {
-            Some(Output::LinkSend { peer, bytes, .. }) => {
-                self.links[usize::from(peer.get()) - 1].push_back((at, bytes));
+            Some(Output::LinkSend {
+                peer,
+                session,
+                bytes,
+                ..
+            }) => {
+                let to = usize::from(peer.get()) - 1;
+                // Who does not know yet that the session is over sends to nobody.
+                if self.ends[&(to, at)] <= session.0 {
+                    let link = self.links.entry((at, to)).or_default();
+                    link.push_back((session.0, bytes));
+                }
                 true
             }
             Some(other) => panic!("{other:?}"),
@@ -365,9 +439,10 @@ impl Real {
         }
     }
 
-    fn arrive(&mut self, at: usize) {
-        if let Some((from, bytes)) = self.links[at].pop_front() {
-            let (peer, session) = (process(from).node, Session(1));
+    fn arrive(&mut self, from: usize, at: usize) {
+        let link = self.links.get_mut(&(from, at));
+        if let Some((session, bytes)) = link.and_then(VecDeque::pop_front) {
+            let (peer, session) = (process(from).node, Session(session));
             let message = Link::Message {
                 peer,
                 session,
@@ -386,11 +461,12 @@ impl Machine for Real {
         let steps = (0..self.paths.len()).flat_map(|at| {
             [
                 (self.to_send[at] > 0).then_some(Step::Send(at)),
-                (!self.links[at].is_empty()).then_some(Step::Arrive(at)),
                 self.stirred[at].then_some(Step::Leave(at)),
             ]
         });
-        steps.flatten().collect()
+        let arrivals = self.arrivals().map(|(from, at)| Step::Arrive(from, at));
+        let resets = self.resets().map(|(me, other)| Step::Reset(me, other));
+        steps.flatten().chain(arrivals).chain(resets).collect()
     }
 
     fn take(&mut self, step: Step) {
@@ -400,7 +476,8 @@ impl Machine for Real {
                 self.waiting[at] += 1;
                 self.stir(at);
             }
-            Step::Arrive(at) => self.arrive(at),
+            Step::Arrive(from, at) => self.arrive(from, at),
+            Step::Reset(me, other) => self.reset(me, other),
             Step::Leave(at) => self.stirred[at] = self.leave(at),
         }
     }
