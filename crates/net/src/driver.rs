@@ -10,6 +10,7 @@ mod durable;
 #[cfg(test)]
 mod durable_tests;
 mod error;
+mod links;
 mod outputs;
 mod rest;
 mod store;
@@ -29,6 +30,7 @@ use std::fmt;
 
 use crate::config::NodeConfig;
 use crate::fault::FaultLayer;
+use crate::links::Links;
 use crate::seal::Keys;
 use crate::sockets::{Arrival, Outgoing, Sockets};
 use crate::stats::NetStats;
@@ -64,7 +66,10 @@ pub struct Driver<E> {
     /// Inputs that arose while outputs were carried out.
     answers: Vec<Input>,
     durable: Durable,
+    /// `None`: the engine wants none.
+    links: Option<Box<Links>>,
     bursts_past_timer: u32,
+    bursts_past_links: u32,
     doze: Doze,
     watch: Watch,
     tokens: Tokens,
@@ -115,6 +120,8 @@ impl<E: Engine> Driver<E> {
         let tracer = tracer.transpose().map_err(DriverError::Trace)?;
         let faults = config.faults.clone();
         let faults = faults.map(|faults| FaultLayer::new(faults, me.node, &config.members()));
+        let links = engine.wants_links().then(|| Links::open(config, me, now));
+        let links = links.transpose().map_err(DriverError::Links)?;
         engine.handle(
             now,
             Input::Start(StartState {
@@ -133,7 +140,9 @@ impl<E: Engine> Driver<E> {
             peeked: None,
             answers: Vec::new(),
             durable,
+            links: links.map(Box::new),
             bursts_past_timer: 0,
+            bursts_past_links: 0,
             doze: Doze::new(config.busy_poll_us.saturating_mul(1000), sys::is_realtime()),
             watch: Watch::new(me.node, now),
             tokens: Tokens::default(),
@@ -160,6 +169,7 @@ impl<E: Engine> Driver<E> {
         // notice by its absence.
         self.engine.leave(sys::monotonic());
         self.carry_out()?;
+        self.flush_links()?;
         match &mut self.tracer {
             Some(tracer) => tracer
                 .on_leave(sys::monotonic())
@@ -236,7 +246,7 @@ impl<E: Engine> Driver<E> {
         }
         self.carry_out()?;
         self.deliver(app)?;
-        Ok(())
+        self.flush_links()
     }
 
     /// Reads or takes the next burst and hands it in, or a timer that is due.
@@ -258,12 +268,22 @@ impl<E: Engine> Driver<E> {
             return Ok(true);
         }
         self.arrivals.release(now);
+        let links_first = self.bursts_past_links >= links::BURSTS_BEFORE_LINKS;
+        if links_first && self.hand_in_links(app)? {
+            self.bursts_past_timer += u32::from(due);
+            return Ok(true);
+        }
         let first = self.engine.reading();
         let tokens = self.stuck.is_none();
         let next = self.arrivals.next(&mut self.sockets, first, tokens, now);
         if let Some((class, arrival)) = next.map_err(DriverError::Socket)? {
             self.bursts_past_timer += u32::from(due);
+            self.bursts_past_links += 1;
             self.on_arrival(app, class, arrival)?;
+            return Ok(true);
+        }
+        if self.hand_in_links(app)? {
+            self.bursts_past_timer += u32::from(due);
             return Ok(true);
         }
         if due {

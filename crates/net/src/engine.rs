@@ -103,6 +103,10 @@ impl Engine for NodeEngine {
         either!(self, engine => engine.next_timer())
     }
 
+    fn wants_links(&self) -> bool {
+        either!(self, engine => engine.wants_links())
+    }
+
     fn status(&self) -> Status {
         either!(self, engine => engine.status())
     }

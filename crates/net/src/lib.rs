@@ -13,8 +13,10 @@
 pub mod config;
 pub mod driver;
 mod engine;
+mod epoll;
 pub mod fault;
 pub mod keys;
+pub mod links;
 mod message;
 pub mod node;
 mod peer;

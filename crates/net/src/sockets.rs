@@ -16,7 +16,7 @@ pub use path::{DatagramSize, PathMtu};
 pub use wait::{Ready, Wait};
 
 use bytes::Bytes;
-use rota_core::contract::{Burst, Class, NodeId, Target};
+use rota_core::contract::{Burst, Class, NodeId, Target, Time};
 use socket2::SockAddr;
 use std::collections::VecDeque;
 use std::fmt;
@@ -25,6 +25,7 @@ use std::net::SocketAddr;
 
 use crate::config::{NodeConfig, Transport};
 use crate::keys::KeyError;
+use crate::links::Context;
 use crate::seal::checksum::{self, Bursts};
 use crate::seal::{KeyedSeal, Keys};
 use crate::socket::{Port, Progress, Tuning};
@@ -168,6 +169,19 @@ impl Sockets {
         match &self.seal {
             Seal::Plain(_) => None,
             Seal::Keyed(seal) => Some(seal.keys()),
+        }
+    }
+
+    /// What the steps of links need.
+    pub(crate) fn link_context(&mut self, now: Time) -> Context<'_> {
+        let keys = match &mut self.seal {
+            Seal::Plain(_) => None,
+            Seal::Keyed(seal) => Some(seal.key_ring()),
+        };
+        Context {
+            now,
+            keys,
+            stats: &mut self.stats,
         }
     }
 

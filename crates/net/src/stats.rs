@@ -10,7 +10,7 @@ macro_rules! net_stats {
 
         impl NetStats {
             /// All counters by name, for status pages.
-            pub const fn named(&self) -> [(&'static str, u64); 28] {
+            pub const fn named(&self) -> [(&'static str, u64); 40] {
                 [$((concat!("net_", stringify!($name)), self.$name),)*]
             }
 
@@ -79,8 +79,34 @@ net_stats! {
     faults,
     /// Ring ids that the disk did not take.
     persist_failures,
-    /// Outputs this driver cannot carry out (links, records other than ring ids).
+    /// Outputs this driver cannot carry out (links of an engine that wants none, records other than ring ids).
     unsupported,
+    /// Sessions of links that began.
+    link_sessions,
+    /// Sessions of links that ended.
+    link_ends,
+    /// Messages that came over links.
+    link_messages_in,
+    /// Messages sent over links.
+    link_messages_out,
+    /// Bytes that came over links, records as they travel.
+    link_bytes_in,
+    /// Bytes handed to the kernel for links.
+    link_bytes_out,
+    /// Connections for links that ended because something was not authentic: another key with the same id, damage, a
+    /// forgery, something sent again.
+    link_forged,
+    /// Connections for links refused because this node does not have their key, or only one of the two has any.
+    link_unknown_key,
+    /// Connections for links refused: of another cluster or version, for another node, or of one that does not
+    /// connect to this one.
+    link_refused,
+    /// Connections for links that did not show in time who they are.
+    link_silent,
+    /// Connections for links that were the oldest of too many unknown ones.
+    link_crowded,
+    /// Connections for links from an address that no node has.
+    link_foreign,
     /// Times the loop went to sleep.
     waits,
 }

@@ -124,6 +124,10 @@ impl<E: Engine> Engine for Checked<E> {
         self.engine.next_timer()
     }
 
+    fn wants_links(&self) -> bool {
+        self.engine.wants_links()
+    }
+
     fn status(&self) -> Status {
         self.engine.status()
     }

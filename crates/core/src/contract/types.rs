@@ -228,6 +228,12 @@ pub trait Engine {
     /// When to hand in [`Input::Timer`] next, and what for.
     fn next_timer(&self) -> Option<(Time, TimerReason)>;
 
+    /// Whether it sends over reliable links. One that does not costs its driver none: nothing listens, and there are
+    /// no `Link…` inputs. The answer is always the same.
+    fn wants_links(&self) -> bool {
+        false
+    }
+
     /// State and counters, for people.
     fn status(&self) -> Status;
 }

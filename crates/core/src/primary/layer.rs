@@ -380,6 +380,10 @@ impl<E: Engine> Engine for Primary<E> {
             .min()
     }
 
+    fn wants_links(&self) -> bool {
+        self.engine.wants_links()
+    }
+
     fn status(&self) -> Status {
         let mut status = self.engine.status();
         let counted = self.voting.counters;

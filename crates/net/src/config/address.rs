@@ -30,4 +30,9 @@ impl NodeAddress {
     pub const fn token(&self) -> SocketAddr {
         SocketAddr::new(self.address, self.token_port)
     }
+
+    /// Where others connect to for reliable links, by TCP: the number of the token port, among the ports of TCP.
+    pub const fn link(&self) -> SocketAddr {
+        self.token()
+    }
 }

@@ -35,7 +35,7 @@ impl Arrivals {
             ready: Ready {
                 data: true,
                 token: true,
-                woken: false,
+                ..Ready::default()
             },
             fresh: false,
             token_at: None,
@@ -113,7 +113,7 @@ impl Arrivals {
         self.ready = Ready {
             data: true,
             token: true,
-            woken: false,
+            ..Ready::default()
         };
         self.fresh = false;
         let next = self.next(sockets, first, true, now)?;

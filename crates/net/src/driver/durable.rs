@@ -212,6 +212,7 @@ impl<E: Engine> Driver<E> {
         }
         for answer in &answers {
             self.durable.complain(answer);
+            self.forget_on_links(answer);
             let failed = matches!(answer, Input::PersistFailed { .. });
             self.sockets.stats_mut().persist_failures += u64::from(failed);
         }

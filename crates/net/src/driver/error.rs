@@ -11,6 +11,8 @@ pub enum DriverError {
     Socket(io::Error),
     /// The trace cannot be written.
     Trace(io::Error),
+    /// The port for links cannot be used.
+    Links(io::Error),
     /// A file in the state directory cannot be used.
     State(OpenError),
     /// The system has no random numbers, threads or descriptors for the node.
@@ -22,6 +24,10 @@ impl fmt::Display for DriverError {
         match self {
             Self::Socket(error) => write!(f, "the network failed: {error}"),
             Self::Trace(error) => write!(f, "the trace cannot be written: {error}"),
+            Self::Links(error) => write!(
+                f,
+                "cannot listen for links (TCP, at the token port): {error}"
+            ),
             Self::State(error) => error.fmt(f),
             Self::System(error) => {
                 write!(f, "no random numbers or threads from the system: {error}")

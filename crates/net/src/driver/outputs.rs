@@ -14,6 +14,7 @@ impl<E: Engine> Driver<E> {
         if let Some(out) = self.stuck.take() {
             self.send(out)?;
         }
+        self.release_links();
         loop {
             while self.stuck.is_none() {
                 if let Some(held) = self.durable.next_ready() {
@@ -75,10 +76,13 @@ impl<E: Engine> Driver<E> {
             Output::Fetch { log, from, to } => {
                 self.answers.push(self.durable.fetched(log, from, to));
             }
-            // There are no links here yet.
-            Output::LinkSend { .. } => {
-                self.sockets.stats_mut().unsupported += 1;
-            }
+            Output::LinkSend {
+                peer,
+                session,
+                channel,
+                bytes,
+                after,
+            } => self.send_over_link((peer, session), (channel, bytes), after),
         }
         Ok(())
     }

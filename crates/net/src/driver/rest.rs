@@ -63,6 +63,9 @@ impl<E: Engine> Driver<E> {
         if let Some(tracer) = &mut self.tracer {
             tracer.flush().map_err(DriverError::Trace)?;
         }
+        if self.has_link_events() {
+            return Ok(());
+        }
         let now = sys::monotonic();
         let until = self.rest_until(app, now, limit);
         let over = until.is_some_and(|until| until <= now);
@@ -87,7 +90,10 @@ impl<E: Engine> Driver<E> {
         }
         let first = self.engine.reading();
         let look = self.arrivals.look(&mut self.sockets, first, now);
-        let came = look.map_err(DriverError::Socket)?;
+        let mut came = look.map_err(DriverError::Socket)?;
+        if let Some(links) = self.links.as_mut().filter(|_| !came) {
+            came = links.look(now).map_err(DriverError::Socket)?;
+        }
         if came {
             app.awake(false);
         }
@@ -99,10 +105,11 @@ impl<E: Engine> Driver<E> {
         let wait = Wait {
             nanos: Some(0),
             waker: app.waker(),
+            links: self.links.as_ref().map(|links| links.raw()),
             ..Wait::default()
         };
         let ready = self.sockets.wait(wait).map_err(DriverError::Socket)?;
-        let came = ready.data || ready.token || ready.woken;
+        let came = ready.data || ready.token || ready.woken || ready.links;
         if came {
             app.awake(ready.woken);
             self.arrivals.know(ready);
@@ -116,6 +123,7 @@ impl<E: Engine> Driver<E> {
             self.engine.next_timer().map(|(at, _)| at),
             app.next_wake(),
             self.arrivals.next_due(),
+            self.links.as_ref().and_then(|links| links.next_due()),
             limit.map(|nanos| now.after(nanos)),
             self.no_buffers.then(|| now.after(NO_BUFFERS_NANOS)),
         ];
@@ -162,10 +170,11 @@ impl<E: Engine> Driver<E> {
             waker: app.waker(),
             // While an output is stuck the answer would only be left lying.
             stored: self.durable.waker().filter(|_| self.stuck.is_none()),
+            links: self.links.as_ref().map(|links| links.raw()),
         };
         self.sockets.stats_mut().waits += u64::from(nanos != Some(0));
         let ready = self.sockets.wait(wait).map_err(DriverError::Socket)?;
-        if ready.data || ready.token {
+        if ready.data || ready.token || ready.links {
             self.doze.woken();
         }
         app.awake(ready.woken);

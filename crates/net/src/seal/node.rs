@@ -107,6 +107,12 @@ impl KeyedSeal {
         self.keys.clone()
     }
 
+    /// The keys of the cluster, as of now.
+    pub fn key_ring(&mut self) -> &KeyRing {
+        self.follow_keys();
+        self.sealer.key_ring()
+    }
+
     fn follow_keys(&mut self) {
         let Some(keys) = self.keys.take() else {
             return;

@@ -44,6 +44,10 @@ impl Sealer {
         Ok(())
     }
 
+    pub(super) const fn key_ring(&self) -> &KeyRing {
+        &self.masters.ring
+    }
+
     /// Seals a datagram in place. One that is too short is left alone: no receiver opens it.
     pub fn seal(&mut self, class: Class, to: Target, datagram: &mut [u8]) {
         if datagram.len() < LEAST_BYTES {

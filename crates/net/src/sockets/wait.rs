@@ -17,6 +17,8 @@ pub struct Ready {
     pub token: bool,
     /// The waker was signalled.
     pub woken: bool,
+    /// One of the links has something.
+    pub links: bool,
 }
 
 /// What to wait for.
@@ -32,6 +34,8 @@ pub struct Wait {
     pub waker: Option<RawFd>,
     /// Or this one, which is for the driver itself.
     pub stored: Option<RawFd>,
+    /// Or this one, which stands for all links.
+    pub links: Option<RawFd>,
 }
 
 impl Sockets {
@@ -57,6 +61,7 @@ impl Sockets {
             waiting(wait.waker, libc::POLLIN),
             waiting(None, 0),
             waiting(wait.stored, libc::POLLIN),
+            waiting(wait.links, libc::POLLIN),
         ];
         if wait.no_token {
             fds[1].events = 0;
@@ -81,6 +86,7 @@ impl Sockets {
             data: readable(&fds[0]),
             token: readable(&fds[1]),
             woken: readable(&fds[2]),
+            links: readable(&fds[5]),
         })
     }
 }

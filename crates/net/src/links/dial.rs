@@ -1,0 +1,140 @@
+//! Connecting to a node, until it is known that it is the one.
+
+use rota_core::contract::{NodeId, Session, Time};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use super::handshake::{Agreed, Dialing, Own, Refusal, WELCOME_BYTES};
+use super::stream::{Gather, Stream};
+use super::{Context, HANDSHAKE_NANOS, draw_nonce};
+use crate::epoll::Epoll;
+
+/// The first wait after a connection failed or a session ended.
+const FIRST_WAIT_NANOS: u64 = 20_000_000;
+/// The longest: it doubles until then.
+const LONGEST_WAIT_NANOS: u64 = 320_000_000;
+/// A session that lasted so long was none that fails again and again.
+const LASTING_NANOS: u64 = 1_000_000_000;
+
+/// How long to wait before connecting again.
+#[derive(Debug)]
+pub(super) struct Patience {
+    next: u64,
+}
+
+impl Patience {
+    pub(super) const fn new() -> Self {
+        Self {
+            next: FIRST_WAIT_NANOS,
+        }
+    }
+
+    /// When to connect again, after another failure.
+    pub(super) fn again(&mut self, now: Time) -> Time {
+        let at = now.after(self.next);
+        self.next = (2 * self.next).min(LONGEST_WAIT_NANOS);
+        at
+    }
+
+    /// A session ended that had begun at `since`.
+    pub(super) const fn lasted(&mut self, since: Time, now: Time) {
+        if now.since(since) >= LASTING_NANOS {
+            self.next = FIRST_WAIT_NANOS;
+        }
+    }
+}
+
+/// Why nothing came of it.
+#[derive(Debug)]
+pub(super) enum Failure {
+    Io(io::Error),
+    Refused(Refusal),
+}
+
+impl Failure {
+    pub(super) fn timed_out() -> Self {
+        Self::Io(io::ErrorKind::TimedOut.into())
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+#[derive(Debug)]
+enum Step {
+    Connecting,
+    Welcome(Dialing, Gather<WELCOME_BYTES>),
+}
+
+/// One attempt.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    pub(super) stream: Stream,
+    pub(super) deadline: Time,
+    to: NodeId,
+    step: Step,
+}
+
+impl Attempt {
+    pub(super) fn begin(
+        (from, to): (IpAddr, (NodeId, SocketAddr)),
+        now: Time,
+        epoll: &Epoll,
+        next_name: &mut u64,
+    ) -> io::Result<Self> {
+        *next_name += 1;
+        let stream = Stream::dial(from, to.1, *next_name)?;
+        epoll.add(&stream, stream.name)?;
+        Ok(Self {
+            stream,
+            deadline: now.after(HANDSHAKE_NANOS),
+            to: to.0,
+            step: Step::Connecting,
+        })
+    }
+
+    /// Whether it can go on.
+    pub(super) const fn is_ready(&self) -> bool {
+        match self.step {
+            Step::Connecting => self.stream.is_writable(),
+            Step::Welcome(..) => self.stream.is_readable(),
+        }
+    }
+
+    /// Goes on as far as it can; the session once it has begun.
+    pub(super) fn go_on(
+        &mut self,
+        own: Own,
+        last: Session,
+        context: &Context<'_>,
+    ) -> Result<Option<Agreed>, Failure> {
+        if let Step::Connecting = self.step {
+            if !self.stream.is_writable() {
+                return Ok(None);
+            }
+            self.stream.connected()?;
+            let begun = Dialing::begin(own, (self.to, last), context.keys, draw_nonce()?);
+            let (dialing, hello) = begun.ok_or(Refusal::UnknownKey)?;
+            self.stream.write_whole(&hello)?;
+            self.step = Step::Welcome(dialing, Gather::new());
+        }
+        let Step::Welcome(dialing, welcome) = &mut self.step else {
+            return Ok(None);
+        };
+        let Some(welcome) = welcome.read(&mut self.stream)? else {
+            return Ok(None);
+        };
+        let (agreed, confirm) = dialing.welcomed(welcome)?;
+        self.stream.write_whole(&confirm)?;
+        Ok(Some(agreed))
+    }
+}

@@ -1,0 +1,391 @@
+//! Reliable links to the other nodes: TCP, in the ring's own thread.
+//!
+//! Two nodes have at most one session at a time. The one with the smaller number connects, the other listens at the
+//! TCP port with the number of its token port; so no two connections can meet half way. A session begins with a
+//! [`handshake`] in which both prove that they have the cluster's key and speak now; from then on messages travel in
+//! sealed [`record`]s. Anything wrong ends the session: it is never mended, a new one begins.
+//!
+//! What this does not do: say who is alive. A link that is down says that bytes do not pass; the membership decides
+//! what that means, and hears nothing from here. `docs/protocols/links.md` has the bytes and what is promised.
+
+mod cipher;
+mod dial;
+mod door;
+mod handshake;
+mod peer;
+mod record;
+mod session;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use bytes::Bytes;
+use rota_core::contract::{Channel, Input, NodeId, PersistId, Process, Session, Time};
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::RawFd;
+use std::time::Duration;
+
+use crate::config::NodeConfig;
+use crate::epoll::Epoll;
+use crate::keys::KeyRing;
+use crate::pool::Pool;
+use crate::stats::NetStats;
+use crate::sys;
+use door::Door;
+use handshake::{NONCE_BYTES, Own, Refusal};
+use peer::Peer;
+use record::Found;
+use session::Ending;
+
+/// What waits for a link in this process, in bytes; the kernel holds more.
+pub const QUEUE_BYTES: usize = 1 << 20;
+
+/// The largest message, in bytes: a link with nothing to do always has room for one.
+pub const MESSAGE_BYTES: usize = QUEUE_BYTES / 2;
+
+/// A connection has so long to become a session.
+const HANDSHAKE_NANOS: u64 = 2_000_000_000;
+
+/// The listener's name among the connections.
+const LISTENER: u64 = 0;
+
+/// What the steps of links need of the rest of a node.
+pub(crate) struct Context<'a> {
+    pub(crate) now: Time,
+    /// The keys of the cluster, as of now.
+    pub(crate) keys: Option<&'a KeyRing>,
+    pub(crate) stats: &'a mut NetStats,
+}
+
+impl Context<'_> {
+    fn refuse(&mut self, why: Refusal) {
+        let counter = match why {
+            Refusal::Foreign | Refusal::Stranger | Refusal::Stale => &mut self.stats.link_refused,
+            Refusal::UnknownKey => &mut self.stats.link_unknown_key,
+            Refusal::Forged => &mut self.stats.link_forged,
+        };
+        *counter += 1;
+    }
+}
+
+/// All links of a node.
+#[derive(Debug)]
+pub(crate) struct Links {
+    own: Own,
+    address: SocketAddr,
+    /// A link without a sign of life for so long is down: longer than the membership takes to notice.
+    patience: Duration,
+    epoll: Epoll,
+    next_name: u64,
+    /// `None` where nobody connects to this node.
+    door: Option<Door>,
+    /// By ascending number.
+    peers: Vec<Peer>,
+    /// Whose turn it is to be read.
+    turn: usize,
+    pool: Pool,
+    found: Vec<Found>,
+    events: VecDeque<Input>,
+    /// Something may be ready to leave.
+    dirty: bool,
+    /// Something waits for a disk.
+    waiting: bool,
+}
+
+impl Links {
+    /// Opens the port for links of process `me`, and connects to nobody yet.
+    pub(crate) fn open(config: &NodeConfig, me: Process, now: Time) -> io::Result<Self> {
+        let address = config.node(me.node).map(|node| node.link());
+        let address = address.ok_or_else(|| io::Error::other("the node is not listed"))?;
+        let epoll = Epoll::new()?;
+        let mut peers = Vec::new();
+        for node in &config.nodes {
+            let id = NodeId::new(node.id).filter(|id| *id != me.node);
+            peers.extend(id.map(|id| Peer::new(id, node.link(), me.node, now)));
+        }
+        peers.sort_unstable_by_key(|peer| peer.node);
+        let dialers = peers.iter().filter(|peer| !peer.is_dialed());
+        let dialers: Vec<_> = dialers.map(|peer| peer.address.ip()).collect();
+        let door = (!dialers.is_empty()).then(|| Door::open(address, dialers, &epoll));
+        let timers = config.ring_config().timers;
+        Ok(Self {
+            own: Own {
+                me,
+                cluster: config.wire_cluster(),
+            },
+            address,
+            patience: Duration::from_nanos(2 * (timers.token_loss + timers.consensus))
+                .max(Duration::from_secs(2)),
+            epoll,
+            next_name: LISTENER,
+            door: door.transpose()?,
+            peers,
+            turn: 0,
+            pool: Pool::default(),
+            found: Vec::new(),
+            events: VecDeque::new(),
+            dirty: false,
+            waiting: false,
+        })
+    }
+
+    /// Readable while there is something to do.
+    pub(crate) fn raw(&self) -> RawFd {
+        self.epoll.raw()
+    }
+
+    /// What the engine is to be told next.
+    pub(crate) fn next_event(&mut self) -> Option<Input> {
+        self.events.pop_front()
+    }
+
+    /// Whether it has to be told of something.
+    pub(crate) fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// When there is something to do even if nothing comes.
+    pub(crate) fn next_due(&self) -> Option<Time> {
+        let peers = self.peers.iter().filter_map(Peer::next_due);
+        let door = self.door.as_ref().and_then(Door::next_due);
+        peers.chain(door).min()
+    }
+
+    /// Asks the kernel what has changed; says whether there is something to do.
+    pub(crate) fn look(&mut self, now: Time) -> io::Result<bool> {
+        let Self {
+            epoll, door, peers, ..
+        } = self;
+        let dirty = &mut self.dirty;
+        epoll.changes(|change| match change.name {
+            LISTENER => door.iter_mut().for_each(Door::knock),
+            name => {
+                *dirty |= change.writable;
+                let stream = peers.iter_mut().find_map(|peer| peer.stream(name));
+                match stream {
+                    Some(stream) => stream.know(change),
+                    None => door.iter_mut().for_each(|door| door.know(change)),
+                }
+            }
+        })?;
+        let due = self.next_due().is_some_and(|due| due <= now);
+        let ready = || self.door.as_ref().is_some_and(Door::is_ready);
+        Ok(due || ready() || self.peers.iter().any(Peer::is_ready))
+    }
+
+    /// Does what is ready, and of reading one stretch; what the engine is to be told of it waits to be taken. Says
+    /// whether there was anything.
+    pub(crate) fn work(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
+        if !self.look(context.now)? {
+            return Ok(false);
+        }
+        self.let_in(context);
+        for at in 0..self.peers.len() {
+            self.dial(at, context);
+        }
+        self.read_next(context);
+        Ok(true)
+    }
+
+    /// Takes a message for a session. Of one that has ended it takes nothing.
+    pub(crate) fn send(
+        &mut self,
+        (peer, session): (NodeId, Session),
+        (channel, bytes): (Channel, Bytes),
+        after: Option<PersistId>,
+        stats: &mut NetStats,
+    ) {
+        let Some(live) = self.live(peer).filter(|live| live.number == session) else {
+            return;
+        };
+        live.send(channel, bytes, after);
+        let waiting = live.is_waiting();
+        self.waiting |= waiting;
+        self.dirty = true;
+        stats.link_messages_out += 1;
+    }
+
+    /// Lets leave what waited for requests that are not pending any more.
+    pub(crate) fn release(&mut self, is_pending: impl Fn(PersistId) -> bool) {
+        if !self.waiting {
+            return;
+        }
+        self.waiting = false;
+        self.dirty = true;
+        for live in self.peers.iter_mut().filter_map(Peer::live) {
+            live.release(&is_pending);
+            self.waiting |= live.is_waiting();
+        }
+    }
+
+    /// What waits for a request that failed is never sent.
+    pub(crate) fn forget(&mut self, failed: PersistId) {
+        let live = self.peers.iter_mut().filter_map(Peer::live);
+        live.for_each(|live| live.forget(failed));
+    }
+
+    /// Hands to the kernel what it takes, and notes where there is room again.
+    pub(crate) fn flush(&mut self, now: impl Fn() -> Time, stats: &mut NetStats) {
+        if !std::mem::take(&mut self.dirty) {
+            return;
+        }
+        for at in 0..self.peers.len() {
+            let Some(live) = self.peers[at].live() else {
+                continue;
+            };
+            match live.flush(stats) {
+                Ok(()) => self.tell_room(at),
+                Err(ending) => self.end(at, &ending, now(), stats),
+            }
+        }
+    }
+
+    /// Breaks the link to a node and lets none begin, as a fault; or lets it begin again.
+    pub(crate) fn cut(&mut self, node: NodeId, is_cut: bool, now: Time, stats: &mut NetStats) {
+        let Some(at) = self.place_of(node) else {
+            return;
+        };
+        self.peers[at].cut(is_cut, now);
+        if is_cut && self.peers[at].live().is_some() {
+            self.end(at, &Ending::Cut, now, stats);
+        }
+    }
+
+    fn place_of(&self, node: NodeId) -> Option<usize> {
+        self.peers.binary_search_by_key(&node, |p| p.node).ok()
+    }
+
+    fn live(&mut self, node: NodeId) -> Option<&mut session::Live> {
+        let at = self.place_of(node)?;
+        self.peers[at].live()
+    }
+
+    /// Goes on with the connections that others have made.
+    fn let_in(&mut self, context: &mut Context<'_>) {
+        let Self {
+            door: Some(door),
+            peers,
+            own,
+            ..
+        } = self
+        else {
+            return;
+        };
+        door.expire(context.now, context.stats);
+        door.accept(context.now, &self.epoll, &mut self.next_name, context.stats);
+        let last = |node: NodeId| {
+            let at = peers.binary_search_by_key(&node, |peer| peer.node).ok()?;
+            peers[at].may_dial_here()
+        };
+        let mut begun = Vec::new();
+        while let Some(agreed) = door.next(*own, context, last) {
+            begun.push(agreed);
+        }
+        for (agreed, stream) in begun {
+            if let Some(at) = self.place_of(agreed.peer.node) {
+                self.begin(at, agreed, stream, context);
+            }
+        }
+    }
+
+    /// Goes on with the connection to a node.
+    fn dial(&mut self, at: usize, context: &mut Context<'_>) {
+        let peer = &mut self.peers[at];
+        let from = self.address.ip();
+        match peer.dial((self.own, from), &self.epoll, &mut self.next_name, context) {
+            Ok(None) => {}
+            Ok(Some((agreed, stream))) => self.begin(at, agreed, stream, context),
+            Err(dial::Failure::Refused(refusal)) => context.refuse(refusal),
+            Err(dial::Failure::Io(error)) => {
+                let node = self.peers[at].node.get();
+                tracing::trace!(node, %error, "no link yet");
+            }
+        }
+    }
+
+    /// A session begins.
+    fn begin(
+        &mut self,
+        at: usize,
+        agreed: handshake::Agreed,
+        stream: stream::Stream,
+        context: &mut Context<'_>,
+    ) {
+        if self.peers[at].live().is_some() {
+            self.end(at, &Ending::Replaced, context.now, context.stats);
+        }
+        if let Err(error) = stream.tune(self.patience) {
+            tracing::warn!(%error, "a link's socket cannot be tuned");
+        }
+        let (peer, session) = (agreed.peer, agreed.session);
+        let node = peer.node.get();
+        tracing::info!(node, session = session.0, "the link is up");
+        context.stats.link_sessions += 1;
+        self.peers[at].begin(session::Live::new(agreed, stream, context.now));
+        self.events.push_back(Input::LinkUp { peer, session });
+        self.tell_room(at);
+    }
+
+    fn end(&mut self, at: usize, ending: &Ending, now: Time, stats: &mut NetStats) {
+        let Some(live) = self.peers[at].end(now) else {
+            return;
+        };
+        let (peer, session) = (live.peer.node, live.number);
+        stats.link_ends += 1;
+        if let Ending::Broken(_) = ending {
+            stats.link_forged += 1;
+        }
+        if ending.is_plain() {
+            tracing::info!(node = peer.get(), session = session.0, %ending, "the link is down");
+        } else {
+            tracing::warn!(node = peer.get(), session = session.0, %ending, "the link is down");
+        }
+        self.events.push_back(Input::LinkDown { peer, session });
+    }
+
+    fn tell_room(&mut self, at: usize) {
+        let Some(live) = self.peers[at].live() else {
+            return;
+        };
+        if let Some(bytes) = live.room_to_tell() {
+            let (peer, session) = (live.peer.node, live.number);
+            self.events.push_back(Input::Writable {
+                peer,
+                session,
+                bytes,
+            });
+        }
+    }
+
+    /// Reads once from the next link that has something.
+    fn read_next(&mut self, context: &mut Context<'_>) {
+        for _ in 0..self.peers.len() {
+            self.turn = (self.turn + 1) % self.peers.len();
+            let at = self.turn;
+            let Some(live) = self.peers[at].live() else {
+                continue;
+            };
+            let (pool, found) = (&mut self.pool, &mut self.found);
+            match live.read(pool, found, &mut self.events, context.stats) {
+                Ok(false) => {}
+                Ok(true) => return,
+                Err(ending) => {
+                    self.found.clear();
+                    self.end(at, &ending, context.now, context.stats);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Random bytes for one handshake.
+fn draw_nonce() -> io::Result<[u8; NONCE_BYTES]> {
+    let mut nonce = [0; NONCE_BYTES];
+    for word in nonce.as_chunks_mut::<8>().0 {
+        *word = sys::random_u64()?.to_ne_bytes();
+    }
+    Ok(nonce)
+}

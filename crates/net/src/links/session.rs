@@ -1,0 +1,222 @@
+//! A session: a connection whose ends know each other.
+
+use bytes::Bytes;
+use rota_core::contract::{Channel, Input, PersistId, Process, Session, Time};
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::{self, ErrorKind};
+
+use super::QUEUE_BYTES;
+use super::handshake::Agreed;
+use super::record::{Broken, Found, Inbox, Outbox};
+use super::stream::Stream;
+use crate::pool::Pool;
+use crate::stats::NetStats;
+
+/// The engine is told of room when it has grown by so much.
+const TELL_BYTES: usize = QUEUE_BYTES / 4;
+
+/// Why a session ended.
+#[derive(Debug)]
+pub(super) enum Ending {
+    /// The other end has closed the connection, or is gone.
+    Lost(io::Error),
+    /// What came is not what the other end sends.
+    Broken(Broken),
+    /// The other end has begun another.
+    Replaced,
+    /// A fault on purpose.
+    Cut,
+}
+
+impl From<io::Error> for Ending {
+    fn from(error: io::Error) -> Self {
+        Self::Lost(error)
+    }
+}
+
+impl From<Broken> for Ending {
+    fn from(broken: Broken) -> Self {
+        Self::Broken(broken)
+    }
+}
+
+/// A message that was handed out and must not leave yet.
+#[derive(Debug)]
+struct Waiting {
+    /// `None`: only those before it have to leave first.
+    after: Option<PersistId>,
+    channel: Channel,
+    bytes: Bytes,
+}
+
+/// A session that is up.
+#[derive(Debug)]
+pub(super) struct Live {
+    pub(super) peer: Process,
+    pub(super) number: Session,
+    pub(super) since: Time,
+    pub(super) stream: Stream,
+    outbox: Outbox,
+    inbox: Inbox,
+    /// The beginning of a record that has not come whole.
+    rest: Vec<u8>,
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
+    /// What the engine may still send, as it was told.
+    granted: usize,
+}
+
+impl Live {
+    pub(super) fn new(agreed: Agreed, stream: Stream, since: Time) -> Self {
+        Self {
+            peer: agreed.peer,
+            number: agreed.session,
+            since,
+            stream,
+            outbox: Outbox::new(agreed.seals),
+            inbox: Inbox::new(agreed.opens),
+            rest: Vec::new(),
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            granted: 0,
+        }
+    }
+
+    /// Takes a message: it leaves with the next [`Self::flush`], or once `after` is durable, and in order.
+    pub(super) fn send(&mut self, channel: Channel, bytes: Bytes, after: Option<PersistId>) {
+        debug_assert!(
+            bytes.len() <= self.granted,
+            "{} bytes for a link that takes {}",
+            bytes.len(),
+            self.granted
+        );
+        self.granted = self.granted.saturating_sub(bytes.len());
+        if after.is_none() && self.waiting.is_empty() {
+            self.outbox.push(channel, &bytes);
+            return;
+        }
+        self.waiting_bytes += bytes.len();
+        self.waiting.push_back(Waiting {
+            after,
+            channel,
+            bytes,
+        });
+    }
+
+    /// Whether something waits for a disk.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Lets leave what need not wait any more.
+    pub(super) fn release(&mut self, is_pending: &impl Fn(PersistId) -> bool) {
+        let may_leave = |next: &mut Waiting| !next.after.is_some_and(is_pending);
+        while let Some(next) = self.waiting.pop_front_if(may_leave) {
+            self.waiting_bytes -= next.bytes.len();
+            self.outbox.push(next.channel, &next.bytes);
+        }
+    }
+
+    /// What waits for this request is never sent.
+    pub(super) fn forget(&mut self, failed: PersistId) {
+        let bytes = &mut self.waiting_bytes;
+        self.waiting.retain(|waiting| {
+            let kept = waiting.after != Some(failed);
+            *bytes -= if kept { 0 } else { waiting.bytes.len() };
+            kept
+        });
+    }
+
+    /// Hands to the kernel what it takes.
+    pub(super) fn flush(&mut self, stats: &mut NetStats) -> Result<(), Ending> {
+        while self.stream.is_writable() && self.outbox.waiting() > 0 {
+            let sent = self.stream.write(self.outbox.to_send())?;
+            self.outbox.sent(sent);
+            stats.link_bytes_out += sent as u64;
+        }
+        Ok(())
+    }
+
+    /// Total room, if it has grown enough since the engine was last told.
+    pub(super) fn room_to_tell(&mut self) -> Option<usize> {
+        let used = self.outbox.waiting() + self.waiting_bytes;
+        let room = QUEUE_BYTES.saturating_sub(used);
+        let grown = room >= self.granted + TELL_BYTES;
+        grown.then(|| {
+            self.granted = room;
+            room
+        })
+    }
+
+    /// Reads once and appends what came to `events`; `false` when nothing waited.
+    pub(super) fn read(
+        &mut self,
+        pool: &mut Pool,
+        found: &mut Vec<Found>,
+        events: &mut VecDeque<Input>,
+        stats: &mut NetStats,
+    ) -> Result<bool, Ending> {
+        let buffer = pool.buffer();
+        let kept = self.rest.len();
+        buffer[..kept].copy_from_slice(&self.rest);
+        let Some(came) = self.stream.read(&mut buffer[kept..])? else {
+            return Ok(false);
+        };
+        stats.link_bytes_in += came as u64;
+        let all = kept + came;
+        let end = self.inbox.open(&mut buffer[..all], found)?;
+        self.rest.clear();
+        self.rest.extend_from_slice(&buffer[end..all]);
+        if found.is_empty() {
+            return Ok(true);
+        }
+        let bytes = pool.take(end);
+        stats.link_messages_in += found.len() as u64;
+        events.extend(found.drain(..).map(|found| {
+            let (channel, bytes) = match found {
+                Found::Here(channel, range) => (channel, bytes.slice(range)),
+                Found::Joined(channel, bytes) => (channel, bytes),
+            };
+            Input::LinkMessage {
+                peer: self.peer.node,
+                session: self.number,
+                channel,
+                bytes,
+            }
+        }));
+        Ok(true)
+    }
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lost(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                f.write_str("the other end has closed it")
+            }
+            Self::Lost(error) => error.fmt(f),
+            Self::Broken(Broken::Length) => f.write_str("a record came with an impossible length"),
+            Self::Broken(Broken::Forged) => f.write_str(
+                "a record came that is not the next one of the other end: damaged, forged, or sent again",
+            ),
+            Self::Broken(Broken::Layout) => f.write_str("a record came that holds no messages"),
+            Self::Replaced => f.write_str("the other end has begun another"),
+            Self::Cut => f.write_str("cut, as a fault"),
+        }
+    }
+}
+
+impl Ending {
+    /// Whether the other end closed as one does that stops.
+    pub(super) fn is_plain(&self) -> bool {
+        match self {
+            Self::Lost(error) => matches!(
+                error.kind(),
+                ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe
+            ),
+            Self::Broken(_) => false,
+            Self::Replaced | Self::Cut => true,
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! An engine that says over links what it is told to, as far as they take it, and remembers all it hears.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+use rota_core::contract::{
+    Channel, Class, Delivery, Engine, Input, LogId, LogRecord, NodeId, Output, PersistId, Process,
+    Service, Session, Status, SubmitError, Time, TimerReason,
+};
+
+/// What came over links.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Heard {
+    Up(Process, Session),
+    Down(NodeId, Session),
+    Message(NodeId, Session, Channel, Bytes),
+    Durable(PersistId),
+}
+
+#[derive(Debug)]
+struct Link {
+    session: Session,
+    credit: usize,
+}
+
+#[derive(Debug, Default)]
+pub struct Chatty {
+    pub heard: Vec<Heard>,
+    /// How often there was room again.
+    pub rooms: usize,
+    /// The least that room has ever grown by.
+    pub least_growth: Option<usize>,
+    /// Bytes that links have taken.
+    pub taken: usize,
+    links: BTreeMap<NodeId, Link>,
+    wanted: BTreeMap<NodeId, VecDeque<(Channel, Bytes, Option<PersistId>)>>,
+    outputs: VecDeque<Output>,
+}
+
+impl Chatty {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Says this to a node, now or when its link takes it.
+    pub fn say(&mut self, to: NodeId, bytes: impl Into<Bytes>) {
+        self.say_on(to, Channel(0), bytes, None);
+    }
+
+    pub fn say_on(
+        &mut self,
+        to: NodeId,
+        channel: Channel,
+        bytes: impl Into<Bytes>,
+        after: Option<PersistId>,
+    ) {
+        let wanted = self.wanted.entry(to).or_default();
+        wanted.push_back((channel, bytes.into(), after));
+        self.flush(to);
+    }
+
+    /// Asks for something durable: the number of a ring.
+    pub fn persist(&mut self, id: PersistId, number: u64) {
+        let records = vec![LogRecord::Put {
+            log: LogId(1),
+            position: 0,
+            bytes: Bytes::copy_from_slice(&number.to_le_bytes()),
+        }];
+        self.outputs.push_back(Output::Persist { id, records });
+    }
+
+    /// Sends in a session, whether it lasts or not.
+    pub fn force(&mut self, peer: NodeId, session: Session, bytes: &'static [u8]) {
+        self.outputs.push_back(Output::LinkSend {
+            peer,
+            session,
+            channel: Channel(0),
+            bytes: Bytes::from_static(bytes),
+            after: None,
+        });
+    }
+
+    /// What no link has taken yet.
+    pub fn held_back(&self, to: NodeId) -> usize {
+        self.wanted.get(&to).map_or(0, VecDeque::len)
+    }
+
+    pub fn session(&self, with: NodeId) -> Option<Session> {
+        self.links.get(&with).map(|link| link.session)
+    }
+
+    /// All messages of a node, in one session.
+    pub fn messages(&self, of: NodeId, in_session: Session) -> Vec<Bytes> {
+        let mut found = Vec::new();
+        for heard in &self.heard {
+            if let Heard::Message(from, session, _, bytes) = heard
+                && (*from, *session) == (of, in_session)
+            {
+                found.push(bytes.clone());
+            }
+        }
+        found
+    }
+
+    pub fn count(&self, of: NodeId) -> usize {
+        let is_it = |heard: &&Heard| matches!(heard, Heard::Message(from, ..) if *from == of);
+        self.heard.iter().filter(is_it).count()
+    }
+
+    fn flush(&mut self, to: NodeId) {
+        let (Some(link), Some(wanted)) = (self.links.get_mut(&to), self.wanted.get_mut(&to)) else {
+            return;
+        };
+        while let Some((channel, bytes, after)) =
+            wanted.pop_front_if(|(_, bytes, _)| bytes.len() <= link.credit)
+        {
+            link.credit -= bytes.len();
+            self.taken += bytes.len();
+            self.outputs.push_back(Output::LinkSend {
+                peer: to,
+                session: link.session,
+                channel,
+                bytes,
+                after,
+            });
+        }
+    }
+
+    fn on_room(&mut self, peer: NodeId, session: Session, bytes: usize) {
+        let link = self.links.get_mut(&peer).expect("room of a link");
+        assert_eq!(link.session, session, "room of a session that ended");
+        let growth = bytes.checked_sub(link.credit).expect("room never shrinks");
+        self.least_growth = Some(self.least_growth.map_or(growth, |least| least.min(growth)));
+        self.rooms += 1;
+        link.credit = bytes;
+        self.flush(peer);
+    }
+}
+
+impl Engine for Chatty {
+    fn handle(&mut self, _: Time, input: Input) {
+        match input {
+            Input::LinkUp { peer, session } => {
+                let before = self.links.insert(peer.node, Link { session, credit: 0 });
+                assert!(before.is_none(), "two sessions with {peer:?} at once");
+                self.heard.push(Heard::Up(peer, session));
+            }
+            Input::LinkDown { peer, session } => {
+                let ended = self.links.remove(&peer).expect("a link that was up");
+                assert_eq!(ended.session, session);
+                self.heard.push(Heard::Down(peer, session));
+            }
+            Input::LinkMessage {
+                peer,
+                session,
+                channel,
+                bytes,
+            } => {
+                assert_eq!(self.session(peer), Some(session), "of no session");
+                self.heard
+                    .push(Heard::Message(peer, session, channel, bytes));
+            }
+            Input::Writable {
+                peer,
+                session,
+                bytes,
+            } => self.on_room(peer, session, bytes),
+            Input::Persisted { id } => self.heard.push(Heard::Durable(id)),
+            _ => {}
+        }
+    }
+
+    fn submit(&mut self, _: Time, _: Service, _: &[u8]) -> Result<u64, SubmitError> {
+        Err(SubmitError::Unsupported)
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    fn poll_delivery(&mut self) -> Option<Delivery> {
+        None
+    }
+
+    fn reading(&self) -> Class {
+        Class::Token
+    }
+
+    fn next_timer(&self) -> Option<(Time, TimerReason)> {
+        None
+    }
+
+    fn wants_links(&self) -> bool {
+        true
+    }
+
+    fn status(&self) -> Status {
+        Status::default()
+    }
+}

@@ -1,0 +1,112 @@
+//! Drivers in one thread, turned one after the other.
+
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use rota_core::contract::{Checked, Delivery, NodeId, Process, Session, Time};
+use rota_net::{App, Driver, NetStats, NodeConfig, Sockets, Submitter, Transport, new_process};
+
+use super::chatty::Chatty;
+
+pub const PATIENCE: Duration = Duration::from_secs(30);
+static PORTS: AtomicU16 = AtomicU16::new(25_000);
+
+pub fn id(number: u16) -> NodeId {
+    NodeId::new(number).expect("not 0")
+}
+
+/// Nodes at ports of their own.
+pub fn config(nodes: u16) -> NodeConfig {
+    NodeConfig {
+        transport: Transport::Unicast,
+        ..NodeConfig::loopback(nodes, PORTS.fetch_add(40, Relaxed))
+    }
+}
+
+pub struct Idle;
+
+impl App for Idle {
+    fn deliver(&mut self, _: Delivery) {}
+    fn fill(&mut self, _: Time, _: &mut dyn Submitter) {}
+    fn stop(&self) -> bool {
+        false
+    }
+}
+
+pub struct Node {
+    pub process: Process,
+    driver: Driver<Checked<Chatty>>,
+}
+
+impl Node {
+    pub fn start(config: &NodeConfig, number: u16) -> Self {
+        let process = new_process(id(number)).expect("random numbers");
+        let sockets = Sockets::open(config, id(number)).expect("sockets");
+        let engine = Checked::new(Chatty::new());
+        let driver = Driver::with_process(engine, sockets, process, 1, config).expect("a driver");
+        Self { process, driver }
+    }
+
+    pub fn turn(&mut self) {
+        self.driver.turn(&mut Idle, Some(20_000)).expect("a turn");
+    }
+
+    pub fn chatty(&self) -> &Chatty {
+        self.driver.engine().get()
+    }
+
+    pub fn tell(&mut self, what: impl FnOnce(&mut Chatty)) {
+        self.driver
+            .tell(|engine, _| what(engine.get_mut()))
+            .expect("told");
+    }
+
+    pub fn cut(&mut self, peer: u16, is_cut: bool) {
+        self.driver.cut_link(id(peer), is_cut);
+    }
+
+    pub fn stats(&self) -> NetStats {
+        self.driver.stats()
+    }
+
+    pub fn keys(&self) -> rota_net::Keys {
+        self.driver.keys().expect("a node with keys")
+    }
+
+    pub fn session(&self, with: u16) -> Option<Session> {
+        self.chatty().session(id(with))
+    }
+}
+
+/// Turns all nodes until `done`.
+pub fn until(nodes: &mut [&mut Node], what: &str, done: impl Fn(&[&mut Node]) -> bool) {
+    until_with(nodes, what, || {}, done);
+}
+
+/// The same, with something beside them that has to go on as well.
+pub fn until_with(
+    nodes: &mut [&mut Node],
+    what: &str,
+    mut beside: impl FnMut(),
+    done: impl Fn(&[&mut Node]) -> bool,
+) {
+    let deadline = Instant::now() + PATIENCE;
+    while !done(nodes) {
+        assert!(Instant::now() < deadline, "{what}: in vain");
+        beside();
+        for node in nodes.iter_mut() {
+            node.turn();
+        }
+    }
+}
+
+/// Waits until two nodes have one session; which.
+pub fn linked(one: &mut Node, two: &mut Node) -> Session {
+    let (a, b) = (one.process.node.get(), two.process.node.get());
+    let same = |nodes: &[&mut Node]| {
+        let session = nodes[0].session(b);
+        session.is_some() && session == nodes[1].session(a)
+    };
+    until(&mut [one, two], "a session", same);
+    one.session(b).expect("a session")
+}
