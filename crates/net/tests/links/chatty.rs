@@ -19,6 +19,7 @@ pub enum Heard {
 
 #[derive(Debug)]
 struct Link {
+    peer: Process,
     session: Session,
     credit: usize,
 }
@@ -89,6 +90,24 @@ impl Chatty {
         self.links.get(&with).map(|link| link.session)
     }
 
+    /// Which process is at the other end now.
+    pub fn peer(&self, node: NodeId) -> Option<Process> {
+        self.links.get(&node).map(|link| link.peer)
+    }
+
+    /// How many links are up.
+    pub fn links(&self) -> usize {
+        self.links.len()
+    }
+
+    /// What has become durable.
+    pub fn durable(&self) -> impl Iterator<Item = PersistId> {
+        self.heard.iter().filter_map(|heard| match heard {
+            Heard::Durable(id) => Some(*id),
+            _ => None,
+        })
+    }
+
     /// All messages of a node, in one session.
     pub fn messages(&self, of: NodeId, in_session: Session) -> Vec<Bytes> {
         let mut found = Vec::new();
@@ -141,7 +160,14 @@ impl Engine for Chatty {
     fn handle(&mut self, _: Time, input: Input) {
         match input {
             Input::LinkUp { peer, session } => {
-                let before = self.links.insert(peer.node, Link { session, credit: 0 });
+                let before = self.links.insert(
+                    peer.node,
+                    Link {
+                        peer,
+                        session,
+                        credit: 0,
+                    },
+                );
                 assert!(before.is_none(), "two sessions with {peer:?} at once");
                 self.heard.push(Heard::Up(peer, session));
             }

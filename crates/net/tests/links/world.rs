@@ -1,10 +1,15 @@
 //! Drivers in one thread, turned one after the other.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use rota_core::contract::{Checked, Delivery, NodeId, Process, Session, Time};
-use rota_net::{App, Driver, NetStats, NodeConfig, Sockets, Submitter, Transport, new_process};
+use rota_net::{
+    App, Driver, KeyRing, NetStats, NodeConfig, Sockets, Submitter, Transport, new_process,
+};
+
+use tempfile::TempDir;
 
 use super::chatty::Chatty;
 
@@ -20,6 +25,45 @@ pub fn config(nodes: u16) -> NodeConfig {
     NodeConfig {
         transport: Transport::Unicast,
         ..NodeConfig::loopback(nodes, PORTS.fetch_add(40, Relaxed))
+    }
+}
+
+/// The same nodes, with this key.
+pub fn sealed(config: &NodeConfig, key_file: &Path) -> NodeConfig {
+    NodeConfig {
+        insecure: false,
+        key_file: Some(key_file.to_owned()),
+        ..config.clone()
+    }
+}
+
+/// Where the files of a test are.
+pub struct World(TempDir);
+
+impl World {
+    pub fn new() -> Self {
+        Self(TempDir::new().expect("a directory"))
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub fn new_key(&self, name: &str) -> PathBuf {
+        let path = self.path().join(name);
+        let ring = KeyRing::generate().expect("random numbers");
+        ring.create(&path).expect("a key file");
+        path
+    }
+
+    pub fn new_key_with_id_2(&self, name: &str) -> PathBuf {
+        let path = self.path().join(name);
+        let mut ring = KeyRing::generate().expect("random numbers");
+        let id = ring.add().expect("another").get();
+        ring.send_with(id).expect("known");
+        ring.remove(1).expect("the first");
+        ring.create(&path).expect("a key file");
+        path
     }
 }
 
