@@ -137,7 +137,7 @@ fn who_does_not_read_is_not_sent_more_than_the_queue_and_the_kernel_take() {
     let config = config(2);
     let (mut one, mut two) = (Node::start(&config, 1), Node::start(&config, 2));
     let session = linked(&mut one, &mut two);
-    let messages = numbered(6400, |_| 10_000);
+    let messages = numbered(2000, |_| 10_000);
     for message in &messages {
         one.tell(|engine| engine.say(id(2), message.clone()));
     }

@@ -17,8 +17,8 @@ use crate::stats::NetStats;
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 128;
-/// Connections accepted in one go.
-const ACCEPTS: usize = 16;
+/// Connections accepted in one go: what these have said is looked at before the next ones come.
+const ACCEPTS: usize = SPARE_PER_ADDRESS;
 /// More unknown connections from one address than there are nodes.
 const SPARE_PER_ADDRESS: usize = 8;
 /// More unknown connections than there are nodes.

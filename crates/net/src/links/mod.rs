@@ -172,7 +172,8 @@ impl Links {
         })?;
         let due = self.next_due().is_some_and(|due| due <= now);
         let ready = || self.door.as_ref().is_some_and(Door::is_ready);
-        Ok(due || ready() || self.peers.iter().any(Peer::is_ready))
+        // The kernel says only once that there is room: whoever asks has to have it used.
+        Ok(due || self.dirty || ready() || self.peers.iter().any(Peer::is_ready))
     }
 
     /// Does what is ready, and of reading one stretch; what the engine is to be told of it waits to be taken. Says
@@ -274,7 +275,6 @@ impl Links {
             return;
         };
         door.expire(context.now, context.stats);
-        door.accept(context.now, &self.epoll, &mut self.next_name, context.stats);
         let last = |node: NodeId| {
             let at = peers.binary_search_by_key(&node, |peer| peer.node).ok()?;
             peers[at].may_dial_here()
@@ -283,6 +283,7 @@ impl Links {
         while let Some(agreed) = door.next(*own, context, last) {
             begun.push(agreed);
         }
+        door.accept(context.now, &self.epoll, &mut self.next_name, context.stats);
         for (agreed, stream) in begun {
             if let Some(at) = self.place_of(agreed.peer.node) {
                 self.begin(at, agreed, stream, context);
