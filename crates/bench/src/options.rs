@@ -207,6 +207,10 @@ names! {
         Accelerated = "accelerated-ring",
         /// The original Totem single-ring protocol.
         Totem = "totem-ring",
+        /// A fixed sequencer, and acknowledgements from all.
+        FastCast = "fastcast",
+        /// Vector clocks on a ring of reliable links.
+        Lcr = "lcr",
     }
 }
 

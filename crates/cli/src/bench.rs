@@ -82,7 +82,7 @@ struct LoadArgs {
     place: PlaceArgs,
     /// Which protocol orders the messages
     #[arg(long, default_value = "accelerated-ring",
-        value_parser = one_of::<EngineName>(&["accelerated-ring", "totem-ring"]))]
+        value_parser = one_of::<EngineName>(&["accelerated-ring", "totem-ring", "fastcast", "lcr"]))]
     engine: EngineName,
     /// What the load goes through
     #[arg(long, default_value = "library", value_parser = one_of::<Mode>(&["library", "daemon"]))]

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use rota_core::contract::NodeId;
 use rota_core::pack::Outbox;
-use rota_core::ring::{PriorityMethod, Protocol, RingConfig, RingConfigError};
+use rota_core::ring::{PriorityMethod, RingConfig, RingConfigError};
 use rota_daemon::DaemonConfig;
 use rota_daemon::access::{AccessRule, Pattern};
 use rota_daemon::tls::{ListsEnd, TlsConfig};
@@ -125,16 +125,11 @@ pub fn is_here(config: &NodeConfig, id: NodeId) -> bool {
 fn describe_cluster(
     config: &NodeConfig,
     keys: Option<&KeyRing>,
-    ring: &RingConfig,
     table: &mut Table,
 ) {
     table.section("cluster");
     table.row("cluster", config.cluster);
-    let engine = match ring.protocol {
-        Protocol::Accelerated => "accelerated-ring",
-        Protocol::Original => "totem-ring",
-    };
-    table.row("engine", engine);
+    table.row("engine", config.engine.name());
     table.row("insecure", config.insecure);
     if let (Some(path), Some(keys)) = (&config.key_file, keys) {
         let value = format!("{} ({})", path.display(), key::describe(keys));
@@ -239,7 +234,7 @@ fn describe_state(config: &NodeConfig, me: Option<NodeId>, table: &mut Table) {
 
 fn describe_primary(config: &NodeConfig, me: Option<NodeId>, table: &mut Table) {
     table.section("primary");
-    let rule = match config.primary {
+    let rule = match config.primary_in_force() {
         PrimaryName::None => "none (no configuration is called primary)",
         PrimaryName::Static => "static (more than half of primary_nodes)",
         PrimaryName::Dynamic => {
@@ -247,7 +242,7 @@ fn describe_primary(config: &NodeConfig, me: Option<NodeId>, table: &mut Table) 
         }
     };
     table.row("primary", rule);
-    if config.primary == PrimaryName::None {
+    if config.primary_in_force() == PrimaryName::None {
         return;
     }
     let nodes: Vec<String> = config

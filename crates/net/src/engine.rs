@@ -1,13 +1,18 @@
-//! The engine that a configuration asks for: a ring, alone or with the layer that says what is primary.
+//! The engine that a configuration asks for: a ring, alone or with the layer that says what is primary; or
+//! a data path beside one.
 
 use rota_core::contract::{
     Class, Delivery, Engine, Input, NodeId, Output, RingId, Service, Status, SubmitError, Time,
     TimerReason,
 };
+use rota_core::fastcast::{FastCast, FastConfig};
+use rota_core::lcr::{self, Lcr};
 use rota_core::membership::RingEngine;
-use rota_core::primary::Primary;
+use rota_core::primary::{Primary, Rule};
+use rota_core::ring::RingConfig;
+use rota_core::views::{Backlog, ViewEngine};
 
-use crate::config::{ConfigError, NodeConfig};
+use crate::config::{ConfigError, EngineName, NodeConfig};
 
 /// A node's engine, as its configuration's `primary` asks for.
 #[derive(Debug)]
@@ -16,14 +21,20 @@ pub enum NodeEngine {
     Ring(Box<RingEngine>),
     /// Any other rule.
     Primary(Box<Primary<RingEngine>>),
+    /// `engine = "fastcast"`.
+    FastCast(Box<ViewEngine<FastCast>>),
+    /// `engine = "lcr"`.
+    Lcr(Box<ViewEngine<Lcr>>),
 }
 
-/// The same for both.
+/// The same for all.
 macro_rules! either {
     ($engine:expr, $it:ident => $does:expr) => {
         match $engine {
             NodeEngine::Ring($it) => $does,
             NodeEngine::Primary($it) => $does,
+            NodeEngine::FastCast($it) => $does,
+            NodeEngine::Lcr($it) => $does,
         }
     };
 }
@@ -35,11 +46,34 @@ impl NodeEngine {
     /// [`ConfigError`]: what is wrong with the configuration.
     pub fn new(config: &NodeConfig, me: NodeId) -> Result<Self, ConfigError> {
         let ring = config.ring_config_at(me)?;
-        let ring = RingEngine::new(ring).map_err(ConfigError::Ring)?;
-        Ok(match config.primary_rule(me) {
-            None => Self::Ring(Box::new(ring)),
-            Some(rule) => Self::Primary(Box::new(Primary::new(ring, rule))),
+        Ok(match (config.engine, config.primary_rule(me)) {
+            (EngineName::FastCast, Some(rule)) => Self::fastcast(&ring, rule)?,
+            (EngineName::Lcr, Some(rule)) => Self::lcr(&ring, rule)?,
+            (_, None) => Self::Ring(Box::new(engine(ring)?)),
+            (_, Some(rule)) => Self::Primary(Box::new(Primary::new(engine(ring)?, rule))),
         })
+    }
+
+    fn fastcast(ring: &RingConfig, rule: Rule) -> Result<Self, ConfigError> {
+        let config = FastConfig::beside(ring);
+        let frame_bytes = config.frame_bytes();
+        let backlog = Backlog::new(frame_bytes, ring.message_bytes, ring.backlog_bytes);
+        let beside = engine(NodeConfig::ring_beside(ring))?;
+        let path = FastCast::new(config);
+        Ok(Self::FastCast(Box::new(ViewEngine::new(
+            beside, rule, path, backlog,
+        ))))
+    }
+
+    fn lcr(ring: &RingConfig, rule: Rule) -> Result<Self, ConfigError> {
+        let config = lcr::Config::default();
+        let frame_bytes = config.frame_bytes;
+        let backlog = Backlog::new(frame_bytes, ring.message_bytes, ring.backlog_bytes);
+        let beside = engine(NodeConfig::ring_beside(ring))?;
+        let path = Lcr::new(config);
+        Ok(Self::Lcr(Box::new(ViewEngine::new(
+            beside, rule, path, backlog,
+        ))))
     }
 
     /// The ring of the current configuration, if that is primary and was delivered as such.
@@ -47,6 +81,8 @@ impl NodeEngine {
         match self {
             Self::Ring(_) => None,
             Self::Primary(layer) => layer.primary(),
+            Self::FastCast(views) => views.view().map(|view| view.ring),
+            Self::Lcr(views) => views.view().map(|view| view.ring),
         }
     }
 
@@ -56,16 +92,22 @@ impl NodeEngine {
         match self {
             Self::Ring(_) => false,
             Self::Primary(layer) => layer.is_caught_up(),
+            Self::FastCast(views) => views.ring().is_caught_up(),
+            Self::Lcr(views) => views.ring().is_caught_up(),
         }
     }
 
     /// The application has got the state of the primary with this ring, and has made it durable. Says
     /// nothing where another configuration is current by now: its state may be another one.
     pub fn caught_up(&mut self, now: Time, ring: RingId) {
-        if let Self::Primary(layer) = self
-            && layer.primary() == Some(ring)
-        {
-            layer.caught_up(now);
+        if self.primary() != Some(ring) {
+            return;
+        }
+        match self {
+            Self::Ring(_) => {}
+            Self::Primary(layer) => layer.caught_up(now),
+            Self::FastCast(views) => views.caught_up(now),
+            Self::Lcr(views) => views.caught_up(now),
         }
     }
 }
@@ -110,4 +152,8 @@ impl Engine for NodeEngine {
     fn status(&self) -> Status {
         either!(self, engine => engine.status())
     }
+}
+
+fn engine(ring: RingConfig) -> Result<RingEngine, ConfigError> {
+    RingEngine::new(ring).map_err(ConfigError::Ring)
 }

@@ -105,6 +105,8 @@ fn node_config(
     config.engine = match options.engine {
         EngineName::Accelerated => NetEngine::AcceleratedRing,
         EngineName::Totem => NetEngine::TotemRing,
+        EngineName::FastCast => NetEngine::FastCast,
+        EngineName::Lcr => NetEngine::Lcr,
     };
     config.personal_window = options.personal_window;
     config.accelerated_window = options.accelerated_window;

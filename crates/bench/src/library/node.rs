@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use rota_core::contract::{Checked, NodeId};
-use rota_core::membership::RingEngine;
-use rota_net::{Driver, NodeConfig, Sockets};
+use rota_net::{Driver, NodeConfig, NodeEngine, Sockets};
 use serde::{Deserialize, Serialize};
 
 use super::load::{Delivered, LoadApp, Plan, Span};
@@ -74,14 +73,13 @@ pub fn bench_node_main() -> ExitCode {
     child::run(work)
 }
 
-type RingDriver = Driver<Checked<RingEngine>>;
+type NodeDriver = Driver<Checked<NodeEngine>>;
 
-fn open(task: &Task) -> Result<RingDriver, String> {
+fn open(task: &Task) -> Result<NodeDriver, String> {
     let me = NodeId::new(task.node).ok_or("node ids start at 1")?;
     task.config.check_for(me).map_err(|e| e.to_string())?;
     let sockets = Sockets::open(&task.config, me).map_err(|e| e.to_string())?;
-    let ring = task.config.ring_config_at(me).map_err(|e| e.to_string())?;
-    let engine = RingEngine::new(ring).map_err(|e| e.to_string())?;
+    let engine = NodeEngine::new(&task.config, me).map_err(|e| e.to_string())?;
     Driver::new(Checked::new(engine), sockets, me, &task.config).map_err(|e| e.to_string())
 }
 
@@ -118,7 +116,7 @@ fn work(task: Task, coordinator: &Coordinator) -> Result<Measured, BenchError> {
     Ok(measured(app, &before, after))
 }
 
-fn form(driver: &mut RingDriver, app: &mut LoadApp) -> Result<(), String> {
+fn form(driver: &mut NodeDriver, app: &mut LoadApp) -> Result<(), String> {
     let until = now_ns() + FORM_NS;
     while !app.formed {
         if now_ns() > until {
@@ -132,7 +130,7 @@ fn form(driver: &mut RingDriver, app: &mut LoadApp) -> Result<(), String> {
 }
 
 fn wait_for_go(
-    driver: &mut RingDriver,
+    driver: &mut NodeDriver,
     app: &mut LoadApp,
     coordinator: &Coordinator,
 ) -> Result<u64, BenchError> {
@@ -150,7 +148,7 @@ fn wait_for_go(
     }
 }
 
-fn turn_until(driver: &mut RingDriver, app: &mut LoadApp, until: u64) -> Result<(), String> {
+fn turn_until(driver: &mut NodeDriver, app: &mut LoadApp, until: u64) -> Result<(), String> {
     loop {
         let left = until.saturating_sub(now_ns());
         if left == 0 || app.refused.is_some() {
@@ -160,7 +158,7 @@ fn turn_until(driver: &mut RingDriver, app: &mut LoadApp, until: u64) -> Result<
     }
 }
 
-fn look(driver: &RingDriver, app: &LoadApp) -> Look {
+fn look(driver: &NodeDriver, app: &LoadApp) -> Look {
     let counters = driver.status().counters.into_iter();
     Look {
         at: now_ns(),

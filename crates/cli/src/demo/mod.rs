@@ -51,7 +51,7 @@ pub struct Options {
     nodes: u16,
     /// Which protocol orders the messages
     #[arg(long, default_value = "accelerated-ring",
-        value_parser = PossibleValuesParser::new(["accelerated-ring", "totem-ring"]))]
+        value_parser = PossibleValuesParser::new(EngineName::ALL.map(EngineName::name)))]
     engine: String,
     /// The delivery guarantee: in the one total order (agreed), or the same once every node is known
     /// to have the message (safe)
@@ -298,9 +298,10 @@ impl Daemons<'_> {
 
 fn config(options: &Options, base: u16, multicast: bool) -> NodeConfig {
     let mut config = NodeConfig::loopback(options.nodes, base);
-    if options.engine == "totem-ring" {
-        config.engine = EngineName::TotemRing;
-    }
+    let engine = EngineName::ALL
+        .into_iter()
+        .find(|engine| engine.name() == options.engine);
+    config.engine = engine.unwrap_or_default();
     if !multicast {
         config.transport = Transport::Unicast;
     }

@@ -346,6 +346,10 @@ impl DataPath for Lcr {
         ]);
     }
 
+    fn uses_links(&self) -> bool {
+        true
+    }
+
     fn holds(&self, view: RingId, id: PacketId) -> Option<bool> {
         let run = self.run.as_ref().filter(|run| run.ring == view)?;
         Some(run.holds(id))

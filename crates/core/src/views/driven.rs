@@ -227,6 +227,10 @@ impl<P: DataPath, E: Engine> Engine for ViewEngine<P, E> {
             .min()
     }
 
+    fn wants_links(&self) -> bool {
+        self.path.uses_links()
+    }
+
     fn status(&self) -> Status {
         let mut status = self.ring.status();
         self.path.count(&mut status.counters);

@@ -164,6 +164,11 @@ pub trait DataPath {
     /// Adds its counters, by their metric names.
     fn count(&self, counters: &mut BTreeMap<&'static str, u64>);
 
+    /// Whether it sends over reliable links.
+    fn uses_links(&self) -> bool {
+        false
+    }
+
     /// Whether this process holds, or has held, a packet of the current view together with its place in
     /// the order; `None` if `view` is not the current one. For the simulator's white-box checks.
     fn holds(&self, view: RingId, id: PacketId) -> Option<bool>;

@@ -54,7 +54,7 @@ impl NodeConfig {
     /// Where node `me` keeps what it knows of primaries, if it has to.
     pub fn primary_file(&self, me: NodeId) -> Option<PathBuf> {
         let directory = self.state_dir.as_ref();
-        let directory = directory.filter(|_| self.primary == PrimaryName::Dynamic)?;
+        let directory = directory.filter(|_| self.primary_in_force() == PrimaryName::Dynamic)?;
         Some(directory.join(format!("node-{me}.primary")))
     }
 
@@ -71,7 +71,7 @@ impl NodeConfig {
 
     /// By which rule node `me` knows primaries, if by any.
     pub fn primary_rule(&self, me: NodeId) -> Option<Rule> {
-        match self.primary {
+        match self.primary_in_force() {
             PrimaryName::None => None,
             PrimaryName::Static => Some(Rule::StaticMajority {
                 configured: self.counted_nodes(),
@@ -103,7 +103,15 @@ impl NodeConfig {
     /// The number that this cluster's datagrams carry: nodes with different values of `primary` are
     /// different clusters.
     pub const fn wire_cluster(&self) -> u32 {
-        self.cluster ^ self.primary.mark()
+        self.cluster ^ self.primary_in_force().mark() ^ self.engine.mark()
+    }
+
+    /// By which rule configurations are primary: engines with views do not do without one.
+    pub const fn primary_in_force(&self) -> PrimaryName {
+        match self.primary {
+            PrimaryName::None if self.engine.has_views() => PrimaryName::Static,
+            primary => primary,
+        }
     }
 
     pub(super) fn check_primary(&self) -> Result<(), ConfigError> {
@@ -117,7 +125,7 @@ impl NodeConfig {
         let Some(nodes) = &self.primary_nodes else {
             return Ok(());
         };
-        if self.primary == PrimaryName::None {
+        if self.primary_in_force() == PrimaryName::None {
             return Err(ConfigError::PrimaryNodesUnused);
         }
         if nodes.contains(&0) {
@@ -139,7 +147,7 @@ impl NodeConfig {
     /// Makes room for what the layer adds to messages, and for those of its own. What is wrong stays wrong.
     pub(super) fn make_room_for_primary(&self, ring: &mut RingConfig) {
         let is_sound = (1..=ring.backlog_bytes).contains(&ring.message_bytes);
-        if self.primary != PrimaryName::None && is_sound {
+        if self.primary != PrimaryName::None && !self.engine.has_views() && is_sound {
             ring.message_bytes = (ring.message_bytes + HEADER_BYTES).max(OWN_BYTES);
             ring.backlog_bytes = ring.backlog_bytes.max(ring.message_bytes);
         }
