@@ -97,7 +97,7 @@ fn describe(
     let size = config.datagram_size(viewpoint);
     let ring = config.ring_config_at(viewpoint)?;
     let mut table = Table::default();
-    describe_cluster(config, keys, &ring, &mut table);
+    describe_cluster(config, keys, &mut table);
     describe_ring(config, &ring, &size, &mut table);
     describe_timers(config, &ring, &mut table);
     describe_sockets(config, &mut table);
