@@ -122,11 +122,7 @@ pub fn is_here(config: &NodeConfig, id: NodeId) -> bool {
     node.is_some_and(|node| UdpSocket::bind((node.address, 0)).is_ok())
 }
 
-fn describe_cluster(
-    config: &NodeConfig,
-    keys: Option<&KeyRing>,
-    table: &mut Table,
-) {
+fn describe_cluster(config: &NodeConfig, keys: Option<&KeyRing>, table: &mut Table) {
     table.section("cluster");
     table.row("cluster", config.cluster);
     table.row("engine", config.engine.name());

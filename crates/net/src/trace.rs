@@ -33,14 +33,19 @@ pub struct Tracer {
     current: String,
     lines: String,
     submitted: BTreeMap<u64, Submitted>,
+    /// Another node gives messages their places: accepted is broadcast.
+    broadcasts: bool,
 }
 
 impl Tracer {
     /// Starts a trace in a new file, or appends to the one that an earlier life of this node wrote.
     ///
+    /// `broadcasts` says that another node gives messages their places, so that what is accepted counts as
+    /// broadcast at once.
+    ///
     /// # Errors
     /// The system's own.
-    pub fn create(path: &Path, me: Process, now: Time) -> io::Result<Self> {
+    pub fn create(path: &Path, me: Process, now: Time, broadcasts: bool) -> io::Result<Self> {
         let mut file = File::options()
             .create(true)
             .append(true)
@@ -53,6 +58,7 @@ impl Tracer {
             current: String::new(),
             lines: String::new(),
             submitted: BTreeMap::new(),
+            broadcasts,
         };
         tracer.line(now, "start", format_args!(""));
         tracer.flush()?;
@@ -64,17 +70,26 @@ impl Tracer {
         let hash = hash(payload);
         let Process { node, incarnation } = self.me;
         let conf = std::mem::take(&mut self.current);
-        self.line(
-            now,
-            "send",
-            format_args!(
-                r#","msg":"{node}.{}.{counter}","conf":"{conf}","service":"{}","hash":"{hash:016x}""#,
-                incarnation.0,
-                service.name()
-            ),
-        );
+        let events: &[&str] = if self.broadcasts {
+            &["send", "orig"]
+        } else {
+            &["send"]
+        };
+        for event in events {
+            self.line(
+                now,
+                event,
+                format_args!(
+                    r#","msg":"{node}.{}.{counter}","conf":"{conf}","service":"{}","hash":"{hash:016x}""#,
+                    incarnation.0,
+                    service.name()
+                ),
+            );
+        }
         self.current = conf;
-        self.submitted.insert(counter, Submitted { service, hash });
+        if !self.broadcasts {
+            self.submitted.insert(counter, Submitted { service, hash });
+        }
     }
 
     /// A message of this node got its place in the order.

@@ -56,6 +56,9 @@ impl<E: Engine> Driver<E> {
     /// Lets leave what was sent over links, with one call for each of them, and what the engine sends into the room
     /// that this makes.
     pub(super) fn flush_links(&mut self) -> Result<(), DriverError> {
+        if let (Some(_), Some(tracer)) = (&self.links, &mut self.tracer) {
+            tracer.flush().map_err(DriverError::Trace)?;
+        }
         for _ in 0..FILLS_AT_ONCE {
             let Some(links) = &mut self.links else {
                 return Ok(());
