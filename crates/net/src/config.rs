@@ -134,6 +134,10 @@ pub struct NodeConfig {
     /// Packets by which the order may run ahead of the slowest node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outstanding_window: Option<u32>,
+    /// `fastcast`: what the slowest link takes in, in megabits per second, with all headers; senders keep to
+    /// their shares of it. Where it is not set, all send as fast as they are let.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_mbps: Option<u32>,
     /// When the token's priority is raised again: method 1 or 2 (thesis §3.1.4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority_method: Option<u8>,
@@ -239,6 +243,7 @@ impl NodeConfig {
             accelerated_window: None,
             global_window: None,
             outstanding_window: None,
+            link_mbps: None,
             priority_method: None,
             datagram_bytes: None,
             message_bytes: None,

@@ -5,6 +5,7 @@ use rota_core::contract::{
     Class, Delivery, Engine, Input, NodeId, Output, RingId, Service, Status, SubmitError, Time,
     TimerReason,
 };
+use rota_core::fastcast::shares::Capacity;
 use rota_core::fastcast::{FastCast, FastConfig};
 use rota_core::lcr::{self, Lcr};
 use rota_core::membership::RingEngine;
@@ -13,6 +14,9 @@ use rota_core::ring::RingConfig;
 use rota_core::views::{Backlog, ViewEngine};
 
 use crate::config::{ConfigError, EngineName, NodeConfig};
+
+/// Bytes of the headers of Ethernet, IPv4 and UDP before a datagram.
+const HEADER_BYTES: u64 = 14 + 20 + 8;
 
 /// A node's engine, as its configuration's `primary` asks for.
 #[derive(Debug)]
@@ -47,15 +51,16 @@ impl NodeEngine {
     pub fn new(config: &NodeConfig, me: NodeId) -> Result<Self, ConfigError> {
         let ring = config.ring_config_at(me)?;
         Ok(match (config.engine, config.primary_rule(me)) {
-            (EngineName::FastCast, Some(rule)) => Self::fastcast(&ring, rule)?,
+            (EngineName::FastCast, Some(rule)) => Self::fastcast(&ring, rule, config.link_mbps)?,
             (EngineName::Lcr, Some(rule)) => Self::lcr(&ring, rule)?,
             (_, None) => Self::Ring(Box::new(engine(ring)?)),
             (_, Some(rule)) => Self::Primary(Box::new(Primary::new(engine(ring)?, rule))),
         })
     }
 
-    fn fastcast(ring: &RingConfig, rule: Rule) -> Result<Self, ConfigError> {
-        let config = FastConfig::beside(ring);
+    fn fastcast(ring: &RingConfig, rule: Rule, mbps: Option<u32>) -> Result<Self, ConfigError> {
+        let mut config = FastConfig::beside(ring);
+        config.capacity = mbps.map(|mbps| payload_of(mbps, config.datagram_bytes));
         let frame_bytes = config.frame_bytes();
         let backlog = Backlog::new(frame_bytes, ring.message_bytes, ring.backlog_bytes);
         let beside = engine(NodeConfig::ring_beside(ring))?;
@@ -156,4 +161,10 @@ impl Engine for NodeEngine {
 
 fn engine(ring: RingConfig) -> Result<RingEngine, ConfigError> {
     RingEngine::new(ring).map_err(ConfigError::Ring)
+}
+
+/// What a link takes in of UDP payload, in datagrams of this size.
+fn payload_of(mbps: u32, datagram_bytes: usize) -> Capacity {
+    let (all, payload) = (u64::from(mbps) * 1_000_000, datagram_bytes as u64);
+    Capacity::new(all / (payload + HEADER_BYTES) * payload)
 }

@@ -108,6 +108,10 @@ fn node_config(
         EngineName::FastCast => NetEngine::FastCast,
         EngineName::Lcr => NetEngine::Lcr,
     };
+    if options.engine == EngineName::FastCast {
+        let rate = options.place.link_rate;
+        config.link_mbps = rate.and_then(|rate| u32::try_from(rate.0 / 1_000_000).ok());
+    }
     config.personal_window = options.personal_window;
     config.accelerated_window = options.accelerated_window;
     config.global_window = options.global_window;
