@@ -152,6 +152,12 @@ fn describe_ring(config: &NodeConfig, ring: &RingConfig, size: &DatagramSize, ta
     if let Some(representative) = ring.members.first() {
         table.row("representative", representative);
     }
+    if let Some(mbps) = config.link_mbps {
+        table.row(
+            "link_mbps",
+            format!("{mbps} Mbit/s, of which senders get shares"),
+        );
+    }
     table.row(
         "personal_window",
         format!("{} packets", ring.personal_window),
