@@ -53,7 +53,8 @@ impl fmt::Display for DecodeError {
             | Self::Join(what)
             | Self::Commit(what)
             | Self::Control(what)
-            | Self::Frame(what) => f.write_str(what),
+            | Self::Frame(what)
+            | Self::Lcr(what) => f.write_str(what),
         }
     }
 }
