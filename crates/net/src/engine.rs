@@ -15,6 +15,12 @@ use rota_core::views::{Backlog, ViewEngine};
 
 use crate::config::{ConfigError, EngineName, NodeConfig};
 
+/// Packets that all members together may have under way with FastCast: few members need as many to fill a link.
+const FAST_PACKETS: usize = 2048;
+
+/// Bytes that they may have under way with LCR.
+const LCR_BYTES: usize = 8 << 20;
+
 /// Bytes of the headers of Ethernet, IPv4 and UDP before a datagram.
 const HEADER_BYTES: u64 = 14 + 20 + 8;
 
@@ -60,6 +66,7 @@ impl NodeEngine {
 
     fn fastcast(ring: &RingConfig, rule: Rule, mbps: Option<u32>) -> Result<Self, ConfigError> {
         let mut config = FastConfig::beside(ring);
+        config.window = share(FAST_PACKETS, ring).max(FastConfig::DEFAULT_WINDOW as usize) as u32;
         config.capacity = mbps.map(|mbps| payload_of(mbps, config.datagram_bytes));
         let frame_bytes = config.frame_bytes();
         let backlog = Backlog::new(frame_bytes, ring.message_bytes, ring.backlog_bytes);
@@ -71,7 +78,8 @@ impl NodeEngine {
     }
 
     fn lcr(ring: &RingConfig, rule: Rule) -> Result<Self, ConfigError> {
-        let config = lcr::Config::default();
+        let mut config = lcr::Config::default();
+        config.window_bytes = share(LCR_BYTES, ring).max(config.window_bytes);
         let frame_bytes = config.frame_bytes;
         let backlog = Backlog::new(frame_bytes, ring.message_bytes, ring.backlog_bytes);
         let beside = engine(NodeConfig::ring_beside(ring))?;
@@ -167,4 +175,9 @@ fn engine(ring: RingConfig) -> Result<RingEngine, ConfigError> {
 fn payload_of(mbps: u32, datagram_bytes: usize) -> Capacity {
     let (all, payload) = (u64::from(mbps) * 1_000_000, datagram_bytes as u64);
     Capacity::new(all / (payload + HEADER_BYTES) * payload)
+}
+
+/// What each member gets of what all members together may have under way.
+fn share(all: usize, ring: &RingConfig) -> usize {
+    all / ring.members.len().max(1)
 }
