@@ -214,6 +214,13 @@ names! {
     }
 }
 
+impl EngineName {
+    /// Whether a token goes round in it with the messages.
+    pub const fn is_ring(self) -> bool {
+        matches!(self, Self::Accelerated | Self::Totem)
+    }
+}
+
 names! {
     /// What the load goes through.
     Mode: "a mode" {

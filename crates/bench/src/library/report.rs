@@ -71,7 +71,7 @@ pub struct BenchReport {
     /// Length of the measured time.
     pub seconds: f64,
     /// Windows of the ring: personal, accelerated, global.
-    pub windows: [u32; 3],
+    pub windows: Option<[u32; 3]>,
     /// Everything the nodes counted in the measured time, summed.
     pub counters: BTreeMap<String, u64>,
     /// Where it ran.
@@ -117,7 +117,9 @@ impl BenchReport {
             latency_us: merged(results, |r| &r.latencies),
             latency_sender_us: merged(results, |r| &r.own_latencies),
             first_message_us: first_messages(results),
-            retransmissions: counter("retransmissions"),
+            retransmissions: counter("retransmissions")
+                + counter("fast_packets_resent")
+                + counter("fast_packets_repeated"),
             // Each node counts the tokens it accepts: one in a rotation.
             token_rotations: counter("token_rotations") / results.len().max(1) as u64,
             reconfigurations: results
@@ -131,7 +133,7 @@ impl BenchReport {
                 .then(|| sum(|r| r.client_cpu_ns) as f64 / deliveries.max(1) as f64),
             cpu_percent_per_node: mean(|r| 100.0 * r.cpu_ns as f64 / r.elapsed_ns.max(1) as f64),
             seconds: mean(|r| r.elapsed_ns as f64 / 1e9),
-            windows: windows(ring),
+            windows: options.engine.is_ring().then(|| windows(ring)),
             counters,
             testbed: testbed.values().clone(),
         }
@@ -219,11 +221,12 @@ impl fmt::Display for BenchReport {
             f,
             "{engine}, {mode}: {nodes} nodes, {senders} sending {size_bytes} bytes, {service}{sealed}"
         )?;
-        let [personal, accelerated, global] = self.windows;
-        writeln!(
-            f,
-            "  windows: personal {personal}, accelerated {accelerated}, global {global}"
-        )?;
+        if let Some([personal, accelerated, global]) = self.windows {
+            writeln!(
+                f,
+                "  windows: personal {personal}, accelerated {accelerated}, global {global}"
+            )?;
+        }
         writeln!(f, "  {}", self.testbed)?;
         writeln!(
             f,
