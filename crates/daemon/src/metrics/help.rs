@@ -1,5 +1,6 @@
 //! What each counter says, for people.
 
+use rota_core::fastcast::FastCounters;
 use rota_core::ring;
 use rota_net::NetStats;
 
@@ -139,6 +140,60 @@ const HELP: &[(&str, &str)] = &[
         "primary_malformed",
         "Messages about primaries that are none.",
     ),
+    (
+        "views_exchanges",
+        "Times that members of a configuration began to tell each other what they hold.",
+    ),
+    ("views_installed", "Views that have begun."),
+    (
+        "views_tentative",
+        "Changes of a view of which it was not known whether anybody had finished them.",
+    ),
+    (
+        "views_forced_packets",
+        "Packets that were delivered because their view had ended.",
+    ),
+    (
+        "views_excluded",
+        "Times that this node was in no primary configuration.",
+    ),
+    (
+        "views_forgotten",
+        "Configurations in which too few remembered the last view.",
+    ),
+    ("views_malformed", "Messages about views that are none."),
+    (
+        "views_incomplete",
+        "Changes of a view for which packets were missing.",
+    ),
+    (
+        "views_packets_malformed",
+        "Packets whose sender breaks the rules.",
+    ),
+    (
+        "views_duplicates",
+        "Messages that had been delivered in an earlier view.",
+    ),
+    ("lcr_batches_sent", "Messages to the successor."),
+    ("lcr_batch_bytes_sent", "Bytes of these."),
+    ("lcr_packets_delivered", "Packets delivered."),
+    (
+        "lcr_hellos_received",
+        "Times that the predecessor asked where to go on.",
+    ),
+    ("lcr_packets_duplicate", "Packets that came again."),
+    (
+        "lcr_messages_refused",
+        "Messages of neighbours that are none, or that nobody may send.",
+    ),
+    (
+        "lcr_messages_stale",
+        "Messages of neighbours that are of another view.",
+    ),
+    (
+        "lcr_datagrams_ignored",
+        "Datagrams for a data path that this one is not.",
+    ),
 ];
 
 /// Of what is listed with the counters, that which may become less, or is a largest value.
@@ -162,6 +217,7 @@ pub(super) const GAUGES: &[(&str, &str)] = &[
 pub(super) fn help(name: &str) -> Option<&'static str> {
     let own = || HELP.iter().find(|(own, _)| *own == name);
     ring::Counters::help(name)
+        .or_else(|| FastCounters::help(name))
         .or_else(|| NetStats::help(name))
         .or_else(|| own().map(|(_, help)| *help))
         .map(|help| help.trim().trim_end_matches('.'))
@@ -178,6 +234,9 @@ mod tests {
             "net_kernel_drops",
             "clients_slow",
             "groups_late",
+            "fast_packets_sent",
+            "lcr_batches_sent",
+            "views_installed",
         ] {
             let help = help(name).unwrap_or_default();
             assert!(help.len() > 5 && !help.ends_with('.'), "{name}: {help}");
