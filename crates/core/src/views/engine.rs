@@ -3,28 +3,23 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use bytes::Bytes;
 use core::ops::RangeInclusive;
 
 use super::backlog::Backlog;
-use super::exchange::{Exchange, Step};
+use super::exchange::Exchange;
 use super::memory::Memory;
 use super::outcome::Outcome;
 use super::path::{DataPath, View};
 use super::quorum::remembers_enough;
 use crate::contract::{
-    Configuration, ConfigurationKind, Delivery, Engine, Message, NodeId, Process, RingId, Service,
+    Configuration, ConfigurationKind, Delivery, Engine, Message, NodeId, Process, RingId,
     StartState, Time,
 };
 use crate::membership::{RING_SEQ_LOG, RingEngine};
-use crate::mutants::{self, Mutant};
 use crate::primary::{Primary, Rule};
 
 /// Nanoseconds after which a configuration counts as not primary, where members have to vote first.
 const VOTE_AT_MOST: u64 = 200_000_000;
-
-/// Views of which it is unknown whether anybody installed them: with more, this process lets none begin.
-const MOST_TENTATIVE: usize = 32;
 
 /// Uniform total order over primary configurations: a data path `P`, beside an idle ring `E` that says
 /// who is there. See the module page of [`super`].
@@ -42,16 +37,16 @@ pub struct ViewEngine<P, E = RingEngine> {
     pub(super) counters: Counters,
     /// When datagrams of [`Class::Token`] were read last, or there were none.
     pub(super) tokens_read: Time,
-    rule: RuleOf,
+    pub(super) rule: RuleOf,
 }
 
 /// What has to be known of the rule by which configurations are primary.
 #[derive(Clone, Debug)]
-struct RuleOf {
+pub(super) struct RuleOf {
     /// The nodes that a majority is counted among, if it is.
-    configured: Option<Vec<NodeId>>,
+    pub configured: Option<Vec<NodeId>>,
     /// How long it takes to say that a configuration is primary, in nanoseconds.
-    patience: u64,
+    pub patience: u64,
 }
 
 /// What a process does with regard to views.

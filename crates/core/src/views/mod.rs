@@ -7,6 +7,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `engine` | [`ViewEngine`]: one view after the other |
+//! | `change` | from a primary configuration to a view, step by step |
 //! | `driven` | the engine as its driver sees it |
 //! | `path` | [`DataPath`]: what a protocol has to be that orders within a view |
 //! | `backlog` | what this process has to send |
@@ -20,6 +21,7 @@
 
 mod account;
 mod backlog;
+mod change;
 mod driven;
 mod engine;
 mod exchange;
@@ -28,6 +30,8 @@ mod message;
 mod outcome;
 mod path;
 mod quorum;
+#[cfg(test)]
+mod tests;
 mod watermarks;
 
 pub use backlog::Backlog;
