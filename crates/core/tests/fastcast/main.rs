@@ -15,8 +15,6 @@ mod hostile;
 mod idle;
 #[cfg(not(feature = "mutants"))]
 mod losses;
-#[cfg(not(feature = "mutants"))]
-mod shares;
 
 /// Messages of all sizes from all, in a view of three to five, while some applications pause.
 fn random_run(seed: u64) -> Net {

@@ -74,6 +74,7 @@ pub struct Member {
     pub delivered: Vec<Packet>,
     /// The application takes deliveries.
     pub takes: bool,
+    pub alive: bool,
 }
 
 pub struct Net {
@@ -157,6 +158,7 @@ impl Net {
                 backlog,
                 delivered: Vec::new(),
                 takes: true,
+                alive: true,
             });
             net.restart(me);
         }
@@ -207,6 +209,9 @@ impl Net {
 
     /// Everything a member wants done now.
     pub fn drain(&mut self, member: usize) {
+        if !self.members[member].alive {
+            return;
+        }
         loop {
             let now = Time(self.now);
             let Member { path, backlog, .. } = &mut self.members[member];
@@ -334,6 +339,7 @@ impl Net {
     pub fn step(&mut self) -> bool {
         let arrival = self.arrivals.keys().next().map(|(at, _)| *at);
         let timer = (0..self.members.len())
+            .filter(|member| self.members[*member].alive)
             .filter_map(|member| {
                 let (at, _) = self.members[member].path.next_timer()?;
                 Some((at.0.max(self.now), member))
@@ -362,6 +368,9 @@ impl Net {
             class,
             datagram,
         } = arrival;
+        if !self.members[to].alive {
+            return;
+        }
         self.members[to]
             .path
             .on_datagram(Time(self.now), class, datagram);
@@ -383,20 +392,6 @@ impl Net {
             if self.now > end || idle_steps > 5_000_000 {
                 self.break_rule("silence: it never ends".into());
                 return;
-            }
-        }
-    }
-
-    /// Goes on until all have delivered so many packets of messages, or nothing moves any more.
-    pub fn run_until_delivered(&mut self, packets: usize) {
-        let end = self.now + LONG;
-        let all = |net: &Self| {
-            let done = |member: &Member| member.delivered.len() >= packets;
-            net.members.iter().all(done)
-        };
-        while !all(self) && self.broken.is_none() {
-            if !self.step() || self.now > end {
-                self.break_rule("complete: it never comes".into());
             }
         }
     }
