@@ -113,7 +113,7 @@ impl World {
             self.ask(at);
             self.deliver(at);
             let news = self.hosts[at].shares.take_news();
-            if news || self.now % MILLIS == 0 {
+            if news || self.now.is_multiple_of(MILLIS) {
                 self.tell(at);
             }
         }
