@@ -128,7 +128,7 @@ impl Net {
             datagram_bytes: DATAGRAM_BYTES,
             seal_bytes: SEAL_BYTES,
             window,
-            control: if seed % 2 == 0 {
+            control: if seed.is_multiple_of(2) {
                 Class::Token
             } else {
                 Class::Data
