@@ -74,21 +74,21 @@ impl InView {
         most.min(usize::try_from(room).unwrap_or(usize::MAX))
     }
 
-    /// Sends the next burst, if packets may leave (fig. 2 l. 10).
+    /// Sends the next burst, if packets may leave (fig. 2 l. 10), and answers whether any did.
     pub fn send_packets(
         &mut self,
         now: Time,
         backlog: &mut Backlog,
         gate: &mut Gate,
         counters: &mut FastCounters,
-    ) {
+    ) -> bool {
         let wanted = self.allowed(backlog.len(), counters);
         let count = gate.let_through(now, wanted, self.config.datagram_bytes);
         if count == 0 {
             // Whether it is the rate that packets wait for, is known only now.
             gate.observe(now, backlog.len() * self.config.frame_bytes());
             self.send_word(now, gate);
-            return;
+            return false;
         }
         let mut burst = BurstBuilder::new(self.config.seal_bytes);
         for following in (0..count).rev() {
@@ -106,6 +106,7 @@ impl InView {
             self.outputs
                 .push_back(send(Class::Data, Target::Others, burst));
         }
+        true
     }
 
     /// A word about shares leaves as soon as there is one: it does not wait for what it is to change.

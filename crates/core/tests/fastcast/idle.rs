@@ -86,13 +86,18 @@ fn an_application_that_takes_nothing_stops_the_senders_and_they_go_on_when_it_do
 
 #[test]
 fn alone_in_a_view_a_member_delivers_what_it_sends_and_sends_nothing() {
-    let mut net = Net::new(1, 32, 1, Weather::fine());
-    for _ in 0..200 {
-        net.submit(0, 2 * DATAGRAM_BYTES);
+    for window in [1, 32, 256] {
+        let mut net = Net::new(1, window, 1, Weather::fine());
+        // More than a burst of packets, and more than a window.
+        net.submit(0, 150 * DATAGRAM_BYTES);
+        net.submit(0, 400 * DATAGRAM_BYTES);
+        for _ in 0..200 {
+            net.submit(0, 2 * DATAGRAM_BYTES);
+        }
+        net.run();
+        net.check_complete(&[202]);
+        assert_eq!((net.broken, net.count), (None, 0), "window {window}");
     }
-    net.run();
-    net.check_complete(&[200]);
-    assert_eq!((net.broken, net.count), (None, 0));
 }
 
 #[test]
