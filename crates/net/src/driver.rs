@@ -10,6 +10,7 @@ mod durable;
 #[cfg(test)]
 mod durable_tests;
 mod error;
+mod hand_out;
 mod links;
 mod outputs;
 mod rest;
@@ -36,7 +37,6 @@ use crate::sockets::{Arrival, Outgoing, Sockets};
 use crate::stats::NetStats;
 use crate::sys;
 use crate::trace::Tracer;
-use app::EngineSubmitter;
 use arrivals::Arrivals;
 use durable::Durable;
 use rest::Doze;
@@ -48,8 +48,8 @@ pub use watch::watched_counters;
 /// very ones whose absence the timer would report.
 const BURSTS_BEFORE_TIMER: u32 = 16;
 
-/// Deliveries handed out before the sockets are looked at again.
-const DELIVERIES_AT_ONCE: usize = 4096;
+/// Bursts of data that may be handed in before the application submits again: not every engine gets a token.
+const BURSTS_BEFORE_FILL: u32 = 8;
 
 /// Runs one engine on one node's sockets.
 pub struct Driver<E> {
@@ -70,6 +70,7 @@ pub struct Driver<E> {
     links: Option<Box<Links>>,
     bursts_past_timer: u32,
     bursts_past_links: u32,
+    bursts_past_fill: u32,
     doze: Doze,
     watch: Watch,
     tokens: Tokens,
@@ -143,6 +144,7 @@ impl<E: Engine> Driver<E> {
             links: links.map(Box::new),
             bursts_past_timer: 0,
             bursts_past_links: 0,
+            bursts_past_fill: 0,
             doze: Doze::new(config.busy_poll_us.saturating_mul(1000), sys::is_realtime()),
             watch: Watch::new(me.node, now),
             tokens: Tokens::default(),
@@ -305,6 +307,11 @@ impl<E: Engine> Driver<E> {
     ) -> Result<(), DriverError> {
         let began = sys::monotonic();
         let mut now = began;
+        self.bursts_past_fill += 1;
+        if class == Class::Data && self.bursts_past_fill >= BURSTS_BEFORE_FILL {
+            self.fill(app)?;
+            now = sys::monotonic();
+        }
         if class == Class::Token {
             // The moment of the token: what is submitted now can leave with this visit.
             self.fill(app)?;
@@ -327,73 +334,6 @@ impl<E: Engine> Driver<E> {
         };
         self.engine.handle(now, input);
         Ok(())
-    }
-
-    /// Lets the application submit, unless an output is stuck.
-    fn fill<A: App>(&mut self, app: &mut A) -> Result<(), DriverError> {
-        if self.stuck.is_some() {
-            return Ok(());
-        }
-        let now = sys::monotonic();
-        let Self { engine, tracer, .. } = self;
-        app.fill(
-            now,
-            &mut EngineSubmitter {
-                engine,
-                tracer: tracer.as_mut(),
-            },
-        );
-        self.carry_out()
-    }
-
-    /// Hands deliveries to the application while it has room; says how many.
-    fn deliver<A: App>(&mut self, app: &mut A) -> Result<usize, DriverError> {
-        let mut count = 0;
-        while count < DELIVERIES_AT_ONCE && app.has_room() {
-            let next = self.peeked.take().or_else(|| self.engine.poll_delivery());
-            let Some(delivery) = next else { break };
-            self.hand_out(app, delivery)?;
-            count += 1;
-        }
-        if count > 0 {
-            app.flush();
-        }
-        Ok(count)
-    }
-
-    /// A trace names the configuration in which a message is sent, so configurations that nothing
-    /// comes before are handed out ahead of the outputs.
-    fn deliver_configurations<A: App>(&mut self, app: &mut A) -> Result<(), DriverError> {
-        while app.has_room() && self.peeked.is_none() {
-            match self.engine.poll_delivery() {
-                Some(delivery @ Delivery::Configuration(_)) => {
-                    self.hand_out(app, delivery)?;
-                    app.flush();
-                }
-                other => {
-                    self.peeked = other;
-                    break;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn hand_out<A: App>(&mut self, app: &mut A, delivery: Delivery) -> Result<(), DriverError> {
-        if self.tracer.is_some() {
-            self.trace_delivery(&delivery)?;
-        }
-        app.deliver(delivery);
-        Ok(())
-    }
-
-    fn trace_delivery(&mut self, delivery: &Delivery) -> Result<(), DriverError> {
-        let Some(tracer) = &mut self.tracer else {
-            return Ok(());
-        };
-        tracer.on_delivery(sys::monotonic(), delivery);
-        tracer.flush_large().map_err(DriverError::Trace)
     }
 }
 

@@ -9,7 +9,7 @@ use rota_core::contract::{NodeId, Time};
 const EVERY_NANOS: u64 = 10_000_000_000;
 
 /// What is watched, and what it means when it grows.
-const WATCHED: [(&str, &str); 14] = [
+const WATCHED: [(&str, &str); 17] = [
     (
         "rotations_slow",
         "the token took more than a quarter of the token loss time to go round: processes wait for a \
@@ -70,6 +70,20 @@ const WATCHED: [(&str, &str); 14] = [
     (
         "net_foreign_source",
         "datagrams came from an address that no node has",
+    ),
+    (
+        "net_link_forged",
+        "connections for links were not authentic: a node has a wrong key, or they were damaged, forged or replayed",
+    ),
+    (
+        "net_link_unknown_key",
+        "connections for links came under a key that this node does not have, or without one: compare the key files \
+         of the nodes",
+    ),
+    (
+        "net_link_refused",
+        "connections for links were refused: other programs at the port, another cluster or version, or two \
+         processes with one number",
     ),
 ];
 
