@@ -45,9 +45,9 @@ impl<E: Engine> Driver<E> {
     }
 
     fn hand_in_link_events(&mut self) -> Result<(), DriverError> {
-        let now = sys::monotonic();
         while let Some(event) = self.links.as_mut().and_then(|links| links.next_event()) {
-            self.engine.handle(now, event);
+            // What the outputs before it were answered may have come later than the event.
+            self.engine.handle(sys::monotonic(), event);
             self.carry_out()?;
         }
         Ok(())
