@@ -2,6 +2,8 @@
 //! dies, what was received by then, and who is slow; exchanges are cut off at every message. Whatever
 //! it decides, all deliver one order, nothing twice, and nothing that one has delivered is lost.
 
+#![cfg_attr(feature = "mutants", allow(dead_code, reason = "what is not counted"))]
+
 #[path = "views_model/judge.rs"]
 mod judge;
 #[path = "views_model/path.rs"]
@@ -79,26 +81,31 @@ fn one_order_whoever_parts_and_meets() {
 #[test]
 fn each_broken_version_is_found_out() {
     use rota_core::mutants::{self, Mutant};
-    let found = |mutant: Mutant, rules: &[&str]| {
+    let mut survive = Vec::new();
+    let mut found = |mutant: Mutant, rules: &[&str]| {
         mutants::set(Some(mutant));
-        let first = (0..3000).find_map(|seed| Some((seed, run(seed).wrong?)));
+        let first = (0..2000).find_map(|seed| Some((seed, run(seed).wrong?)));
         mutants::set(None);
-        let (seed, first) = first.unwrap_or_else(|| panic!("{mutant} is not found"));
-        println!("{mutant} in seed {seed}: {first}");
-        assert!(
-            rules.iter().any(|rule| first.starts_with(rule)),
-            "{mutant}: {first}"
-        );
+        println!("{mutant}: {first:?}");
+        let by = |rule: &&str| {
+            first
+                .as_ref()
+                .is_some_and(|(_, wrong)| wrong.starts_with(*rule))
+        };
+        if !rules.iter().any(|rule| by(rule)) {
+            survive.push((mutant, first));
+        }
     };
-    found(Mutant::V01, &["UTO", "UA", "UV", "VS2"]);
-    found(Mutant::V02, &["UTO", "UA", "UV", "VS2"]);
-    found(Mutant::V03, &["UTO", "UA", "UV", "VS2", "UI"]);
+    found(Mutant::V01, &["VS1", "UTO", "UA", "UV", "VS2"]);
+    found(Mutant::V02, &["VS1", "UTO", "UA", "UV", "VS2"]);
+    found(Mutant::V03, &["VS1", "UTO"]);
     found(Mutant::V04, &["UTO", "UI", "VS5"]);
     found(Mutant::V05, &["UTO", "UI", "UV"]);
     found(Mutant::V06, &["UTO"]);
     found(Mutant::V07, &["UTO"]);
     found(Mutant::V08, &["UTO", "UI", "UV"]);
     found(Mutant::V09, &["UTO", "VS2", "VS5"]);
-    found(Mutant::V10, &["UTO", "UA", "UV", "VS2"]);
+    found(Mutant::V10, &["VS1", "UTO", "UA", "UV", "VS2"]);
     found(Mutant::V11, &["UTO"]);
+    assert!(survive.is_empty(), "{survive:?}");
 }

@@ -397,10 +397,12 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         let Some(sender) = view.members.get(usize::from(packet.id.sender)) else {
             return true;
         };
+        let own = packet.load == Load::Own;
         self.memory
             .account
             .deliver(*sender, packet, &mut self.deliveries);
-        if self.me == Some(*sender) {
+        if self.me == Some(*sender) && !own {
+            self.backlog.packet_delivered();
             let delivered = self.memory.account.watermarks.of(*sender);
             self.backlog.delivered(delivered);
         }

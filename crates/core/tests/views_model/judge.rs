@@ -19,6 +19,8 @@ pub fn payload(id: MessageId, bytes: usize) -> Vec<u8> {
 #[derive(Default)]
 struct Seen {
     members: Vec<Process>,
+    /// Who saw it begin.
+    by: BTreeSet<Process>,
     /// Its deliveries: those of whoever has got furthest.
     order: Vec<(u64, MessageId)>,
     /// How many were delivered by those who went on to another view.
@@ -115,6 +117,7 @@ impl Judge {
         check(seen.members == now.members, || {
             format!("VS1: {ring} has two sets of members")
         })?;
+        seen.by.insert(me);
         (saw.view, saw.at, saw.primary) = (Some(ring), 0, Some(ring));
         Ok(())
     }
@@ -188,7 +191,7 @@ impl Judge {
         Ok(())
     }
 
-    /// VS2 and uniform agreement: who goes on to the next view has delivered all that anybody has in
+    /// VS1: a member of two views in a row sees both. VS2 and uniform agreement: who goes on to the next view has delivered all that anybody has in
     /// the one before; and somebody goes on.
     fn survivors(&self) -> Result<(), String> {
         for ((ring, seen), (next, after)) in self.views.iter().zip(self.views.iter().skip(1)) {
@@ -198,6 +201,11 @@ impl Judge {
                     format!("VS2: of {all} deliveries in {ring} one who went on to {next} had {at}")
                 })?;
             }
+            let missed = after.by.difference(&seen.by);
+            let missed = missed.copied().find(|one| seen.members.contains(one));
+            check(missed.is_none(), || {
+                format!("VS1: {missed:?} is in {ring} and in {next}, and saw only that")
+            })?;
             let survivor = after
                 .members
                 .iter()
