@@ -13,7 +13,7 @@ use rota_core::primary::{Primary, Rule};
 use rota_core::ring::RingConfig;
 use rota_core::views::{Backlog, ViewEngine};
 
-use crate::config::{ConfigError, EngineName, NodeConfig};
+use crate::config::{ConfigError, EngineName, NodeConfig, Transport};
 
 /// Packets that all members together may have under way with FastCast: few members need as many to fill a link.
 const FAST_PACKETS: usize = 2048;
@@ -57,17 +57,23 @@ impl NodeEngine {
     pub fn new(config: &NodeConfig, me: NodeId) -> Result<Self, ConfigError> {
         let ring = config.ring_config_at(me)?;
         Ok(match (config.engine, config.primary_rule(me)) {
-            (EngineName::FastCast, Some(rule)) => Self::fastcast(&ring, rule, config.link_mbps)?,
+            (EngineName::FastCast, Some(rule)) => Self::fastcast(config, &ring, rule)?,
             (EngineName::Lcr, Some(rule)) => Self::lcr(&ring, rule)?,
             (_, None) => Self::Ring(Box::new(engine(ring)?)),
             (_, Some(rule)) => Self::Primary(Box::new(Primary::new(engine(ring)?, rule))),
         })
     }
 
-    fn fastcast(ring: &RingConfig, rule: Rule, mbps: Option<u32>) -> Result<Self, ConfigError> {
+    fn fastcast(node: &NodeConfig, ring: &RingConfig, rule: Rule) -> Result<Self, ConfigError> {
         let mut config = FastConfig::beside(ring);
-        config.window = share(FAST_PACKETS, ring).max(FastConfig::DEFAULT_WINDOW as usize) as u32;
-        config.capacity = mbps.map(|mbps| payload_of(mbps, config.datagram_bytes));
+        let packets = share(FAST_PACKETS, ring).max(FastConfig::DEFAULT_WINDOW as usize);
+        config.window = packets as u32;
+        let payload = |mbps| payload_of(mbps, config.datagram_bytes);
+        config.capacity = node.link_mbps.map(payload);
+        if matches!(node.transport, Transport::Multicast(_)) && ring.members.len() > 2 {
+            // One datagram for all instead of one for each.
+            config.control = Class::Data;
+        }
         let frame_bytes = config.frame_bytes();
         let backlog = Backlog::new(frame_bytes, ring.message_bytes, ring.backlog_bytes);
         let beside = engine(NodeConfig::ring_beside(ring))?;
