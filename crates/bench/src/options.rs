@@ -373,8 +373,10 @@ pub struct RawOptions {
     pub pattern: Pattern,
     /// One TCP stream from node 1 to node 2 instead.
     pub tcp: bool,
-    /// Payload of a packet, in bytes.
+    /// Payload of a packet, or with `all-ack` of a message, in bytes.
     pub size: usize,
+    /// What all senders together send with `all-ack`; otherwise the next message follows the last acknowledgement.
+    pub rate: Option<BitRate>,
     /// Who sends; one node by default.
     pub senders: Senders,
     /// Packets in one burst; by default what fits 64 KB.
@@ -394,6 +396,7 @@ impl Default for RawOptions {
             pattern: Pattern::Multicast,
             tcp: false,
             size: 1350,
+            rate: None,
             senders: Senders::Count(1),
             burst: None,
             duration: Duration::from_secs(2),

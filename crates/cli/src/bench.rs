@@ -157,16 +157,19 @@ impl LoadArgs {
 struct RawArgs {
     #[command(flatten)]
     place: PlaceArgs,
-    /// What is sent: bursts to all, a token round the ring, or bursts that all acknowledge
+    /// What is sent: bursts to all, a token round the ring, or messages that all acknowledge to all
     #[arg(long, default_value = "multicast",
         value_parser = one_of::<Pattern>(&["multicast", "token", "all-ack"]))]
     pattern: Pattern,
     /// One TCP stream to a neighbour instead
     #[arg(long, conflicts_with = "pattern")]
     tcp: bool,
-    /// Payload of a packet, in bytes
+    /// Payload of a packet, or with all-ack of a message, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1350)]
     size: usize,
+    /// What all senders together send with all-ack, like 1mbit [default: the next message when all have acknowledged]
+    #[arg(long, conflicts_with = "tcp")]
+    rate: Option<BitRate>,
     /// Which nodes send: all, half, or how many
     #[arg(long, default_value = "1")]
     senders: Senders,
@@ -188,6 +191,7 @@ impl RawArgs {
             pattern: self.pattern,
             tcp: self.tcp,
             size: self.size,
+            rate: self.rate,
             senders: self.senders,
             burst: self.burst,
             duration: self.duration,

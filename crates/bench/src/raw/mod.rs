@@ -1,6 +1,7 @@
 //! `rota bench raw`: the same sockets and offloads with no protocol. What the machine can do, and
 //! so the yardstick for what Rota makes of it.
 
+mod all_ack;
 mod multicast;
 mod node;
 mod report;
@@ -15,7 +16,7 @@ pub use report::RawReport;
 use crate::clock;
 use crate::cluster::Cluster;
 use crate::error::BenchError;
-use crate::options::{Offload, RawOptions, TestbedKind};
+use crate::options::{BitRate, Offload, Pattern, RawOptions, TestbedKind};
 use crate::socket::{MAX_BURST_BYTES, MAX_BURST_PACKETS};
 use crate::testbed::Testbed;
 use node::{Task, Work};
@@ -50,11 +51,28 @@ pub fn run_raw(options: &RawOptions) -> Result<RawReport, BenchError> {
 
 fn burst_packets(options: &RawOptions) -> Result<usize, BenchError> {
     let usage = |what: String| Err(BenchError::Usage(what));
+    let all_ack = options.pattern == Pattern::AllAck && !options.tcp;
+    if options.rate.is_some() && !all_ack {
+        return usage("--rate is for --pattern all-ack".to_owned());
+    }
     if !(multicast::HEADER_BYTES..=MAX_BURST_BYTES).contains(&options.size) {
         return usage(format!(
             "--size must be {} to {MAX_BURST_BYTES} bytes",
             multicast::HEADER_BYTES
         ));
+    }
+    if all_ack {
+        // The last datagram, too, has to say whose it is.
+        let last = (options.size - 1) % NETNS_PAYLOAD + 1;
+        return match options.burst {
+            Some(_) => {
+                usage("--burst is not for --pattern all-ack: one message at a time".to_owned())
+            }
+            None if last < multicast::HEADER_BYTES => {
+                usage("--size leaves a last datagram that is too short".to_owned())
+            }
+            None => Ok(all_ack::packets(options.size)),
+        };
     }
     let fragments = options.place.testbed == TestbedKind::Netns && options.size > NETNS_PAYLOAD;
     let most = if fragments {
@@ -87,17 +105,28 @@ fn task(options: &RawOptions, testbed: &Testbed, node: usize, burst: usize) -> T
         // In namespaces the device splits; on loopback there is none that could.
         offload: testbed.values().kind == TestbedKind::Netns
             || options.place.offload == Offload::Pass,
-        packets_per_second: options.place.link_rate.map(|rate| {
-            // A receiver that sends too does not hear itself.
-            let heard = if senders == nodes {
-                senders - 1
-            } else {
-                senders
-            };
-            let packet_bits = (options.size as f64 + WIRE_HEADERS) * 8.0;
-            rate.0 as f64 * LINK_SHARE / packet_bits / heard.max(1) as f64
-        }),
+        packets_per_second: paced(options, senders, nodes, burst),
         warm_up_ns: options.warm_up.as_nanos() as u64,
         duration_ns: options.duration.as_nanos() as u64,
     }
+}
+
+/// What each sender may send in a second.
+fn paced(options: &RawOptions, senders: usize, nodes: usize, burst: usize) -> Option<f64> {
+    if options.pattern == Pattern::AllAck && !options.tcp {
+        let messages = |rate: BitRate| rate.0 as f64 / 8.0 / options.size as f64;
+        return options
+            .rate
+            .map(|rate| messages(rate) * burst as f64 / senders as f64);
+    }
+    options.place.link_rate.map(|rate| {
+        // A receiver that sends too does not hear itself.
+        let heard = if senders == nodes {
+            senders - 1
+        } else {
+            senders
+        };
+        let packet_bits = (options.size as f64 + WIRE_HEADERS) * 8.0;
+        rate.0 as f64 * LINK_SHARE / packet_bits / heard.max(1) as f64
+    })
 }

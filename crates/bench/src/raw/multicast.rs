@@ -4,12 +4,10 @@
 use std::thread;
 use std::time::Duration;
 
-use super::node::{Measured, Task, Work};
+use super::node::{Measured, Task};
 use crate::child::Coordinator;
 use crate::clock::{now_ns, sleep_until, thread_cpu_ns};
 use crate::error::BenchError;
-use crate::hist::Latencies;
-use crate::options::Pattern;
 use crate::socket::{OPEN_SEND_BUFFER, SHAPED_SEND_BUFFER, UdpPort};
 
 /// Every packet and acknowledgement starts with its sender (2 bytes, 6 unused) and a number
@@ -153,20 +151,18 @@ fn send(task: &Task, port: &UdpPort, span: Span) -> Result<Measured, BenchError>
         buffer: vec![0; 65_536],
         stalls: 0,
     };
-    let one_by_one = matches!(task.work, Work::Pattern(Pattern::AllAck));
     let pause = task
         .packets_per_second
         .map(|rate| 1e9 * task.burst as f64 / rate);
     let mut bytes = vec![0; task.burst * task.size];
     let (mut next, mut bursts) = (0_u64, 0_u64);
     let mut measured = Measured::default();
-    let mut latencies = Latencies::new();
     let mut began = None;
     sleep_until(span.start);
     loop {
-        if let (Some(pause), false) = (pause, one_by_one) {
+        if let Some(pause) = pause {
             sleep_until(span.start + (pause * bursts as f64) as u64);
-        } else if !one_by_one {
+        } else {
             progress.wait_for((next + task.burst as u64).saturating_sub(WINDOW), next)?;
         }
         let now = now_ns();
@@ -183,20 +179,12 @@ fn send(task: &Task, port: &UdpPort, span: Span) -> Result<Measured, BenchError>
             .map_err(BenchError::io("cannot send"))?;
         next += task.burst as u64;
         bursts += 1;
-        if one_by_one {
-            let stalls = progress.stalls;
-            progress.wait_for(next, next)?;
-            if began.is_some() && stalls == progress.stalls {
-                latencies.record(now_ns() - now);
-            }
-        }
     }
     let (first, cpu) = began.unwrap_or((next, thread_cpu_ns()));
     measured.cpu_ns = thread_cpu_ns().saturating_sub(cpu);
     measured.sent = next - first;
     measured.sent_ever = next;
     measured.stalls = progress.stalls;
-    measured.latencies = latencies.to_counts();
     Ok(measured)
 }
 
@@ -251,7 +239,6 @@ fn receive(
 struct Acks<'a> {
     task: &'a Task,
     port: &'a UdpPort,
-    every: u64,
     /// How far each sender's packets came, by node.
     reached: Vec<u64>,
     wanted: bool,
@@ -259,17 +246,11 @@ struct Acks<'a> {
 
 impl<'a> Acks<'a> {
     fn new(task: &'a Task, port: &'a UdpPort) -> Self {
-        let one_by_one = matches!(task.work, Work::Pattern(Pattern::AllAck));
         Self {
             task,
             port,
-            every: if one_by_one {
-                task.burst as u64
-            } else {
-                ACK_EVERY
-            },
             reached: vec![0; task.addresses.len() + 1],
-            wanted: one_by_one || task.packets_per_second.is_none(),
+            wanted: task.packets_per_second.is_none(),
         }
     }
 
@@ -278,7 +259,7 @@ impl<'a> Acks<'a> {
         let Some(reached) = self.reached.get_mut(sender).filter(|_| sender > 0) else {
             return Ok(());
         };
-        let due = number / self.every > *reached / self.every;
+        let due = number / ACK_EVERY > *reached / ACK_EVERY;
         *reached = number.max(*reached);
         if !(due && self.wanted) {
             return Ok(());

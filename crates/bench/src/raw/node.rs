@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 
-use super::{multicast, tcp, token};
+use super::{all_ack, multicast, tcp, token};
 use crate::child::{self, Coordinator};
 use crate::error::BenchError;
 use crate::hist::Counts;
@@ -27,13 +27,13 @@ pub(super) struct Task {
     pub work: Work,
     /// Nodes 1 to this send.
     pub senders: usize,
-    /// Bytes of a packet.
+    /// Bytes of a packet; where all acknowledge, of a message.
     pub size: usize,
-    /// Packets of a burst.
+    /// Packets of a burst, or of such a message.
     pub burst: usize,
     /// Whether sockets use segmentation and receive offload.
     pub offload: bool,
-    /// Pace of each sender; none: as fast as the receivers follow.
+    /// Pace of each sender, in packets; none: as fast as the receivers follow.
     pub packets_per_second: Option<f64>,
     /// Time before the measurement.
     pub warm_up_ns: u64,
@@ -69,7 +69,7 @@ pub(super) struct Measured {
     pub elapsed_ns: u64,
     /// Times that something did not come in time.
     pub stalls: u64,
-    /// Rotations, or bursts acknowledged by all.
+    /// Rotations, or messages acknowledged by all.
     pub latencies: Counts,
 }
 
@@ -100,7 +100,8 @@ fn work(task: Task, coordinator: &Coordinator) -> Result<Measured, BenchError> {
     }
     match task.work {
         Work::Pattern(Pattern::Token) => token::run(&task, coordinator),
-        Work::Pattern(_) => multicast::run(&task, coordinator),
+        Work::Pattern(Pattern::AllAck) => all_ack::run(&task, coordinator),
+        Work::Pattern(Pattern::Multicast) => multicast::run(&task, coordinator),
         Work::Tcp => tcp::run(&task, coordinator),
     }
 }

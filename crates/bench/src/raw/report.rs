@@ -18,9 +18,9 @@ pub struct RawReport {
     pub nodes: usize,
     /// How many of them sent.
     pub senders: usize,
-    /// Bytes of a packet.
+    /// Bytes of a packet; where all acknowledge, of a message.
     pub size_bytes: usize,
-    /// Packets of a burst.
+    /// Packets of a burst, or of such a message.
     pub burst_packets: usize,
     /// Packets that left all senders in a second.
     pub sent_pps: f64,
@@ -37,10 +37,10 @@ pub struct RawReport {
     /// CPU time of the kernel's soft-interrupt threads for each delivery, not in the figure above.
     /// Whatever else runs on this host is in it.
     pub softirqd_ns_per_delivery: f64,
-    /// Rotation time of the token, or time until all have acknowledged a burst.
+    /// Rotation time of the token, or time until all have acknowledged a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_us: Option<Summary>,
-    /// Rotations of the token, or bursts that all acknowledged.
+    /// Rotations of the token, or messages that all acknowledged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u64>,
     /// Length of the measured time.
@@ -116,10 +116,12 @@ impl fmt::Display for RawReport {
             burst_packets,
             ..
         } = self;
-        writeln!(
-            f,
-            "raw {pattern}: {nodes} nodes, {senders} sending, {burst_packets} x {size_bytes} bytes"
-        )?;
+        write!(f, "raw {pattern}: {nodes} nodes, {senders} sending, ")?;
+        if *pattern == Pattern::AllAck.name() {
+            writeln!(f, "{size_bytes} bytes in {burst_packets} packets")?;
+        } else {
+            writeln!(f, "{burst_packets} x {size_bytes} bytes")?;
+        }
         writeln!(f, "  {}", self.testbed)?;
         if self.received_mbps > 0.0 {
             writeln!(
