@@ -168,7 +168,7 @@ struct RawArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 1350)]
     size: usize,
     /// What all senders together send with all-ack, like 1mbit [default: the next message when all have acknowledged]
-    #[arg(long, conflicts_with = "tcp")]
+    #[arg(long, value_name = "RATE", conflicts_with = "tcp")]
     rate: Option<BitRate>,
     /// Which nodes send: all, half, or how many
     #[arg(long, default_value = "1")]
