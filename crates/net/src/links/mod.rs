@@ -2,8 +2,8 @@
 //!
 //! Two nodes have at most one session at a time. The one with the smaller number connects, the other listens at the
 //! TCP port with the number of its token port; so no two connections can meet half way. A session begins with a
-//! [`handshake`] in which both prove that they have the cluster's key and speak now; from then on messages travel in
-//! sealed [`record`]s. Anything wrong ends the session: it is never mended, a new one begins.
+//! handshake in which both prove that they have the cluster's key and speak now; from then on messages travel in
+//! sealed records. Anything wrong ends the session: it is never mended, a new one begins.
 //!
 //! What this does not do: say who is alive. A link that is down says that bytes do not pass; the membership decides
 //! what that means, and hears nothing from here. `docs/protocols/links.md` has the bytes and what is promised.

@@ -1,0 +1,73 @@
+//! Which protocol orders the messages, and the ring beside it if it is none itself.
+
+use rota_core::ring::RingConfig;
+use serde::{Deserialize, Serialize};
+
+use super::NodeConfig;
+
+/// The most that a member of a view tells the others of what it holds: the names of the packets of all members' windows.
+const VIEW_MESSAGE_BYTES: usize = 8 << 20;
+
+/// Which protocol orders the messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EngineName {
+    /// Part of a visit's messages leave after the token.
+    #[default]
+    AcceleratedRing,
+    /// The original protocol.
+    TotemRing,
+    /// A sequencer numbers what all multicast; all acknowledge.
+    #[serde(rename = "fastcast")]
+    FastCast,
+    /// Vector clocks, along a ring of reliable links.
+    #[serde(rename = "lcr")]
+    Lcr,
+}
+
+impl EngineName {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::AcceleratedRing,
+        Self::TotemRing,
+        Self::FastCast,
+        Self::Lcr,
+    ];
+
+    /// Whether it orders in primary configurations only, beside an idle ring that says which those are.
+    pub const fn has_views(self) -> bool {
+        matches!(self, Self::FastCast | Self::Lcr)
+    }
+
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AcceleratedRing => "accelerated-ring",
+            Self::TotemRing => "totem-ring",
+            Self::FastCast => "fastcast",
+            Self::Lcr => "lcr",
+        }
+    }
+
+    /// Those that order differently must not meet: to each other they are other clusters. The two rings
+    /// understand each other.
+    pub(super) const fn mark(self) -> u32 {
+        match self {
+            Self::AcceleratedRing | Self::TotemRing => 0,
+            Self::FastCast => u32::from_be_bytes(*b"fast"),
+            Self::Lcr => u32::from_be_bytes(*b"lcr "),
+        }
+    }
+}
+
+impl NodeConfig {
+    /// What the ring is told that only says who is there, beside a data path with the settings of `ring`:
+    /// it carries what members of a view tell each other when that changes, and nothing of applications.
+    pub(crate) fn ring_beside(ring: &RingConfig) -> RingConfig {
+        let mut beside = ring.clone();
+        beside.message_bytes = VIEW_MESSAGE_BYTES;
+        beside.backlog_bytes = 2 * VIEW_MESSAGE_BYTES;
+        beside.trace = false;
+        beside
+    }
+}
