@@ -120,7 +120,7 @@ fn three_nodes_have_a_session_for_each_two() {
             let count = |from: u16| node.chatty().count(id(from));
             count(1) + count(2) + count(3) == 2
         };
-        nodes.iter().all(|node| heard_both(&node))
+        nodes.iter().all(heard_both)
     });
     for node in &all {
         let me = node.process.node;

@@ -37,11 +37,15 @@ impl FromStr for KillOne {
 }
 
 impl KillOne {
-    /// The node to kill, of `nodes`.
-    pub fn victim(self, nodes: u16) -> Result<u16, DemoError> {
+    /// The node to kill, of `nodes`. Where only a majority goes on, the survivors have to be one.
+    pub fn victim(self, nodes: u16, majority: bool) -> Result<u16, DemoError> {
         let wrong = |what: String| Err(DemoError::Usage(what));
         match self {
             _ if nodes < 2 => wrong("--kill-one needs at least 2 nodes: one has to survive".into()),
+            _ if majority && nodes < 3 => wrong(
+                "--kill-one needs at least 3 nodes with this engine: only a majority goes on"
+                    .into(),
+            ),
             Self::Node(node) if node > nodes => {
                 wrong(format!("--kill-one={node}: there are {nodes} nodes"))
             }
@@ -228,7 +232,9 @@ mod tests {
     fn a_victim_is_a_node() {
         assert_eq!("3".parse(), Ok(KillOne::Node(3)));
         assert!("0".parse::<KillOne>().is_err() && "x".parse::<KillOne>().is_err());
-        assert!(KillOne::Node(3).victim(2).is_err() && KillOne::Random.victim(1).is_err());
-        assert!((1..=2).contains(&KillOne::Random.victim(2).expect("random numbers")));
+        assert!(
+            KillOne::Node(3).victim(2, false).is_err() && KillOne::Random.victim(1, false).is_err()
+        );
+        assert!((1..=2).contains(&KillOne::Random.victim(2, false).expect("random numbers")));
     }
 }

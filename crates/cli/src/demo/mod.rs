@@ -157,7 +157,10 @@ pub fn main(options: &Options) -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<Report, DemoError> {
-    let kill = options.kill_one.map(|kill| kill.victim(options.nodes));
+    let majority = engine(options).has_views();
+    let kill = options
+        .kill_one
+        .map(|kill| kill.victim(options.nodes, majority));
     let victim = kill.transpose()?;
     let limit = message_limit(options);
     let (input, census, spool) = take_input(options, limit)?;
@@ -296,12 +299,15 @@ impl Daemons<'_> {
     }
 }
 
+fn engine(options: &Options) -> EngineName {
+    let mut engines = EngineName::ALL.into_iter();
+    let engine = engines.find(|engine| engine.name() == options.engine);
+    engine.unwrap_or_default()
+}
+
 fn config(options: &Options, base: u16, multicast: bool) -> NodeConfig {
     let mut config = NodeConfig::loopback(options.nodes, base);
-    let engine = EngineName::ALL
-        .into_iter()
-        .find(|engine| engine.name() == options.engine);
-    config.engine = engine.unwrap_or_default();
+    config.engine = engine(options);
     if !multicast {
         config.transport = Transport::Unicast;
     }

@@ -72,7 +72,7 @@ impl From<Refusal> for Failure {
 #[derive(Debug)]
 enum Step {
     Connecting,
-    Welcome(Dialing, Gather<WELCOME_BYTES>),
+    Welcome(Box<Dialing>, Gather<WELCOME_BYTES>),
 }
 
 /// One attempt.
@@ -125,7 +125,7 @@ impl Attempt {
             let begun = Dialing::begin(own, (self.to, last), context.keys, draw_nonce()?);
             let (dialing, hello) = begun.ok_or(Refusal::UnknownKey)?;
             self.stream.write_whole(&hello)?;
-            self.step = Step::Welcome(dialing, Gather::new());
+            self.step = Step::Welcome(Box::new(dialing), Gather::new());
         }
         let Step::Welcome(dialing, welcome) = &mut self.step else {
             return Ok(None);

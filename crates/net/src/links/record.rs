@@ -96,7 +96,7 @@ impl Outbox {
     }
 
     /// What can leave now. Who asks can send some of it: what comes later goes into another record.
-    pub(super) fn to_send(&mut self) -> &[u8] {
+    pub(super) fn unsent(&mut self) -> &[u8] {
         self.close();
         &self.bytes[self.left..]
     }

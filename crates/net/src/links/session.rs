@@ -131,7 +131,7 @@ impl Live {
     /// Hands to the kernel what it takes.
     pub(super) fn flush(&mut self, stats: &mut NetStats) -> Result<(), Ending> {
         while self.stream.is_writable() && self.outbox.waiting() > 0 {
-            let sent = self.stream.write(self.outbox.to_send())?;
+            let sent = self.stream.write(self.outbox.unsent())?;
             self.outbox.sent(sent);
             stats.link_bytes_out += sent as u64;
         }

@@ -202,13 +202,13 @@ proptest! {
                 outbox.push(Channel(*channel), &message);
                 said.push((*channel, message));
                 if let Some((true, most)) = sends.next() {
-                    let sent = outbox.to_send();
+                    let sent = outbox.unsent();
                     let count = sent.len().min(*most);
                     bytes.extend_from_slice(&sent[..count]);
                     outbox.sent(count);
                 }
             }
-            let left = outbox.to_send().to_vec();
+            let left = outbox.unsent().to_vec();
             bytes.extend_from_slice(&left);
             outbox.sent(left.len());
             prop_assert_eq!(outbox.waiting(), 0);
@@ -252,7 +252,7 @@ fn records(seals: Direction) -> Vec<Vec<u8>> {
     let mut outbox = Outbox::new(seals);
     let record = |number: u8| {
         outbox.push(Channel(0), &[number; 50]);
-        let record = outbox.to_send().to_vec();
+        let record = outbox.unsent().to_vec();
         outbox.sent(record.len());
         record
     };
@@ -298,7 +298,7 @@ fn a_message_in_parts_is_no_longer_than_messages_may_be() {
     let mut outbox = Outbox::new(seals);
     outbox.push(Channel(0), &vec![0; MESSAGE_BYTES]);
     outbox.push(Channel(0), &vec![0; MESSAGE_BYTES + 1]);
-    let bytes = outbox.to_send().to_vec();
+    let bytes = outbox.unsent().to_vec();
     let mut inbox = Inbox::new(opens);
     let mut rest = bytes;
     let mut found = Vec::new();

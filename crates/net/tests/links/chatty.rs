@@ -24,6 +24,9 @@ struct Link {
     credit: usize,
 }
 
+/// A message to be sent, and what it waits for.
+type Wanted = (Channel, Bytes, Option<PersistId>);
+
 #[derive(Debug, Default)]
 pub struct Chatty {
     pub heard: Vec<Heard>,
@@ -34,7 +37,7 @@ pub struct Chatty {
     /// Bytes that links have taken.
     pub taken: usize,
     links: BTreeMap<NodeId, Link>,
-    wanted: BTreeMap<NodeId, VecDeque<(Channel, Bytes, Option<PersistId>)>>,
+    wanted: BTreeMap<NodeId, VecDeque<Wanted>>,
     outputs: VecDeque<Output>,
 }
 
