@@ -157,8 +157,11 @@ fn trusts() -> [Trust; 2] {
     [Trust::new(None), Trust::new(keys.get(keys.sending()))]
 }
 
+/// Messages, each with its channel.
+type Messages = Vec<(u8, Vec<u8>)>;
+
 /// The messages of what was read in pieces of these sizes.
-fn read(inbox: &mut Inbox, bytes: &[u8], pieces: &[usize]) -> Result<Vec<(u8, Vec<u8>)>, Broken> {
+fn read(inbox: &mut Inbox, bytes: &[u8], pieces: &[usize]) -> Result<Messages, Broken> {
     let (mut messages, mut rest, mut left) = (Vec::new(), Vec::new(), bytes);
     for piece in pieces.iter().cycle() {
         let (now, after) = left.split_at((*piece).min(left.len()));
