@@ -35,37 +35,30 @@ fn take_all(to: &mut Client, messages: usize) {
     }
 }
 
-#[test]
-fn clients_of_this_host_are_told_things_through_memory() {
-    let cluster = Cluster::start(1, "");
+/// One client gets what another sends; so many of them have memory of their own.
+fn is_told(settings: &str, with_memory: u64) {
+    let cluster = Cluster::start(1, settings);
     let mut from = client(&cluster, 1, "from");
     let mut to = client(&cluster, 1, "to");
     to.join("g").expect("it joins");
-    assert_eq!(counter(&cluster, "clients_with_memory"), 2);
+    assert_eq!(counter(&cluster, "clients_with_memory"), with_memory);
     send_all(&mut from, MESSAGES);
     take_all(&mut to, MESSAGES);
+}
+
+#[test]
+fn clients_of_this_host_are_told_things_through_memory() {
+    is_told("", 2);
 }
 
 #[test]
 fn without_memory_they_are_told_by_their_sockets() {
-    let cluster = Cluster::start(1, "client_memory_bytes = 0");
-    let mut from = client(&cluster, 1, "from");
-    let mut to = client(&cluster, 1, "to");
-    to.join("g").expect("it joins");
-    assert_eq!(counter(&cluster, "clients_with_memory"), 0);
-    send_all(&mut from, MESSAGES);
-    take_all(&mut to, MESSAGES);
+    is_told("client_memory_bytes = 0", 0);
 }
 
 #[test]
 fn memory_that_a_message_does_not_fit_is_used_in_turns_with_the_socket() {
-    let cluster = Cluster::start(1, "client_memory_bytes = 3000");
-    let mut from = client(&cluster, 1, "from");
-    let mut to = client(&cluster, 1, "to");
-    to.join("g").expect("it joins");
-    assert_eq!(counter(&cluster, "clients_with_memory"), 2);
-    send_all(&mut from, MESSAGES);
-    take_all(&mut to, MESSAGES);
+    is_told("client_memory_bytes = 3000", 2);
 }
 
 #[test]
