@@ -41,6 +41,7 @@ mod blocking;
 mod envelope;
 mod error;
 mod event;
+mod memory;
 pub mod protocol;
 mod session;
 #[cfg(feature = "tls")]

@@ -1,7 +1,6 @@
 //! A client that one task uses.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use rota_core::groups::GroupName;
@@ -52,8 +51,8 @@ impl AsyncClient {
         let address = address.into();
         let connecting = async {
             let stream = Stream::connect(&address, builder).await?;
-            let (taken, memory) = shake_hands(&stream, handshake, &hello).await?;
-            let stream = stream.with_memory(&taken.welcome, memory.as_ref())?;
+            let mut taken = shake_hands(&stream, handshake, &hello).await?;
+            let stream = stream.with_memory(taken.memory.take());
             Ok((stream, taken))
         };
         let connected = time::timeout(builder.timeout, connecting).await;
@@ -309,8 +308,7 @@ async fn shake_hands(
     stream: &Stream,
     mut handshake: Handshake,
     hello: &[u8],
-) -> Result<(Taken, Option<OwnedFd>), ConnectError> {
-    let mut memory = None;
+) -> Result<Taken, ConnectError> {
     let mut written = 0;
     let mut buffer = [0; 4096];
     loop {
@@ -320,12 +318,9 @@ async fn shake_hands(
         stream.ready(written < hello.len()).await?;
         match stream.receive(&mut buffer)? {
             Some((0, _)) => return Err(ConnectError::Lost(ConnectionLost::Ended)),
-            Some((bytes, received)) => match handshake.feed(&buffer[..bytes])? {
-                Ok(taken) => return Ok((taken, received.or(memory))),
-                Err(more) => {
-                    handshake = more;
-                    memory = received.or(memory);
-                }
+            Some((bytes, descriptor)) => match handshake.feed((&buffer[..bytes], descriptor))? {
+                Ok(taken) => return Ok(taken),
+                Err(more) => handshake = more,
             },
             None => {}
         }

@@ -3,18 +3,16 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rota_memory::Reader;
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::time;
 
 use crate::address::Address;
-use crate::blocking::{Builder, reader};
+use crate::blocking::Builder;
 use crate::error::ConnectError;
-use crate::protocol::Welcome;
+use crate::memory::Memory;
 #[cfg(feature = "tls")]
 use crate::tls::{Session, Step};
 
@@ -25,7 +23,7 @@ const TRY_AGAIN: Duration = Duration::from_millis(10);
 pub enum Stream {
     Unix(UnixStream),
     /// What the daemon says comes through memory.
-    Memory(UnixStream, Box<Mutex<Reader>>),
+    Memory(UnixStream, Box<Memory>),
     Tcp(TcpStream),
     #[cfg(feature = "tls")]
     Tls(TcpStream, Box<Session>),
@@ -150,23 +148,18 @@ impl Stream {
         }
     }
 
-    /// From now on the daemon speaks through memory, if it says so.
-    pub fn with_memory(self, welcome: &Welcome, memory: Option<&OwnedFd>) -> io::Result<Self> {
-        match (self, reader(welcome, memory)?) {
-            (Self::Unix(stream), Some(reader)) => {
-                Ok(Self::Memory(stream, Box::new(Mutex::new(reader))))
-            }
-            (stream, _) => Ok(stream),
+    /// From now on the daemon speaks through memory, if there is any.
+    pub fn with_memory(self, memory: Option<Box<Memory>>) -> Self {
+        match (self, memory) {
+            (Self::Unix(stream), Some(memory)) => Self::Memory(stream, memory),
+            (stream, _) => stream,
         }
     }
 
     /// Whether there is something to read that no descriptor tells of.
     pub fn has_more(&self) -> bool {
         match self {
-            Self::Memory(_, reader) => {
-                let reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
-                reader.has_more()
-            }
+            Self::Memory(_, memory) => memory.has_more(),
             _ => false,
         }
     }
@@ -175,9 +168,8 @@ impl Stream {
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match self {
             Self::Unix(stream) => or_none(stream.try_read(buffer)),
-            Self::Memory(stream, reader) => {
-                let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
-                reader.read(buffer, |buffer| or_none(stream.try_read(buffer)))
+            Self::Memory(stream, memory) => {
+                memory.read(buffer, |buffer| or_none(stream.try_read(buffer)))
             }
             Self::Tcp(stream) => or_none(stream.try_read(buffer)),
             #[cfg(feature = "tls")]

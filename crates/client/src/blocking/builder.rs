@@ -1,6 +1,5 @@
 //! Connecting.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -125,8 +124,8 @@ impl Builder {
         let (handshake, hello) = self.handshake()?;
         let deadline = Instant::now().checked_add(self.timeout);
         let link = Link::connect(&address.into(), self, deadline)?;
-        let (taken, memory) = shake_hands(&link, handshake, &hello, deadline)?;
-        let link = link.with_memory(&taken.welcome, memory.as_ref())?;
+        let taken = shake_hands(&link, handshake, &hello, deadline)?;
+        let link = link.with_memory(taken.memory);
         let account = Account::new(Credit::new(taken.welcome.credit));
         let shared = Arc::new(Shared::new(link, taken.welcome.name, self.timeout, account));
         shared.settle(taken.settled);
@@ -144,23 +143,19 @@ fn shake_hands(
     mut handshake: Handshake,
     hello: &[u8],
     deadline: Option<Instant>,
-) -> Result<(Taken, Option<OwnedFd>), ConnectError> {
+) -> Result<Taken, ConnectError> {
     // A new socket takes these few bytes at once.
     if link.write(hello)? != Some(hello.len()) {
         return Err(ConnectError::TimedOut);
     }
     // Nothing may be left in a link: what it has read, no descriptor tells of.
     let mut buffer = vec![0; READ_BYTES];
-    let mut memory = None;
     loop {
         match link.receive(&mut buffer)? {
             Some((0, _)) => return Err(ConnectError::Lost(ConnectionLost::Ended)),
-            Some((bytes, received)) => match handshake.feed(&buffer[..bytes])? {
-                Ok(taken) => return Ok((taken, received.or(memory))),
-                Err(more) => {
-                    handshake = more;
-                    memory = received.or(memory);
-                }
+            Some((bytes, descriptor)) => match handshake.feed((&buffer[..bytes], descriptor))? {
+                Ok(taken) => return Ok(taken),
+                Err(more) => handshake = more,
             },
             None => {
                 let (read, write) = (true, false);

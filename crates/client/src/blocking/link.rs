@@ -7,10 +7,8 @@ use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rota_memory::Reader;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -19,7 +17,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use super::Builder;
 use crate::address::Address;
 use crate::error::ConnectError;
-use crate::protocol::Welcome;
+use crate::memory::Memory;
 #[cfg(feature = "tls")]
 use crate::tls::{Session, Step};
 
@@ -28,7 +26,7 @@ use crate::tls::{Session, Step};
 pub enum Link {
     Unix(UnixStream),
     /// What the daemon says comes through memory.
-    Memory(UnixStream, Box<Mutex<Reader>>),
+    Memory(UnixStream, Box<Memory>),
     Tcp(TcpStream),
     #[cfg(feature = "tls")]
     Tls(TcpStream, Box<Session>),
@@ -167,24 +165,18 @@ impl Link {
         Ok(bytes?.map(|bytes| (bytes, descriptor)))
     }
 
-    /// From now on the daemon speaks through memory, if it says so.
-    pub fn with_memory(self, welcome: &Welcome, memory: Option<&OwnedFd>) -> io::Result<Self> {
-        let reader = reader(welcome, memory)?;
-        match (self, reader) {
-            (Self::Unix(stream), Some(reader)) => {
-                Ok(Self::Memory(stream, Box::new(Mutex::new(reader))))
-            }
-            (link, _) => Ok(link),
+    /// From now on the daemon speaks through memory, if there is any.
+    pub fn with_memory(self, memory: Option<Box<Memory>>) -> Self {
+        match (self, memory) {
+            (Self::Unix(stream), Some(memory)) => Self::Memory(stream, memory),
+            (link, _) => link,
         }
     }
 
     /// Whether there is something to read that no descriptor tells of.
     pub fn has_more(&self) -> bool {
         match self {
-            Self::Memory(_, reader) => {
-                let reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
-                reader.has_more()
-            }
+            Self::Memory(_, memory) => memory.has_more(),
             _ => false,
         }
     }
@@ -193,9 +185,8 @@ impl Link {
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match self {
             Self::Unix(stream) => or_none(|| (&*stream).read(buffer)),
-            Self::Memory(stream, reader) => {
-                let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
-                reader.read(buffer, |buffer| or_none(|| (&*stream).read(buffer)))
+            Self::Memory(stream, memory) => {
+                memory.read(buffer, |buffer| or_none(|| (&*stream).read(buffer)))
             }
             Self::Tcp(stream) => or_none(|| (&*stream).read(buffer)),
             #[cfg(feature = "tls")]
@@ -260,15 +251,6 @@ impl Link {
                 stream.shutdown(how)
             }
         };
-    }
-}
-
-/// What to read from, if the daemon speaks through memory.
-pub(crate) fn reader(welcome: &Welcome, memory: Option<&OwnedFd>) -> io::Result<Option<Reader>> {
-    match (welcome.memory, memory) {
-        (0, None) => Ok(None),
-        (0, Some(_)) | (_, None) => Err(io::ErrorKind::InvalidData.into()),
-        (bytes, Some(memory)) => Reader::new(memory, bytes as usize).map(Some),
     }
 }
 

@@ -14,8 +14,6 @@ mod stepwise;
 
 pub use builder::Builder;
 pub use client::{Client, Messages};
-#[cfg(feature = "tokio")]
-pub(crate) use link::reader;
 pub use receiver::Receiver;
 pub use reconnecting::{Backoff, Reconnecting};
 pub use sender::Sender;

@@ -1,7 +1,10 @@
 //! From the first byte to the daemon's welcome.
 
+use std::os::fd::OwnedFd;
+
 use super::{Incoming, Settled};
 use crate::error::{ConnectError, ConnectionLost};
+use crate::memory::Memory;
 use crate::protocol::{Hello, Inbox, MAX_REPLY_BYTES, Reply, Request, Welcome};
 
 /// The beginning of a connection.
@@ -9,6 +12,7 @@ use crate::protocol::{Hello, Inbox, MAX_REPLY_BYTES, Reply, Request, Welcome};
 pub struct Handshake {
     hello: Hello,
     inbox: Inbox<Reply>,
+    descriptor: Option<OwnedFd>,
 }
 
 /// A client that was taken.
@@ -18,6 +22,8 @@ pub struct Taken {
     pub incoming: Incoming,
     /// What has arrived behind the welcome.
     pub settled: Settled,
+    /// What the daemon speaks through, if not through the socket alone.
+    pub memory: Option<Box<Memory>>,
 }
 
 impl Handshake {
@@ -27,11 +33,20 @@ impl Handshake {
         let request = Request::Hello(hello);
         request.encode(&mut bytes).expect("a hello always fits");
         let inbox = Inbox::new(MAX_REPLY_BYTES);
-        (Self { hello, inbox }, bytes)
+        let handshake = Self {
+            hello,
+            inbox,
+            descriptor: None,
+        };
+        (handshake, bytes)
     }
 
-    /// Bytes have arrived. Gives the handshake back while the answer is not whole.
-    pub fn feed(mut self, bytes: &[u8]) -> Result<Result<Taken, Self>, ConnectError> {
+    /// Bytes have arrived, and a descriptor with them or not. Gives the handshake back while the answer is not whole.
+    pub fn feed(
+        mut self,
+        (bytes, descriptor): (&[u8], Option<OwnedFd>),
+    ) -> Result<Result<Taken, Self>, ConnectError> {
+        self.descriptor = descriptor.or(self.descriptor);
         self.inbox.feed(bytes);
         let reply = self.inbox.pull();
         let versions = self.hello.lowest..=self.hello.highest;
@@ -44,6 +59,7 @@ impl Handshake {
                     welcome,
                     incoming,
                     settled,
+                    memory: Memory::of(&welcome, self.descriptor.as_ref())?,
                 }))
             }
             Some(Reply::Welcome(welcome)) => Err(ConnectError::Version(welcome.version)),
