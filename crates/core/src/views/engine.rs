@@ -77,8 +77,8 @@ pub(super) struct Counters {
 
 impl<P: DataPath, E: Engine> ViewEngine<P, E> {
     /// A data path beside a ring, neither of which must have been started. Messages of this process
-    /// wait in `backlog`; all nodes have the same `rule`. The ring's largest message has to have room for
-    /// what a process holds: the names of the packets of one window.
+    /// wait in `backlog`; all nodes have the same `rule`. The ring has to take messages of
+    /// [`WORD_BYTES`](super::WORD_BYTES).
     pub fn new(ring: E, rule: Rule, path: P, backlog: Backlog) -> Self {
         let rule_of = match &rule {
             Rule::StaticMajority { configured } => RuleOf {

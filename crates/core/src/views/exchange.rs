@@ -4,12 +4,17 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
 use bytes::Bytes;
+use core::mem;
 
 use super::message::{Recover, Word};
 use super::outcome::Outcome;
 use super::path::{Packet, PacketId};
 use crate::contract::{NodeId, Process, RingId, Time};
 use crate::mutants::{self, Mutant};
+
+/// The longest word that is taken in parts, in bytes. What a member knows is the names of the packets of all
+/// windows, with their places: about as much as the windows themselves, if packets are tiny.
+const MOST_IN_PARTS: usize = 256 << 20;
 
 /// The exchange of one configuration.
 #[derive(Debug)]
@@ -29,6 +34,8 @@ pub(super) struct Exchange {
     pub step: Step,
     unsent: VecDeque<Vec<u8>>,
     told: Vec<Option<Recover>>,
+    /// What has come of words in parts, by sender.
+    parts: Vec<Vec<u8>>,
     payloads: BTreeMap<PacketId, Packet>,
     ended: Vec<bool>,
 }
@@ -62,6 +69,7 @@ impl Exchange {
             step: Step::Silent,
             unsent: VecDeque::new(),
             told: vec![None; count],
+            parts: vec![Vec::new(); count],
             payloads: BTreeMap::new(),
             ended: vec![false; count],
         }
@@ -74,7 +82,7 @@ impl Exchange {
     }
 
     fn send(&mut self, word: &Word) {
-        self.unsent.push_back(word.encode(self.ring));
+        self.unsent.extend(word.encode_in_parts(self.ring));
     }
 
     /// What is to be submitted next.
@@ -98,6 +106,10 @@ impl Exchange {
             // It got its place only after the configuration it was for.
             return true;
         }
+        self.on_word(from, word)
+    }
+
+    fn on_word(&mut self, from: usize, word: Word) -> bool {
         match word {
             Word::Recover(recover) => {
                 self.told[from].get_or_insert(recover);
@@ -106,8 +118,26 @@ impl Exchange {
                 self.payloads.entry(packet.id).or_insert(packet);
             }
             Word::EndRecovery => self.ended[from] = true,
+            Word::Part { last, bytes } => return self.on_part(from, last, &bytes),
         }
         true
+    }
+
+    /// Only what a member knows is ever so long that it comes in parts; and it says that once.
+    fn on_part(&mut self, from: usize, last: bool, bytes: &Bytes) -> bool {
+        let parts = &mut self.parts[from];
+        if self.told[from].is_some() || parts.len() + bytes.len() > MOST_IN_PARTS {
+            return false;
+        }
+        parts.extend_from_slice(bytes);
+        if !last {
+            return true;
+        }
+        let whole = Bytes::from(mem::take(parts));
+        match Word::decode(&whole) {
+            Some((ring, word @ Word::Recover(_))) if ring == self.ring => self.on_word(from, word),
+            _ => false,
+        }
     }
 
     /// What all have told, once all have.

@@ -13,6 +13,13 @@ const VERSION: u8 = 1;
 const RECOVER: u8 = 1;
 const PAYLOAD: u8 = 2;
 const END_RECOVERY: u8 = 3;
+const PART: u8 = 4;
+
+/// The largest message of the exchange, in bytes: a packet, or a part of what is longer.
+pub const WORD_BYTES: usize = 128 << 10;
+
+/// What a part of a longer word carries of it, in bytes.
+const PART_BYTES: usize = WORD_BYTES - 64;
 
 /// The load byte of a word of the data path; the others are services.
 const OWN: u8 = 0;
@@ -26,6 +33,12 @@ pub(super) enum Word {
     Payload(Packet),
     /// Its sender has sent all that others lack.
     EndRecovery,
+    /// The next bytes of a word that is longer than [`WORD_BYTES`].
+    Part {
+        /// It ends there.
+        last: bool,
+        bytes: Bytes,
+    },
 }
 
 /// What a process knows when a primary configuration begins.
@@ -103,6 +116,7 @@ impl Word {
             Self::Recover(_) => RECOVER,
             Self::Payload(_) => PAYLOAD,
             Self::EndRecovery => END_RECOVERY,
+            Self::Part { .. } => PART,
         };
         let mut bytes = Vec::from([VERSION, kind]);
         put_ring(&mut bytes, ring);
@@ -114,8 +128,28 @@ impl Word {
                 bytes.extend_from_slice(&packet.bytes);
             }
             Self::EndRecovery => {}
+            Self::Part { last, bytes: part } => {
+                bytes.push(u8::from(*last));
+                bytes.extend_from_slice(part);
+            }
         }
         bytes
+    }
+
+    /// As it is sent, in messages of up to [`WORD_BYTES`].
+    pub fn encode_in_parts(&self, ring: RingId) -> Vec<Vec<u8>> {
+        let whole = self.encode(ring);
+        if whole.len() <= WORD_BYTES {
+            return Vec::from([whole]);
+        }
+        let whole = Bytes::from(whole);
+        let starts = (0..whole.len()).step_by(PART_BYTES);
+        let part = |start: usize| {
+            let end = whole.len().min(start + PART_BYTES);
+            let (last, bytes) = (end == whole.len(), whole.slice(start..end));
+            Self::Part { last, bytes }.encode(ring)
+        };
+        starts.map(part).collect()
     }
 
     /// What is in a message, and the configuration that it is for.
@@ -129,19 +163,28 @@ impl Word {
             PAYLOAD => {
                 let id = id(&mut reader)?;
                 let load = load(&mut reader)?;
-                let payload = bytes.slice(bytes.len() - reader.0.len()..);
-                reader.0 = &[];
                 Self::Payload(Packet {
                     id,
                     load,
-                    bytes: payload,
+                    bytes: rest(bytes, &mut reader),
                 })
             }
             END_RECOVERY => Self::EndRecovery,
+            PART => Self::Part {
+                last: reader.flag()?,
+                bytes: rest(bytes, &mut reader),
+            },
             _ => return None,
         };
         reader.0.is_empty().then_some((ring, word))
     }
+}
+
+/// What a reader of these bytes has not read.
+fn rest(bytes: &Bytes, reader: &mut Reader<'_>) -> Bytes {
+    let rest = bytes.slice(bytes.len() - reader.0.len()..);
+    reader.0 = &[];
+    rest
 }
 
 fn put_count(bytes: &mut Vec<u8>, count: usize) {

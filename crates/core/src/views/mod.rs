@@ -36,4 +36,5 @@ mod watermarks;
 
 pub use backlog::Backlog;
 pub use engine::ViewEngine;
+pub use message::WORD_BYTES;
 pub use path::{DataPath, Frozen, Held, Link, Load, Packet, PacketId, View};

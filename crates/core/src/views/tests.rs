@@ -1,5 +1,7 @@
 //! The parts of views by themselves. All of them together: `tests/views_model.rs`.
 
+mod parts;
+
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -77,7 +79,7 @@ fn sample() -> Recover {
     recover
 }
 
-fn words() -> [Word; 3] {
+fn words() -> [Word; 4] {
     let payload = Packet {
         id: PacketId {
             sender: 1,
@@ -90,6 +92,10 @@ fn words() -> [Word; 3] {
         Word::Recover(sample()),
         Word::Payload(payload),
         Word::EndRecovery,
+        Word::Part {
+            last: true,
+            bytes: Bytes::from_static(b"the end of it"),
+        },
     ]
 }
 
@@ -105,7 +111,7 @@ fn words_come_back_as_they_were_sent() {
 fn whatever_peers_send_has_an_answer() {
     for word in words() {
         let bytes = word.encode(ring(4));
-        let payload = matches!(word, Word::Payload(_));
+        let payload = matches!(word, Word::Payload(_) | Word::Part { .. });
         for len in 0..bytes.len() {
             let cut = Word::decode(&Bytes::copy_from_slice(&bytes[..len]));
             assert!(cut.is_none() || payload && len > 20, "{len} of {word:?}");

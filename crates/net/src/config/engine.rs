@@ -1,12 +1,13 @@
 //! Which protocol orders the messages, and the ring beside it if it is none itself.
 
 use rota_core::ring::RingConfig;
+use rota_core::views::WORD_BYTES;
 use serde::{Deserialize, Serialize};
 
 use super::NodeConfig;
 
-/// The most that a member of a view tells the others of what it holds: the names of the packets of all members' windows.
-const VIEW_MESSAGE_BYTES: usize = 8 << 20;
+/// What a member of a view has to tell the others waits for the ring beside up to this, in bytes.
+const VIEW_BACKLOG_BYTES: usize = 4 << 20;
 
 /// Which protocol orders the messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -65,8 +66,8 @@ impl NodeConfig {
     /// it carries what members of a view tell each other when that changes, and nothing of applications.
     pub(crate) fn ring_beside(ring: &RingConfig) -> RingConfig {
         let mut beside = ring.clone();
-        beside.message_bytes = VIEW_MESSAGE_BYTES;
-        beside.backlog_bytes = 2 * VIEW_MESSAGE_BYTES;
+        beside.message_bytes = WORD_BYTES;
+        beside.backlog_bytes = VIEW_BACKLOG_BYTES;
         beside.trace = false;
         beside
     }
