@@ -92,7 +92,7 @@ fn each_broken_version_is_found_out() {
                 .as_ref()
                 .is_some_and(|(_, wrong)| wrong.starts_with(*rule))
         };
-        if !rules.iter().any(|rule| by(rule)) {
+        if !rules.iter().any(by) {
             survive.push((mutant, first));
         }
     };
