@@ -41,7 +41,7 @@ pub struct Counters {
     pub primary_reports: u64,
     /// Messages accepted from applications.
     pub sends: u64,
-    /// Messages that got their place.
+    /// Messages that got their place, or were accepted for broadcast.
     pub originated: u64,
     /// Messages delivered, at all processes.
     pub deliveries: u64,
@@ -131,7 +131,7 @@ impl Counters {
         self.events += 1;
         match step {
             Step::Send { .. } => self.sends += 1,
-            Step::Orig(_) => self.originated += 1,
+            Step::Orig(_) | Step::Broadcast { .. } => self.originated += 1,
             Step::Deliver(place) => {
                 self.deliveries += 1;
                 *match place.service {

@@ -134,6 +134,48 @@ fn what_was_written_is_read_back() {
 }
 
 #[test]
+fn a_broadcast_has_no_place_and_perhaps_no_configuration() {
+    let send = |ev: &str, conf: &str| {
+        format!(
+            "{{\"t\":3,\"node\":1,\"inc\":7,\"ev\":\"{ev}\",\"msg\":\"1.7.1\",\"conf\":\"{conf}\",\
+            \"service\":\"fifo\",\"hash\":\"00000000000000ff\"}}\n"
+        )
+    };
+    let process = process(1, 7);
+    let sent = Sent {
+        message: MessageId {
+            process,
+            counter: 1,
+        },
+        service: Service::Fifo,
+        hash: 0xff,
+    };
+    let event = |kind| Event {
+        time: Time(3),
+        process,
+        kind,
+    };
+    let mut events = vec![
+        event(EventKind::Send(sent)),
+        event(EventKind::Broadcast(sent)),
+    ];
+    let lines = |conf: &str| send("send", conf) + &send("orig", conf);
+    let text = written(&events);
+    assert_eq!(
+        text.strip_suffix("{\"t\":180,\"ev\":\"quiesce\"}\n"),
+        Some(&*lines(""))
+    );
+    let read_back = check_all(&read(&text).expect("our own"), &Options::default());
+    let mut pushed: Trace = events.iter().collect();
+    pushed.quiesce();
+    assert_eq!(read_back, check_all(&pushed, &Options::default()));
+    assert_eq!(read_back.counters.originated, 1);
+    // Within a configuration it names that.
+    events.insert(0, node_1().swap_remove(3));
+    assert!(written(&events).contains(&lines("12.1.7")));
+}
+
+#[test]
 fn files_together_are_one_trace() {
     let dir = tempfile::tempdir().expect("a directory");
     let file = |name: &str, text: &str| -> PathBuf {
@@ -228,7 +270,7 @@ fn what_is_no_line_of_a_trace_is_said() {
             "\"members\"",
         ),
         (
-            r#"{"t":1,"node":1,"inc":7,"ev":"orig","msg":"1.7.1","conf":"5.1.7","service":"safe","hash":"0000000000000000"}"#,
+            r#"{"t":1,"node":1,"inc":7,"ev":"deliver","msg":"1.7.1","conf":"5.1.7","service":"safe","hash":"0000000000000000"}"#,
             "\"seq\" is missing",
         ),
         (

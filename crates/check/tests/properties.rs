@@ -22,3 +22,7 @@ mod primary;
 mod safe;
 #[path = "properties/story.rs"]
 mod story;
+#[path = "properties/uniform_online.rs"]
+mod uniform_online;
+#[path = "properties/uniform_story.rs"]
+mod uniform_story;

@@ -149,6 +149,11 @@ impl TraceHash {
                 self.message(sent.message.process, sent.message.counter);
                 self.payload(sent.service, sent.hash);
             }
+            EventKind::Broadcast(sent) => {
+                self.add(11);
+                self.message(sent.message.process, sent.message.counter);
+                self.payload(sent.service, sent.hash);
+            }
             EventKind::Originated(placed) | EventKind::Delivered(placed) => {
                 let originated = matches!(event.kind, EventKind::Originated(_));
                 self.add(if originated { 4 } else { 5 });

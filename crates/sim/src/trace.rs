@@ -129,7 +129,8 @@ impl File {
                 self.lines += r#"start""#;
             }
             EventKind::Configuration(conf) => self.configuration(conf),
-            EventKind::Send(sent) => self.sent(sent),
+            EventKind::Send(sent) => self.sent("send", sent),
+            EventKind::Broadcast(sent) => self.sent("orig", sent),
             EventKind::Originated(placed) => self.placed("orig", placed),
             EventKind::Delivered(placed) => self.placed("deliver", placed),
             EventKind::Primary(ring) => {
@@ -169,11 +170,11 @@ impl File {
         self.lines.push(']');
     }
 
-    fn sent(&mut self, sent: &Sent) {
+    fn sent(&mut self, event: &str, sent: &Sent) {
         let (message, service) = (sent.message, sent.service.name());
         let _ = write!(
             self.lines,
-            r#"send","msg":"{message}","conf":"{}","service":"{service}","hash":"{:016x}""#,
+            r#"{event}","msg":"{message}","conf":"{}","service":"{service}","hash":"{:016x}""#,
             self.conf, sent.hash
         );
     }

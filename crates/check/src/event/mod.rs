@@ -30,6 +30,9 @@ pub enum EventKind {
     Send(Sent),
     /// A message got its place in the order of a ring.
     Originated(Placed),
+    /// A message was accepted for broadcast, and has no place yet: others number it. Engines with one order
+    /// over primary views say so instead of [`EventKind::Originated`].
+    Broadcast(Sent),
     /// A message was delivered.
     Delivered(Placed),
     /// The current configuration, which is regular and has this ring, was reported as primary.

@@ -7,11 +7,16 @@
 //! Events have to come in one order in which causes precede effects, as in a simulation. Memory does
 //! not grow with the length of a run: of a ring only what somebody in it has still to deliver is
 //! remembered, and nothing once all its members have gone on or died.
+//!
+//! [`Online`] does so for Extended Virtual Synchrony, [`UniformOnline`] for one order over primary views.
 
 mod clients;
 mod conf;
 mod intervals;
 mod ring;
+mod spans;
+mod uniform;
+mod views;
 
 use rota_core::contract::{ConfigurationKind, NodeId, Process, RingId, Service};
 use rustc_hash::FxHashMap;
@@ -22,6 +27,8 @@ use crate::report::Violation;
 use clients::Clients;
 use intervals::Intervals;
 use ring::{Progress, RingState};
+
+pub use uniform::UniformOnline;
 
 /// Deliveries of a ring after which is looked for what can be forgotten.
 const SWEEP: u32 = 1024;
@@ -126,6 +133,10 @@ impl Online {
             | EventKind::Send(_)
             | EventKind::Primary(_)
             | EventKind::Excluded(_) => Ok(()),
+            EventKind::Broadcast(sent) => {
+                let text = format!("{} originated {} without a place", Name(who), sent.message);
+                Err(wrong("E3", text))
+            }
             EventKind::Client(event) => self.clients.observe(who, event),
             EventKind::Configuration(conf) => self.on_configuration(who, conf),
             EventKind::Originated(placed) => self.on_originated(who, placed),

@@ -18,6 +18,11 @@ pub(super) fn check(view: &View<'_>, findings: &mut Findings) {
             match step {
                 Step::Conf { conf, members } => current = Some((*conf, *members)),
                 Step::Send { message, hash } => accepted[*message as usize] = Some(*hash),
+                Step::Broadcast { message, .. } => findings.check(false, || {
+                    let (who, at) = (view.who(*process), view.at(*process, at));
+                    let what = view.message(*message);
+                    format!("{who} originated message {what}{at}, without a place")
+                }),
                 Step::Orig(place) => {
                     let again = std::mem::replace(&mut seen[place.message as usize], true);
                     let accepted = accepted[place.message as usize];

@@ -10,7 +10,7 @@ mod line;
 mod read;
 mod write;
 
-use rota_core::contract::{ConfigurationKind, MessageId, Process, Service, Time};
+use rota_core::contract::{ConfigurationKind, MessageId, Process, RingId, Service, Time};
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
@@ -70,6 +70,7 @@ pub(crate) enum Step {
     Conf { conf: u32, members: u32 },
     Send { message: u32, hash: u64 },
     Orig(Place),
+    Broadcast { message: u32 },
     Deliver(Place),
     Primary { conf: u32 },
     Excluded,
@@ -130,11 +131,15 @@ impl Trace {
                 }
             }
             EventKind::Originated(placed) => Step::Orig(self.place(placed)),
+            EventKind::Broadcast(sent) => {
+                self.process(sent.message.process);
+                Step::Broadcast {
+                    message: self.messages.number(&sent.message),
+                }
+            }
             EventKind::Delivered(placed) => Step::Deliver(self.place(placed)),
             EventKind::Primary(ring) => Step::Primary {
-                conf: self
-                    .configurations
-                    .number(&ConfigurationKind::Regular(*ring)),
+                conf: self.ring(*ring),
             },
             EventKind::Excluded(_) => Step::Excluded,
             EventKind::Client(client) => {
@@ -170,6 +175,11 @@ impl Trace {
             self.stories.push(Story::default());
         }
         number
+    }
+
+    fn ring(&mut self, ring: RingId) -> u32 {
+        let id = ConfigurationKind::Regular(ring);
+        self.configurations.number(&id)
     }
 
     fn place(&mut self, placed: &Placed) -> Place {

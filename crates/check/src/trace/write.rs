@@ -40,16 +40,8 @@ impl<W: Write> TraceWriter<W> {
                 self.current.insert(event.process, conf.id);
                 self.configuration(conf)?;
             }
-            EventKind::Send(sent) => {
-                let Sent {
-                    message,
-                    service,
-                    hash,
-                } = *sent;
-                let conf = self.current.get(&event.process).copied();
-                self.message("send", message, conf)?;
-                self.payload(service, hash)?;
-            }
+            EventKind::Send(sent) => self.sent("send", event.process, sent)?,
+            EventKind::Broadcast(sent) => self.sent("orig", event.process, sent)?,
             EventKind::Originated(placed) => self.placed("orig", placed)?,
             EventKind::Delivered(placed) => self.placed("deliver", placed)?,
             EventKind::Primary(ring) => write!(self.out, r#""primary","conf":"{ring}""#)?,
@@ -103,6 +95,12 @@ impl<W: Write> TraceWriter<W> {
             write!(self.out, "{comma}[{node},{}]", incarnation.0)?;
         }
         self.out.write_all(b"]")
+    }
+
+    fn sent(&mut self, event: &str, process: Process, sent: &Sent) -> io::Result<()> {
+        let conf = self.current.get(&process).copied();
+        self.message(event, sent.message, conf)?;
+        self.payload(sent.service, sent.hash)
     }
 
     fn placed(&mut self, event: &str, placed: &Placed) -> io::Result<()> {

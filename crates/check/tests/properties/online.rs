@@ -172,3 +172,13 @@ fn views_that_all_have_passed_are_forgotten() {
     let online = observe(&text).expect("legal");
     assert!(online.views() < 100, "{}", online.views());
 }
+
+#[test]
+fn a_ring_gives_every_message_its_place() {
+    let (events, _) = super::uniform_story::events("a: 5a !a1");
+    let last = events.last().expect("a broadcast");
+    let violation = Online::new().observe(last).expect_err("no place");
+    assert_eq!(violation.property, "E3");
+    let report = rota_check::check_all(&events.iter().collect(), &rota_check::Options::default());
+    assert!(super::story::names(&report).contains(&"E3"));
+}

@@ -117,11 +117,9 @@ impl Fields<'_> {
         Ok(match &*self.ev.0 {
             "start" => EventKind::Start,
             "conf" => EventKind::Configuration(self.configuration()?),
-            "send" => EventKind::Send(Sent {
-                message: read("msg", self.msg.as_ref(), name::message)?,
-                service: read("service", self.service.as_ref(), name::service)?,
-                hash: read("hash", self.hash.as_ref(), name::hash)?,
-            }),
+            "send" => EventKind::Send(self.sent()?),
+            // Another process gives it its place. The sender may not have been in a configuration yet.
+            "orig" if self.seq.is_none() => EventKind::Broadcast(self.sent()?),
             "orig" => EventKind::Originated(self.placed()?),
             "deliver" => EventKind::Delivered(self.placed()?),
             "primary" => EventKind::Primary(read("conf", self.conf.as_ref(), name::ring)?),
@@ -130,6 +128,14 @@ impl Fields<'_> {
             "leave" => EventKind::Leave,
             "" => return Err("\"ev\" is missing".into()),
             other => return Err(format!("no event is called {other:?}")),
+        })
+    }
+
+    fn sent(&self) -> Result<Sent, Wrong> {
+        Ok(Sent {
+            message: read("msg", self.msg.as_ref(), name::message)?,
+            service: read("service", self.service.as_ref(), name::service)?,
+            hash: read("hash", self.hash.as_ref(), name::hash)?,
         })
     }
 

@@ -1,0 +1,274 @@
+//! What is remembered of views, and how it is forgotten.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use rota_core::contract::{MessageId, Process, RingId};
+use rustc_hash::FxHashMap;
+
+use super::spans::Spans;
+use crate::event::{Placed, Sent};
+
+/// Which property is violated, and how: the end of a sentence.
+pub(super) type Wrong = (&'static str, String);
+
+/// Deliveries in a view after which is looked for what can be forgotten.
+const SWEEP: u32 = 1024;
+
+/// A view that somebody may still deliver something in.
+#[derive(Clone, Debug)]
+struct View {
+    members: Vec<Process>,
+    /// Which order it belongs to: that begins anew where a majority has forgotten.
+    order: u64,
+    /// Who is in it or may still come.
+    owing: Vec<Process>,
+    /// Its deliveries as far as anybody has got, without the first `forgotten`.
+    sequence: VecDeque<Placed>,
+    forgotten: u64,
+    unswept: u32,
+    all: Spans,
+    /// Of earlier and of later views that are forgotten.
+    before: Spans,
+    after: Spans,
+}
+
+/// All views.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Views {
+    views: BTreeMap<RingId, View>,
+    /// The newest order, and what is forgotten of it.
+    order: u64,
+    ended: Spans,
+    /// What was broadcast and that nobody has delivered.
+    pending: FxHashMap<MessageId, Sent>,
+}
+
+impl Views {
+    /// How many messages are remembered.
+    pub fn remembered(&self) -> usize {
+        let sequences = self.views.values().map(|view| view.sequence.len());
+        sequences.sum::<usize>() + self.pending.len()
+    }
+
+    pub fn len(&self) -> usize {
+        self.views.len()
+    }
+
+    pub fn members(&self, view: RingId) -> Option<&[Process]> {
+        self.views.get(&view).map(|view| view.members.as_slice())
+    }
+
+    /// Another view with the same number.
+    pub fn rival(&self, view: RingId) -> Option<RingId> {
+        let same = |other: &&RingId| other.ring_seq == view.ring_seq && **other != view;
+        self.views.keys().find(same).copied()
+    }
+
+    /// A view between two others.
+    pub fn between(&self, before: RingId, after: RingId) -> Option<RingId> {
+        let mut later = self.views.range(before..after).map(|(id, _)| *id);
+        later.find(|id| *id != before)
+    }
+
+    pub fn broadcast(&mut self, sent: &Sent) {
+        self.pending.insert(sent.message, *sent);
+    }
+
+    /// A view that nobody had: `owing` may deliver something in it; `anew` if it begins an order.
+    pub fn begin(&mut self, id: RingId, members: &[Process], owing: Vec<Process>, anew: bool) {
+        let older = self.views.range(..id).next_back();
+        let nearest = older.or_else(|| self.views.range(id..).next());
+        let mut order = nearest.map_or(self.order, |(_, view)| view.order);
+        if anew {
+            self.order += 1;
+            self.ended = Spans::default();
+            order = self.order;
+        }
+        let newest = self.views.range(id..).next().is_none() && order == self.order;
+        let view = View {
+            members: members.to_vec(),
+            order,
+            owing,
+            sequence: VecDeque::new(),
+            forgotten: 0,
+            unswept: 0,
+            all: Spans::default(),
+            before: if newest {
+                self.ended.clone()
+            } else {
+                Spans::default()
+            },
+            after: Spans::default(),
+        };
+        self.views.insert(id, view);
+    }
+
+    pub fn knows(&self, id: RingId) -> bool {
+        self.views.contains_key(&id)
+    }
+
+    /// A process comes to a view, and so to no earlier one.
+    pub fn enter(&mut self, who: Process, id: RingId) {
+        if let Some(view) = self.views.get_mut(&id)
+            && !view.owing.contains(&who)
+        {
+            view.owing.push(who);
+        }
+        self.leave(who, |view| view < id);
+    }
+
+    /// A process will deliver nothing more in these views.
+    pub fn leave(&mut self, who: Process, which: impl Fn(RingId) -> bool) {
+        let mut done = Vec::new();
+        for (id, view) in &mut self.views {
+            if which(*id) {
+                view.owing.retain(|process| *process != who);
+            }
+            if view.owing.is_empty() {
+                done.push(*id);
+            }
+        }
+        done.iter().for_each(|id| self.forget(*id));
+    }
+
+    fn forget(&mut self, id: RingId) {
+        let Some(view) = self.views.remove(&id) else {
+            return;
+        };
+        let same = |other: &&mut View| other.order == view.order;
+        if let Some(older) = self.views.range_mut(..id).map(|(_, view)| view).rfind(same) {
+            older.after.merge(&view.all);
+            older.after.merge(&view.after);
+        }
+        if let Some(newer) = self.views.range_mut(id..).map(|(_, view)| view).find(same) {
+            newer.before.merge(&view.all);
+            newer.before.merge(&view.before);
+        }
+        if view.order == self.order {
+            self.ended.merge(&view.all);
+            self.ended.merge(&view.before);
+        }
+    }
+
+    /// A process delivers a message in a view, in which it has delivered `count` before. Says whether
+    /// it is time to forget.
+    pub fn deliver(&mut self, id: RingId, count: u64, placed: &Placed) -> Result<bool, Wrong> {
+        let Some(view) = self.views.get(&id) else {
+            return Ok(false);
+        };
+        let at = count.saturating_sub(view.forgotten) as usize;
+        match view.sequence.get(at) {
+            Some(known) => compare(known, placed)?,
+            None => {
+                self.check_turn(id, view, placed)?;
+                self.check_sent(placed)?;
+                if let Some(view) = self.views.get_mut(&id) {
+                    view.all.add(placed.message, placed.position);
+                    view.sequence.push_back(*placed);
+                }
+            }
+        }
+        let Some(view) = self.views.get_mut(&id) else {
+            return Ok(false);
+        };
+        view.unswept += 1;
+        Ok(view.unswept >= SWEEP)
+    }
+
+    /// A message that nobody has delivered in this view: whether its place is behind what comes before.
+    fn check_turn(&self, id: RingId, view: &View, placed: &Placed) -> Result<(), Wrong> {
+        let Placed {
+            message, position, ..
+        } = *placed;
+        if !view.all.positions_before(position) {
+            return Err(("UTO", format!("at {position}, which others have passed")));
+        }
+        let last = view.all.last_of(message.process);
+        if let Some(last) = last.filter(|last| last.checked_add(1) != Some(message.counter)) {
+            return Err(("fifo", format!("after number {last} of that process")));
+        }
+        let same = |(_, other): &(&RingId, &View)| other.order == view.order;
+        let older = self
+            .views
+            .range(..id)
+            .filter(same)
+            .map(|(_, view)| &view.all);
+        let newer = self
+            .views
+            .range(id..)
+            .filter(same)
+            .map(|(_, view)| &view.all);
+        let newer = newer.skip(1).chain([&view.after]);
+        for spans in older.chain([&view.before]) {
+            if !spans.positions_before(position) {
+                return Err((
+                    "VS5",
+                    format!("at {position}, which an earlier view has passed"),
+                ));
+            }
+            if !spans.counters_before(message) {
+                return Err(("fifo", "after a later one of an earlier view".into()));
+            }
+        }
+        for spans in newer {
+            if !spans.positions_behind(position) {
+                return Err((
+                    "VS5",
+                    format!("at {position}, which a later view has begun behind"),
+                ));
+            }
+            if !spans.counters_behind(message) {
+                return Err(("fifo", "after an earlier one of a later view".into()));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_sent(&mut self, placed: &Placed) -> Result<(), Wrong> {
+        let Some(sent) = self.pending.remove(&placed.message) else {
+            return Err(("UI", "which nobody has broadcast".into()));
+        };
+        let same = (sent.hash, sent.service) == (placed.hash, placed.service);
+        if same {
+            return Ok(());
+        }
+        let (hash, service) = (sent.hash, sent.service.name());
+        Err((
+            "UI",
+            format!("which was broadcast as {service}, with payload {hash:016x}"),
+        ))
+    }
+
+    /// Forgets what all these have delivered; `progress` says how much that is of a view.
+    pub fn sweep(&mut self, id: RingId, progress: impl Fn(Process) -> u64) {
+        let Some(view) = self.views.get_mut(&id) else {
+            return;
+        };
+        view.unswept = 0;
+        let least = view.owing.iter().map(|who| progress(*who)).min();
+        let passed = least.unwrap_or(0).saturating_sub(view.forgotten);
+        let passed = passed.min(view.sequence.len() as u64);
+        view.sequence.drain(..passed as usize);
+        view.forgotten += passed;
+    }
+}
+
+/// Whether a process delivers what others have delivered there.
+fn compare(known: &Placed, placed: &Placed) -> Result<(), Wrong> {
+    if (known.message, known.position) != (placed.message, placed.position) {
+        let (message, position) = (known.message, known.position);
+        let mine = placed.position;
+        return Err((
+            "UTO",
+            format!("at {mine}, where others delivered {message} at {position}"),
+        ));
+    }
+    if (known.hash, known.service) != (placed.hash, placed.service) {
+        let (hash, service) = (known.hash, known.service.name());
+        return Err((
+            "UI",
+            format!("which others had as {service}, with payload {hash:016x}"),
+        ));
+    }
+    Ok(())
+}
