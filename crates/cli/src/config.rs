@@ -276,7 +276,12 @@ fn describe_nodes(config: &NodeConfig, ring: &RingConfig, me: Option<NodeId>, ta
         } else {
             ""
         };
-        let value = format!("data {}, token {}{mark}", node.data(), node.token());
+        let links = if config.engine.has_links() {
+            format!(", links tcp {}", node.link())
+        } else {
+            String::new()
+        };
+        let value = format!("data {}, token {}{links}{mark}", node.data(), node.token());
         table.row(&format!("node {member}"), value);
     }
     let Some(place) = ring.members.iter().position(|member| me == Some(*member)) else {

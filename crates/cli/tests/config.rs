@@ -47,6 +47,18 @@ fn the_size_of_datagrams_comes_with_where_it_is_from() {
 }
 
 #[test]
+fn ports_that_a_firewall_has_to_let_through_are_all_said() {
+    let said = |engine: &str| {
+        let output = check(&format!("engine = \"{engine}\""), "127.0.0.1", &[]);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let lcr = "data 127.0.0.1:2002, token 127.0.0.1:3002, links tcp 127.0.0.1:3002";
+    assert!(said("lcr").contains(lcr), "{}", said("lcr"));
+    assert!(!said("fastcast").contains("links tcp"));
+}
+
+#[test]
 fn where_ring_ids_are_kept_is_said_and_what_it_means_if_nowhere() {
     let said = |settings: &str| {
         let output = check(settings, "127.0.0.1", &["--node", "2"]);

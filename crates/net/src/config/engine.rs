@@ -40,6 +40,11 @@ impl EngineName {
         matches!(self, Self::FastCast | Self::Lcr)
     }
 
+    /// Whether nodes have reliable links between them, by TCP.
+    pub const fn has_links(self) -> bool {
+        matches!(self, Self::Lcr)
+    }
+
     /// As it is written.
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,5 +1,6 @@
 //! Drivers in one thread, turned one after the other.
 
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -21,13 +22,27 @@ pub fn id(number: u16) -> NodeId {
     NodeId::new(number).expect("not 0")
 }
 
+/// The first of 40 ports that nobody has, for datagrams or links: also not another run of this program.
+fn free_ports() -> u16 {
+    let is_free = |port: u16| {
+        let at = (Ipv4Addr::LOCALHOST, port);
+        UdpSocket::bind(at).is_ok() && TcpListener::bind(at).is_ok()
+    };
+    loop {
+        let base = PORTS.fetch_add(40, Relaxed);
+        if (base..base + 40).all(is_free) {
+            return base;
+        }
+    }
+}
+
 /// Nodes at ports of their own.
 pub fn config(nodes: u16) -> NodeConfig {
     NodeConfig {
         transport: Transport::Unicast,
         // A link lasts while a test stands still.
         timing: TimingName::Relaxed,
-        ..NodeConfig::loopback(nodes, PORTS.fetch_add(40, Relaxed))
+        ..NodeConfig::loopback(nodes, free_ports())
     }
 }
 
