@@ -271,16 +271,11 @@ fn describe_nodes(config: &NodeConfig, ring: &RingConfig, me: Option<NodeId>, ta
         let Some(node) = config.node(member) else {
             continue;
         };
-        let mark = if me == Some(member) {
-            "  <- this node"
-        } else {
-            ""
-        };
-        let links = if config.engine.has_links() {
-            format!(", links tcp {}", node.link())
-        } else {
-            String::new()
-        };
+        let is_me = me == Some(member);
+        let mark = if is_me { "  <- this node" } else { "" };
+        let has_links = config.engine.has_links();
+        let links = has_links.then(|| format!(", links tcp {}", node.link()));
+        let links = links.unwrap_or_default();
         let value = format!("data {}, token {}{links}{mark}", node.data(), node.token());
         table.row(&format!("node {member}"), value);
     }
