@@ -34,7 +34,9 @@ pub mod online;
 pub mod properties;
 pub mod report;
 pub mod trace;
+mod uniform;
 mod view;
 
-pub use properties::check_all;
-pub use report::{Options, PrimaryRule, Report, Verdict, Violation};
+pub use properties::{check_all, check_order, check_uniform};
+pub use report::{Options, Order, PrimaryRule, Report, Verdict, Violation};
+pub use uniform::counters::UniformCounters;

@@ -3,6 +3,7 @@
 use rota_core::contract::{NodeId, Process};
 
 use crate::counters::Counters;
+use crate::uniform::counters::UniformCounters;
 
 /// Details kept for each property: the first are the ones to look at.
 const KEPT: usize = 10;
@@ -45,6 +46,15 @@ pub enum PrimaryRule {
     Successive,
 }
 
+/// What engines promise of the order of messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// Extended Virtual Synchrony: every part of a network that was split goes on.
+    Evs,
+    /// One order over primary views.
+    Uniform,
+}
+
 /// What was found about one property.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Verdict {
@@ -61,15 +71,34 @@ pub struct Verdict {
 /// What was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report {
+    /// What was looked for.
+    pub order: Order,
     /// One for each property, in the order of their names' numbers.
     pub verdicts: Vec<Verdict>,
     /// The first violations of each property.
     pub violations: Vec<Violation>,
     /// How much happened in the run.
     pub counters: Counters,
+    /// And of one order over primary views, if that was looked for.
+    pub uniform: Option<UniformCounters>,
 }
 
 impl Report {
+    pub(crate) const fn new(order: Order, counters: Counters) -> Self {
+        Self {
+            order,
+            verdicts: Vec::new(),
+            violations: Vec::new(),
+            counters,
+            uniform: None,
+        }
+    }
+
+    pub(crate) fn add(&mut self, findings: Findings) {
+        self.verdicts.push(findings.verdict);
+        self.violations.extend(findings.violations);
+    }
+
     /// Whether nothing is violated.
     pub fn holds(&self) -> bool {
         self.violations.is_empty()

@@ -22,6 +22,8 @@ mod primary;
 mod safe;
 #[path = "properties/story.rs"]
 mod story;
+#[path = "properties/uniform.rs"]
+mod uniform;
 #[path = "properties/uniform_online.rs"]
 mod uniform_online;
 #[path = "properties/uniform_story.rs"]

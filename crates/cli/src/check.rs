@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use rota_check::counters::Counters;
 use rota_check::trace::Trace;
-use rota_check::{Options, Report, Verdict, check_all};
+use rota_check::{Options, Order, Report, UniformCounters, Verdict, check_order};
 use serde::Serialize;
 
 use crate::say::{complain, print, print_json};
@@ -17,12 +17,42 @@ pub struct CheckOptions {
     /// Trace files, of one process or of several each
     #[arg(required = true, value_name = "TRACE")]
     traces: Vec<PathBuf>,
+    /// What the engine promises; without it, what the traces show: `uniform` if messages are broadcast without a
+    /// place or somebody is excluded, and nothing is seen that only rings have
+    #[arg(long, value_enum)]
+    order: Option<OrderName>,
     /// Whoever did not crash or leave was alive and at rest at the end, even if the trace does not say so
     #[arg(long)]
     quiescent: bool,
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
+}
+
+/// What engines promise.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum OrderName {
+    /// Extended Virtual Synchrony: accelerated-ring, totem-ring
+    Evs,
+    /// One order over primary views: fastcast, lcr
+    Uniform,
+}
+
+impl OrderName {
+    const fn order(self) -> Order {
+        match self {
+            Self::Evs => Order::Evs,
+            Self::Uniform => Order::Uniform,
+        }
+    }
+}
+
+/// As reports name it.
+const fn name(order: Order) -> &'static str {
+    match order {
+        Order::Evs => "evs",
+        Order::Uniform => "uniform",
+    }
 }
 
 /// Checks the traces and prints what was found.
@@ -38,7 +68,13 @@ pub fn main(options: &CheckOptions) -> ExitCode {
         quiescent: options.quiescent,
         ..Options::default()
     };
-    let report = check_all(&trace, &known);
+    let shown = if trace.is_uniform() {
+        Order::Uniform
+    } else {
+        Order::Evs
+    };
+    let order = options.order.map_or(shown, OrderName::order);
+    let report = check_order(&trace, &known, order);
     if options.json {
         print_json(&Json::of(&report));
     } else {
@@ -54,12 +90,15 @@ pub fn main(options: &CheckOptions) -> ExitCode {
 /// The object of `--json`.
 #[derive(Serialize)]
 struct Json<'a> {
+    order: &'static str,
     holds: bool,
     /// The first of each property.
     violations: Vec<Finding<'a>>,
     properties: Vec<Property>,
     #[serde(flatten)]
     counters: Counters,
+    #[serde(flatten)]
+    uniform: Option<UniformCounters>,
 }
 
 #[derive(Serialize)]
@@ -89,10 +128,12 @@ impl<'a> Json<'a> {
             violations: verdict.violations,
         });
         Self {
+            order: name(report.order),
             holds: report.holds(),
             violations: violations.collect(),
             properties: properties.collect(),
             counters: report.counters,
+            uniform: report.uniform,
         }
     }
 }
@@ -100,6 +141,11 @@ impl<'a> Json<'a> {
 // Writing to a string cannot fail.
 fn text(report: &Report) -> String {
     let mut text = String::new();
+    let what = match report.order {
+        Order::Evs => "Extended Virtual Synchrony",
+        Order::Uniform => "one order over primary views",
+    };
+    let _ = writeln!(text, "order: {} ({what})\n", name(report.order));
     for verdict in &report.verdicts {
         let Verdict {
             property,
@@ -129,10 +175,14 @@ fn text(report: &Report) -> String {
     }
     text.push('\n');
     count(&mut text, &report.counters);
+    if let Some(uniform) = &report.uniform {
+        text.push('\n');
+        list(&mut text, uniform);
+    }
     text
 }
 
-fn count(text: &mut String, counters: &Counters) {
+fn list(text: &mut String, counters: &impl Serialize) {
     // As in JSON, so that a name is the same everywhere.
     let Ok(serde_json::Value::Object(values)) = serde_json::to_value(counters) else {
         return;
@@ -140,6 +190,10 @@ fn count(text: &mut String, counters: &Counters) {
     for (name, value) in values {
         let _ = writeln!(text, "{name:<34} {value}");
     }
+}
+
+fn count(text: &mut String, counters: &Counters) {
+    list(text, counters);
     if counters.untraced > 0 {
         let _ = writeln!(
             text,

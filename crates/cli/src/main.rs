@@ -105,9 +105,10 @@ enum Command {
         #[command(subcommand)]
         command: sim::Sim,
     },
-    /// Check recorded traces: whether what the processes saw is Extended Virtual Synchrony
+    /// Check recorded traces: whether what the processes saw is what the engine promises
     #[command(
-        after_help = "Example:\n  rota check node-1.jsonl node-2.jsonl node-3.jsonl --json\n\n\
+        after_help = "Examples:\n  rota check node-1.jsonl node-2.jsonl node-3.jsonl --json\n  \
+        rota check --order uniform --quiescent node-*.jsonl\n\n\
         Each property has a line with the number of cases in which it had something to say. \
         A process whose trace\nends without crash or leave may have failed, unless the trace or \
         --quiescent says that all was at rest.\n\n\

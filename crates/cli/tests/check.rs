@@ -133,3 +133,108 @@ fn what_is_no_trace_is_wrong_use() {
     assert_eq!(code, Some(2));
     assert!(err.contains("node-2.jsonl line 1: "), "{err}");
 }
+
+/// Three processes with one order over primary views: node 3 is excluded, and comes back; `forced` is what it
+/// delivers of its first view before that.
+fn views(dir: &Path, forced: &str) {
+    for node in [1, 2, 3] {
+        let mut text = String::new();
+        let mut conf = String::new();
+        let mut line = |mut event: Value| {
+            event["t"] = json!(text.len());
+            event["node"] = json!(node);
+            event["inc"] = json!(7);
+            if let Some(id) = event["id"].as_str() {
+                conf = id.to_owned();
+            } else if event["msg"].is_string() {
+                event["conf"] = json!(conf);
+                event["service"] = json!("safe");
+                event["hash"] = json!("00000000000000ff");
+            }
+            text += &format!("{event}\n");
+        };
+        let members = json!([[1, 7], [2, 7], [3, 7]]);
+        line(json!({"ev": "start"}));
+        if node == 1 {
+            line(json!({"ev": "send", "msg": "1.7.1"}));
+            line(json!({"ev": "orig", "msg": "1.7.1"}));
+        }
+        line(json!({"ev": "conf", "kind": "regular", "id": "5.1.7", "members": members}));
+        line(json!({"ev": "primary", "conf": "5.1.7"}));
+        let message = if node == 3 {
+            line(json!({"ev": "excluded", "conf": "7.3.7"}));
+            forced
+        } else {
+            "1.7.1"
+        };
+        line(json!({"ev": "deliver", "msg": message, "seq": 65536}));
+        line(json!({"ev": "conf", "kind": "regular", "id": "9.1.7", "members": members}));
+        line(json!({"ev": "primary", "conf": "9.1.7"}));
+        fs::write(dir.join(format!("node-{node}.jsonl")), text).expect("room");
+    }
+}
+
+#[test]
+fn one_order_over_primary_views() {
+    let dir = tempfile::tempdir().expect("a directory");
+    views(dir.path(), "1.7.1");
+    let third = dir.path().join("node-3.jsonl");
+    let third = third.to_str().expect("UTF-8");
+    // It shows which order is meant; it can be said, too.
+    for options in [
+        &[third, "--quiescent"][..],
+        &[third, "--quiescent", "--order", "uniform"],
+    ] {
+        let (code, out, err) = check(dir.path(), options);
+        assert_eq!(code, Some(0), "{out}{err}");
+        assert!(
+            out.starts_with("order: uniform (one order over primary views)\n"),
+            "{out}"
+        );
+        let vs4 = out.lines().find(|line| line.starts_with("VS4 "));
+        assert!(
+            vs4.is_some_and(|line| line.ends_with("holds     2 checked")),
+            "{out}"
+        );
+    }
+    let (code, out, _) = check(dir.path(), &[third, "--json"]);
+    assert_eq!(code, Some(0));
+    let good = report(&out);
+    assert_eq!(good["order"], "uniform");
+    assert_eq!(
+        (&good["views"], &good["survived_by_two"]),
+        (&json!(2), &json!(1))
+    );
+    assert_eq!(good["delivered_while_excluded"], 1);
+
+    let (code, out, _) = check(dir.path(), &[third, "--order", "evs"]);
+    assert_eq!(code, Some(1), "{out}");
+    assert!(
+        out.starts_with("order: evs (Extended Virtual Synchrony)\n"),
+        "{out}"
+    );
+}
+
+#[test]
+fn what_breaks_one_order_over_primary_views_is_told() {
+    let dir = tempfile::tempdir().expect("a directory");
+    views(dir.path(), "1.7.2");
+    let third = dir.path().join("node-3.jsonl");
+    let third = third.to_str().expect("UTF-8");
+    let (code, out, _) = check(dir.path(), &[third, "--order", "uniform"]);
+    assert_eq!(code, Some(1), "{out}");
+    for property in ["UI ", "UTO ", "VS2 ", "VS4 "] {
+        let line = out.lines().find(|line| line.starts_with(property));
+        assert!(
+            line.is_some_and(|line| line.contains("VIOLATED")),
+            "{property}: {out}"
+        );
+    }
+    // The others have nothing of what is left out.
+    let (_, json, _) = check(dir.path(), &["--order", "uniform", "--json"]);
+    let without = report(&json);
+    assert_eq!(
+        (&without["holds"], &without["untraced"]),
+        (&json!(true), &json!(1))
+    );
+}

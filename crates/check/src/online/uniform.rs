@@ -1,7 +1,7 @@
 //! One order over primary views, while a run goes on.
 //!
 //! What can be judged at once is: UI, UTO, VS1, VS3 and VS5 as far as they speak of what has come, and each
-//! sender's order. The rest needs the whole trace.
+//! sender's order. The rest needs the whole trace and [`crate::check_uniform`].
 //!
 //! Events have to come in one order in which causes precede effects. Memory does not grow with the length of
 //! a run: of a view only what a living member has still to deliver is remembered.

@@ -10,7 +10,11 @@
 //!
 //! K is about clients and their process groups, and has nothing to say of traces without any.
 //!
-//! Messages of the services reliable and fifo are delivered before their turn, so only the
+//! U and VS are about engines with one order over primary views, and are checked instead of E, C, S, V, O
+//! and F ([`check_uniform`]): uniform total order broadcast (Guerraoui, Levy, Pochon and Quéma 2010, §2; Défago,
+//! Schiper and Urbán 2004, §2.3) and view synchrony (Berthou and Quéma 2013, §3.4).
+//!
+//! Of the rest: messages of the services reliable and fifo are delivered before their turn, so only the
 //! properties without an order hold of them, and fifo's own.
 
 mod c1_membership;
@@ -28,6 +32,7 @@ mod e4_position;
 mod f1_safe;
 mod f2_safe_in_regular;
 mod fifo;
+mod fifo_uniform;
 mod k1_agreed_views;
 mod k2_growing_views;
 mod k3_sets;
@@ -47,11 +52,22 @@ mod p3_kept;
 mod prefix;
 mod primaries;
 mod s1_self_delivery;
+mod ua_agreement;
+mod ui_integrity;
+mod uto_total_order;
+mod uv_validity;
 mod v1_atomicity;
+mod vs1_views;
+mod vs2_together;
+mod vs3_in_views;
+mod vs4_forced;
+mod vs5_positions;
 
 use crate::counters::Counters;
-use crate::report::{Findings, Options, Report};
+use crate::report::{Findings, Options, Order, Report};
 use crate::trace::Trace;
+use crate::uniform::Uniform;
+use crate::uniform::counters::UniformCounters;
 use crate::view::View;
 
 /// A property.
@@ -107,19 +123,91 @@ const ALL: [Property; 34] = [
     property("K9", "disconnected", k9_disconnected::check),
 ];
 
-/// Checks all properties.
+/// A property of one order over primary views, or one that holds of all traces.
+struct Uniformly {
+    name: &'static str,
+    title: &'static str,
+    check: Check,
+}
+
+enum Check {
+    Views(fn(&Uniform<'_>, &mut Findings)),
+    Trace(fn(&View<'_>, &mut Findings)),
+}
+
+const fn views(
+    name: &'static str,
+    title: &'static str,
+    check: fn(&Uniform<'_>, &mut Findings),
+) -> Uniformly {
+    let check = Check::Views(check);
+    Uniformly { name, title, check }
+}
+
+const fn of_all(
+    name: &'static str,
+    title: &'static str,
+    check: fn(&View<'_>, &mut Findings),
+) -> Uniformly {
+    let check = Check::Trace(check);
+    Uniformly { name, title, check }
+}
+
+/// Those of one order over primary views; of [`ALL`] all follow that are about clients.
+const UNIFORM: [Uniformly; 13] = [
+    views("UV", "validity", uv_validity::check),
+    views("UA", "uniform agreement", ua_agreement::check),
+    views("UI", "uniform integrity", ui_integrity::check),
+    views("UTO", "strong total order", uto_total_order::check),
+    views("fifo", "sender's order", fifo_uniform::check),
+    views("VS1", "agreed views", vs1_views::check),
+    views("VS2", "together", vs2_together::check),
+    views("VS3", "within views", vs3_in_views::check),
+    views("VS4", "forced part", vs4_forced::check),
+    views("VS5", "positions over views", vs5_positions::check),
+    of_all("O1", "one order", o1_merge::check_all_services),
+    of_all("P1", "one primary", p1_one_primary::check),
+    of_all("P2", "continuous primaries", p2_continuity::check),
+];
+
+/// Checks all properties of Extended Virtual Synchrony.
 pub fn check_all(trace: &Trace, options: &Options) -> Report {
     let view = View::new(trace, options);
-    let mut report = Report {
-        verdicts: Vec::new(),
-        violations: Vec::new(),
-        counters: Counters::of(&view),
-    };
+    let mut report = Report::new(Order::Evs, Counters::of(&view));
     for property in &ALL {
         let mut findings = Findings::new(property.name, property.title);
         (property.check)(&view, &mut findings);
-        report.verdicts.push(findings.verdict);
-        report.violations.extend(findings.violations);
+        report.add(findings);
     }
     report
+}
+
+/// Checks all properties of one order over primary views.
+pub fn check_uniform(trace: &Trace, options: &Options) -> Report {
+    let uniform = Uniform::new(trace, options);
+    let view = &uniform.base;
+    let mut report = Report::new(Order::Uniform, Counters::of(view));
+    report.uniform = Some(UniformCounters::of(&uniform));
+    for property in &UNIFORM {
+        let mut findings = Findings::new(property.name, property.title);
+        match property.check {
+            Check::Views(check) => check(&uniform, &mut findings),
+            Check::Trace(check) => check(view, &mut findings),
+        }
+        report.add(findings);
+    }
+    for property in ALL.iter().filter(|property| property.name.starts_with('K')) {
+        let mut findings = Findings::new(property.name, property.title);
+        (property.check)(view, &mut findings);
+        report.add(findings);
+    }
+    report
+}
+
+/// Checks all properties of this order.
+pub fn check_order(trace: &Trace, options: &Options, order: Order) -> Report {
+    match order {
+        Order::Evs => check_all(trace, options),
+        Order::Uniform => check_uniform(trace, options),
+    }
 }

@@ -6,15 +6,26 @@
 //! deliveries and configuration changes can be numbered so that causes come before effects and all
 //! processes agree, as the definition asks of its function `ord`.
 //!
-//! Reliable and fifo messages are left out: they have no place in the total order.
+//! Reliable and fifo messages are left out where they have no place in the total order. Engines with one order
+//! over primary views give them one.
+
+use rota_core::contract::Service;
 
 use crate::graph::Graph;
 use crate::report::Findings;
-use crate::trace::Step;
+use crate::trace::{Place, Step};
 use crate::view::{View, is_ordered};
 
 pub(super) fn check(view: &View<'_>, findings: &mut Findings) {
-    let nodes = Nodes::of(view);
+    check_graph(&Nodes::of(view, is_ordered), findings);
+}
+
+/// The same, where messages of all services are ordered.
+pub(super) fn check_all_services(view: &View<'_>, findings: &mut Findings) {
+    check_graph(&Nodes::of(view, |_| true), findings);
+}
+
+fn check_graph(nodes: &Nodes<'_>, findings: &mut Findings) {
     let graph = Graph::new(nodes.count(), |edge| {
         nodes.walk(&mut |from, to, _| edge(from, to))
     });
@@ -27,6 +38,7 @@ pub(super) fn check(view: &View<'_>, findings: &mut Findings) {
 /// Numbers the nodes: messages, then configurations, then originations.
 struct Nodes<'a> {
     view: &'a View<'a>,
+    is_ordered: fn(Service) -> bool,
     messages: u32,
     configurations: u32,
     /// By origination: its message.
@@ -34,13 +46,17 @@ struct Nodes<'a> {
 }
 
 impl<'a> Nodes<'a> {
-    fn of(view: &'a View<'a>) -> Self {
+    fn of(view: &'a View<'a>, is_ordered: fn(Service) -> bool) -> Self {
         let originations = view.all_steps().filter_map(|(_, _, step)| match step {
             Step::Orig(place) if is_ordered(place.service) => Some(place.message),
+            Step::Broadcast {
+                message, service, ..
+            } if is_ordered(*service) => Some(*message),
             _ => None,
         });
         Self {
             view,
+            is_ordered,
             messages: view.homes.len() as u32,
             configurations: view.trace.configurations().len() as u32,
             originations: originations.collect(),
@@ -59,11 +75,16 @@ impl<'a> Nodes<'a> {
         for (process, _, step) in self.view.all_steps() {
             let node = match step {
                 Step::Conf { conf, .. } => self.messages + conf,
-                Step::Deliver(place) if is_ordered(place.service) => place.message,
-                Step::Orig(place) if is_ordered(place.service) => {
+                Step::Deliver(place) if (self.is_ordered)(place.service) => place.message,
+                Step::Orig(Place {
+                    message, service, ..
+                })
+                | Step::Broadcast {
+                    message, service, ..
+                } if (self.is_ordered)(*service) => {
                     let node = first + originated;
                     originated += 1;
-                    edge(node, place.message, None);
+                    edge(node, *message, None);
                     node
                 }
                 _ => continue,

@@ -67,13 +67,28 @@ pub(crate) struct Place {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     Start,
-    Conf { conf: u32, members: u32 },
-    Send { message: u32, hash: u64 },
+    Conf {
+        conf: u32,
+        members: u32,
+    },
+    Send {
+        message: u32,
+        hash: u64,
+    },
     Orig(Place),
-    Broadcast { message: u32 },
+    Broadcast {
+        message: u32,
+        service: Service,
+        hash: u64,
+    },
     Deliver(Place),
-    Primary { conf: u32 },
-    Excluded,
+    Primary {
+        conf: u32,
+    },
+    /// On the ring of this configuration.
+    Excluded {
+        conf: u32,
+    },
     Crash,
     Leave,
 }
@@ -135,13 +150,17 @@ impl Trace {
                 self.process(sent.message.process);
                 Step::Broadcast {
                     message: self.messages.number(&sent.message),
+                    service: sent.service,
+                    hash: sent.hash,
                 }
             }
             EventKind::Delivered(placed) => Step::Deliver(self.place(placed)),
             EventKind::Primary(ring) => Step::Primary {
                 conf: self.ring(*ring),
             },
-            EventKind::Excluded(_) => Step::Excluded,
+            EventKind::Excluded(ring) => Step::Excluded {
+                conf: self.ring(*ring),
+            },
             EventKind::Client(client) => {
                 self.clients.push(process, event.time, client);
                 return;
@@ -228,6 +247,21 @@ impl Trace {
 
     pub(crate) fn began(&self) -> &[u32] {
         &self.began
+    }
+
+    /// Whether it is certain that places were given by one order over primary views: somebody says so, in that
+    /// its broadcasts have no place or it is excluded, and nobody has what is only seen on rings.
+    pub fn is_uniform(&self) -> bool {
+        let mut uniform = false;
+        for step in self.stories.iter().flat_map(|story| &story.steps) {
+            match step {
+                Step::Broadcast { .. } | Step::Excluded { .. } => uniform = true,
+                Step::Orig(_) => return false,
+                _ => {}
+            }
+        }
+        let mut configurations = self.configurations.all().iter();
+        uniform && configurations.all(|id| matches!(id, ConfigurationKind::Regular(_)))
     }
 
     pub(crate) const fn is_quiescent(&self) -> bool {

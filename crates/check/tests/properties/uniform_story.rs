@@ -12,9 +12,44 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::story::{conf, process, service};
+use super::story::{conf, names, process, service};
 use rota_check::event::{Event, EventKind, Placed, Sent, regular_of};
+use rota_check::trace::Trace;
+use rota_check::{Options, Report, UniformCounters, check_uniform};
 use rota_core::contract::{ConfigurationKind, MessageId, Process, Service, Time};
+
+/// What the whole checker finds.
+pub fn report(text: &str) -> Report {
+    let (events, quiet) = events(text);
+    let mut trace: Trace = events.iter().collect();
+    if quiet {
+        trace.quiesce();
+    }
+    check_uniform(&trace, &Options::default())
+}
+
+/// A story that violates a property, and what is said of it.
+#[track_caller]
+pub fn red(property: &str, text: &str) -> String {
+    let report = report(text);
+    let mut found = report.violations.iter();
+    let found = found.find(|violation| violation.property == property);
+    let others = names(&report);
+    found
+        .unwrap_or_else(|| panic!("{property} not seen, but {others:?}: {text}"))
+        .detail
+        .clone()
+}
+
+/// A legal story, in which a property had something to say.
+#[track_caller]
+pub fn legal(property: &str, text: &str) -> UniformCounters {
+    let report = report(text);
+    assert_eq!(report.violations, [], "{text}");
+    let verdict = report.verdicts.iter().find(|v| v.property == property);
+    assert!(verdict.expect("a property").checked > 0, "vacuous: {text}");
+    report.uniform.expect("they are counted")
+}
 
 #[derive(Default)]
 struct Teller {

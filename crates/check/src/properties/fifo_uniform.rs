@@ -1,0 +1,57 @@
+//! Fifo over views: the messages of a process are delivered in the order of their counters, none left out,
+//! at each process and in the order of all.
+//!
+//! Excused is a gap over the beginning of a view that is not certain: somebody may have counted the missing ones
+//! as delivered, whose application failed before it took them. Within a view there are no gaps. Where an
+//! order begins anew a process of the old one goes on with any counter.
+
+use rustc_hash::FxHashMap;
+
+use crate::report::Findings;
+use crate::uniform::{Begins, Uniform};
+
+pub(super) fn check(uniform: &Uniform<'_>, findings: &mut Findings) {
+    check_each(uniform, findings);
+    // By sender: its last counter, and in which view that was delivered.
+    let mut last: FxHashMap<_, (u64, u32)> = FxHashMap::default();
+    for (number, view) in (0..).zip(&uniform.views) {
+        if view.begins == Begins::Anew {
+            let old = last.values_mut();
+            // Whatever it goes on with, it was heard before.
+            old.for_each(|(counter, _)| *counter = u64::MAX);
+        }
+        for (_, message) in &view.sequence {
+            let id = uniform.base.message(*message);
+            let before = last.insert(id.process, (id.counter, number));
+            if before.is_some_and(|(counter, _)| counter == u64::MAX) {
+                continue;
+            }
+            let (counter, heard) =
+                before.map_or((0, None), |(counter, view)| (counter, Some(view)));
+            let next = counter.checked_add(1) == Some(id.counter);
+            let gap = counter < id.counter && uniform.is_hidden(heard, number);
+            findings.check(next || gap, || {
+                let (what, view) = (uniform.base.what(*message), uniform.shown(number));
+                format!("{what} was delivered in {view} after number {counter} of its sender")
+            });
+        }
+    }
+}
+
+/// Each process hears each sender by ascending counters.
+fn check_each(uniform: &Uniform<'_>, findings: &mut Findings) {
+    for (process, stays) in (0..).zip(&uniform.lives) {
+        let mut last: FxHashMap<_, u64> = FxHashMap::default();
+        let stays = stays.iter().map(|stay| &uniform.stays[*stay as usize]);
+        for (at, place) in stays.flat_map(|stay| uniform.deliveries(stay)) {
+            let id = uniform.base.message(place.message);
+            let before = last.insert(id.process, id.counter).unwrap_or(0);
+            // That it comes again is UI's.
+            findings.check(before <= id.counter, || {
+                let (who, at) = (uniform.base.who(process), uniform.base.at(process, at));
+                let what = uniform.base.what(place.message);
+                format!("{who} delivered {what}{at} after number {before} of its sender")
+            });
+        }
+    }
+}
