@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrIn, recvmsg, setsockopt, sockopt};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::{Domain, Protocol, Socket, Type};
 
 /// The kernel's limit for one offloaded send: the largest UDP payload over IPv4.
@@ -106,6 +107,22 @@ impl UdpPort {
             thread::yield_now();
         }
         self.read(buffer, MsgFlags::empty())
+    }
+
+    /// As [`Self::receive`], for a wait that ends in time: that of a read ends with the system's clock tick.
+    pub fn receive_within(&self, buffer: &mut [u8], wait: Duration) -> io::Result<Option<Arrived>> {
+        for _ in 0..LOOKS {
+            if let Some(arrived) = self.receive_now(buffer)? {
+                return Ok(Some(arrived));
+            }
+            thread::yield_now();
+        }
+        let wait = Timespec::try_from(wait).ok();
+        let mut ready = [PollFd::new(&self.socket, PollFlags::IN)];
+        match poll(&mut ready, wait.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => self.receive_now(buffer),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Reads what is there; `None` when nothing is.

@@ -1,5 +1,6 @@
 //! What FastCast sends for a message, and no protocol: its sender multicasts it, in datagrams that fit the path, all
-//! others acknowledge it by a multicast of their own, and the sender takes the time until the last of them.
+//! others acknowledge it by a multicast of their own, and the sender takes the time from when the message was due until
+//! the last of them.
 
 use super::NETNS_PAYLOAD;
 use super::node::{Measured, Task};
@@ -59,6 +60,7 @@ impl Header {
 /// A message that has not been acknowledged by all.
 struct Outstanding {
     number: u64,
+    due_at: u64,
     sent_at: u64,
     missing: BTreeSet<u16>,
 }
@@ -129,7 +131,8 @@ impl Node<'_> {
             self.give_up(now);
             let idle = self.task.sends() && self.outstanding.is_none();
             if idle && now >= next_at {
-                self.send(now)?;
+                let due_at = if self.pause().is_some() { next_at } else { now };
+                self.send(now, due_at)?;
                 // A pace that cannot be kept is not made up for.
                 next_at = self.pause().map_or(now, |pause| (next_at + pause).max(now));
                 continue;
@@ -153,7 +156,7 @@ impl Node<'_> {
         Some((1e9 * self.task.burst as f64 / rate) as u64)
     }
 
-    fn send(&mut self, now: u64) -> Result<(), BenchError> {
+    fn send(&mut self, now: u64, due_at: u64) -> Result<(), BenchError> {
         self.next += 1;
         let (me, nodes) = (self.task.node as u16, self.task.addresses.len() as u16);
         let parts = self.message.len().div_ceil(NETNS_PAYLOAD) as u16;
@@ -172,6 +175,7 @@ impl Node<'_> {
         }
         self.outstanding = Some(Outstanding {
             number: self.next,
+            due_at,
             sent_at: now,
             missing: (1..=nodes).filter(|node| *node != me).collect(),
         });
@@ -190,11 +194,9 @@ impl Node<'_> {
     }
 
     fn receive(&mut self, buffer: &mut [u8], wait_ns: u64) -> Result<(), BenchError> {
-        self.inbox
-            .set_patience(Duration::from_nanos(wait_ns))
-            .map_err(BenchError::io("cannot set a time-out"))?;
-        let failed = BenchError::io("cannot receive");
-        let Some(arrived) = self.inbox.receive(buffer).map_err(failed)? else {
+        let wait = Duration::from_nanos(wait_ns);
+        let arrived = self.inbox.receive_within(buffer, wait);
+        let Some(arrived) = arrived.map_err(BenchError::io("cannot receive"))? else {
             return Ok(());
         };
         for packet in buffer[..arrived.len].chunks(arrived.segment.max(1)) {
@@ -247,7 +249,7 @@ impl Node<'_> {
         message.missing.remove(&ack.sender);
         if message.missing.is_empty() {
             if self.measuring {
-                self.latencies.record(now_ns() - message.sent_at);
+                self.latencies.record(now_ns() - message.due_at);
             }
             self.outstanding = None;
         }
