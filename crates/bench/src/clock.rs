@@ -12,6 +12,19 @@ pub fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// The kernel may end a wait late by a thousandth of its length: who wants to be on time wakes up so long before, and
+/// waits again.
+const EARLY_NS: u64 = 1_000_000;
+
+/// When to wake up next, for something that is due at `due`.
+pub const fn wake_for(now: u64, due: u64) -> u64 {
+    if due > now + 2 * EARLY_NS {
+        due - EARLY_NS
+    } else {
+        due
+    }
+}
+
 /// Sleeps until the clock shows `at`.
 pub fn sleep_until(at: u64) {
     let left = at.saturating_sub(now_ns());

@@ -10,7 +10,7 @@ use rota_net::{App, Submitter};
 use serde::{Deserialize, Serialize};
 
 use super::order::Order;
-use crate::clock::now_ns;
+use crate::clock::{now_ns, wake_for};
 use crate::hist::Latencies;
 
 /// Smallest payload: when it was due (8 bytes), its sender (4), its number (4).
@@ -241,7 +241,10 @@ impl App for LoadApp {
             // The backlog is full, or the start is still to come.
             Plan::Max if self.next > 0 => None,
             Plan::Silent => None,
-            _ => Some(Time(due.max(self.last_fill + WAKE_GAP_NS))),
+            _ => {
+                let wake = wake_for(self.last_fill, due);
+                Some(Time(wake.max(self.last_fill + WAKE_GAP_NS)))
+            }
         }
     }
 }

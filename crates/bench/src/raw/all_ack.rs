@@ -5,7 +5,7 @@
 use super::NETNS_PAYLOAD;
 use super::node::{Measured, Task};
 use crate::child::Coordinator;
-use crate::clock::{now_ns, sleep_until, thread_cpu_ns};
+use crate::clock::{now_ns, sleep_until, thread_cpu_ns, wake_for};
 use crate::error::BenchError;
 use crate::hist::Latencies;
 use crate::socket::{OPEN_SEND_BUFFER, UdpPort};
@@ -138,7 +138,7 @@ impl Node<'_> {
                 continue;
             }
             let wait = if idle {
-                next_at.min(until) - now
+                wake_for(now, next_at.min(until)) - now
             } else {
                 LOOK_NS
             };
