@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use rota_core::contract::{Incarnation, NodeId, RingId, Service};
 use rota_core::views::Load;
 use rota_core::wire::{
-    DecodeError, FastControl, FastData, FastHead, FastPacket, FastRequest, FastRun, HEADER_BYTES,
-    MAX_MEMBERS, SEAL_BYTES, decode, is_for_data_path, push_whole, start_frame,
+    DecodeError, FastControl, FastData, FastHead, FastPacket, FastPlaces, FastRequest, FastRun,
+    HEADER_BYTES, MAX_MEMBERS, SEAL_BYTES, decode, is_for_data_path, push_whole, start_frame,
 };
 
 fn node() -> impl Strategy<Value = NodeId> {
@@ -44,9 +44,11 @@ fn frame(counter: u64, message: &[u8]) -> Bytes {
 
 fn data() -> impl Strategy<Value = FastPacket> {
     let names = (any::<u32>(), ring(), node(), 1..=u64::MAX, any::<u16>());
-    let contents = (load(), 1..u64::MAX, vec(any::<u8>(), 0..60));
+    let places = (1..u64::MAX - 70_000, 1..=u16::MAX);
+    let places = prop::option::of(places.prop_map(|(first, count)| FastPlaces { first, count }));
+    let contents = (load(), 1..u64::MAX, vec(any::<u8>(), 0..60), places);
     (names, contents).prop_map(|((cluster, ring, sender, number, following), contents)| {
-        let (load, counter, message) = contents;
+        let (load, counter, message, places) = contents;
         let bytes = if load == Load::Own {
             Bytes::from(message)
         } else {
@@ -59,6 +61,7 @@ fn data() -> impl Strategy<Value = FastPacket> {
             number,
             following,
             load,
+            places: places.filter(|_| load != Load::Own),
         };
         FastPacket::Data(FastData { head, bytes })
     })
@@ -123,7 +126,7 @@ fn encode(packet: &FastPacket, seal_bytes: usize) -> Vec<u8> {
     let len = match packet {
         FastPacket::Data(FastData { head, bytes: load }) => {
             head.encode_into(load, &mut bytes, seal_bytes);
-            FastHead::encoded_len(load.len(), seal_bytes)
+            head.encoded_len(load.len(), seal_bytes)
         }
         FastPacket::Control(control) => {
             control.encode_into(&mut bytes, seal_bytes);
@@ -148,7 +151,7 @@ fn what_is_written_is_read() {
 fn the_ring_does_not_take_it_for_its_own() {
     property::check(200, packet(), |packet| {
         let refused = decode(Bytes::from(encode(&packet, SEAL_BYTES)));
-        prop_assert!(matches!(refused, Err(DecodeError::Kind(8..=10))));
+        prop_assert!(matches!(refused, Err(DecodeError::Kind(8..=11))));
         Ok(())
     });
 }
@@ -256,4 +259,32 @@ fn what_contradicts_itself_is_refused() {
     refused("a request for nothing", LISTS + 40, &[0; 4]);
     refused("a request below 1", LISTS + 32, &[0; 8]);
     refused("a request without end", LISTS + 32, &[0xff; 8]);
+}
+
+#[test]
+fn places_of_nothing_and_beyond_all_numbers_are_refused() {
+    let read = |first, count| {
+        let head = FastHead {
+            cluster: 7,
+            ring: RingId {
+                ring_seq: 1,
+                rep: NodeId::new(1).expect("not 0"),
+                incarnation: Incarnation(1),
+            },
+            sender: NodeId::new(1).expect("not 0"),
+            number: 3,
+            following: 0,
+            load: Load::Messages(Service::Safe),
+            places: Some(FastPlaces { first, count }),
+        };
+        let mut bytes = Vec::new();
+        head.encode_into(&frame(1, b"message"), &mut bytes, 0);
+        FastPacket::decode(Bytes::from(bytes), 0)
+    };
+    assert!(read(5, 2).is_ok());
+    for (first, count) in [(0, 2), (5, 0), (u64::MAX, 1), (u64::MAX - 3, 4)] {
+        let refused = matches!(read(first, count), Err(DecodeError::Control(_)));
+        assert!(refused, "{count} from {first}");
+    }
+    assert!(read(u64::MAX - 4, 4).is_ok());
 }

@@ -7,12 +7,12 @@ use super::gate::Gate;
 use super::in_view::{InView, Slot};
 use super::tell::send;
 use super::{FastCounters, in_view};
-use crate::contract::{Burst, Class, Target, Time};
+use crate::contract::{Burst, Class, Seq, Target, Time};
 use crate::mutants::{self, Mutant};
 use crate::pack::OutFrame;
 use crate::ring::BurstBuilder;
 use crate::views::{Backlog, Load};
-use crate::wire::FastHead;
+use crate::wire::{FastHead, FastPlaces};
 
 /// Packets of one burst: what one offloaded send may take, with room for a control datagram.
 const BURST_PACKETS: usize = 44;
@@ -91,15 +91,23 @@ impl InView {
             return false;
         }
         let mut burst = BurstBuilder::new(self.config.seal_bytes);
+        let first = self.order.high() + 1;
+        let mut told = None;
         for following in (0..count).rev() {
             let Some(OutFrame { service, frame }) = backlog.take() else {
                 break;
             };
-            let load = Load::Messages(service);
-            self.push_own(&mut burst, load, frame.into_bytes(), following);
+            let (load, bytes) = (Load::Messages(service), frame.into_bytes());
+            if following == 0 {
+                told = self.places_beside(first, count, bytes.len());
+            }
+            self.push_own(&mut burst, (load, bytes), following, told);
             counters.fast_packets_sent += 1;
         }
         self.take_off(now);
+        if let Some(places) = told {
+            self.told_places(now, places);
+        }
         self.ride(now, &mut burst, counters);
         for burst in self.bursts(burst) {
             gate.sent(now, burst.bytes.len());
@@ -119,7 +127,7 @@ impl InView {
         };
         let mut burst = BurstBuilder::new(self.config.seal_bytes);
         let word = Bytes::copy_from_slice(&word.encode());
-        self.push_own(&mut burst, Load::Own, word, 0);
+        self.push_own(&mut burst, (Load::Own, word), 0, None);
         self.take_off(now);
         for burst in self.bursts(burst) {
             gate.owe(now, burst.bytes.len());
@@ -129,7 +137,13 @@ impl InView {
     }
 
     /// Numbers a packet, keeps it and appends it to a burst (fig. 2 l. 9 to 11).
-    fn push_own(&mut self, burst: &mut BurstBuilder, load: Load, bytes: Bytes, following: usize) {
+    fn push_own(
+        &mut self,
+        burst: &mut BurstBuilder,
+        (load, bytes): (Load, Bytes),
+        following: usize,
+        places: Option<FastPlaces>,
+    ) {
         let slot = Slot {
             load,
             bytes,
@@ -137,7 +151,11 @@ impl InView {
         };
         self.own.sent += 1;
         let (me, number) = (self.me(), self.own.sent);
-        self.push_packet(burst, me, number, &slot, following);
+        let head = FastHead {
+            places,
+            ..self.head_of(me, number, load, following)
+        };
+        self.push_head(burst, &head, &slot.bytes);
         self.hear(me, number);
         self.streams[me].packets.insert(number, slot);
     }
@@ -161,7 +179,15 @@ impl InView {
         burst.finish()
     }
 
-    /// Appends a packet to a burst.
+    /// What the last packet of a burst tells of the places of all in it, if this member gives places and the packet
+    /// has `bytes` of messages and room for that: then nothing else has to be said of them.
+    fn places_beside(&self, first: Seq, count: usize, bytes: usize) -> Option<FastPlaces> {
+        let fits = bytes + FastPlaces::BYTES <= self.config.frame_bytes();
+        let count = u16::try_from(count).ok()?;
+        (fits && self.is_leader()).then_some(FastPlaces { first, count })
+    }
+
+    /// Appends a packet that is sent again to a burst.
     pub fn push_packet(
         &self,
         burst: &mut BurstBuilder,
@@ -170,18 +196,27 @@ impl InView {
         slot: &Slot,
         following: usize,
     ) {
-        let head = FastHead {
+        let head = self.head_of(sender, number, slot.load, following);
+        self.push_head(burst, &head, &slot.bytes);
+    }
+
+    fn head_of(&self, sender: usize, number: u64, load: Load, following: usize) -> FastHead {
+        FastHead {
             cluster: self.config.cluster,
             ring: self.view.ring,
             sender: self.view.members[sender].node,
             number,
             following: u16::try_from(following).unwrap_or(u16::MAX),
-            load: slot.load,
-        };
+            load,
+            places: None,
+        }
+    }
+
+    fn push_head(&self, burst: &mut BurstBuilder, head: &FastHead, bytes: &Bytes) {
         let seal_bytes = self.config.seal_bytes;
-        let len = FastHead::encoded_len(slot.bytes.len(), seal_bytes);
-        burst.push_with(len, following + 2, |out| {
-            head.encode_into(&slot.bytes, out, seal_bytes);
+        let len = head.encoded_len(bytes.len(), seal_bytes);
+        burst.push_with(len, usize::from(head.following) + 2, |out| {
+            head.encode_into(bytes, out, seal_bytes);
         });
     }
 }

@@ -3,10 +3,10 @@
 use super::FastCounters;
 use super::gate::Gate;
 use super::in_view::{InView, LEADER, Slot};
-use crate::contract::Time;
+use crate::contract::{Seq, Time};
 use crate::mutants::{self, Mutant};
 use crate::ring::Inserted;
-use crate::wire::{FastControl, FastData, FastPacket};
+use crate::wire::{FastControl, FastData, FastPacket, FastPlaces};
 
 /// Requests of others that wait to be answered.
 const MOST_WANTED: usize = 256;
@@ -50,6 +50,9 @@ impl InView {
     fn on_data(&mut self, now: Time, from: usize, data: FastData, counters: &mut FastCounters) {
         let FastData { head, bytes } = data;
         let number = head.number;
+        if let Some(places) = head.places {
+            self.on_leaders_places(now, from, places, counters);
+        }
         let slot = Slot {
             load: head.load,
             bytes,
@@ -149,14 +152,39 @@ impl InView {
         }
         for run in &control.runs {
             for _ in 0..run.count {
-                let known = self.order.get(seq).copied();
-                if known.is_some_and(|known| known != run.sender) {
-                    counters.fast_places_contradicted += 1;
-                }
-                self.order.insert(seq, run.sender);
+                self.on_place(seq, run.sender, counters);
                 seq += 1;
             }
         }
         self.top = self.top.max(self.order.high());
+    }
+
+    fn on_place(&mut self, seq: Seq, sender: u16, counters: &mut FastCounters) {
+        let known = self.order.get(seq).copied();
+        if known.is_some_and(|known| known != sender) {
+            counters.fast_places_contradicted += 1;
+        }
+        self.order.insert(seq, sender);
+    }
+
+    /// Places that came with packets of the leader (fig. 2 l. 19). It has all packets that it has given places to.
+    fn on_leaders_places(
+        &mut self,
+        now: Time,
+        from: usize,
+        places: FastPlaces,
+        counters: &mut FastCounters,
+    ) {
+        let furthest = self.order.discarded() + self.order.capacity();
+        if from != LEADER || places.last() > furthest {
+            counters.fast_controls_invalid += 1;
+            return;
+        }
+        for seq in places.first..=places.last() {
+            self.on_place(seq, LEADER as u16, counters);
+        }
+        self.top = self.top.max(self.order.high());
+        self.acks.on_acked(LEADER, places.last());
+        self.advance(now);
     }
 }

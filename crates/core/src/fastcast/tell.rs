@@ -14,7 +14,7 @@ use super::in_view::InView;
 use crate::contract::{Burst, Channel, Class, Output, Seq, Target, Time};
 use crate::mutants::{self, Mutant};
 use crate::ring::BurstBuilder;
-use crate::wire::{FastControl, FastRequest, FastRun};
+use crate::wire::{FastControl, FastPlaces, FastRequest, FastRun};
 
 /// Between two control datagrams of a member under load, for each member: what all of them send takes
 /// one or two percent of a link of 1 Gbit/s.
@@ -234,6 +234,19 @@ impl InView {
         telling.news_since = None;
         telling.applied_news = false;
         (telling.ask, telling.answer, telling.places_from) = (0, 0, None);
+    }
+
+    /// Places left with the packets that have them. Whoever learns them learns that this member, which gives places
+    /// only to what it has, acknowledges all up to there.
+    pub fn told_places(&mut self, now: Time, places: FastPlaces) {
+        if self.telling.announced + 1 != places.first {
+            // Others are to be told first.
+            return;
+        }
+        self.telling.announced = places.last();
+        self.telling.acked = self.acked;
+        self.telling.news_since = None;
+        self.patience.begin(now, places.last());
     }
 
     /// The places that go into a control datagram: of the leader what it has not told, or, when

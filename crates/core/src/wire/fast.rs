@@ -43,6 +43,43 @@ pub struct FastHead {
     pub following: u16,
     /// What it carries.
     pub load: Load,
+    /// Its place and those of some before it, if its sender gives places (fig. 2 l. 19) and there is room for them.
+    /// Only beside messages.
+    pub places: Option<FastPlaces>,
+}
+
+/// Sequence numbers of the last packets of their sender, up to the one that carries them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FastPlaces {
+    /// That of the first of them.
+    pub first: Seq,
+    /// How many packets; at least 1.
+    pub count: u16,
+}
+
+impl FastPlaces {
+    /// Size, in bytes.
+    pub const BYTES: usize = 10;
+
+    /// The last sequence number.
+    pub const fn last(&self) -> Seq {
+        self.first + (self.count as u64 - 1)
+    }
+
+    fn read(bytes: &mut Bytes) -> Result<Self, DecodeError> {
+        if bytes.len() < Self::BYTES {
+            return Err(DecodeError::Short);
+        }
+        let places = Self {
+            first: bytes.get_u64_le(),
+            count: bytes.get_u16_le(),
+        };
+        let above = places.first.checked_add(u64::from(places.count));
+        if places.first == 0 || places.count == 0 || above.is_none() {
+            return Err(CONTRADICTION);
+        }
+        Ok(places)
+    }
 }
 
 /// What a member tells the others: all of it is cumulative, so that one that arrives makes up for all that
@@ -137,9 +174,16 @@ impl FastPacket {
         match header.kind {
             Kind::FastData => {
                 let load = Load::Messages(header.service()?);
-                FastData::read(&header, load, Frame::parse(bytes)?.into_bytes())
+                let bytes = Frame::parse(bytes)?.into_bytes();
+                FastData::read(&header, load, None, bytes)
             }
-            Kind::FastOwn if header.service == 0 => FastData::read(&header, Load::Own, bytes),
+            Kind::FastPlaced => {
+                let load = Load::Messages(header.service()?);
+                let places = FastPlaces::read(&mut bytes)?;
+                let bytes = Frame::parse(bytes)?.into_bytes();
+                FastData::read(&header, load, Some(places), bytes)
+            }
+            Kind::FastOwn if header.service == 0 => FastData::read(&header, Load::Own, None, bytes),
             Kind::FastOwn => Err(DecodeError::Service(header.service)),
             Kind::FastControl => FastControl::read(&header, bytes).map(Self::Control),
             other => Err(DecodeError::Kind(other as u8)),
@@ -148,7 +192,12 @@ impl FastPacket {
 }
 
 impl FastData {
-    fn read(header: &Header, load: Load, bytes: Bytes) -> Result<FastPacket, DecodeError> {
+    fn read(
+        header: &Header,
+        load: Load,
+        places: Option<FastPlaces>,
+        bytes: Bytes,
+    ) -> Result<FastPacket, DecodeError> {
         if header.seq == 0 {
             return Err(DecodeError::ZeroSeq);
         }
@@ -159,6 +208,7 @@ impl FastData {
             number: header.seq,
             following: header.round,
             load,
+            places,
         };
         Ok(FastPacket::Data(Self { head, bytes }))
     }
@@ -167,22 +217,31 @@ impl FastData {
 impl FastHead {
     /// Appends the datagram with these contents to `out`, with `seal_bytes` at its end left 0.
     pub fn encode_into(&self, contents: &[u8], out: &mut Vec<u8>, seal_bytes: usize) {
-        let (kind, service) = match self.load {
-            Load::Messages(service) => (Kind::FastData, service_code(service)),
-            Load::Own => (Kind::FastOwn, 0),
+        let (kind, service) = match (self.load, self.places) {
+            (Load::Messages(service), None) => (Kind::FastData, service_code(service)),
+            (Load::Messages(service), Some(_)) => (Kind::FastPlaced, service_code(service)),
+            (Load::Own, _) => (Kind::FastOwn, 0),
         };
         let mut header = Header::of_ring(kind, self.cluster, self.ring, self.sender);
         header.service = service;
         header.round = self.following;
         header.seq = self.number;
         header.write(out);
+        if let (Kind::FastPlaced, Some(places)) = (kind, self.places) {
+            out.extend(places.first.to_le_bytes());
+            out.extend(places.count.to_le_bytes());
+        }
         out.extend_from_slice(contents);
         out.resize(out.len() + seal_bytes, 0);
     }
 
     /// Size of a datagram with `contents` bytes of contents, `seal_bytes` at its end included.
-    pub const fn encoded_len(contents: usize, seal_bytes: usize) -> usize {
-        HEADER_BYTES + contents + seal_bytes
+    pub const fn encoded_len(&self, contents: usize, seal_bytes: usize) -> usize {
+        let places = match (self.load, self.places) {
+            (Load::Messages(_), Some(_)) => FastPlaces::BYTES,
+            _ => 0,
+        };
+        HEADER_BYTES + places + contents + seal_bytes
     }
 }
 

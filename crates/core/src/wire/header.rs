@@ -31,6 +31,8 @@ pub(super) enum Kind {
     FastControl = 9,
     /// A packet of FastCast's own.
     FastOwn = 10,
+    /// A packet of messages of the leader, with its place.
+    FastPlaced = 11,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -159,6 +161,7 @@ const fn kind(code: u8) -> Result<Kind, DecodeError> {
         8 => Ok(Kind::FastData),
         9 => Ok(Kind::FastControl),
         10 => Ok(Kind::FastOwn),
+        11 => Ok(Kind::FastPlaced),
         other => Err(DecodeError::Kind(other)),
     }
 }

@@ -32,7 +32,7 @@ use bytes::{Buf, Bytes};
 use crate::contract::{Incarnation, NodeId, RingId, Seq, Service};
 pub use commit::{Commit, MAX_HAVE_RANGES, MAX_MEMBERS, OldRing, have_ranges_for};
 pub use error::DecodeError;
-pub use fast::{FastControl, FastData, FastHead, FastPacket, FastRequest, FastRun};
+pub use fast::{FastControl, FastData, FastHead, FastPacket, FastPlaces, FastRequest, FastRun};
 pub use frame::{
     FIRST_RECORD_BYTES, Frame, FrameCursor, MAX_FRAGMENTS, NEXT_RECORD_BYTES, Record, RecordKind,
     Records, WHOLE_RECORD_BYTES, push_first, push_next, push_whole, start_frame,
@@ -128,7 +128,7 @@ pub fn decode_sealed(mut bytes: Bytes, seal_bytes: usize) -> Result<Packet, Deco
         Kind::Commit => Commit::read(&header, &bytes).map(Packet::Commit),
         Kind::Presence => Presence::read(&header, &bytes).map(Packet::Presence),
         // For the data path of a view: see `fast`.
-        kind @ (Kind::FastData | Kind::FastControl | Kind::FastOwn) => {
+        kind @ (Kind::FastData | Kind::FastControl | Kind::FastOwn | Kind::FastPlaced) => {
             Err(DecodeError::Kind(kind as u8))
         }
     }

@@ -4,7 +4,7 @@ use super::net::{DATAGRAM_BYTES, Net, Weather, process};
 use bytes::Bytes;
 use rota_core::contract::{Class, Service, Time};
 use rota_core::views::{DataPath, Load};
-use rota_core::wire::{FastControl, FastHead, FastRequest, FastRun, SEAL_BYTES};
+use rota_core::wire::{FastControl, FastHead, FastPlaces, FastRequest, FastRun, SEAL_BYTES};
 
 /// A number that is small, close to the windows, or beyond all reason.
 fn number(net: &mut Net) -> u64 {
@@ -65,6 +65,10 @@ fn data(net: &mut Net, from: usize) -> Vec<u8> {
         } else {
             Load::Messages(Service::Agreed)
         },
+        places: (net.random(3) == 0).then(|| FastPlaces {
+            first: number(net).max(1),
+            count: net.random(100) as u16 + 1,
+        }),
     };
     let mut bytes = Vec::new();
     // A frame of one message, or what is none.

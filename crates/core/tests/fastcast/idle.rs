@@ -1,5 +1,7 @@
 //! What a message costs when nothing else goes on, and what happens when much does.
 
+use rota_core::wire::FastPlaces;
+
 use super::net::{DATAGRAM_BYTES, HOP, Kind, Net, Weather};
 
 fn count(net: &Net, kind: Kind) -> usize {
@@ -21,10 +23,29 @@ fn a_message_of_many_packets_is_everywhere_after_three_hops_and_one_acknowledgem
             let others = members - 1;
             assert_eq!(count(&net, Kind::Data), 7 * others);
             assert_eq!(count(&net, Kind::DataAgain), 0);
-            assert_eq!(count(&net, Kind::Leader), others);
+            // The leader's own packets have their places with them.
+            let told = if sender == 0 { 0 } else { others };
+            assert_eq!(count(&net, Kind::Leader), told);
             assert_eq!(count(&net, Kind::Ack), others * others);
         }
     }
+}
+
+#[test]
+fn places_that_find_no_room_beside_the_last_packet_are_told_alone() {
+    let mut alone = 0;
+    for size in DATAGRAM_BYTES - 80..DATAGRAM_BYTES - 40 {
+        let mut net = Net::new(3, 64, 1, Weather::fine());
+        let began = net.now;
+        net.submit(0, size);
+        net.run();
+        net.check_complete(&[1, 0, 0]);
+        assert_eq!((net.broken.clone(), net.now), (None, began + 2 * HOP));
+        assert!([0, 2].contains(&count(&net, Kind::Leader)), "{size} bytes");
+        alone += count(&net, Kind::Leader) / 2;
+    }
+    // As many sizes as places take bytes: smaller ones leave room, larger ones leave a second packet.
+    assert_eq!(alone, FastPlaces::BYTES);
 }
 
 #[test]

@@ -147,7 +147,8 @@ fn each_broken_version_is_found_out() {
     found(Mutant::F04, &["held", "order"]);
     found(Mutant::F05, &["complete", "silence"]);
     found(Mutant::F06, &["held", "order"]);
-    found(Mutant::F07, &["window"]);
+    // Beyond its window, the leader gives places that it does not keep.
+    found(Mutant::F07, &["window", "held"]);
     found(Mutant::F08, &["forced"]);
     found(Mutant::F09, &["complete", "silence"]);
     found(Mutant::F10, &["forced"]);
