@@ -89,7 +89,7 @@ pub struct ReplayArgs {
 #[derive(Clone, Debug, clap::Args)]
 pub struct ExploreArgs {
     /// Which protocol orders the messages
-    #[arg(long, default_value = "accelerated-ring", value_parser = engines())]
+    #[arg(long, default_value = "accelerated-ring", value_parser = rings())]
     engine: EngineName,
     /// How many nodes
     #[arg(long, default_value_t = 2)]
@@ -146,6 +146,11 @@ struct Keep(Vec<usize>);
 
 fn engines() -> impl TypedValueParser<Value = EngineName> {
     PossibleValuesParser::new(EngineName::EACH.map(EngineName::name))
+        .try_map(|name| name.parse::<EngineName>())
+}
+
+fn rings() -> impl TypedValueParser<Value = EngineName> {
+    PossibleValuesParser::new(EngineName::RINGS.map(EngineName::name))
         .try_map(|name| name.parse::<EngineName>())
 }
 

@@ -15,4 +15,5 @@ pub mod plan;
 pub mod ring;
 pub mod rng;
 pub mod trace;
+pub mod views;
 pub mod world;

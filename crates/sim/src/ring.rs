@@ -1,7 +1,7 @@
 //! The engine of `accelerated-ring` and `totem-ring`, as the simulator knows it.
 
 use rota_core::contract::{
-    ConfigurationKind, Delivery, Message, Process, RingId, Seq, Service, Time,
+    ConfigurationKind, Delivery, Message, NodeId, Process, RingId, Seq, Service, Time,
 };
 use rota_core::membership::RingEngine;
 use rota_core::primary::{Primary, Rule};
@@ -55,20 +55,7 @@ impl System for Layered {
     type Engine = Primary<RingEngine>;
 
     fn engine(&self, plan: &Plan, me: Process) -> Self::Engine {
-        let members = &plan.ring.members;
-        let rule = match self.1 {
-            PrimaryLayer::Static => Rule::StaticMajority {
-                configured: members.clone(),
-            },
-            PrimaryLayer::Dynamic { founders } => {
-                let mut first = members.clone();
-                first.truncate(founders);
-                if !first.contains(&me.node) {
-                    first.clear();
-                }
-                Rule::DynamicLinear { first }
-            }
-        };
+        let rule = rule(self.1, &plan.ring.members, me);
         Primary::new(Ring(self.0).engine(plan, me), rule)
     }
 
@@ -86,6 +73,23 @@ impl System for Layered {
 
     fn state(&self, engine: &Self::Engine) -> Option<&'static str> {
         Ring(self.0).state(engine.engine())
+    }
+}
+
+/// The rule of a plan, as one of the nodes is told it.
+pub(crate) fn rule(layer: PrimaryLayer, members: &[NodeId], me: Process) -> Rule {
+    match layer {
+        PrimaryLayer::Static => Rule::StaticMajority {
+            configured: members.to_vec(),
+        },
+        PrimaryLayer::Dynamic { founders } => {
+            let mut first = members.to_vec();
+            first.truncate(founders);
+            if !first.contains(&me.node) {
+                first.clear();
+            }
+            Rule::DynamicLinear { first }
+        }
     }
 }
 

@@ -110,6 +110,7 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         };
         self.counters.installed += 1;
         self.counters.forced += next.stretch.forced;
+        self.delivering = None;
         self.deliveries.extend(self.memory.install(next));
         self.backlog.rewind(self.memory.account.watermarks.of(me));
         self.path.install(self.now, &view, notes);

@@ -8,7 +8,7 @@ use core::ops::RangeInclusive;
 use super::backlog::Backlog;
 use super::exchange::Exchange;
 use super::memory::Memory;
-use super::path::{DataPath, Load, View};
+use super::path::{DataPath, Load, PacketId, View};
 use crate::contract::{
     Configuration, ConfigurationKind, Delivery, Engine, Message, NodeId, Process, RingId,
     StartState, Time,
@@ -32,6 +32,9 @@ pub struct ViewEngine<P, E = RingEngine> {
     pub(super) memory: Memory,
     /// What the application is to get before anything that the data path has.
     pub(super) deliveries: VecDeque<Delivery>,
+    /// The packet that the data path delivered last, and in which view; `None` if what is delivered now comes of
+    /// a change of views.
+    pub(super) delivering: Option<(RingId, PacketId)>,
     pub(super) counters: Counters,
     /// When datagrams of [`Class::Token`] were read last, or there were none.
     pub(super) tokens_read: Time,
@@ -99,6 +102,7 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
             now: Time(0),
             phase: Phase::Between,
             deliveries: VecDeque::new(),
+            delivering: None,
             counters: Counters::default(),
             tokens_read: Time(0),
             rule: rule_of,
@@ -126,6 +130,56 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
             Phase::Operating(view) => Some(view),
             _ => None,
         }
+    }
+
+    /// The configuration whose members are telling each other what they hold, if that is going on.
+    pub const fn changing(&self) -> Option<RingId> {
+        match &self.phase {
+            Phase::Changing(exchange) if exchange.primary && exchange.regular => {
+                Some(exchange.ring)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether this process has been in a view.
+    pub const fn remembers(&self) -> bool {
+        self.memory.installed.is_some()
+    }
+
+    /// Which packet the message that was delivered last came in, and of which view; `None` if it came of a change
+    /// of views. For simulations.
+    pub const fn delivering(&self) -> Option<(RingId, PacketId)> {
+        self.delivering
+    }
+
+    /// The last view that this process was in, and its members. For simulations.
+    pub fn last_view(&self) -> Option<(RingId, &[Process])> {
+        let last = self.memory.installed.as_ref()?;
+        Some((last.ring, &last.members))
+    }
+
+    /// Whether this process holds, or has held, a packet of a view it is a member of; `None` if it is in a later
+    /// one, and has forgotten. For simulations.
+    pub fn holds(&self, view: RingId, id: PacketId) -> Option<bool> {
+        let Some(last) = self
+            .memory
+            .installed
+            .as_ref()
+            .filter(|last| last.ring >= view)
+        else {
+            return Some(false);
+        };
+        if last.ring > view {
+            return None;
+        }
+        if matches!(self.phase, Phase::Operating(_)) {
+            return self.path.holds(view, id);
+        }
+        let delivered = last.frozen.delivered.get(usize::from(id.sender));
+        let is_here = delivered.is_some_and(|delivered| id.number <= *delivered)
+            || last.frozen.held.iter().any(|held| held.packet.id == id);
+        Some(is_here)
     }
 
     /// The position that the next packet of messages will have.
@@ -247,6 +301,7 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         let Some(sender) = view.members.get(usize::from(packet.id.sender)) else {
             return true;
         };
+        self.delivering = Some((view.ring, packet.id));
         let own = packet.load == Load::Own;
         self.memory
             .account

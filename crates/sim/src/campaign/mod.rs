@@ -19,10 +19,11 @@ pub use shrink::shrink;
 
 use crate::checks::Checks;
 use crate::groups::Grouped;
-use crate::observe::Finding;
+use crate::observe::{Finding, Probe};
 use crate::plan::Plan;
 use crate::ring::{Holds, Layered, Ring, SafeIsHeld};
 use crate::trace::Traces;
+use crate::views::{AllHold, Chain, Fast};
 use crate::world::{Outcome, System, Tally, World};
 
 /// Failing seeds that are shrunk: more of them hardly say more.
@@ -109,13 +110,10 @@ fn run_traced(options: &Options, plan: &Plan) -> io::Result<Outcome> {
 
 /// Runs one plan. An engine or a check that panics is a finding like any other.
 pub fn run_plan(options: &Options, plan: &Plan, traces: Option<&mut Traces>) -> Outcome {
-    let protocol = options.engine.protocol();
-    let ring = Ring(protocol);
-    let run = AssertUnwindSafe(|| match (plan.primary, plan.groups) {
-        (None, None) => run_system(&ring, plan, traces),
-        (None, Some(_)) => run_system(&Grouped(ring), plan, traces),
-        (Some(layer), None) => run_system(&Layered(protocol, layer), plan, traces),
-        (Some(layer), Some(_)) => run_system(&Grouped(Layered(protocol, layer)), plan, traces),
+    let run = AssertUnwindSafe(|| match options.engine {
+        EngineName::FastCast => run_views(&Fast, plan, traces),
+        EngineName::Lcr => run_views(&Chain, plan, traces),
+        EngineName::AcceleratedRing | EngineName::TotemRing => run_ring(options, plan, traces),
     });
     panic::catch_unwind(run).unwrap_or_else(|what| Outcome {
         seed: plan.seed,
@@ -124,6 +122,29 @@ pub fn run_plan(options: &Options, plan: &Plan, traces: Option<&mut Traces>) -> 
         tally: Tally::default(),
         finding: Some(Finding::new("panic", said(what.as_ref()))),
     })
+}
+
+fn run_ring(options: &Options, plan: &Plan, traces: Option<&mut Traces>) -> Outcome {
+    let protocol = options.engine.protocol();
+    let ring = Ring(protocol);
+    match (plan.primary, plan.groups) {
+        (None, None) => run_system(&ring, plan, traces),
+        (None, Some(_)) => run_system(&Grouped(ring), plan, traces),
+        (Some(layer), None) => run_system(&Layered(protocol, layer), plan, traces),
+        (Some(layer), Some(_)) => run_system(&Grouped(Layered(protocol, layer)), plan, traces),
+    }
+}
+
+fn run_views<S>(system: &S, plan: &Plan, traces: Option<&mut Traces>) -> Outcome
+where
+    S: System,
+    AllHold: Probe<S::Engine>,
+{
+    let mut world = World::new(plan, system).probed_by(AllHold);
+    if let Some(traces) = traces {
+        world = world.watched_by(traces);
+    }
+    world.run()
 }
 
 fn run_system<S>(system: &S, plan: &Plan, traces: Option<&mut Traces>) -> Outcome

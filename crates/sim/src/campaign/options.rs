@@ -18,26 +18,44 @@ pub enum EngineName {
     AcceleratedRing,
     /// The original Totem ring.
     TotemRing,
+    /// FastCast, in primary views.
+    FastCast,
+    /// LCR, in primary views.
+    Lcr,
 }
 
 impl EngineName {
     /// All of them, by the names of the command line.
-    pub const EACH: [Self; 2] = [Self::AcceleratedRing, Self::TotemRing];
+    pub const EACH: [Self; 4] = [
+        Self::AcceleratedRing,
+        Self::TotemRing,
+        Self::FastCast,
+        Self::Lcr,
+    ];
+    /// Those that are a ring and nothing else.
+    pub const RINGS: [Self; 2] = [Self::AcceleratedRing, Self::TotemRing];
 
     /// The name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AcceleratedRing => "accelerated-ring",
             Self::TotemRing => "totem-ring",
+            Self::FastCast => "fastcast",
+            Self::Lcr => "lcr",
         }
     }
 
-    /// The protocol of the ring.
+    /// The protocol of the ring, or of the idle one beside a data path.
     pub const fn protocol(self) -> Protocol {
         match self {
-            Self::AcceleratedRing => Protocol::Accelerated,
+            Self::AcceleratedRing | Self::FastCast | Self::Lcr => Protocol::Accelerated,
             Self::TotemRing => Protocol::Original,
         }
+    }
+
+    /// Whether it orders in primary views only, beside an idle ring that says which those are.
+    pub const fn has_views(self) -> bool {
+        matches!(self, Self::FastCast | Self::Lcr)
     }
 }
 
@@ -277,6 +295,9 @@ impl Options {
             let what = format!("{engine} does not claim to survive {faults}: try --faults all");
             return Err(UsageError(what));
         }
+        if self.engine.has_views() {
+            self.check_views()?;
+        }
         match &self.mutant {
             None => Ok(()),
             Some(name) if cfg!(feature = "mutants") => match self.mutant() {
@@ -287,6 +308,20 @@ impl Options {
                 "this build has no mutants: build with --features mutants".to_owned(),
             )),
         }
+    }
+
+    fn check_views(&self) -> Result<(), UsageError> {
+        let engine = self.engine;
+        if self.groups == GroupsChoice::All {
+            let what = format!("groups over {engine} are not simulated yet: leave --groups out");
+            return Err(UsageError(what));
+        }
+        if self.primary == PrimaryChoice::None {
+            let what =
+                format!("{engine} orders in primary configurations only: leave --primary out");
+            return Err(UsageError(what));
+        }
+        Ok(())
     }
 
     /// The protocol bug to put in, if there is one of that name.
@@ -300,8 +335,13 @@ impl Options {
     /// The plan of a seed, or what is left of it.
     pub fn plan(&self, seed: u64) -> Plan {
         let mut plan = Plan::random(seed, self.engine.protocol(), self.faults, ABILITIES);
+        if self.engine.has_views() {
+            plan.set_views(self.engine == EngineName::Lcr);
+        } else {
+            self.groups.apply(&mut plan);
+        }
         self.primary.apply(&mut plan);
-        self.groups.apply(&mut plan);
+        plan.bound_forgetting();
         self.cuts.apply(&mut plan);
         plan
     }

@@ -8,6 +8,7 @@ mod draw_faults;
 mod fault;
 mod groups;
 mod profile;
+mod views;
 
 use rota_core::contract::Service;
 use rota_core::ring::RingConfig;
@@ -15,6 +16,7 @@ use rota_core::ring::RingConfig;
 pub use fault::{DiskLoss, Fault, FaultKind, Matrix};
 pub use groups::GroupsPlan;
 pub use profile::{Abilities, Profile};
+pub use views::{LinksPlan, ViewsPlan};
 
 use crate::rng::Ppm;
 
@@ -42,6 +44,10 @@ pub struct Plan {
     pub primary: Option<PrimaryLayer>,
     /// Clients and their groups over it, if there are any.
     pub groups: Option<GroupsPlan>,
+    /// What a data path beside the ring is told, if one orders the messages.
+    pub views: Option<ViewsPlan>,
+    /// Reliable links, if there are any.
+    pub links: Option<LinksPlan>,
     /// How long it takes to make something durable: at least, and at most.
     pub disk_latency: (u64, u64),
     /// What goes wrong when; by ascending time.

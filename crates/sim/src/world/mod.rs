@@ -9,6 +9,7 @@ mod cells;
 mod clients;
 mod disk;
 mod host;
+mod links;
 mod network;
 mod output;
 mod payload;
@@ -33,6 +34,7 @@ use crate::rng::Rng;
 use cells::CellCounts;
 use disk::Disk;
 use host::{Alive, Host};
+use links::Links;
 use network::Network;
 pub(crate) use payload::Payloads;
 use payload::Pool;
@@ -76,6 +78,12 @@ pub trait System {
         None
     }
 
+    /// Whether it has been in a view, where that is what it would forget with its life.
+    fn remembers(&self, engine: &Self::Engine) -> bool {
+        let _ = engine;
+        true
+    }
+
     /// The groups over it, if it has any, to be driven.
     fn layer<'e>(&self, engine: &'e mut Self::Engine) -> Option<&'e mut dyn Layer> {
         let _ = engine;
@@ -97,6 +105,8 @@ pub struct World<'a, S: System> {
     queue: Queue,
     hosts: Vec<Host<S::Engine>>,
     network: Network,
+    /// Where engines use them.
+    links: Option<Links>,
     pool: Pool,
     payloads: Payloads,
     /// What clients have sent.
@@ -137,6 +147,9 @@ impl<'a, S: System> World<'a, S> {
             now: 0,
             queue: Queue::default(),
             network: Network::new(plan.net.clone(), hosts.len(), plan.seed),
+            links: plan
+                .links
+                .map(|links| Links::new(links, hosts.len(), plan.seed)),
             pool: Pool::new(plan.seed, largest.max().unwrap_or(0)),
             payloads: Payloads::default(),
             posts: Payloads::default(),
@@ -184,6 +197,9 @@ impl<'a, S: System> World<'a, S> {
             self.queue.push(fault.at, What::Begin(index));
         }
         self.queue.push(plan.horizon, What::Heal);
+        if let Some(links) = &mut self.links {
+            links.begin(&mut self.queue);
+        }
         while self.finding.is_none() && self.phase != Phase::Over {
             let Some((time, what)) = self.queue.pop() else {
                 break;
@@ -208,6 +224,7 @@ impl<'a, S: System> World<'a, S> {
             What::Arrive(slot) => self.arrive(slot),
             What::Unreachable { host, peer } => self.unreachable(host.into(), peer.into()),
             What::Written { host, life } => self.written(host.into(), life),
+            What::Link { way, step } => self.link(way, step),
             What::Start(host) => self.start(host.into()),
             What::Submit(host) => self.want_to_submit(host.into()),
             What::Begin(fault) => self.begin(fault),
@@ -273,6 +290,9 @@ impl<'a, S: System> World<'a, S> {
             self.count_life(at);
         }
         self.tally.add_network(&self.network.tally);
+        if let Some(links) = &self.links {
+            self.tally.add_links(&links.tally);
+        }
         self.tally.cells = self.cells.named();
         let mut coverage = std::mem::take(&mut self.tally.coverage);
         for observer in &self.observers {

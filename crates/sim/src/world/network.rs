@@ -5,7 +5,7 @@ use rota_core::contract::Class;
 use rota_core::wire::{HEADER_BYTES, SEAL_BYTES};
 
 use super::queue::{Queue, What};
-use crate::plan::{Lane, LanePlan, MICROS, Matrix, Net};
+use crate::plan::{Lane, LanePlan, MICROS, MILLIS, Matrix, Net};
 use crate::rng::{Ppm, Rng};
 
 /// Datagrams remembered, to come again.
@@ -135,6 +135,20 @@ impl Network {
             };
         }
         (self.net.replay, self.net.garbage) = (0, 0);
+    }
+
+    /// How long the next piece of a stream takes: longer if it has to be sent again.
+    pub fn stream_delay(&mut self, from: usize, to: usize) -> u64 {
+        let link = from * self.hosts + to;
+        let data = self.net.lanes[Lane::Data as usize];
+        let own = self.own_loss[link][Lane::Data as usize];
+        let storm = self.storm[link][Lane::Data as usize];
+        let mut delay = data.delay + self.rng.below(data.jitter + 1);
+        if self.rng.ppm(data.loss.max(own).max(storm)) {
+            self.tally.lost += 1;
+            delay += self.rng.spread(MILLIS, 200 * MILLIS);
+        }
+        delay
     }
 
     /// What arrived, by its place in the slab.

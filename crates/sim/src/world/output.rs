@@ -100,7 +100,19 @@ impl<S: System> World<'_, S> {
                 seq,
                 index,
             } => self.originated(at, counter, (seq, index)),
-            Output::LinkSend { .. } => self.found("links", "the simulator has no links yet"),
+            Output::LinkSend {
+                peer,
+                session,
+                bytes,
+                after: None,
+                ..
+            } => return self.send_over_link(at, peer, session, bytes),
+            Output::LinkSend { .. } => {
+                self.found(
+                    "links",
+                    "no engine here sends over links what waits for a disk",
+                );
+            }
         }
         turn
     }

@@ -15,6 +15,8 @@ pub enum What {
     Unreachable { host: u16, peer: u16 },
     /// A write of a host's disk is done, unless the host has begun another life since.
     Written { host: u16, life: u32 },
+    /// Something happens to the link from one host to another: `at * hosts + peer`.
+    Link { way: u16, step: LinkStep },
     /// A host starts a process.
     Start(u16),
     /// A host's application wants to submit.
@@ -29,6 +31,19 @@ pub enum What {
     Heal,
     /// Time to look whether the world has come to rest.
     Look,
+}
+
+/// What happens to a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LinkStep {
+    /// It is looked after.
+    Tend,
+    /// One end gets to know of a session.
+    Open,
+    /// One end notices that its session is over.
+    Close,
+    /// Something that is under way arrives.
+    Move,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use rota_core::contract::Engine;
 
+use super::links::LinkTally;
 use super::network::NetTally;
 use super::{Cells, System, World};
 use crate::observe::{Coverage, Finding};
@@ -79,6 +80,12 @@ impl Tally {
         }
     }
 
+    pub(super) fn add_links(&mut self, links: &LinkTally) {
+        self.add("link_sessions", links.sessions);
+        self.add("link_breaks", links.breaks);
+        self.add("link_messages_lost", links.lost);
+    }
+
     pub(super) fn add_network(&mut self, network: &NetTally) {
         for (what, count) in [
             ("datagrams_cut", network.cut),
@@ -110,6 +117,14 @@ impl<S: System> World<'_, S> {
                 ("datagrams_late", lane.spike),
             ] {
                 if planned > 0 {
+                    self.tally.coverage.entry(what).or_default();
+                }
+            }
+        }
+        if let Some(links) = plan.links {
+            self.tally.coverage.entry("link_sessions").or_default();
+            if links.breaks > 0 {
+                for what in ["link_breaks", "link_messages_lost"] {
                     self.tally.coverage.entry(what).or_default();
                 }
             }

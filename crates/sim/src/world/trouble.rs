@@ -26,6 +26,12 @@ impl<S: System> World<'_, S> {
             incarnation: Incarnation(self.rng.range(1, Incarnation::MAX)),
         };
         let engine = Checked::new(self.system.engine(self.plan, process));
+        if engine.wants_links() != self.links.is_some() {
+            self.found(
+                "links",
+                "the plan has none for an engine that wants them, or the other way round",
+            );
+        }
         let now = self.local(at);
         let start = StartState {
             me: process,
@@ -67,12 +73,21 @@ impl<S: System> World<'_, S> {
         else {
             return;
         };
+        if !self.may_forget(at) {
+            if let Some(life) = &mut self.hosts[at].life {
+                life.doom = None;
+            }
+            return;
+        }
         self.count_life(at);
         let host = &mut self.hosts[at];
         let Some(life) = host.life.take() else { return };
         (host.gone, host.retired) = (host_too, for_good);
         host.disk.crash(disk, &mut self.rng);
         let node = host.node;
+        if let Some(links) = &mut self.links {
+            links.lost(&mut self.queue, self.now, at, host_too);
+        }
         self.tally.cover("crashes");
         self.emit(life.process, EventKind::Crash);
         for observer in &mut self.observers {
@@ -82,6 +97,21 @@ impl<S: System> World<'_, S> {
             self.queue
                 .push(self.now + fault.lasts, What::Start(at as u16));
         }
+    }
+
+    /// Whether fewer than a majority of the nodes have forgotten what views they were in if this one dies as well: that
+    /// is what data paths ask for. Others may be killed at any time.
+    fn may_forget(&self, at: usize) -> bool {
+        if self.plan.views.is_none_or(|views| views.amnesia) {
+            return true;
+        }
+        let remembers = |life: &Life<S::Engine>| self.system.remembers(life.engine.get());
+        let others = (0..).zip(&self.hosts).filter(|(other, _)| *other != at);
+        let forgot = others.filter(|(_, host)| match &host.life {
+            Some(life) => host.lives > 1 && !remembers(life),
+            None => host.lives > 0,
+        });
+        forgot.count() < self.hosts.len() / 2
     }
 
     /// A fault begins.

@@ -56,16 +56,18 @@ impl<S: System> World<'_, S> {
             return Some(cost);
         }
         // What a loop looks at first when several things are due is nobody's promise.
-        let order = self.hosts[at].rng.below(3);
-        (0..3).find_map(|place| match (order + place) % 3 {
+        let things = if self.links.is_some() { 4 } else { 3 };
+        let order = self.hosts[at].rng.below(things);
+        (0..things).find_map(|place| match (order + place) % things {
             0 => self.read(at, stuck),
             1 => self.fire_timer(at),
+            3 => self.read_link(at),
             _ if stuck => None,
             _ => self.submit(at),
         })
     }
 
-    fn hand_in(&mut self, at: usize, input: Input) -> u64 {
+    pub(super) fn hand_in(&mut self, at: usize, input: Input) -> u64 {
         let now = self.local(at);
         let system = self.system;
         let mut installed = None;

@@ -1,0 +1,150 @@
+//! The engines that order in primary views, as the simulator knows them: a data path beside an idle ring.
+
+use rota_core::contract::{
+    Class, ConfigurationKind, Delivery, Engine, NodeId, Process, RingId, Time,
+};
+use rota_core::fastcast::shares::Capacity;
+use rota_core::fastcast::{FastCast, FastConfig};
+use rota_core::lcr::{self, Lcr};
+use rota_core::membership::RingEngine;
+use rota_core::ring::Protocol;
+use rota_core::views::{Backlog, DataPath, ViewEngine};
+
+use crate::observe::{Engines, Finding, Probe};
+use crate::plan::{Plan, PrimaryLayer, ViewsPlan};
+use crate::ring::{Ring, rule};
+use crate::world::System;
+
+/// One with FastCast.
+#[derive(Clone, Copy, Debug)]
+pub struct Fast;
+
+/// One with LCR.
+#[derive(Clone, Copy, Debug)]
+pub struct Chain;
+
+/// A data path, as a plan has it.
+pub trait Path: DataPath + Sized {
+    /// It, and the largest frame it takes.
+    fn of(plan: &Plan, views: ViewsPlan) -> (Self, usize);
+}
+
+impl Path for FastCast {
+    fn of(plan: &Plan, views: ViewsPlan) -> (Self, usize) {
+        let mut config = FastConfig::beside(&plan.ring);
+        config.window = views.window;
+        config.capacity = views.capacity.map(Capacity::new);
+        if views.control_with_data {
+            config.control = Class::Data;
+        }
+        let frame_bytes = config.frame_bytes();
+        (Self::new(config), frame_bytes)
+    }
+}
+
+impl Path for Lcr {
+    fn of(_: &Plan, views: ViewsPlan) -> (Self, usize) {
+        let config = lcr::Config {
+            frame_bytes: views.frame_bytes,
+            window_bytes: views.window_bytes,
+            batch_bytes: views.batch_bytes,
+        };
+        (Self::new(config), views.frame_bytes)
+    }
+}
+
+/// # Panics
+/// If the plan's configuration is not one that a ring can run with, or says nothing of views.
+fn engine<P: Path>(plan: &Plan, me: Process) -> ViewEngine<P> {
+    let views = plan.views.expect("a plan for a data path");
+    let ring = match RingEngine::new(plan.ring_beside()) {
+        Ok(ring) => ring,
+        Err(error) => panic!("a plan has a configuration that does not work: {error}"),
+    };
+    let layer = plan.primary.unwrap_or(PrimaryLayer::Static);
+    let (path, frame_bytes) = P::of(plan, views);
+    let backlog = Backlog::new(
+        frame_bytes,
+        plan.ring.message_bytes,
+        plan.ring.backlog_bytes,
+    );
+    ViewEngine::new(ring, rule(layer, &plan.ring.members, me), path, backlog)
+}
+
+macro_rules! system {
+    ($name:ident, $path:ty) => {
+        impl System for $name {
+            type Engine = ViewEngine<$path>;
+
+            fn engine(&self, plan: &Plan, me: Process) -> Self::Engine {
+                engine(plan, me)
+            }
+
+            fn ring(&self, engine: &Self::Engine) -> Option<RingId> {
+                engine.view().map(|view| view.ring)
+            }
+
+            fn forming(&self, engine: &Self::Engine) -> Option<RingId> {
+                engine.changing()
+            }
+
+            fn leaves_alone_until(&self, engine: &Self::Engine) -> Option<Time> {
+                let ring = engine.ring().engine();
+                Ring(Protocol::Accelerated).leaves_alone_until(ring)
+            }
+
+            fn remembers(&self, engine: &Self::Engine) -> bool {
+                engine.remembers()
+            }
+        }
+    };
+}
+
+system!(Fast, FastCast);
+system!(Chain, Lcr);
+
+/// Uniformity, from inside: when a process delivers a packet of a view, every live member of that view has it, with
+/// its place. It needs no failure to show a mistake.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AllHold;
+
+impl<P: DataPath, E: Engine> Probe<ViewEngine<P, E>> for AllHold {
+    fn delivered(
+        &mut self,
+        engines: &dyn Engines<ViewEngine<P, E>>,
+        process: Process,
+        _: Option<ConfigurationKind>,
+        delivery: &Delivery,
+    ) -> Result<(), Finding> {
+        let Delivery::Message(message) = delivery else {
+            return Ok(());
+        };
+        let mut members = Vec::new();
+        let mut delivering = None;
+        engines.each(&mut |other, engine| {
+            if other == process {
+                delivering = engine.delivering();
+                members = engine
+                    .last_view()
+                    .map_or(Vec::new(), |(_, members)| members.to_vec());
+            }
+        });
+        let Some((view, id)) = delivering else {
+            // It came of a change of views.
+            return Ok(());
+        };
+        let mut lacks: Option<NodeId> = None;
+        engines.each(&mut |other, engine| {
+            if members.contains(&other) && engine.holds(view, id) == Some(false) {
+                lacks = Some(other.node);
+            }
+        });
+        lacks.map_or(Ok(()), |other| {
+            let (node, message) = (process.node, message.id);
+            let what = format!(
+                "node {node} delivers {message} in {view}, and node {other} does not have it"
+            );
+            Err(Finding::new("held", what))
+        })
+    }
+}

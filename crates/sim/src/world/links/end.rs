@@ -1,0 +1,83 @@
+//! One end of a link between two processes: what it has sent, and what its process has yet to be told.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use rota_core::contract::Process;
+
+/// What a process is told of a link, in the order in which it happened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Told {
+    /// It is up, with this process at its other end.
+    Up(Process),
+    /// A message arrived.
+    Message(Bytes),
+    /// There is more room than it was told of.
+    Room,
+    /// It is gone.
+    Down,
+}
+
+/// One end of a link.
+#[derive(Default, Debug)]
+pub struct End {
+    /// The session that its process knows of, or will when it has read everything.
+    pub session: Option<u64>,
+    /// A session that it gets to know of at a time: its number, and who is at the other end.
+    pub opening: Option<(u64, Process)>,
+    /// When it notices that the session is over, if it is: nothing that it sends arrives.
+    pub closes: Option<u64>,
+    /// Since when nothing passes.
+    pub silent_since: Option<u64>,
+    /// What its process may still send, in bytes, as it was told.
+    pub granted: usize,
+    /// Bytes that its process has sent and the other has not read.
+    pub unread: usize,
+    /// What is under way to the other end, and when it arrives.
+    pub flight: VecDeque<(u64, Bytes)>,
+    /// When the last of it arrives.
+    pub last: u64,
+    /// What its process has not been told, and of which session.
+    pub inbox: VecDeque<(u64, Told)>,
+}
+
+impl End {
+    /// The session over which what it sends now arrives.
+    pub fn live(&self) -> Option<u64> {
+        self.session.filter(|_| self.closes.is_none())
+    }
+
+    /// Its process is to be told of something in its session.
+    pub fn tell(&mut self, told: Told) {
+        if let Some(session) = self.session {
+            self.inbox.push_back((session, told));
+        }
+    }
+
+    /// Its process is to be told that there is room, if that has grown by a quarter of a queue since.
+    pub fn tell_room(&mut self, queue_bytes: usize) {
+        let room = queue_bytes.saturating_sub(self.unread);
+        let waits = self.inbox.iter().any(|(_, told)| *told == Told::Room);
+        if self.live().is_some() && !waits && room >= self.granted + queue_bytes / 4 {
+            self.tell(Told::Room);
+        }
+    }
+
+    /// Its session ends here: its process is told, and whatever is under way is lost.
+    pub fn close(&mut self) {
+        self.tell(Told::Down);
+        let inbox = std::mem::take(&mut self.inbox);
+        *self = Self {
+            inbox,
+            ..Self::default()
+        };
+    }
+
+    /// A session begins here.
+    pub fn open(&mut self, session: u64, peer: Process, queue_bytes: usize) {
+        self.close();
+        self.session = Some(session);
+        self.tell(Told::Up(peer));
+        self.tell_room(queue_bytes);
+    }
+}
