@@ -60,6 +60,23 @@ fn a_replayed_seed_writes_what_each_node_saw() {
 }
 
 #[test]
+fn engines_with_views_are_run_and_their_traces_are_sound() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().display();
+    for engine in ["fastcast", "lcr"] {
+        let output = rota(&format!(
+            "sim run --engine {engine} --seeds 5..7 --json --trace {path}/{engine}"
+        ));
+        assert_eq!(output.status.code(), Some(0), "{engine}");
+        assert!(report(&output)["coverage"]["views_installed"].as_u64() > Some(0));
+        let node = directory.path().join(engine).join("seed-5/node-1.jsonl");
+        let text = std::fs::read_to_string(node).expect("a trace");
+        let broadcast = text.lines().filter(|line| line.contains(r#""ev":"orig""#));
+        assert!(broadcast.count() > 0 && text.contains(r#""ev":"deliver""#));
+    }
+}
+
+#[test]
 fn wrong_use_is_told_apart_from_a_failed_check() {
     for arguments in [
         "sim run --seeds 0..3 --engine unheard-of",
@@ -68,6 +85,9 @@ fn wrong_use_is_told_apart_from_a_failed_check() {
         "sim run --seeds 0..3 --mutant M01",
         "sim run --seeds 0..3 --faults unheard-of",
         "sim replay --seed 1 --keep first",
+        "sim run --seeds 0..3 --engine lcr --groups all",
+        "sim run --seeds 0..3 --engine fastcast --primary none",
+        "sim explore --engine fastcast",
     ] {
         assert_eq!(rota(arguments).status.code(), Some(2), "{arguments}");
     }

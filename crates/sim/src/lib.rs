@@ -15,5 +15,6 @@ pub mod plan;
 pub mod ring;
 pub mod rng;
 pub mod trace;
+pub mod view_checks;
 pub mod views;
 pub mod world;

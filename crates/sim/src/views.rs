@@ -93,6 +93,10 @@ macro_rules! system {
                 Ring(Protocol::Accelerated).leaves_alone_until(ring)
             }
 
+            fn is_settled(&self, engine: &Self::Engine) -> Option<bool> {
+                Some(engine.is_settled())
+            }
+
             fn remembers(&self, engine: &Self::Engine) -> bool {
                 engine.remembers()
             }

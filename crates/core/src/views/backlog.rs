@@ -49,6 +49,11 @@ impl Backlog {
         self.outbox.is_empty()
     }
 
+    /// Whether nothing waits, and all that was taken is delivered.
+    pub fn is_delivered(&self) -> bool {
+        self.is_empty() && self.taken.is_empty()
+    }
+
     /// The next frame to send. A data path numbers it and keeps it until the view ends or all have it.
     pub fn take(&mut self) -> Option<OutFrame> {
         let out = self.outbox.take()?;

@@ -182,6 +182,11 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         Some(is_here)
     }
 
+    /// Whether all of its own messages are delivered, as far as it knows: perhaps while it was excluded.
+    pub fn is_settled(&self) -> bool {
+        self.backlog.is_delivered() && self.deliveries.is_empty()
+    }
+
     /// The position that the next packet of messages will have.
     pub const fn next_position(&self) -> u64 {
         self.memory.account.position

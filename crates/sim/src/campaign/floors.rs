@@ -1,11 +1,11 @@
 //! How often rare cases have to happen, so that a campaign without a violation says something about them.
 
 use super::Report;
-use crate::plan::Profile;
+use crate::plan::{Plan, Profile};
 use crate::world::reached;
 
 /// Campaigns of fewer token rounds may miss rare cases by chance.
-pub(super) const SMALLEST: u64 = 1_000_000;
+const SMALLEST: u64 = 1_000_000;
 
 /// Token rounds for which the floors are named.
 const ROUNDS: u64 = 100_000_000;
@@ -22,11 +22,74 @@ const FLOORS: [(&str, u64); 5] = [
 /// The same for each cell of the table of events and states that can be reached.
 const CELL: u64 = 100;
 
+/// The same of engines with views, for which it is views that count: each by each of its members.
+const SMALLEST_VIEWS: u64 = 10_000;
+
+/// What has to happen at least so often in that many.
+const OF_VIEWS: [(&str, u64); 7] = [
+    ("views_forced_packets", 1_000),
+    ("views_tentative", 50),
+    ("views_forgotten", 10),
+    ("views_excluded", 500),
+    ("crashes", 500),
+    ("snipes", 100),
+    ("stalls", 100),
+];
+
+/// What is counted by the engines of a plan.
+pub(super) const fn counters(plan: &Plan) -> &'static [&'static str] {
+    match (plan.views.is_some(), plan.links.is_some()) {
+        (false, _) => &["obligations_kept", "members_deaf", "back_offs"],
+        (true, false) => &[
+            "views_installed",
+            "views_tentative",
+            "views_forced_packets",
+            "views_forgotten",
+            "views_excluded",
+            "fast_packets_resent",
+            "fast_packets_repeated",
+            "fast_places_requested",
+        ],
+        (true, true) => &[
+            "views_installed",
+            "views_tentative",
+            "views_forced_packets",
+            "views_forgotten",
+            "views_excluded",
+            "lcr_hellos_received",
+            "lcr_messages_stale",
+        ],
+    }
+}
+
+/// Whether a campaign is so long that nothing may have been missed.
+pub(super) fn is_long(report: &Report) -> bool {
+    views(report) >= SMALLEST_VIEWS || report.token_rounds >= SMALLEST
+}
+
+fn views(report: &Report) -> u64 {
+    report.coverage.get("views_installed").copied().unwrap_or(0)
+}
+
+fn missed_of_views(report: &Report, views: u64) -> Vec<String> {
+    let counts = OF_VIEWS.iter().map(|&(name, floor)| {
+        let count = report.coverage.get(name).copied().unwrap_or(0);
+        (name, count, (floor * views).div_ceil(SMALLEST_VIEWS))
+    });
+    counts
+        .filter(|(_, count, floor)| count < floor)
+        .map(|(name, count, floor)| format!("{name} ({count}, at least {floor})"))
+        .collect()
+}
+
 /// What happened too rarely, with how often it did and should have. Of a campaign with all faults only:
 /// others leave out what it takes.
 pub(super) fn missed(report: &Report, profile: Profile) -> Vec<String> {
-    let rounds = report.token_rounds;
-    if profile != Profile::All || rounds < SMALLEST {
+    let (rounds, views) = (report.token_rounds, views(report));
+    if profile == Profile::All && views >= SMALLEST_VIEWS {
+        return missed_of_views(report, views);
+    }
+    if views > 0 || profile != Profile::All || rounds < SMALLEST {
         return Vec::new();
     }
     let scaled = |floor: u64| (floor * rounds).div_ceil(ROUNDS);

@@ -23,6 +23,7 @@ use crate::observe::{Finding, Probe};
 use crate::plan::Plan;
 use crate::ring::{Holds, Layered, Ring, SafeIsHeld};
 use crate::trace::Traces;
+use crate::view_checks::ViewChecks;
 use crate::views::{AllHold, Chain, Fast};
 use crate::world::{Outcome, System, Tally, World};
 
@@ -140,7 +141,10 @@ where
     S: System,
     AllHold: Probe<S::Engine>,
 {
-    let mut world = World::new(plan, system).probed_by(AllHold);
+    let mut checks = ViewChecks::new(plan);
+    let mut world = World::new(plan, system)
+        .probed_by(AllHold)
+        .watched_by(&mut checks);
     if let Some(traces) = traces {
         world = world.watched_by(traces);
     }

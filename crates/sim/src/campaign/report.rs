@@ -96,7 +96,7 @@ impl Report {
         self.token_rounds += tally.counter("token_rotations") / plan.nodes() as u64;
         self.configurations += tally.configurations;
         self.failed_recoveries += tally.counter("failed_recoveries");
-        for name in ["obligations_kept", "members_deaf", "back_offs"] {
+        for &name in floors::counters(plan) {
             *self.coverage.entry(name).or_default() += tally.counter(name);
         }
         self.deliveries += tally.deliveries;
@@ -115,8 +115,7 @@ impl Report {
 
     /// Whether nothing was violated, and, of a long campaign, nothing was missed that had to be tried.
     pub fn holds(&self) -> bool {
-        let long = self.token_rounds >= floors::SMALLEST;
-        self.violations.is_empty() && (self.vacuous.is_empty() || !long)
+        self.violations.is_empty() && (self.vacuous.is_empty() || !floors::is_long(self))
     }
 
     /// All seeds have been added.

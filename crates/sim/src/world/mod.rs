@@ -78,6 +78,13 @@ pub trait System {
         None
     }
 
+    /// Whether all of its own messages are delivered, where it is not its own application that tells: what is
+    /// delivered while a process is excluded it never gets.
+    fn is_settled(&self, engine: &Self::Engine) -> Option<bool> {
+        let _ = engine;
+        None
+    }
+
     /// Whether it has been in a view, where that is what it would forget with its life.
     fn remembers(&self, engine: &Self::Engine) -> bool {
         let _ = engine;

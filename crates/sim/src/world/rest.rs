@@ -186,10 +186,11 @@ impl<S: System> World<'_, S> {
 
     /// Whether everybody has got back all of its own, and all have got the same.
     fn drained(&self) -> Result<(), String> {
-        for (process, app) in self.apps() {
-            if app.returned != app.sent {
-                let Process { node, incarnation } = process;
-                let (returned, sent) = (app.returned, app.sent);
+        for life in self.hosts.iter().filter_map(|host| host.life.as_ref()) {
+            let settled = self.system.is_settled(life.engine.get());
+            let App { returned, sent, .. } = life.app;
+            if settled == Some(false) || settled.is_none() && returned != sent {
+                let Process { node, incarnation } = life.process;
                 return Err(format!(
                     "node {node}.{} has got back {returned} of its {sent} messages",
                     incarnation.0

@@ -32,6 +32,19 @@ const OF_CLIENTS: [&str; 18] = [
     "groups_parts",
 ];
 
+/// What engines count that can only come of a mistake in one of them.
+const STAND_STILL: [&str; 9] = [
+    "views_malformed",
+    "views_incomplete",
+    "views_packets_malformed",
+    "views_duplicates",
+    "fast_words_malformed",
+    "fast_controls_invalid",
+    "fast_places_contradicted",
+    "lcr_packets_duplicate",
+    "lcr_messages_refused",
+];
+
 /// What a run comes to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
@@ -150,16 +163,27 @@ impl<S: System> World<'_, S> {
                 FaultKind::Storm { .. } => "storms",
                 FaultKind::Replay { .. } => "datagrams_replayed",
                 FaultKind::Snipe => "snipes",
-                FaultKind::Rush { .. } => "transitional_deliveries",
+                FaultKind::Rush { .. } => "rushes",
             };
             self.tally.coverage.entry(what).or_default();
             if matches!(fault.kind, FaultKind::Kill { .. }) {
                 self.tally.coverage.entry("restarts").or_default();
-                self.tally
-                    .coverage
-                    .entry("transitional_deliveries")
-                    .or_default();
             }
+            let cuts_off = matches!(fault.kind, FaultKind::Kill { .. } | FaultKind::Rush { .. });
+            if cuts_off && plan.views.is_none() {
+                let delivered = "transitional_deliveries";
+                self.tally.coverage.entry(delivered).or_default();
+            }
+        }
+    }
+
+    /// Some counters say that another process broke the rules.
+    fn look_at_counters(&mut self, counters: &BTreeMap<&'static str, u64>) {
+        let mut wrong = counters
+            .iter()
+            .filter(|(name, count)| STAND_STILL.contains(name) && **count > 0);
+        if let Some((name, count)) = wrong.next() {
+            self.found("counters", format!("{name} is {count}"));
         }
     }
 
@@ -169,6 +193,7 @@ impl<S: System> World<'_, S> {
             return;
         };
         let counters = life.engine.status().counters;
+        self.look_at_counters(&counters);
         let senseless = counters.get("groups_malformed").copied();
         for (name, count) in counters {
             if OF_CLIENTS.contains(&name) {

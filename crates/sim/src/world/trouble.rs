@@ -206,6 +206,7 @@ impl<S: System> World<'_, S> {
 
     /// All applications want to submit so many messages.
     fn rush(&mut self, messages: u32) {
+        self.tally.cover("rushes");
         for at in 0..self.hosts.len() {
             if let Some(life) = &mut self.hosts[at].life {
                 life.app.pending = life.app.pending.max(messages);

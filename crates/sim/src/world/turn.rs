@@ -316,5 +316,9 @@ impl<S: System> World<'_, S> {
             hash,
         };
         self.emit(message.process, EventKind::Send(sent));
+        if self.plan.views.is_some() {
+            // Others give it its place.
+            self.emit(message.process, EventKind::Broadcast(sent));
+        }
     }
 }

@@ -1,0 +1,60 @@
+//! FastCast and LCR beside a ring, under all faults.
+
+use rota_sim::campaign::{self, EngineName, Options, PrimaryChoice, Report};
+use rota_sim::plan::Profile;
+
+const ENGINES: [EngineName; 2] = [EngineName::FastCast, EngineName::Lcr];
+
+fn run(engine: EngineName, seeds: std::ops::Range<u64>, change: impl Fn(&mut Options)) -> Report {
+    let mut options = Options::new(engine, seeds);
+    change(&mut options);
+    campaign::run(&options).expect("nothing is written")
+}
+
+#[test]
+fn one_order_whatever_fails() {
+    for engine in ENGINES {
+        let report = run(engine, 0..25, |_| {});
+        assert_eq!(report.violations, [], "{engine}");
+        for rare in [
+            "views_forced_packets",
+            "views_tentative",
+            "views_excluded",
+            "crashes",
+            "restarts",
+            "snipes",
+        ] {
+            assert!(report.coverage[rare] > 0, "{rare}, {engine}");
+        }
+    }
+}
+
+#[test]
+fn each_family_of_faults_by_itself() {
+    for engine in ENGINES {
+        for faults in Profile::EACH {
+            let report = run(engine, 100..103, |options| options.faults = faults);
+            assert_eq!(report.violations, [], "{engine}, {faults}");
+            assert!(report.deliveries > 1000, "{engine}, {faults}");
+        }
+    }
+}
+
+#[test]
+fn where_nodes_vote() {
+    for engine in ENGINES {
+        let report = run(engine, 200..206, |options| {
+            options.primary = PrimaryChoice::Dynamic;
+        });
+        assert_eq!(report.violations, [], "{engine}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    for engine in ENGINES {
+        let once = run(engine, 0..5, |_| {});
+        let again = run(engine, 0..5, |options| options.jobs = 2);
+        assert_eq!(once.trace_hash, again.trace_hash, "{engine}");
+    }
+}
