@@ -25,7 +25,8 @@ pub enum Delivery {
     /// the layer [`crate::primary`] delivers it.
     Primary(RingId),
     /// This process is in no primary configuration, and the ring it is on now is not one: nothing is
-    /// delivered until the next configuration. Only engines that order in primary configurations alone
+    /// delivered until the next configuration, but what is left of the last one, right before that, if nobody has
+    /// gone on without this process. Only engines that order in primary configurations alone
     /// deliver it ([`crate::views`]).
     Excluded(RingId),
 }
