@@ -8,20 +8,31 @@ use crate::workspace::{Workspace, output_of};
 /// Fresh seeds for each engine in the test command: the long campaigns are run by hand.
 const SEEDS: u64 = 300;
 
+/// The same for the engines with views, whose worlds take longer.
+const SEEDS_WITH_VIEWS: u64 = 60;
+
 /// Seeds that are run twice, to see that a run depends on its seed only.
 const TWICE: u64 = 25;
 
 /// Mutants for the test command: each is found out within seconds.
-const FEW_MUTANTS: [&str; 8] = ["M01", "M05", "M09", "M17", "M20", "R03", "G04", "G10"];
+const FEW_MUTANTS: [&str; 11] = [
+    "M01", "M05", "M09", "M17", "M20", "R03", "G04", "G10", "M38", "V06", "L08",
+];
 
-const ENGINES: [&str; 2] = ["accelerated-ring", "totem-ring"];
+/// Each with how many fresh seeds.
+const ENGINES: [(&str, u64); 4] = [
+    ("accelerated-ring", SEEDS),
+    ("totem-ring", SEEDS),
+    ("fastcast", SEEDS_WITH_VIEWS),
+    ("lcr", SEEDS_WITH_VIEWS),
+];
 
 /// What the test command simulates. One result each.
 pub fn smoke(workspace: &Workspace) -> Vec<bool> {
     let first = first_seed(workspace);
     let mut results = Vec::new();
-    for engine in ENGINES {
-        let seeds = format!("{first}..{}", first + SEEDS);
+    for (engine, fresh) in ENGINES {
+        let seeds = format!("{first}..{}", first + fresh);
         let line = format!("sim run --engine {engine} --seeds {seeds} --jobs 2");
         results.push(report(&line, rota(workspace, &line).is_ok()));
         let line = format!("sim run --engine {engine} --seeds 0..{TWICE} --json");

@@ -26,13 +26,15 @@ const CELL: u64 = 100;
 const SMALLEST_VIEWS: u64 = 10_000;
 
 /// What has to happen at least so often in that many.
-const OF_VIEWS: [(&str, u64); 7] = [
-    ("views_forced_packets", 1_000),
-    ("views_tentative", 50),
-    ("views_forgotten", 10),
-    ("views_excluded", 500),
-    ("crashes", 500),
-    ("snipes", 100),
+const OF_VIEWS: [(&str, u64); 9] = [
+    ("views_forced_packets", 10_000),
+    ("views_tentative", 100),
+    ("views_forgotten", 50),
+    ("views_excluded", 1_000),
+    ("leaders_killed", 20),
+    ("senders_killed", 50),
+    ("killed_in_a_change", 20),
+    ("snipes", 50),
     ("stalls", 100),
 ];
 
@@ -134,6 +136,24 @@ mod tests {
         assert_eq!(rare[1], "post_hole (1999, at least 2000)");
         let cells = missed(&report(20_000_001, 30_000), Profile::All);
         assert!(cells.contains(&"recovering: token loss (20, at least 21)".to_owned()));
+    }
+
+    #[test]
+    fn floors_of_views_grow_with_the_views() {
+        let mut report = Report::new(&Options::new(EngineName::Lcr, 0..1));
+        for (name, floor) in OF_VIEWS {
+            report.coverage.insert(name, 2 * floor);
+        }
+        for (views, rare) in [(SMALLEST_VIEWS - 1, 0), (2 * SMALLEST_VIEWS, 0)] {
+            report.coverage.insert("views_installed", views);
+            assert_eq!(missed(&report, Profile::All).len(), rare);
+        }
+        report
+            .coverage
+            .insert("views_installed", 2 * SMALLEST_VIEWS + 1);
+        assert_eq!(missed(&report, Profile::All).len(), OF_VIEWS.len());
+        report.judge(&Options::new(EngineName::Lcr, 0..1));
+        assert!(!report.holds());
     }
 
     #[test]

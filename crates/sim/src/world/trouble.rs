@@ -89,6 +89,7 @@ impl<S: System> World<'_, S> {
             links.lost(&mut self.queue, self.now, at, host_too);
         }
         self.tally.cover("crashes");
+        self.cover_death(&life);
         self.emit(life.process, EventKind::Crash);
         for observer in &mut self.observers {
             observer.disk_lost(node, disk);
@@ -96,6 +97,23 @@ impl<S: System> World<'_, S> {
         if fault.lasts != u64::MAX {
             self.queue
                 .push(self.now + fault.lasts, What::Start(at as u16));
+        }
+    }
+
+    /// Where views count: whom this kill has met.
+    fn cover_death(&mut self, life: &Life<S::Engine>) {
+        if self.plan.views.is_none() {
+            return;
+        }
+        let engine = life.engine.get();
+        if life.app.members.first() == Some(&life.process) && life.app.members.len() > 1 {
+            self.tally.cover("leaders_killed");
+        }
+        if self.system.is_settled(engine) == Some(false) {
+            self.tally.cover("senders_killed");
+        }
+        if self.system.forming(engine).is_some() {
+            self.tally.cover("killed_in_a_change");
         }
     }
 

@@ -4,6 +4,7 @@
 //! breaks: a panic, or some other property that happens to be hit first, does not count.
 
 mod table;
+mod views;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -29,7 +30,7 @@ fn main() -> ExitCode {
     println!("mutant  killed by   at seed  seconds  what it does");
     let mut times = Vec::new();
     let mut alive = 0;
-    for known in TABLE.iter().filter(wanted) {
+    for known in TABLE.iter().chain(views::TABLE).filter(wanted) {
         match kill(known) {
             Some(killed) => {
                 times.push(killed.after);
@@ -57,7 +58,7 @@ fn main() -> ExitCode {
         seconds(times.last())
     );
     if only.is_empty() {
-        for (mutant, why) in SURVIVORS {
+        for (mutant, why) in SURVIVORS.iter().chain(views::SURVIVORS) {
             println!("{:<7} not run: {why}", mutant.to_string());
         }
     }
@@ -84,6 +85,7 @@ fn kill(known: &Known) -> Option<Killed> {
     let killed = (0..)
         .take_while(|_| started.elapsed() < LIMIT)
         .find_map(|seed| {
+            options.engine = views::engine(known.mutant, seed);
             let finding = run(known, &options, seed).finding?;
             let after = started.elapsed();
             let property = finding.property;

@@ -17,7 +17,7 @@ impl Known {
     }
 }
 
-const fn known(mutant: Mutant, kinds: &'static [&'static str], what: &'static str) -> Known {
+pub const fn known(mutant: Mutant, kinds: &'static [&'static str], what: &'static str) -> Known {
     Known {
         mutant,
         kinds,
