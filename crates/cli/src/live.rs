@@ -132,6 +132,7 @@ impl LiveApp {
                 let period = micros.parse::<u64>().ok()? * 1000;
                 let at = now;
                 self.load = (period > 0).then_some(Load { size, period, at });
+                self.order.forget_gaps();
             }
             ["flood", size] => {
                 let size = size.parse::<usize>().ok()?;
@@ -274,7 +275,7 @@ impl App for LiveApp {
     }
 
     fn flush(&mut self) {
-        if self.flood.is_some() {
+        if self.flood.is_some() || self.load.is_some() {
             self.order.flushed(monotonic());
         }
     }

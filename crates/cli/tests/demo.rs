@@ -173,6 +173,20 @@ fn safe_and_the_original_protocol() {
     ]);
 }
 
+#[test]
+fn one_order_over_views() {
+    for engine in ["fastcast", "lcr"] {
+        let report = demo(&["--engine", engine, "--messages", "2000"]);
+        assert_eq!(report["engine"], engine);
+        for nodes in ["1", "2", "7"] {
+            let few = ["--engine", engine, "--messages", "210", "--nodes", nodes];
+            assert_eq!(demo(&few)["messages"], 210);
+        }
+        let large = ["--engine", engine, "--size", "50000", "--messages", "200"];
+        assert_eq!(demo(&large)["size_bytes"], 50_000);
+    }
+}
+
 /// What must hold of a report in which this node was killed, who had `share` messages to send.
 fn check_killed(report: &Value, node: u64, total: u64, share: u64) {
     assert_eq!(report["killed"], node, "{report}");
@@ -201,6 +215,30 @@ fn when_one_is_killed_the_others_go_on() {
     let other = ["--service", "safe", "--engine", "totem-ring"];
     let report = demo(&[&["--kill-one=2", "--messages", "3000"], &other[..]].concat());
     check_killed(&report, 2, 3000, 750);
+}
+
+#[test]
+fn when_one_is_killed_the_others_go_on_in_a_view() {
+    for engine in ["fastcast", "lcr"] {
+        for node in [1, 2, 3] {
+            let kill = format!("--kill-one={node}");
+            let three = ["--nodes", "3", "--messages", "6000", "--engine", engine];
+            let report = demo(&[&three[..], &[&kill]].concat());
+            check_killed(&report, node, 6000, 2000);
+        }
+    }
+}
+
+/// One of two is no majority.
+#[test]
+fn nobody_can_be_killed_where_nobody_could_go_on() {
+    for engine in ["fastcast", "lcr"] {
+        let output = rota(&["demo", "--kill-one", "--nodes", "2", "--engine", engine]);
+        assert_eq!(output.status.code(), Some(2), "{engine}");
+        let err = text(&output.stderr);
+        assert!(err.contains("at least 3 nodes"), "{err}");
+        assert!(err.contains("majority"), "{err}");
+    }
 }
 
 #[test]

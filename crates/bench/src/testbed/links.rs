@@ -12,6 +12,8 @@ use crate::options::TestbedKind;
 
 /// The interface that leads nowhere.
 const SINK: &str = "sink0";
+/// Filters of streams have numbers behind those of nodes.
+const STREAMS: usize = 1000;
 
 impl Testbed {
     fn check_is_netns(&self) -> Result<(), BenchError> {
@@ -59,6 +61,33 @@ impl Testbed {
             );
         }
         netns::run_batch(&["tc", "-n", &netns::name("sw")], &filters)
+    }
+
+    /// From now on nothing of TCP gets from the first to the second of each pair of nodes.
+    ///
+    /// # Errors
+    /// What `tc` says, above all about a pair that is cut already.
+    pub fn cut_streams(&self, pairs: &[(usize, usize)]) -> Result<(), BenchError> {
+        self.check_is_netns()?;
+        let mut filters = String::new();
+        for (from, to) in pairs {
+            let (address, prio) = (netns::address(*from), STREAMS + from);
+            let _ = writeln!(
+                filters,
+                "filter add dev port{to} egress protocol ip prio {prio} u32 \
+                 match ip src {address} match ip protocol 6 0xff action mirred egress redirect dev {SINK}"
+            );
+        }
+        netns::run_batch(&["tc", "-n", &netns::name("sw")], &filters)
+    }
+
+    /// Undoes [`Testbed::cut_streams`].
+    ///
+    /// # Errors
+    /// What `tc` says, above all about a pair that is not cut.
+    pub fn mend_streams(&self, pairs: &[(usize, usize)]) -> Result<(), BenchError> {
+        let wide = |(from, to): &(usize, usize)| (STREAMS + from, *to);
+        self.mend(&pairs.iter().map(wide).collect::<Vec<_>>())
     }
 
     /// Undoes [`Testbed::cut`].

@@ -20,6 +20,9 @@ pub(super) struct Order {
     longest_gap: u64,
     #[serde(skip)]
     flushed: Option<Time>,
+    /// Whether a message was delivered since then.
+    #[serde(skip)]
+    delivered: bool,
 }
 
 impl Order {
@@ -35,18 +38,23 @@ impl Order {
     /// Adds a message; says whether it is time to say the digest.
     pub(super) fn note(&mut self, node: u16, counter: u64) -> bool {
         self.digest.note(node, counter);
+        self.delivered = true;
         self.digest.count.is_multiple_of(STRIDE)
     }
 
-    /// Some messages were delivered.
+    /// What was delivered is handed out.
     pub(super) fn flushed(&mut self, now: Time) {
+        if !std::mem::take(&mut self.delivered) {
+            return;
+        }
         let gap = self.flushed.map_or(0, |before| now.since(before));
         self.longest_gap = self.longest_gap.max(gap);
         self.flushed = Some(now);
     }
 
-    /// Gaps count from now on: an idle ring delivers nothing.
+    /// Gaps count from the next message on: an idle ring delivers nothing.
     pub(super) fn forget_gaps(&mut self) {
         (self.flushed, self.longest_gap) = (None, 0);
+        self.delivered = false;
     }
 }

@@ -12,9 +12,11 @@ use std::time::{Duration, Instant};
 
 use rota_bench::{Offload, Testbed};
 use rota_check::trace::Trace;
-use rota_check::{Options, PrimaryRule, check_all};
+use rota_check::{Options, Order as Promise, PrimaryRule, Report, check_order};
 use rota_core::contract::{Incarnation, NodeId, Process};
-use rota_net::{NodeAddress, NodeConfig, PrimaryName, TimingName, Transport, monotonic};
+use rota_net::{
+    EngineName, NodeAddress, NodeConfig, PrimaryName, TimingName, Transport, monotonic,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -64,6 +66,8 @@ struct Life {
     confs: Vec<Conf>,
     /// The rings whose configurations it has called primary.
     primaries: Vec<String>,
+    /// Since its last configuration, if so.
+    excluded: bool,
     counts: Vec<(String, u64)>,
     order: Option<Order>,
     status: Option<Value>,
@@ -147,7 +151,16 @@ impl Cluster {
 
     /// The same, all started and on one ring.
     pub fn formed(nodes: u16, timing: TimingName) -> Self {
+        Self::formed_with(nodes, timing, EngineName::default())
+    }
+
+    /// The same, with this engine. Where it has views, they are the rings here.
+    pub fn formed_with(nodes: u16, timing: TimingName, engine: EngineName) -> Self {
         let mut cluster = Self::new(nodes, timing);
+        cluster.config.engine = engine;
+        if engine.has_views() {
+            cluster.config.primary = PrimaryName::Static;
+        }
         cluster.start_all();
         cluster.expect_rings(&[&cluster.all()]);
         cluster
@@ -155,6 +168,12 @@ impl Cluster {
 
     pub fn all(&self) -> Vec<u16> {
         (1..=self.lives.len() as u16).collect()
+    }
+
+    /// How long the membership takes at most to notice that somebody is silent, and to agree on who is left.
+    pub fn notice(&self) -> Duration {
+        let timers = self.config.ring_config().timers;
+        Duration::from_nanos(timers.token_loss + timers.consensus)
     }
 
     pub fn token_loss(&self) -> Duration {
@@ -196,6 +215,7 @@ impl Cluster {
             child,
             confs: Vec::new(),
             primaries: Vec::new(),
+            excluded: false,
             counts: Vec::new(),
             order: None,
             status: None,
@@ -225,9 +245,16 @@ impl Cluster {
         life.map_or(&[], |life| &life.confs)
     }
 
-    /// The configuration that a node is in, if it is a regular one.
+    /// The configuration that a node is in, if it is a regular one and the node is not excluded.
     pub fn ring(&self, node: u16) -> Option<&Conf> {
-        self.confs(node).last().filter(|conf| conf.regular)
+        let last = self.confs(node).last();
+        last.filter(|conf| conf.regular && !self.is_excluded(node))
+    }
+
+    /// Whether a node was told that it is in no view.
+    pub fn is_excluded(&self, node: u16) -> bool {
+        let life = self.lives[usize::from(node) - 1].as_ref();
+        life.is_some_and(|life| life.excluded)
     }
 
     /// Kills a process as `kill -9` does; answers when.
@@ -285,6 +312,15 @@ impl Cluster {
         self.bed.mend(&wide(pairs)).expect("filters");
     }
 
+    /// Cuts the connections between them, and nothing else.
+    pub fn cut_streams(&self, pairs: &[(u16, u16)]) {
+        self.bed.cut_streams(&wide(pairs)).expect("filters");
+    }
+
+    pub fn mend_streams(&self, pairs: &[(u16, u16)]) {
+        self.bed.mend_streams(&wide(pairs)).expect("filters");
+    }
+
     pub fn set_port(&self, node: u16, up: bool) {
         self.bed.set_port(usize::from(node), up).expect("a port");
     }
@@ -327,7 +363,10 @@ impl Cluster {
         let said: Value = serde_json::from_str(line).expect("JSON");
         if said == "left" {
             life.left = true;
+        } else if said.get("excluded").is_some() {
+            life.excluded = true;
         } else if let Some(conf) = said.get("conf") {
+            life.excluded = false;
             life.confs.push(Conf {
                 at: conf["t"].as_u64().expect("a time"),
                 regular: conf["regular"].as_bool().expect("a kind"),
@@ -380,12 +419,18 @@ impl Cluster {
         let Some(first) = self.ring(nodes[0]) else {
             return false;
         };
-        let alone = |node: u16| self.confs(node)[0].members[0];
+        let me = |node: u16| {
+            let mut members = self.confs(node)[0].members.iter().copied();
+            members.find(|(member, _)| *member == node)
+        };
         nodes.iter().all(|node| {
             let conf = self.ring(*node);
             conf.is_some_and(|conf| conf.id == first.id && conf.members == first.members)
         }) && first.nodes() == nodes
-            && nodes.iter().map(|n| alone(*n)).eq(first.members.clone())
+            && nodes
+                .iter()
+                .filter_map(|n| me(*n))
+                .eq(first.members.clone())
     }
 
     /// Waits until these rings are there, and shows that they work: what each member submits is delivered
@@ -437,16 +482,24 @@ impl Cluster {
 
     /// What every node has delivered, in the same order as the others as far as each came.
     pub fn orders(&mut self) -> Vec<Order> {
-        for node in self.running() {
-            self.life(node).order = None;
-            self.tell(node, "order");
+        let running = self.running();
+        self.orders_of(&running)
+    }
+
+    /// The same of some.
+    pub fn orders_of(&mut self, nodes: &[u16]) -> Vec<Order> {
+        for node in nodes {
+            self.life(*node).order = None;
+            self.tell(*node, "order");
         }
+        let order = |cluster: &Self, node: &u16| {
+            let life = cluster.lives[usize::from(*node) - 1].as_ref();
+            life.and_then(|life| life.order.clone())
+        };
         self.until("all orders", PATIENCE, |cluster| {
-            let mut lives = cluster.lives.iter().flatten();
-            lives.all(|life| life.order.is_some())
+            nodes.iter().all(|node| order(cluster, node).is_some())
         });
-        let lives = self.lives.iter().flatten();
-        lives.filter_map(|life| life.order.clone()).collect()
+        nodes.iter().filter_map(|node| order(self, node)).collect()
     }
 
     /// The process of a node.
@@ -512,7 +565,7 @@ impl Cluster {
     }
 
     /// All is at rest, on these rings, and everything that anybody has seen is legal. Ends the cluster.
-    pub fn check(&mut self, rings: &[&[u16]]) {
+    pub fn check(&mut self, rings: &[&[u16]]) -> Report {
         self.load(0, 0);
         self.expect_rings(rings);
         self.sleep(Duration::from_millis(100));
@@ -533,7 +586,12 @@ impl Cluster {
             components: rings.iter().map(component).collect(),
             primary: self.primary_rule(),
         };
-        let report = check_all(&trace, &options);
+        let promise = if self.config.engine.has_views() {
+            Promise::Uniform
+        } else {
+            Promise::Evs
+        };
+        let report = check_order(&trace, &options, promise);
         // A node that keeps nothing begins to count anew; that its rings are told apart by incarnation
         // is what the other properties rely on then.
         let stateless = self.config.state_dir.is_none();
@@ -554,6 +612,7 @@ impl Cluster {
         }
         self.expect_growing_numbers();
         assert_eq!(report.counters.untraced, 0);
+        report
     }
 }
 

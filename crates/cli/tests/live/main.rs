@@ -6,7 +6,9 @@ mod lives;
 mod measure;
 mod memory;
 mod primary;
+mod seeded;
 mod steady;
+mod views;
 
 use std::time::Duration;
 
