@@ -16,6 +16,7 @@ mod hist;
 mod library;
 mod options;
 mod raw;
+mod shares;
 mod socket;
 mod testbed;
 
@@ -28,4 +29,5 @@ pub use options::{
     RawOptions, Senders, ServiceName, TestbedKind, parse_duration,
 };
 pub use raw::{RawReport, raw_node_main, run_raw};
+pub use shares::{SharesOptions, SharesReport, run_shares, shares_node_main};
 pub use testbed::{Testbed, Values};

@@ -8,7 +8,8 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use rota_bench::{
     BenchError, BenchOptions, BitRate, EngineName, Load, Mode, Offload, ParseError, Pattern, Pin,
-    Place, RawOptions, Senders, ServiceName, TestbedKind, parse_duration, run_bench, run_raw,
+    Place, RawOptions, Senders, ServiceName, SharesOptions, SharesReport, TestbedKind,
+    parse_duration, run_bench, run_raw, run_shares,
 };
 use serde::Serialize;
 
@@ -39,6 +40,13 @@ enum Command {
         rota bench raw --pattern token --nodes 8\n\n\
         Exit status: 0 if it was measured, 1 if that failed, 2 for wrong use.")]
     Raw(RawArgs),
+    /// Four nodes that share links, and what they want changes (FastCast §4.2)
+    #[command(
+        after_help = "Examples:\n  rota bench shares\n  rota bench shares --link-rate 300mbit --phase 2s\n\n\
+        Exit status: 0 if throughput is within 10 % of the sum of the shares in each phase, 1 if not (the report is\n\
+        printed all the same), 2 for wrong use."
+    )]
+    Shares(SharesArgs),
 }
 
 /// Options that both kinds of benchmark have.
@@ -201,6 +209,33 @@ impl RawArgs {
     }
 }
 
+#[derive(Clone, Debug, clap::Args)]
+struct SharesArgs {
+    /// Speed of every link; nodes run in namespaces, which needs root
+    #[arg(long, value_name = "RATE", default_value = "1gbit")]
+    link_rate: BitRate,
+    /// How long what nodes want stays as it is
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
+    phase: Duration,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+impl SharesArgs {
+    fn options(&self) -> SharesOptions {
+        SharesOptions {
+            place: Place {
+                testbed: TestbedKind::Netns,
+                link_rate: Some(self.link_rate),
+                ..Place::default()
+            },
+            phase: self.phase,
+            json: self.json,
+        }
+    }
+}
+
 /// Runs the benchmark that was asked for.
 pub fn main(bench: &Bench) -> ExitCode {
     match &bench.command {
@@ -211,6 +246,11 @@ pub fn main(bench: &Bench) -> ExitCode {
             })
         }
         Some(Command::Raw(raw)) => show(run_raw(&raw.options()), raw.place.json, |_| None),
+        Some(Command::Shares(shares)) => {
+            show(run_shares(&shares.options()), shares.json, |report| {
+                report.failure.as_deref()
+            })
+        }
     }
 }
 

@@ -140,6 +140,8 @@ enum Command {
     #[command(hide = true)]
     RawNode,
     #[command(hide = true)]
+    SharesNode,
+    #[command(hide = true)]
     LiveNode,
 }
 
@@ -170,6 +172,7 @@ fn main() -> ExitCode {
         Command::DemoNode => demo::node::main(),
         Command::BenchNode => rota_bench::bench_node_main(),
         Command::RawNode => rota_bench::raw_node_main(),
+        Command::SharesNode => rota_bench::shares_node_main(),
         Command::LiveNode => live::main(),
     }
 }

@@ -260,6 +260,18 @@ fn a_load_that_comes_and_goes_is_not_followed_up_and_down() {
 }
 
 /// A window that is full, or a slow receiver, is no reason to ask for more.
+/// On a busy processor a load comes in lumps, each of which waits for a while.
+#[test]
+fn lumps_of_a_small_load_do_not_keep_a_requirement_of_long_ago() {
+    let mut sender = Sender::new(160 * MBIT);
+    sender.steady(300, 500);
+    assert!(sender.mbits() > 900, "it never has enough");
+    // What has come together is worked off first.
+    sender.load.waiting = 0;
+    sender.bursts(60_000, 10, 200);
+    assert!((48..=320).contains(&sender.mbits()), "{}", sender.mbits());
+}
+
 #[test]
 fn what_waits_for_something_else_requires_nothing() {
     let mut demand = Demand::new(Time(0), ALL);

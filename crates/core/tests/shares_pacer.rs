@@ -39,7 +39,7 @@ fn defaults_go_with_the_link() {
 }
 
 #[test]
-fn bursts_are_apart_and_no_larger_than_their_limit() {
+fn bursts_are_apart_and_no_larger_than_their_limit_or_what_was_earned_since() {
     let polls = vec(1..300 * MICROS, 1..300);
     property::check(
         300,
@@ -54,10 +54,14 @@ fn bursts_are_apart_and_no_larger_than_their_limit() {
                     bursts.push((now, sent as u128));
                 }
             }
+            prop_assert!(bursts.iter().take(1).all(|&(_, bytes)| bytes <= 32_000));
             for pair in bursts.windows(2) {
-                prop_assert!(pair[1].0.since(pair[0].0) >= Bursts::GAP);
+                let gap = pair[1].0.since(pair[0].0);
+                prop_assert!(gap >= Bursts::GAP);
+                // Who is late sends what it has earned since.
+                let earned = u128::from(rate) * u128::from(gap) / 8_000_000_000;
+                prop_assert!(pair[1].1 <= earned.max(32_000), "{} in {gap}", pair[1].1);
             }
-            prop_assert!(bursts.iter().all(|&(_, bytes)| bytes <= 32_000));
             // Between any two bursts: no more than the rate gives, what is made up for, and one burst.
             let most = 32_000 + u128::from(rate) * 2 / 8_000 + 1;
             for (at, &(from, _)) in bursts.iter().enumerate() {
@@ -203,4 +207,17 @@ fn nothing_overflows() {
     assert!(pacer.allowance(Time(u64::MAX)) > 0);
     // A clock that goes back is one that stands still.
     assert_eq!(pacer.allowance(Time(0)), pacer.allowance(Time(u64::MAX)));
+}
+
+#[test]
+fn who_gets_a_processor_only_now_and_then_keeps_its_rate() {
+    let mut pacer = pacer(900_000_000);
+    let (mut now, mut sent) = (Time(0), 0);
+    send_all(&mut pacer, now, 1_000);
+    for _ in 0..500 {
+        now = now.after(2 * MILLIS);
+        sent += send_all(&mut pacer, now, 1_000);
+    }
+    let earned = 900_000_000 / 8;
+    assert!(sent > earned / 100 * 99 && sent <= earned + 300_000, "{sent}");
 }

@@ -18,9 +18,9 @@ use crate::options::{BenchOptions, BitRate, EngineName, Load, Mode, Offload, Tes
 use crate::testbed::Testbed;
 
 /// How long the nodes may take to start and to form a ring.
-const FORM_PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const FORM_PATIENCE: Duration = Duration::from_secs(30);
 /// Between `go` and the start: every node has read it by then.
-const HEAD_START_NS: u64 = 100_000_000;
+pub(crate) const HEAD_START_NS: u64 = 100_000_000;
 /// Personal windows of messages that wait at a sender under full load.
 const BACKLOG_WINDOWS: usize = 2;
 /// Silence before each trial of a first message: the ring has long gone idle.
@@ -83,7 +83,7 @@ fn key() -> Result<TempPath, BenchError> {
 }
 
 /// The configuration that all nodes share.
-fn node_config(
+pub(crate) fn node_config(
     options: &BenchOptions,
     testbed: &Testbed,
     key: Option<&Path>,

@@ -9,6 +9,7 @@ use rota_core::contract::{
 use rota_net::{App, Submitter};
 use serde::{Deserialize, Serialize};
 
+use super::node::Measuring;
 use super::order::Order;
 use crate::clock::{now_ns, wake_for};
 use crate::hist::Latencies;
@@ -201,6 +202,17 @@ fn read_payload(payload: &[u8], sender: u16, size: usize) -> Option<(u64, u32)> 
     let number = rest.first_chunk::<4>()?;
     let right = payload.len() == size && u32::from_le_bytes(*node) == u32::from(sender);
     right.then(|| (u64::from_le_bytes(*at), u32::from_le_bytes(*number)))
+}
+
+impl Measuring for LoadApp {
+    fn formed(&self) -> bool {
+        self.formed
+    }
+
+    fn refused(&self) -> Option<String> {
+        let error = self.refused.as_ref()?;
+        Some(format!("a message was refused: {error}"))
+    }
 }
 
 impl App for LoadApp {

@@ -11,6 +11,8 @@ mod report;
 mod verdict;
 
 pub use coordinator::run_bench;
+pub(crate) use coordinator::{FORM_PATIENCE, HEAD_START_NS, node_config};
 pub use node::bench_node_main;
+pub(crate) use node::{Measuring, form, open, turn_until, wait_for_go};
 pub use order::Digest;
 pub use report::BenchReport;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use rota_core::contract::{Checked, NodeId};
-use rota_net::{Driver, NodeConfig, NodeEngine, Sockets};
+use rota_net::{App, Driver, NodeConfig, NodeEngine, Sockets};
 use serde::{Deserialize, Serialize};
 
 use super::load::{Delivered, LoadApp, Plan, Span};
@@ -73,14 +73,23 @@ pub fn bench_node_main() -> ExitCode {
     child::run(work)
 }
 
-type NodeDriver = Driver<Checked<NodeEngine>>;
+pub(crate) type NodeDriver = Driver<Checked<NodeEngine>>;
 
-fn open(task: &Task) -> Result<NodeDriver, String> {
-    let me = NodeId::new(task.node).ok_or("node ids start at 1")?;
-    task.config.check_for(me).map_err(|e| e.to_string())?;
-    let sockets = Sockets::open(&task.config, me).map_err(|e| e.to_string())?;
-    let engine = NodeEngine::new(&task.config, me).map_err(|e| e.to_string())?;
-    Driver::new(Checked::new(engine), sockets, me, &task.config).map_err(|e| e.to_string())
+/// The application of a node that is measured.
+pub(crate) trait Measuring: App {
+    /// The configuration with all members has been delivered.
+    fn formed(&self) -> bool;
+
+    /// Why it cannot go on.
+    fn refused(&self) -> Option<String>;
+}
+
+pub(crate) fn open(node: u16, config: &NodeConfig) -> Result<NodeDriver, String> {
+    let me = NodeId::new(node).ok_or("node ids start at 1")?;
+    config.check_for(me).map_err(|e| e.to_string())?;
+    let sockets = Sockets::open(config, me).map_err(|e| e.to_string())?;
+    let engine = NodeEngine::new(config, me).map_err(|e| e.to_string())?;
+    Driver::new(Checked::new(engine), sockets, me, config).map_err(|e| e.to_string())
 }
 
 fn work(task: Task, coordinator: &Coordinator) -> Result<Measured, BenchError> {
@@ -91,7 +100,7 @@ fn work(task: Task, coordinator: &Coordinator) -> Result<Measured, BenchError> {
         node: usize::from(task.node),
         what,
     };
-    let mut driver = open(&task).map_err(failed)?;
+    let mut driver = open(task.node, &task.config).map_err(failed)?;
     let service = task.service.into();
     let members = task.config.nodes.len();
     let mut app = LoadApp::new(task.node, members, service, task.size, task.plan.clone());
@@ -110,15 +119,15 @@ fn work(task: Task, coordinator: &Coordinator) -> Result<Measured, BenchError> {
     turn_until(&mut driver, &mut app, span.until).map_err(failed)?;
     let after = look(&driver, &app);
     turn_until(&mut driver, &mut app, span.until + DRAIN_NS).map_err(failed)?;
-    if let Some(error) = app.refused {
-        return Err(failed(format!("a message was refused: {error}")));
+    if let Some(why) = app.refused() {
+        return Err(failed(why));
     }
     Ok(measured(app, &before, after))
 }
 
-fn form(driver: &mut NodeDriver, app: &mut LoadApp) -> Result<(), String> {
+pub(crate) fn form(driver: &mut NodeDriver, app: &mut impl Measuring) -> Result<(), String> {
     let until = now_ns() + FORM_NS;
-    while !app.formed {
+    while !app.formed() {
         if now_ns() > until {
             return Err(format!("the ring did not form: {}", driver.status().state));
         }
@@ -129,9 +138,9 @@ fn form(driver: &mut NodeDriver, app: &mut LoadApp) -> Result<(), String> {
     Ok(())
 }
 
-fn wait_for_go(
+pub(crate) fn wait_for_go(
     driver: &mut NodeDriver,
-    app: &mut LoadApp,
+    app: &mut impl Measuring,
     coordinator: &Coordinator,
 ) -> Result<u64, BenchError> {
     coordinator.say_ready();
@@ -148,10 +157,14 @@ fn wait_for_go(
     }
 }
 
-fn turn_until(driver: &mut NodeDriver, app: &mut LoadApp, until: u64) -> Result<(), String> {
+pub(crate) fn turn_until(
+    driver: &mut NodeDriver,
+    app: &mut impl Measuring,
+    until: u64,
+) -> Result<(), String> {
     loop {
         let left = until.saturating_sub(now_ns());
-        if left == 0 || app.refused.is_some() {
+        if left == 0 || app.refused().is_some() {
             return Ok(());
         }
         driver.turn(app, Some(left)).map_err(|e| e.to_string())?;

@@ -56,6 +56,12 @@ counters! {
     fast_controls_repeated,
     /// Control datagrams received.
     fast_controls_received,
+    /// Increases of this member's bandwidth that came into force.
+    fast_increases,
+    /// How long they took together, from the request until all had applied it, in microseconds.
+    fast_increases_micros,
+    /// How many of them took longer than 10 ms.
+    fast_increases_slow,
     /// Words about bandwidth shares that are none.
     fast_words_malformed,
     /// Control datagrams that contradict what this member knows.

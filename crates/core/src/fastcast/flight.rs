@@ -122,7 +122,7 @@ impl InView {
         if self.room() == 0 {
             return;
         }
-        let Some(word) = gate.poll_word() else {
+        let Some(word) = gate.poll_word(now) else {
             return;
         };
         let mut burst = BurstBuilder::new(self.config.seal_bytes);
@@ -184,7 +184,9 @@ impl InView {
     fn places_beside(&self, first: Seq, count: usize, bytes: usize) -> Option<FastPlaces> {
         let fits = bytes + FastPlaces::BYTES <= self.config.frame_bytes();
         let count = u16::try_from(count).ok()?;
-        (fits && self.is_leader()).then_some(FastPlaces { first, count })
+        // Those of others, if they were not told, are told with these, so that nobody sees a hole.
+        let next = self.is_leader() && self.has_told(first - 1);
+        (fits && next).then_some(FastPlaces { first, count })
     }
 
     /// Appends a packet that is sent again to a burst.

@@ -28,7 +28,23 @@ struct Paced {
     held: Option<usize>,
     /// In a view with others.
     on: bool,
+    /// The increase under way, and since when it is.
+    increase: Option<(u64, Time)>,
+    increases: Increases,
 }
+
+/// How long increases took, from the request until they were in force (FastCast §4.2).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Increases {
+    pub count: u64,
+    /// All together.
+    pub micros: u64,
+    /// How many took longer than [`SLOW`].
+    pub slow: u64,
+}
+
+/// An increase that takes so long, in nanoseconds, is counted.
+const SLOW: u64 = 10_000_000;
 
 impl Gate {
     /// A gate for a link that takes in so much; without, one that is always open.
@@ -43,6 +59,8 @@ impl Gate {
                 sent: 0,
                 held: None,
                 on: false,
+                increase: None,
+                increases: Increases::default(),
             }
         };
         Self {
@@ -77,7 +95,14 @@ impl Gate {
         paced.demand.limit(paced.shares.capacity().shared());
         paced.on = notes.len() > 1;
         paced.held = None;
+        paced.increase = None;
         paced.apply(now);
+    }
+
+    /// How long increases took.
+    pub fn increases(&self) -> Increases {
+        let paced = self.paced.as_ref();
+        paced.map(|paced| paced.increases).unwrap_or_default()
     }
 
     /// The shares, if there is a capacity to share.
@@ -90,6 +115,8 @@ impl Gate {
         if let Some(paced) = &mut self.paced {
             paced.shares.freeze();
             paced.on = false;
+            // It is cancelled.
+            paced.increase = None;
             paced.apply(now);
         }
     }
@@ -143,8 +170,11 @@ impl Gate {
     }
 
     /// A word to broadcast.
-    pub fn poll_word(&mut self) -> Option<Word> {
-        self.on_mut()?.shares.poll_word()
+    pub fn poll_word(&mut self, now: Time) -> Option<Word> {
+        let paced = self.on_mut()?;
+        let word = paced.shares.poll_word()?;
+        paced.increase = paced.shares.increase_number().map(|number| (number, now));
+        Some(word)
     }
 
     /// A word was delivered; answers whether it was one.
@@ -188,6 +218,16 @@ impl Gate {
 impl Paced {
     /// The rate follows the shares.
     fn apply(&mut self, now: Time) {
+        let under_way = self.shares.increase_number();
+        if let Some((number, since)) = self.increase
+            && under_way != Some(number)
+        {
+            let took = now.since(since);
+            self.increase = None;
+            self.increases.count += 1;
+            self.increases.micros += took / 1_000;
+            self.increases.slow += u64::from(took > SLOW);
+        }
         let rate = self.shares.rate();
         if rate != self.pacer.rate() {
             self.pacer.set_rate(now, rate);

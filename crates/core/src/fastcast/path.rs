@@ -182,7 +182,14 @@ impl DataPath for FastCast {
     }
 
     fn count(&self, counters: &mut BTreeMap<&'static str, u64>) {
-        self.counters.add_to(counters);
+        let increases = self.gate.increases();
+        let all = FastCounters {
+            fast_increases: increases.count,
+            fast_increases_micros: increases.micros,
+            fast_increases_slow: increases.slow,
+            ..self.counters.clone()
+        };
+        all.add_to(counters);
     }
 
     fn holds(&self, view: RingId, id: PacketId) -> Option<bool> {

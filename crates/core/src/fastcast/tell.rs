@@ -236,13 +236,14 @@ impl InView {
         (telling.ask, telling.answer, telling.places_from) = (0, 0, None);
     }
 
+    /// Whether the leader has told all places up to `seq`.
+    pub const fn has_told(&self, seq: Seq) -> bool {
+        self.telling.announced >= seq
+    }
+
     /// Places left with the packets that have them. Whoever learns them learns that this member, which gives places
     /// only to what it has, acknowledges all up to there.
     pub fn told_places(&mut self, now: Time, places: FastPlaces) {
-        if self.telling.announced + 1 != places.first {
-            // Others are to be told first.
-            return;
-        }
         self.telling.announced = places.last();
         self.telling.acked = self.acked;
         self.telling.news_since = None;

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use rota_core::contract::{Incarnation, RingId, Time};
 use rota_core::fastcast::shares::{Bursts, Capacity, Shares};
 use rota_core::views::{DataPath, View};
+use std::collections::BTreeMap;
 
 const LINK: Capacity = Capacity::new(100_000_000);
 const MILLIS: u64 = 1_000_000;
@@ -128,6 +129,11 @@ fn one_alone_has_nearly_all_and_gives_half_to_another_within_10_ms() {
         net.check_counters();
         check_settled(&net);
         assert_eq!(net.broken, None, "seed {seed}");
+        let mut counters = BTreeMap::new();
+        net.members[1].path.count(&mut counters);
+        let count = |name: &str| counters[name];
+        assert!(count("fast_increases_micros") > count("fast_increases") * HOP / 1_000);
+        assert!(count("fast_increases") > 0 && (loss > 0 || count("fast_increases_slow") == 0));
     }
 }
 

@@ -16,6 +16,10 @@ const LATE: u64 = MILLIS / 2;
 /// For so long something has to wait too long before more is required, in nanoseconds.
 const PATIENCE: u64 = MILLIS;
 
+/// What has to wait too long for so long, all the time, needs all that is required, in nanoseconds. A load that comes in
+/// lumps, as a busy processor makes them, waits now and then, and needs no more than what comes on average.
+const LASTING: u64 = 5 * MILLIS;
+
 /// What waits is to be gone after so long, in nanoseconds.
 const DRAIN: u64 = 10 * MILLIS;
 
@@ -58,7 +62,9 @@ pub struct Demand {
     slot: u64,
     /// Since when something waits too long.
     late_since: Option<Time>,
-    /// Of the interval that goes on: when it began, what arrived, whether something waited too long.
+    /// The same, whatever is required.
+    waits_since: Option<Time>,
+    /// Of the interval that goes on: when it began, what arrived, whether something waited too long for long.
     interval: (Time, u64, bool),
     /// The largest load of an interval since `since`, in bits per second.
     peak: u64,
@@ -77,6 +83,7 @@ impl Demand {
             slots: [0; SLOTS],
             slot: now.0 / SLOT,
             late_since: None,
+            waits_since: None,
             interval: (now, 0, false),
             peak: 0,
             since: now,
@@ -101,7 +108,7 @@ impl Demand {
         self.count(now, arrived);
         let late = load.for_rate && (load.full || is_late(load.waiting, rate));
         self.interval.1 += arrived;
-        self.interval.2 |= late;
+        self.interval.2 |= self.has_waited(now, late);
         self.late_since = self.late_since.filter(|_| late && self.asked < self.all);
         if late && self.asked < self.all {
             let since = *self.late_since.get_or_insert(now);
@@ -113,6 +120,12 @@ impl Demand {
             }
         }
         self.asked
+    }
+
+    fn has_waited(&mut self, now: Time, late: bool) -> bool {
+        self.waits_since = self.waits_since.or(Some(now)).filter(|_| late);
+        self.waits_since
+            .is_some_and(|since| now.since(since) >= LASTING)
     }
 
     /// When to call [`Self::observe`] at the latest; `None` while nothing is required or waits.

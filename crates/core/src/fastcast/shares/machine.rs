@@ -205,6 +205,13 @@ impl Shares {
         request.map_or(0, |request| request.requirement - self.own)
     }
 
+    /// The number of the increase under way, once its word has been taken.
+    pub fn increase_number(&self) -> Option<u64> {
+        let request = self.request.as_ref();
+        let request = request.filter(|request| request.increase && request.sent);
+        request.map(|request| request.number)
+    }
+
     /// How many others have acknowledged the increase under way (`acks`).
     pub fn acks(&self) -> usize {
         let request = self.request.as_ref().filter(|request| request.increase);

@@ -13,8 +13,9 @@ const MOST: i128 = i128::MAX / 8;
 /// How a rate is cut into bursts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bursts {
-    /// The largest burst, in bytes. The buffer of each port of the switch has to take in one of each sender
-    /// at once, and one must be at least as large as a datagram.
+    /// The largest burst of a sender that is in time, in bytes; one that is late may send at once what it has earned
+    /// since its last. The buffer of each port of the switch has to take in one of each sender at once, and one must be
+    /// at least as large as a datagram.
     pub bytes: usize,
     /// From the beginning of a burst to that of the next, in nanoseconds, at least.
     pub gap: u64,
@@ -88,7 +89,7 @@ impl Pacer {
         let room = match self.burst {
             Some((began, left)) if now <= began => left,
             Some((began, _)) if now.since(began) < self.bursts.gap => 0,
-            _ => self.bursts.bytes,
+            _ => self.largest(now),
         };
         let credit = usize::try_from((self.credit / BYTE).max(0));
         room.min(credit.unwrap_or(usize::MAX))
@@ -102,9 +103,19 @@ impl Pacer {
                 self.burst = Some((began, left.saturating_sub(count)));
                 return;
             }
-            _ => self.bursts.bytes.saturating_sub(count),
+            _ => self.largest(now).saturating_sub(count),
         };
         self.burst = Some((now, left));
+    }
+
+    /// The largest burst that may begin now, in bytes. A thread that gets a processor only every millisecond would
+    /// otherwise send one burst in each, whatever its rate; what all senders make up for at once stays as it is.
+    fn largest(&self, now: Time) -> usize {
+        let since = self.burst.map_or(0, |(began, _)| now.since(began));
+        let earned = product(self.rate, since) / BYTE;
+        self.bursts
+            .bytes
+            .max(usize::try_from(earned).unwrap_or(usize::MAX))
     }
 
     /// So many bytes leave now that wait for nothing, as control messages do: bursts after them wait instead.
