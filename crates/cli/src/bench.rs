@@ -8,8 +8,8 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use rota_bench::{
     BenchError, BenchOptions, BitRate, EngineName, Load, Mode, Offload, ParseError, Pattern, Pin,
-    Place, RawOptions, Senders, ServiceName, SharesOptions, SharesReport, TestbedKind,
-    parse_duration, run_bench, run_raw, run_shares,
+    Place, RawOptions, Senders, ServiceName, SharesOptions, TestbedKind, parse_duration, run_bench,
+    run_raw, run_shares,
 };
 use serde::Serialize;
 

@@ -219,5 +219,8 @@ fn who_gets_a_processor_only_now_and_then_keeps_its_rate() {
         sent += send_all(&mut pacer, now, 1_000);
     }
     let earned = 900_000_000 / 8;
-    assert!(sent > earned / 100 * 99 && sent <= earned + 300_000, "{sent}");
+    assert!(
+        sent > earned / 100 * 99 && sent <= earned + 300_000,
+        "{sent}"
+    );
 }
