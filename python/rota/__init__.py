@@ -2,7 +2,8 @@
 
 `Client` is for threads, `rota.aio.Client` for asyncio. Both give events: `Message`, and with
 `membership=True` also `View`, `Transitional` and `SelfLeave`; `NotSent` for a message that went to
-nobody, `Lagging` as a warning, and `Skipped` when events are missing.
+nobody, `Lagging` as a warning, `Skipped` when events are missing, `Excluded` and `Included` while nothing can
+come.
 """
 
 from rota import aio
@@ -20,6 +21,8 @@ from rota._errors import (
 )
 from rota._native import (
     Client,
+    Excluded,
+    Included,
     Lagging,
     Message,
     NotSent,
@@ -38,6 +41,8 @@ __all__ = [
     "ConnectionLostError",
     "Error",
     "Event",
+    "Excluded",
+    "Included",
     "InvalidError",
     "Lagging",
     "Message",

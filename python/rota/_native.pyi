@@ -7,6 +7,8 @@ from rota._types import Address, Event, Service, WhenSlow
 
 __all__ = [
     "Client",
+    "Excluded",
+    "Included",
     "Lagging",
     "Message",
     "NotSent",
@@ -93,6 +95,25 @@ class SelfLeave:
     __match_args__: ClassVar[tuple[Literal["group"]]]
     @property
     def group(self) -> str: ...
+
+@final
+class Excluded:
+    """The client's daemon is in no view of the daemons.
+
+    Until `Included` there are no messages and no views, and what the client sends waits. Only where the daemons
+    order in primary views alone.
+    """
+
+    __match_args__: ClassVar[tuple[()]]
+
+@final
+class Included:
+    """The daemon is in a view again."""
+
+    __match_args__: ClassVar[tuple[Literal["missed"]]]
+    @property
+    def missed(self) -> bool:
+        """What was delivered meanwhile is missing; otherwise everything goes on where it stopped."""
 
 @final
 class Lagging:

@@ -3,13 +3,25 @@
 import os
 from typing import Literal, TypeAlias
 
-from rota._native import Lagging, Message, NotSent, SelfLeave, Skipped, Transitional, View
+from rota._native import (
+    Excluded,
+    Included,
+    Lagging,
+    Message,
+    NotSent,
+    SelfLeave,
+    Skipped,
+    Transitional,
+    View,
+)
 
 #: The path of a Unix socket, `tcp:HOST:PORT`, or `tls:HOST:PORT`.
 Address: TypeAlias = str | os.PathLike[str]
 
 #: What a client is told.
-Event: TypeAlias = Message | View | Transitional | SelfLeave | NotSent | Lagging | Skipped
+Event: TypeAlias = (
+    Message | View | Transitional | SelfLeave | NotSent | Lagging | Skipped | Excluded | Included
+)
 
 #: Which guarantee a message asks for.
 Service: TypeAlias = Literal["reliable", "fifo", "causal", "agreed", "safe"]

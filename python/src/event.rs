@@ -284,6 +284,44 @@ impl Skipped {
     }
 }
 
+/// The client's daemon is in no view of the daemons: until `Included` there are no messages and no views, and what the
+/// client sends waits. Only where the daemons order in primary views alone.
+#[pyclass(frozen, module = "rota")]
+pub struct Excluded;
+
+#[pymethods]
+impl Excluded {
+    #[classattr]
+    #[pyo3(name = "__match_args__")]
+    const MATCH: () = ();
+
+    fn __repr__(&self) -> &'static str {
+        "Excluded()"
+    }
+}
+
+/// The daemon is in a view again.
+#[pyclass(frozen, get_all, module = "rota")]
+pub struct Included {
+    /// What was delivered meanwhile is missing; otherwise everything goes on where it stopped.
+    missed: bool,
+}
+
+#[pymethods]
+impl Included {
+    #[classattr]
+    #[pyo3(name = "__match_args__")]
+    const MATCH: (&'static str,) = ("missed",);
+
+    fn __repr__(&self) -> &'static str {
+        if self.missed {
+            "Included(missed=True)"
+        } else {
+            "Included(missed=False)"
+        }
+    }
+}
+
 /// An event as Python sees it.
 pub fn event(py: Python<'_>, event: Event) -> PyResult<Py<PyAny>> {
     Ok(match event {
@@ -319,6 +357,8 @@ pub fn event(py: Python<'_>, event: Event) -> PyResult<Py<PyAny>> {
             };
             Py::new(py, skipped)?.into_any()
         }
+        Event::Excluded => Py::new(py, Excluded)?.into_any(),
+        Event::Included { missed } => Py::new(py, Included { missed })?.into_any(),
         // Of clients that connect again, which this is not.
         other => {
             let text = format!("unknown to this version: {other:?}");

@@ -19,7 +19,9 @@ mod native {
     #[pymodule_export]
     use crate::client::Client;
     #[pymodule_export]
-    use crate::event::{Lagging, Message, NotSent, SelfLeave, Skipped, Transitional, View};
+    use crate::event::{
+        Excluded, Included, Lagging, Message, NotSent, SelfLeave, Skipped, Transitional, View,
+    };
     #[pymodule_export]
     use crate::steps::{Request, Steps};
     #[pymodule_export]

@@ -316,7 +316,9 @@ const CLIENTS: &str = r##"{"t":151,"node":1,"inc":7,"ev":"join","client":"#a#n1"
 {"t":156,"node":1,"inc":7,"ev":"view","client":"#a#n1","group":"g","gid":"12.1.7>16.2.3/4","cause":"network","members":["#a#n1","#b#n2"],"vs_sets":[["#a#n1"],["#b#n2"]]}
 {"t":157,"node":1,"inc":7,"ev":"leave","client":"#a#n1","group":"g"}
 {"t":158,"node":1,"inc":7,"ev":"self_leave","client":"#a#n1","group":"g"}
-{"t":159,"node":1,"inc":7,"ev":"disconnect","client":"#a#n1"}
+{"t":159,"node":1,"inc":7,"ev":"excluded","client":"#a#n1"}
+{"t":160,"node":1,"inc":7,"ev":"included","client":"#a#n1","missed":true}
+{"t":161,"node":1,"inc":7,"ev":"disconnect","client":"#a#n1"}
 "##;
 
 /// The events of [`CLIENTS`].
@@ -365,6 +367,8 @@ fn clients() -> Vec<Event> {
         view(later, Cause::Network, &["#a#n1", "#b#n2"]),
         ClientSaw::Leave(g.clone()),
         ClientSaw::SelfLeave(g.clone()),
+        ClientSaw::Excluded,
+        ClientSaw::Included { missed: true },
         ClientSaw::Disconnect,
     ];
     let event = |(time, saw)| Event {
@@ -433,6 +437,7 @@ fn what_is_no_line_of_a_client_is_said() {
             "\"cause\" cannot be",
         ),
         (r#""group":"g""#, "\"ev\" is missing"),
+        (r#""ev":"included""#, "\"missed\" is missing"),
     ];
     for (fields, what) in wrong {
         let line = format!(r#"{{"t":1,"node":1,"inc":7,"client":"c",{fields}}}"#);
@@ -441,5 +446,5 @@ fn what_is_no_line_of_a_client_is_said() {
     }
     // Half of one is passed over.
     let half = &CLIENTS[..CLIENTS.len() - 20];
-    assert_eq!(read(half).expect("torn").events(), 8);
+    assert_eq!(read(half).expect("torn").events(), 10);
 }

@@ -254,7 +254,7 @@ impl App for LiveApp {
                 t: monotonic().0,
                 id: ring.to_string(),
             }),
-            Delivery::Skips { .. } => {}
+            Delivery::Skips { .. } | Delivery::Missed { .. } => {}
         }
     }
 

@@ -131,6 +131,15 @@ impl Printer {
             Event::Transitional { group, view } => {
                 writeln!(self.out, "# transitional {group} {view}")?;
             }
+            Event::Excluded => {
+                complain(&"the daemon is excluded: until it is back, nothing comes");
+            }
+            Event::Included { missed: false } => {
+                complain(&"the daemon is back: nothing is missing")
+            }
+            Event::Included { missed: true } => {
+                complain(&"the daemon is back: what was delivered meanwhile is missing");
+            }
             Event::Skipped {
                 messages, bytes, ..
             } => complain(&format_args!(

@@ -59,6 +59,17 @@ pub enum Event {
         /// Those of the client's groups that they went to, ascending.
         groups: Vec<GroupName>,
     },
+    /// The client's daemon is in no view of the daemons: until [`Event::Included`] there are no messages and no views,
+    /// and what the client sends waits. Only where the daemons order in primary views alone.
+    Excluded,
+    /// The daemon is in a view again.
+    Included {
+        /// What was delivered meanwhile is missing, of the client's own messages perhaps those that it had sent
+        /// before: others have got them. With membership a view of each group follows that says who is in it now; what
+        /// the members have agreed on meanwhile, the application has to ask them. Otherwise nothing is missing, and
+        /// everything goes on where it stopped.
+        missed: bool,
+    },
     /// The connection was lost, and there is a new one. Of [`crate::Reconnecting`] only.
     Reconnected(Gap),
 }

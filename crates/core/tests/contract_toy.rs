@@ -23,7 +23,10 @@ fn texts(cluster: &Cluster, at: usize) -> Vec<String> {
     let text = |delivery: &Delivery| match delivery {
         Delivery::Message(message) => String::from_utf8_lossy(&message.payload).into_owned(),
         Delivery::Skips { seq, count } => format!("skips {seq}+{count}"),
-        Delivery::Configuration(_) | Delivery::Primary(_) | Delivery::Excluded(_) => {
+        Delivery::Configuration(_)
+        | Delivery::Primary(_)
+        | Delivery::Excluded(_)
+        | Delivery::Missed { .. } => {
             panic!("the toy has none")
         }
     };

@@ -47,6 +47,7 @@ fn describe(delivery: &Delivery) -> String {
         Delivery::Skips { .. } => "skips".to_owned(),
         Delivery::Primary(ring) => format!("primary {ring}"),
         Delivery::Excluded(ring) => format!("excluded {ring}"),
+        Delivery::Missed { own, .. } => format!("missed {own}"),
     }
 }
 

@@ -61,7 +61,7 @@ impl ClientsApp {
             match submitter.submit(now, service, bytes) {
                 Ok(counter) => {
                     self.timed.get_or_insert((counter, now));
-                    groups.submitted();
+                    groups.submitted(counter);
                 }
                 Err(SubmitError::Full | SubmitError::Stopped) => {
                     self.full = true;

@@ -109,6 +109,8 @@ pub(crate) fn saw(event: &groups::Event, names: &mut Names) -> Option<ClientSaw>
             gid: (*view).into(),
         },
         groups::Event::SelfLeave { group } => ClientSaw::SelfLeave(group.to_string()),
+        groups::Event::Excluded => ClientSaw::Excluded,
+        groups::Event::Included { missed } => ClientSaw::Included { missed: *missed },
     })
 }
 

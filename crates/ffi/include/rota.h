@@ -141,6 +141,11 @@ typedef enum rota_event_type {
   // it has disconnected and joined its groups again, here in the order; with membership the views of that
   // follow.
   ROTA_EVENT_TYPE_SKIPPED = 7,
+  // The client's daemon is in no view of the daemons: until the next event there are no messages and no views,
+  // and what the client sends waits. Only where the daemons order in primary views alone.
+  ROTA_EVENT_TYPE_EXCLUDED = 8,
+  // The daemon is in a view again: `missed`. With membership a view of each group follows if it is true.
+  ROTA_EVENT_TYPE_INCLUDED = 9,
 } rota_event_type;
 
 // Why there is a new view.
@@ -305,6 +310,8 @@ typedef struct rota_event {
   uint16_t kind;
   // What was missed.
   const struct rota_skipped *skipped;
+  // What was delivered while the daemon was excluded is missing; otherwise everything goes on where it stopped.
+  bool missed;
 } rota_event;
 
 // Where a message goes, and how.
@@ -431,4 +438,4 @@ const char *rota_version(void);
 #endif  // __cplusplus
 
 #endif  /* ROTA_H */
-/* cbindgen 0.29.4, fda89da3b35b47d0 */
+/* cbindgen 0.29.4, a3aa86220c77ee6f */

@@ -31,6 +31,11 @@ pub enum EventType {
     /// it has disconnected and joined its groups again, here in the order; with membership the views of that
     /// follow.
     Skipped = 7,
+    /// The client's daemon is in no view of the daemons: until the next event there are no messages and no views,
+    /// and what the client sends waits. Only where the daemons order in primary views alone.
+    Excluded = 8,
+    /// The daemon is in a view again: `missed`. With membership a view of each group follows if it is true.
+    Included = 9,
 }
 
 /// Why there is a new view.
@@ -125,6 +130,8 @@ pub struct Event {
     pub kind: u16,
     /// What was missed.
     pub skipped: *const Skipped,
+    /// What was delivered while the daemon was excluded is missing; otherwise everything goes on where it stopped.
+    pub missed: bool,
 }
 
 /// Texts that end with a zero, one behind the other, and where each begins. Their memory is used again.
@@ -209,6 +216,7 @@ const fn nothing(event_type: EventType) -> Event {
         reason: null(),
         kind: 0,
         skipped: null(),
+        missed: false,
     }
 }
 
@@ -290,6 +298,11 @@ impl Held {
                 };
                 self.event = nothing(EventType::Skipped);
                 self.event.skipped = &raw const self.skipped;
+            }
+            Told::Excluded => self.event = nothing(EventType::Excluded),
+            Told::Included { missed } => {
+                self.event = nothing(EventType::Included);
+                self.event.missed = missed;
             }
             // Of another kind of client only.
             _ => self.event = nothing(EventType::Lagging),

@@ -220,7 +220,10 @@ impl App for LoadApp {
         match delivery {
             Delivery::Message(message) => self.on_message(&message),
             Delivery::Configuration(configuration) => self.on_configuration(&configuration),
-            Delivery::Skips { .. } | Delivery::Primary(_) | Delivery::Excluded(_) => {}
+            Delivery::Skips { .. }
+            | Delivery::Primary(_)
+            | Delivery::Excluded(_)
+            | Delivery::Missed { .. } => {}
         }
     }
 

@@ -7,7 +7,8 @@
 //!
 //! A connection ends with [`ClientSaw::Disconnect`] or with its process. What comes after it under the
 //! same name is another connection, a member of nothing. A client that was made to skip something counts
-//! as disconnected and joined again: `Disconnect`, and then the views that take it in again.
+//! as disconnected and joined again: `Disconnect`, and then the views that take it in again. Over engines with primary
+//! views alone it stays the same, and `Excluded` and `Included` stand where it may have missed something.
 
 use rota_core::contract::{ConfigurationKind, MessageId, RingId, Service};
 
@@ -51,6 +52,13 @@ pub enum ClientSaw {
     },
     /// It is no member of the group any more, as it asked.
     SelfLeave(String),
+    /// Its process is in no view of processes: until the next of these it is given nothing.
+    Excluded,
+    /// Its process is in a view again.
+    Included {
+        /// It has missed what was delivered meanwhile.
+        missed: bool,
+    },
 }
 
 /// A message of a client to groups.

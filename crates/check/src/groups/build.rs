@@ -12,7 +12,7 @@ impl<'a> Groups<'a> {
         let clients = trace.clients();
         let connections = &clients.connections;
         let live = connections.iter();
-        let live = live.map(|one| !one.disconnected && alive(one.process));
+        let live = live.map(|one| !one.disconnected && !one.is_excluded() && alive(one.process));
         let live: Vec<bool> = live.collect();
         let named = (0..).zip(connections).zip(&live);
         let live_of = named
@@ -67,6 +67,11 @@ impl<'a> Groups<'a> {
                         self.stays[*stay as usize].reduced = true;
                     }
                 }
+                Saw::Included { missed: true } => {
+                    for stay in open.values() {
+                        self.stays[*stay as usize].missed = true;
+                    }
+                }
                 Saw::Deliver(post) => self.note_delivery(&open, post),
                 _ => {}
             }
@@ -85,6 +90,7 @@ impl<'a> Groups<'a> {
             ends: Ends::Open,
             failed: false,
             reduced: false,
+            missed: false,
             got: Vec::new(),
         });
         self.stays_in[view as usize].push(number);

@@ -43,6 +43,8 @@ pub(crate) struct Stay {
     pub ends: Ends,
     pub failed: bool,
     pub reduced: bool,
+    /// The client missed the rest, as its process was in no view.
+    pub missed: bool,
     pub got: Vec<Got>,
 }
 
@@ -64,7 +66,7 @@ pub(crate) struct Groups<'a> {
     pub stays_in: Vec<Vec<u32>>,
     /// By message.
     pub sent: Vec<Option<Sent>>,
-    /// By connection: not disconnected, and its process is alive at the end.
+    /// By connection: not disconnected, and its process is alive at the end, and not excluded.
     pub live: Vec<bool>,
     /// By name: the live connection.
     pub live_of: FxHashMap<u32, u32>,

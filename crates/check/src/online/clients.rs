@@ -1,6 +1,6 @@
 //! Clients and their groups, one event after the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rota_core::contract::Process;
 use rustc_hash::FxHashMap;
@@ -21,6 +21,8 @@ struct Membership {
     member: bool,
     /// A transition has come.
     reduced: bool,
+    /// The client has missed something, and a view is due.
+    due: bool,
 }
 
 /// What is known of all clients.
@@ -28,14 +30,27 @@ struct Membership {
 pub(super) struct Clients {
     /// By process and name: its groups.
     clients: FxHashMap<Process, BTreeMap<String, BTreeMap<String, Membership>>>,
+    /// There are no transitions.
+    silent: bool,
+    /// Clients that have been told that their process is in no view.
+    excluded: FxHashMap<Process, BTreeSet<String>>,
     /// By group: views that somebody may still be given.
     views: FxHashMap<String, BTreeMap<Gid, GroupView>>,
 }
 
 impl Clients {
+    /// Over engines with primary views alone.
+    pub fn without_transitions() -> Self {
+        Self {
+            silent: true,
+            ..Self::default()
+        }
+    }
+
     /// Forgets the clients of a process.
     pub fn end(&mut self, process: Process) {
         self.clients.remove(&process);
+        self.excluded.remove(&process);
     }
 
     /// How many views are remembered, over all groups.
@@ -45,6 +60,7 @@ impl Clients {
 
     pub fn observe(&mut self, process: Process, event: &ClientEvent) -> Result<(), Violation> {
         let name = &event.client;
+        self.check_excluded(process, event)?;
         let clients = self.clients.entry(process).or_default();
         let groups = clients.entry(name.clone()).or_default();
         let result = match &event.saw {
@@ -53,8 +69,18 @@ impl Clients {
                 clients.remove(name);
                 Ok(())
             }
+            ClientSaw::Excluded => Ok(()),
+            ClientSaw::Included { missed } => {
+                groups.values_mut().for_each(|group| group.due |= missed);
+                Ok(())
+            }
             ClientSaw::Deliver(post) => on_delivery(groups, name, post),
-            ClientSaw::View(view) => on_view(groups, name, view).and_then(|()| self.remember(view)),
+            ClientSaw::View(view) => {
+                on_view(groups, name, view, self.silent).and_then(|()| self.remember(view))
+            }
+            ClientSaw::Transition { group, .. } if self.silent => {
+                Err(("K6", format!("a transition of {group}, over primary views")))
+            }
             ClientSaw::Transition { group, gid } => on_transition(groups, group, *gid),
             ClientSaw::SelfLeave(group) => match groups.get_mut(group) {
                 Some(known) if known.member => {
@@ -69,6 +95,30 @@ impl Clients {
         };
         let who = || format!("client {name} of process {}", Name(process));
         result.map_err(|(property, what)| wrong(property, format!("{} was given {what}", who())))
+    }
+
+    /// While its process is in no view, a client is given nothing.
+    fn check_excluded(&mut self, process: Process, event: &ClientEvent) -> Result<(), Violation> {
+        let name = &event.client;
+        let excluded = self.excluded.entry(process).or_default();
+        let fine = match event.saw {
+            ClientSaw::Excluded => excluded.insert(name.clone()),
+            ClientSaw::Included { .. } => excluded.remove(name),
+            ClientSaw::Disconnect => {
+                excluded.remove(name);
+                true
+            }
+            ClientSaw::Join(_) | ClientSaw::Leave(_) | ClientSaw::Send { .. } => true,
+            _ => !excluded.contains(name),
+        };
+        let what = || {
+            format!(
+                "client {name} of process {} was told {:?}",
+                Name(process),
+                event.saw
+            )
+        };
+        fine.then_some(()).ok_or_else(|| wrong("K10", what()))
     }
 
     /// The same view is the same for everybody.
@@ -112,10 +162,19 @@ fn on_delivery(
         let known = groups.get(group);
         known.is_some_and(|known| known.member) || group == name
     };
+    let message = post.message;
+    let due = |group: &String| {
+        groups
+            .get(group)
+            .is_some_and(|known| known.member && known.due)
+    };
+    if post.groups.iter().any(due) {
+        let what = "before who is there, after it had missed something";
+        return Err(("K10", format!("message {message}, {what}")));
+    }
     if post.groups.iter().any(to_it) {
         return Ok(());
     }
-    let message = post.message;
     Err((
         "K5",
         format!("message {message}, to no group of which it was a member"),
@@ -126,6 +185,7 @@ fn on_view(
     groups: &mut BTreeMap<String, Membership>,
     name: &String,
     view: &GroupView,
+    silent: bool,
 ) -> Result<(), Wrong> {
     let wrong = |property, what: &str| Err((property, format!("{}, {what}", shown(view))));
     if !view.members.contains(name) {
@@ -138,6 +198,7 @@ fn on_view(
         gid: view.gid,
         member: true,
         reduced: false,
+        due: false,
     };
     let before = groups.insert(view.group.clone(), now);
     if before.as_ref().is_some_and(|known| known.gid >= view.gid) {
@@ -146,7 +207,9 @@ fn on_view(
     let network = view.cause == Cause::Network;
     match before.filter(|known| known.member) {
         Some(known) if known.reduced && !network => wrong("K6", "after a transition"),
-        Some(known) if !known.reduced && network => wrong("K6", "without a transition before it"),
+        Some(known) if !known.reduced && network && !silent => {
+            wrong("K6", "without a transition before it")
+        }
         Some(_) => Ok(()),
         None => {
             let alone = |set: &Vec<String>| set.len() == 1 && set[0] == *name;

@@ -68,14 +68,17 @@ pub struct UniformOnline {
 impl UniformOnline {
     /// A checker that has seen nothing yet.
     pub fn new() -> Self {
-        Self::default()
+        Self {
+            clients: Clients::without_transitions(),
+            ..Self::default()
+        }
     }
 
     /// A checker of views that begin in a majority of these nodes.
     pub fn of(configured: Vec<NodeId>) -> Self {
         Self {
             configured: Some(configured),
-            ..Self::default()
+            ..Self::new()
         }
     }
 

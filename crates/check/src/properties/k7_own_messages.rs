@@ -4,7 +4,8 @@
 //!
 //! As Spread gives them: what counts is membership at the delivery. It is certain of a client that was a
 //! member when it sent and asks to leave only after that. Not flagged: messages sent behind a request to
-//! leave that is not answered yet, even if the client has asked to join again, and those of clients that disconnected or are not known to be alive at the end.
+//! leave that is not answered yet, even if the client has asked to join again, and those of clients that disconnected or are not known to be alive at the end;
+//! and messages sent before its process was in no view, if the client was told that it has missed something.
 
 use std::collections::BTreeMap;
 
@@ -26,6 +27,8 @@ struct Client {
     leaving: FxHashMap<u32, u32>,
     /// Messages that it has to be given, and a group that says so.
     owed: BTreeMap<u32, u32>,
+    /// Those that it was owed when its process was in no view any more: it may miss them.
+    doubtful: FxHashSet<u32>,
 }
 
 pub(super) fn check(view: &View<'_>, findings: &mut Findings) {
@@ -129,6 +132,12 @@ impl Client {
             }
             Saw::Join { group } => {
                 self.wants.insert(group);
+            }
+            Saw::Excluded => self.doubtful.extend(self.owed.keys()),
+            Saw::Included { missed } => {
+                let doubtful = std::mem::take(&mut self.doubtful);
+                self.owed
+                    .retain(|message, _| !missed || !doubtful.contains(message));
             }
             _ => {}
         }

@@ -33,6 +33,7 @@ mod f1_safe;
 mod f2_safe_in_regular;
 mod fifo;
 mod fifo_uniform;
+mod k10_excluded;
 mod k1_agreed_views;
 mod k2_growing_views;
 mod k3_sets;
@@ -86,7 +87,7 @@ const fn property(
 }
 
 /// All of them.
-const ALL: [Property; 34] = [
+const ALL: [Property; 35] = [
     property("E1", "no creation", e1_no_creation::check),
     property("E2", "no duplication", e2_no_duplication::check),
     property("E3", "unique origination", e3_unique_origination::check),
@@ -121,6 +122,7 @@ const ALL: [Property; 34] = [
     property("K7", "own messages", k7_own_messages::check),
     property("K8", "one order of all groups", k8_across_groups::check),
     property("K9", "disconnected", k9_disconnected::check),
+    property("K10", "excluded", k10_excluded::check),
 ];
 
 /// A property of one order over primary views, or one that holds of all traces.

@@ -19,6 +19,8 @@ impl ClientEvent {
             ClientSaw::View(_) => "view",
             ClientSaw::Transition { .. } => "trans",
             ClientSaw::SelfLeave(_) => "self_leave",
+            ClientSaw::Excluded => "excluded",
+            ClientSaw::Included { .. } => "included",
         }
     }
 
@@ -30,7 +32,8 @@ impl ClientEvent {
             ClientSaw::Join(group) | ClientSaw::Leave(group) | ClientSaw::SelfLeave(group) => {
                 field(&mut text, "group", group);
             }
-            ClientSaw::Disconnect => {}
+            ClientSaw::Disconnect | ClientSaw::Excluded => {}
+            ClientSaw::Included { missed } => field(&mut text, "missed", missed),
             ClientSaw::Send { post, discard } => {
                 write_post(&mut text, post);
                 if *discard {

@@ -37,6 +37,8 @@ pub(crate) enum Saw {
     View(u32),
     Transition { group: u32, gid: u32 },
     SelfLeave { group: u32 },
+    Excluded,
+    Included { missed: bool },
 }
 
 /// A client, from its connecting to its end.
@@ -62,6 +64,15 @@ pub(crate) struct Clients {
     pub connections: Vec<Connection>,
     /// By process and name: the connection that is not over.
     open: FxHashMap<(u32, u32), u32>,
+}
+
+impl Connection {
+    /// Whether its process is in no view at the end of what is known of it, as far as it was told.
+    pub fn is_excluded(&self) -> bool {
+        let told = self.saw.iter().rev();
+        let mut told = told.filter(|saw| matches!(saw, Saw::Excluded | Saw::Included { .. }));
+        matches!(told.next(), Some(Saw::Excluded))
+    }
 }
 
 impl Clients {
@@ -111,6 +122,8 @@ impl Clients {
             ClientSaw::SelfLeave(group) => Saw::SelfLeave {
                 group: self.names.number(group),
             },
+            ClientSaw::Excluded => Saw::Excluded,
+            ClientSaw::Included { missed } => Saw::Included { missed: *missed },
         }
     }
 

@@ -9,6 +9,7 @@
 //! ax: ?a1             sends its process's first message to g; ?a1>g,h to g and h; ?a1~ wants no copy
 //! ax: a1              is given it
 //! ax: gone            disconnects
+//! ax: out             is told that its process is in no view; in that it is back, in... that it has missed something
 //! ```
 //!
 //! A message is agreed unless a letter says otherwise (`?a1s`), which counts for its deliveries, as its
@@ -34,6 +35,12 @@ pub fn event(posts: &mut Posts, client: &str, word: &str) -> ClientEvent {
 fn saw(posts: &mut Posts, word: &str) -> ClientSaw {
     if word == "gone" {
         return ClientSaw::Disconnect;
+    }
+    match word {
+        "out" => return ClientSaw::Excluded,
+        "in" => return ClientSaw::Included { missed: false },
+        "in..." => return ClientSaw::Included { missed: true },
+        _ => {}
     }
     if let Some(sent) = word.strip_prefix('?') {
         let discard = sent.ends_with('~');

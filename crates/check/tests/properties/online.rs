@@ -156,6 +156,11 @@ fn clients() {
     red("K6", &ax("g!5ab/2 g!5ab/2"));
     red("K6", &ax("g!5ab/2 g@5ab/3=ax-bx"));
     red("K6", &bx("g!5ab/2"));
+    red("K10", &ax("in"));
+    red("K10", &ax("out out"));
+    red("K10", &ax("out a1"));
+    red("K10", &ax("out --g"));
+    red("K10", &ax("out in... a1"));
     // Somebody else of the same name, in the next life of the process and in this.
     green(&ax("gone g@5ab/4=axbx+ax"));
     red("K5", &ax("gone a1"));

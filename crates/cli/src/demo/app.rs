@@ -237,7 +237,10 @@ impl App for DemoApp {
                     self.more = self.orders.go.load(SeqCst);
                 }
             }
-            Delivery::Skips { .. } | Delivery::Primary(_) | Delivery::Excluded(_) => {}
+            Delivery::Skips { .. }
+            | Delivery::Primary(_)
+            | Delivery::Excluded(_)
+            | Delivery::Missed { .. } => {}
         }
     }
 

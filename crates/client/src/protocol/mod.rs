@@ -53,10 +53,10 @@ pub use skim::{Skimmed, groups_in, skim};
 pub use view::{Cause, View, own_index};
 
 /// The version of the protocol that this crate speaks.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// The oldest version that it speaks with those who do not know the newest: without [`Reply::Skipped`],
-/// and with smaller frames.
+/// and with smaller frames. Version 2 has no [`Reply::Excluded`] and [`Reply::Included`].
 pub const OLDEST_VERSION: u16 = 1;
 
 /// Most destinations of one message.

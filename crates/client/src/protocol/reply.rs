@@ -28,6 +28,8 @@ const LAGGING: u8 = 0x8c;
 const GOODBYE: u8 = 0x8d;
 const NOT_SENT: u8 = 0x8e;
 const SKIPPED: u8 = 0x8f;
+const EXCLUDED: u8 = 0x90;
+const INCLUDED: u8 = 0x91;
 
 /// The fewest bytes of a name: its length and a character.
 const LEAST_NAME: usize = 2;
@@ -107,7 +109,7 @@ pub enum Reply {
         limit: u64,
     },
     /// The client has missed something, because too much waited for it. It counts as having disconnected and
-    /// joined its groups again, here in the order. In version 2 only.
+    /// joined its groups again, here in the order. Since version 2.
     Skipped {
         /// So many messages.
         messages: u64,
@@ -115,6 +117,15 @@ pub enum Reply {
         bytes: u64,
         /// Those of the client's groups that they went to, ascending.
         groups: Vec<GroupName>,
+    },
+    /// The daemon is in no view of the daemons: until it is, the client is told of no message and no view. Since
+    /// version 3, as the next.
+    Excluded,
+    /// The daemon is in a view again.
+    Included {
+        /// The client has missed what was delivered meanwhile; with membership there is a view of each of its
+        /// groups. Otherwise everything goes on where it stopped.
+        missed: bool,
     },
     /// The daemon closes: the last frame.
     Goodbye {
@@ -194,6 +205,8 @@ impl Reply {
             Self::Goodbye { .. } => GOODBYE,
             Self::NotSent { .. } => NOT_SENT,
             Self::Skipped { .. } => SKIPPED,
+            Self::Excluded => EXCLUDED,
+            Self::Included { .. } => INCLUDED,
         }
     }
 
@@ -232,6 +245,8 @@ impl Reply {
                 put_u32(out, *request);
                 put_list(out, members, put_private)?;
             }
+            Self::Excluded => {}
+            Self::Included { missed } => out.push(u8::from(*missed)),
             Self::Lagging { waiting, limit } => {
                 put_u64(out, *waiting);
                 put_u64(out, *limit);
@@ -251,9 +266,7 @@ impl Reply {
                 bytes,
                 groups,
             } => {
-                put_u64(out, *messages);
-                put_u64(out, *bytes);
-                put_list(out, groups, put_name)?;
+                put_skipped(out, (*messages, *bytes), groups)?;
             }
         }
         Ok(())
@@ -268,6 +281,16 @@ fn put_list<T>(
     put_u32(out, number(list.len())?);
     list.iter().for_each(|each| put(out, each));
     Ok(())
+}
+
+fn put_skipped(
+    out: &mut Vec<u8>,
+    (messages, bytes): (u64, u64),
+    groups: &[GroupName],
+) -> Result<(), EncodeError> {
+    put_u64(out, messages);
+    put_u64(out, bytes);
+    put_list(out, groups, put_name)
 }
 
 fn put_reason(out: &mut Vec<u8>, code: Code, text: &str) {
@@ -285,7 +308,7 @@ impl Read for Reply {
     type Known = Heads;
 
     fn has(kind: u8) -> bool {
-        (WELCOME..=SKIPPED).contains(&kind)
+        (WELCOME..=INCLUDED).contains(&kind)
     }
 
     fn read(kind: u8, body: Bytes, known: &mut Heads) -> Result<Self, DecodeError> {
@@ -333,6 +356,14 @@ impl Read for Reply {
                 messages: reader.u64()?,
                 bytes: reader.u64()?,
                 groups: reader.list(LEAST_NAME, Reader::group)?,
+            },
+            EXCLUDED => Self::Excluded,
+            INCLUDED => Self::Included {
+                missed: match reader.u8()? {
+                    0 => false,
+                    1 => true,
+                    other => return Err(DecodeError::Flags(other)),
+                },
             },
             DONE..=MEMBERS => read_answer(kind, &mut reader)?,
             other => return Err(DecodeError::Kind(other)),

@@ -89,6 +89,8 @@ impl Incoming {
                 bytes,
                 groups,
             },
+            Reply::Excluded => Event::Excluded,
+            Reply::Included { missed } => Event::Included { missed },
             Reply::Credit { bytes } => {
                 settled.credit += u64::from(bytes);
                 return;

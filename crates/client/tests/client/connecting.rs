@@ -109,9 +109,9 @@ fn what_is_no_welcome_is_an_error_of_its_own() {
     let Reply::Welcome(this) = welcome(0) else {
         panic!("it is one")
     };
-    let welcome = Welcome { version: 3, ..this };
+    let welcome = Welcome { version: 4, ..this };
     Reply::Welcome(welcome).encode(&mut later).expect("it fits");
-    assert!(matches!(answered(later), ConnectError::Version(3)));
+    assert!(matches!(answered(later), ConnectError::Version(4)));
 }
 
 #[test]

@@ -37,6 +37,8 @@ fn events_come_in_order_however_they_are_cut() {
                 view: seen.id,
             },
             message(b"two"),
+            Reply::Excluded,
+            Reply::Included { missed: true },
             Reply::Lagging {
                 waiting: 1,
                 limit: 2,
@@ -58,6 +60,8 @@ fn events_come_in_order_however_they_are_cut() {
     assert_eq!(payload(next()), b"one");
     assert!(matches!(next(), Event::Transitional { .. }));
     assert_eq!(payload(next()), b"two");
+    assert!(matches!(next(), Event::Excluded));
+    assert!(matches!(next(), Event::Included { missed: true }));
     assert!(matches!(
         next(),
         Event::Lagging {

@@ -188,6 +188,8 @@ pub fn reply() -> impl Strategy<Value = Reply> {
                 text,
             }
         }),
+        Just(Reply::Excluded),
+        any::<bool>().prop_map(|missed| Reply::Included { missed }),
         (any::<u64>(), any::<u64>(), vec(group(), 0..40)).prop_map(|(messages, bytes, groups)| {
             Reply::Skipped {
                 messages,

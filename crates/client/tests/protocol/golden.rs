@@ -95,7 +95,7 @@ fn requests() {
         &[b"\x01ROTA\x01\0\x02\0\x15\x05alice"],
     );
     let nameless = Request::Hello(Hello::new(None, false));
-    request_is(&nameless, &[b"\x01ROTA\x01\0\x02\0\0\0"]);
+    request_is(&nameless, &[b"\x01ROTA\x01\0\x03\0\0\0"]);
     let (request, group) = (0x0102, group("orders"));
     request_is(
         &Request::Join { request, group },
@@ -203,6 +203,9 @@ fn replies() {
         &skipped,
         &[b"\x8f\x03\0\0\0\0\0\0\0\x02\x01\0\0\0\0\0\0\x02\0\0\0\x06orders\x03zoo"],
     );
+    reply_is(&Reply::Excluded, &[b"\x90"]);
+    reply_is(&Reply::Included { missed: false }, &[b"\x91\0"]);
+    reply_is(&Reply::Included { missed: true }, &[b"\x91\x01"]);
     let code = Code::ShuttingDown;
     reply_is(
         &Reply::Goodbye { code, text: text() },
@@ -304,7 +307,7 @@ fn who_came_with_the_receiver() {
 
 #[test]
 fn a_hello_of_a_later_version_is_understood_so_far() {
-    let bytes = framed(&[b"\x01ROTA\x03\0\x09\0\x87\x05alice", b"and more"]);
+    let bytes = framed(&[b"\x01ROTA\x04\0\x09\0\x87\x05alice", b"and more"]);
     let Ok(Decoded::Frame(Request::Hello(hello), _)) = Request::decode(&bytes.into(), 64) else {
         panic!("it is a hello");
     };
@@ -312,14 +315,15 @@ fn a_hello_of_a_later_version_is_understood_so_far() {
     assert_eq!(hello.agreed_version(), None);
     assert_eq!(hello.when_slow, None);
     let mine = Hello::new(None, true);
-    assert_eq!(mine.agreed_version(), Some(2));
-    let (lowest, highest) = (1, 1);
-    let older = Hello {
-        lowest,
-        highest,
-        ..mine
-    };
-    assert_eq!(older.agreed_version(), Some(1));
+    assert_eq!(mine.agreed_version(), Some(3));
+    for highest in 1..=3 {
+        let older = Hello {
+            lowest: 1,
+            highest,
+            ..mine
+        };
+        assert_eq!(older.agreed_version(), Some(highest));
+    }
 }
 
 #[test]

@@ -29,6 +29,18 @@ pub enum Delivery {
     /// gone on without this process. Only engines that order in primary configurations alone
     /// deliver it ([`crate::views`]).
     Excluded(RingId),
+    /// This process has missed views, and what was delivered in them: it gets nothing of that any more. The
+    /// configuration that takes it in again comes next. Only engines that order in primary configurations
+    /// alone deliver it ([`crate::views`]).
+    Missed {
+        /// The first position that it skips.
+        seq: Seq,
+        /// How many.
+        count: u64,
+        /// Up to this counter its own messages have been delivered, some of them perhaps only at the others. Nobody
+        /// delivers them again; later ones are still sent.
+        own: u64,
+    },
 }
 
 /// A message, delivered.

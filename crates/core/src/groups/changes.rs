@@ -213,6 +213,7 @@ impl Groups {
     pub(super) fn emit(&mut self, to: impl Into<Arc<[Connection]>>, event: Event) {
         let to = to.into();
         if !to.is_empty() {
+            self.include_unless_missed();
             self.events.push_back(ClientEvent { to, event });
         }
     }

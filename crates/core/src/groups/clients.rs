@@ -1,5 +1,6 @@
 //! The clients of this daemon, and their requests that have not come back in the order yet.
 
+mod elsewhere;
 mod gone;
 mod restart;
 mod room;
@@ -38,6 +39,20 @@ pub(super) struct Waiting {
     connection: Connection,
     service: Service,
     message: Vec<u8>,
+    asks: Asks,
+    /// What the engine calls it, once it has been handed to that.
+    counter: u64,
+}
+
+/// What becomes of a request whose place in the order this daemon has missed.
+#[derive(Clone, Copy, Debug)]
+enum Asks {
+    /// A message: nothing more, as it was delivered.
+    Data,
+    /// A join or a leave: it is sent again.
+    Change,
+    /// The end of this client, which others have seen.
+    End(Member),
 }
 
 /// What is offered to the engine next.
@@ -132,6 +147,10 @@ impl Clients {
         self.names.get(&name).copied()
     }
 
+    pub fn all_connected(&self) -> Vec<Connection> {
+        self.connected.keys().copied().collect()
+    }
+
     pub fn is_connected(&self, connection: Connection) -> bool {
         self.connected.contains_key(&connection)
     }
@@ -221,10 +240,17 @@ impl Clients {
         let connection = member.connection;
         let message = request.message();
         self.owe(&member, message.len());
+        let asks = match request {
+            Request::Data(..) => Asks::Data,
+            Request::Join(..) | Request::Leave(..) => Asks::Change,
+            Request::Disconnect(member) => Asks::End(*member),
+        };
         let waiting = Waiting {
             connection,
             service,
             message,
+            asks,
+            counter: 0,
         };
         match self.large.behind(member.name) {
             Some(behind) => behind.push(waiting),
@@ -269,15 +295,17 @@ impl Clients {
         }
     }
 
-    pub fn sent(&mut self) {
+    pub fn sent(&mut self, counter: u64) {
         match self.turn() {
             Some(Turn::Request) => {
-                self.since_part += self.waiting[self.under_way].message.len();
+                let sent = &mut self.waiting[self.under_way];
+                sent.counter = counter;
+                self.since_part += sent.message.len();
                 self.under_way += 1;
             }
             Some(Turn::Part) => {
                 self.since_part = 0;
-                self.large.sent();
+                self.large.sent(counter);
             }
             None => {}
         }

@@ -137,6 +137,15 @@ pub enum Event {
         /// The group.
         group: GroupName,
     },
+    /// The client's daemon is in no view of the daemons: until [`Event::Included`] there is nothing else. Only over
+    /// engines with primary views alone.
+    Excluded,
+    /// The daemon is in a view again.
+    Included {
+        /// What was delivered meanwhile is missed, and there is a view for each group that the client is in.
+        /// Otherwise everything goes on where it stopped.
+        missed: bool,
+    },
 }
 
 /// An event, and the clients of this daemon that get it.

@@ -106,6 +106,8 @@ impl<E: Engine> Daemon<E> {
             ("groups_refused", counted.refused),
             ("groups_parts", counted.parts),
             ("groups_holds_expired", counted.expired),
+            ("groups_missed", counted.missed),
+            ("groups_elsewhere", counted.elsewhere),
         ]);
         status
     }
@@ -115,7 +117,7 @@ impl<E: Engine> Daemon<E> {
         self.due = false;
         while let Some((service, bytes)) = self.groups.to_submit() {
             match self.engine.submit(self.now, service, bytes) {
-                Ok(_) => self.groups.submitted(),
+                Ok(counter) => self.groups.submitted(counter),
                 Err(SubmitError::Full | SubmitError::Stopped) => return,
                 Err(SubmitError::TooLarge { .. } | SubmitError::Unsupported) => {
                     self.groups.refused();

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use super::clients::Clients;
 use super::event::{ClientEvent, ViewId};
+use super::exclusion::Exclusion;
 use super::gather::Gather;
 use super::hold::{Holding, Holds};
 use super::large::Incoming;
@@ -66,6 +67,10 @@ pub struct Counters {
     pub parts: u64,
     /// Holds that clients of this daemon have waited for as long as anybody has to.
     pub expired: u64,
+    /// Times that views were missed, over engines with primary views alone.
+    pub missed: u64,
+    /// Requests, of which the others delivered all and this daemon nothing, as it was in no view.
+    pub elsewhere: u64,
 }
 
 /// The groups of one daemon's clients. See the module page of [`super`].
@@ -82,6 +87,7 @@ pub struct Groups {
     pub(super) issued: u64,
     /// The engine goes from one regular configuration to the next.
     pub(super) silent: bool,
+    pub(super) exclusion: Exclusion,
     gather: Gather,
     pub(super) incoming: Incoming,
     pub(super) routes: Routes,
@@ -104,6 +110,7 @@ impl Groups {
             parts: Vec::new(),
             issued: 0,
             silent: false,
+            exclusion: Exclusion::default(),
             gather: Gather::default(),
             incoming: Incoming::default(),
             routes: Routes::default(),
@@ -144,7 +151,9 @@ impl Groups {
         match delivery {
             Delivery::Configuration(configuration) => self.on_configuration(configuration),
             Delivery::Message(message) => self.on_message(&message),
-            Delivery::Skips { .. } | Delivery::Primary(_) | Delivery::Excluded(_) => {}
+            Delivery::Excluded(_) => self.on_excluded(),
+            Delivery::Missed { own, .. } => self.on_missed(own),
+            Delivery::Skips { .. } | Delivery::Primary(_) => {}
         }
     }
 
@@ -198,11 +207,15 @@ impl Groups {
                 self.keep_what_was_told();
                 self.keep((old, next), &stay);
             }
-            (Phase::Operational, Some(old)) => self.go_alone((old, ring), &members, true),
+            (Phase::Operational, Some(old)) => {
+                let kept_up = !self.exclusion.missed || mutants::on(Mutant::G24);
+                self.go_alone((old, ring), &members, kept_up);
+            }
             (Phase::Gathering, Some(old)) => self.go_alone((old, ring), &members, false),
             (Phase::Transitional(_), _) => {}
             (_, _) => self.parts = Vec::from([Part::first(ring, self.me)]),
         }
+        self.exclusion.out = false;
         self.ring = Some(ring);
         self.members = members;
         self.issued = 0;
@@ -218,7 +231,7 @@ impl Groups {
             let parts = core::mem::take(&mut self.parts);
             self.complete(ring, &parts);
         } else {
-            self.tell(ring);
+            self.gather(ring);
         }
     }
 
@@ -235,17 +248,17 @@ impl Groups {
     }
 
     /// The engine does not say who comes along: each tells what it knows. Who came with whom is known
-    /// by the configuration they had, if they had one group state in it.
+    /// by the configuration they had, if they had one group state in it and have got all of it (`together`).
     fn go_alone(
         &mut self,
         (old, new): (RingId, RingId),
         members: &BTreeSet<Process>,
-        operational: bool,
+        together: bool,
     ) {
         let me = self.me;
         self.parts.retain(|part| part.daemons.contains(&me));
         for part in &mut self.parts {
-            let first = part.daemons.first().copied().filter(|_| operational);
+            let first = part.daemons.first().copied().filter(|_| together);
             let first = first.unwrap_or(me);
             part.keep(|daemon| members.contains(&daemon));
             part.keep_only(me);
@@ -254,7 +267,7 @@ impl Groups {
     }
 
     /// Begins to tell what this daemon's set knows; one speaks for all of them.
-    fn tell(&mut self, ring: RingId) {
+    fn gather(&mut self, ring: RingId) {
         self.phase = Phase::Gathering;
         self.counters.exchanges += 1;
         if daemons(&self.parts).first() == Some(&self.me) {
@@ -269,6 +282,7 @@ impl Groups {
         let Merged { part, changed } = merge(ring, self.me, parts);
         self.parts = Vec::from([part]);
         self.phase = Phase::Operational;
+        self.include();
         for (group, sets) in changed {
             self.announce_network(group, sets.into_values().collect());
         }

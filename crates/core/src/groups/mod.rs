@@ -46,6 +46,7 @@
 //! | `part` | what daemons know, by who came together, and what it becomes in the end |
 //! | `gather` | collecting what daemons tell each other |
 //! | `large` | messages that are sent in parts |
+//! | `exclusion` | daemons that are in no view, over engines with primary views alone |
 //! | `hold` | senders that wait for a client that reads too slowly |
 //! | `clients`, `limits` | clients of this daemon, their requests; also of those that go, or come back |
 //! | `layer` | [`Daemon`]: the state machine over an engine |
@@ -56,6 +57,7 @@ pub(crate) mod bytes;
 mod changes;
 mod clients;
 mod event;
+mod exclusion;
 mod gather;
 mod hold;
 mod large;

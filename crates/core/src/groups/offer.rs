@@ -26,7 +26,11 @@ impl Groups {
         self.clients.limits.clients = clients;
     }
 
+    /// Nothing while this daemon is excluded: it would come too late for the view that it is for.
     fn offer(&self) -> Option<Offer> {
+        if self.exclusion.out {
+            return None;
+        }
         if !self.telling.is_empty() {
             return Some(Offer::Piece);
         }
@@ -65,12 +69,12 @@ impl Groups {
         }
     }
 
-    /// The engine has taken it.
-    pub fn submitted(&mut self) {
+    /// The engine has taken it, and counts it so ([`MessageId::counter`](crate::contract::MessageId)).
+    pub fn submitted(&mut self, counter: u64) {
         match self.offer() {
             Some(Offer::Piece) => drop(self.telling.pop_front()),
             Some(Offer::Holding(_)) => self.holds.sent(true),
-            Some(Offer::Request(_)) => self.clients.sent(),
+            Some(Offer::Request(_)) => self.clients.sent(counter),
             None => {}
         }
     }

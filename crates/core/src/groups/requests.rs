@@ -16,7 +16,9 @@ impl Groups {
     /// A client connects under a name that no other client of this daemon has now.
     pub fn connect(&mut self, name: ClientName) -> Result<Connection, RequestError> {
         self.routes.clear();
-        self.clients.connect(name)
+        let connection = self.clients.connect(name)?;
+        self.greet(connection);
+        Ok(connection)
     }
 
     /// The client as others see it.
@@ -47,7 +49,9 @@ impl Groups {
     /// `None` if there is no such connection, or if that has not happened since the last time.
     pub fn restart(&mut self, connection: Connection) -> Option<Connection> {
         self.routes.clear();
-        self.clients.restart(connection)
+        let next = self.clients.restart(connection)?;
+        self.greet(next);
+        Some(next)
     }
 
     /// The groups that the client has asked to be in, ascending.

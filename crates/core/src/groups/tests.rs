@@ -1,7 +1,8 @@
 //! What is written is read, and nothing else is. The states are in `states`, clients that are made to skip in
-//! `restart`, what others may send in `hostile`, over daemons in `cluster`.
+//! `restart`, daemons that are in no view in `exclusion`, what others may send in `hostile`, over daemons in `cluster`.
 
 mod cluster;
+mod exclusion;
 mod hold;
 mod hostile;
 mod large;

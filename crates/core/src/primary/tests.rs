@@ -264,6 +264,7 @@ fn taken(layer: &mut Primary<Below>) -> Vec<Bytes> {
             Delivery::Primary(_) => Bytes::from_static(b"primary"),
             Delivery::Skips { .. } => Bytes::from_static(b"skips"),
             Delivery::Excluded(_) => Bytes::from_static(b"excluded"),
+            Delivery::Missed { .. } => Bytes::from_static(b"missed"),
         });
     }
     layer.handle(Time(1), Input::Timer);

@@ -79,7 +79,8 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         let Some((outcome, payloads)) = exchange.all_ended() else {
             return;
         };
-        let this = (exchange.ring, exchange.members.as_slice());
+        let Some(me) = self.me else { return };
+        let this = (exchange.ring, exchange.members.as_slice(), me);
         let Some(next) = self.memory.next::<P>(this, outcome, payloads) else {
             self.counters.incomplete += 1;
             exchange.step = Step::Done;

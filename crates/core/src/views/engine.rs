@@ -247,7 +247,7 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
             },
             Delivery::Primary(ring) => self.on_primary(ring),
             Delivery::Message(message) => self.on_message(&message),
-            Delivery::Skips { .. } | Delivery::Excluded(_) => {}
+            Delivery::Skips { .. } | Delivery::Excluded(_) | Delivery::Missed { .. } => {}
         }
     }
 

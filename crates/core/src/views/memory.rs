@@ -125,7 +125,7 @@ impl Memory {
     /// missing: their sender breaks the rules.
     pub fn next<P: DataPath>(
         &self,
-        (ring, members): (RingId, &[Process]),
+        (ring, members, me): (RingId, &[Process], Process),
         outcome: &Outcome,
         payloads: &BTreeMap<PacketId, Packet>,
     ) -> Option<Next> {
@@ -136,8 +136,15 @@ impl Memory {
         if !mutants::on(Mutant::V04) || self.stands_in(outcome) {
             account.watermarks = outcome.watermarks.clone();
         }
-        account.position = outcome.position;
+        let missed = core::mem::replace(&mut account.position, outcome.position);
         account.watermarks.retain_lives(members);
+        if self.installed.is_some() && !self.stands_in(outcome) {
+            stretch.deliveries.push(Delivery::Missed {
+                seq: missed,
+                count: outcome.position.saturating_sub(missed),
+                own: account.watermarks.of(me),
+            });
+        }
         stretch.deliveries.extend([
             Delivery::Configuration(Configuration {
                 kind: ConfigurationKind::Regular(ring),

@@ -1,7 +1,7 @@
 //! What engines promise, without protocol: configurations with one order each, of which members receive
-//! more and more. When daemons part or meet, those who go together deliver the same.
+//! more and more. When daemons part or meet, those who go together deliver the same. Views are in `views`.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use rota_core::contract::{
@@ -9,48 +9,73 @@ use rota_core::contract::{
     RingId, Service,
 };
 
-struct Conf {
-    ring: RingId,
+pub(super) struct Conf {
+    pub ring: RingId,
     members: Vec<Process>,
-    order: Vec<Message>,
+    pub order: Vec<Message>,
     /// How much of the order each member has received.
-    received: Vec<usize>,
+    pub received: Vec<usize>,
 }
 
 impl Conf {
-    fn place(&self, process: Process) -> usize {
+    pub fn place(&self, process: Process) -> usize {
         let found = self.members.iter().position(|member| *member == process);
         found.expect("a member")
     }
 
     /// All that every member has received.
-    fn line(&self) -> usize {
+    pub fn line(&self) -> usize {
         self.received.iter().copied().min().unwrap_or(0)
     }
+}
+
+/// A message that was submitted.
+pub(super) struct Submitted {
+    pub counter: u64,
+    service: Service,
+    bytes: Vec<u8>,
 }
 
 /// A daemon's engine.
 pub struct Port {
     pub process: Process,
-    conf: usize,
-    delivered: usize,
-    backlog: VecDeque<(Service, Vec<u8>)>,
+    pub(super) conf: usize,
+    pub(super) delivered: usize,
+    pub(super) backlog: VecDeque<Submitted>,
+    /// So many of these have a place; over views they stay until they are delivered.
+    pub(super) placed: usize,
     pub deliveries: VecDeque<Delivery>,
     counter: u64,
+    /// Over views: it is in none.
+    pub(super) frozen: bool,
+}
+
+/// What daemons are told of changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Who comes along, by a transitional configuration.
+    Transitional,
+    /// The next configuration.
+    Direct,
+    /// The next primary view, if they are in it.
+    Views,
 }
 
 pub struct Bus {
-    confs: Vec<Conf>,
-    transitional: bool,
+    pub(super) confs: Vec<Conf>,
+    pub kind: Kind,
     rings: u64,
+    /// Over views: of each process, the last message that is delivered where the newest view begins.
+    pub(super) marks: BTreeMap<Process, u64>,
 }
 
 impl Bus {
-    pub fn new(transitional: bool) -> Self {
+    pub fn new(kind: Kind) -> Self {
         Self {
             confs: Vec::new(),
-            transitional,
+            kind,
             rings: 0,
+            marks: BTreeMap::new(),
         }
     }
 
@@ -61,18 +86,23 @@ impl Bus {
         };
         let mut port = Port {
             process,
-            conf: 0,
+            conf: usize::MAX,
             delivered: 0,
             backlog: VecDeque::new(),
+            placed: 0,
             deliveries: VecDeque::new(),
             counter: 0,
+            frozen: true,
         };
+        if self.kind == Kind::Views {
+            return port;
+        }
         self.install(vec![process]);
         self.enter(&mut port);
         port
     }
 
-    fn install(&mut self, members: Vec<Process>) {
+    pub(super) fn install(&mut self, members: Vec<Process>) {
         self.rings += 1;
         let rep = members[0];
         self.confs.push(Conf {
@@ -88,9 +118,10 @@ impl Bus {
     }
 
     /// The newest configuration is this daemon's.
-    fn enter(&self, port: &mut Port) {
+    pub(super) fn enter(&self, port: &mut Port) {
         port.conf = self.confs.len() - 1;
         port.delivered = 0;
+        port.frozen = false;
         let conf = &self.confs[port.conf];
         port.deliveries
             .push_back(Delivery::Configuration(Configuration {
@@ -99,51 +130,68 @@ impl Bus {
             }));
     }
 
-    pub fn submit(port: &mut Port, service: Service, bytes: Vec<u8>) -> bool {
-        let room = port.backlog.len() < 4;
-        if room {
-            port.backlog.push_back((service, bytes));
+    /// Says the counter of the message, if there is room for it.
+    pub fn submit(port: &mut Port, service: Service, bytes: Vec<u8>) -> Option<u64> {
+        if port.backlog.len() - port.placed >= 4 {
+            return None;
         }
-        room
+        port.counter += 1;
+        let counter = port.counter;
+        port.backlog.push_back(Submitted {
+            counter,
+            service,
+            bytes,
+        });
+        Some(counter)
     }
 
     /// The oldest of what was submitted gets its place.
     pub fn originate(&mut self, port: &mut Port) -> bool {
-        let Some((service, bytes)) = port.backlog.pop_front() else {
+        let next = port.backlog.get(port.placed);
+        let Some(next) = next.filter(|_| !port.frozen) else {
             return false;
         };
-        port.counter += 1;
         let conf = &mut self.confs[port.conf];
         conf.order.push(Message {
             id: MessageId {
                 process: port.process,
-                counter: port.counter,
+                counter: next.counter,
             },
-            service,
+            service: next.service,
             seq: conf.order.len() as u64 + 1,
             index: 0,
-            payload: Bytes::from(bytes),
+            payload: Bytes::from(next.bytes.clone()),
         });
+        if self.kind == Kind::Views {
+            port.placed += 1;
+        } else {
+            port.backlog.pop_front();
+        }
         true
     }
 
     /// Some more messages arrive.
     pub fn receive(&mut self, port: &mut Port, count: usize) -> bool {
+        if port.frozen {
+            return false;
+        }
         let conf = &mut self.confs[port.conf];
         let place = conf.place(port.process);
         let before = conf.received[place];
         conf.received[place] = (before + count).min(conf.order.len());
         let all = conf.received[place];
         let line = conf.line();
+        let delivered = port.delivered;
         while port.delivered < all {
             let next = &conf.order[port.delivered];
-            if next.service == Service::Safe && port.delivered >= line {
+            let safe = next.service == Service::Safe || self.kind == Kind::Views;
+            if safe && port.delivered >= line {
                 break;
             }
             port.deliveries.push_back(Delivery::Message(next.clone()));
             port.delivered += 1;
         }
-        all > before
+        all > before || port.delivered > delivered
     }
 
     /// These daemons have one configuration from here on.
@@ -178,7 +226,7 @@ impl Bus {
             port.deliveries.push_back(Delivery::Message(next));
             port.delivered += 1;
         }
-        if self.transitional {
+        if self.kind == Kind::Transitional {
             let new = self.confs[self.confs.len() - 1].ring;
             let kind = ConfigurationKind::Transitional {
                 old: conf.ring,

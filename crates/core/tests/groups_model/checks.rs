@@ -1,10 +1,12 @@
-//! K1 to K8, of everything that clients have seen.
+//! K1 to K8 and K10, of everything that clients have seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rota_core::contract::Service;
 use rota_core::groups::{Cause, Destination, Event, GroupName, Member, Received, View, ViewId};
 
+use super::bus::Kind;
+use super::gaps::{self, Gaps};
 use super::world::{Sent, Step, Trace};
 
 type Traces = BTreeMap<Member, Trace>;
@@ -15,6 +17,8 @@ struct Stay<'a> {
     /// The view before, if it came from there, and the messages that it got there.
     before: Option<(ViewId, Vec<u64>)>,
     messages: Vec<(&'a Received, bool)>,
+    /// The client has missed the rest.
+    missed: bool,
 }
 
 pub fn id_of(message: &Received) -> u64 {
@@ -22,12 +26,15 @@ pub fn id_of(message: &Received) -> u64 {
     u64::from_le_bytes(*bytes)
 }
 
-fn fail<T>(rule: &str, what: impl core::fmt::Debug) -> Result<T, String> {
+pub fn fail<T>(rule: &str, what: impl core::fmt::Debug) -> Result<T, String> {
     Err(format!("{rule}: {what:?}"))
 }
 
-pub fn all(traces: &Traces, sent: &BTreeMap<u64, Sent>, signals: bool) -> Result<(), String> {
+pub fn all(traces: &Traces, sent: &BTreeMap<u64, Sent>, kind: Kind) -> Result<(), String> {
+    let signals = kind == Kind::Transitional;
     for (member, trace) in traces {
+        gaps::told(member, trace, kind == Kind::Views)?;
+        gone_for_good(trace)?;
         own_events(member, trace, signals)?;
         received(member, trace, sent)?;
     }
@@ -91,6 +98,7 @@ fn own_events(member: &Member, trace: &Trace, signals: bool) -> Result<(), Strin
                     return fail("number", message);
                 }
             }
+            Event::Excluded | Event::Included { .. } => {}
         }
     }
     Ok(())
@@ -116,6 +124,23 @@ fn one_view(member: &Member, view: &View) -> Result<(), String> {
     Ok(())
 }
 
+/// K9: who has disconnected is in no later view.
+fn gone_for_good(trace: &Trace) -> Result<(), String> {
+    let mut gone = BTreeSet::new();
+    for step in &trace.steps {
+        let Step::Got(Event::View(view)) = step else {
+            continue;
+        };
+        if let Some(back) = view.members.iter().find(|member| gone.contains(*member)) {
+            return fail("K9", ("is back", back, view));
+        }
+        if let Cause::Disconnect(member) = view.cause {
+            gone.insert(member);
+        }
+    }
+    Ok(())
+}
+
 /// K7, and everything once.
 fn received(member: &Member, trace: &Trace, sent: &BTreeMap<u64, Sent>) -> Result<(), String> {
     let mut got = BTreeSet::new();
@@ -126,11 +151,12 @@ fn received(member: &Member, trace: &Trace, sent: &BTreeMap<u64, Sent>) -> Resul
             return fail("once", (member, message));
         }
     }
+    let missed = gaps::sent_before(trace);
     for (id, sent) in sent.iter().filter(|(_, sent)| sent.by == *member) {
         if got.contains(id) && (sent.discard || sent.outside) {
             return fail("K7", ("got its own", id, sent));
         }
-        if !got.contains(id) && sent.inside && !sent.discard && !trace.cut {
+        if !got.contains(id) && sent.inside && !sent.discard && !trace.cut && !missed.contains(id) {
             return fail("K7", ("lacks its own", id, sent));
         }
     }
@@ -165,6 +191,7 @@ fn stays<'a>(traces: &'a Traces, sent: &BTreeMap<u64, Sent>) -> Stays<'a> {
                             view,
                             before,
                             messages,
+                            missed: false,
                         },
                     );
                 }
@@ -172,6 +199,10 @@ fn stays<'a>(traces: &'a Traces, sent: &BTreeMap<u64, Sent>) -> Stays<'a> {
                     signaled.insert(*group);
                 }
                 Event::SelfLeave { group } => ended.extend(current.remove(group)),
+                Event::Excluded => {}
+                Event::Included { missed } => {
+                    current.values_mut().for_each(|stay| stay.missed |= *missed);
+                }
                 Event::Message(message) => {
                     for to in message.to.iter() {
                         if let Destination::Group(name) = to
@@ -226,6 +257,7 @@ fn came_together(stays: &Stays<'_>) -> Result<(), String> {
 
 /// K6: what is safe before the signal is received by all of that view whose daemons go on.
 fn safe_in_old_view(traces: &Traces, stays: &Stays<'_>) -> Result<(), String> {
+    let gaps = Gaps::of(traces);
     for of in stays.values() {
         for stay in of.values() {
             let safe = stay
@@ -236,11 +268,13 @@ fn safe_in_old_view(traces: &Traces, stays: &Stays<'_>) -> Result<(), String> {
                 let sender = message.sender;
                 for other in &stay.view.members {
                     let lives = traces.get(other).is_some_and(|trace| !trace.cut);
-                    let has = of
-                        .get(other)
-                        .is_some_and(|its| its.messages.iter().any(|(its, _)| its == message));
+                    let its = of.get(other);
+                    let has = its.is_some_and(|its| {
+                        its.missed || its.messages.iter().any(|(its, _)| its == message)
+                    });
+                    let missed = its.is_none() && gaps.hold(other, stay.view.id.ring);
                     // Who sent it may not want it back.
-                    if lives && !has && *other != sender {
+                    if lives && !has && !missed && *other != sender {
                         return fail("K6", ("safe", message, other, stay.view));
                     }
                 }

@@ -8,7 +8,7 @@ use rota_core::groups::{
     Phase, Send,
 };
 
-use super::bus::{Bus, Port};
+use super::bus::{Bus, Kind, Port};
 
 pub struct Rng(pub u64);
 
@@ -76,6 +76,10 @@ pub struct World {
     pub parts: u64,
     /// Destinations that were held where somebody had another daemon do so.
     pub held: u64,
+    /// Requests that were refused a place though nothing was left to wait for.
+    pub stuck: u64,
+    /// Requests that the others delivered and their own daemon did not.
+    pub elsewhere: u64,
 }
 
 pub fn group(number: usize) -> GroupName {
@@ -83,10 +87,10 @@ pub fn group(number: usize) -> GroupName {
 }
 
 impl World {
-    pub fn new(seed: u64, daemons: u16, transitional: bool) -> Self {
+    pub fn new(seed: u64, daemons: u16, kind: Kind) -> Self {
         let mut world = Self {
             rng: Rng(seed),
-            bus: Bus::new(transitional),
+            bus: Bus::new(kind),
             nodes: Vec::new(),
             incarnations: 0,
             traces: BTreeMap::new(),
@@ -97,6 +101,8 @@ impl World {
             skips: 0,
             parts: 0,
             held: 0,
+            stuck: 0,
+            elsewhere: 0,
         };
         for node in 1..=daemons {
             let node = world.fresh(node);
@@ -124,30 +130,117 @@ impl World {
 
     /// One thing happens.
     pub fn step(&mut self) {
+        if self.nodes.iter().any(|node| node.port.is_cut_off()) && self.rng.percent(2) {
+            let all = vec![0; self.nodes.len()];
+            return self.part(&all);
+        }
         let at = self.rng.below(self.nodes.len());
         match self.rng.below(100) {
             0..25 => self.request(at),
             25..45 => self.submit(at),
             45..60 => {
-                self.bus.originate(&mut self.nodes[at].port);
+                let most = if self.bus.kind == Kind::Views { 4 } else { 1 };
+                for _ in 0..most {
+                    self.bus.originate(&mut self.nodes[at].port);
+                }
             }
             60..75 => {
-                let count = 1 + self.rng.below(4);
+                let most = if self.bus.kind == Kind::Views { 12 } else { 4 };
+                let count = 1 + self.rng.below(most);
                 self.bus.receive(&mut self.nodes[at].port, count);
             }
             75..97 => {
-                for _ in 0..=self.rng.below(4) {
+                let most = if self.bus.kind == Kind::Views { 20 } else { 4 };
+                for _ in 0..=self.rng.below(most) {
                     self.deliver(at);
                 }
             }
+            97..99 if self.bus.kind == Kind::Views => self.change_views(),
             97..99 => self.reconfigure(3),
-            _ if self.rng.percent(30) => self.crash(at),
+            _ if self.rng.percent(30) && self.may_crash(at) => self.crash(at),
             _ => {}
         }
     }
 
+    /// Whoever remembers the newest view is not the last to do so.
+    fn may_crash(&self, at: usize) -> bool {
+        let others = self.nodes.iter().enumerate();
+        let mut others = others.filter(|(other, _)| *other != at);
+        let others = others.by_ref().map(|(_, node)| &node.port);
+        self.bus.kind != Kind::Views || self.bus.is_remembered_by(others)
+    }
+
+    /// Sometimes several in a row, and between these time enough to come to rest.
+    fn change_views(&mut self) {
+        if self.rng.percent(8) {
+            for _ in 0..[1, 1, 1, 3][self.rng.below(4)] {
+                self.change_view();
+            }
+        }
+    }
+
+    /// One or two daemons are cut off, or all part at random; or all meet.
+    fn change_view(&mut self) {
+        let count = self.nodes.len();
+        let mut sides: Vec<usize> = match self.rng.below(4) {
+            0 => (0..count).map(|_| self.rng.below(2)).collect(),
+            _ => vec![0; count],
+        };
+        for side in 0..self.rng.below(3) {
+            sides[self.rng.below(count)] = side + 2;
+        }
+        if self.rng.percent(50) {
+            let at = self.rng.below(count);
+            self.speak_up(at);
+            sides[at] = 3;
+        }
+        if count > 4 && self.rng.percent(30) {
+            self.leave_two_behind();
+            sides = vec![0; count];
+            (sides[0], sides[1]) = (1, 2);
+        }
+        self.part(&sides);
+    }
+
+    /// Everybody receives all that there is; the first two have then delivered different parts of it.
+    fn leave_two_behind(&mut self) {
+        for at in 2..self.nodes.len() {
+            self.submit(at);
+            while self.bus.originate(&mut self.nodes[at].port) {}
+        }
+        for at in [0, 2, 3, 4, 1] {
+            self.bus.receive(&mut self.nodes[at].port, 100);
+        }
+    }
+
+    /// What this daemon has to say all others receive, and it does not hear of that.
+    fn speak_up(&mut self, at: usize) {
+        self.submit(at);
+        while self.bus.originate(&mut self.nodes[at].port) {}
+        for other in (0..self.nodes.len()).filter(|other| *other != at) {
+            self.bus.receive(&mut self.nodes[other].port, 100);
+        }
+    }
+
+    fn part(&mut self, sides: &[usize]) {
+        let Self {
+            nodes, bus, rng, ..
+        } = self;
+        for side in 0..4 {
+            let of = nodes.iter_mut().zip(sides);
+            let mut ports: Vec<&mut Port> = of
+                .filter(|(_, of)| **of == side)
+                .map(|(node, _)| &mut node.port)
+                .collect();
+            let majority = ports.len() * 2 > sides.len();
+            bus.change_view(&mut ports, majority, || rng.percent(70));
+        }
+    }
+
     fn crash(&mut self, at: usize) {
-        self.exchanges += self.nodes[at].groups.counters().exchanges;
+        let counted = self.nodes[at].groups.counters();
+        self.exchanges += counted.exchanges;
+        self.elsewhere += counted.elsewhere;
         let connections: Vec<Connection> = self.nodes[at].clients.keys().copied().collect();
         for connection in connections {
             let member = self.nodes[at].groups.member(connection);
@@ -155,6 +248,10 @@ impl World {
         }
         let node = self.nodes[at].port.process.node.get();
         self.nodes[at] = self.fresh(node);
+        // Nothing is delivered in a view of which a member has died.
+        if self.bus.kind == Kind::Views && self.rng.percent(80) {
+            self.part(&vec![0; self.nodes.len()]);
+        }
     }
 
     fn cut(&mut self, member: Member) {
@@ -179,10 +276,10 @@ impl World {
     fn submit(&mut self, at: usize) {
         let Node { port, groups, .. } = &mut self.nodes[at];
         while let Some((service, bytes)) = groups.to_submit() {
-            if !Bus::submit(port, service, bytes.to_vec()) {
+            let Some(counter) = Bus::submit(port, service, bytes.to_vec()) else {
                 return;
-            }
-            groups.submitted();
+            };
+            groups.submitted(counter);
         }
     }
 
@@ -216,6 +313,10 @@ impl World {
     }
 
     fn request(&mut self, at: usize) {
+        // Otherwise hardly any client would be there from before to after.
+        if self.nodes[at].groups.is_excluded() && self.rng.percent(80) {
+            return;
+        }
         let node = &mut self.nodes[at];
         let name = ["ann", "bob", "cy"][self.rng.below(3)];
         let Ok(connection) = node.groups.connect(ClientName::new(name).expect("a name")) else {
@@ -376,7 +477,11 @@ impl World {
 
     /// All daemons meet, and everything arrives: then all know the same, and all get what is sent.
     pub fn quiesce(&mut self) {
-        self.reconfigure(1);
+        if self.bus.kind == Kind::Views {
+            self.part(&vec![0; self.nodes.len()]);
+        } else {
+            self.reconfigure(1);
+        }
         self.drain();
         for at in 0..self.nodes.len() {
             let connections: Vec<Connection> = self.nodes[at].clients.keys().copied().collect();
@@ -387,6 +492,12 @@ impl World {
         }
         let before = self.sent.len() as u64;
         self.drain();
+        for node in &mut self.nodes {
+            for connection in node.clients.keys() {
+                let room = node.groups.has_room(*connection, SMALL_BYTES - 64);
+                self.stuck += u64::from(room != Ok(true));
+            }
+        }
         let holds = self.nodes.iter().map(|node| node.groups.holds().count());
         self.held += holds.sum::<usize>() as u64;
         assert_eq!(before, self.sent.len() as u64);
@@ -397,6 +508,20 @@ impl World {
         self.exchanges += exchanges.sum::<u64>();
         let parts = self.nodes.iter().map(|node| node.groups.counters().parts);
         self.parts += parts.sum::<u64>();
+        let counted = self.nodes.iter().map(|node| node.groups.counters());
+        self.elsewhere += counted.map(|counted| counted.elsewhere).sum::<u64>();
+    }
+
+    /// How many clients were told that they had missed something, and that they had not.
+    #[cfg(not(feature = "mutants"))]
+    pub fn inclusions(&self) -> (u64, u64) {
+        let steps = self.traces.values().flat_map(|trace| &trace.steps);
+        let told = steps.filter_map(|step| match step {
+            Step::Got(Event::Included { missed }) => Some(*missed),
+            _ => None,
+        });
+        let (missed, whole): (Vec<bool>, Vec<bool>) = told.partition(|missed| *missed);
+        (missed.len() as u64, whole.len() as u64)
     }
 
     /// What has to hold once nothing moves any more.
@@ -415,6 +540,9 @@ impl World {
                     wanted.entry(*name).or_default().push(member);
                 }
             }
+        }
+        if self.stuck > 0 {
+            return Err("settled: somebody waits for nothing".to_owned());
         }
         self.settled_holds()?;
         for node in &self.nodes {

@@ -87,7 +87,10 @@ impl App {
                     hash: hash(&message.payload),
                 })
             }
-            Delivery::Skips { .. } | Delivery::Primary(_) | Delivery::Excluded(_) => {
+            Delivery::Skips { .. }
+            | Delivery::Primary(_)
+            | Delivery::Excluded(_)
+            | Delivery::Missed { .. } => {
                 panic!("nobody asked for skips")
             }
         }

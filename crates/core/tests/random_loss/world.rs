@@ -376,7 +376,10 @@ impl World {
                     let lowest = self.nodes.iter().map(aru).min().unwrap_or(0);
                     self.oracle.delivered(at, &message, lowest);
                 }
-                Delivery::Skips { .. } | Delivery::Primary(_) | Delivery::Excluded(_) => {
+                Delivery::Skips { .. }
+                | Delivery::Primary(_)
+                | Delivery::Excluded(_)
+                | Delivery::Missed { .. } => {
                     panic!("not a ring's own")
                 }
             }

@@ -25,6 +25,10 @@ struct Seen {
     order: Vec<(u64, MessageId)>,
     /// How many were delivered by those who went on to another view.
     left: Vec<(usize, RingId)>,
+    /// From which views its members came who were not told that they had missed anything.
+    from: BTreeSet<RingId>,
+    /// And who were.
+    from_afar: BTreeSet<RingId>,
 }
 
 /// What one application saw.
@@ -37,6 +41,11 @@ pub struct Saw {
     ids: BTreeSet<MessageId>,
     primary: Option<RingId>,
     pub excluded: u64,
+    /// It has been told that it missed something, and the view comes next.
+    missing: bool,
+    pub missed: u64,
+    /// So many of its own messages have been delivered, as it was told.
+    own: u64,
 }
 
 #[derive(Default)]
@@ -79,8 +88,23 @@ impl Judge {
                 format!("VS: {me:?} got {got:?} and not that {ring} is primary")
             });
         }
+        if std::mem::take(&mut saw.missing) {
+            check(matches!(got, Delivery::Configuration(_)), || {
+                format!("VS: {me:?} got {got:?} and not a view")
+            })?;
+            let Delivery::Configuration(now) = got else {
+                unreachable!()
+            };
+            saw.missed += 1;
+            return self.configuration(me, saw, now, true);
+        }
         match got {
-            Delivery::Configuration(now) => self.configuration(me, saw, now),
+            Delivery::Missed { own, .. } => {
+                let fits = saw.view.is_some() && *own >= saw.own;
+                (saw.missing, saw.own) = (true, *own);
+                check(fits, || format!("VS: {me:?} got {got:?}"))
+            }
+            Delivery::Configuration(now) => self.configuration(me, saw, now, false),
             Delivery::Message(message) => self.message(me, saw, message),
             Delivery::Excluded(_) => {
                 saw.excluded += 1;
@@ -95,6 +119,7 @@ impl Judge {
         me: Process,
         saw: &mut Saw,
         now: &Configuration,
+        missed: bool,
     ) -> Result<(), String> {
         let ConfigurationKind::Regular(ring) = now.kind else {
             return Err(format!("VS: {me:?} got {now:?}"));
@@ -118,6 +143,12 @@ impl Judge {
             format!("VS1: {ring} has two sets of members")
         })?;
         seen.by.insert(me);
+        let from = if missed {
+            &mut seen.from_afar
+        } else {
+            &mut seen.from
+        };
+        from.extend(saw.view);
         (saw.view, saw.at, saw.primary) = (Some(ring), 0, Some(ring));
         Ok(())
     }
@@ -127,6 +158,9 @@ impl Judge {
             id, payload: bytes, ..
         } = message;
         let (id, position) = (*id, message.position());
+        check(id.process != me || id.counter > saw.own, || {
+            format!("UI: {me:?} got {id}, which it was told others had")
+        })?;
         let Some(view) = saw.view else {
             return Err(format!("VS3: {me:?} got {id} outside of all views"));
         };
@@ -201,6 +235,16 @@ impl Judge {
                     format!("VS2: of {all} deliveries in {ring} one who went on to {next} had {at}")
                 })?;
             }
+            let stranger = after.from.iter().find(|from| *from != ring);
+            check(stranger.is_none(), || {
+                format!(
+                    "VS6: who came from {stranger:?} to {next} was not told that it missed {ring}"
+                )
+            })?;
+            let blamed = after.from_afar.contains(ring);
+            check(!blamed, || {
+                format!("VS6: who came from {ring} to {next} was told that it missed something")
+            })?;
             let missed = after.by.difference(&seen.by);
             let missed = missed.copied().find(|one| seen.members.contains(one));
             check(missed.is_none(), || {

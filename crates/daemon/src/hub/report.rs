@@ -88,6 +88,8 @@ impl Hub {
             ("messages_held", clients.held),
             ("messages_held_us", clients.held_us),
             ("groups_holds_expired", groups.expired),
+            ("groups_missed", groups.missed),
+            ("groups_elsewhere", groups.elsewhere),
             ("clients_turned_away", self.door.turned_away),
             ("clients_crowded", self.door.seats.refused()),
             ("clients_not_allowed", clients.not_allowed),

@@ -61,6 +61,14 @@ const HELP: &[(&str, &str)] = &[
         "Times that clients had waited as long as they do, and nobody had said that they may go on.",
     ),
     (
+        "groups_missed",
+        "Times that this daemon came back after views of the others that it was not in.",
+    ),
+    (
+        "groups_elsewhere",
+        "Requests of clients that the others delivered while this daemon was in no view.",
+    ),
+    (
         "clients_turned_away",
         "Clients turned away for where they came from.",
     ),

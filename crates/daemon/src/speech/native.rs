@@ -35,6 +35,8 @@ enum Stage {
     Open {
         membership: bool,
         me: Member,
+        /// It speaks a version that has words for daemons that are in no view.
+        knows_exclusion: bool,
         can_skip: bool,
         can_throttle: bool,
     },
@@ -214,6 +216,7 @@ impl NativeSpeech {
         self.stage = Stage::Open {
             membership: hello.membership,
             me: member,
+            knows_exclusion: version >= 3,
             can_skip: version >= 2 && hello.when_slow.is_none_or(SlowPolicy::skips),
             can_throttle: hello.when_slow.is_none_or(SlowPolicy::throttles),
         };

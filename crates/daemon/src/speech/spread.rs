@@ -202,6 +202,8 @@ pub(super) fn outgoing(event: &groups::Event, names: &mut Names) -> Option<Outgo
             old: group_id(*view),
         }),
         groups::Event::SelfLeave { group } => group_name(group).map(Outgoing::SelfLeave),
+        // Spread has no word for it: its clients see the views that come when it is over.
+        groups::Event::Excluded | groups::Event::Included { .. } => None,
     }
 }
 

@@ -225,7 +225,8 @@ fn size(delivery: &Delivery) -> usize {
         Delivery::Configuration(_)
         | Delivery::Skips { .. }
         | Delivery::Primary(_)
-        | Delivery::Excluded(_) => 0,
+        | Delivery::Excluded(_)
+        | Delivery::Missed { .. } => 0,
     }
 }
 

@@ -70,7 +70,10 @@ impl State {
                 };
                 self.emit(at, EventKind::Delivered(placed));
             }
-            Delivery::Skips { .. } | Delivery::Primary(_) | Delivery::Excluded(_) => {}
+            Delivery::Skips { .. }
+            | Delivery::Primary(_)
+            | Delivery::Excluded(_)
+            | Delivery::Missed { .. } => {}
         }
     }
 

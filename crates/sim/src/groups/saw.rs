@@ -43,5 +43,7 @@ pub fn saw(event: &Event, posts: &Payloads) -> ClientSaw {
             gid: (*view).into(),
         },
         Event::SelfLeave { group } => ClientSaw::SelfLeave(group.to_string()),
+        Event::Excluded => ClientSaw::Excluded,
+        Event::Included { missed } => ClientSaw::Included { missed: *missed },
     }
 }

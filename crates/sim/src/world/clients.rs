@@ -205,6 +205,9 @@ impl<S: System> World<'_, S> {
             },
             Event::Transitional { .. } => "transitional_signals",
             Event::SelfLeave { .. } => "self_leaves",
+            Event::Excluded => "clients_excluded",
+            Event::Included { missed: true } => "clients_missed",
+            Event::Included { missed: false } => "clients_included",
             Event::Message(message) if message.to.contains(&me) => "private_messages",
             Event::Message(_) => "client_deliveries",
         });

@@ -203,6 +203,7 @@ impl<S: System> World<'_, S> {
                 self.tally.cover("excluded");
                 self.emit(process, EventKind::Excluded(ring));
             }
+            Delivery::Missed { .. } => self.tally.cover("missed"),
             Delivery::Skips { .. } => self.found("skips", "nobody asked for skips"),
         }
         true

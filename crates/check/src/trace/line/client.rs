@@ -21,6 +21,10 @@ impl Fields<'_> {
                 gid: read("gid", self.gid.as_ref(), name::gid)?,
             },
             "self_leave" => ClientSaw::SelfLeave(self.group()?),
+            "excluded" => ClientSaw::Excluded,
+            "included" => ClientSaw::Included {
+                missed: self.missed.ok_or("\"missed\" is missing")?,
+            },
             "" => return Err("\"ev\" is missing".into()),
             other => return Err(format!("no event of a client is called {other:?}")),
         };

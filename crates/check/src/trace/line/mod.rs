@@ -87,6 +87,7 @@ pub(super) struct Fields<'a> {
     #[serde(borrow)]
     vs_sets: Option<Vec<Vec<Text<'a>>>>,
     discard: bool,
+    missed: Option<bool>,
 }
 
 /// What is wrong with the fields of a line, as a sentence.

@@ -64,6 +64,9 @@ fn show(event: &Event) -> String {
             format!("{group}!{}{next}/{}", view.ring.ring_seq, view.index)
         }
         Event::SelfLeave { group } => format!("{group} left"),
+        Event::Excluded => "excluded".to_string(),
+        Event::Included { missed: true } => "included, missed".to_string(),
+        Event::Included { missed: false } => "included".to_string(),
         Event::Message(message) => String::from_utf8_lossy(&message.payload).to_string(),
     }
 }
@@ -124,6 +127,22 @@ impl Cluster {
         self.configure(to, ConfigurationKind::Regular(ring(seq)));
     }
 
+    /// These are in no view any more.
+    pub fn excluded(&mut self, to: &[usize]) {
+        for at in to {
+            self.daemon(*at).deliver(Delivery::Excluded(ring(1)));
+        }
+    }
+
+    /// These have missed views; of what they submitted all up to this has been delivered.
+    pub fn missed(&mut self, to: &[usize], own: u64) {
+        let (seq, count) = (1, 1);
+        for at in to {
+            let missed = Delivery::Missed { seq, count, own };
+            self.daemon(*at).deliver(missed);
+        }
+    }
+
     pub fn transitional(&mut self, to: &[usize], old: u64, new: u64) {
         let (old, new) = (ring(old), ring(new));
         self.configure(to, ConfigurationKind::Transitional { old, new });
@@ -133,12 +152,13 @@ impl Cluster {
     pub fn submitted(&mut self, at: usize) -> Option<Message> {
         let (service, payload) = self.daemon(at).to_submit()?;
         let payload = Bytes::copy_from_slice(payload);
-        self.daemon(at).submitted();
         self.placed += 1;
+        let counter = self.placed;
+        self.daemon(at).submitted(counter);
         Some(Message {
             id: MessageId {
                 process: process(at as u16),
-                counter: self.placed,
+                counter,
             },
             service,
             seq: self.placed,

@@ -45,6 +45,8 @@ pub(in crate::speech) fn encode(event: &groups::Event, names: &mut Names, encode
             Reply::Transitional { group, view }.encode(out)
         }
         groups::Event::SelfLeave { group } => Reply::SelfLeave { group: *group }.encode(out),
+        groups::Event::Excluded => Reply::Excluded.encode(out),
+        groups::Event::Included { missed } => Reply::Included { missed: *missed }.encode(out),
     };
     if let Err(error) = encoded {
         tracing::warn!(%error, "clients cannot be told something");

@@ -10,7 +10,13 @@ use crate::speech::missed::Missed;
 impl NativeSpeech {
     /// What was encoded for all who get it.
     pub(in crate::speech) fn tell(&mut self, event: &groups::Event, encoded: &Encoded) {
-        let Stage::Open { membership, me, .. } = self.stage else {
+        let Stage::Open {
+            membership,
+            knows_exclusion,
+            me,
+            ..
+        } = self.stage
+        else {
             return;
         };
         let Encoded { head, payload, .. } = encoded;
@@ -28,6 +34,11 @@ impl NativeSpeech {
             groups::Event::SelfLeave { group } => {
                 self.left(*group, membership);
             }
+            // An earlier client sees nothing, and then views.
+            groups::Event::Excluded | groups::Event::Included { .. } if knows_exclusion => {
+                self.put(head, &[]);
+            }
+            groups::Event::Excluded | groups::Event::Included { .. } => {}
         }
     }
 
@@ -89,6 +100,8 @@ impl NativeSpeech {
                 }
             }
             groups::Event::View(view) => self.answer(view.group, Wish::Join),
+            // The client is told under its next name.
+            groups::Event::Excluded | groups::Event::Included { .. } => {}
             groups::Event::Transitional { .. } => {}
             groups::Event::SelfLeave { group } => {
                 let membership = matches!(
