@@ -44,7 +44,7 @@ impl Schedule {
     }
 
     fn run(mut self) -> UniformCounters {
-        for _ in 0..setting("ROTA_FAULTS", 8) {
+        for _ in 0..setting("ROTA_FAULTS", 6) {
             self.fault();
             if self.rng.percent(30) {
                 self.heal();

@@ -14,7 +14,8 @@ use crate::cluster::{Cluster, PATIENCE, between};
 const LARGE: usize = 60_000;
 /// A view that does not change, or nothing that is delivered, is looked at for so long.
 const LONG_ENOUGH: Duration = Duration::from_millis(500);
-/// A machine with other work lets the membership wait for so many times what it takes to notice a failure.
+/// A machine with other work lets the membership wait for so many times what it takes to notice a silent node. One
+/// that was killed is noticed sooner, unless the kernel has refused so many datagrams that it says no more of them.
 const CROWDED: u32 = 4;
 
 /// A view of all, and load.
@@ -212,7 +213,7 @@ fn a_minority_waits_for_the_others(engine: EngineName) {
 
 fn a_node_that_comes_and_goes(engine: EngineName) {
     let mut cluster = loaded(engine, 4);
-    for (down, up) in [(50, 150), (500, 300), (900, 200)] {
+    for (down, up) in [(50, 150), (900, 200)] {
         for node in [2, 1] {
             cluster.set_port(node, false);
             cluster.sleep(Duration::from_millis(down));
