@@ -1,5 +1,7 @@
 //! The engines that order in primary views, as the simulator knows them: a data path beside an idle ring.
 
+use std::ops::RangeInclusive;
+
 use rota_core::contract::{
     Class, ConfigurationKind, Delivery, Engine, NodeId, Process, RingId, Time,
 };
@@ -95,6 +97,14 @@ macro_rules! system {
 
             fn is_settled(&self, engine: &Self::Engine) -> Option<bool> {
                 Some(engine.is_settled())
+            }
+
+            fn outcomes(&self, engine: &Self::Engine) -> u64 {
+                engine.outcomes_kept()
+            }
+
+            fn undelivered(&self, engine: &Self::Engine) -> Vec<(Process, RangeInclusive<u64>)> {
+                engine.undelivered().collect()
             }
 
             fn remembers(&self, engine: &Self::Engine) -> bool {

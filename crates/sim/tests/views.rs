@@ -58,3 +58,13 @@ fn the_same_seed_gives_the_same_run() {
         assert_eq!(once.trace_hash, again.trace_hash, "{engine}");
     }
 }
+
+/// A kill that was left out once took an output with it.
+#[test]
+fn who_is_spared_goes_on_with_what_it_was_doing() {
+    let report = run(EngineName::FastCast, 211..212, |options| {
+        options.cuts.keep = Some(vec![1, 3, 6, 7]);
+        options.cuts.horizon = Some(439_453_125);
+    });
+    assert_eq!(report.violations, []);
+}

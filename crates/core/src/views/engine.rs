@@ -211,6 +211,12 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         staged.chain(tentative.map(|(process, counter)| (process, known.of(process) + 1..=counter)))
     }
 
+    /// How often it had to keep the outcome of an exchange without knowing whether anybody installed the view. For
+    /// simulations.
+    pub const fn outcomes_kept(&self) -> u64 {
+        self.counters.tentative
+    }
+
     /// See [`Primary::caught_up`].
     pub fn caught_up(&mut self, now: Time) {
         self.ring.caught_up(now);

@@ -20,6 +20,7 @@ mod trouble;
 mod turn;
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 use rota_check::event::{Event, EventKind};
 use rota_core::contract::{Engine, Process, RingId, Time};
@@ -83,6 +84,18 @@ pub trait System {
     fn is_settled(&self, engine: &Self::Engine) -> Option<bool> {
         let _ = engine;
         None
+    }
+
+    /// How often it had to keep what others may have delivered, without knowing whether anybody did.
+    fn outcomes(&self, engine: &Self::Engine) -> u64 {
+        let _ = engine;
+        0
+    }
+
+    /// Messages that others may count as delivered here though the application has not got them.
+    fn undelivered(&self, engine: &Self::Engine) -> Vec<(Process, RangeInclusive<u64>)> {
+        let _ = engine;
+        Vec::new()
     }
 
     /// Whether it has been in a view, where that is what it would forget with its life.

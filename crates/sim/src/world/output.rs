@@ -24,13 +24,15 @@ impl<S: System> World<'_, S> {
         }
         let output = self.poll(at)?;
         let life = self.hosts[at].life.as_mut()?;
-        if let Some((left, fault)) = &mut life.doom {
-            if *left == 0 {
+        match &mut life.doom {
+            Some((0, fault)) => {
                 let fault = *fault;
                 self.kill(at, fault);
-                return None;
+                // What is spared goes on with its output.
+                self.hosts[at].life.as_ref()?;
             }
-            *left -= 1;
+            Some((left, _)) => *left -= 1,
+            None => {}
         }
         let cost = &self.plan.cost;
         let host = &mut self.hosts[at];

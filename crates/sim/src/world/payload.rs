@@ -3,6 +3,8 @@
 //! Payloads are slices of one pool of random bytes, or begin with bytes of their own. Each is hashed once,
 //! and a delivery is compared with what was sent.
 
+use std::ops::RangeInclusive;
+
 use bytes::Bytes;
 use rota_core::contract::{MessageId, Process, Service};
 use sha2::{Digest, Sha256};
@@ -15,6 +17,8 @@ pub struct Submitted {
     pub service: Service,
     pub hash: u64,
     payload: Bytes,
+    /// Some application has got it, or it is known why perhaps none ever will.
+    settled: bool,
 }
 
 /// What payloads are made of.
@@ -56,6 +60,7 @@ impl Payloads {
             service,
             hash,
             payload,
+            settled: false,
         });
         (list.len() as u64 == id.counter).then_some(hash)
     }
@@ -66,6 +71,26 @@ impl Payloads {
             .iter()
             .rfind(|(process, _)| *process == id.process)?;
         list.get(usize::try_from(id.counter.checked_sub(1)?).ok()?)
+    }
+
+    /// Messages of a process have been delivered to some application, or need not be.
+    pub fn settle(&mut self, process: Process, counters: RangeInclusive<u64>) {
+        let Some(list) = self.of_mut(process) else {
+            return;
+        };
+        let place = |counter: u64| usize::try_from(counter).unwrap_or(usize::MAX);
+        let end = place(*counters.end()).min(list.len());
+        let from = place(counters.start().saturating_sub(1)).min(end);
+        list[from..end]
+            .iter_mut()
+            .for_each(|sent| sent.settled = true);
+    }
+
+    /// The counter of the first message of a process of which that is not known.
+    pub fn unsettled(&self, process: Process) -> Option<u64> {
+        let (_, list) = self.sent.iter().rfind(|(of, _)| *of == process)?;
+        let place = list.iter().position(|sent| !sent.settled)?;
+        Some(place as u64 + 1)
     }
 
     /// The hash of a delivered payload: computed only when it is not what was sent.

@@ -1,7 +1,7 @@
 //! After the faults: the world heals, and has to come to rest (C8).
 
 use rota_check::event::regular_of;
-use rota_core::contract::{ConfigurationKind, Engine, Process, Time};
+use rota_core::contract::{ConfigurationKind, Engine, MessageId, Process, Time};
 
 use super::host::App;
 use super::queue::What;
@@ -152,10 +152,28 @@ impl<S: System> World<'_, S> {
 
     fn quiesce(&mut self) {
         self.phase = Phase::Over;
+        self.judge_lost();
         for observer in &mut self.observers {
             if let Err(finding) = observer.quiesce(Time(self.now)) {
                 self.finding.get_or_insert(finding);
             }
+        }
+    }
+
+    /// Where views count: each message of a live process has come to some application, or is known to have been counted
+    /// as delivered by one that died or did not know.
+    fn judge_lost(&mut self) {
+        if self.plan.views.is_none() {
+            return;
+        }
+        let live = self.hosts.iter().filter_map(|host| host.life.as_ref());
+        let lost = live.map(|life| life.process).find_map(|process| {
+            let counter = self.payloads.unsettled(process)?;
+            Some(MessageId { process, counter })
+        });
+        if let Some(message) = lost {
+            let what = format!("{message} is delivered nowhere, and its sender does not know");
+            self.found("lost", what);
         }
     }
 

@@ -106,6 +106,10 @@ impl<S: System> World<'_, S> {
             return;
         }
         let engine = life.engine.get();
+        // Perhaps nobody ever delivers what only this one would have.
+        for (process, counters) in self.system.undelivered(engine) {
+            self.payloads.settle(process, counters);
+        }
         if life.app.members.first() == Some(&life.process) && life.app.members.len() > 1 {
             self.tally.cover("leaders_killed");
         }

@@ -73,12 +73,18 @@ impl<S: System> World<'_, S> {
         let mut installed = None;
         if let Some(life) = &mut self.hosts[at].life {
             let before = system.ring(life.engine.get());
+            let kept = system.outcomes(life.engine.get());
             self.cells.count(system, life.engine.get(), &input);
             life.engine.handle(now, input);
             (life.undrained, life.app.more) = (true, true);
             installed = system
                 .ring(life.engine.get())
                 .filter(|ring| before != Some(*ring));
+            if system.outcomes(life.engine.get()) > kept {
+                for (process, counters) in system.undelivered(life.engine.get()) {
+                    self.payloads.settle(process, counters);
+                }
+            }
         }
         self.take_submitted(at);
         if let Some(ring) = installed.filter(|_| !self.armed.is_empty()) {
@@ -216,6 +222,10 @@ impl<S: System> World<'_, S> {
         let process = life.process;
         life.app.delivered(message.id, process);
         self.tally.deliveries += 1;
+        if self.plan.views.is_some() {
+            let counter = message.id.counter;
+            self.payloads.settle(message.id.process, counter..=counter);
+        }
         let Some(conf) = conf else {
             let what = format!("{} before any configuration, at {process:?}", message.id);
             return self.found("E4", what);
