@@ -7,7 +7,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use rota_net::{KeyRing, NodeConfig, TimingName, Transport, probe_multicast, random_u64};
+use rota_net::{
+    EngineName, KeyRing, NodeConfig, PrimaryName, TimingName, Transport, probe_multicast,
+    random_u64,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -95,6 +98,17 @@ impl Cluster {
             config.trace = Some(dir.join("{node}.jsonl"));
         };
         Self::with(nodes, trace, (settings, ""), None)
+    }
+
+    /// The same, with this engine.
+    pub fn over(nodes: u16, engine: EngineName) -> Self {
+        let over = |config: &mut NodeConfig, dir: &Path| {
+            config.engine = engine;
+            config.primary = PrimaryName::Static;
+            config.timing = TimingName::Relaxed;
+            config.trace = Some(dir.join("{node}.jsonl"));
+        };
+        Self::with(nodes, over, ("", ""), None)
     }
 
     /// The same, with datagrams sealed by the keys in the file `cluster.key`.
