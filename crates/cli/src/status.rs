@@ -98,7 +98,9 @@ fn text(answer: &DaemonStatus) -> String {
         "daemon   {} (node {}), rota {}\nring     {}\n",
         answer.name, answer.node, answer.version, answer.ring
     );
-    let known = if answer.groups_ready {
+    let known = if answer.excluded {
+        "excluded: in no primary view; requests of clients wait"
+    } else if answer.groups_ready {
         "known to all daemons"
     } else {
         "the daemons tell each other; requests of clients wait"

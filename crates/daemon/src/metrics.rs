@@ -146,6 +146,11 @@ impl Out<'_> {
                 "1 if all daemons know of the same groups, 0 while requests wait for that",
                 f64::from(u8::from(status.groups_ready)),
             ),
+            (
+                "excluded",
+                "1 while the daemon is in no primary view, and its clients are told nothing",
+                f64::from(u8::from(status.excluded)),
+            ),
         ];
         gauges
             .into_iter()

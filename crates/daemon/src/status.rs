@@ -40,6 +40,9 @@ pub struct DaemonStatus {
     pub keys: Option<KeysInUse>,
     /// Whether all daemons of the configuration know of the same groups; clients' requests wait while not.
     pub groups_ready: bool,
+    /// Whether it is in no view of an engine with primary views alone, and its clients were told so: nothing is delivered,
+    /// and their requests wait.
+    pub excluded: bool,
     /// Groups that it knows of.
     pub groups: usize,
     /// Counters since its start, by name: of the engine, the sockets, the groups and the clients.

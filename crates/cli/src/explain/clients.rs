@@ -31,6 +31,7 @@ pub(super) fn look(seen: &[Seen]) -> Vec<Finding> {
             )));
         }
         findings.extend(dropped(one));
+        findings.extend(excluded(one));
         findings.extend(not_ready(one));
         findings.extend(held_back(one));
         findings.extend(throttled(one));
@@ -70,6 +71,15 @@ fn dropped(seen: &Seen) -> Option<Finding> {
     (slow > 0).then(|| {
         Finding::wrong(format!(
             "node {} has disconnected {slow} clients that did not read: their names are in its log",
+            seen.node()
+        ))
+    })
+}
+
+fn excluded(seen: &Seen) -> Option<Finding> {
+    seen.after.excluded.then(|| {
+        Finding::wrong(format!(
+            "node {} is excluded: it is in no primary view, its clients are told nothing, and their requests wait",
             seen.node()
         ))
     })

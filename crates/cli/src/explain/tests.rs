@@ -336,4 +336,7 @@ fn what_happens_to_the_ring_is_said() {
     let mut seen = well();
     (seen[0].before.groups_ready, seen[0].after.groups_ready) = (false, false);
     only(&seen, "node 1 waits for other daemons");
+    let mut seen = well();
+    seen[0].after.excluded = true;
+    only(&seen, "node 1 is excluded");
 }

@@ -33,6 +33,7 @@ impl Hub {
                 self.groups.phase(),
                 Phase::Operational | Phase::Transitional(_)
             ),
+            excluded: self.groups.is_excluded(),
             groups: self.groups.list_groups().len(),
             counters: self.all_counters(ring.counters),
             peers: ring

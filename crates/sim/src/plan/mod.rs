@@ -234,7 +234,11 @@ impl Plan {
     /// Time from healing until everybody shares one configuration, at most.
     pub const fn converges_within(&self) -> u64 {
         // Before a view begins, its members may have thousands of packets to tell each other over a slow ring.
-        let exchange = if self.views.is_some() { 10 * SECONDS } else { 0 };
+        let exchange = if self.views.is_some() {
+            10 * SECONDS
+        } else {
+            0
+        };
         // Three rounds of waiting and agreeing; a slow clock, coarse timers and the joins of many
         // nodes come on top.
         5 * (self.ring.timers.token_loss + self.consensus()) + SECONDS + exchange
