@@ -1,5 +1,6 @@
 //! `rota sim run` and `rota sim replay`, from outside.
 
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 fn rota(arguments: &str) -> Output {
@@ -69,8 +70,13 @@ fn engines_with_views_are_run_and_their_traces_are_sound() {
         ));
         assert_eq!(output.status.code(), Some(0), "{engine}");
         assert!(report(&output)["coverage"]["views_installed"].as_u64() > Some(0));
-        let node = directory.path().join(engine).join("seed-5/node-1.jsonl");
-        let text = std::fs::read_to_string(node).expect("a trace");
+        let traces = std::fs::read_dir(directory.path().join(engine).join("seed-5"));
+        let traces = traces
+            .expect("traces")
+            .map(|entry| entry.expect("one").path());
+        let is_node = |path: &PathBuf| path.display().to_string().contains("/node-");
+        let texts = traces.filter(is_node).map(std::fs::read_to_string);
+        let text: String = texts.map(|text| text.expect("a trace")).collect();
         let broadcast = text.lines().filter(|line| line.contains(r#""ev":"orig""#));
         assert!(broadcast.count() > 0 && text.contains(r#""ev":"deliver""#));
     }

@@ -169,7 +169,7 @@ const UNIFORM: [Uniformly; 13] = [
     views("VS5", "positions over views", vs5_positions::check),
     of_all("O1", "one order", o1_merge::check_all_services),
     of_all("P1", "one primary", p1_one_primary::check),
-    of_all("P2", "continuous primaries", p2_continuity::check),
+    of_all("P2", "continuous primaries", p2_continuity::check_views),
 ];
 
 /// Checks all properties of Extended Virtual Synchrony.

@@ -9,6 +9,11 @@
 //! does not say by which rule it was made: unless the options do, either is enough, and the nodes that
 //! the trace names stand for the configured ones.
 
+//!
+//! Of engines with views ([`check_views`]) a trace has the views alone. Where members vote, there may have been primary
+//! configurations between two of them in which no view began, each a quorum of the one before. What is left is that one
+//! process at least goes from view to view; that all of them are one order is what VS1 to VS5 and UTO say.
+
 use rota_core::contract::NodeId;
 
 use crate::report::{Findings, PrimaryRule};
@@ -41,6 +46,21 @@ pub(super) fn check(view: &View<'_>, findings: &mut Findings) {
         findings.check(either || leads(view, before, after, has_quorum), || {
             let (before, after) = (before.show(view), after.show(view));
             format!("no quorum of {before}, and primary after it: {after}")
+        });
+    }
+}
+
+/// The same for views. See the module page.
+pub(super) fn check_views(view: &View<'_>, findings: &mut Findings) {
+    if matches!(view.options.primary, Some(PrimaryRule::Majority(_))) {
+        check(view, findings);
+        return;
+    }
+    for pair in primaries(view).windows(2) {
+        let [before, after] = pair else { continue };
+        findings.check(after.count(&before.nodes) > 0, || {
+            let (before, after) = (before.show(view), after.show(view));
+            format!("nobody of {before}, and primary after it: {after}")
         });
     }
 }

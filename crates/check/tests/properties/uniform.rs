@@ -441,3 +441,19 @@ fn traces_tell_which_order_is_meant() {
     assert!(!judged(Order::Evs).holds());
     assert_eq!(judged(Order::Evs).uniform, None);
 }
+
+/// Between two views there may have been primaries in which none began: nobody has to see a quorum of the one before.
+#[test]
+fn p2_somebody_goes_from_view_to_view() {
+    let options = Options {
+        primary: Some(PrimaryRule::Successive),
+        ..Options::default()
+    };
+    let found = |text: &str| {
+        let trace = events(text).0.iter().collect();
+        names(&check_uniform(&trace, &options))
+    };
+    assert_eq!(found("abcdefgh: 5abcdefgh\n abc: 9abc"), Vec::<&str>::new());
+    assert_eq!(found("abcdefgh: 5abcdefgh\n h: 9h"), Vec::<&str>::new());
+    assert!(found("abc: 5abc\n de: 9de").contains(&"P2"));
+}

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rota_check::event::{ClientEvent, Event, EventKind};
 use rota_check::trace::Trace;
-use rota_check::{Options, Report, check_all};
+use rota_check::{Options, Report, Verdict, check_all};
 use rota_core::contract::{Process, Time};
 
 use crate::log::{Log, Told, reduced, written};
@@ -88,11 +88,9 @@ fn assert_holds(report: &Report, beginning: &str, whose: &str) {
         .filter(|v| v.property.starts_with(beginning))
         .collect();
     assert!(wrong.is_empty(), "{whose}: {wrong:#?}");
-    for verdict in report
-        .verdicts
-        .iter()
-        .filter(|v| v.property.starts_with('K'))
-    {
+    // Rings leave nobody out.
+    let clients = |v: &&Verdict| v.property.starts_with('K') && v.property != "K10";
+    for verdict in report.verdicts.iter().filter(clients) {
         assert!(
             verdict.checked > 0,
             "{whose}: no case of {}",
