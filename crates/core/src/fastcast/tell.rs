@@ -23,6 +23,9 @@ const SPACING_NANOS: u64 = 100_000;
 /// Packets that a control datagram speaks for, for each member, so that it need not wait.
 const PACKETS: u64 = 14;
 
+/// Runs of places that a control datagram has room for at least.
+const RUNS: usize = 4;
+
 /// What was told, and what makes the next time due.
 #[derive(Clone, Debug)]
 pub(super) struct Telling {
@@ -179,18 +182,19 @@ impl InView {
     fn compose(&mut self, now: Time, room: usize) -> FastControl {
         let seal_bytes = self.config.seal_bytes;
         let again = self.telling.ask != 0 || self.telling.answer != 0;
-        let room = room.saturating_sub(FastControl::bare_len(self.members(), seal_bytes));
-        let most = (room / FastControl::REQUEST_BYTES).max(4);
-        let mut requests = core::mem::take(&mut self.telling.requests);
-        requests.truncate(most);
         let applied = if again || self.telling.applied_news {
             self.telling.applied.clone()
         } else {
             Vec::new()
         };
+        let fixed = FastControl::bare_len(self.members(), seal_bytes) + 8 * applied.len();
+        let room = room.saturating_sub(fixed);
+        // A few runs always find room.
+        let most = room.saturating_sub(RUNS * FastControl::RUN_BYTES) / FastControl::REQUEST_BYTES;
+        let mut requests = core::mem::take(&mut self.telling.requests);
+        requests.truncate(most.max(1));
         let room = room.saturating_sub(requests.len() * FastControl::REQUEST_BYTES);
-        let room = room.saturating_sub(8 * applied.len());
-        let (first, runs) = self.places_to_tell(again, (room / FastControl::RUN_BYTES).max(4));
+        let (first, runs) = self.places_to_tell(again, (room / FastControl::RUN_BYTES).max(RUNS));
         let head = &self.view.members[self.me()];
         let control = FastControl {
             cluster: self.config.cluster,
