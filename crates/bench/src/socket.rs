@@ -100,22 +100,16 @@ impl UdpPort {
     /// Reads what arrived; `None` when nothing came in time. As the ring's own loop does, it looks a
     /// few times and lets others run before it sleeps.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<Arrived>> {
-        for _ in 0..LOOKS {
-            if let Some(arrived) = self.receive_now(buffer)? {
-                return Ok(Some(arrived));
-            }
-            thread::yield_now();
+        if let Some(arrived) = self.look(buffer)? {
+            return Ok(Some(arrived));
         }
         self.read(buffer, MsgFlags::empty())
     }
 
     /// As [`Self::receive`], for a wait that ends in time: that of a read ends with the system's clock tick.
     pub fn receive_within(&self, buffer: &mut [u8], wait: Duration) -> io::Result<Option<Arrived>> {
-        for _ in 0..LOOKS {
-            if let Some(arrived) = self.receive_now(buffer)? {
-                return Ok(Some(arrived));
-            }
-            thread::yield_now();
+        if let Some(arrived) = self.look(buffer)? {
+            return Ok(Some(arrived));
         }
         let wait = Timespec::try_from(wait).ok();
         let mut ready = [PollFd::new(&self.socket, PollFlags::IN)];
@@ -123,6 +117,17 @@ impl UdpPort {
             Ok(_) | Err(rustix::io::Errno::INTR) => self.receive_now(buffer),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Looks a few times whether something is there, and lets others run in between.
+    fn look(&self, buffer: &mut [u8]) -> io::Result<Option<Arrived>> {
+        for _ in 0..LOOKS {
+            if let Some(arrived) = self.receive_now(buffer)? {
+                return Ok(Some(arrived));
+            }
+            thread::yield_now();
+        }
+        Ok(None)
     }
 
     /// Reads what is there; `None` when nothing is.
