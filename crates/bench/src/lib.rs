@@ -28,6 +28,6 @@ pub use options::{
     BenchOptions, BitRate, EngineName, Load, Mode, Offload, ParseError, Pattern, Pin, Place,
     RawOptions, Senders, ServiceName, TestbedKind, parse_duration,
 };
-pub use raw::{RawReport, raw_node_main, run_raw};
+pub use raw::{HopTimes, RawReport, raw_node_main, run_raw};
 pub use shares::{SharesOptions, SharesReport, run_shares, shares_node_main};
 pub use testbed::{Testbed, Values};

@@ -226,6 +226,8 @@ names! {
         Token = "token",
         /// One burst at a time, acknowledged by all.
         AllAck = "all-ack",
+        /// One message at a time over a ring of TCP links, and the word that all have it.
+        Hop = "hop",
     }
 }
 
@@ -328,9 +330,9 @@ pub struct RawOptions {
     pub pattern: Pattern,
     /// One TCP stream from node 1 to node 2 instead.
     pub tcp: bool,
-    /// Payload of a packet, or with `all-ack` of a message, in bytes.
+    /// Payload of a packet, or with `all-ack` and `hop` of a message, in bytes.
     pub size: usize,
-    /// What all senders together send with `all-ack`; otherwise the next message follows the last acknowledgement.
+    /// What all senders together send with `all-ack` and `hop`; otherwise a message follows when all have the one before.
     pub rate: Option<BitRate>,
     /// Who sends; one node by default.
     pub senders: Senders,

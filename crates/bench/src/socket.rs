@@ -20,7 +20,7 @@ pub const MAX_BURST_PACKETS: usize = 64;
 /// Receive buffer asked for, in bytes.
 const RECEIVE_BUFFER: usize = 32 << 20;
 /// Looks at an empty socket before sleeping: all together as dear as a sleep and its wake-up.
-const LOOKS: u32 = 32;
+pub const LOOKS: u32 = 32;
 /// Send buffer on a shaped link: smaller than the port's queue, so that a sender waits for its own
 /// link instead of losing packets in it.
 pub const SHAPED_SEND_BUFFER: usize = 200 << 10;

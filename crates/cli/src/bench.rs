@@ -37,7 +37,8 @@ pub struct Bench {
 enum Command {
     /// The same sockets with no protocol: what the machine can do
     #[command(after_help = "Examples:\n  rota bench raw --nodes 4 --duration 2s\n  \
-        rota bench raw --pattern token --nodes 8\n\n\
+        rota bench raw --pattern token --nodes 8\n  \
+        rota bench raw --pattern hop --size 10000 --rate 1mbit\n\n\
         Exit status: 0 if it was measured, 1 if that failed, 2 for wrong use.")]
     Raw(RawArgs),
     /// Four nodes that share links, and what they want changes (FastCast §4.2)
@@ -165,17 +166,18 @@ impl LoadArgs {
 struct RawArgs {
     #[command(flatten)]
     place: PlaceArgs,
-    /// What is sent: bursts to all, a token round the ring, or messages that all acknowledge to all
+    /// What is sent: bursts to all, a token round the ring, messages that all acknowledge to all, or messages that go
+    /// round a ring of TCP links with the word behind them that all have them
     #[arg(long, default_value = "multicast",
-        value_parser = one_of::<Pattern>(&["multicast", "token", "all-ack"]))]
+        value_parser = one_of::<Pattern>(&["multicast", "token", "all-ack", "hop"]))]
     pattern: Pattern,
     /// One TCP stream to a neighbour instead
     #[arg(long, conflicts_with = "pattern")]
     tcp: bool,
-    /// Payload of a packet, or with all-ack of a message, in bytes
+    /// Payload of a packet, or with all-ack and hop of a message, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1350)]
     size: usize,
-    /// What all senders together send with all-ack, like 1mbit [default: the next message when all have acknowledged]
+    /// What all senders together send with all-ack and hop, like 1mbit [default: the next message when all have one]
     #[arg(long, value_name = "RATE", conflicts_with = "tcp")]
     rate: Option<BitRate>,
     /// Which nodes send: all, half, or how many

@@ -56,3 +56,50 @@ fn messages_that_do_not_arrive_are_a_failure_that_is_reported_all_the_same() {
         "{said}"
     );
 }
+
+#[test]
+fn hops_over_a_ring_of_links_are_measured_and_add_up() {
+    let options = [
+        "raw",
+        "--pattern",
+        "hop",
+        "--nodes",
+        "3",
+        "--size",
+        "10000",
+        "--rate",
+        "4mbit",
+        "--duration",
+        "400ms",
+        "--warm-up",
+        "100ms",
+        "--json",
+    ];
+    let output = Command::new(env!("CARGO_BIN_EXE_rota"))
+        .arg("bench")
+        .args(options)
+        .output()
+        .expect("the binary runs");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    // 4 Mbit/s of 10 kB are 50 messages a second.
+    let rounds = report["rounds"].as_u64().expect("a number");
+    assert!((1..=20).contains(&rounds), "{report}");
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let hops = &report["hops"];
+    let (message, word) = (
+        number(&hops["message_hop_us"]),
+        number(&hops["word_hop_us"]),
+    );
+    let whole = number(&report["latency_us"]["mean"]);
+    assert!(message > 0.0 && word > 0.0, "{report}");
+    assert!(
+        (2.0 * (message + word) - whole).abs() < whole * 0.01,
+        "{report}"
+    );
+    let at_sender = number(&hops["at_sender_us"]["mean"]);
+    assert!(
+        2.0 * message < at_sender && at_sender < whole,
+        "the word reaches its sender on its way: {report}"
+    );
+}

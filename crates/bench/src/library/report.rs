@@ -50,6 +50,9 @@ pub struct BenchReport {
     /// From when a message was due until its sender delivered it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_sender_us: Option<Summary>,
+    /// The same as `latency_us`, at the node where it is longest on average.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_slowest_us: Option<Summary>,
     /// After silence: from when a message was due until the last node delivered it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_message_us: Option<Summary>,
@@ -116,6 +119,7 @@ impl BenchReport {
             received_mbps: received.sum::<f64>() / nodes,
             latency_us: merged(results, |r| &r.latencies),
             latency_sender_us: merged(results, |r| &r.own_latencies),
+            latency_slowest_us: slowest(results),
             first_message_us: first_messages(results),
             retransmissions: counter("retransmissions")
                 + counter("fast_packets_resent")
@@ -161,6 +165,14 @@ fn merged(results: &[Measured], of: fn(&Measured) -> &Counts) -> Option<Summary>
     let mut latencies = Latencies::new();
     results.iter().for_each(|r| latencies.merge(of(r)));
     latencies.summary()
+}
+
+/// Latencies at the node that waits longest for others' messages. Where one node sends and messages go round a ring,
+/// it is the last that delivers.
+fn slowest(results: &[Measured]) -> Option<Summary> {
+    let of_one = |result: &Measured| merged(std::slice::from_ref(result), |r| &r.latencies);
+    let all = results.iter().filter_map(of_one);
+    all.max_by(|a, b| a.mean.total_cmp(&b.mean))
 }
 
 /// For each trial the node that came last counts. Trials that did not reach every node are left
@@ -245,6 +257,7 @@ impl fmt::Display for BenchReport {
         )?;
         latency(f, "latency, us", self.latency_us)?;
         latency(f, "at sender  ", self.latency_sender_us)?;
+        latency(f, "slowest    ", self.latency_slowest_us)?;
         latency(f, "first msg  ", self.first_message_us)?;
         writeln!(
             f,
@@ -276,4 +289,25 @@ fn latency(f: &mut fmt::Formatter<'_>, name: &str, summary: Option<Summary>) -> 
         f,
         "  {name} {mean:10.1} mean, {p50:.1} p50, {p90:.1} p90, {p99:.1} p99, {p999:.1} p99.9, {max:.1} max, {worst5_mean:.1} worst 5 %"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slowest_node_is_the_one_with_the_longest_mean() {
+        let node = |us: &[u64]| {
+            let mut latencies = Latencies::new();
+            us.iter().for_each(|us| latencies.record(us * 1000));
+            Measured {
+                latencies: latencies.to_counts(),
+                ..Measured::default()
+            }
+        };
+        let results = [node(&[100, 900]), node(&[]), node(&[600, 600])];
+        let slowest = slowest(&results).expect("there are latencies");
+        assert!((slowest.mean - 600.0).abs() < 1.0, "{slowest:?}");
+        assert!(slowest.max < 601.0, "{slowest:?}");
+    }
 }

@@ -2,6 +2,7 @@
 //! so the yardstick for what Rota makes of it.
 
 mod all_ack;
+mod hop;
 mod multicast;
 mod node;
 mod report;
@@ -11,7 +12,7 @@ mod token;
 use std::time::Duration;
 
 pub use node::raw_node_main;
-pub use report::RawReport;
+pub use report::{HopTimes, RawReport};
 
 use crate::clock;
 use crate::cluster::Cluster;
@@ -51,9 +52,8 @@ pub fn run_raw(options: &RawOptions) -> Result<RawReport, BenchError> {
 
 fn burst_packets(options: &RawOptions) -> Result<usize, BenchError> {
     let usage = |what: String| Err(BenchError::Usage(what));
-    let all_ack = options.pattern == Pattern::AllAck && !options.tcp;
-    if options.rate.is_some() && !all_ack {
-        return usage("--rate is for --pattern all-ack".to_owned());
+    if options.rate.is_some() && !one_at_a_time(options) {
+        return usage("--rate is for --pattern all-ack and hop".to_owned());
     }
     if !(multicast::HEADER_BYTES..=MAX_BURST_BYTES).contains(&options.size) {
         return usage(format!(
@@ -61,18 +61,8 @@ fn burst_packets(options: &RawOptions) -> Result<usize, BenchError> {
             multicast::HEADER_BYTES
         ));
     }
-    if all_ack {
-        // The last datagram, too, has to say whose it is.
-        let last = (options.size - 1) % NETNS_PAYLOAD + 1;
-        return match options.burst {
-            Some(_) => {
-                usage("--burst is not for --pattern all-ack: one message at a time".to_owned())
-            }
-            None if last < multicast::HEADER_BYTES => {
-                usage("--size leaves a last datagram that is too short".to_owned())
-            }
-            None => Ok(all_ack::packets(options.size)),
-        };
+    if one_at_a_time(options) {
+        return message_packets(options).map_err(BenchError::Usage);
     }
     let fragments = options.place.testbed == TestbedKind::Netns && options.size > NETNS_PAYLOAD;
     let most = if fragments {
@@ -86,6 +76,39 @@ fn burst_packets(options: &RawOptions) -> Result<usize, BenchError> {
         Some(packets) if (1..=most).contains(&packets) => Ok(packets),
         Some(_) => usage(format!("--burst must be 1 to {most} packets of this size")),
     }
+}
+
+/// Whether a message is sent when the one before is done, or when it is due.
+fn one_at_a_time(options: &RawOptions) -> bool {
+    matches!(options.pattern, Pattern::AllAck | Pattern::Hop) && !options.tcp
+}
+
+/// Packets of a message that is sent alone; or what is wrong with the options.
+fn message_packets(options: &RawOptions) -> Result<usize, String> {
+    let pattern = options.pattern;
+    if options.burst.is_some() {
+        return Err(format!(
+            "--burst is not for --pattern {pattern}: one message at a time"
+        ));
+    }
+    if pattern == Pattern::Hop {
+        return match (options.size, options.senders.of(options.place.nodes)) {
+            (0..hop::HEADER_BYTES, _) => {
+                let least = hop::HEADER_BYTES;
+                Err(format!(
+                    "--size must be at least {least} with --pattern hop"
+                ))
+            }
+            (_, 1) => Ok(1),
+            _ => Err("--pattern hop has one sender".to_owned()),
+        };
+    }
+    // The last datagram, too, has to say whose it is.
+    let last = (options.size - 1) % NETNS_PAYLOAD + 1;
+    if last < multicast::HEADER_BYTES {
+        return Err("--size leaves a last datagram that is too short".to_owned());
+    }
+    Ok(all_ack::packets(options.size))
 }
 
 fn task(options: &RawOptions, testbed: &Testbed, node: usize, burst: usize) -> Task {
@@ -113,7 +136,7 @@ fn task(options: &RawOptions, testbed: &Testbed, node: usize, burst: usize) -> T
 
 /// What each sender may send in a second.
 fn paced(options: &RawOptions, senders: usize, nodes: usize, burst: usize) -> Option<f64> {
-    if options.pattern == Pattern::AllAck && !options.tcp {
+    if one_at_a_time(options) {
         let messages = |rate: BitRate| rate.0 as f64 / 8.0 / options.size as f64;
         return options
             .rate
@@ -129,4 +152,53 @@ fn paced(options: &RawOptions, senders: usize, nodes: usize, burst: usize) -> Op
         let packet_bits = (options.size as f64 + WIRE_HEADERS) * 8.0;
         rate.0 as f64 * LINK_SHARE / packet_bits / heard.max(1) as f64
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::{Place, Senders};
+
+    fn hop() -> RawOptions {
+        RawOptions {
+            pattern: Pattern::Hop,
+            size: 10_000,
+            rate: Some(BitRate(1_000_000)),
+            ..RawOptions::default()
+        }
+    }
+
+    #[test]
+    fn a_message_of_ten_kilobytes_goes_round_whole_and_twelve_times_a_second() {
+        let options = hop();
+        assert_eq!(burst_packets(&options).ok(), Some(1));
+        assert_eq!(paced(&options, 1, 4, 1), Some(12.5));
+    }
+
+    #[test]
+    fn what_does_not_fit_a_ring_of_links_is_refused() {
+        let refused = |options: RawOptions| match burst_packets(&options) {
+            Err(BenchError::Usage(what)) => what,
+            other => panic!("{other:?}"),
+        };
+        let size = hop::HEADER_BYTES - 1;
+        assert!(refused(RawOptions { size, ..hop() }).contains("at least 24"));
+        let burst = Some(2);
+        assert!(refused(RawOptions { burst, ..hop() }).contains("one message at a time"));
+        let senders = Senders::All;
+        assert!(refused(RawOptions { senders, ..hop() }).contains("one sender"));
+        let place = Place {
+            nodes: 2,
+            ..Place::default()
+        };
+        let senders = Senders::Half;
+        let half = RawOptions {
+            senders,
+            place,
+            ..hop()
+        };
+        assert_eq!(burst_packets(&half).ok(), Some(1));
+        let pattern = Pattern::Token;
+        assert!(refused(RawOptions { pattern, ..hop() }).contains("--rate is for"));
+    }
 }

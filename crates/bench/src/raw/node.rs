@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 
-use super::{all_ack, multicast, tcp, token};
+use super::{all_ack, hop, multicast, tcp, token};
 use crate::child::{self, Coordinator};
 use crate::error::BenchError;
 use crate::hist::Counts;
@@ -69,8 +69,14 @@ pub(super) struct Measured {
     pub elapsed_ns: u64,
     /// Times that something did not come in time.
     pub stalls: u64,
-    /// Rotations, or messages acknowledged by all.
+    /// Rotations, or messages acknowledged by all, or until the last of a ring knows that all have a message.
     pub latencies: Counts,
+    /// On a ring of links: until the sender of a message knows that.
+    #[serde(default)]
+    pub own_latencies: Counts,
+    /// On a ring of links: until the end of the ring has a message.
+    #[serde(default)]
+    pub arrivals: Counts,
 }
 
 impl Task {
@@ -101,6 +107,7 @@ fn work(task: Task, coordinator: &Coordinator) -> Result<Measured, BenchError> {
     match task.work {
         Work::Pattern(Pattern::Token) => token::run(&task, coordinator),
         Work::Pattern(Pattern::AllAck) => all_ack::run(&task, coordinator),
+        Work::Pattern(Pattern::Hop) => hop::run(&task, coordinator),
         Work::Pattern(Pattern::Multicast) => multicast::run(&task, coordinator),
         Work::Tcp => tcp::run(&task, coordinator),
     }

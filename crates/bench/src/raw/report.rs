@@ -5,14 +5,47 @@ use std::fmt;
 use serde::Serialize;
 
 use super::node::Measured;
-use crate::hist::{Latencies, Summary};
+use crate::hist::{Counts, Latencies, Summary};
 use crate::options::{Pattern, RawOptions};
 use crate::testbed::{Testbed, Values};
+
+/// What hops over a ring of links take, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct HopTimes {
+    /// A hop, mean over all 2(N − 1) on the way of a message and of the word that all have it.
+    pub hop_us: f64,
+    /// A hop of the message, mean over the first N − 1.
+    pub message_hop_us: f64,
+    /// A hop of the word, mean over the others.
+    pub word_hop_us: f64,
+    /// Until the message's sender has the word, after N hops.
+    pub at_sender_us: Summary,
+}
+
+impl HopTimes {
+    /// From what the nodes of a ring have measured; `None` if no message went all the way.
+    fn new(measured: &[Measured]) -> Option<Self> {
+        let all = |of: fn(&Measured) -> &Counts| {
+            let mut latencies = Latencies::new();
+            measured.iter().for_each(|m| latencies.merge(of(m)));
+            latencies.summary()
+        };
+        let message = all(|m| &m.arrivals)?;
+        let (sender, last) = (all(|m| &m.own_latencies)?, all(|m| &m.latencies)?);
+        let round = measured.len().saturating_sub(1).max(1) as f64;
+        Some(Self {
+            hop_us: last.mean / (2.0 * round),
+            message_hop_us: message.mean / round,
+            word_hop_us: (last.mean - message.mean) / round,
+            at_sender_us: sender,
+        })
+    }
+}
 
 /// The result of a raw run; serialized it is the JSON object of `--json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct RawReport {
-    /// `multicast`, `token`, `all-ack` or `tcp`.
+    /// `multicast`, `token`, `all-ack`, `hop` or `tcp`.
     pub pattern: &'static str,
     /// How many nodes.
     pub nodes: usize,
@@ -37,12 +70,16 @@ pub struct RawReport {
     /// CPU time of the kernel's soft-interrupt threads for each delivery, not in the figure above.
     /// Whatever else runs on this host is in it.
     pub softirqd_ns_per_delivery: f64,
-    /// Rotation time of the token, or time until all have acknowledged a message.
+    /// Rotation time of the token, time until all have acknowledged a message, or until the last node of a ring of
+    /// links knows that all have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_us: Option<Summary>,
     /// Rotations of the token, or messages that all acknowledged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u64>,
+    /// Hops over a ring of links.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hops: Option<HopTimes>,
     /// Length of the measured time.
     pub seconds: f64,
     /// Where it ran.
@@ -100,6 +137,7 @@ impl RawReport {
             softirqd_ns_per_delivery: per_delivery(softirq_ns, received_ever),
             latency_us: latencies.summary(),
             rounds: (!latencies.is_empty()).then_some(latencies.len()),
+            hops: HopTimes::new(measured),
             seconds,
             testbed: testbed.values().clone(),
         }
@@ -151,6 +189,55 @@ impl fmt::Display for RawReport {
                 us.p50, us.p90, us.p99, us.mean
             )?;
         }
+        if let Some(times) = self.hops {
+            let (hop, message, word) = (times.hop_us, times.message_hop_us, times.word_hop_us);
+            writeln!(
+                f,
+                "  hop, us     {hop:10.1} mean, {message:.1} of the message, {word:.1} of the word"
+            )?;
+            let (mean, p50) = (times.at_sender_us.mean, times.at_sender_us.p50);
+            writeln!(
+                f,
+                "  at sender   {mean:10.1} mean, {p50:.1} p50, after as many hops as nodes"
+            )?;
+        }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn took(us: &[u64]) -> Counts {
+        let mut latencies = Latencies::new();
+        us.iter().for_each(|us| latencies.record(us * 1000));
+        latencies.to_counts()
+    }
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() <= b * 0.002
+    }
+
+    /// Four nodes: the message is at node 4 after three hops of 100 us, the word at node 1 after one of 40 and at
+    /// node 3 after two more.
+    #[test]
+    fn hops_of_messages_and_words_are_told_apart() {
+        let mut measured = vec![Measured::default(); 4];
+        measured[3].arrivals = took(&[300, 200, 400]);
+        measured[0].own_latencies = took(&[340, 340]);
+        measured[2].latencies = took(&[420, 420]);
+        let times = HopTimes::new(&measured).expect("all three were measured");
+        assert!(close(times.hop_us, 70.0), "{times:?}");
+        assert!(close(times.message_hop_us, 100.0), "{times:?}");
+        assert!(close(times.word_hop_us, 40.0), "{times:?}");
+        assert!(close(times.at_sender_us.mean, 340.0), "{times:?}");
+    }
+
+    #[test]
+    fn where_no_message_went_all_the_way_there_are_no_hops() {
+        let mut measured = vec![Measured::default(); 4];
+        measured[3].arrivals = took(&[300]);
+        assert_eq!(HopTimes::new(&measured), None);
     }
 }
