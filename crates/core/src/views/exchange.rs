@@ -114,8 +114,10 @@ impl Exchange {
             Word::Recover(recover) => {
                 self.told[from].get_or_insert(recover);
             }
-            Word::Payload(packet) => {
-                self.payloads.entry(packet.id).or_insert(packet);
+            Word::Payload(packets) => {
+                for packet in packets {
+                    self.payloads.entry(packet.id).or_insert(packet);
+                }
             }
             Word::EndRecovery => self.ended[from] = true,
             Word::Part { last, bytes } => return self.on_part(from, last, &bytes),
@@ -123,10 +125,10 @@ impl Exchange {
         true
     }
 
-    /// Only what a member knows is ever so long that it comes in parts; and it says that once.
+    /// What a member knows may be so long that it comes in parts, and a single packet after that; nothing else.
     fn on_part(&mut self, from: usize, last: bool, bytes: &Bytes) -> bool {
         let parts = &mut self.parts[from];
-        if self.told[from].is_some() || parts.len() + bytes.len() > MOST_IN_PARTS {
+        if parts.len() + bytes.len() > MOST_IN_PARTS {
             return false;
         }
         parts.extend_from_slice(bytes);
@@ -134,10 +136,15 @@ impl Exchange {
             return true;
         }
         let whole = Bytes::from(mem::take(parts));
-        match Word::decode(&whole) {
-            Some((ring, word @ Word::Recover(_))) if ring == self.ring => self.on_word(from, word),
-            _ => false,
-        }
+        let Some((ring, word)) = Word::decode(&whole) else {
+            return false;
+        };
+        let comes_in_parts = match &word {
+            Word::Recover(_) => self.told[from].is_none(),
+            Word::Payload(packets) => self.told[from].is_some() && packets.len() == 1,
+            Word::EndRecovery | Word::Part { .. } => false,
+        };
+        comes_in_parts && ring == self.ring && self.on_word(from, word)
     }
 
     /// What all have told, once all have.
@@ -162,8 +169,9 @@ impl Exchange {
         packet: impl Fn(PacketId) -> Option<&'a Packet>,
     ) {
         let ids = outcome.to_send.get(self.me).into_iter().flatten();
-        for packet in ids.filter_map(|id| packet(*id)) {
-            self.send(&Word::Payload(packet.clone()));
+        let packets = ids.filter_map(|id| packet(*id)).cloned();
+        for word in Word::payloads(packets) {
+            self.send(&word);
         }
         self.send(&Word::EndRecovery);
         self.step = Step::Sending(outcome);

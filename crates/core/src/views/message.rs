@@ -9,17 +9,24 @@ use crate::contract::{Process, RingId, Seq, Service};
 use crate::groups::bytes::{Reader, put_process, put_ring, service_byte};
 use crate::wire::Frame;
 
-const VERSION: u8 = 1;
+/// 1 had one packet in each PAYLOAD.
+const VERSION: u8 = 2;
 const RECOVER: u8 = 1;
 const PAYLOAD: u8 = 2;
 const END_RECOVERY: u8 = 3;
 const PART: u8 = 4;
 
-/// The largest message of the exchange, in bytes: a packet, or a part of what is longer.
+/// The largest message of the exchange, in bytes: packets, or a part of what is longer.
 pub const WORD_BYTES: usize = 128 << 10;
 
 /// What a part of a longer word carries of it, in bytes.
 const PART_BYTES: usize = WORD_BYTES - 64;
+
+/// What each word begins with: version, kind, configuration.
+const HEAD_BYTES: usize = 2 + 18;
+
+/// What a packet takes beside its bytes: its name, its load, how many bytes it has.
+const PACKET_HEAD_BYTES: usize = 2 + 8 + 1 + 4;
 
 /// The load byte of a word of the data path; the others are services.
 const OWN: u8 = 0;
@@ -29,8 +36,8 @@ const OWN: u8 = 0;
 pub(super) enum Word {
     /// What its sender knows.
     Recover(Recover),
-    /// A packet that somebody lacks.
-    Payload(Packet),
+    /// Packets that somebody lacks; at least one.
+    Payload(Vec<Packet>),
     /// Its sender has sent all that others lack.
     EndRecovery,
     /// The next bytes of a word that is longer than [`WORD_BYTES`].
@@ -110,6 +117,25 @@ fn last_message(load: Load, bytes: &Bytes) -> Option<u64> {
 }
 
 impl Word {
+    /// Packets in as few words as take them, in their order: each of up to [`WORD_BYTES`], but for one that is
+    /// larger by itself. Words fill the ring's datagrams, which packets of about half their size would not.
+    pub fn payloads(packets: impl IntoIterator<Item = Packet>) -> Vec<Self> {
+        let mut words: Vec<Vec<Packet>> = Vec::new();
+        let mut room = 0;
+        for packet in packets {
+            let size = PACKET_HEAD_BYTES + packet.bytes.len();
+            match words.last_mut() {
+                Some(word) if size <= room => word.push(packet),
+                _ => {
+                    words.push(Vec::from([packet]));
+                    room = WORD_BYTES - HEAD_BYTES;
+                }
+            }
+            room = room.saturating_sub(size);
+        }
+        words.into_iter().map(Self::Payload).collect()
+    }
+
     /// As it is sent in the configuration that has this ring.
     pub fn encode(&self, ring: RingId) -> Vec<u8> {
         let kind = match self {
@@ -122,10 +148,8 @@ impl Word {
         put_ring(&mut bytes, ring);
         match self {
             Self::Recover(recover) => put_recover(&mut bytes, recover),
-            Self::Payload(packet) => {
-                put_id(&mut bytes, packet.id);
-                bytes.push(load_byte(packet.load));
-                bytes.extend_from_slice(&packet.bytes);
+            Self::Payload(packets) => {
+                packets.iter().for_each(|packet| put_packet(&mut bytes, packet));
             }
             Self::EndRecovery => {}
             Self::Part { last, bytes: part } => {
@@ -160,15 +184,7 @@ impl Word {
         let ring = reader.ring()?;
         let word = match kind {
             RECOVER => Self::Recover(recover(&mut reader)?),
-            PAYLOAD => {
-                let id = id(&mut reader)?;
-                let load = load(&mut reader)?;
-                Self::Payload(Packet {
-                    id,
-                    load,
-                    bytes: rest(bytes, &mut reader),
-                })
-            }
+            PAYLOAD => Self::Payload(packets(bytes, &mut reader)?),
             END_RECOVERY => Self::EndRecovery,
             PART => Self::Part {
                 last: reader.flag()?,
@@ -185,6 +201,20 @@ fn rest(bytes: &Bytes, reader: &mut Reader<'_>) -> Bytes {
     let rest = bytes.slice(bytes.len() - reader.0.len()..);
     reader.0 = &[];
     rest
+}
+
+/// All packets that a reader of these bytes has not read.
+fn packets(bytes: &Bytes, reader: &mut Reader<'_>) -> Option<Vec<Packet>> {
+    let mut packets = Vec::new();
+    while !reader.0.is_empty() || packets.is_empty() {
+        let (id, load) = (id(reader)?, load(reader)?);
+        let len = usize::try_from(reader.u32()?).ok()?;
+        let start = bytes.len() - reader.0.len();
+        reader.0 = reader.0.get(len..)?;
+        let bytes = bytes.slice(start..start + len);
+        packets.push(Packet { id, load, bytes });
+    }
+    Some(packets)
 }
 
 fn put_count(bytes: &mut Vec<u8>, count: usize) {
@@ -227,6 +257,13 @@ fn put_standing(bytes: &mut Vec<u8>, standing: &Standing) {
 fn put_id(bytes: &mut Vec<u8>, id: PacketId) {
     bytes.extend(id.sender.to_le_bytes());
     bytes.extend(id.number.to_le_bytes());
+}
+
+fn put_packet(bytes: &mut Vec<u8>, packet: &Packet) {
+    put_id(bytes, packet.id);
+    bytes.push(load_byte(packet.load));
+    put_count(bytes, packet.bytes.len());
+    bytes.extend_from_slice(&packet.bytes);
 }
 
 fn put_name(bytes: &mut Vec<u8>, name: &Name) {

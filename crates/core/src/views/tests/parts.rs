@@ -18,7 +18,7 @@ fn exchange(me: u16) -> Exchange {
 }
 
 /// All that an exchange has to submit.
-fn submitted(exchange: &mut Exchange) -> Vec<Bytes> {
+pub(super) fn submitted(exchange: &mut Exchange) -> Vec<Bytes> {
     let mut all = Vec::new();
     while let Some(bytes) = exchange.unsent().map(Bytes::copy_from_slice) {
         exchange.sent();
@@ -90,6 +90,7 @@ fn parts_that_make_no_word_are_refused() {
     let mut at = exchange(2);
     let word = Word::Recover(laden(1)).encode(ring(4));
     assert!(at.on_message(process(1), &Bytes::from(word)));
-    assert!(!at.on_message(process(1), &part(b"more", false)));
+    let again = Word::Recover(laden(1)).encode(ring(4));
+    assert!(!at.on_message(process(1), &part(&again, true)));
     assert_eq!(at.step, Step::Silent);
 }
