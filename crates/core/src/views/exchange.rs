@@ -13,8 +13,9 @@ use crate::contract::{NodeId, Process, RingId, Time};
 use crate::mutants::{self, Mutant};
 
 /// The longest word that is taken in parts, in bytes. What a member knows is the names of the packets of all
-/// windows, with their places: about as much as the windows themselves, if packets are tiny.
-const MOST_IN_PARTS: usize = 256 << 20;
+/// windows, with their places: about as much as the windows themselves, if packets are tiny. Read, a name takes
+/// up to twenty times its bytes.
+const MOST_IN_PARTS: usize = 64 << 20;
 
 /// The exchange of one configuration.
 #[derive(Debug)]

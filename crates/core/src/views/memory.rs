@@ -70,11 +70,14 @@ impl Ended {
             .iter()
             .copied()
             .chain(core::iter::repeat(0));
+        let mut held: Vec<Name> = self.frozen.held.iter().filter_map(Name::of).collect();
+        // In this order they are told in few bytes.
+        held.sort_unstable_by_key(|name| name.id);
         Standing {
             view: self.ring,
             members: self.members.clone(),
             delivered: delivered.take(self.members.len()).collect(),
-            held: self.frozen.held.iter().filter_map(Name::of).collect(),
+            held,
             watermarks: account.watermarks.clone(),
             position: account.position,
         }

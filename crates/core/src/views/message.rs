@@ -3,13 +3,14 @@
 use alloc::vec::Vec;
 use bytes::Bytes;
 
+use super::names::{names, put_names};
 use super::path::{Held, Load, Packet, PacketId};
 use super::watermarks::Watermarks;
 use crate::contract::{Process, RingId, Seq, Service};
 use crate::groups::bytes::{Reader, put_process, put_ring, service_byte};
 use crate::wire::Frame;
 
-/// 1 had one packet in each PAYLOAD.
+/// 1 had one packet in each PAYLOAD, and all places written out.
 const VERSION: u8 = 2;
 const RECOVER: u8 = 1;
 const PAYLOAD: u8 = 2;
@@ -149,7 +150,9 @@ impl Word {
         match self {
             Self::Recover(recover) => put_recover(&mut bytes, recover),
             Self::Payload(packets) => {
-                packets.iter().for_each(|packet| put_packet(&mut bytes, packet));
+                packets
+                    .iter()
+                    .for_each(|packet| put_packet(&mut bytes, packet));
             }
             Self::EndRecovery => {}
             Self::Part { last, bytes: part } => {
@@ -207,7 +210,7 @@ fn rest(bytes: &Bytes, reader: &mut Reader<'_>) -> Bytes {
 fn packets(bytes: &Bytes, reader: &mut Reader<'_>) -> Option<Vec<Packet>> {
     let mut packets = Vec::new();
     while !reader.0.is_empty() || packets.is_empty() {
-        let (id, load) = (id(reader)?, load(reader)?);
+        let (id, load) = (id(reader)?, load_of(reader.byte()?)?);
         let len = usize::try_from(reader.u32()?).ok()?;
         let start = bytes.len() - reader.0.len();
         reader.0 = reader.0.get(len..)?;
@@ -244,8 +247,7 @@ fn put_standing(bytes: &mut Vec<u8>, standing: &Standing) {
         put_process(bytes, *member);
         bytes.extend(delivered.to_le_bytes());
     }
-    put_count(bytes, standing.held.len());
-    standing.held.iter().for_each(|name| put_name(bytes, name));
+    put_names(bytes, &standing.held);
     put_count(bytes, standing.watermarks.iter().len());
     for (process, counter) in standing.watermarks.iter() {
         put_process(bytes, process);
@@ -266,25 +268,15 @@ fn put_packet(bytes: &mut Vec<u8>, packet: &Packet) {
     bytes.extend_from_slice(&packet.bytes);
 }
 
-fn put_name(bytes: &mut Vec<u8>, name: &Name) {
-    put_id(bytes, name.id);
-    bytes.push(load_byte(name.load));
-    bytes.extend(name.last.to_le_bytes());
-    put_count(bytes, name.place.len());
-    for number in &name.place {
-        bytes.extend(number.to_le_bytes());
-    }
-}
-
-const fn load_byte(load: Load) -> u8 {
+pub(super) const fn load_byte(load: Load) -> u8 {
     match load {
         Load::Own => OWN,
         Load::Messages(service) => service_byte(service),
     }
 }
 
-fn load(reader: &mut Reader<'_>) -> Option<Load> {
-    Some(match reader.byte()? {
+pub(super) const fn load_of(byte: u8) -> Option<Load> {
+    Some(match byte {
         OWN => Load::Own,
         1 => Load::Messages(Service::Reliable),
         2 => Load::Messages(Service::Fifo),
@@ -329,7 +321,7 @@ fn standing(reader: &mut Reader<'_>) -> Option<Standing> {
     let view = reader.ring()?;
     let members = list(reader, |reader| Some((reader.process()?, reader.u64()?)))?;
     let (members, delivered): (Vec<Process>, Vec<u64>) = members.into_iter().unzip();
-    let held = list(reader, name)?;
+    let held = names(reader)?;
     let mut watermarks = Watermarks::default();
     for (process, counter) in list(reader, |reader| Some((reader.process()?, reader.u64()?)))? {
         watermarks.raise(process, counter);
@@ -353,13 +345,4 @@ fn standing(reader: &mut Reader<'_>) -> Option<Standing> {
 fn id(reader: &mut Reader<'_>) -> Option<PacketId> {
     let (sender, number) = (reader.u16()?, reader.u64()?);
     (number > 0).then_some(PacketId { sender, number })
-}
-
-fn name(reader: &mut Reader<'_>) -> Option<Name> {
-    Some(Name {
-        id: id(reader)?,
-        load: load(reader)?,
-        last: reader.u64()?,
-        place: list(reader, |reader| reader.u64())?,
-    })
 }

@@ -15,6 +15,7 @@
 //! | `watermarks` | of each process, the last message that was delivered |
 //! | `exchange` | how far members are with telling each other what they hold |
 //! | `message` | the bytes of that |
+//! | `names` | those of what packets are called and where they stand |
 //! | `outcome` | what follows from it, the same at all members |
 //! | `memory` | what a process knows of its views, and what it delivers when one ends |
 //! | `quorum` | whether enough members remember |
@@ -27,6 +28,7 @@ mod engine;
 mod exchange;
 mod memory;
 mod message;
+mod names;
 mod outcome;
 mod path;
 mod quorum;

@@ -4,10 +4,11 @@ use super::*;
 use crate::views::exchange::{Exchange, Step};
 use crate::views::message::WORD_BYTES;
 
-/// Somebody who holds that many tiny packets of a view of three, with their places.
+/// Somebody who holds that many tiny packets of a view of three, with places that are far from each other.
 fn laden(packets: u64) -> Recover {
+    let far = |number: u64| (number % 2) << 60;
     let held: Vec<Name> = (1..=packets)
-        .map(|number| name(1, number, &[number, number + 1, number + 2]))
+        .map(|number| name(1, number, &[far(number), far(number + 1), number + 2]))
         .collect();
     installed(standing(3, &[0, 0, 0], &held, 1))
 }

@@ -79,7 +79,13 @@ fn by_id(packets: &[Packet]) -> BTreeMap<PacketId, Packet> {
 
 #[test]
 fn thousands_of_packets_come_in_a_few_full_messages() {
-    for (count, len) in [(5000, 300), (5000, 0), (300, 1400), (40, 16_000), (7, 65_507)] {
+    for (count, len) in [
+        (5000, 300),
+        (5000, 0),
+        (300, 1400),
+        (40, 16_000),
+        (7, 65_507),
+    ] {
         let packets = packets(count, len);
         let (_, messages) = sender(&packets);
         assert!(messages.iter().all(|message| message.len() <= WORD_BYTES));
