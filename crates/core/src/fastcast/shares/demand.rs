@@ -7,18 +7,26 @@ const MILLIS: u64 = 1_000_000;
 /// What arrives is counted in pieces of this length, in nanoseconds.
 const SLOT: u64 = MILLIS;
 
-/// So many of them say how fast it arrives.
-const SLOTS: usize = 4;
+/// So many of them are remembered.
+const SLOTS: usize = 32;
+
+/// Over so long at least it is counted how fast something arrives, in nanoseconds: at first, and later.
+const SPAN: (u64, u64) = (2 * MILLIS, 6 * MILLIS);
 
 /// What has to wait longer than this for the rate, waits too long, in nanoseconds.
 const LATE: u64 = MILLIS / 2;
 
-/// For so long something has to wait too long before more is required, in nanoseconds.
-const PATIENCE: u64 = MILLIS;
+/// For so long something has to wait too long before more is required, in nanoseconds: if nothing is required yet, and
+/// otherwise.
+const PATIENCE: (u64, u64) = (MILLIS, 4 * MILLIS);
+
+/// What waits at the rate that is required for less than this is no reason to require more, in nanoseconds: a busy
+/// processor lets a load come in lumps of that length.
+const LUMP: u64 = 8 * MILLIS;
 
 /// What has to wait too long for so long, all the time, needs all that is required, in nanoseconds. A load that comes in
-/// lumps, as a busy processor makes them, waits now and then, and needs no more than what comes on average.
-const LASTING: u64 = 5 * MILLIS;
+/// lumps waits now and then, and needs no more than what comes on average.
+const LASTING: u64 = 12 * MILLIS;
 
 /// What waits is to be gone after so long, in nanoseconds.
 const DRAIN: u64 = 10 * MILLIS;
@@ -28,6 +36,9 @@ const INTERVAL: u64 = 20 * MILLIS;
 
 /// So long it has to have been less, in nanoseconds, at least and at most.
 const HOLD: core::ops::RangeInclusive<u64> = 100 * MILLIS..=3_200 * MILLIS;
+
+/// No more is required for less than one part in so many.
+const NOTABLE: u64 = 16;
 
 /// Requirements are multiples of so small a part of all there is.
 const STEPS: u64 = 128;
@@ -47,8 +58,9 @@ pub struct Waiting {
 
 /// Requirements that follow a load by themselves.
 ///
-/// More is required when something waits too long: as much as arrives, and what waits besides. A sender
-/// that always has something requires all there is. Less is required when for a while much less would have
+/// More is required when something waits too long: as much as arrives, and what waits besides. What comes at once after
+/// nothing has come for a while counts as having come all that while: on a busy processor a steady load comes in lumps. A
+/// sender that always has something requires all there is. Less is required when for a while much less would have
 /// been enough; and when that turns out to have been wrong soon afterwards, the next time only after twice as
 /// long a while, so that a load that comes and goes is not followed up and down.
 #[derive(Clone, Debug)]
@@ -60,10 +72,10 @@ pub struct Demand {
     /// Bytes that arrived in each slot; `slot` is the number of the newest.
     slots: [u64; SLOTS],
     slot: u64,
-    /// Since when something waits too long.
+    /// Since when something waits too long, without a break.
     late_since: Option<Time>,
-    /// The same, whatever is required.
-    waits_since: Option<Time>,
+    /// When to see whether it needs more.
+    look: Option<Time>,
     /// Of the interval that goes on: when it began, what arrived, whether something waited too long for long.
     interval: (Time, u64, bool),
     /// The largest load of an interval since `since`, in bits per second.
@@ -83,7 +95,7 @@ impl Demand {
             slots: [0; SLOTS],
             slot: now.0 / SLOT,
             late_since: None,
-            waits_since: None,
+            look: None,
             interval: (now, 0, false),
             peak: 0,
             since: now,
@@ -109,31 +121,38 @@ impl Demand {
         let late = load.for_rate && (load.full || is_late(load.waiting, rate));
         self.interval.1 += arrived;
         self.interval.2 |= self.has_waited(now, late);
-        self.late_since = self.late_since.filter(|_| late && self.asked < self.all);
+        self.look = self.look.filter(|_| late && self.asked < self.all);
         if late && self.asked < self.all {
-            let since = *self.late_since.get_or_insert(now);
+            let look = *self.look.get_or_insert(now.after(self.patience()));
             if load.full {
                 self.raise(now, self.all);
-            } else if now.since(since) >= PATIENCE {
-                self.late_since = Some(now);
+            } else if now >= look {
+                self.look = Some(now.after(PATIENCE.0));
                 self.raise(now, self.wanted(now, load.waiting));
             }
         }
         self.asked
     }
 
+    fn patience(&self) -> u64 {
+        if self.asked == 0 {
+            PATIENCE.0
+        } else {
+            PATIENCE.1
+        }
+    }
+
     fn has_waited(&mut self, now: Time, late: bool) -> bool {
-        self.waits_since = self.waits_since.or(Some(now)).filter(|_| late);
-        self.waits_since
+        self.late_since = self.late_since.or(Some(now)).filter(|_| late);
+        self.late_since
             .is_some_and(|since| now.since(since) >= LASTING)
     }
 
     /// When to call [`Self::observe`] at the latest; `None` while nothing is required or waits.
     pub fn next_time(&self) -> Option<Time> {
-        let late = self.late_since.map(|since| since.after(PATIENCE));
         let interval = self.interval.0.after(INTERVAL);
         let interval = (self.asked > 0).then_some(interval);
-        late.into_iter().chain(interval).min()
+        self.look.into_iter().chain(interval).min()
     }
 
     fn count(&mut self, now: Time, arrived: u64) {
@@ -149,16 +168,38 @@ impl Demand {
         self.slots[self.slot as usize % SLOTS] += arrived;
     }
 
-    /// As fast as it has arrived since the first slot in which something did, and as is needed to be rid of
-    /// what waits; a sixteenth more, as loads vary.
+    /// As fast as it arrives, and as is needed to be rid of what waits beyond a lump; a sixteenth more, as loads vary.
     fn wanted(&self, now: Time, waiting: u64) -> u64 {
-        let first = (self.slot.saturating_sub(SLOTS as u64 - 1)..=self.slot)
-            .find(|&slot| self.slots[slot as usize % SLOTS] > 0)
-            .unwrap_or(self.slot);
-        let span = now.0.saturating_sub(first * SLOT).max(2 * SLOT);
-        let arrives = per_second(self.slots.iter().sum(), span);
-        let load = arrives.saturating_add(per_second(waiting, DRAIN));
+        let lump = bytes(self.asked, LUMP);
+        let load = self.arrives(now);
+        let load = load.saturating_add(per_second(waiting.saturating_sub(lump), DRAIN));
         self.with_some_more(load)
+    }
+
+    /// The fastest that anything has arrived lately, in bits per second: since any slot in which something did. What came
+    /// then had been coming since the slot before in which something did.
+    fn arrives(&self, now: Time) -> u64 {
+        let mut fastest = 0;
+        // What arrived in slots looked at so far, and when the oldest of them began.
+        let mut sum = 0u64;
+        let mut oldest = None;
+        for back in 0..SLOTS as u64 {
+            let Some(slot) = self.slot.checked_sub(back) else {
+                break;
+            };
+            let arrived = self.slots[slot as usize % SLOTS];
+            if arrived == 0 {
+                continue;
+            }
+            if sum > 0 {
+                let since = Time((slot + 1).saturating_mul(SLOT));
+                fastest = fastest.max(per_second(sum, now.since(since).max(SPAN.1)));
+            }
+            sum = sum.saturating_add(arrived);
+            oldest = Some(slot);
+        }
+        let since = Time(oldest.unwrap_or(self.slot).saturating_mul(SLOT));
+        fastest.max(per_second(sum, now.since(since).max(SPAN.0)))
     }
 
     fn with_some_more(&self, load: u64) -> u64 {
@@ -168,7 +209,7 @@ impl Demand {
     }
 
     fn raise(&mut self, now: Time, wanted: u64) {
-        if wanted <= self.asked {
+        if wanted <= self.asked.saturating_add(self.asked / NOTABLE) && wanted < self.all {
             return;
         }
         let soon = |lowered: Time| now.since(lowered) < 4 * self.hold;
@@ -176,8 +217,7 @@ impl Demand {
             let hold = if soon(lowered) { 2 * self.hold } else { 0 };
             self.hold = hold.clamp(*HOLD.start(), *HOLD.end());
         }
-        let notable = self.asked.saturating_add(self.asked / 4);
-        self.asked = wanted.max(notable).min(self.all);
+        self.asked = wanted.min(self.all);
         self.begin_hold(now);
     }
 
@@ -215,4 +255,10 @@ fn is_late(waiting: u64, rate: u64) -> bool {
 fn per_second(bytes: u64, nanos: u64) -> u64 {
     let bits = u128::from(bytes) * 8_000_000_000 / u128::from(nanos.max(1));
     u64::try_from(bits).unwrap_or(u64::MAX)
+}
+
+/// What passes at a rate in so many nanoseconds.
+fn bytes(rate: u64, nanos: u64) -> u64 {
+    let bytes = u128::from(rate) * u128::from(nanos) / 8_000_000_000;
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
