@@ -259,19 +259,60 @@ fn a_load_that_comes_and_goes_is_not_followed_up_and_down() {
     }
 }
 
-/// A window that is full, or a slow receiver, is no reason to ask for more.
 /// On a busy processor a load comes in lumps, each of which waits for a while.
 #[test]
 fn lumps_of_a_small_load_do_not_keep_a_requirement_of_long_ago() {
-    let mut sender = Sender::new(160 * MBIT);
-    sender.steady(300, 500);
-    assert!(sender.mbits() > 900, "it never has enough");
-    // What has come together is worked off first.
-    sender.load.waiting = 0;
+    let mut sender = Sender::new(ALL);
+    sender.steady(900, 500);
+    assert!(sender.mbits() > 900, "{}", sender.mbits());
+    // It gets no more than it would have to itself if it asked for less.
+    sender.share = 160 * MBIT;
+    sender.rate = 160 * MBIT + RESERVED;
     sender.bursts(60_000, 10, 200);
-    assert!((48..=320).contains(&sender.mbits()), "{}", sender.mbits());
+    assert!((48..=80).contains(&sender.mbits()), "{}", sender.mbits());
 }
 
+/// The same when lumps are as long as a busy processor makes them, each as large as the time before it: what is required
+/// fits the load, and stays.
+#[test]
+fn what_is_required_fits_a_load_in_lumps() {
+    for mbits in [20, 100, 300] {
+        let mut sender = Sender::new(ALL);
+        for millis in [4, 8, 1, 6, 3, 9, 2, 5].repeat(500) {
+            (1..10 * millis).for_each(|_| sender.tick(0));
+            sender.tick(mbits * MBIT / 8_000 * millis);
+        }
+        let later = sender
+            .changes
+            .iter()
+            .filter(|change| change.0 > 5_000 * MILLIS);
+        let asked: Vec<u64> = later.map(|change| change.1 / MBIT).collect();
+        println!("{mbits} Mbit/s: {}, {asked:?}", sender.mbits());
+        let most = mbits * 3 / 2 + 10;
+        assert!(
+            (mbits..=most).contains(&(sender.mbits() + 3)),
+            "{mbits}: {}",
+            sender.mbits()
+        );
+        assert!(asked.len() <= 20, "{mbits}: {asked:?} in 14 s");
+    }
+}
+
+/// Who gets less than it requires asks for no more, and does so when it gets all of it.
+#[test]
+fn what_can_not_be_had_is_not_asked_for() {
+    let mut sender = Sender::new(160 * MBIT);
+    sender.steady(300, 50);
+    let settled = sender.changes.len();
+    sender.steady(300, 2_000);
+    assert_eq!(sender.changes.len(), settled, "{:?}", sender.changes);
+    sender.share = ALL;
+    sender.rate = sender.asked;
+    sender.steady(300, 20);
+    assert!(sender.mbits() >= 300, "{:?}", sender.changes);
+}
+
+/// A window that is full, or a slow receiver, is no reason to ask for more.
 #[test]
 fn what_waits_for_something_else_requires_nothing() {
     let mut demand = Demand::new(Time(0), ALL);

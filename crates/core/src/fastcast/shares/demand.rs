@@ -11,7 +11,7 @@ const SLOT: u64 = MILLIS;
 const SLOTS: usize = 32;
 
 /// Over so long at least it is counted how fast something arrives, in nanoseconds: at first, and later.
-const SPAN: (u64, u64) = (2 * MILLIS, 6 * MILLIS);
+const SPAN: (u64, u64) = (2 * MILLIS, 5 * MILLIS);
 
 /// What has to wait longer than this for the rate, waits too long, in nanoseconds.
 const LATE: u64 = MILLIS / 2;
@@ -128,7 +128,10 @@ impl Demand {
                 self.raise(now, self.all);
             } else if now >= look {
                 self.look = Some(now.after(PATIENCE.0));
-                self.raise(now, self.wanted(now, load.waiting));
+                // Who has less than it requires already would get no more.
+                if rate >= self.asked {
+                    self.raise(now, self.wanted(now, load.waiting));
+                }
             }
         }
         self.asked
