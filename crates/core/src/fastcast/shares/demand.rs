@@ -38,10 +38,10 @@ const INTERVAL: u64 = 20 * MILLIS;
 const HOLD: core::ops::RangeInclusive<u64> = 100 * MILLIS..=3_200 * MILLIS;
 
 /// No more is required for less than one part in so many.
-const NOTABLE: u64 = 16;
+const NOTABLE: u64 = 8;
 
 /// Requirements are multiples of so small a part of all there is.
-const STEPS: u64 = 128;
+const STEPS: u64 = 256;
 
 /// What a sender has to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
