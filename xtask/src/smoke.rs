@@ -53,7 +53,27 @@ pub fn namespaces_smoke(workspace: &Workspace) -> Option<Vec<bool>> {
         let name = format!("rota bench --testbed netns --engine {engine}");
         report(&name, succeeds(&mut command))
     };
-    Some(["accelerated-ring", "totem-ring"].map(bench).to_vec())
+    let engines = ["accelerated-ring", "totem-ring"].map(bench);
+    let figures = report("rota bench figures --only 5", shares_figure(workspace));
+    Some(engines.into_iter().chain([figures]).collect())
+}
+
+/// The figure that loopback cannot have, on slow links and in short: its table has each tenth of each second, and it
+/// is drawn.
+fn shares_figure(workspace: &Workspace) -> Result<(), String> {
+    let folder = std::env::temp_dir().join(format!("rota-figures-{}", std::process::id()));
+    let line = "run --release --locked -- bench figures --only 5 --link-rate 100mbit --phase 1s --rounds 1 --output";
+    let mut command = workspace.cargo(line);
+    let measured = succeeds(command.arg(&folder));
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let (csv, svg) = (read("figure-5-shares.csv"), read("figure-5-shares.svg"));
+    let _ = fs::remove_dir_all(&folder);
+    measured?;
+    let slots = csv.lines().filter(|line| line.starts_with("1,")).count();
+    match (slots, svg.contains("</svg>")) {
+        (50, true) => Ok(()),
+        (slots, drawn) => Err(format!("{slots} slots, not 50; drawn: {drawn}")),
+    }
 }
 
 fn with_input(workspace: &Workspace) -> Result<(), String> {

@@ -10,6 +10,8 @@ pub enum BenchError {
     Usage(String),
     /// The testbed could not be built.
     Testbed(String),
+    /// A figure cannot be drawn, or its table not be read.
+    Figure(String),
     /// A node did not do its part.
     Node {
         /// Which node, from 1.
@@ -36,7 +38,7 @@ impl BenchError {
 impl fmt::Display for BenchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Usage(what) | Self::Testbed(what) => f.write_str(what),
+            Self::Usage(what) | Self::Testbed(what) | Self::Figure(what) => f.write_str(what),
             Self::Node { node, what } => write!(f, "node {node}: {what}"),
             Self::Io { what, error } => write!(f, "{what}: {error}"),
         }

@@ -12,6 +12,7 @@ mod child;
 mod clock;
 mod cluster;
 mod error;
+mod figures;
 mod hist;
 mod library;
 mod options;
@@ -22,6 +23,9 @@ mod testbed;
 
 pub use above_client::{ToGroup, configuration_of, message_of, node_of};
 pub use error::BenchError;
+pub use figures::{
+    Figure, FigureReport, FiguresOptions, FiguresReport, Series, draw_figures, run_figures,
+};
 pub use hist::{Latencies, Summary};
 pub use library::{BenchReport, Digest, bench_node_main, run_bench};
 pub use options::{

@@ -24,7 +24,7 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-fn wrong<T>(text: &str, hint: &str) -> Result<T, ParseError> {
+pub(crate) fn wrong<T>(text: &str, hint: &str) -> Result<T, ParseError> {
     Err(ParseError(format!("`{text}` is not {hint}")))
 }
 

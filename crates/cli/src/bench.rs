@@ -1,5 +1,7 @@
 //! `rota bench` and `rota bench raw`: from the command line to the benchmarks' options.
 
+mod figures;
+
 use std::fmt::Display;
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -48,6 +50,13 @@ enum Command {
         printed all the same), 2 for wrong use."
     )]
     Shares(SharesArgs),
+    /// FastCast's figures 5 to 8, measured here: a table and a drawing for each
+    #[command(after_help = "Examples:\n  rota bench figures --output figures\n  \
+        rota bench figures --only 6,8 --nodes 2,4,8 --rounds 1 --output figures\n  \
+        rota bench figures --from figures --output drawings\n\n\
+        Exit status: 0 if all was measured, 1 if a benchmark failed (what was measured is drawn all the same), 2 for\n\
+        wrong use.")]
+    Figures(Box<figures::FiguresArgs>),
 }
 
 /// Options that both kinds of benchmark have.
@@ -253,6 +262,7 @@ pub fn main(bench: &Bench) -> ExitCode {
                 report.failure.as_deref()
             })
         }
+        Some(Command::Figures(figures)) => figures::main(figures),
     }
 }
 

@@ -23,3 +23,8 @@ pub fn print_json(object: &impl Serialize) {
 pub fn complain(what: &impl Display) {
     let _ = writeln!(std::io::stderr(), "rota: {what}");
 }
+
+/// Says on standard error how it goes.
+pub fn tell(what: &impl Display) {
+    let _ = writeln!(std::io::stderr(), "{what}");
+}

@@ -330,6 +330,7 @@ fn every_command_has_help_with_an_example() {
         &["demo"],
         &["bench"],
         &["bench", "raw"],
+        &["bench", "figures"],
         &["check"],
         &["config", "check"],
         &["config"],

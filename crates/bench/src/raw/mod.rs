@@ -116,6 +116,7 @@ fn task(options: &RawOptions, testbed: &Testbed, node: usize, burst: usize) -> T
     let senders = options.senders.of(nodes);
     Task {
         node,
+        port: port(testbed.values().kind),
         addresses: (1..=nodes).map(|n| testbed.address(n)).collect(),
         work: if options.tcp {
             Work::Tcp
@@ -131,6 +132,15 @@ fn task(options: &RawOptions, testbed: &Testbed, node: usize, burst: usize) -> T
         packets_per_second: paced(options, senders, nodes, burst),
         warm_up_ns: options.warm_up.as_nanos() as u64,
         duration_ns: options.duration.as_nanos() as u64,
+    }
+}
+
+/// From where on a run has its ports.
+fn port(kind: TestbedKind) -> u16 {
+    match kind {
+        TestbedKind::Netns => 7700,
+        // Another benchmark may run on this host; two rarely have the same pid.
+        TestbedKind::Loopback => 8_000 + (std::process::id() * 130 % 11_000) as u16,
     }
 }
 

@@ -12,9 +12,7 @@ use crate::hist::Counts;
 use crate::options::Pattern;
 
 /// The group of the raw benchmark.
-const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 77, 0, 1), 7700);
-/// Node i listens for unicast at this port plus i.
-const PORT: u16 = 7700;
+const GROUP: Ipv4Addr = Ipv4Addr::new(239, 77, 0, 1);
 
 /// What a node is told.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -23,6 +21,8 @@ pub(super) struct Task {
     pub node: usize,
     /// Addresses of all nodes.
     pub addresses: Vec<Ipv4Addr>,
+    /// Port of the group; node i listens for unicast at this plus i.
+    pub port: u16,
     /// What to do.
     pub work: Work,
     /// Nodes 1 to this send.
@@ -85,12 +85,12 @@ impl Task {
     }
 
     pub(super) fn group(&self) -> SocketAddrV4 {
-        GROUP
+        SocketAddrV4::new(GROUP, self.port)
     }
 
     /// Where a node, from 1, is reached alone.
     pub(super) fn unicast(&self, node: usize) -> SocketAddrV4 {
-        SocketAddrV4::new(self.addresses[node - 1], PORT + node as u16)
+        SocketAddrV4::new(self.addresses[node - 1], self.port + node as u16)
     }
 }
 

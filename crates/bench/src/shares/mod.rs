@@ -23,7 +23,7 @@ use crate::testbed::Testbed;
 use node::{Measured, Task};
 
 /// Who takes part.
-const NODES: usize = 4;
+pub(crate) const NODES: usize = 4;
 /// What each wants to send in each phase, in thousandths of what a link takes in: a third of a link each, which is a
 /// quarter of what all four links take in; then node 1 less, node 2 less, node 3 more than there is, node 1 more and
 /// node 3 less.
@@ -35,7 +35,7 @@ const LOADS: [[u64; NODES]; 5] = [
     [431, 106, 212, 326],
 ];
 /// What is delivered is added up for so long, in nanoseconds.
-const SLOT_NS: u64 = 100_000_000;
+pub(crate) const SLOT_NS: u64 = 100_000_000;
 /// What may wait at a sender, in bytes: what does not fit is not sent later.
 const BACKLOG_BYTES: usize = 1_000_000;
 

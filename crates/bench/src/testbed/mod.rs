@@ -42,6 +42,27 @@ pub struct Values {
     pub pin: Pin,
 }
 
+impl Values {
+    /// What a place has that is built as the options ask for.
+    pub const fn of(place: &Place) -> Self {
+        let is_netns = matches!(place.testbed, TestbedKind::Netns);
+        let limited = is_netns && place.link_rate.is_some();
+        let burst = match place.offload {
+            Offload::Pass => BURST_PASS,
+            Offload::Split => BURST_SPLIT,
+        };
+        Self {
+            kind: place.testbed,
+            link_rate: if limited { place.link_rate } else { None },
+            burst: if limited { Some(burst) } else { None },
+            queue: if limited { Some(QUEUE) } else { None },
+            mtu: if is_netns { MTU } else { LOOPBACK_MTU },
+            offload: place.offload,
+            pin: place.pin,
+        }
+    }
+}
+
 impl std::fmt::Display for Values {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self {
@@ -93,15 +114,10 @@ impl Testbed {
 
     /// `nodes` processes on this host's loopback.
     pub fn loopback(nodes: usize, offload: Offload) -> Self {
-        let values = Values {
-            kind: TestbedKind::Loopback,
-            link_rate: None,
-            burst: None,
-            queue: None,
-            mtu: LOOPBACK_MTU,
+        let values = Values::of(&Place {
             offload,
-            pin: Pin::None,
-        };
+            ..Place::default()
+        });
         Self {
             nodes,
             values,
@@ -116,19 +132,12 @@ impl Testbed {
         link_rate: Option<BitRate>,
         offload: Offload,
     ) -> Result<Self, BenchError> {
-        let burst = match offload {
-            Offload::Pass => BURST_PASS,
-            Offload::Split => BURST_SPLIT,
-        };
-        let values = Values {
-            kind: TestbedKind::Netns,
+        let values = Values::of(&Place {
+            testbed: TestbedKind::Netns,
             link_rate,
-            burst: link_rate.map(|_| burst),
-            queue: link_rate.map(|_| QUEUE),
-            mtu: MTU,
             offload,
-            pin: Pin::None,
-        };
+            ..Place::default()
+        });
         let namespaces = netns::Namespaces::create(nodes, &values)?;
         Ok(Self {
             nodes,

@@ -1,0 +1,77 @@
+//! What `rota bench figures` says.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::series::Figure;
+use super::table::Table;
+
+/// One figure.
+#[derive(Clone, Debug, Serialize)]
+pub struct FigureReport {
+    /// Its number in the paper.
+    pub figure: Figure,
+    /// The table of all that was measured.
+    pub csv: PathBuf,
+    /// The drawing.
+    pub svg: PathBuf,
+    /// Lines of the table.
+    pub rows: usize,
+    /// Benchmarks that failed: a sentence for each.
+    pub failures: Vec<String>,
+}
+
+/// All figures; serialized it is the JSON object of `--json`.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct FiguresReport {
+    /// One after the other.
+    pub figures: Vec<FigureReport>,
+}
+
+impl FiguresReport {
+    pub(super) fn add(
+        &mut self,
+        figure: Figure,
+        table: &Table,
+        (csv, svg): (PathBuf, PathBuf),
+        failures: Vec<String>,
+    ) {
+        let rows = table.rows.len();
+        self.figures.push(FigureReport {
+            figure,
+            csv,
+            svg,
+            rows,
+            failures,
+        });
+    }
+
+    /// Why not everything was measured, if it was not.
+    pub fn failure(&self) -> Option<&str> {
+        let mut failures = self.figures.iter().flat_map(|figure| &figure.failures);
+        failures.next().map(String::as_str)
+    }
+}
+
+impl fmt::Display for FiguresReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for report in &self.figures {
+            let FigureReport {
+                figure,
+                csv,
+                svg,
+                rows,
+                failures,
+            } = report;
+            writeln!(f, "figure {figure}: {}", svg.display())?;
+            write!(f, "  {rows} rows in {}", csv.display())?;
+            match failures.len() {
+                0 => writeln!(f)?,
+                count => writeln!(f, ", {count} failed")?,
+            }
+        }
+        Ok(())
+    }
+}

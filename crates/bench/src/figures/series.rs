@@ -1,0 +1,186 @@
+//! What is compared in the figures, and which figures there are.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
+use crate::options::{EngineName, ParseError, Pattern, wrong};
+
+/// One of FastCast's figures (§4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Figure {
+    /// Bandwidth of each sender over time.
+    Shares,
+    /// Throughput against the number of nodes.
+    Throughput,
+    /// Response time against load.
+    ResponseTime,
+    /// Latency at little load against the number of nodes.
+    Latency,
+}
+
+impl Figure {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::Shares,
+        Self::Throughput,
+        Self::ResponseTime,
+        Self::Latency,
+    ];
+
+    /// Its number in the paper.
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Shares => 5,
+            Self::Throughput => 6,
+            Self::ResponseTime => 7,
+            Self::Latency => 8,
+        }
+    }
+
+    /// The name of its files, without what says their kind.
+    pub const fn stem(self) -> &'static str {
+        match self {
+            Self::Shares => "figure-5-shares",
+            Self::Throughput => "figure-6-throughput",
+            Self::ResponseTime => "figure-7-response-time",
+            Self::Latency => "figure-8-latency",
+        }
+    }
+
+    /// What is compared in it; nothing is in the figure of shares, which is FastCast's alone.
+    pub const fn series(self) -> &'static [Series] {
+        use Series::{AllAck, Engine, Hop, Multicast, Tcp};
+        const FAST: Series = Engine(EngineName::FastCast);
+        const LCR: Series = Engine(EngineName::Lcr);
+        const RING: Series = Engine(EngineName::Accelerated);
+        const TOTEM: Series = Engine(EngineName::Totem);
+        match self {
+            Self::Shares => &[],
+            Self::Throughput => &[FAST, LCR, RING, TOTEM, Multicast, Tcp],
+            Self::ResponseTime => &[FAST, LCR, RING, TOTEM, AllAck],
+            Self::Latency => &[FAST, LCR, RING, TOTEM, AllAck, Hop],
+        }
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.number().fmt(f)
+    }
+}
+
+impl FromStr for Figure {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let named = |figure: &Self| figure.number().to_string() == text;
+        match Self::ALL.into_iter().find(named) {
+            Some(figure) => Ok(figure),
+            None => wrong(text, "a figure: 5, 6, 7 or 8"),
+        }
+    }
+}
+
+impl Serialize for Figure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u8(self.number())
+    }
+}
+
+/// A line of a figure: an engine, or the same sockets with no protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Series {
+    /// `rota bench` with this engine.
+    Engine(EngineName),
+    /// `rota bench raw`: bursts of one sender to all.
+    Multicast,
+    /// `rota bench raw --tcp`.
+    Tcp,
+    /// `rota bench raw --pattern all-ack`.
+    AllAck,
+    /// `rota bench raw --pattern hop`.
+    Hop,
+}
+
+impl Series {
+    /// All there are.
+    pub const ALL: [Self; 8] = [
+        Self::Engine(EngineName::FastCast),
+        Self::Engine(EngineName::Lcr),
+        Self::Engine(EngineName::Accelerated),
+        Self::Engine(EngineName::Totem),
+        Self::Multicast,
+        Self::Tcp,
+        Self::AllAck,
+        Self::Hop,
+    ];
+
+    /// Its name on the command line and in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Engine(engine) => engine.name(),
+            Self::Multicast => "raw-multicast",
+            Self::Tcp => "raw-tcp",
+            Self::AllAck => "raw-all-ack",
+            Self::Hop => "raw-hop",
+        }
+    }
+
+    /// Of a benchmark without a protocol: what is sent. (With [`Series::Tcp`] that is one stream.)
+    pub(super) const fn pattern(self) -> Option<Pattern> {
+        match self {
+            Self::Engine(_) => None,
+            Self::Multicast | Self::Tcp => Some(Pattern::Multicast),
+            Self::AllAck => Some(Pattern::AllAck),
+            Self::Hop => Some(Pattern::Hop),
+        }
+    }
+}
+
+impl fmt::Display for Series {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Series {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match Self::ALL.into_iter().find(|series| series.name() == text) {
+            Some(series) => Ok(series),
+            None => {
+                let names = Self::ALL.map(Self::name).join(" ");
+                wrong(text, &format!("something to compare: {names}"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_numbers_are_read_back() {
+        for figure in Figure::ALL {
+            assert_eq!(figure.to_string().parse(), Ok(figure));
+            assert!(figure.stem().starts_with(&format!("figure-{figure}-")));
+        }
+        for series in Series::ALL {
+            assert_eq!(series.to_string().parse(), Ok(series));
+        }
+        assert!("4".parse::<Figure>().is_err());
+        assert!("paxos".parse::<Series>().is_err());
+    }
+
+    #[test]
+    fn everything_is_compared_somewhere() {
+        let everywhere = Figure::ALL.map(Figure::series).concat();
+        for series in Series::ALL {
+            assert!(everywhere.contains(&series), "{series}");
+        }
+    }
+}
