@@ -13,7 +13,7 @@ pub enum Mutant {
     R01, R02, R03, R04, R05, R06, R07, R08, R09, R10,
     P01, P02, P03, P04, G01, G02, G03, G04, G05, G06, G07, G08, G09,
     G10, G11, G12, G13, G14, G15, G16, G17, G18, G19, G20, G21,
-    G22, G23, G24, G25, G26, G27, G28, G29, G30, G31,
+    G22, G23, G24, G25, G26, G27, G28, G29, G30, G31, G32,
     V01, V02, V03, V04, V05, V06, V07, V08, V09, V10, V11,
         B01, B02, B03, B04, B05,
         M38, F01, F02, F03, F04, F05, F06, F07, F08, F09, F10,
@@ -23,7 +23,7 @@ pub enum Mutant {
 impl Mutant {
     /// All of them.
     #[rustfmt::skip]
-    pub const ALL: [Self; 115] = [
+    pub const ALL: [Self; 116] = [
         Self::M01, Self::M02, Self::M03, Self::M04, Self::M05, Self::M06, Self::M07, Self::M08,
         Self::M09, Self::M10, Self::M11, Self::M12, Self::M13, Self::M14, Self::M15, Self::M16,
         Self::M17, Self::M18, Self::M19, Self::M20, Self::M21, Self::M22, Self::M23, Self::M24,
@@ -34,7 +34,7 @@ impl Mutant {
         Self::G10, Self::G11, Self::G12, Self::G13, Self::G14, Self::G15, Self::G16,
         Self::G17, Self::G18, Self::G19, Self::G20,
         Self::G21, Self::G22, Self::G23, Self::G24, Self::G25, Self::G26, Self::G27, Self::G28, Self::G29, Self::G30,
-        Self::G31,
+        Self::G31, Self::G32,
         Self::V01, Self::V02, Self::V03, Self::V04, Self::V05, Self::V06, Self::V07, Self::V08,
         Self::V09, Self::V10, Self::V11,
         Self::B01, Self::B02, Self::B03, Self::B04, Self::B05,

@@ -262,6 +262,9 @@ impl Groups {
             let first = first.unwrap_or(me);
             part.keep(|daemon| members.contains(&daemon));
             part.keep_only(me);
+            if !together {
+                part.part_from_others();
+            }
             part.origin = Origin { old, new, first };
         }
     }

@@ -22,6 +22,8 @@ pub(super) struct Origin {
 pub(super) struct Group {
     /// Daemons with members of it have gone, and there has been no view without them yet.
     pub changed: bool,
+    /// Other daemons had members of it in the last view, and tell of them themselves.
+    pub shared: bool,
     /// Never empty.
     pub members: BTreeSet<Member>,
 }
@@ -64,9 +66,18 @@ impl Part {
     pub fn keep_only(&mut self, me: Process) {
         self.daemons.retain(|daemon| *daemon == me);
         self.groups.retain(|_, group| {
+            let before = group.members.len();
             group.members.retain(|member| member.daemon == me);
+            group.shared |= group.members.len() < before;
             !group.members.is_empty()
         });
+    }
+
+    /// Those who told of themselves may be gone before anybody has heard them: there is a view in any case.
+    pub fn part_from_others(&mut self) {
+        for group in self.groups.values_mut() {
+            group.changed |= group.shared && !mutants::on(Mutant::G32);
+        }
     }
 
     /// Those who stay go from one ring to the next together; `None` when nobody stays.
@@ -125,6 +136,7 @@ pub(super) fn merge(ring: RingId, me: Process, parts: &[Part]) -> Merged {
         sets.values_mut().for_each(|set| set.sort_unstable());
         let group = Group {
             changed: false,
+            shared: false,
             members: sets.values().flatten().copied().collect(),
         };
         merged.part.groups.insert(name, group);

@@ -80,6 +80,7 @@ fn group(reader: &mut Reader<'_>, daemons: &[Process]) -> Option<Group> {
     }
     (!members.is_empty()).then_some(Group {
         changed,
+        shared: false,
         members: BTreeSet::from_iter(members),
     })
 }

@@ -192,3 +192,19 @@ fn who_was_seen_to_disconnect_does_not_come_back_and_who_joined_does_so_again() 
     assert_eq!(cluster.daemon(3).member(d), Err(RequestError::NotConnected));
     assert_eq!(cluster.daemon(3).list_members(&group("g")).len(), 4);
 }
+
+/// Found by the simulator: fastcast, seed 76.
+#[test]
+fn who_goes_before_it_has_told_what_it_knows_is_told_as_gone() {
+    let mut cluster = three();
+    cluster.regular(&[1, 2, 3], 10);
+    // Nobody has told anything yet.
+    cluster.regular(&[1, 2], 11);
+    cluster.regular(&[1], 12);
+    cluster.exchange(&[1]);
+    assert_eq!(cluster.told(1), ["a: g@12/1 1a sets 1a"]);
+    // Who shares nothing has missed nothing.
+    cluster.regular(&[3], 11);
+    cluster.exchange(&[3]);
+    assert_eq!(cluster.told(3), ["c: g@11/1 3c sets 3c"]);
+}
