@@ -10,7 +10,7 @@ use rota_core::fastcast::{FastCast, FastConfig};
 use rota_core::lcr::{self, Lcr};
 use rota_core::membership::RingEngine;
 use rota_core::ring::Protocol;
-use rota_core::views::{Backlog, DataPath, ViewEngine};
+use rota_core::views::{Backlog, DataPath, PacketId, ViewEngine};
 
 use crate::observe::{Engines, Finding, Probe};
 use crate::plan::{Plan, PrimaryLayer, ViewsPlan};
@@ -117,15 +117,41 @@ macro_rules! system {
 system!(Fast, FastCast);
 system!(Chain, Lcr);
 
+/// Knows its view, and which of its packets it holds.
+pub trait InViews {
+    /// Of which packet the message is that was polled last; none if it came of a change of views.
+    fn delivering(&self) -> Option<(RingId, PacketId)>;
+
+    /// Who is in the last view.
+    fn last_members(&self) -> &[Process];
+
+    /// Whether it has a packet of a view, with its place; `None` if it cannot tell any more.
+    fn has_packet(&self, view: RingId, id: PacketId) -> Option<bool>;
+}
+
+impl<P: DataPath, E: Engine> InViews for ViewEngine<P, E> {
+    fn delivering(&self) -> Option<(RingId, PacketId)> {
+        Self::delivering(self)
+    }
+
+    fn last_members(&self) -> &[Process] {
+        self.last_view().map_or(&[], |(_, members)| members)
+    }
+
+    fn has_packet(&self, view: RingId, id: PacketId) -> Option<bool> {
+        self.holds(view, id)
+    }
+}
+
 /// Uniformity, from inside: when a process delivers a packet of a view, every live member of that view has it, with
 /// its place. It needs no failure to show a mistake.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AllHold;
 
-impl<P: DataPath, E: Engine> Probe<ViewEngine<P, E>> for AllHold {
+impl<E: InViews> Probe<E> for AllHold {
     fn delivered(
         &mut self,
-        engines: &dyn Engines<ViewEngine<P, E>>,
+        engines: &dyn Engines<E>,
         process: Process,
         _: Option<ConfigurationKind>,
         delivery: &Delivery,
@@ -138,18 +164,15 @@ impl<P: DataPath, E: Engine> Probe<ViewEngine<P, E>> for AllHold {
         engines.each(&mut |other, engine| {
             if other == process {
                 delivering = engine.delivering();
-                members = engine
-                    .last_view()
-                    .map_or(Vec::new(), |(_, members)| members.to_vec());
+                members = engine.last_members().to_vec();
             }
         });
         let Some((view, id)) = delivering else {
-            // It came of a change of views.
             return Ok(());
         };
         let mut lacks: Option<NodeId> = None;
         engines.each(&mut |other, engine| {
-            if members.contains(&other) && engine.holds(view, id) == Some(false) {
+            if members.contains(&other) && engine.has_packet(view, id) == Some(false) {
                 lacks = Some(other.node);
             }
         });

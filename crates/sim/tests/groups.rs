@@ -1,4 +1,4 @@
-//! Daemons with groups and clients over both rings, under all faults.
+//! Daemons with groups and clients over all engines, under all faults.
 
 use rota_sim::campaign::{self, EngineName, GroupsChoice, Options, PrimaryChoice, Report};
 
@@ -34,6 +34,45 @@ fn clients_see_what_they_may_under_all_faults() {
     }
 }
 
+/// Daemons that are in no view tell their clients so, and what they missed.
+#[test]
+fn clients_see_what_they_may_over_primary_views() {
+    for engine in [EngineName::FastCast, EngineName::Lcr] {
+        let report = run(engine, 0..25, PrimaryChoice::Drawn);
+        assert_eq!(report.violations, [], "{engine}");
+        for property in [
+            "K1", "K2", "K3", "K4", "K5", "K6", "K7", "K8", "K9", "K10", "UTO", "VS2",
+        ] {
+            assert!(report.coverage[property] > 0, "{property}, {engine}");
+        }
+        for rare in [
+            "clients_excluded",
+            "clients_included",
+            "clients_missed",
+            "clients_greeted",
+            "asked_while_excluded",
+            "views_of_several_sets",
+            "groups_elsewhere",
+            "groups_again",
+            "clients_skipped",
+            "messages_held",
+            "groups_parts",
+        ] {
+            assert!(report.coverage[rare] > 0, "{rare}, {engine}");
+        }
+        assert!(!report.coverage.contains_key("transitional_signals"));
+    }
+}
+
+#[test]
+fn groups_work_over_views_of_voting_members() {
+    for engine in [EngineName::FastCast, EngineName::Lcr] {
+        let report = run(engine, 200..206, PrimaryChoice::Dynamic);
+        assert_eq!(report.violations, [], "{engine}");
+        assert!(report.coverage["K4"] > 0, "{engine}");
+    }
+}
+
 /// What the layer below holds back, clients get in the same order.
 #[test]
 fn groups_work_over_the_layer_of_primaries() {
@@ -44,7 +83,13 @@ fn groups_work_over_the_layer_of_primaries() {
 
 #[test]
 fn the_same_seed_gives_the_same_events_of_clients() {
-    let once = run(EngineName::AcceleratedRing, 0..8, PrimaryChoice::Drawn);
-    let again = run(EngineName::AcceleratedRing, 0..8, PrimaryChoice::Drawn);
-    assert_eq!(once.trace_hash, again.trace_hash);
+    for (engine, seeds) in [
+        (EngineName::AcceleratedRing, 0..8),
+        (EngineName::FastCast, 0..4),
+        (EngineName::Lcr, 0..4),
+    ] {
+        let once = run(engine, seeds.clone(), PrimaryChoice::Drawn);
+        let again = run(engine, seeds, PrimaryChoice::Drawn);
+        assert_eq!(once.trace_hash, again.trace_hash, "{engine}");
+    }
 }

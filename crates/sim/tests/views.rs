@@ -1,12 +1,13 @@
 //! FastCast and LCR beside a ring, under all faults.
 
-use rota_sim::campaign::{self, EngineName, Options, PrimaryChoice, Report};
+use rota_sim::campaign::{self, EngineName, GroupsChoice, Options, PrimaryChoice, Report};
 use rota_sim::plan::Profile;
 
 const ENGINES: [EngineName; 2] = [EngineName::FastCast, EngineName::Lcr];
 
 fn run(engine: EngineName, seeds: std::ops::Range<u64>, change: impl Fn(&mut Options)) -> Report {
     let mut options = Options::new(engine, seeds);
+    options.groups = GroupsChoice::None;
     change(&mut options);
     campaign::run(&options).expect("nothing is written")
 }

@@ -38,6 +38,21 @@ const OF_VIEWS: [(&str, u64); 9] = [
     ("stalls", 100),
 ];
 
+/// Where engines with views have clients, it is how often daemons tell each other of their groups that counts.
+const SMALLEST_EXCHANGES: u64 = 1_000;
+
+/// What has to happen at least so often in that many.
+const OF_EXCHANGES: [(&str, u64); 8] = [
+    ("clients_excluded", 100),
+    ("clients_included", 10),
+    ("clients_missed", 50),
+    ("clients_greeted", 10),
+    ("asked_while_excluded", 100),
+    ("views_of_several_sets", 1_000),
+    ("groups_again", 100),
+    ("groups_elsewhere", 10),
+];
+
 /// What is counted by the engines of a plan.
 pub(super) const fn counters(plan: &Plan) -> &'static [&'static str] {
     match (plan.views.is_some(), plan.links.is_some()) {
@@ -73,10 +88,14 @@ fn views(report: &Report) -> u64 {
     report.coverage.get("views_installed").copied().unwrap_or(0)
 }
 
-fn missed_of_views(report: &Report, views: u64) -> Vec<String> {
-    let counts = OF_VIEWS.iter().map(|&(name, floor)| {
+/// What happened less often than these floors of every `smallest` things, of which there were `all`.
+fn below(report: &Report, floors: &[(&str, u64)], (all, smallest): (u64, u64)) -> Vec<String> {
+    if all < smallest {
+        return Vec::new();
+    }
+    let counts = floors.iter().map(|&(name, floor)| {
         let count = report.coverage.get(name).copied().unwrap_or(0);
-        (name, count, (floor * views).div_ceil(SMALLEST_VIEWS))
+        (name, count, (floor * all).div_ceil(smallest))
     });
     counts
         .filter(|(_, count, floor)| count < floor)
@@ -84,11 +103,20 @@ fn missed_of_views(report: &Report, views: u64) -> Vec<String> {
         .collect()
 }
 
+fn missed_of_views(report: &Report, views: u64) -> Vec<String> {
+    let exchanges = report.coverage.get("groups_exchanges").copied();
+    let exchanges = exchanges.unwrap_or(0);
+    let mut missed = below(report, &OF_VIEWS, (views, SMALLEST_VIEWS));
+    let clients = below(report, &OF_EXCHANGES, (exchanges, SMALLEST_EXCHANGES));
+    missed.extend(clients);
+    missed
+}
+
 /// What happened too rarely, with how often it did and should have. Of a campaign with all faults only:
 /// others leave out what it takes.
 pub(super) fn missed(report: &Report, profile: Profile) -> Vec<String> {
     let (rounds, views) = (report.token_rounds, views(report));
-    if profile == Profile::All && views >= SMALLEST_VIEWS {
+    if profile == Profile::All && views > 0 {
         return missed_of_views(report, views);
     }
     if views > 0 || profile != Profile::All || rounds < SMALLEST {

@@ -19,12 +19,12 @@ pub use shrink::shrink;
 
 use crate::checks::Checks;
 use crate::groups::Grouped;
-use crate::observe::{Finding, Probe};
+use crate::observe::Finding;
 use crate::plan::Plan;
 use crate::ring::{Holds, Layered, Ring, SafeIsHeld};
 use crate::trace::Traces;
 use crate::view_checks::ViewChecks;
-use crate::views::{AllHold, Chain, Fast};
+use crate::views::{AllHold, Chain, Fast, InViews};
 use crate::world::{Outcome, System, Tally, World};
 
 /// Failing seeds that are shrunk: more of them hardly say more.
@@ -112,8 +112,8 @@ fn run_traced(options: &Options, plan: &Plan) -> io::Result<Outcome> {
 /// Runs one plan. An engine or a check that panics is a finding like any other.
 pub fn run_plan(options: &Options, plan: &Plan, traces: Option<&mut Traces>) -> Outcome {
     let run = AssertUnwindSafe(|| match options.engine {
-        EngineName::FastCast => run_views(&Fast, plan, traces),
-        EngineName::Lcr => run_views(&Chain, plan, traces),
+        EngineName::FastCast => run_data_path(Fast, plan, traces),
+        EngineName::Lcr => run_data_path(Chain, plan, traces),
         EngineName::AcceleratedRing | EngineName::TotemRing => run_ring(options, plan, traces),
     });
     panic::catch_unwind(run).unwrap_or_else(|what| Outcome {
@@ -136,10 +136,19 @@ fn run_ring(options: &Options, plan: &Plan, traces: Option<&mut Traces>) -> Outc
     }
 }
 
+fn run_data_path<S>(path: S, plan: &Plan, traces: Option<&mut Traces>) -> Outcome
+where
+    S: System<Engine: InViews>,
+{
+    match plan.groups {
+        None => run_views(&path, plan, traces),
+        Some(_) => run_views(&Grouped(path), plan, traces),
+    }
+}
+
 fn run_views<S>(system: &S, plan: &Plan, traces: Option<&mut Traces>) -> Outcome
 where
-    S: System,
-    AllHold: Probe<S::Engine>,
+    S: System<Engine: InViews>,
 {
     let mut checks = ViewChecks::new(plan);
     let mut world = World::new(plan, system)

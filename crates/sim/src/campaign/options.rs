@@ -312,10 +312,6 @@ impl Options {
 
     fn check_views(&self) -> Result<(), UsageError> {
         let engine = self.engine;
-        if self.groups == GroupsChoice::All {
-            let what = format!("groups over {engine} are not simulated yet: leave --groups out");
-            return Err(UsageError(what));
-        }
         if self.primary == PrimaryChoice::None {
             let what =
                 format!("{engine} orders in primary configurations only: leave --primary out");
@@ -337,9 +333,8 @@ impl Options {
         let mut plan = Plan::random(seed, self.engine.protocol(), self.faults, ABILITIES);
         if self.engine.has_views() {
             plan.set_views(self.engine == EngineName::Lcr);
-        } else {
-            self.groups.apply(&mut plan);
         }
+        self.groups.apply(&mut plan);
         self.primary.apply(&mut plan);
         plan.bound_forgetting();
         self.cuts.apply(&mut plan);

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 
 use bytes::Bytes;
 use rota_core::contract::{
@@ -9,10 +10,12 @@ use rota_core::contract::{
     Time, TimerReason,
 };
 use rota_core::groups::{ClientEvent, Daemon, Groups};
+use rota_core::views::PacketId;
 
 use super::Layer;
 use crate::plan::Plan;
 use crate::ring::Holds;
+use crate::views::InViews;
 use crate::world::System;
 
 /// Groups over the engines of another system, with the limits of the plan.
@@ -71,6 +74,10 @@ impl<E: Engine> Engine for Below<E> {
         self.engine.next_timer()
     }
 
+    fn wants_links(&self) -> bool {
+        self.engine.wants_links()
+    }
+
     fn status(&self) -> Status {
         self.engine.status()
     }
@@ -124,6 +131,10 @@ impl<E: Engine> Engine for Served<E> {
         self.daemon.next_timer()
     }
 
+    fn wants_links(&self) -> bool {
+        self.daemon.engine().wants_links()
+    }
+
     fn status(&self) -> Status {
         self.daemon.status()
     }
@@ -157,6 +168,20 @@ impl<E: Engine + Holds> Holds for Served<E> {
     }
 }
 
+impl<E: Engine + InViews> InViews for Served<E> {
+    fn delivering(&self) -> Option<(RingId, PacketId)> {
+        self.below().delivering()
+    }
+
+    fn last_members(&self) -> &[Process] {
+        self.below().last_members()
+    }
+
+    fn has_packet(&self, view: RingId, id: PacketId) -> Option<bool> {
+        self.below().has_packet(view, id)
+    }
+}
+
 impl<S: System> System for Grouped<S> {
     type Engine = Served<S::Engine>;
 
@@ -186,6 +211,22 @@ impl<S: System> System for Grouped<S> {
 
     fn state(&self, engine: &Self::Engine) -> Option<&'static str> {
         self.0.state(engine.below())
+    }
+
+    fn is_settled(&self, engine: &Self::Engine) -> Option<bool> {
+        self.0.is_settled(engine.below())
+    }
+
+    fn outcomes(&self, engine: &Self::Engine) -> u64 {
+        self.0.outcomes(engine.below())
+    }
+
+    fn undelivered(&self, engine: &Self::Engine) -> Vec<(Process, RangeInclusive<u64>)> {
+        self.0.undelivered(engine.below())
+    }
+
+    fn remembers(&self, engine: &Self::Engine) -> bool {
+        self.0.remembers(engine.below())
     }
 
     fn layer<'e>(&self, engine: &'e mut Self::Engine) -> Option<&'e mut dyn Layer> {

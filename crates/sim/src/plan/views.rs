@@ -80,7 +80,6 @@ impl Plan {
         let drawn = LinksPlan::drawn(&mut rng, self.ring.timers.token_loss);
         self.views = Some(views);
         self.links = links.then_some(drawn);
-        self.groups = None;
         self.primary.get_or_insert(PrimaryLayer::Static);
         self.bound_forgetting();
     }

@@ -16,6 +16,7 @@ impl<S: System> World<'_, S> {
     /// A client of a host asks for something; says whether there was room for it.
     pub(super) fn ask(&mut self, at: usize) -> Option<bool> {
         self.hold(at);
+        let excluded = self.is_excluded(at)?;
         let host = &mut self.hosts[at];
         let desk = host.life.as_mut()?.desk.as_mut()?;
         match desk.draw(&mut host.rng) {
@@ -27,6 +28,8 @@ impl<S: System> World<'_, S> {
                     .desk
                     .as_mut()?
                     .connected(connection, name);
+                self.tally.add("clients_greeted", excluded.into());
+                return Some(true);
             }
             Ask::Join(connection, groups) => {
                 for group in groups {
@@ -62,9 +65,21 @@ impl<S: System> World<'_, S> {
                 let until = self.now + host.rng.range(longest / 20, 2 * longest);
                 desk.sleeps(connection, until);
             }
-            Ask::Send { from, to, discard } => return self.post(at, from, to, discard),
+            Ask::Send { from, to, discard } => {
+                if !self.post(at, from, to, discard)? {
+                    return Some(false);
+                }
+            }
         }
+        self.tally.add("asked_while_excluded", excluded.into());
         Some(true)
+    }
+
+    /// Whether clients of a host's process have been told that it is in no view.
+    fn is_excluded(&self, at: usize) -> Option<bool> {
+        let life = self.hosts[at].life.as_ref()?;
+        let layer = self.system.groups(life.engine.get())?;
+        Some(layer.groups().is_excluded())
     }
 
     fn post(
@@ -196,6 +211,10 @@ impl<S: System> World<'_, S> {
 
     fn count_told(&mut self, at: usize, name: ClientName, event: &Event) {
         let me = Destination::Client(name, self.hosts[at].node);
+        if matches!(event, Event::View(view) if view.cause == Cause::Network && view.vs_sets.len() > 1)
+        {
+            self.tally.cover("views_of_several_sets");
+        }
         self.tally.cover(match event {
             Event::View(view) => match view.cause {
                 Cause::Join(_) => "views_by_join",

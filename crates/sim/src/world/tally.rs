@@ -11,12 +11,12 @@ use crate::observe::{Coverage, Finding};
 use crate::plan::FaultKind;
 
 /// What has to happen where there are clients.
-const OF_CLIENTS: [&str; 18] = [
+const OF_CLIENTS: [&str; 17] = [
     "views_by_join",
     "views_by_leave",
     "views_by_disconnect",
     "views_by_network",
-    "transitional_signals",
+    "views_of_several_sets",
     "self_leaves",
     "private_messages",
     "messages_to_several_groups",
@@ -25,11 +25,24 @@ const OF_CLIENTS: [&str; 18] = [
     "clients_throttling",
     "messages_held",
     "groups_exchanges",
-    "groups_interrupted",
     "groups_late",
     "groups_again",
     "groups_pieces",
     "groups_parts",
+];
+
+/// The same over engines with transitional configurations.
+const OF_TRANSITIONS: [&str; 2] = ["transitional_signals", "groups_interrupted"];
+
+/// The same over engines with primary views alone.
+const OF_EXCLUSION: [&str; 7] = [
+    "clients_excluded",
+    "clients_included",
+    "clients_missed",
+    "clients_greeted",
+    "asked_while_excluded",
+    "groups_missed",
+    "groups_elsewhere",
 ];
 
 /// What engines count that can only come of a mistake in one of them.
@@ -143,15 +156,7 @@ impl<S: System> World<'_, S> {
             }
         }
         if plan.groups.is_some() {
-            // It takes a fault in time to cut an exchange off.
-            let cut_off = |what| what == "groups_interrupted";
-            let calm = plan.faults.is_empty();
-            for what in OF_CLIENTS
-                .into_iter()
-                .filter(|what| !calm || !cut_off(*what))
-            {
-                self.tally.coverage.entry(what).or_default();
-            }
+            self.expect_clients();
         }
         for fault in &plan.faults {
             let what = match fault.kind {
@@ -177,6 +182,19 @@ impl<S: System> World<'_, S> {
         }
     }
 
+    fn expect_clients(&mut self) {
+        let others: &[_] = match (self.plan.views.is_some(), self.plan.faults.is_empty()) {
+            (false, false) => &OF_TRANSITIONS,
+            // It takes a fault in time to cut an exchange off, or to keep somebody out of a view.
+            (false, true) => &OF_TRANSITIONS[..1],
+            (true, true) => &[],
+            (true, false) => &OF_EXCLUSION,
+        };
+        for what in OF_CLIENTS.iter().chain(others) {
+            self.tally.coverage.entry(what).or_default();
+        }
+    }
+
     /// Some counters say that another process broke the rules.
     fn look_at_counters(&mut self, counters: &BTreeMap<&'static str, u64>) {
         let mut wrong = counters
@@ -196,7 +214,8 @@ impl<S: System> World<'_, S> {
         self.look_at_counters(&counters);
         let senseless = counters.get("groups_malformed").copied();
         for (name, count) in counters {
-            if OF_CLIENTS.contains(&name) {
+            let of_clients = [&OF_CLIENTS[..], &OF_TRANSITIONS, &OF_EXCLUSION];
+            if of_clients.iter().any(|names| names.contains(&name)) {
                 self.tally.add(name, count);
             }
             *self.tally.counters.entry(name).or_default() += count;

@@ -3,6 +3,7 @@
 //! For each mutant, seeds are run until one violates a property of the kind that the mutant's mistake
 //! breaks: a panic, or some other property that happens to be hit first, does not count.
 
+mod groups;
 mod table;
 mod views;
 
@@ -17,6 +18,9 @@ use table::{Known, SURVIVORS, TABLE};
 /// How long one mutant may live.
 const LIMIT: Duration = Duration::from_secs(600);
 
+/// The engine in which a seed looks for a mutant.
+type Engines = fn(Mutant, u64) -> EngineName;
+
 /// How a mutant was found out.
 struct Killed {
     seed: u64,
@@ -26,12 +30,19 @@ struct Killed {
 
 fn main() -> ExitCode {
     let only: Vec<String> = std::env::args().skip(1).collect();
-    let wanted = |known: &&Known| only.is_empty() || only.contains(&known.mutant.to_string());
+    let wanted = |known: &Known| only.is_empty() || only.contains(&known.mutant.to_string());
     println!("mutant  killed by   at seed  seconds  what it does");
     let mut times = Vec::new();
     let mut alive = 0;
-    for known in TABLE.iter().chain(views::TABLE).filter(wanted) {
-        match kill(known) {
+    let first = TABLE.iter().chain(views::TABLE);
+    let first = first.map(|known| (known, views::engine as Engines));
+    let all = first.chain(
+        groups::TABLE
+            .iter()
+            .map(|known| (known, groups::engine as _)),
+    );
+    for (known, engines) in all.filter(|(known, _)| wanted(known)) {
+        match kill(known, engines) {
             Some(killed) => {
                 times.push(killed.after);
                 println!(
@@ -69,7 +80,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn kill(known: &Known) -> Option<Killed> {
+fn kill(known: &Known, engines: Engines) -> Option<Killed> {
     let mut options = Options::new(EngineName::AcceleratedRing, 0..u64::MAX);
     options.mutant = Some(known.mutant.to_string());
     options.groups = if known.is_of_groups() {
@@ -85,7 +96,7 @@ fn kill(known: &Known) -> Option<Killed> {
     let killed = (0..)
         .take_while(|_| started.elapsed() < LIMIT)
         .find_map(|seed| {
-            options.engine = views::engine(known.mutant, seed);
+            options.engine = engines(known.mutant, seed);
             let finding = run(known, &options, seed).finding?;
             let after = started.elapsed();
             let property = finding.property;
