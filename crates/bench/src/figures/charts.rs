@@ -25,6 +25,7 @@ pub(super) fn chart(figure: Figure, table: &Table) -> Chart {
             y: "mean, ms",
             lines: lines(figure, table),
             logarithmic: true,
+            rising: true,
             ..Chart::default()
         },
         Figure::Latency => Chart {
@@ -32,6 +33,7 @@ pub(super) fn chart(figure: Figure, table: &Table) -> Chart {
             x: "nodes",
             y: "mean, ms",
             lines: lines(figure, table),
+            rising: true,
             whole_x: true,
             ..Chart::default()
         },
@@ -152,6 +154,7 @@ fn shares(table: &Table) -> Chart {
         x: "seconds",
         y: "Mbit/s delivered",
         lines: nodes.chain([all, best]).collect(),
+        headroom: 0.5,
         ..Chart::default()
     }
 }

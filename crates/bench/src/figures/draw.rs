@@ -32,6 +32,10 @@ pub(super) struct Chart {
     pub lines: Vec<Line>,
     /// The axis of y shows orders of magnitude.
     pub logarithmic: bool,
+    /// The names stand on the left, for lines that rise.
+    pub rising: bool,
+    /// Free room above the lines for the names, as a share of what they take.
+    pub headroom: f64,
     /// The axis of x has whole numbers only, each of them.
     pub whole_x: bool,
 }
@@ -72,7 +76,7 @@ impl Chart {
             let y = (least.1 / ROOM..most.1 * ROOM).log_scale();
             self.draw(&area, x, y)
         } else {
-            self.draw(&area, x, 0.0..most.1 * ROOM)
+            self.draw(&area, x, 0.0..most.1 * (ROOM + self.headroom))
         };
         drawn.map_err(|error| BenchError::Figure(format!("cannot draw: {error}")))?;
         drop(area);
@@ -128,7 +132,11 @@ impl Chart {
         }
         chart
             .configure_series_labels()
-            .position(SeriesLabelPosition::UpperRight)
+            .position(if self.rising {
+                SeriesLabelPosition::UpperLeft
+            } else {
+                SeriesLabelPosition::UpperRight
+            })
             .background_style(WHITE.mix(0.8))
             .border_style(BLACK.mix(0.3))
             .label_font((FONT, 13))

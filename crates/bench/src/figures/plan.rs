@@ -7,6 +7,7 @@ use super::series::{Figure, Series};
 use crate::options::{
     BenchOptions, BitRate, Load, Offload, Pattern, Pin, Place, RawOptions, Senders, ServiceName,
 };
+use crate::raw::NETNS_PAYLOAD;
 
 /// What a node sends where latency is measured without contention (§4.5).
 const LITTLE: BitRate = BitRate(1_000_000);
@@ -72,11 +73,17 @@ fn spec(
     let Some(pattern) = series.pattern() else {
         return Spec::Load(engine(series, place, rate, senders, options));
     };
+    let tcp = series == Series::Tcp;
     Spec::Raw(RawOptions {
         place,
         pattern,
-        tcp: series == Series::Tcp,
-        size: options.size,
+        tcp,
+        // Larger ones would be cut into fragments, which engines do not send.
+        size: if pattern == Pattern::Multicast && !tcp {
+            options.size.min(NETNS_PAYLOAD)
+        } else {
+            options.size
+        },
         rate,
         // Without a pace the limit is one sender's: all together would only lose packets.
         senders: if pattern == Pattern::Multicast {
@@ -262,7 +269,11 @@ mod tests {
             "rota bench raw --pattern hop --senders 1 --testbed netns --link-rate 1gbit --nodes N --size 10000 \
              --rate 1mbit --duration 1000ms --warm-up 500ms"
         );
-        assert!(of(Figure::Throughput, 4).contains("--pattern multicast --senders 1 "));
+        let multicast = of(Figure::Throughput, 4);
+        assert!(
+            multicast.contains("--pattern multicast --senders 1 ")
+                && multicast.contains("--size 1472 ")
+        );
         assert!(of(Figure::Throughput, 5).starts_with("rota bench raw --tcp --testbed netns"));
     }
 }

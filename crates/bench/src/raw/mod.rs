@@ -25,7 +25,7 @@ use node::{Task, Work};
 /// Bytes that Ethernet, IPv4 and UDP put before a payload, as the shaper counts them.
 const WIRE_HEADERS: f64 = 42.0;
 /// UDP payload that fits a packet between namespaces.
-const NETNS_PAYLOAD: usize = 1472;
+pub(crate) const NETNS_PAYLOAD: usize = 1472;
 /// Share of a shaped link that paced senders fill.
 const LINK_SHARE: f64 = 0.97;
 /// How long a node may take to come up.
