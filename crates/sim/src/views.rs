@@ -90,6 +90,10 @@ macro_rules! system {
                 engine.changing()
             }
 
+            fn said(&self, engine: &Self::Engine) -> Option<(RingId, usize)> {
+                engine.said()
+            }
+
             fn leaves_alone_until(&self, engine: &Self::Engine) -> Option<Time> {
                 let ring = engine.ring().engine();
                 Ring(Protocol::Accelerated).leaves_alone_until(ring)

@@ -142,6 +142,17 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         }
     }
 
+    /// The configuration whose members this process has told all that they lack, with how many they are, until the
+    /// view begins or that ends. All of it has left, or leaves with the next outputs. For simulations.
+    pub fn said(&self) -> Option<(RingId, usize)> {
+        match &self.phase {
+            Phase::Changing(exchange) if exchange.has_said() && self.ring.status().waiting == 0 => {
+                Some((exchange.ring, exchange.members.len()))
+            }
+            _ => None,
+        }
+    }
+
     /// Whether this process has been in a view.
     pub const fn remembers(&self) -> bool {
         self.memory.installed.is_some()

@@ -178,6 +178,11 @@ impl Exchange {
         self.step = Step::Sending(outcome);
     }
 
+    /// Whether the ring was given all that this process has to say in the configuration.
+    pub fn has_said(&self) -> bool {
+        self.regular && self.unsent.is_empty() && matches!(self.step, Step::Sending(_))
+    }
+
     /// What comes of it, and the packets that were sent, once all have said that they have sent theirs.
     pub fn all_ended(&self) -> Option<(&Outcome, &BTreeMap<PacketId, Packet>)> {
         let Step::Sending(outcome) = &self.step else {

@@ -335,6 +335,9 @@ impl Options {
             plan.set_views(self.engine == EngineName::Lcr);
         }
         self.groups.apply(&mut plan);
+        if self.engine.has_views() && plan.groups.is_none() && self.faults == Profile::All {
+            plan.add_story();
+        }
         self.primary.apply(&mut plan);
         plan.bound_forgetting();
         self.cuts.apply(&mut plan);

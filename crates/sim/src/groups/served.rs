@@ -205,6 +205,10 @@ impl<S: System> System for Grouped<S> {
         self.0.forming(engine.below())
     }
 
+    fn said(&self, engine: &Self::Engine) -> Option<(RingId, usize)> {
+        self.0.said(engine.below())
+    }
+
     fn leaves_alone_until(&self, engine: &Self::Engine) -> Option<Time> {
         self.0.leaves_alone_until(engine.below())
     }

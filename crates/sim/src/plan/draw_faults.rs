@@ -48,10 +48,7 @@ impl Plan {
         let hosts = self.nodes();
         let at = rng.range(self.horizon / 20, self.horizon * 9 / 10);
         let host = rng.index(hosts);
-        let mut links = Matrix::open(hosts);
-        for other in 0..hosts {
-            links.cut(host, other);
-        }
+        let links = Matrix::mute(hosts, host);
         let lasts = rng.spread(100 * MICROS, 20_000 * MICROS);
         let mut faults = vec![
             FaultKind::Storm {
@@ -314,10 +311,7 @@ fn neighbours(links: &mut Matrix, rng: &mut Rng) {
 /// It hears everybody, and nobody hears it.
 fn mute(links: &mut Matrix, rng: &mut Rng) {
     let hosts = links.0.len();
-    let mute = rng.index(hosts);
-    for other in 0..hosts {
-        links.cut(mute, other);
-    }
+    *links = Matrix::mute(hosts, rng.index(hosts));
 }
 
 /// Everybody hears it, and it hears nobody.
@@ -329,7 +323,7 @@ fn deaf(links: &mut Matrix, rng: &mut Rng) {
     }
 }
 
-fn shuffled(hosts: usize, rng: &mut Rng) -> Vec<usize> {
+pub(super) fn shuffled(hosts: usize, rng: &mut Rng) -> Vec<usize> {
     let mut order: Vec<usize> = (0..hosts).collect();
     for place in (1..hosts).rev() {
         order.swap(place, rng.index(place + 1));

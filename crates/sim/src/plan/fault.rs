@@ -21,6 +21,15 @@ impl Matrix {
         links
     }
 
+    /// It hears everybody, and nobody hears it.
+    pub fn mute(hosts: usize, host: usize) -> Self {
+        let mut links = Self::open(hosts);
+        for other in 0..hosts {
+            links.cut(host, other);
+        }
+        links
+    }
+
     /// Cuts one direction.
     pub fn cut(&mut self, from: usize, to: usize) {
         if from != to {
@@ -144,6 +153,9 @@ pub enum FaultKind {
     /// The first process that installs a ring on which others are still recovering is cut off at that
     /// moment: they have promised something that it may have relied on.
     Snipe,
+    /// Before a view, the last member that tells the others what they lack is heard by nobody from that moment. It knows
+    /// that all have; nobody else ever does, and so nobody may begin the view.
+    Mute,
     /// Datagrams of any age come again.
     Replay {
         /// To which host.
@@ -190,6 +202,7 @@ impl fmt::Display for FaultKind {
                 write!(f, "the disk of host {host} is {how}")
             }
             Self::Snipe => f.write_str("the first to install the next ring is cut off"),
+            Self::Mute => f.write_str("the last to end the next exchange is mute"),
             Self::Storm {
                 links,
                 percent,

@@ -8,6 +8,7 @@ mod draw_faults;
 mod fault;
 mod groups;
 mod profile;
+mod stories;
 mod views;
 
 use rota_core::contract::Service;

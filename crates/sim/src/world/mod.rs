@@ -30,7 +30,7 @@ pub use tally::{Outcome, Tally};
 
 use crate::groups::Layer;
 use crate::observe::{Finding, NoProbe, Observer, Probe, TraceHash};
-use crate::plan::{HostPlan, Plan};
+use crate::plan::{HostPlan, Matrix, Plan};
 use crate::rng::Rng;
 use cells::CellCounts;
 use disk::Disk;
@@ -63,6 +63,13 @@ pub trait System {
 
     /// The ring on which it is recovering now, where it can be asked.
     fn forming(&self, engine: &Self::Engine) -> Option<RingId> {
+        let _ = engine;
+        None
+    }
+
+    /// The configuration whose members it has told all that they lack, with how many they are, while they change to
+    /// a view. That has left, or leaves with its next outputs.
+    fn said(&self, engine: &Self::Engine) -> Option<(RingId, usize)> {
         let _ = engine;
         None
     }
@@ -146,7 +153,7 @@ pub struct World<'a, S: System> {
     /// Faults that wait for a ring to be installed.
     armed: Vec<u32>,
     /// Those that have begun, and whom each has cut off.
-    sniped: Vec<(u32, usize)>,
+    sniped: Vec<(u32, Matrix)>,
     rng: Rng,
 }
 

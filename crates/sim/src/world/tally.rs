@@ -168,6 +168,7 @@ impl<S: System> World<'_, S> {
                 FaultKind::Storm { .. } => "storms",
                 FaultKind::Replay { .. } => "datagrams_replayed",
                 FaultKind::Snipe => "snipes",
+                FaultKind::Mute => "mutes",
                 FaultKind::Rush { .. } => "rushes",
             };
             self.tally.coverage.entry(what).or_default();

@@ -179,8 +179,8 @@ impl<S: System> World<'_, S> {
                 self.network.storm(links, [loss, others, others]);
             }
             FaultKind::Rush { messages } => self.rush(*messages),
-            // It begins when somebody installs a ring.
-            FaultKind::Snipe => return self.armed.push(index),
+            // They begin when somebody installs a ring, and when all others have ended an exchange.
+            FaultKind::Snipe | FaultKind::Mute => return self.armed.push(index),
             FaultKind::Replay { host, count } => {
                 self.network
                     .replay(&mut self.queue, self.now, *host, *count);
@@ -199,12 +199,44 @@ impl<S: System> World<'_, S> {
         if !others.any(|life| system.forming(life.engine.get()) == Some(ring)) {
             return;
         }
-        let Some(index) = self.armed.pop() else {
+        if let Some(index) = self.take_armed(&FaultKind::Snipe) {
+            self.tally.cover("snipes");
+            self.cut_armed(index, Matrix::alone(self.hosts.len(), at));
+        }
+    }
+
+    /// A process is about to say the last of what members of a configuration lack: if all others have said theirs, an
+    /// armed fault makes it mute.
+    pub(super) fn mute(&mut self, at: usize, said: (RingId, usize)) {
+        let system = self.system;
+        let lives = self.hosts.iter().filter_map(|host| host.life.as_ref());
+        let have = lives.filter(|life| system.said(life.engine.get()) == Some(said));
+        if have.count() < said.1 {
             return;
-        };
-        self.tally.cover("snipes");
-        self.network.cut(&Matrix::alone(self.hosts.len(), at), true);
-        self.sniped.push((index, at));
+        }
+        if let Some(index) = self.take_armed(&FaultKind::Mute) {
+            self.tally.cover("mutes");
+            self.cut_armed(index, Matrix::mute(self.hosts.len(), at));
+        }
+    }
+
+    /// Whether a fault of a kind waits for its moment.
+    pub(super) fn is_armed(&self, kind: &FaultKind) -> bool {
+        let mut armed = self.armed.iter();
+        armed.any(|index| self.plan.faults[*index as usize].kind == *kind)
+    }
+
+    /// The last fault of a kind that waits for its moment.
+    fn take_armed(&mut self, kind: &FaultKind) -> Option<u32> {
+        let faults = &self.plan.faults;
+        let is_it = |index: &u32| faults[*index as usize].kind == *kind;
+        let place = self.armed.iter().rposition(is_it)?;
+        Some(self.armed.remove(place))
+    }
+
+    fn cut_armed(&mut self, index: u32, links: Matrix) {
+        self.network.cut(&links, true);
+        self.sniped.push((index, links));
         let lasts = self.plan.faults[index as usize].lasts;
         if lasts != u64::MAX {
             self.queue.push(self.now + lasts, What::End(index));
@@ -212,9 +244,8 @@ impl<S: System> World<'_, S> {
     }
 
     fn end_snipe(&mut self, index: u32) {
-        let hosts = self.hosts.len();
-        for (_, at) in self.sniped.extract_if(.., |(by, _)| *by == index) {
-            self.network.cut(&Matrix::alone(hosts, at), false);
+        for (_, links) in self.sniped.extract_if(.., |(by, _)| *by == index) {
+            self.network.cut(&links, false);
         }
     }
 
@@ -273,7 +304,7 @@ impl<S: System> World<'_, S> {
             FaultKind::Storm { links, .. } => self.network.storm(links, [0; 3]),
             FaultKind::DiskFails { host, .. } => self.hosts[*host].disk.fails = None,
             FaultKind::Pause { host } | FaultKind::Stall { host } => self.wake_now(*host),
-            FaultKind::Snipe => self.end_snipe(index),
+            FaultKind::Snipe | FaultKind::Mute => self.end_snipe(index),
             FaultKind::Flap { .. }
             | FaultKind::Kill { .. }
             | FaultKind::Replay { .. }

@@ -8,7 +8,7 @@ use rota_core::contract::{
 };
 
 use super::{System, World};
-use crate::plan::{Appetite, MICROS};
+use crate::plan::{Appetite, FaultKind, MICROS};
 
 /// How long an application waits after the engine was full.
 const FULL_FOR: u64 = 200 * MICROS;
@@ -70,16 +70,23 @@ impl<S: System> World<'_, S> {
     pub(super) fn hand_in(&mut self, at: usize, input: Input) -> u64 {
         let now = self.local(at);
         let system = self.system;
-        let mut installed = None;
+        let (mut installed, mut said) = (None, None);
+        let mute = self.is_armed(&FaultKind::Mute);
         if let Some(life) = &mut self.hosts[at].life {
             let before = system.ring(life.engine.get());
             let kept = system.outcomes(life.engine.get());
+            let said_before = mute.then(|| system.said(life.engine.get()));
             self.cells.count(system, life.engine.get(), &input);
             life.engine.handle(now, input);
             (life.undrained, life.app.more) = (true, true);
             installed = system
                 .ring(life.engine.get())
                 .filter(|ring| before != Some(*ring));
+            if let Some(before) = said_before {
+                said = system
+                    .said(life.engine.get())
+                    .filter(|said| before != Some(*said));
+            }
             if system.outcomes(life.engine.get()) > kept {
                 for (process, counters) in system.undelivered(life.engine.get()) {
                     self.payloads.settle(process, counters);
@@ -89,6 +96,9 @@ impl<S: System> World<'_, S> {
         self.take_submitted(at);
         if let Some(ring) = installed.filter(|_| !self.armed.is_empty()) {
             self.snipe(at, ring);
+        }
+        if let Some(said) = said {
+            self.mute(at, said);
         }
         self.plan.cost.turn
     }

@@ -219,7 +219,12 @@ fn every_fault_happens_in_some_seed_and_the_same_seed_gives_the_same_run() {
             host.source.budget = 0;
         }
         // A toy keeps its messages to itself, and forms no rings.
-        let suits = |kind: &FaultKind| !matches!(kind, FaultKind::Rush { .. } | FaultKind::Snipe);
+        let suits = |kind: &FaultKind| {
+            !matches!(
+                kind,
+                FaultKind::Rush { .. } | FaultKind::Snipe | FaultKind::Mute
+            )
+        };
         plan.faults.retain(|fault| suits(&fault.kind));
         // A toy takes a silence of ten hellos for a death: heavy losses are none of its strengths.
         for lane in &mut plan.net.lanes {

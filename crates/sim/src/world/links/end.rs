@@ -57,7 +57,9 @@ impl End {
     /// Its process is to be told that there is room, if that has grown by a quarter of a queue since.
     pub fn tell_room(&mut self, queue_bytes: usize) {
         let room = queue_bytes.saturating_sub(self.unread);
-        let waits = self.inbox.iter().any(|(_, told)| *told == Told::Room);
+        // What still waits of an earlier session says nothing about this one.
+        let mut inbox = self.inbox.iter();
+        let waits = inbox.any(|(of, told)| self.session == Some(*of) && *told == Told::Room);
         if self.live().is_some() && !waits && room >= self.granted + queue_bytes / 4 {
             self.tell(Told::Room);
         }

@@ -272,3 +272,22 @@ fn a_link_that_stays_cut_goes_down_and_comes_back() {
         two.knows.iter().all(|knows| knows.session == Some(2))
     });
 }
+
+/// The room of the session before once kept that of the next from being told, and a process that had stood still
+/// meanwhile never sent anything over it.
+#[test]
+fn who_has_not_read_of_one_session_is_told_the_room_of_the_next() {
+    let mut end = End::default();
+    for session in 1..=3 {
+        end.open(session, process(1, 1), QUEUE);
+    }
+    let rooms: Vec<u64> = end
+        .inbox
+        .iter()
+        .filter_map(|(session, told)| (*told == Told::Room).then_some(*session))
+        .collect();
+    assert_eq!(rooms, [1, 2, 3]);
+    // Within a session it is told once.
+    end.tell_room(QUEUE);
+    assert_eq!(end.inbox.len(), 3 + 3 + 2);
+}
