@@ -39,18 +39,18 @@ const OF_VIEWS: [(&str, u64); 9] = [
 ];
 
 /// Where engines with views have clients, it is how often daemons tell each other of their groups that counts.
-const SMALLEST_EXCHANGES: u64 = 1_000;
+const SMALLEST_EXCHANGES: u64 = 10_000;
 
 /// What has to happen at least so often in that many.
 const OF_EXCHANGES: [(&str, u64); 8] = [
-    ("clients_excluded", 100),
-    ("clients_included", 10),
-    ("clients_missed", 50),
-    ("clients_greeted", 10),
-    ("asked_while_excluded", 100),
-    ("views_of_several_sets", 1_000),
-    ("groups_again", 100),
-    ("groups_elsewhere", 10),
+    ("clients_excluded", 1_000),
+    ("clients_included", 500),
+    ("clients_missed", 100),
+    ("clients_greeted", 500),
+    ("asked_while_excluded", 5_000),
+    ("views_of_several_sets", 500),
+    ("groups_again", 1_000),
+    ("groups_elsewhere", 50),
 ];
 
 /// What is counted by the engines of a plan.
@@ -182,6 +182,24 @@ mod tests {
         assert_eq!(missed(&report, Profile::All).len(), OF_VIEWS.len());
         report.judge(&Options::new(EngineName::Lcr, 0..1));
         assert!(!report.holds());
+    }
+
+    #[test]
+    fn floors_of_clients_over_views_grow_with_the_exchanges() {
+        let mut report = Report::new(&Options::new(EngineName::Lcr, 0..1));
+        report.coverage.insert("views_installed", 1);
+        for (name, floor) in OF_EXCHANGES {
+            report.coverage.insert(name, floor);
+        }
+        for (exchanges, rare) in [
+            (SMALLEST_EXCHANGES - 1, 0),
+            (SMALLEST_EXCHANGES, 0),
+            (SMALLEST_EXCHANGES + 1, OF_EXCHANGES.len()),
+        ] {
+            report.coverage.insert("groups_exchanges", exchanges);
+            assert_eq!(missed(&report, Profile::All).len(), rare);
+        }
+        assert_eq!(missed(&report, Profile::Loss), [""; 0]);
     }
 
     #[test]

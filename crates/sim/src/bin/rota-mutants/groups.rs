@@ -29,4 +29,29 @@ pub const TABLE: &[Known] = &[
     known(G18, &["K4", "K7", "K9", "groups"], "parts of large messages are kept when a view ends"),
     known(M34, &["K1", "K2", "K4", "K5", "K7", "K9", "groups"], "what clients ask for counts whatever view it was sent for, also during an exchange"),
     known(G23, &["K5"], "messages that the others delivered while a daemon was in no view are sent again"),
+    known(G25, &["K10"], "who was in no view is not told who is there"),
+    known(G27, &["K6", "K7", "K10"], "clients are not told that views were missed if nobody had said that the daemon was in none"),
+    known(G29, &["K10"], "who connects to a daemon in no view is not told so"),
+    known(G32, &["K1", "K9", "groups"], "who has gone between two views, before it has told what it knows, is not told as gone"),
+    known(G31, &["K5", "groups"], "joins and leaves that ended with a missed view are not asked for again"),
+];
+
+/// Those that the simulator does not have to find, over views either, and why.
+pub const SURVIVORS: &[(Mutant, &str)] = &[
+    (
+        G24,
+        "takes two that were left out of one view after different messages, and come back in one: crates/core/tests/groups_model.rs notices",
+    ),
+    (
+        G26,
+        "shows when a client's room is full of what was delivered elsewhere: the same model notices",
+    ),
+    (
+        G28,
+        "takes the last part of a large message just before its daemon is left out: the same model notices",
+    ),
+    (
+        G30,
+        "takes a disconnect just before its daemon is left out: the same model notices",
+    ),
 ];

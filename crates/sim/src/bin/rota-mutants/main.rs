@@ -69,7 +69,11 @@ fn main() -> ExitCode {
         seconds(times.last())
     );
     if only.is_empty() {
-        for (mutant, why) in SURVIVORS.iter().chain(views::SURVIVORS) {
+        for (mutant, why) in SURVIVORS
+            .iter()
+            .chain(views::SURVIVORS)
+            .chain(groups::SURVIVORS)
+        {
             println!("{:<7} not run: {why}", mutant.to_string());
         }
     }

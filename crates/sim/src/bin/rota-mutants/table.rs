@@ -112,19 +112,4 @@ pub const SURVIVORS: &[(Mutant, &str)] = &[
         "what is held is let go after its time, whatever a daemon hears: crates/core/tests/groups_model.rs, where time stands still, notices",
     ),
     (G20, "the same"),
-    (
-        G24,
-        "over rings nobody is excluded: crates/core/tests/groups_model.rs has views, and notices",
-    ),
-    (G25, "the same"),
-    (G26, "the same"),
-    (G27, "the same"),
-    (G28, "the same"),
-    (G29, "the same"),
-    (G30, "the same"),
-    (G31, "the same"),
-    (
-        G32,
-        "the same, but a test notices: who_goes_before_it_has_told_what_it_knows_is_told_as_gone",
-    ),
 ];
