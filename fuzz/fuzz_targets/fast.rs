@@ -48,6 +48,7 @@ fuzz_target!(|data: &[u8]| {
         window: WINDOW,
         control: Class::Token,
         capacity: None,
+        yields: false,
     };
     let mut backlog = Backlog::new(config.frame_bytes(), 1 << 16, 1 << 16);
     let mut path = FastCast::new(config);

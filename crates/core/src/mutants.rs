@@ -15,7 +15,7 @@ pub enum Mutant {
     G10, G11, G12, G13, G14, G15, G16, G17, G18, G19, G20, G21,
     G22, G23, G24, G25, G26, G27, G28, G29, G30, G31, G32,
     V01, V02, V03, V04, V05, V06, V07, V08, V09, V10, V11,
-        B01, B02, B03, B04, B05,
+        B01, B02, B03, B04, B05, B06,
         M38, F01, F02, F03, F04, F05, F06, F07, F08, F09, F10,
         L01, L02, L03, L04, L05, L06, L07, L08, L09, L10,
 }
@@ -37,7 +37,7 @@ impl Mutant {
         Self::G31, Self::G32,
         Self::V01, Self::V02, Self::V03, Self::V04, Self::V05, Self::V06, Self::V07, Self::V08,
         Self::V09, Self::V10, Self::V11,
-        Self::B01, Self::B02, Self::B03, Self::B04, Self::B05,
+        Self::B01, Self::B02, Self::B03, Self::B04, Self::B05, Self::B06,
         Self::M38, Self::F01, Self::F02, Self::F03, Self::F04, Self::F05,
         Self::F06, Self::F07, Self::F08, Self::F09, Self::F10,
         Self::L01, Self::L02, Self::L03, Self::L04, Self::L05, Self::L06, Self::L07, Self::L08, Self::L09, Self::L10,

@@ -167,6 +167,11 @@ fn words_and_notes_are_read_as_written_and_nothing_else_is() {
                 requirement: b,
             };
             prop_assert_eq!(Word::decode(&word.encode()), Ok(word));
+            let link = Word::Capacity {
+                number: a,
+                capacity: b,
+            };
+            prop_assert_eq!(Word::decode(&link.encode()), Ok(link));
             let note = Note {
                 requirement: a,
                 capacity: b,
@@ -177,8 +182,8 @@ fn words_and_notes_are_read_as_written_and_nothing_else_is() {
             }
             let expected = match bytes.first() {
                 None => Err(WordError::Length),
-                Some(1) if bytes.len() == Word::MAX_BYTES => Word::decode(&bytes),
-                Some(1) => Err(WordError::Length),
+                Some(1 | 2) if bytes.len() == Word::MAX_BYTES => Word::decode(&bytes),
+                Some(1 | 2) => Err(WordError::Length),
                 Some(_) => Err(WordError::Kind),
             };
             prop_assert_eq!(Word::decode(&bytes), expected);

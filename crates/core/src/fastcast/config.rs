@@ -24,6 +24,9 @@ pub struct FastConfig {
     /// What the link of this member takes in: senders keep to their shares of it (§3.5). `None`: all send
     /// as fast as the windows let them.
     pub capacity: Option<Capacity>,
+    /// Senders go by less than the capacity while packets get lost: others use the links, too, or nobody knows what they
+    /// take in ([`Capacity::UNKNOWN`]).
+    pub yields: bool,
 }
 
 impl FastConfig {
@@ -39,6 +42,7 @@ impl FastConfig {
             window: Self::DEFAULT_WINDOW,
             control: Class::Token,
             capacity: None,
+            yields: false,
         }
     }
 

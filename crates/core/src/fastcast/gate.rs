@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::shares::{Bursts, Capacity, Demand, Note, Pacer, Shares, Waiting, Word};
+use super::shares::{Bursts, Capacity, Demand, Estimate, Note, Pacer, Shares, Waiting, Word};
 use crate::contract::Time;
 
 /// Packets that wait until so many may leave at once.
@@ -22,6 +22,8 @@ struct Paced {
     demand: Demand,
     pacer: Pacer,
     bursts: Bursts,
+    /// What the own link takes in, if that is to be found out.
+    estimate: Option<Estimate>,
     /// All bytes of packets that have left.
     sent: u64,
     /// Bytes that wait for nothing but the rate.
@@ -47,8 +49,9 @@ pub(super) struct Increases {
 const SLOW: u64 = 10_000_000;
 
 impl Gate {
-    /// A gate for a link that takes in so much; without, one that is always open.
-    pub fn new(capacity: Option<Capacity>) -> Self {
+    /// A gate for a link that takes in so much; without, one that is always open. If it yields, it goes by less than that
+    /// while packets get lost.
+    pub fn new(capacity: Option<Capacity>, yields: bool) -> Self {
         let paced = |capacity: Capacity| {
             let bursts = Bursts::of(capacity);
             Paced {
@@ -56,6 +59,7 @@ impl Gate {
                 demand: Demand::new(Time(0), capacity.shared()),
                 pacer: Pacer::new(Time(0), bursts),
                 bursts,
+                estimate: yields.then(|| Estimate::new(Time(0), capacity)),
                 sent: 0,
                 held: None,
                 on: false,
@@ -92,7 +96,7 @@ impl Gate {
         };
         let notes: Vec<Option<Note>> = notes.iter().map(|note| Note::decode(note)).collect();
         paced.shares.install(me, &notes);
-        paced.demand.limit(paced.shares.capacity().shared());
+        paced.follow_capacity(now);
         paced.on = notes.len() > 1;
         paced.held = None;
         paced.increase = None;
@@ -154,9 +158,26 @@ impl Gate {
         }
     }
 
+    /// A packet of so many bytes came; whether for the first time, and whether it had been asked for.
+    pub fn on_packet(&mut self, now: Time, bytes: usize, (new, asked_for): (bool, bool)) {
+        let Some(estimate) = self.on_mut().and_then(|paced| paced.estimate.as_mut()) else {
+            return;
+        };
+        if new {
+            estimate.on_packet(now, bytes, asked_for);
+        } else if asked_for {
+            estimate.on_late();
+        }
+    }
+
     /// So many bytes wait to be sent: what is required follows.
     pub fn observe(&mut self, now: Time, waiting: usize) {
         if let Some(paced) = self.on_mut() {
+            if let Some(estimate) = &mut paced.estimate
+                && estimate.observe(now)
+            {
+                paced.shares.set_link(estimate.capacity());
+            }
             let load = Waiting {
                 sent: paced.sent,
                 waiting: waiting as u64,
@@ -183,6 +204,7 @@ impl Gate {
             return true;
         };
         let known = paced.shares.on_word(usize::from(sender), word).is_ok();
+        paced.follow_capacity(now);
         paced.apply(now);
         known
     }
@@ -211,11 +233,24 @@ impl Gate {
     pub fn next_time(&self) -> Option<Time> {
         let paced = self.on()?;
         let more = paced.held.and_then(|bytes| paced.pacer.next_time(bytes));
-        more.into_iter().chain(paced.demand.next_time()).min()
+        let estimate = paced.estimate.as_ref().and_then(Estimate::next_time);
+        let demand = paced.demand.next_time();
+        more.into_iter().chain(demand).chain(estimate).min()
     }
 }
 
 impl Paced {
+    /// Bursts and requirements follow what all go by.
+    fn follow_capacity(&mut self, now: Time) {
+        let capacity = self.shares.capacity();
+        let bursts = Bursts::of(capacity);
+        if bursts != self.bursts {
+            self.bursts = bursts;
+            self.pacer.set_bursts(now, bursts);
+        }
+        self.demand.limit(capacity.shared());
+    }
+
     /// The rate follows the shares.
     fn apply(&mut self, now: Time) {
         let under_way = self.shares.increase_number();

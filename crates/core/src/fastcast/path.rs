@@ -35,7 +35,7 @@ impl FastCast {
     /// A data path that is in no view yet.
     pub fn new(config: FastConfig) -> Self {
         Self {
-            gate: Gate::new(config.capacity),
+            gate: Gate::new(config.capacity, config.yields),
             config,
             view: None,
             last: None,

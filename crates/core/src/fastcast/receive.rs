@@ -35,7 +35,12 @@ impl InView {
             return;
         }
         match packet {
-            FastPacket::Data(data) => self.on_data(now, from, data, counters),
+            FastPacket::Data(data) => {
+                let head = self.config.datagram_bytes - self.config.frame_bytes();
+                let bytes = head + data.bytes.len();
+                let came = self.on_data(now, from, data, counters);
+                gate.on_packet(now, bytes, came);
+            }
             FastPacket::Control(control) => {
                 if let Some(&number) = control.applied.get(self.me()) {
                     gate.on_applied(now, from, number);
@@ -47,7 +52,15 @@ impl InView {
 
     /// Fig. 2 l. 13 to 21. Only the leader acknowledges a packet at once; the others when they know its
     /// place (l. 23, 24).
-    fn on_data(&mut self, now: Time, from: usize, data: FastData, counters: &mut FastCounters) {
+    ///
+    /// Answers whether it came for the first time, and whether it had been asked for.
+    fn on_data(
+        &mut self,
+        now: Time,
+        from: usize,
+        data: FastData,
+        counters: &mut FastCounters,
+    ) -> (bool, bool) {
         let FastData { head, bytes } = data;
         let number = head.number;
         if let Some(places) = head.places {
@@ -59,10 +72,13 @@ impl InView {
             resent: None,
         };
         let stream = &mut self.streams[from];
-        match stream.packets.insert(number, slot) {
+        let asked_for = stream.gap.asked_for(number);
+        let inserted = stream.packets.insert(number, slot);
+        let is_new = matches!(inserted, Inserted::New);
+        match inserted {
             Inserted::New => {
                 counters.fast_packets_received += 1;
-                counters.fast_packets_repaired += u64::from(stream.gap.asked_for(number));
+                counters.fast_packets_repaired += u64::from(asked_for);
                 if stream.gap.first_to_come(number) {
                     self.patience.on_repaired();
                 }
@@ -82,6 +98,7 @@ impl InView {
             }
             Inserted::BeyondWindow => counters.fast_packets_beyond_window += 1,
         }
+        (is_new, asked_for)
     }
 
     /// Fig. 2 l. 22 to 28.

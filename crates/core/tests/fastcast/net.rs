@@ -134,6 +134,7 @@ impl Net {
                 Class::Data
             },
             capacity,
+            yields: false,
         };
         let mut net = Self {
             now: 1_000,

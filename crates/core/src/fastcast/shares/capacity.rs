@@ -9,6 +9,9 @@ const RESERVE: u64 = 50;
 pub struct Capacity(u64);
 
 impl Capacity {
+    /// More than any link takes in: nothing is known of it.
+    pub const UNKNOWN: Self = Self(1_000_000_000_000);
+
     /// The capacity of the slowest link.
     pub const fn new(bits_per_second: u64) -> Self {
         Self(bits_per_second)

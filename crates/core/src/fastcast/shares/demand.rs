@@ -65,6 +65,8 @@ pub struct Waiting {
 /// long a while, so that a load that comes and goes is not followed up and down.
 #[derive(Clone, Debug)]
 pub struct Demand {
+    /// What there ever may be, and what there is, in bits per second.
+    most: u64,
     all: u64,
     /// What is required, in bits per second.
     asked: u64,
@@ -89,6 +91,7 @@ impl Demand {
     /// For a sender that can have up to `all`, in bits per second, and has nothing to send.
     pub fn new(now: Time, all: u64) -> Self {
         Self {
+            most: all,
             all,
             asked: 0,
             seen: Waiting::default(),
@@ -104,10 +107,10 @@ impl Demand {
         }
     }
 
-    /// From now on there is up to `all`, in bits per second.
+    /// From now on there is `all`, in bits per second. Who requires as much as that requires all that there ever may be,
+    /// so that nothing has to be said when there is more.
     pub fn limit(&mut self, all: u64) {
-        self.all = all;
-        self.asked = self.asked.min(all);
+        self.all = all.min(self.most);
     }
 
     /// Says what is required, in bits per second, now that `load` waits and may leave at `rate`, in bits per
@@ -125,7 +128,7 @@ impl Demand {
         if late && self.asked < self.all {
             let look = *self.look.get_or_insert(now.after(self.patience()));
             if load.full {
-                self.raise(now, self.all);
+                self.raise(now, self.most);
             } else if now >= look {
                 self.look = Some(now.after(PATIENCE.0));
                 // Who has less than it requires already would get no more.
@@ -208,11 +211,12 @@ impl Demand {
     fn with_some_more(&self, load: u64) -> u64 {
         let step = (self.all / STEPS).max(1);
         let more = load.saturating_add(load / 16);
-        more.div_ceil(step).saturating_mul(step).min(self.all)
+        let more = more.div_ceil(step).saturating_mul(step);
+        if more < self.all { more } else { self.most }
     }
 
     fn raise(&mut self, now: Time, wanted: u64) {
-        if wanted <= self.asked.saturating_add(self.asked / NOTABLE) && wanted < self.all {
+        if wanted <= self.asked.saturating_add(self.asked / NOTABLE) && wanted < self.most {
             return;
         }
         let soon = |lowered: Time| now.since(lowered) < 4 * self.hold;
@@ -220,7 +224,7 @@ impl Demand {
             let hold = if soon(lowered) { 2 * self.hold } else { 0 };
             self.hold = hold.clamp(*HOLD.start(), *HOLD.end());
         }
-        self.asked = wanted.min(self.all);
+        self.asked = wanted;
         self.begin_hold(now);
     }
 

@@ -6,6 +6,9 @@ use alloc::vec::Vec;
 use super::{Capacity, Note, Word, WordError, max_min};
 use crate::mutants::{self, Mutant};
 
+/// What all go by has to change by more than one part in so many to be worth a word.
+const NOTABLE: u64 = 64;
+
 /// A request of this process, from its broadcast until it is settled.
 #[derive(Clone, Debug)]
 struct Request {
@@ -29,8 +32,15 @@ struct Request {
 /// send at [`Self::rate`].
 #[derive(Clone, Debug)]
 pub struct Shares {
-    /// As configured.
-    own_capacity: Capacity,
+    /// As configured: what is required is never more.
+    most: Capacity,
+    /// What this process's own link takes in now.
+    link: Capacity,
+    /// What each member's link takes in, as far as was said.
+    links: Vec<u64>,
+    /// The last number of a word about that, and whether there is something to say.
+    link_number: u64,
+    link_news: bool,
     /// The smallest in the view.
     capacity: Capacity,
     me: usize,
@@ -54,7 +64,11 @@ impl Shares {
     /// For a process whose link takes in so much. It requires nothing yet, and is in no view.
     pub fn new(capacity: Capacity) -> Self {
         Self {
-            own_capacity: capacity,
+            most: capacity,
+            link: capacity,
+            links: Vec::new(),
+            link_number: 0,
+            link_news: false,
             capacity,
             me: 0,
             requirements: Vec::new(),
@@ -72,7 +86,7 @@ impl Shares {
     pub fn note(&self) -> Note {
         Note {
             requirement: self.own,
-            capacity: self.own_capacity.bits_per_second(),
+            capacity: self.link.bits_per_second(),
         }
     }
 
@@ -80,7 +94,8 @@ impl Shares {
     pub fn freeze(&mut self) {
         self.requirements.clear();
         self.applied.clear();
-        self.news = false;
+        self.links.clear();
+        (self.news, self.link_news) = (false, false);
         self.share = 0;
         if !mutants::on(Mutant::B04) {
             self.request = None;
@@ -95,17 +110,44 @@ impl Shares {
     /// If there is no member `me`.
     pub fn install(&mut self, me: usize, notes: &[Option<Note>]) {
         self.freeze();
-        let capacities = notes.iter().flatten().map(|note| note.capacity);
-        let least = capacities.min().unwrap_or(u64::MAX);
-        self.capacity = self.own_capacity.min(Capacity::new(least));
+        let unknown = u64::MAX;
+        let capacity = |note: &Option<Note>| note.map_or(unknown, |note| note.capacity);
+        self.links = notes.iter().map(capacity).collect();
+        self.capacity = self.least();
         self.me = me;
         let all = self.capacity.shared();
-        let required = |note: &Option<Note>| note.map_or(all, |note| note.requirement.min(all));
+        let required = |note: &Option<Note>| note.map_or(all, |note| note.requirement);
         self.requirements = notes.iter().map(required).collect();
         self.applied = vec![0; notes.len()];
         self.own = self.requirements[me];
         self.recompute();
         self.go_on();
+        self.say_link();
+    }
+
+    /// The own link takes in so much now. The others are told if it makes a difference.
+    pub fn set_link(&mut self, link: Capacity) {
+        self.link = link.min(self.most);
+        self.say_link();
+    }
+
+    /// There is something to say of the own link if all would go by less, or if they may have gone by what was said of
+    /// it, and there is more now: others with slow links may have the same to say.
+    fn say_link(&mut self) {
+        let Some(&said) = self.links.get(self.me) else {
+            return;
+        };
+        let link = self.link.bits_per_second();
+        let least = self.least().bits_per_second();
+        let part = least / NOTABLE;
+        let more = said <= least.saturating_add(part) && link > said.saturating_add(part);
+        self.link_news = link < least - part || more;
+    }
+
+    /// What all go by: the slowest link, the own one as it was said.
+    fn least(&self) -> Capacity {
+        let least = self.links.iter().min();
+        Capacity::new(least.copied().unwrap_or(u64::MAX)).min(self.most)
     }
 
     /// The application wants to send so much, in bits per second. While a request is under way that is only
@@ -117,6 +159,14 @@ impl Shares {
 
     /// A word to broadcast in the one order.
     pub fn poll_word(&mut self) -> Option<Word> {
+        if core::mem::take(&mut self.link_news) {
+            self.link_number += 1;
+            let capacity = self.link.bits_per_second();
+            return Some(Word::Capacity {
+                number: self.link_number,
+                capacity,
+            });
+        }
         let request = self.request.as_mut().filter(|request| !request.sent)?;
         request.sent = true;
         Some(Word::Requirement {
@@ -130,10 +180,35 @@ impl Shares {
     /// # Errors
     /// If a peer has sent what is no word. Nothing changes.
     pub fn on_word(&mut self, sender: usize, bytes: &[u8]) -> Result<(), WordError> {
-        let Word::Requirement {
-            number,
-            requirement,
-        } = Word::decode(bytes)?;
+        match Word::decode(bytes)? {
+            Word::Requirement {
+                number,
+                requirement,
+            } => self.on_requirement(sender, number, requirement),
+            Word::Capacity { capacity, .. } => self.on_capacity(sender, capacity),
+        }
+    }
+
+    /// All go by the slowest link. Who has not heard of it yet goes by what was before, so that rates
+    /// fit the larger of both.
+    fn on_capacity(&mut self, sender: usize, capacity: u64) -> Result<(), WordError> {
+        *self.links.get_mut(sender).ok_or(WordError::Sender)? = capacity;
+        self.capacity = if mutants::on(Mutant::B06) {
+            Capacity::new(capacity).min(self.most)
+        } else {
+            self.least()
+        };
+        self.recompute();
+        self.say_link();
+        Ok(())
+    }
+
+    fn on_requirement(
+        &mut self,
+        sender: usize,
+        number: u64,
+        requirement: u64,
+    ) -> Result<(), WordError> {
         let last = self.applied.get_mut(sender).ok_or(WordError::Sender)?;
         if number <= *last {
             return Ok(());
@@ -143,7 +218,7 @@ impl Shares {
             self.on_own_word(number);
         } else {
             self.news = true;
-            self.requirements[sender] = requirement.min(self.capacity.shared());
+            self.requirements[sender] = requirement;
             self.recompute();
         }
         Ok(())
@@ -229,7 +304,7 @@ impl Shares {
     /// Begins a request if something else is wanted than is in force, and none is under way (figure 4, lines
     /// 7 to 10 and 26 to 30).
     fn go_on(&mut self) {
-        let wish = self.wish.min(self.capacity.shared());
+        let wish = self.wish.min(self.most.shared());
         if self.requirements.is_empty() || self.request.is_some() || wish == self.own {
             return;
         }

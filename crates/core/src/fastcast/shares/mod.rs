@@ -3,11 +3,12 @@
 //! A link of the network takes in what all members but one send. [`max_min`] divides its capacity by what
 //! each member requires; [`Shares`] keeps what each requires, in the one order, so that the rates that are in
 //! force never exceed any link together, whoever is slow; [`Demand`] turns the application's load into a
-//! requirement; [`Pacer`] turns a rate into bursts. `docs/protocols/shares.md` has the rules, and why they
+//! requirement; [`Estimate`] turns losses into a capacity; [`Pacer`] turns a rate into bursts. `docs/protocols/shares.md` has the rules, and why they
 //! are safe.
 
 mod capacity;
 mod demand;
+mod estimate;
 mod machine;
 mod max_min;
 mod pacer;
@@ -15,6 +16,7 @@ mod word;
 
 pub use capacity::Capacity;
 pub use demand::{Demand, Waiting};
+pub use estimate::Estimate;
 pub use machine::Shares;
 pub use max_min::max_min;
 pub use pacer::{Bursts, Pacer};

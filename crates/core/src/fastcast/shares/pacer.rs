@@ -78,6 +78,13 @@ impl Pacer {
         self.credit = self.credit.min(self.most());
     }
 
+    /// From now on bursts are cut like this.
+    pub fn set_bursts(&mut self, now: Time, bursts: Bursts) {
+        self.refill(now);
+        self.bursts = bursts;
+        self.credit = self.credit.min(self.most());
+    }
+
     /// The rate that is set, in bits per second.
     pub fn rate(&self) -> u64 {
         self.rate

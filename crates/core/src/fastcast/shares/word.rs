@@ -5,6 +5,9 @@ use core::fmt;
 /// The first byte of a requirement in the one order.
 const REQUIREMENT: u8 = 1;
 
+/// The first byte of a capacity in the one order.
+const CAPACITY: u8 = 2;
+
 /// Why bytes of a peer are not a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WordError {
@@ -39,6 +42,13 @@ pub enum Word {
         /// In bits per second.
         requirement: u64,
     },
+    /// From here on the sender's link takes in so much.
+    Capacity {
+        /// Grows with each word of this kind of this process.
+        number: u64,
+        /// In bits per second.
+        capacity: u64,
+    },
 }
 
 impl Word {
@@ -47,13 +57,16 @@ impl Word {
 
     /// The bytes.
     pub fn encode(self) -> [u8; Self::MAX_BYTES] {
-        let Self::Requirement {
-            number,
-            requirement,
-        } = self;
-        let mut bytes = [REQUIREMENT; Self::MAX_BYTES];
+        let (kind, number, value) = match self {
+            Self::Requirement {
+                number,
+                requirement,
+            } => (REQUIREMENT, number, requirement),
+            Self::Capacity { number, capacity } => (CAPACITY, number, capacity),
+        };
+        let mut bytes = [kind; Self::MAX_BYTES];
         bytes[1..9].copy_from_slice(&number.to_be_bytes());
-        bytes[9..].copy_from_slice(&requirement.to_be_bytes());
+        bytes[9..].copy_from_slice(&value.to_be_bytes());
         bytes
     }
 
@@ -63,13 +76,20 @@ impl Word {
     /// [`WordError::Length`], [`WordError::Kind`].
     pub fn decode(bytes: &[u8]) -> Result<Self, WordError> {
         let (&kind, rest) = bytes.split_first().ok_or(WordError::Length)?;
-        if kind != REQUIREMENT {
+        if kind != REQUIREMENT && kind != CAPACITY {
             return Err(WordError::Kind);
         }
-        let (number, requirement) = two(rest).ok_or(WordError::Length)?;
-        Ok(Self::Requirement {
-            number,
-            requirement,
+        let (number, value) = two(rest).ok_or(WordError::Length)?;
+        Ok(if kind == REQUIREMENT {
+            Self::Requirement {
+                number,
+                requirement: value,
+            }
+        } else {
+            Self::Capacity {
+                number,
+                capacity: value,
+            }
         })
     }
 }

@@ -1,0 +1,128 @@
+//! What a link takes in, as losses tell: for links whose capacity nobody has configured, and for links that others
+//! use, too (the extensions that FastCast's conclusion asks for).
+
+use super::Capacity;
+use crate::contract::Time;
+
+const MILLIS: u64 = 1_000_000;
+
+/// What came and what got lost is added up for so long, in nanoseconds: longer than lost packets take to be sent again.
+const INTERVAL: u64 = 50 * MILLIS;
+
+/// More than one packet in so many has to get lost before that says something, and more than [`FEW`].
+const RARE: u64 = 200;
+
+/// So few lost packets say nothing.
+const FEW: u64 = 4;
+
+/// Less than this is never believed of a link, in bits per second.
+const LEAST: u64 = 10_000_000;
+
+/// What of the rate at which packets got lost is believed to get through: so many eighths.
+const EIGHTHS: u64 = 7;
+
+/// How the estimate of one member's link follows what comes in by it.
+///
+/// If packets get lost, the link takes in seven eighths of what came meanwhile. From then on it is believed to take
+/// in more and more, quickly far below the rate that lost packets, slowly around it, quickly above; and hardly more
+/// while too little comes to show anything.
+#[derive(Clone, Debug)]
+pub struct Estimate {
+    most: u64,
+    now: u64,
+    /// The rate at which packets got lost last.
+    lossy: Option<u64>,
+    /// Of the interval that goes on: when it began, bytes and packets that came, packets that got lost.
+    began: Time,
+    bytes: u64,
+    packets: u64,
+    lost: u64,
+    /// Losses may still be those of the rate before.
+    settling: bool,
+}
+
+impl Estimate {
+    /// For a link that takes in `most`; without losses that is believed.
+    pub fn new(now: Time, most: Capacity) -> Self {
+        let most = most.bits_per_second();
+        Self {
+            most,
+            now: most,
+            lossy: None,
+            began: now,
+            bytes: 0,
+            packets: 0,
+            lost: 0,
+            settling: false,
+        }
+    }
+
+    /// What the link is believed to take in.
+    pub fn capacity(&self) -> Capacity {
+        Capacity::new(self.now)
+    }
+
+    /// A packet of so many bytes came for the first time; whether it had been asked for, as it was missing.
+    pub fn on_packet(&mut self, now: Time, bytes: usize, was_missing: bool) {
+        if self.packets == 0 {
+            // What came before that was nothing: it says nothing of the link.
+            self.began = self.began.max(now);
+        }
+        self.packets += 1;
+        self.bytes += bytes as u64;
+        self.lost += u64::from(was_missing);
+    }
+
+    /// A packet came again that had been asked for: it was only late.
+    pub fn on_late(&mut self) {
+        self.lost = self.lost.saturating_sub(1);
+    }
+
+    /// Looks at an interval that is over; answers whether the estimate has changed.
+    pub fn observe(&mut self, now: Time) -> bool {
+        let length = now.since(self.began);
+        if length < INTERVAL {
+            return false;
+        }
+        let rate = u128::from(self.bytes) * 8_000_000_000 / u128::from(length);
+        let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+        let before = self.now;
+        let lossy = self.lost > FEW && self.lost.saturating_mul(RARE) > self.packets;
+        match (lossy, self.settling) {
+            (true, false) => self.lower(rate),
+            (true, true) => self.settling = false,
+            (false, _) => self.raise(rate),
+        }
+        self.began = now;
+        (self.bytes, self.packets, self.lost) = (0, 0, 0);
+        self.now != before
+    }
+
+    /// When to call [`Self::observe`] at the latest; `None` while there is nothing to find out.
+    pub fn next_time(&self) -> Option<Time> {
+        let open = self.packets > 0 || self.now < self.most;
+        open.then(|| self.began.after(INTERVAL))
+    }
+
+    fn lower(&mut self, rate: u64) {
+        let rate = rate.min(self.now);
+        self.lossy = Some(rate);
+        self.now = (rate / 8 * EIGHTHS).max(LEAST).min(self.now);
+        self.settling = true;
+    }
+
+    fn raise(&mut self, rate: u64) {
+        self.settling = false;
+        let lossy = self.lossy.unwrap_or(u64::MAX);
+        let part = if rate < self.now / 2 {
+            512
+        } else if self.now < lossy / 16 * 15 {
+            16
+        } else if self.now < lossy.saturating_add(lossy / 16) {
+            256
+        } else {
+            32
+        };
+        self.now = self.now.saturating_add(self.now / part).min(self.most);
+    }
+}
