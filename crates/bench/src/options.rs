@@ -177,6 +177,20 @@ names! {
 }
 
 names! {
+    /// What FastCast's senders take links to take in.
+    LinkShares: "what links take in" {
+        /// What `--link-rate` says; without it, nobody keeps to a share.
+        Configured = "configured",
+        /// Less than that while packets get lost.
+        Yielding = "yielding",
+        /// It is found out by losses.
+        Estimated = "estimated",
+        /// Nobody keeps to a share.
+        Off = "off",
+    }
+}
+
+names! {
     /// What the load goes through.
     Mode: "a mode" {
         /// The application lives in the ring's own thread.
@@ -293,6 +307,10 @@ pub struct BenchOptions {
     pub accelerated_window: Option<u32>,
     /// Overrides the engine's default.
     pub global_window: Option<u32>,
+    /// What FastCast's senders take links to take in.
+    pub shares: LinkShares,
+    /// A TCP stream from node 1 to node 2 uses the same links.
+    pub beside_tcp: bool,
     /// Whether the caller wants JSON on the last line.
     pub json: bool,
 }
@@ -316,6 +334,8 @@ impl Default for BenchOptions {
             personal_window: None,
             accelerated_window: None,
             global_window: None,
+            shares: LinkShares::Configured,
+            beside_tcp: false,
             json: false,
         }
     }

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use rota_bench::{
-    BenchError, BenchOptions, BitRate, EngineName, Load, Mode, Offload, ParseError, Pattern, Pin,
-    Place, RawOptions, Senders, ServiceName, SharesOptions, TestbedKind, parse_duration, run_bench,
-    run_raw, run_shares,
+    BenchError, BenchOptions, BitRate, EngineName, LinkShares, Load, Mode, Offload, ParseError,
+    Pattern, Pin, Place, RawOptions, Senders, ServiceName, SharesOptions, TestbedKind,
+    parse_duration, run_bench, run_raw, run_shares,
 };
 use serde::Serialize;
 
@@ -145,6 +145,14 @@ struct LoadArgs {
     /// Packets all nodes together may send in one rotation
     #[arg(long, value_name = "PACKETS")]
     global_window: Option<u32>,
+    /// What links take in, by which FastCast's senders go: what --link-rate says, less while packets get lost, what
+    /// losses tell, or nothing
+    #[arg(long, default_value = "configured",
+        value_parser = one_of::<LinkShares>(&["configured", "yielding", "estimated", "off"]))]
+    shares: LinkShares,
+    /// A TCP stream from node 1 to node 2 uses the same links
+    #[arg(long)]
+    beside_tcp: bool,
 }
 
 impl LoadArgs {
@@ -166,6 +174,8 @@ impl LoadArgs {
             personal_window: self.personal_window,
             accelerated_window: self.accelerated_window,
             global_window: self.global_window,
+            shares: self.shares,
+            beside_tcp: self.beside_tcp,
             json: self.place.json,
         }
     }

@@ -158,6 +158,13 @@ fn describe_ring(config: &NodeConfig, ring: &RingConfig, size: &DatagramSize, ta
             format!("{mbps} Mbit/s, of which senders get shares"),
         );
     }
+    if config.link_yields {
+        let says = match config.link_mbps {
+            Some(_) => "less than that while packets get lost",
+            None => "found out by losses, senders get shares",
+        };
+        table.row("link_yields", says);
+    }
     table.row(
         "personal_window",
         format!("{} packets", ring.personal_window),

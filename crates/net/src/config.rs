@@ -88,6 +88,10 @@ pub struct NodeConfig {
     /// their shares of it. Where it is not set, all send as fast as they are let.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_mbps: Option<u32>,
+    /// `fastcast`: senders go by less than `link_mbps` while packets get lost, as others use the links, too. Without
+    /// `link_mbps`, what links take in is found out by such losses alone.
+    #[serde(default)]
+    pub link_yields: bool,
     /// When the token's priority is raised again: method 1 or 2 (thesis §3.1.4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority_method: Option<u8>,
@@ -191,6 +195,7 @@ impl NodeConfig {
             global_window: None,
             outstanding_window: None,
             link_mbps: None,
+            link_yields: false,
             priority_method: None,
             datagram_bytes: None,
             message_bytes: None,

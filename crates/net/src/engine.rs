@@ -70,6 +70,10 @@ impl NodeEngine {
         config.window = packets as u32;
         let payload = |mbps| payload_of(mbps, config.datagram_bytes);
         config.capacity = node.link_mbps.map(payload);
+        config.yields = node.link_yields;
+        if config.yields {
+            config.capacity.get_or_insert(Capacity::UNKNOWN);
+        }
         if matches!(node.transport, Transport::Multicast(_)) && ring.members.len() > 2 {
             // One datagram for all instead of one for each.
             config.control = Class::Data;

@@ -14,7 +14,10 @@ use super::report::BenchReport;
 use crate::clock::now_ns;
 use crate::cluster::Cluster;
 use crate::error::BenchError;
-use crate::options::{BenchOptions, BitRate, EngineName, Load, Mode, Offload, TestbedKind};
+use crate::options::{
+    BenchOptions, BitRate, EngineName, LinkShares, Load, Mode, Offload, TestbedKind,
+};
+use crate::raw::TcpBeside;
 use crate::testbed::Testbed;
 
 /// How long the nodes may take to start and to form a ring.
@@ -44,14 +47,24 @@ pub fn run_bench(options: &BenchOptions) -> Result<BenchReport, BenchError> {
     let length = Duration::from_nanos(tasks[0].warm_up_ns + tasks[0].duration_ns);
     let mut cluster = Cluster::start(&testbed, "bench-node", &tasks)?;
     cluster.wait_ready(FORM_PATIENCE)?;
-    cluster.tell_all(&format!("go {}", now_ns() + HEAD_START_NS))?;
+    let mut beside = if options.beside_tcp {
+        let times = [tasks[0].warm_up_ns, tasks[0].duration_ns];
+        let [warm_up, measured] = times.map(Duration::from_nanos);
+        Some(TcpBeside::start(&testbed, warm_up, measured)?)
+    } else {
+        None
+    };
+    let go = format!("go {}", now_ns() + HEAD_START_NS);
+    cluster.tell_all(&go)?;
+    if let Some(tcp) = &mut beside {
+        tcp.go(&go)?;
+    }
     let results: Vec<Measured> = cluster.results(length + Duration::from_secs(15))?;
-    Ok(BenchReport::new(
-        options,
-        &testbed,
-        &config.ring_config(),
-        &results,
-    ))
+    let report = BenchReport::new(options, &testbed, &config.ring_config(), &results);
+    Ok(BenchReport {
+        tcp_mbps: beside.map(TcpBeside::mbps).transpose()?,
+        ..report
+    })
 }
 
 fn check(options: &BenchOptions) -> Result<(), BenchError> {
@@ -67,10 +80,25 @@ fn check(options: &BenchOptions) -> Result<(), BenchError> {
     if options.first_message == Some(0) {
         return usage("--first-message needs at least one trial".into());
     }
+    if options.beside_tcp && options.place.nodes < 2 {
+        return usage("--beside-tcp needs two nodes".into());
+    }
     if options.duration.is_zero() {
         return usage("--duration must not be 0".into());
     }
     Ok(())
+}
+
+/// What FastCast's senders go by.
+fn share_links(options: &BenchOptions, config: &mut NodeConfig) {
+    let rate = options.place.link_rate;
+    let mbps = rate.and_then(|rate| u32::try_from(rate.0 / 1_000_000).ok());
+    let known = matches!(
+        options.shares,
+        LinkShares::Configured | LinkShares::Yielding
+    );
+    config.link_mbps = mbps.filter(|_| known);
+    config.link_yields = matches!(options.shares, LinkShares::Yielding | LinkShares::Estimated);
 }
 
 /// A key for this run, in a file that is gone after it.
@@ -109,8 +137,7 @@ pub(crate) fn node_config(
         EngineName::Lcr => NetEngine::Lcr,
     };
     if options.engine == EngineName::FastCast {
-        let rate = options.place.link_rate;
-        config.link_mbps = rate.and_then(|rate| u32::try_from(rate.0 / 1_000_000).ok());
+        share_links(options, &mut config);
     }
     config.personal_window = options.personal_window;
     config.accelerated_window = options.accelerated_window;

@@ -56,6 +56,9 @@ pub struct BenchReport {
     /// After silence: from when a message was due until the last node delivered it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_message_us: Option<Summary>,
+    /// What a TCP stream got of the same links, in Mbit/s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcp_mbps: Option<f64>,
     /// Packets sent again, by all nodes together.
     pub retransmissions: u64,
     /// Rotations of the token.
@@ -121,6 +124,7 @@ impl BenchReport {
             latency_sender_us: merged(results, |r| &r.own_latencies),
             latency_slowest_us: slowest(results),
             first_message_us: first_messages(results),
+            tcp_mbps: None,
             retransmissions: counter("retransmissions")
                 + counter("fast_packets_resent")
                 + counter("fast_packets_repeated"),
@@ -255,6 +259,12 @@ impl fmt::Display for BenchReport {
             "  messages    {:10} in {:.2} s",
             self.messages, self.seconds
         )?;
+        if let Some(mbps) = self.tcp_mbps {
+            writeln!(
+                f,
+                "  beside it   {mbps:10.1} Mbit/s by TCP from node 1 to node 2"
+            )?;
+        }
         latency(f, "latency, us", self.latency_us)?;
         latency(f, "at sender  ", self.latency_sender_us)?;
         latency(f, "slowest    ", self.latency_slowest_us)?;

@@ -2,6 +2,7 @@
 //! so the yardstick for what Rota makes of it.
 
 mod all_ack;
+mod beside;
 mod hop;
 mod multicast;
 mod node;
@@ -11,6 +12,7 @@ mod token;
 
 use std::time::Duration;
 
+pub(crate) use beside::TcpBeside;
 pub use node::raw_node_main;
 pub use report::{HopTimes, RawReport};
 
