@@ -195,3 +195,39 @@ fn a_new_view_begins_with_what_was_in_force() {
         assert!(rates(&net)[0] <= LINK.bits_per_second() && rates(&net)[1] == 0);
     }
 }
+
+/// While links lose packets all go by less, the same for all; when they do not any more, by all there is. Nothing is
+/// missing or out of order for it.
+#[test]
+fn lossy_links_are_given_less_until_they_lose_nothing() {
+    for seed in 0..4 {
+        let lossy = Weather {
+            loss: 30,
+            ..Weather::fine()
+        };
+        let mut net = Net::yielding(3, seed, lossy, LINK);
+        (0..3).for_each(|member| fill(&mut net, member, 8_000));
+        let end = net.now + 400 * MILLIS;
+        run_until(&mut net, end);
+        let capacities = |net: &Net| -> Vec<u64> {
+            let of = |member| shares(net, member).capacity().bits_per_second();
+            (0..3).map(of).collect()
+        };
+        let during = capacities(&net);
+        let all = LINK.bits_per_second();
+        assert!(during.iter().all(|&of| of < all * 3 / 4), "{during:?}");
+        net.weather = Weather::fine();
+        while net.members.iter().any(|member| !member.backlog.is_empty()) {
+            let next = net.now + 10 * MILLIS;
+            run_until(&mut net, next);
+        }
+        // Little comes now; it takes its time.
+        let end = net.now + 60_000 * MILLIS;
+        run_until(&mut net, end);
+        println!("{during:?}, then {:?}", capacities(&net));
+        assert!(capacities(&net).iter().all(|&of| of > all * 9 / 10));
+        net.check_complete(&[8_000; 3]);
+        net.check_counters();
+        check_settled(&net);
+    }
+}

@@ -136,9 +136,24 @@ impl Net {
             capacity,
             yields: false,
         };
+        Self::of(members, seed, weather, view, config)
+    }
+
+    /// The same; what links take in follows losses.
+    pub fn yielding(members: usize, seed: u64, weather: Weather, capacity: Capacity) -> Self {
+        let net = Self::with_capacity(members, 256, seed, Weather::fine(), Some(capacity));
+        let config = FastConfig {
+            yields: true,
+            ..net.config
+        };
+        Self::of(members, seed, weather, net.view, config)
+    }
+
+    fn of(members: usize, seed: u64, weather: Weather, view: RingId, config: FastConfig) -> Self {
         let mut net = Self {
             now: 1_000,
             view,
+            shared: config.capacity.is_some(),
             config,
             seed,
             members: Vec::new(),
@@ -148,7 +163,6 @@ impl Net {
             kinds: Vec::new(),
             seen: BTreeSet::new(),
             loads: vec![0; members],
-            shared: capacity.is_some(),
             chance: seed.wrapping_mul(2).wrapping_add(1),
             broken: None,
         };
