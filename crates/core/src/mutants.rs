@@ -23,7 +23,7 @@ pub enum Mutant {
 impl Mutant {
     /// All of them.
     #[rustfmt::skip]
-    pub const ALL: [Self; 116] = [
+    pub const ALL: [Self; 117] = [
         Self::M01, Self::M02, Self::M03, Self::M04, Self::M05, Self::M06, Self::M07, Self::M08,
         Self::M09, Self::M10, Self::M11, Self::M12, Self::M13, Self::M14, Self::M15, Self::M16,
         Self::M17, Self::M18, Self::M19, Self::M20, Self::M21, Self::M22, Self::M23, Self::M24,
