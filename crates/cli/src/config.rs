@@ -153,17 +153,16 @@ fn describe_ring(config: &NodeConfig, ring: &RingConfig, size: &DatagramSize, ta
         table.row("representative", representative);
     }
     if let Some(mbps) = config.link_mbps {
-        table.row(
-            "link_mbps",
-            format!("{mbps} Mbit/s, of which senders get shares"),
-        );
+        let says = format!("{mbps} Mbit/s, of which senders get shares");
+        table.row("link_mbps", says);
     }
-    if config.link_yields {
-        let says = match config.link_mbps {
-            Some(_) => "less than that while packets get lost",
-            None => "found out by losses, senders get shares",
-        };
-        table.row("link_yields", says);
+    match (config.link_yields, config.link_mbps) {
+        (false, _) => {}
+        (true, Some(_)) => table.row("link_yields", "to less than that while packets get lost"),
+        (true, None) => table.row(
+            "link_yields",
+            "to what losses tell, of which senders get shares",
+        ),
     }
     table.row(
         "personal_window",

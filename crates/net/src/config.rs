@@ -88,8 +88,7 @@ pub struct NodeConfig {
     /// their shares of it. Where it is not set, all send as fast as they are let.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_mbps: Option<u32>,
-    /// `fastcast`: senders go by less than `link_mbps` while packets get lost, as others use the links, too. Without
-    /// `link_mbps`, what links take in is found out by such losses alone.
+    /// `fastcast`: senders go by less than `link_mbps`, or what losses tell without it, while packets get lost.
     #[serde(default)]
     pub link_yields: bool,
     /// When the token's priority is raised again: method 1 or 2 (thesis §3.1.4).

@@ -105,6 +105,7 @@ impl BenchReport {
         let received = results
             .iter()
             .map(|r| mbps(r.delivered.bytes - r.delivered.own_bytes, r.elapsed_ns));
+        let reconfigurations = results.iter().map(|r| r.reconfigurations);
         Self {
             engine: options.engine.name(),
             mode: options.mode.name(),
@@ -130,11 +131,7 @@ impl BenchReport {
                 + counter("fast_packets_repeated"),
             // Each node counts the tokens it accepts: one in a rotation.
             token_rotations: counter("token_rotations") / results.len().max(1) as u64,
-            reconfigurations: results
-                .iter()
-                .map(|r| r.reconfigurations)
-                .max()
-                .unwrap_or(0),
+            reconfigurations: reconfigurations.max().unwrap_or(0),
             cpu_ns_per_delivery: sum(|r| r.cpu_ns) as f64 / deliveries.max(1) as f64,
             cpu_us_per_message: sum(|r| r.cpu_ns) as f64 * nodes / 1e3 / deliveries.max(1) as f64,
             client_cpu_ns_per_delivery: (options.mode == Mode::Daemon)
