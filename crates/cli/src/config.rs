@@ -156,13 +156,8 @@ fn describe_ring(config: &NodeConfig, ring: &RingConfig, size: &DatagramSize, ta
         let says = format!("{mbps} Mbit/s, of which senders get shares");
         table.row("link_mbps", says);
     }
-    match (config.link_yields, config.link_mbps) {
-        (false, _) => {}
-        (true, Some(_)) => table.row("link_yields", "to less than that while packets get lost"),
-        (true, None) => table.row(
-            "link_yields",
-            "to what losses tell, of which senders get shares",
-        ),
+    if config.link_yields {
+        table.row("link_yields", "less while packets get lost");
     }
     table.row(
         "personal_window",
