@@ -59,8 +59,9 @@ impl World {
         let found = self.lost.remove(0);
         // Lost packets are sent again in place of others.
         for at in 0..ours - lost {
+            let missing = (at < found).then_some((0, self.sent + at));
             self.estimate
-                .on_packet(Time(self.now), PACKET as usize, at < found);
+                .on_packet(Time(self.now), PACKET as usize, missing);
         }
         self.changes += usize::from(self.estimate.observe(Time(self.now)));
         self.believed
@@ -168,13 +169,50 @@ fn chance_is_no_sign() {
         let now = Time(at * 20_000);
         // One in a thousand is lost; one in fifty is only late.
         let late = at % 50 == 1;
-        estimate.on_packet(now, 1_400, at % 1_000 == 7 || late);
+        let missing = at % 1_000 == 7 || late;
+        estimate.on_packet(now, 1_400, missing.then_some((1, at)));
+        // What is sent again for others says nothing.
+        estimate.on_again((2, at));
         if late {
-            estimate.on_late();
+            estimate.on_again((1, at));
+            estimate.on_again((1, at));
         }
         assert!(!estimate.observe(now), "at {at}");
     }
     assert_eq!(estimate.capacity(), Capacity::new(1_000 * MBIT));
+}
+
+/// A piece that a change of views cut off says nothing.
+#[test]
+fn a_new_view_begins_anew() {
+    let mut estimate = Estimate::new(Time(0), Capacity::new(1_000 * MBIT));
+    for at in 0..1_000 {
+        estimate.on_packet(Time(at * 20_000), 1_400, (at % 50 == 0).then_some((0, at)));
+    }
+    let installed = 420 * MILLIS;
+    estimate.restart(Time(installed));
+    assert!(!estimate.observe(Time(installed)));
+    for at in 0..3_000 {
+        let now = Time(installed + at * 20_000);
+        estimate.on_packet(now, 1_400, None);
+        assert!(!estimate.observe(now));
+    }
+    assert_eq!(estimate.capacity(), Capacity::new(1_000 * MBIT));
+}
+
+/// What others lost and this member did not, and gets again with them, hides nothing that it lost itself.
+#[test]
+fn repairs_for_others_hide_no_loss() {
+    let mut estimate = Estimate::new(Time(0), Capacity::new(1_000 * MBIT));
+    for at in 0..3_000 {
+        let now = Time(at * 20_000);
+        estimate.on_packet(now, 1_400, (at % 20 == 0).then_some((0, at)));
+        if at % 20 == 5 {
+            estimate.on_again((0, at));
+        }
+        estimate.observe(now);
+    }
+    assert!(estimate.capacity() < Capacity::new(600 * MBIT));
 }
 
 /// It is to be looked at while something comes or is to come back, and never at one time again.
@@ -183,7 +221,7 @@ fn it_says_when_to_look() {
     let mut estimate = Estimate::new(Time(0), Capacity::new(100 * MBIT));
     assert_eq!(estimate.next_time(), None);
     for at in 0..100 {
-        estimate.on_packet(Time(at), 1_400, true);
+        estimate.on_packet(Time(at), 1_400, Some((0, at)));
     }
     let mut now = Time(0);
     let mut looks = 0;
@@ -204,10 +242,10 @@ fn it_says_when_to_look() {
 fn nothing_overflows() {
     let mut estimate = Estimate::new(Time(u64::MAX - 1), Capacity::new(u64::MAX));
     for at in [u64::MAX, 0, 1, u64::MAX] {
-        for _ in 0..10 {
-            estimate.on_packet(Time(at), usize::MAX / 1_000, true);
+        for number in 0..10 {
+            estimate.on_packet(Time(at), usize::MAX / 1_000, Some((0, number)));
         }
-        estimate.on_late();
+        estimate.on_again((0, 3));
         estimate.observe(Time(at));
     }
     assert!(estimate.capacity() <= Capacity::new(u64::MAX));

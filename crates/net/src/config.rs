@@ -87,7 +87,7 @@ pub struct NodeConfig {
     /// `fastcast`: what the slowest link takes in, in megabits per second, with all headers; senders keep to
     /// their shares of it. Where it is not set, all send as fast as they are let.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub link_mbps: Option<u32>,
+    pub link_mbps: Option<std::num::NonZeroU32>,
     /// `fastcast`: senders go by less than `link_mbps`, or what losses tell without it, while packets get lost.
     #[serde(default)]
     pub link_yields: bool,

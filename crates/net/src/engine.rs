@@ -182,8 +182,8 @@ fn engine(ring: RingConfig) -> Result<RingEngine, ConfigError> {
 }
 
 /// What a link takes in of UDP payload, in datagrams of this size.
-fn payload_of(mbps: u32, datagram_bytes: usize) -> Capacity {
-    let (all, payload) = (u64::from(mbps) * 1_000_000, datagram_bytes as u64);
+fn payload_of(mbps: std::num::NonZeroU32, datagram_bytes: usize) -> Capacity {
+    let (all, payload) = (u64::from(mbps.get()) * 1_000_000, datagram_bytes as u64);
     Capacity::new(all / (payload + HEADER_BYTES) * payload)
 }
 

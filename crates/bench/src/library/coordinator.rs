@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
@@ -97,7 +98,7 @@ fn share_links(options: &BenchOptions, config: &mut NodeConfig) {
         options.shares,
         LinkShares::Configured | LinkShares::Yielding
     );
-    config.link_mbps = mbps.filter(|_| known);
+    config.link_mbps = mbps.filter(|_| known).and_then(NonZeroU32::new);
     config.link_yields = matches!(options.shares, LinkShares::Yielding | LinkShares::Estimated);
 }
 

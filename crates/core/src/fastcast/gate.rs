@@ -97,6 +97,9 @@ impl Gate {
         let notes: Vec<Option<Note>> = notes.iter().map(|note| Note::decode(note)).collect();
         paced.shares.install(me, &notes);
         paced.follow_capacity(now);
+        if let Some(estimate) = &mut paced.estimate {
+            estimate.restart(now);
+        }
         paced.on = notes.len() > 1;
         paced.held = None;
         paced.increase = None;
@@ -158,15 +161,22 @@ impl Gate {
         }
     }
 
-    /// A packet of so many bytes came; whether for the first time, and whether it had been asked for.
-    pub fn on_packet(&mut self, now: Time, bytes: usize, (new, asked_for): (bool, bool)) {
+    /// A packet of so many bytes came: whose, and which of theirs; whether for the first time, and whether it had
+    /// been asked for.
+    pub fn on_packet(
+        &mut self,
+        now: Time,
+        bytes: usize,
+        which: (usize, u64),
+        (new, asked_for): (bool, bool),
+    ) {
         let Some(estimate) = self.on_mut().and_then(|paced| paced.estimate.as_mut()) else {
             return;
         };
         if new {
-            estimate.on_packet(now, bytes, asked_for);
-        } else if asked_for {
-            estimate.on_late();
+            estimate.on_packet(now, bytes, asked_for.then_some(which));
+        } else {
+            estimate.on_again(which);
         }
     }
 
@@ -194,7 +204,10 @@ impl Gate {
     pub fn poll_word(&mut self, now: Time) -> Option<Word> {
         let paced = self.on_mut()?;
         let word = paced.shares.poll_word()?;
-        paced.increase = paced.shares.increase_number().map(|number| (number, now));
+        let under_way = paced.shares.increase_number();
+        if under_way != paced.increase.map(|(number, _)| number) {
+            paced.increase = under_way.map(|number| (number, now));
+        }
         Some(word)
     }
 

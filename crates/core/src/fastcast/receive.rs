@@ -38,10 +38,15 @@ impl InView {
             FastPacket::Data(data) => {
                 let head = self.config.datagram_bytes - self.config.frame_bytes();
                 let bytes = head + data.bytes.len();
+                let which = (from, data.head.number);
                 let came = self.on_data(now, from, data, counters);
-                gate.on_packet(now, bytes, came);
+                gate.on_packet(now, bytes, which, came);
             }
             FastPacket::Control(control) => {
+                if !self.is_possible(&control) {
+                    counters.fast_controls_invalid += 1;
+                    return;
+                }
                 if let Some(&number) = control.applied.get(self.me()) {
                     gate.on_applied(now, from, number);
                 }
@@ -101,7 +106,7 @@ impl InView {
         (is_new, asked_for)
     }
 
-    /// Fig. 2 l. 22 to 28.
+    /// Fig. 2 l. 22 to 28. The datagram is one that a member can have sent.
     fn on_control(
         &mut self,
         now: Time,
@@ -109,10 +114,6 @@ impl InView {
         control: FastControl,
         counters: &mut FastCounters,
     ) {
-        if !self.is_possible(&control) {
-            counters.fast_controls_invalid += 1;
-            return;
-        }
         counters.fast_controls_received += 1;
         self.top = self.top.max(control.acked);
         for (of, &number) in control.have.iter().enumerate() {
@@ -167,11 +168,14 @@ impl InView {
             // As if nothing the leader said before had been lost.
             seq = seq.min(self.order.aru() + 1);
         }
+        let old = self.order.discarded();
         for run in &control.runs {
-            for _ in 0..run.count {
+            let end = seq + u64::from(run.count);
+            // What is settled is passed over at once, however much of it a peer tells.
+            for seq in seq.max(old + 1)..end {
                 self.on_place(seq, run.sender, counters);
-                seq += 1;
             }
+            seq = end;
         }
         self.top = self.top.max(self.order.high());
     }

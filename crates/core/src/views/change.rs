@@ -41,7 +41,8 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         let Phase::Changing(exchange) = &self.phase else {
             return false;
         };
-        exchange.step == Step::Silent && exchange.primary && self.deliveries.is_empty()
+        let due = exchange.step == Step::Silent && exchange.primary && exchange.regular;
+        due && self.deliveries.is_empty()
     }
 
     /// When all have told, sends what others lack.
@@ -67,7 +68,9 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         self.memory.forget_refuted(&outcome);
         if self.memory.tentative.len() < MOST_TENTATIVE {
             let last = outcome.last.as_ref().map(|(ring, _)| *ring);
-            exchange.send_all(outcome, |id| self.memory.packet(last?, id));
+            let held = last.map(|last| self.memory.held(last));
+            let held = held.unwrap_or_default();
+            exchange.send_all(outcome, |id| held.get(&id).copied());
         }
     }
 

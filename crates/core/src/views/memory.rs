@@ -116,12 +116,11 @@ impl Memory {
         self.tentative.retain(|next| Some(next.ring) <= last);
     }
 
-    /// The bytes of a packet of the last view, if it holds it.
-    pub fn packet(&self, last: RingId, id: PacketId) -> Option<&Packet> {
-        let ended = self.installed.as_ref().filter(|ended| ended.ring == last)?;
-        let mut held = ended.frozen.held.iter();
-        held.find(|held| held.packet.id == id)
-            .map(|held| &held.packet)
+    /// The packets of the last view that it holds, by name.
+    pub fn held(&self, last: RingId) -> BTreeMap<PacketId, &Packet> {
+        let ended = self.installed.as_ref().filter(|ended| ended.ring == last);
+        let held = ended.into_iter().flat_map(|ended| &ended.frozen.held);
+        held.map(|held| (held.packet.id, &held.packet)).collect()
     }
 
     /// What it delivers up to a view of these members, and where it stands then. `None` if packets are
@@ -199,6 +198,7 @@ impl Memory {
                 installed.and_then(|ended| ended.frozen.delivered.get(usize::from(id.sender)));
             delivered.is_some_and(|delivered| id.number <= *delivered)
         };
+        let here = self.held(*last);
         let mut order = Vec::new();
         for (id, name) in &outcome.forced {
             let packet = if delivered(*id) {
@@ -209,7 +209,7 @@ impl Memory {
                     bytes: Bytes::new(),
                 }
             } else {
-                let held = self.packet(*last, *id).or_else(|| payloads.get(id));
+                let held = here.get(id).copied().or_else(|| payloads.get(id));
                 held.filter(|packet| name.fits(packet))?.clone()
             };
             order.push(Held {

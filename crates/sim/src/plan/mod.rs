@@ -51,7 +51,7 @@ pub struct Plan {
     pub links: Option<LinksPlan>,
     /// How long it takes to make something durable: at least, and at most.
     pub disk_latency: (u64, u64),
-    /// What goes wrong when; by ascending time.
+    /// What goes wrong when; by ascending time, those of a story last.
     pub faults: Vec<Fault>,
     /// When the faults and the load end and the world heals.
     pub horizon: u64,

@@ -12,6 +12,9 @@ impl Capacity {
     /// More than any link takes in: nothing is known of it.
     pub const UNKNOWN: Self = Self(1_000_000_000_000);
 
+    /// No link is taken to take in less, whatever a peer says: nobody could send.
+    pub const LEAST: Self = Self(1_000_000);
+
     /// The capacity of the slowest link.
     pub const fn new(bits_per_second: u64) -> Self {
         Self(bits_per_second)

@@ -1,6 +1,8 @@
 //! What a link takes in, as losses tell: for links whose capacity nobody has configured, and for links that others
 //! use, too (the extensions that FastCast's conclusion asks for).
 
+use alloc::collections::BTreeSet;
+
 use super::Capacity;
 use crate::contract::Time;
 
@@ -37,6 +39,8 @@ pub struct Estimate {
     bytes: u64,
     packets: u64,
     lost: u64,
+    /// Which packets those were: whose, and which of theirs.
+    missing: BTreeSet<(usize, u64)>,
     /// Losses may still be those of the rate before.
     settling: bool,
 }
@@ -53,6 +57,7 @@ impl Estimate {
             bytes: 0,
             packets: 0,
             lost: 0,
+            missing: BTreeSet::new(),
             settling: false,
         }
     }
@@ -62,20 +67,34 @@ impl Estimate {
         Capacity::new(self.now)
     }
 
-    /// A packet of so many bytes came for the first time; whether it had been asked for, as it was missing.
-    pub fn on_packet(&mut self, now: Time, bytes: usize, was_missing: bool) {
+    /// A view begins: what came before says nothing of what comes now, and nothing came since.
+    pub fn restart(&mut self, now: Time) {
+        self.begin(now);
+        self.settling = false;
+    }
+
+    fn begin(&mut self, now: Time) {
+        self.began = now;
+        (self.bytes, self.packets, self.lost) = (0, 0, 0);
+        self.missing.clear();
+    }
+
+    /// A packet of so many bytes came for the first time; which it was, if it had been missing and asked for.
+    pub fn on_packet(&mut self, now: Time, bytes: usize, missing: Option<(usize, u64)>) {
         if self.packets == 0 {
             // What came before that was nothing: it says nothing of the link.
             self.began = self.began.max(now);
         }
         self.packets += 1;
         self.bytes += bytes as u64;
-        self.lost += u64::from(was_missing);
+        self.lost += u64::from(missing.is_some());
+        self.missing.extend(missing);
     }
 
-    /// A packet came again that had been asked for: it was only late.
-    pub fn on_late(&mut self) {
-        self.lost = self.lost.saturating_sub(1);
+    /// A packet came again. If this one had been missing, it was only late; others may have been sent again for others.
+    pub fn on_again(&mut self, which: (usize, u64)) {
+        let was_late = self.missing.remove(&which);
+        self.lost = self.lost.saturating_sub(u64::from(was_late));
     }
 
     /// Looks at an interval that is over; answers whether the estimate has changed.
@@ -93,8 +112,7 @@ impl Estimate {
             (true, true) => self.settling = false,
             (false, _) => self.raise(rate),
         }
-        self.began = now;
-        (self.bytes, self.packets, self.lost) = (0, 0, 0);
+        self.begin(now);
         self.now != before
     }
 

@@ -41,6 +41,8 @@ pub struct Shares {
     /// The last number of a word about that, and whether there is something to say.
     link_number: u64,
     link_news: bool,
+    /// What a word under way says of it.
+    link_said: Option<u64>,
     /// The smallest in the view.
     capacity: Capacity,
     me: usize,
@@ -69,6 +71,7 @@ impl Shares {
             links: Vec::new(),
             link_number: 0,
             link_news: false,
+            link_said: None,
             capacity,
             me: 0,
             requirements: Vec::new(),
@@ -95,7 +98,7 @@ impl Shares {
         self.requirements.clear();
         self.applied.clear();
         self.links.clear();
-        (self.news, self.link_news) = (false, false);
+        (self.news, self.link_news, self.link_said) = (false, false, None);
         self.share = 0;
         if !mutants::on(Mutant::B04) {
             self.request = None;
@@ -134,7 +137,8 @@ impl Shares {
     /// There is something to say of the own link if all would go by less, or if they may have gone by what was said of
     /// it, and there is more now: others with slow links may have the same to say.
     fn say_link(&mut self) {
-        let Some(&said) = self.links.get(self.me) else {
+        // One word at a time: the next when this one is delivered.
+        let Some(&said) = self.links.get(self.me).filter(|_| self.link_said.is_none()) else {
             return;
         };
         let link = self.link.bits_per_second();
@@ -147,7 +151,8 @@ impl Shares {
     /// What all go by: the slowest link, the own one as it was said.
     fn least(&self) -> Capacity {
         let least = self.links.iter().min();
-        Capacity::new(least.copied().unwrap_or(u64::MAX)).min(self.most)
+        let least = Capacity::new(least.copied().unwrap_or(u64::MAX));
+        least.min(self.most).max(Capacity::LEAST)
     }
 
     /// The application wants to send so much, in bits per second. While a request is under way that is only
@@ -162,6 +167,7 @@ impl Shares {
         if core::mem::take(&mut self.link_news) {
             self.link_number += 1;
             let capacity = self.link.bits_per_second();
+            self.link_said = Some(capacity);
             return Some(Word::Capacity {
                 number: self.link_number,
                 capacity,
@@ -193,6 +199,9 @@ impl Shares {
     /// fit the larger of both.
     fn on_capacity(&mut self, sender: usize, capacity: u64) -> Result<(), WordError> {
         *self.links.get_mut(sender).ok_or(WordError::Sender)? = capacity;
+        if sender == self.me {
+            self.link_said = None;
+        }
         self.capacity = if mutants::on(Mutant::B06) {
             Capacity::new(capacity).min(self.most)
         } else {
