@@ -45,6 +45,8 @@ fn a_configuration_survives_being_written_and_read() {
     config.timing = TimingName::LanFast;
     config.priority_method = Some(1);
     config.personal_window = Some(10);
+    config.link_mbps = std::num::NonZeroU32::new(1_000);
+    config.link_yields = true;
     config.state_dir = Some("state".into());
     config.reset_ring_id = true;
     config.primary = PrimaryName::Dynamic;
@@ -144,6 +146,7 @@ fn every_mistake_has_a_sentence_of_its_own() {
         ("239.192.0.7", "10.0.0.7", "no multicast address"),
         ("\"10.0.0.2\"", "\"fe80::1\"", "another IP version"),
         ("cluster = 7", "cluster = 7\npriority_method = 3", "1 or 2"),
+        ("cluster = 7", "cluster = 7\nlink_mbps = 0", "nonzero"),
         (
             "cluster = 7",
             "cluster = 7\npersonal_window = 0",
