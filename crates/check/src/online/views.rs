@@ -39,7 +39,7 @@ pub(super) struct Views {
     /// The newest order, and what is forgotten of it.
     order: u64,
     ended: Spans,
-    /// What was broadcast and that nobody has delivered.
+    /// What was broadcast and that nobody has delivered in the newest order.
     pending: FxHashMap<MessageId, Sent>,
 }
 
@@ -80,8 +80,7 @@ impl Views {
         let nearest = older.or_else(|| self.views.range(id..).next());
         let mut order = nearest.map_or(self.order, |(_, view)| view.order);
         if anew {
-            self.order += 1;
-            self.ended = Spans::default();
+            self.begin_order();
             order = self.order;
         }
         let newest = self.views.range(id..).next().is_none() && order == self.order;
@@ -101,6 +100,21 @@ impl Views {
             after: Spans::default(),
         };
         self.views.insert(id, view);
+    }
+
+    /// An order begins. What only some have delivered in earlier ones can come in it as well: of those who did
+    /// nobody may be left, and the others still have it.
+    fn begin_order(&mut self) {
+        self.order += 1;
+        self.ended = Spans::default();
+        for placed in self.views.values().flat_map(|view| &view.sequence) {
+            let sent = Sent {
+                message: placed.message,
+                service: placed.service,
+                hash: placed.hash,
+            };
+            self.pending.entry(placed.message).or_insert(sent);
+        }
     }
 
     pub fn knows(&self, id: RingId) -> bool {
@@ -161,7 +175,7 @@ impl Views {
             Some(known) => compare(known, placed)?,
             None => {
                 self.check_turn(id, view, placed)?;
-                self.check_sent(placed)?;
+                self.check_sent(view.order, placed)?;
                 if let Some(view) = self.views.get_mut(&id) {
                     view.all.add(placed.message, placed.position);
                     view.sequence.push_back(*placed);
@@ -224,8 +238,14 @@ impl Views {
         Ok(())
     }
 
-    fn check_sent(&mut self, placed: &Placed) -> Result<(), Wrong> {
-        let Some(sent) = self.pending.remove(&placed.message) else {
+    /// What was delivered in an order that has ended may still come in the newest one, as [`Self::begin_order`] says.
+    fn check_sent(&mut self, order: u64, placed: &Placed) -> Result<(), Wrong> {
+        let sent = if order == self.order {
+            self.pending.remove(&placed.message)
+        } else {
+            self.pending.get(&placed.message).copied()
+        };
+        let Some(sent) = sent else {
             return Err(("UI", "which nobody has broadcast".into()));
         };
         let same = (sent.hash, sent.service) == (placed.hash, placed.service);

@@ -167,7 +167,7 @@ const UNIFORM: [Uniformly; 13] = [
     views("VS3", "within views", vs3_in_views::check),
     views("VS4", "forced part", vs4_forced::check),
     views("VS5", "positions over views", vs5_positions::check),
-    of_all("O1", "one order", o1_merge::check_all_services),
+    views("O1", "one order", o1_merge::check_all_services),
     of_all("P1", "one primary", p1_one_primary::check),
     of_all("P2", "continuous primaries", p2_continuity::check_views),
 ];

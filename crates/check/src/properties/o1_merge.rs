@@ -7,13 +7,14 @@
 //! processes agree, as the definition asks of its function `ord`.
 //!
 //! Reliable and fifo messages are left out where they have no place in the total order. Engines with one order
-//! over primary views give them one.
+//! over primary views give them one. Where that order begins anew, a message has a node in each.
 
 use rota_core::contract::Service;
 
 use crate::graph::Graph;
 use crate::report::Findings;
 use crate::trace::{Place, Step};
+use crate::uniform::Uniform;
 use crate::view::{View, is_ordered};
 
 pub(super) fn check(view: &View<'_>, findings: &mut Findings) {
@@ -21,8 +22,13 @@ pub(super) fn check(view: &View<'_>, findings: &mut Findings) {
 }
 
 /// The same, where messages of all services are ordered.
-pub(super) fn check_all_services(view: &View<'_>, findings: &mut Findings) {
-    check_graph(&Nodes::of(view, |_| true), findings);
+pub(super) fn check_all_services(uniform: &Uniform<'_>, findings: &mut Findings) {
+    let mut nodes = Nodes::of(&uniform.base, |_| true);
+    nodes.orders = vec![0; nodes.configurations as usize];
+    for view in &uniform.views {
+        nodes.orders[view.conf as usize] = view.order;
+    }
+    check_graph(&nodes, findings);
 }
 
 fn check_graph(nodes: &Nodes<'_>, findings: &mut Findings) {
@@ -35,12 +41,14 @@ fn check_graph(nodes: &Nodes<'_>, findings: &mut Findings) {
     });
 }
 
-/// Numbers the nodes: messages, then configurations, then originations.
+/// Numbers the nodes: messages, once for each order, then configurations, then originations.
 struct Nodes<'a> {
     view: &'a View<'a>,
     is_ordered: fn(Service) -> bool,
     messages: u32,
     configurations: u32,
+    /// By configuration: of which order it is. Empty if there is but one.
+    orders: Vec<u32>,
     /// By origination: its message.
     originations: Vec<u32>,
 }
@@ -59,37 +67,62 @@ impl<'a> Nodes<'a> {
             is_ordered,
             messages: view.homes.len() as u32,
             configurations: view.trace.configurations().len() as u32,
+            orders: Vec::new(),
             originations: originations.collect(),
         }
     }
 
+    /// The first node that is no message.
+    fn first(&self) -> u32 {
+        let last = self.orders.iter().max().copied().unwrap_or(0);
+        self.messages * (last + 1)
+    }
+
     fn count(&self) -> usize {
-        (self.messages + self.configurations) as usize + self.originations.len()
+        (self.first() + self.configurations) as usize + self.originations.len()
+    }
+
+    /// The node of a message in the order of this configuration; if there is none yet, in the first.
+    fn message(&self, message: u32, conf: Option<u32>) -> u32 {
+        let order = conf.and_then(|conf| self.orders.get(conf as usize));
+        order.copied().unwrap_or(0) * self.messages + message
     }
 
     /// Tells every edge, and the process that saw it; none for that of a message.
     fn walk(&self, edge: &mut dyn FnMut(u32, u32, Option<u32>)) {
-        let first = self.messages + self.configurations;
-        let mut originated = 0;
+        let first = self.first();
+        let mut originated = first + self.configurations;
         let mut last: Option<(u32, u32)> = None;
+        let mut current: Option<u32> = None;
         for (process, _, step) in self.view.all_steps() {
+            let last_of = last.filter(|(who, _)| *who == process);
+            if last_of.is_none() {
+                current = None;
+            }
             let node = match step {
-                Step::Conf { conf, .. } => self.messages + conf,
-                Step::Deliver(place) if (self.is_ordered)(place.service) => place.message,
+                Step::Conf { conf, .. } => {
+                    current = Some(*conf);
+                    first + conf
+                }
+                Step::Deliver(place) if (self.is_ordered)(place.service) => {
+                    self.message(place.message, current)
+                }
                 Step::Orig(Place {
                     message, service, ..
                 })
                 | Step::Broadcast {
                     message, service, ..
                 } if (self.is_ordered)(*service) => {
-                    let node = first + originated;
+                    let node = originated;
                     originated += 1;
-                    edge(node, *message, None);
+                    for message in (*message..first).step_by(self.messages as usize) {
+                        edge(node, message, None);
+                    }
                     node
                 }
                 _ => continue,
             };
-            if let Some((_, before)) = last.filter(|(who, _)| *who == process) {
+            if let Some((_, before)) = last_of {
                 edge(before, node, Some(process));
             }
             last = Some((process, node));
@@ -119,10 +152,9 @@ impl<'a> Nodes<'a> {
     }
 
     fn name(&self, node: u32) -> String {
-        if node < self.messages {
-            return self.view.what(node);
-        }
-        let conf = node - self.messages;
+        let Some(conf) = node.checked_sub(self.first()) else {
+            return self.view.what(node % self.messages);
+        };
         if conf < self.configurations {
             return self.view.conf(conf);
         }

@@ -4,7 +4,8 @@
 //!
 //! Positions count packets. Those of packets that carry only parts of messages, or what was delivered before,
 //! are nobody's, and not looked for: a gap is a message that another process delivered in between. Where an
-//! order begins anew, positions do too.
+//! order begins anew, positions do too: a message that only they had delivered who have forgotten may have one there
+//! as well.
 
 use std::collections::BTreeMap;
 
@@ -33,12 +34,12 @@ pub(super) fn check(uniform: &Uniform<'_>, findings: &mut Findings) {
 }
 
 fn check_places(uniform: &Uniform<'_>, findings: &mut Findings) {
-    let mut places: Vec<Option<(u32, u64)>> = vec![None; uniform.broadcasts.len()];
+    let mut places: BTreeMap<(u32, u32), (u32, u64)> = BTreeMap::new();
     let mut taken: BTreeMap<(u32, u64), u32> = BTreeMap::new();
     for (number, view) in (0..).zip(&uniform.views) {
         for (position, message) in &view.sequence {
             let place = (number, *position);
-            let known = *places[*message as usize].get_or_insert(place);
+            let known = *places.entry((view.order, *message)).or_insert(place);
             findings.check(known == place, || {
                 let what = uniform.base.what(*message);
                 let (view, other) = (uniform.shown(known.0), uniform.shown(number));

@@ -406,6 +406,22 @@ fn vs5_an_order_begins_anew_only_where_nobody_remembers() {
 }
 
 #[test]
+fn where_an_order_begins_anew_a_message_may_have_a_place_again() {
+    let again = |rest: &str| {
+        format!(
+            "abc: 5abc\n c: !c1 !c2\n b: !b1\n a: c1@7 b1@8\n c: x8c\n ab: crash\n \
+             AB: 9AB\n ABc: 12ABc\n {rest}\n quiet"
+        )
+    };
+    // In the first order c1 came before b1, and only a saw that.
+    legal("UTO", &again("ABc: c1@9 c2@10"));
+    legal("O1", &again("A: !A1\n ABc: A1@9 c1@10 c2@11"));
+    red("UTO", &again("A: c1@9 c2@11\n B: c1@10\n c: c1@9"));
+    red("O1", &again("A: !A1 c1@9 A1@10\n B: A1@10 c1@9"));
+    red("UI", &again("A: c1@9 c1@10"));
+}
+
+#[test]
 fn o1_a_broadcast_comes_before_its_deliveries_also_of_services_without_an_order() {
     // b has delivered a1, a has delivered what b broadcast then, and broadcasts a1 only after that.
     let cycle = "ab: 5ab\n b: a1f !b1 b1\n a: b1 !a1f";

@@ -134,6 +134,26 @@ fn the_order_begins_anew_when_nobody_remembers() {
 }
 
 #[test]
+fn what_only_they_delivered_who_have_forgotten_comes_in_the_new_order() {
+    let again = |rest: &str| {
+        format!(
+            "abc: 5abc\n c: !c1\n a: c1@7\n c: x8c\n ab: crash\n AB: x8A\n AB: 9AB\n ABc: 12ABc\n {rest}"
+        )
+    };
+    green(&again("A: c1@9\n c: c1@9\n B: c1@9"));
+    // As it was broadcast, once, and nothing else.
+    red("UI", &again("A: c1@9 c1@10"));
+    red("UI", &again("A: c1@9#2"));
+    red("fifo", &again("A: c1@9\n B: 14AB c1@11"));
+    red("UI", &again("A: c2@9"));
+    // In an order that goes on it has its place.
+    red(
+        "fifo",
+        "abc: 5abc\n c: !c1\n a: c1@7\n c: x8c\n b: 9ab c1@8",
+    );
+}
+
+#[test]
 fn views_are_agreed_and_follow_each_other() {
     red("VS1", "a: 5b");
     red("VS1", "a: 5ab\n b: 5ab=bc");
