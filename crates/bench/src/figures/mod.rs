@@ -99,9 +99,29 @@ pub fn run_figures(
                 _ => lines_round(figure, options, round, &mut table, &mut on)?,
             }
         }
-        report.add(figure, &table, draw(figure, &table, options)?, failures);
+        finish(figure, &table, options, failures, &mut report)?;
     }
     Ok(report)
+}
+
+/// Draws what was measured of a figure. Where that is nothing, the others have their turn all the same.
+fn finish(
+    figure: Figure,
+    table: &Table,
+    options: &FiguresOptions,
+    mut failures: Vec<String>,
+    report: &mut FiguresReport,
+) -> Result<(), BenchError> {
+    let svg = match draw_table(figure, table, &options.output) {
+        Ok(svg) => Some(svg),
+        Err(BenchError::Figure(what)) => {
+            failures.push(what);
+            None
+        }
+        Err(error) => return Err(error),
+    };
+    report.add(figure, table, (csv(&options.output, figure), svg), failures);
+    Ok(())
 }
 
 /// Draws figures from the tables in `from`: all that are there, or those asked for.
@@ -127,7 +147,7 @@ pub fn draw_figures(
     for figure in figures {
         let table = Table::read(&csv(from, figure))?;
         let svg = draw_table(figure, &table, output)?;
-        report.add(figure, &table, (csv(from, figure), svg), Vec::new());
+        report.add(figure, &table, (csv(from, figure), Some(svg)), Vec::new());
     }
     Ok(report)
 }
@@ -282,16 +302,6 @@ fn shares_round(
     table.write(&csv(&options.output, Figure::Shares))?;
     on(Ok(said));
     Ok(())
-}
-
-/// Draws what was measured, if something was; says where both are.
-fn draw(
-    figure: Figure,
-    table: &Table,
-    options: &FiguresOptions,
-) -> Result<(PathBuf, PathBuf), BenchError> {
-    let svg = draw_table(figure, table, &options.output)?;
-    Ok((csv(&options.output, figure), svg))
 }
 
 fn draw_table(figure: Figure, table: &Table, output: &Path) -> Result<PathBuf, BenchError> {

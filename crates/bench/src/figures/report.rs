@@ -15,11 +15,12 @@ pub struct FigureReport {
     pub figure: Figure,
     /// The table of all that was measured.
     pub csv: PathBuf,
-    /// The drawing.
-    pub svg: PathBuf,
+    /// The drawing, if there was anything to draw.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub svg: Option<PathBuf>,
     /// Lines of the table.
     pub rows: usize,
-    /// Benchmarks that failed: a sentence for each.
+    /// Benchmarks that failed, and drawings: a sentence for each.
     pub failures: Vec<String>,
 }
 
@@ -35,7 +36,7 @@ impl FiguresReport {
         &mut self,
         figure: Figure,
         table: &Table,
-        (csv, svg): (PathBuf, PathBuf),
+        (csv, svg): (PathBuf, Option<PathBuf>),
         failures: Vec<String>,
     ) {
         let rows = table.rows.len();
@@ -65,7 +66,10 @@ impl fmt::Display for FiguresReport {
                 rows,
                 failures,
             } = report;
-            writeln!(f, "figure {figure}: {}", svg.display())?;
+            match svg {
+                Some(svg) => writeln!(f, "figure {figure}: {}", svg.display())?,
+                None => writeln!(f, "figure {figure}: nothing to draw")?,
+            }
             write!(f, "  {rows} rows in {}", csv.display())?;
             match failures.len() {
                 0 => writeln!(f)?,

@@ -108,7 +108,8 @@ fn figures_are_drawn_again_from_their_tables() {
         .expect("written");
     let report = draw_figures(from.path(), None, to.path()).expect("drawn");
     assert_eq!(report.figures.len(), 1);
-    let svg = fs::read_to_string(&report.figures[0].svg).expect("a drawing");
+    let svg = report.figures[0].svg.as_ref().expect("a drawing");
+    let svg = fs::read_to_string(svg).expect("it can be read");
     assert!(
         svg.contains("\nlcr\n") && !svg.contains("\nfastcast\n"),
         "{svg}"
@@ -116,4 +117,25 @@ fn figures_are_drawn_again_from_their_tables() {
     assert_eq!(report.failure(), None);
     let missing = draw_figures(from.path(), Some(&[Figure::Shares]), to.path());
     assert!(matches!(missing, Err(BenchError::Figure(_))), "{missing:?}");
+}
+
+/// All benchmarks of a figure failed, or no engine delivers the least of its loads.
+#[test]
+fn a_figure_with_nothing_to_draw_does_not_keep_others_from_being_measured() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = options(folder.path());
+    let figure = Figure::Latency;
+    let empty = begin(figure, &options).expect("nothing is there");
+    let mut report = FiguresReport::default();
+    let failures = vec!["lcr at 2: a node did not come up".to_owned()];
+    finish(figure, &empty, &options, failures, &mut report).expect("the next has its turn");
+    assert_eq!(report.failure(), Some("lcr at 2: a node did not come up"));
+    assert_eq!(report.figures[0].svg, None);
+    let said = report.to_string();
+    assert!(
+        said.contains("figure 8: nothing to draw")
+            && said.contains("0 rows")
+            && said.contains("2 failed"),
+        "{said}"
+    );
 }
