@@ -1,9 +1,9 @@
-//! The traces of nodes with one order over primary views, read and judged.
+//! The traces that nodes of a ring, and nodes with one order over primary views, write down: read and judged.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rota_check::trace::Trace;
-use rota_check::{Options, check_uniform};
+use rota_check::{Options, check_all, check_uniform};
 use rota_core::contract::{Delivery, NodeId, Service};
 use rota_net::{EngineName, Node, NodeConfig, PrimaryName};
 
@@ -46,21 +46,46 @@ fn take(nodes: &[Node], count: usize) {
     }
 }
 
-/// Three nodes, of which the last leaves midway; what they write down is judged.
-fn run(engine: EngineName, port: u16) {
-    let dir = tempfile::tempdir().expect("a directory");
-    let files: Vec<PathBuf> = (1..=3).map(|id| dir.path().join(format!("{id}"))).collect();
+/// Three nodes on this host that have met, and where they write down what they see.
+fn nodes(dir: &Path, port: u16, engine: EngineName) -> (Vec<Node>, Vec<PathBuf>) {
+    let files: Vec<PathBuf> = (1..=3).map(|id| dir.join(format!("{id}"))).collect();
     let start = |id: u16| {
         let mut config = NodeConfig::loopback(3, port);
         config.engine = engine;
-        config.primary = PrimaryName::Static;
+        if matches!(engine, EngineName::FastCast | EngineName::Lcr) {
+            config.primary = PrimaryName::Static;
+        }
         config.trace = Some(files[usize::from(id) - 1].clone());
         Node::start(config, NodeId::new(id).expect("not 0")).expect("free ports")
     };
-    let mut nodes: Vec<Node> = (1..=3).map(start).collect();
+    let nodes: Vec<Node> = (1..=3).map(start).collect();
     for node in &nodes {
         all_are_there(node, nodes.len());
     }
+    (nodes, files)
+}
+
+#[test]
+fn what_a_ring_of_nodes_writes_down_is_legal() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (nodes, files) = nodes(dir.path(), 27_310, EngineName::AcceleratedRing);
+    submit(&nodes);
+    submit(&nodes);
+    take(&nodes, 6 * MESSAGES);
+    drop(nodes);
+    let trace = Trace::from_files(&files).expect("sound");
+    let report = check_all(&trace, &Options::default());
+    // Without a state directory numbers of rings begin anew with each process, and these have one life.
+    assert!(report.holds(), "{:?}", report.violations);
+    assert_eq!(report.counters.originated, 6 * MESSAGES as u64);
+    assert_eq!(report.counters.deliveries, 18 * MESSAGES as u64);
+    assert_eq!(report.counters.untraced, 0);
+}
+
+/// Three nodes, of which the last leaves midway; what they write down is judged.
+fn run(engine: EngineName, port: u16) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (mut nodes, files) = nodes(dir.path(), port, engine);
     submit(&nodes);
     take(&nodes, 3 * MESSAGES);
     drop(nodes.pop());
