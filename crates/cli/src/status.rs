@@ -117,6 +117,9 @@ fn text(answer: &DaemonStatus) -> String {
         }
         None => put(format_args!("sealed   no: checksums only\n")),
     }
+    if let Some(links) = links(answer) {
+        put(format_args!("links    {links}\n"));
+    }
     put(format_args!("groups   {}, {known}\n", answer.groups));
     put(format_args!("clients  {}\n", answer.clients.len()));
     for client in &answer.clients {
@@ -144,6 +147,21 @@ fn text(answer: &DaemonStatus) -> String {
     text
 }
 
+/// What FastCast's senders go by, where they go by anything.
+fn links(answer: &DaemonStatus) -> Option<String> {
+    let level = |name: &str| answer.counters.get(name).copied();
+    let mbps = |kbps: u64| match kbps {
+        0 => "unknown".to_owned(),
+        kbps => format!("{:.1} Mbit/s", kbps as f64 / 1e3),
+    };
+    let own = mbps(level("fast_link_kbps")?);
+    let slowest = mbps(level("fast_slowest_link_kbps")?);
+    let rate = level("fast_rate_kbps")? as f64 / 1e3;
+    Some(format!(
+        "own {own}, slowest {slowest}; may send {rate:.1} Mbit/s"
+    ))
+}
+
 /// A client, and what is wrong with it.
 fn client_line(client: &ClientStatus) -> String {
     let (name, protocol) = (&client.name, &client.protocol);
@@ -166,6 +184,18 @@ fn client_line(client: &ClientStatus) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_senders_go_by_is_said_where_they_do() {
+        let mut answer = DaemonStatus::default();
+        assert_eq!(links(&answer), None);
+        let mut level = |name: &'static str, kbps| answer.counters.insert(name.into(), kbps);
+        level("fast_link_kbps", 0);
+        level("fast_slowest_link_kbps", 250_040);
+        level("fast_rate_kbps", 83_300);
+        let expected = "links    own unknown, slowest 250.0 Mbit/s; may send 83.3 Mbit/s\n";
+        assert!(text(&answer).contains(expected), "{}", text(&answer));
+    }
 
     #[test]
     fn a_status_is_readable() {

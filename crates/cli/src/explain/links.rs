@@ -37,7 +37,22 @@ pub(super) fn look(seen: &[Seen]) -> Vec<Finding> {
     if losses.is_empty() {
         findings.extend(seen.iter().filter_map(resent));
     }
+    findings.extend(seen.iter().filter_map(yields));
     findings
+}
+
+/// FastCast's senders go by less for what one node lost. That is what they were told to do.
+fn yields(seen: &Seen) -> Option<Finding> {
+    let level = |name: &str| seen.after.counters.get(name).copied().unwrap_or(0) as f64 / 1e3;
+    let (link, slowest) = (level("fast_link_kbps"), level("fast_slowest_link_kbps"));
+    let packets = seen.grown("fast_packets_lost");
+    (seen.grown("fast_link_lowered") > 0).then(|| {
+        Finding::note(format!(
+            "node {} has lost {packets} packets just now: its link is taken to take in {link:.1} Mbit/s, and all go by \
+             {slowest:.1} Mbit/s; others use links, too, or they are slower than link_mbps says (fast_link_lowered)",
+            seen.node()
+        ))
+    })
 }
 
 fn losses_of(seen: &Seen) -> Vec<Loss> {

@@ -340,3 +340,18 @@ fn what_happens_to_the_ring_is_said() {
     seen[0].after.excluded = true;
     only(&seen, "node 1 is excluded");
 }
+
+#[test]
+fn a_link_that_yields_is_told_and_is_no_fault() {
+    let mut seen = well();
+    count(&mut seen[1], "fast_packets_lost", 17);
+    count(&mut seen[1], "fast_link_kbps", 300_000);
+    count(&mut seen[1], "fast_slowest_link_kbps", 250_000);
+    assert_eq!(explain(&seen).len(), 1);
+    count(&mut seen[1], "fast_link_lowered", 1);
+    let findings = explain(&seen);
+    assert!(findings.iter().all(|finding| !finding.wrong));
+    let text = &findings[0].text;
+    let says = "node 2 has lost 17 packets just now: its link is taken to take in 300.0 Mbit/s, and all go by 250.0";
+    assert!(text.starts_with(says), "{text}");
+}

@@ -62,6 +62,12 @@ counters! {
     fast_increases_micros,
     /// How many of them took longer than 10 ms.
     fast_increases_slow,
+    /// Packets of others that got lost on their way to this member, where what its link takes in follows losses.
+    fast_packets_lost,
+    /// Times that so many of them got lost that its link was taken to take in less.
+    fast_link_lowered,
+    /// Words in which this member told the others what its link takes in.
+    fast_link_words,
     /// Words about bandwidth shares that are none.
     fast_words_malformed,
     /// Control datagrams that contradict what this member knows.

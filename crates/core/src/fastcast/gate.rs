@@ -4,7 +4,9 @@
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::shares::{Bursts, Capacity, Demand, Estimate, Note, Pacer, Shares, Waiting, Word};
+use super::shares::{
+    Bursts, Capacity, Demand, Estimate, Losses, Note, Pacer, Shares, Waiting, Word,
+};
 use crate::contract::Time;
 
 /// Packets that wait until so many may leave at once.
@@ -110,6 +112,28 @@ impl Gate {
     pub fn increases(&self) -> Increases {
         let paced = self.paced.as_ref();
         paced.map(|paced| paced.increases).unwrap_or_default()
+    }
+
+    /// What of the link is lost, if it is to be found out what that takes in.
+    pub fn losses(&self) -> Losses {
+        let paced = self.paced.as_ref();
+        let estimate = paced.and_then(|paced| paced.estimate.as_ref());
+        estimate.map(Estimate::losses).unwrap_or_default()
+    }
+
+    /// What there is to know of links and of the own rate, by name: what may become less. Nothing without a capacity.
+    pub fn levels(&self) -> Option<[(&'static str, u64); 3]> {
+        let shares = self.shares()?;
+        // Of a link of which nothing is known it is 0.
+        let kbps = |capacity: Capacity| match capacity {
+            Capacity::UNKNOWN => 0,
+            known => known.bits_per_second() / 1_000,
+        };
+        Some([
+            ("fast_link_kbps", kbps(shares.link())),
+            ("fast_slowest_link_kbps", kbps(shares.capacity())),
+            ("fast_rate_kbps", shares.rate() / 1_000),
+        ])
     }
 
     /// The shares, if there is a capacity to share.

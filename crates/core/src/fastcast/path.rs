@@ -183,13 +183,18 @@ impl DataPath for FastCast {
 
     fn count(&self, counters: &mut BTreeMap<&'static str, u64>) {
         let increases = self.gate.increases();
+        let losses = self.gate.losses();
         let all = FastCounters {
             fast_increases: increases.count,
             fast_increases_micros: increases.micros,
             fast_increases_slow: increases.slow,
+            fast_packets_lost: losses.packets,
+            fast_link_lowered: losses.lowered,
+            fast_link_words: self.gate.shares().map_or(0, Shares::link_words),
             ..self.counters.clone()
         };
         all.add_to(counters);
+        counters.extend(self.gate.levels().into_iter().flatten());
     }
 
     fn holds(&self, view: RingId, id: PacketId) -> Option<bool> {

@@ -52,6 +52,12 @@ fn rates(net: &Net) -> Vec<u64> {
         .collect()
 }
 
+fn counters(net: &Net, member: usize) -> BTreeMap<&'static str, u64> {
+    let mut counters = BTreeMap::new();
+    net.members[member].path.count(&mut counters);
+    counters
+}
+
 /// All want the same in the end, and nobody waits for anything.
 fn check_settled(net: &Net) {
     let all = shares(net, 0).requirements();
@@ -129,9 +135,11 @@ fn one_alone_has_nearly_all_and_gives_half_to_another_within_10_ms() {
         net.check_counters();
         check_settled(&net);
         assert_eq!(net.broken, None, "seed {seed}");
-        let mut counters = BTreeMap::new();
-        net.members[1].path.count(&mut counters);
+        let counters = counters(&net, 1);
         let count = |name: &str| counters[name];
+        // Nothing is found out of links that are known.
+        assert_eq!(count("fast_link_kbps"), LINK.bits_per_second() / 1_000);
+        assert_eq!(count("fast_packets_lost") + count("fast_link_words"), 0);
         assert!(count("fast_increases_micros") > count("fast_increases") * HOP / 1_000);
         assert!(count("fast_increases") > 0 && (loss > 0 || count("fast_increases_slow") == 0));
     }
@@ -215,6 +223,13 @@ fn lossy_links_are_given_less_until_they_lose_nothing() {
         };
         let during = capacities(&net);
         let all = LINK.bits_per_second();
+        for (member, of) in during.iter().enumerate() {
+            let count = counters(&net, member);
+            assert!(count["fast_packets_lost"] > 0 && count["fast_link_lowered"] > 0);
+            assert!(count["fast_link_words"] > 0, "{count:?}");
+            assert_eq!(count["fast_slowest_link_kbps"], of / 1_000);
+            assert!(count["fast_link_kbps"] * 1_000 < all && count["fast_rate_kbps"] > 0);
+        }
         assert!(during.iter().all(|&of| of < all * 3 / 4), "{during:?}");
         net.weather = Weather::fine();
         while net.members.iter().any(|member| !member.backlog.is_empty()) {
@@ -226,8 +241,25 @@ fn lossy_links_are_given_less_until_they_lose_nothing() {
         run_until(&mut net, end);
         println!("{during:?}, then {:?}", capacities(&net));
         assert!(capacities(&net).iter().all(|&of| of > all * 9 / 10));
+        let after = counters(&net, 0);
+        assert_eq!(after["fast_slowest_link_kbps"], capacities(&net)[0] / 1_000);
         net.check_complete(&[8_000; 3]);
         net.check_counters();
         check_settled(&net);
     }
+}
+
+/// Who does not know what links take in says so; without shares there is nothing to say.
+#[test]
+fn of_links_that_nobody_has_measured_nothing_is_said() {
+    let net = Net::yielding(3, 1, Weather::fine(), Capacity::UNKNOWN);
+    let counters = counters(&net, 0);
+    assert_eq!(counters["fast_link_kbps"], 0);
+    assert_eq!(counters["fast_slowest_link_kbps"], 0);
+    assert!(counters["fast_rate_kbps"] > 1_000_000);
+    let mut without = BTreeMap::new();
+    let net = Net::with_capacity(3, 256, 1, Weather::fine(), None);
+    net.members[0].path.count(&mut without);
+    assert!(!without.contains_key("fast_link_kbps"));
+    assert_eq!(without["fast_packets_lost"], 0);
 }

@@ -216,6 +216,18 @@ pub(super) const GAUGES: &[(&str, &str)] = &[
         "Bytes kept of large messages of which parts are still to come.",
     ),
     (
+        "fast_link_kbps",
+        "What this node's link takes in, in kbit/s of UDP payload; 0 while nobody knows.",
+    ),
+    (
+        "fast_slowest_link_kbps",
+        "What the slowest link takes in, by which all go, in kbit/s of UDP payload; 0 while nobody knows.",
+    ),
+    (
+        "fast_rate_kbps",
+        "What this node may send now, in kbit/s of UDP payload; 0 while there is no view.",
+    ),
+    (
         "rotation_longest_us",
         "Longest time between two visits of the token, in microseconds, unless it was held.",
     ),

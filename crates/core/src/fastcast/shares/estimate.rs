@@ -43,6 +43,16 @@ pub struct Estimate {
     missing: BTreeSet<(usize, u64)>,
     /// Losses may still be those of the rate before.
     settling: bool,
+    losses: Losses,
+}
+
+/// What an [`Estimate`] has seen of losses since it began.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Losses {
+    /// Packets that got lost, in all intervals that are over.
+    pub packets: u64,
+    /// Times that so many got lost that the link was taken to take in less.
+    pub lowered: u64,
 }
 
 impl Estimate {
@@ -59,7 +69,13 @@ impl Estimate {
             lost: 0,
             missing: BTreeSet::new(),
             settling: false,
+            losses: Losses::default(),
         }
+    }
+
+    /// What was lost.
+    pub const fn losses(&self) -> Losses {
+        self.losses
     }
 
     /// What the link is believed to take in.
@@ -112,6 +128,8 @@ impl Estimate {
             (true, true) => self.settling = false,
             (false, _) => self.raise(rate),
         }
+        self.losses.packets += self.lost;
+        self.losses.lowered += u64::from(self.now < before);
         self.begin(now);
         self.now != before
     }

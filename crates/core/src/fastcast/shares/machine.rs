@@ -277,6 +277,16 @@ impl Shares {
         self.capacity
     }
 
+    /// What the own link takes in now, whether the others were told or not.
+    pub fn link(&self) -> Capacity {
+        self.link
+    }
+
+    /// How many words about the own link there were.
+    pub fn link_words(&self) -> u64 {
+        self.link_number
+    }
+
     /// What each member requires, in bits per second; of this process, what is in force (`bwRequirements`).
     pub fn requirements(&self) -> &[u64] {
         &self.requirements

@@ -16,7 +16,7 @@ mod word;
 
 pub use capacity::Capacity;
 pub use demand::{Demand, Waiting};
-pub use estimate::Estimate;
+pub use estimate::{Estimate, Losses};
 pub use machine::Shares;
 pub use max_min::max_min;
 pub use pacer::{Bursts, Pacer};
