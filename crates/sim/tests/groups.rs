@@ -53,7 +53,10 @@ fn clients_see_what_they_may_over_primary_views() {
             "asked_while_excluded",
             "views_of_several_sets",
             "groups_elsewhere",
+            "groups_interrupted",
             "groups_again",
+            // Of stories alone.
+            "mutes",
             "clients_skipped",
             "messages_held",
             "groups_parts",

@@ -59,7 +59,7 @@ pub struct Counters {
     pub again: u64,
     /// Exchanges that were begun.
     pub exchanges: u64,
-    /// Of these, cut off by a transitional configuration.
+    /// Of these, cut off by the next configuration.
     pub interrupted: u64,
     /// Requests that the engine will not take.
     pub refused: u64,
@@ -211,7 +211,10 @@ impl Groups {
                 let kept_up = !self.exclusion.missed || mutants::on(Mutant::G24);
                 self.go_alone((old, ring), &members, kept_up);
             }
-            (Phase::Gathering, Some(old)) => self.go_alone((old, ring), &members, false),
+            (Phase::Gathering, Some(old)) => {
+                self.counters.interrupted += 1;
+                self.go_alone((old, ring), &members, false);
+            }
             (Phase::Transitional(_), _) => {}
             (_, _) => self.parts = Vec::from([Part::first(ring, self.me)]),
         }

@@ -42,7 +42,7 @@ const OF_VIEWS: [(&str, u64); 9] = [
 const SMALLEST_EXCHANGES: u64 = 10_000;
 
 /// What has to happen at least so often in that many.
-const OF_EXCHANGES: [(&str, u64); 8] = [
+const OF_EXCHANGES: [(&str, u64); 9] = [
     ("clients_excluded", 1_000),
     ("clients_included", 500),
     ("clients_missed", 100),
@@ -51,6 +51,7 @@ const OF_EXCHANGES: [(&str, u64); 8] = [
     ("views_of_several_sets", 500),
     ("groups_again", 1_000),
     ("groups_elsewhere", 50),
+    ("groups_interrupted", 200),
 ];
 
 /// What is counted by the engines of a plan.
@@ -81,11 +82,17 @@ pub(super) const fn counters(plan: &Plan) -> &'static [&'static str] {
 
 /// Whether a campaign is so long that nothing may have been missed.
 pub(super) fn is_long(report: &Report) -> bool {
-    views(report) >= SMALLEST_VIEWS || report.token_rounds >= SMALLEST
+    let of_clients = views(report) > 0 && exchanges(report) >= SMALLEST_EXCHANGES;
+    of_clients || views(report) >= SMALLEST_VIEWS || report.token_rounds >= SMALLEST
 }
 
 fn views(report: &Report) -> u64 {
     report.coverage.get("views_installed").copied().unwrap_or(0)
+}
+
+fn exchanges(report: &Report) -> u64 {
+    let exchanges = report.coverage.get("groups_exchanges");
+    exchanges.copied().unwrap_or(0)
 }
 
 /// What happened less often than these floors of every `smallest` things, of which there were `all`.
@@ -104,10 +111,9 @@ fn below(report: &Report, floors: &[(&str, u64)], (all, smallest): (u64, u64)) -
 }
 
 fn missed_of_views(report: &Report, views: u64) -> Vec<String> {
-    let exchanges = report.coverage.get("groups_exchanges").copied();
-    let exchanges = exchanges.unwrap_or(0);
     let mut missed = below(report, &OF_VIEWS, (views, SMALLEST_VIEWS));
-    let clients = below(report, &OF_EXCHANGES, (exchanges, SMALLEST_EXCHANGES));
+    let exchanges = (exchanges(report), SMALLEST_EXCHANGES);
+    let clients = below(report, &OF_EXCHANGES, exchanges);
     missed.extend(clients);
     missed
 }
@@ -198,6 +204,9 @@ mod tests {
         ] {
             report.coverage.insert("groups_exchanges", exchanges);
             assert_eq!(missed(&report, Profile::All).len(), rare);
+            // They bind, however few views there were.
+            report.judge(&Options::new(EngineName::Lcr, 0..1));
+            assert_eq!(report.holds(), rare == 0);
         }
         assert_eq!(missed(&report, Profile::Loss), [""; 0]);
     }

@@ -335,7 +335,7 @@ impl Options {
             plan.set_views(self.engine == EngineName::Lcr);
         }
         self.groups.apply(&mut plan);
-        if self.engine.has_views() && plan.groups.is_none() && self.faults == Profile::All {
+        if self.engine.has_views() && self.faults == Profile::All {
             plan.add_story();
         }
         self.primary.apply(&mut plan);

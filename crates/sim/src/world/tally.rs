@@ -35,7 +35,7 @@ const OF_CLIENTS: [&str; 17] = [
 const OF_TRANSITIONS: [&str; 2] = ["transitional_signals", "groups_interrupted"];
 
 /// The same over engines with primary views alone.
-const OF_EXCLUSION: [&str; 7] = [
+const OF_EXCLUSION: [&str; 8] = [
     "clients_excluded",
     "clients_included",
     "clients_missed",
@@ -43,6 +43,7 @@ const OF_EXCLUSION: [&str; 7] = [
     "asked_while_excluded",
     "groups_missed",
     "groups_elsewhere",
+    "groups_interrupted",
 ];
 
 /// What engines count that can only come of a mistake in one of them.

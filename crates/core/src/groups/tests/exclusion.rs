@@ -49,6 +49,22 @@ fn its_clients_are_told_and_come_back_by_network_in_a_set_of_their_own() {
     assert_eq!(cluster.told(3), told);
 }
 
+/// The next view comes before all have told what they know: they tell it again, and nobody has come together.
+#[test]
+fn an_exchange_that_the_next_view_cuts_off_is_begun_again() {
+    let mut cluster = three();
+    cluster.regular(&[1, 2], 10);
+    let one = cluster.submitted(1).expect("what it knows");
+    cluster.deliver(&[1, 2], &one);
+    assert_eq!(cluster.daemon(1).counters().interrupted, 0);
+    cluster.regular(&[1, 2], 11);
+    cluster.exchange(&[1, 2]);
+    for at in [1, 2] {
+        assert_eq!(cluster.daemon(at).counters().interrupted, 1);
+    }
+    assert_eq!(cluster.told(1), ["a: g@11/1 1a 2b sets 1a | 2b"]);
+}
+
 #[test]
 fn what_others_have_delivered_is_not_sent_again_and_what_they_have_not_is() {
     let mut cluster = three();
