@@ -73,7 +73,7 @@ pub trait Disk: Send {
 const TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_millis(25);
 
-fn lock(file: &File) -> io::Result<()> {
+pub(crate) fn lock(file: &File) -> io::Result<()> {
     for _ in 0..TRIES {
         match file.try_lock() {
             Ok(()) => return Ok(()),

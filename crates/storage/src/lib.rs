@@ -1,11 +1,12 @@
 //! What Rota's nodes keep on disk.
 //!
 //! The newest ring id's number, in a [`RingIdFile`]; and, of nodes that take part in dynamic voting, what they
-//! know of primary configurations, in a [`PrimaryFile`]. The module of each says what becomes of each
-//! fault a disk can have.
+//! know of primary configurations, in a [`PrimaryFile`]; of acceptors, what they have promised and voted for, in
+//! an [`acceptor`] log. The module of each says what becomes of each fault a disk can have.
 
 #![forbid(unsafe_code)]
 
+pub mod acceptor;
 mod copies;
 mod disk;
 mod error;

@@ -1,0 +1,198 @@
+//! What the log asks of a file system, so that tests can have each of it fail.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::disk::lock;
+
+/// A file of the log. Copies are the same file.
+pub trait LogFile: Clone + Send + Sync + 'static {
+    /// Reads until `buf` is full or the file ends; says how much.
+    ///
+    /// # Errors
+    /// The system's own.
+    fn read_at(&self, at: u64, buf: &mut [u8]) -> io::Result<usize>;
+
+    /// Writes all of it.
+    ///
+    /// # Errors
+    /// The system's own; any part may have been written.
+    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes what was written durable.
+    ///
+    /// # Errors
+    /// The system's own; then nothing is known about what was written, and never will be.
+    fn sync(&self) -> io::Result<()>;
+
+    /// Its length.
+    ///
+    /// # Errors
+    /// The system's own.
+    fn bytes(&self) -> io::Result<u64>;
+}
+
+/// What a file is opened for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Reading.
+    Read,
+    /// Reading and writing.
+    Write,
+    /// The same, empty, and made where it is not there.
+    Create,
+}
+
+/// The directory of one log.
+pub trait LogDisk: Send {
+    /// Its files.
+    type File: LogFile;
+
+    /// Where it is, for messages.
+    fn path(&self) -> &Path;
+
+    /// Whether it is there.
+    fn has_directory(&self) -> bool;
+
+    /// Keeps other processes from using it, until this is dropped.
+    ///
+    /// # Errors
+    /// `WouldBlock` when another process has it; else the system's own.
+    fn lock(&mut self) -> io::Result<()>;
+
+    /// The names of all files in it.
+    ///
+    /// # Errors
+    /// The system's own.
+    fn names(&self) -> io::Result<Vec<String>>;
+
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// The system's own.
+    fn open(&self, name: &str, access: Access) -> io::Result<Self::File>;
+
+    /// Gives a file another name. A file of that name is gone then.
+    ///
+    /// # Errors
+    /// The system's own.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// The system's own.
+    fn remove(&self, name: &str) -> io::Result<()>;
+
+    /// Makes the names durable.
+    ///
+    /// # Errors
+    /// The system's own.
+    fn sync_names(&self) -> io::Result<()>;
+}
+
+/// The file that is locked.
+const LOCK: &str = "lock";
+
+/// A real directory.
+#[derive(Debug)]
+pub struct FileDir {
+    path: PathBuf,
+    lock: Option<File>,
+}
+
+impl FileDir {
+    /// The directory at `path`.
+    pub const fn new(path: PathBuf) -> Self {
+        Self { path, lock: None }
+    }
+}
+
+/// A real file.
+#[derive(Clone, Debug)]
+pub struct RealFile(Arc<File>);
+
+impl LogFile for RealFile {
+    fn read_at(&self, at: u64, buf: &mut [u8]) -> io::Result<usize> {
+        let mut done = 0;
+        while done < buf.len() {
+            match self.0.read_at(&mut buf[done..], at + done as u64) {
+                Ok(0) => break,
+                Ok(read) => done += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+
+    fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all_at(bytes, at)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn bytes(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+}
+
+impl LogDisk for FileDir {
+    type File = RealFile;
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn has_directory(&self) -> bool {
+        self.path.is_dir()
+    }
+
+    fn lock(&mut self) -> io::Result<()> {
+        let file = File::options()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(self.path.join(LOCK))?;
+        lock(&file)?;
+        self.lock = Some(file);
+        Ok(())
+    }
+
+    fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(&self.path)? {
+            // Names that are no text are none of the log's.
+            names.extend(entry?.file_name().into_string().ok());
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    fn open(&self, name: &str, access: Access) -> io::Result<RealFile> {
+        let file = File::options()
+            .read(true)
+            .write(access != Access::Read)
+            .create(access == Access::Create)
+            .truncate(access == Access::Create)
+            .open(self.path.join(name))?;
+        Ok(RealFile(Arc::new(file)))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        std::fs::rename(self.path.join(from), self.path.join(to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        std::fs::remove_file(self.path.join(name))
+    }
+
+    fn sync_names(&self) -> io::Result<()> {
+        File::open(&self.path)?.sync_all()
+    }
+}

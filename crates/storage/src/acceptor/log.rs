@@ -1,0 +1,313 @@
+//! A log on disk, open for writing.
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::Duration;
+
+use super::dir::{FileDir, LogDisk, LogFile};
+use super::error::AppendError;
+use super::header::{Identity, PAGE, Position};
+use super::index::Index;
+use super::mark::MarkFile;
+use super::options::{LogOptions, Mode};
+use super::record::{Kind, PAYLOAD_LIMIT, Record, RecordRef};
+use super::spares::Spares;
+use super::sticky::Sticky;
+use super::survey::Segment;
+
+/// Appended bytes are written when there are so many, also without a sync.
+const WRITE_BYTES: usize = 1 << 20;
+
+/// An acceptor's log on disk. See the [module](super) for what it is and what becomes of each fault.
+///
+/// The order of calls: any number of [`append`](Self::append), then one [`commit`](Self::commit), then what
+/// was appended may be answered; then [`maintain`](Self::maintain) until it says that nothing is left to do or new
+/// records wait. With [`Mode::Async`] also [`start_sync`](Self::start_sync) when
+/// [`sync_due`](Self::sync_due) says so.
+#[derive(Debug)]
+pub struct DiskLog<D: LogDisk = FileDir> {
+    pub(super) disk: D,
+    pub(super) options: LogOptions,
+    pub(super) mark: MarkFile<D::File>,
+    /// The last one is written to.
+    pub(super) segments: VecDeque<Segment<D::File>>,
+    pub(super) spares: Spares<D::File>,
+    pub(super) index: Index,
+    pub(super) sticky: Sticky,
+    /// Appended, and not written yet; ends where the last segment's records end.
+    pub(super) pending: Vec<u8>,
+    pub(super) durable: Position,
+    /// Where the newest trim ends, until the segments that it made needless are dropped.
+    pub(super) dropping: Option<Position>,
+    /// The mark says more than what of it is durable.
+    pub(super) mark_unsynced: bool,
+    pub(super) failed: bool,
+}
+
+/// A sync that may be run beside further appends, in another thread.
+#[derive(Debug)]
+pub struct SyncJob<F> {
+    file: F,
+    upto: Position,
+}
+
+/// How a sync has ended.
+#[derive(Debug)]
+#[must_use = "the log has to hear of it"]
+pub struct SyncDone {
+    upto: Position,
+    result: io::Result<()>,
+}
+
+impl<F: LogFile> SyncJob<F> {
+    /// Waits for the disk.
+    pub fn run(self) -> SyncDone {
+        SyncDone {
+            upto: self.upto,
+            result: self.file.sync(),
+        }
+    }
+}
+
+impl<D: LogDisk> DiskLog<D> {
+    /// Whose it is.
+    pub const fn identity(&self) -> Identity {
+        self.options.identity
+    }
+
+    /// How often the log was opened, with this time. Kept in a second place, it tells when an older copy of the
+    /// log was put back ([`LogOptions::least_life`]).
+    pub const fn life(&self) -> u64 {
+        self.mark.now.life
+    }
+
+    /// The first instance that is kept.
+    pub const fn first(&self) -> u64 {
+        self.index.from()
+    }
+
+    /// The last instance of which anything is kept.
+    pub fn last(&self) -> Option<u64> {
+        self.index.last()
+    }
+
+    /// The newest promises (by their first instances, ascending), configuration and hint: what an
+    /// acceptor begins with, beside its votes.
+    pub fn state(&self) -> Vec<Record> {
+        let records = self.sticky.records();
+        let of_caller = records.into_iter().filter(|r| r.kind != Kind::Trim);
+        of_caller.collect()
+    }
+
+    /// All before it is durable.
+    pub const fn durable(&self) -> Position {
+        self.durable
+    }
+
+    /// Where the next record will be.
+    pub fn end(&self) -> Position {
+        self.segments
+            .back()
+            .map_or_else(Position::default, |last| Position {
+                segment: last.header.number,
+                offset: last.end,
+            })
+    }
+
+    /// Whether it has failed, and has to be opened again.
+    pub const fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// The most that one call of [`append`](Self::append) takes, in bytes.
+    pub const fn append_limit(&self) -> u64 {
+        self.options.segment_bytes - PAGE - self.state_limit()
+    }
+
+    /// The most that is written again at the head of each segment.
+    const fn state_limit(&self) -> u64 {
+        (self.options.segment_bytes - PAGE) / 2
+    }
+
+    /// Appends records, all of them or none. They are durable when [`durable`](Self::durable) has come to
+    /// what this hands back.
+    ///
+    /// # Errors
+    /// [`AppendError`].
+    pub fn append(&mut self, records: &[RecordRef<'_>]) -> Result<Position, AppendError> {
+        if self.failed {
+            return Err(AppendError::Failed);
+        }
+        let bytes = self.check_room(records)?;
+        let active = self.segments.back().ok_or(AppendError::Failed)?;
+        if active.end + bytes > active.header.size {
+            self.roll()?;
+        }
+        for record in records {
+            self.put(*record);
+        }
+        if self.pending.len() >= WRITE_BYTES {
+            self.write()?;
+        }
+        Ok(self.end())
+    }
+
+    fn check_room(&self, records: &[RecordRef<'_>]) -> Result<u64, AppendError> {
+        let (mut all, mut state) = (0, 0);
+        for record in records {
+            if record.bytes.len() > PAYLOAD_LIMIT {
+                let (bytes, limit) = (record.bytes.len() as u64, PAYLOAD_LIMIT as u64);
+                return Err(AppendError::TooLong { bytes, limit });
+            }
+            all += record.encoded_bytes() as u64;
+            // There always is a trim among them.
+            if !record.kind.is_of_instances() && record.kind != Kind::Trim {
+                state += record.encoded_bytes() as u64;
+            }
+        }
+        if state > 0 {
+            state += self.sticky.encoded_bytes();
+        }
+        for (bytes, limit) in [(all, self.append_limit()), (state, self.state_limit())] {
+            if bytes > limit {
+                return Err(AppendError::TooLong { bytes, limit });
+            }
+        }
+        Ok(all)
+    }
+
+    /// There is room.
+    fn put(&mut self, record: RecordRef<'_>) {
+        let at = self.end();
+        let synced_before = self.durable == at;
+        let Some(active) = self.segments.back_mut() else {
+            return;
+        };
+        let key = active.header.key();
+        record.encode(&mut self.pending, key, at.offset, synced_before);
+        active.end += record.encoded_bytes() as u64;
+        active.saw(record.kind, record.first, record.last);
+        self.sticky.take(record);
+        match record.kind {
+            Kind::Vote => self.index.vote(record.first, at),
+            Kind::Skip => self.index.skip(record.first, record.last, at),
+            Kind::Trim => self.index.trim(record.first),
+            Kind::Promise | Kind::Configuration | Kind::Decided => {}
+        }
+    }
+
+    /// Hands everything to the system.
+    ///
+    /// # Errors
+    /// [`AppendError::Io`], also when there is no room: part of it may be written, and the log has failed.
+    pub fn write(&mut self) -> Result<(), AppendError> {
+        if self.failed {
+            return Err(AppendError::Failed);
+        }
+        let Some(active) = self.segments.back().filter(|_| !self.pending.is_empty()) else {
+            return Ok(());
+        };
+        let at = active.end - self.pending.len() as u64;
+        let result = active.file.write_at(at, &self.pending);
+        result.map_err(|error| self.fail(error))?;
+        self.pending.clear();
+        self.pending.shrink_to(2 * WRITE_BYTES);
+        Ok(())
+    }
+
+    /// Makes everything as durable as the mode wants before it is answered.
+    ///
+    /// # Errors
+    /// [`AppendError`]; then nothing that was appended since the last time may be answered as durable.
+    pub fn commit(&mut self) -> Result<(), AppendError> {
+        match self.options.mode {
+            Mode::Sync => self.sync(),
+            Mode::Async { .. } | Mode::Memory { .. } => self.write(),
+        }
+    }
+
+    /// Makes everything durable.
+    ///
+    /// # Errors
+    /// [`AppendError`].
+    pub fn sync(&mut self) -> Result<(), AppendError> {
+        match self.start_sync()? {
+            Some(job) => self.finish_sync(job.run()),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a sync should be started, so long after the one before.
+    pub fn sync_due(&self, since: Duration) -> bool {
+        let unsynced = self.unsynced_bytes();
+        match self.options.mode {
+            Mode::Async { interval, bytes } => {
+                unsynced >= bytes.max(1) || unsynced > 0 && since >= interval
+            }
+            Mode::Sync => unsynced > 0,
+            Mode::Memory { .. } => false,
+        }
+    }
+
+    /// How many bytes are not known to be durable.
+    pub fn unsynced_bytes(&self) -> u64 {
+        // A new segment begins with a sync, so they are all in the newest.
+        self.end().offset.saturating_sub(self.durable.offset)
+    }
+
+    /// Begins to make everything durable that was appended; `None` if it is. [`finish_sync`](Self::finish_sync)
+    /// has to hear of its end.
+    ///
+    /// # Errors
+    /// [`AppendError`].
+    pub fn start_sync(&mut self) -> Result<Option<SyncJob<D::File>>, AppendError> {
+        self.write()?;
+        let upto = self.end();
+        let active = self.segments.back().filter(|_| upto > self.durable);
+        Ok(active.map(|active| SyncJob {
+            file: active.file.clone(),
+            upto,
+        }))
+    }
+
+    /// Takes over how a sync has ended.
+    ///
+    /// # Errors
+    /// [`AppendError::Io`] when it failed. It is never tried again: the system takes what it could not write
+    /// for written, and the next sync would succeed without it.
+    pub fn finish_sync(&mut self, done: SyncDone) -> Result<(), AppendError> {
+        done.result.map_err(|error| self.fail(error))?;
+        if self.failed {
+            return Err(AppendError::Failed);
+        }
+        if done.upto > self.durable {
+            self.durable = done.upto;
+            self.note()?;
+        }
+        Ok(())
+    }
+
+    /// Writes down how far all is durable.
+    pub(super) fn note(&mut self) -> Result<(), AppendError> {
+        let noted = self.mark.note(self.durable, false);
+        noted.map_err(|error| self.fail(error))?;
+        self.mark_unsynced = true;
+        Ok(())
+    }
+
+    /// Makes everything durable, with the word that the log ends here.
+    ///
+    /// # Errors
+    /// [`AppendError`].
+    pub fn close(mut self) -> Result<(), AppendError> {
+        self.sync()?;
+        let closed = self.mark.note(self.durable, true);
+        let closed = closed.and_then(|()| self.mark.sync());
+        closed.map_err(|error| self.fail(error))
+    }
+
+    pub(super) fn fail(&mut self, error: io::Error) -> AppendError {
+        self.failed = true;
+        AppendError::Io(error)
+    }
+}
