@@ -19,6 +19,7 @@ mod reload;
 mod say;
 mod sim;
 mod status;
+mod storage;
 mod sub;
 mod top;
 
@@ -127,6 +128,11 @@ enum Command {
         #[command(subcommand)]
         command: key::Key,
     },
+    /// Look at what nodes keep on disk
+    Storage {
+        #[command(subcommand)]
+        command: storage::Storage,
+    },
     /// Look at configuration files
     #[command(after_help = "Example:\n  rota config check rota.toml")]
     Config {
@@ -166,6 +172,7 @@ fn main() -> ExitCode {
         Command::Bench(bench) => bench::main(&bench),
         Command::Sim { command } => sim::main(&command),
         Command::Key { command } => key::main(&command),
+        Command::Storage { command } => storage::main(&command),
         Command::Config {
             command: ConfigCommand::Check(options),
         } => config::check(&options),

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::header::Position;
+use super::record::{Kind, RecordRef};
 
 /// Instances in a block.
 const BLOCK: u64 = 64;
@@ -51,6 +52,27 @@ impl Index {
     /// The first instance that is kept.
     pub const fn from(&self) -> u64 {
         self.from
+    }
+
+    /// Takes over a record.
+    pub fn take(&mut self, at: Position, record: RecordRef<'_>) {
+        match record.kind {
+            Kind::Vote => self.vote(record.first, at),
+            Kind::Skip => self.skip(record.first, record.last, at),
+            Kind::Trim => self.trim(record.first),
+            Kind::Promise | Kind::Configuration | Kind::Decided => {}
+        }
+    }
+
+    /// Of how many instances something is kept.
+    pub fn count(&self) -> u64 {
+        let in_block = |places: &[Place]| places.iter().filter(|p| **p != NOWHERE).count() as u64;
+        let votes = self.votes.values().map(|places| in_block(&places[..]));
+        let skips = self
+            .skips
+            .iter()
+            .map(|(first, (last, _))| (last - first).saturating_add(1));
+        votes.chain(skips).fold(0, u64::saturating_add)
     }
 
     pub fn vote(&mut self, instance: u64, at: Position) {
@@ -211,7 +233,7 @@ mod tests {
             all(&index, 0, u64::MAX),
             [(61, 80, 7), (81, 199, 3), (200, 200, 6)]
         );
-        assert_eq!(index.last(), Some(200));
+        assert_eq!((index.last(), index.count()), (Some(200), 140));
     }
 
     #[test]
@@ -222,6 +244,7 @@ mod tests {
         index.vote(0, at(3));
         let found = [(0, 0, 3), (1, u64::MAX - 1, 1), (u64::MAX, u64::MAX, 2)];
         assert_eq!(all(&index, 0, u64::MAX), found);
+        assert_eq!(index.count(), u64::MAX);
         index.trim(u64::MAX);
         assert_eq!(all(&index, 0, u64::MAX), [(u64::MAX, u64::MAX, 2)]);
     }

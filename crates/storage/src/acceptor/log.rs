@@ -94,9 +94,7 @@ impl<D: LogDisk> DiskLog<D> {
     /// The newest promises (by their first instances, ascending), configuration and hint: what an
     /// acceptor begins with, beside its votes.
     pub fn state(&self) -> Vec<Record> {
-        let records = self.sticky.records();
-        let of_caller = records.into_iter().filter(|r| r.kind != Kind::Trim);
-        of_caller.collect()
+        self.sticky.of_caller()
     }
 
     /// All before it is durable.
@@ -188,12 +186,7 @@ impl<D: LogDisk> DiskLog<D> {
         active.end += record.encoded_bytes() as u64;
         active.saw(record.kind, record.first, record.last);
         self.sticky.take(record);
-        match record.kind {
-            Kind::Vote => self.index.vote(record.first, at),
-            Kind::Skip => self.index.skip(record.first, record.last, at),
-            Kind::Trim => self.index.trim(record.first),
-            Kind::Promise | Kind::Configuration | Kind::Decided => {}
-        }
+        self.index.take(at, record);
     }
 
     /// Hands everything to the system.

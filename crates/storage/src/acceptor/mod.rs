@@ -75,13 +75,16 @@
 //! It does not know what a promise means: a caller that appends a vote against its own promise finds it there.
 //! It does not repair: an acceptor whose log is refused is one that is lost, and is replaced.
 
+mod any;
 mod dir;
 mod error;
 mod fetch;
 mod header;
 mod index;
+mod inspect;
 mod log;
 mod mark;
+mod memory;
 mod open;
 mod options;
 mod record;
@@ -91,10 +94,13 @@ mod spares;
 mod sticky;
 mod survey;
 
+pub use any::AcceptorLog;
 pub use dir::{Access, FileDir, LogDisk, LogFile, RealFile};
 pub use error::{AppendError, Damage, FetchError, LogOpenError};
 pub use fetch::Fetched;
 pub use header::{Identity, Position};
+pub use inspect::{RecordSeen, Seen, SegmentSeen, inspect, inspect_on};
 pub use log::{DiskLog, SyncDone, SyncJob};
+pub use memory::MemoryLog;
 pub use options::{LogOptions, Mode};
 pub use record::{Kind, PAYLOAD_LIMIT, Record, RecordRef};

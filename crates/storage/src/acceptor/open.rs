@@ -11,7 +11,7 @@ use super::index::Index;
 use super::log::DiskLog;
 use super::mark::MarkFile;
 use super::options::LogOptions;
-use super::record::Kind;
+use super::record::RecordRef;
 use super::spares::Spares;
 use super::survey::{LARGEST, SMALLEST, Segment, Survey, segment_name, survey};
 
@@ -46,12 +46,8 @@ impl<D: LogDisk> DiskLog<D> {
             _ => wrong(&disk, "lock it", error),
         })?;
         let mut index = Index::default();
-        let mut found = survey(&disk, Access::Write, &mut |at, record| match record.kind {
-            Kind::Vote => index.vote(record.first, at),
-            Kind::Skip => index.skip(record.first, record.last, at),
-            Kind::Trim => index.trim(record.first),
-            Kind::Promise | Kind::Configuration | Kind::Decided => {}
-        })?;
+        let mut take = |at, record: RecordRef<'_>| index.take(at, record);
+        let mut found = survey(&disk, Access::Write, &mut take)?;
         check(&disk, &options, &mut found)?;
         let mark = match found.mark.take() {
             Some((file, mark)) => MarkFile::of(file, mark),

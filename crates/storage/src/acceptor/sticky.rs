@@ -58,6 +58,12 @@ impl Sticky {
             .collect()
     }
 
+    /// The same without what the log keeps for itself.
+    pub fn of_caller(&self) -> Vec<Record> {
+        let records = self.records().into_iter();
+        records.filter(|record| record.kind != Kind::Trim).collect()
+    }
+
     /// The bytes they take.
     pub fn encoded_bytes(&self) -> u64 {
         let records = self.records();

@@ -10,7 +10,7 @@ use super::error::{Damage, LogOpenError};
 use super::header::{self, BadPage, PAGE, Position, SegmentHeader};
 use super::mark::{self, Mark};
 use super::record::{Header, Kind, RecordRef};
-use super::scan::{find_synced, scan};
+use super::scan::{Take, find_synced, scan};
 use super::sticky::Sticky;
 
 const SEGMENT: &str = "segment-";
@@ -284,8 +284,9 @@ impl<D: LogDisk> Surveyor<'_, D> {
             let segment = header.number;
             visit(Position { segment, offset }, record);
         };
-        let end = scan(&file, &header, PAGE, limit.min(header.size), &mut take)
-            .map_err(|error| self.wrong(&name, "read it", error))?;
+        let limit = limit.min(header.size);
+        let read = read_to_end(&file, &header, limit, next.is_none(), &mut take);
+        let (end, hides) = read.map_err(|error| self.wrong(&name, "read it", error))?;
         segment.end = end;
         if let Some(offset) = later {
             self.damaged(&name, offset, "a record of a kind that is not known");
@@ -296,14 +297,8 @@ impl<D: LogDisk> Surveyor<'_, D> {
             Some(_) => 0,
             None => self.known_end(&header),
         };
-        if end < known {
+        if end < known || hides {
             self.damaged(&name, end, "the record is damaged");
-        } else if next.is_none() {
-            let later = find_synced(&file, &header, end);
-            let later = later.map_err(|error| self.wrong(&name, "read it", error))?;
-            if later.is_some() {
-                self.damaged(&name, end, "the record is damaged");
-            }
         }
         Ok(segment)
     }
@@ -315,5 +310,27 @@ impl<D: LogDisk> Surveyor<'_, D> {
         header
             .preamble_end
             .max(marked.map_or(0, |durable| durable.offset))
+    }
+}
+
+/// Takes the good records of a segment. Says where they end, and, of the newest segment, whether others
+/// behind that place say that all before them was durable.
+fn read_to_end<F: LogFile>(
+    file: &F,
+    header: &SegmentHeader,
+    limit: u64,
+    is_newest: bool,
+    take: Take<'_>,
+) -> io::Result<(u64, bool)> {
+    let mut end = PAGE;
+    loop {
+        end = scan(file, header, end, limit, take)?;
+        if !is_newest || find_synced(file, header, end)?.is_none() {
+            return Ok((end, false));
+        }
+        // Where somebody is writing, the record has become good meanwhile, and those behind it, too.
+        if scan(file, header, end, limit, &mut |_, _, _| {})? == end {
+            return Ok((end, true));
+        }
     }
 }

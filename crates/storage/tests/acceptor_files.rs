@@ -1,0 +1,152 @@
+//! An acceptor's log in a real directory, and what is no log.
+
+mod sim;
+
+use std::fs;
+
+use rota_storage::acceptor::{
+    AcceptorLog, DiskLog, Kind, LogOpenError, LogOptions, Mode, RecordRef, inspect,
+};
+use sim::{Random, SimDir, identity, open, options};
+
+fn vote(instance: u64, bytes: &[u8]) -> RecordRef<'_> {
+    RecordRef {
+        kind: Kind::Vote,
+        first: instance,
+        last: instance,
+        bytes,
+    }
+}
+
+fn larger() -> LogOptions {
+    let mut options = LogOptions::new(identity());
+    options.segment_bytes = 1 << 20;
+    options
+}
+
+#[test]
+fn every_mode_hands_back_what_it_was_given() {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, mode) in [("m", Mode::MEMORY), ("a", Mode::ASYNC), ("s", Mode::Sync)] {
+        let path = directory.path().join(name);
+        fs::create_dir(&path).unwrap();
+        let mut options = larger();
+        options.mode = mode;
+        let mut log = AcceptorLog::open(path.clone(), options.clone()).unwrap();
+        for instance in 0..3000_u64 {
+            log.append(&[vote(instance, &[instance as u8; 900])])
+                .unwrap();
+            if instance % 10 == 9 {
+                log.commit().unwrap();
+                log.maintain().unwrap();
+            }
+        }
+        log.trim(500).unwrap();
+        log.commit().unwrap();
+        assert_eq!((log.first(), log.last()), (500, Some(2999)));
+        log.close().unwrap();
+        let mut log = AcceptorLog::open(path, options).unwrap();
+        let survives = mode != Mode::MEMORY;
+        assert_eq!(log.last(), survives.then_some(2999));
+        let (mut from, mut found) = (log.first(), 0);
+        loop {
+            let fetched = log.fetch(from, u64::MAX, 100_000).unwrap();
+            for record in &fetched.records {
+                assert_eq!(record.first, 500 + found);
+                assert_eq!(record.bytes, vec![record.first as u8; 900]);
+                found += 1;
+            }
+            match fetched.next {
+                Some(next) => from = next,
+                None => break,
+            }
+        }
+        assert_eq!(found, if survives { 2500 } else { 0 });
+    }
+}
+
+#[test]
+fn segments_serve_again_so_the_room_taken_stays_bounded() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut log = DiskLog::open(directory.path().to_owned(), larger()).unwrap();
+    for instance in 0..20_000_u64 {
+        log.append(&[vote(instance, &[7; 1000])]).unwrap();
+        if instance % 500 == 499 {
+            log.trim(instance - 400).unwrap();
+            log.commit().unwrap();
+            log.maintain().unwrap();
+        }
+    }
+    assert!(log.end().segment > 15);
+    let files = fs::read_dir(directory.path()).unwrap().count();
+    // Mark, lock, two or three segments, two spare ones and one that is being made.
+    assert!(files <= 8, "{files}");
+    let seen = inspect(directory.path().to_owned(), 0..0).unwrap();
+    assert_eq!((seen.damage.len(), seen.last), (0, Some(19_999)));
+}
+
+#[test]
+fn one_process_at_a_time_has_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = DiskLog::open(directory.path().to_owned(), larger()).unwrap();
+    let refused = DiskLog::open(directory.path().to_owned(), larger());
+    assert!(matches!(refused, Err(LogOpenError::InUse(_))));
+    drop(log);
+    DiskLog::open(directory.path().to_owned(), larger()).unwrap();
+    let missing = directory.path().join("missing");
+    let refused = DiskLog::open(missing.clone(), larger());
+    assert!(matches!(refused, Err(LogOpenError::NoDirectory(path)) if path == missing));
+}
+
+/// Files of chance, and good files with parts of each other in them.
+#[test]
+fn garbage_is_refused_or_is_no_record() {
+    let dir = SimDir::default();
+    let mut log = open(&dir).unwrap();
+    for instance in 0..30 {
+        let bytes = vec![instance as u8; 250];
+        log.append(&[vote(instance, &bytes)]).unwrap();
+        log.commit().unwrap();
+    }
+    drop(log);
+    let good = dir.world().files();
+    let names: Vec<&String> = good.keys().collect();
+    let (mut refused, mut opened) = (0, 0);
+    for seed in 0..3000 {
+        let mut random = Random(seed);
+        let mut files = good.clone();
+        for _ in 0..=random.below(3) {
+            let into = names[random.below(names.len() as u64) as usize];
+            let from = names[random.below(names.len() as u64) as usize];
+            let bytes = files.get_mut(into).unwrap();
+            let len = random.below(300).min(bytes.len() as u64) as usize;
+            let at = random.below((bytes.len() - len) as u64 + 1) as usize;
+            match random.below(3) {
+                0 => bytes[at..at + len].fill_with(|| random.below(256) as u8),
+                1 => bytes.fill_with(|| random.below(256) as u8),
+                _ => {
+                    let source = &good[from];
+                    let start = random.below((source.len() - len.min(source.len())) as u64 + 1);
+                    let part = source.iter().skip(start as usize).take(len);
+                    bytes
+                        .iter_mut()
+                        .skip(at)
+                        .zip(part)
+                        .for_each(|(to, from)| *to = *from);
+                }
+            }
+        }
+        match DiskLog::open_on(SimDir::with(&files), options()) {
+            Err(LogOpenError::Damaged(_)) => refused += 1,
+            Err(error) => panic!("{seed}: {error}"),
+            Ok(mut log) => {
+                opened += 1;
+                let fetched = log.fetch(0, u64::MAX, usize::MAX).unwrap();
+                for record in fetched.records {
+                    assert_eq!(record.bytes, vec![record.first as u8; 250], "{seed}");
+                }
+            }
+        }
+    }
+    assert!(refused > 500 && opened > 100, "{refused} {opened}");
+}
