@@ -21,6 +21,7 @@ pub mod lcr;
 pub mod membership;
 pub mod mutants;
 pub mod pack;
+pub mod paxos;
 pub mod primary;
 pub mod ring;
 pub mod views;

@@ -1,0 +1,90 @@
+//! Who votes, who coordinates, and in which order the ring goes.
+
+use alloc::vec::Vec;
+
+use super::value::Round;
+use crate::contract::{NodeId, Process};
+
+/// An acceptor is what it remembers: a node together with a number that was drawn when its store was made. A node that
+/// has lost its store is another acceptor, which votes only when a configuration has it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct AcceptorId {
+    /// Where it is.
+    pub node: NodeId,
+    /// Its store.
+    pub store: u64,
+}
+
+/// A configuration. Every message of the protocol carries its number.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Config {
+    /// One more than that of the configuration it follows; also the round in which it votes.
+    pub number: Round,
+    /// Who proposes in this round: a process, so that a node that was restarted does not go on where it knows nothing of.
+    pub coordinator: Process,
+    /// Who is there, in the order of the ring.
+    pub ring: Vec<Process>,
+    /// Who votes. Some of them may not be in the ring.
+    pub acceptors: Vec<AcceptorId>,
+    /// Other sets of acceptors, of earlier configurations, in which a value may have been decided that a
+    /// majority of [`Self::acceptors`] does not have.
+    pub prior: Vec<Vec<AcceptorId>>,
+}
+
+impl Config {
+    /// The configuration that follows this one. `complete`: all that was decided before it is known to be
+    /// with a majority of its acceptors.
+    pub fn next(
+        &self,
+        complete: bool,
+        coordinator: Process,
+        ring: Vec<Process>,
+        acceptors: Vec<AcceptorId>,
+    ) -> Self {
+        let mut prior = Vec::new();
+        if !complete {
+            prior.clone_from(&self.prior);
+        }
+        prior.push(self.acceptors.clone());
+        prior.retain(|set| !same(set, &acceptors));
+        prior.dedup();
+        Self {
+            number: self.number.saturating_add(1),
+            coordinator,
+            ring,
+            acceptors,
+            prior,
+        }
+    }
+
+    /// Acceptors that are more than half of all.
+    pub fn majority(&self) -> usize {
+        self.acceptors.len() / 2 + 1
+    }
+
+    /// Whether these are a majority of all sets that have to be asked when the round begins.
+    pub fn may_begin(&self, has: impl Fn(&AcceptorId) -> bool) -> bool {
+        let sets = self.prior.iter().chain([&self.acceptors]);
+        let mut sets = sets.map(|set| (set.iter().filter(|who| has(who)).count(), set.len()));
+        sets.all(|(there, all)| 2 * there > all)
+    }
+
+    /// Whether an acceptor has something to say when the round begins.
+    pub fn asks(&self, who: AcceptorId) -> bool {
+        let mut sets = self.prior.iter().chain([&self.acceptors]);
+        sets.any(|set| set.contains(&who))
+    }
+
+    /// The largest of these numbers, one for each acceptor, that a majority has reached. 0 if there is none.
+    pub fn reached_by_majority(&self, reached: impl Fn(AcceptorId) -> u64) -> u64 {
+        let mut reached: Vec<u64> = self.acceptors.iter().map(|who| reached(*who)).collect();
+        reached.sort_unstable_by(|one, other| other.cmp(one));
+        let last = self.majority() - 1;
+        reached.get(last).copied().unwrap_or(0)
+    }
+}
+
+/// Whether two sets have the same acceptors.
+fn same(one: &[AcceptorId], other: &[AcceptorId]) -> bool {
+    one.len() == other.len() && one.iter().all(|who| other.contains(who))
+}

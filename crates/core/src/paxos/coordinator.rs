@@ -1,0 +1,206 @@
+//! The coordinator of a round: phase 1 once for all instances, then one proposal after the other.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::sync::Arc;
+
+use super::acceptor::Promise;
+use super::config::{AcceptorId, Config};
+use super::value::{Instance, Round, Value, Vote};
+use crate::mutants::{self, Mutant};
+
+/// Where a round is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// More promises have to come.
+    Waiting,
+    /// All promises have to be asked for again, from [`Coordinator::from`] on: a majority of the acceptors lacks what
+    /// is decided there.
+    AskAgain,
+    /// Values can be proposed.
+    Begun,
+}
+
+/// What is known while phase 1 goes on.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Asking {
+    from: Instance,
+    promises: BTreeMap<AcceptorId, Promise>,
+}
+
+/// The machine of one round.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Coordinator {
+    config: Arc<Config>,
+    asking: Option<Asking>,
+    /// Where the round starts, and the first instance behind what had to be proposed again.
+    start: Instance,
+    again: Instance,
+    /// The first instance without a proposal.
+    next: Instance,
+    /// Proposals that were not decided in this round.
+    open: VecDeque<Vote>,
+}
+
+impl Coordinator {
+    /// Of the round of this configuration. `decided`: the first instance of which it does not know what was decided.
+    pub fn new(config: Arc<Config>, decided: Instance) -> Self {
+        Self {
+            config,
+            asking: Some(Asking {
+                from: decided,
+                promises: BTreeMap::new(),
+            }),
+            start: 0,
+            again: 0,
+            next: 0,
+            open: VecDeque::new(),
+        }
+    }
+
+    /// Its round.
+    pub fn round(&self) -> Round {
+        self.config.number
+    }
+
+    /// From which instance on acceptors are to tell their votes; `None` when the round has begun.
+    pub fn from(&self) -> Option<Instance> {
+        self.asking.as_ref().map(|asking| asking.from)
+    }
+
+    /// Whose promise is missing.
+    pub fn lacks(&self, who: AcceptorId) -> bool {
+        let asking = self.asking.as_ref();
+        self.config.asks(who) && asking.is_some_and(|asking| !asking.promises.contains_key(&who))
+    }
+
+    /// Phase 1B. When enough have come the round begins: what may have been decided is proposed again.
+    pub fn on_promise(&mut self, promise: Promise) -> Progress {
+        let Some(asking) = &mut self.asking else {
+            return Progress::Begun;
+        };
+        let fits = promise.round == self.config.number && promise.from == asking.from;
+        if !fits || !promise.is_sound() || !self.config.asks(promise.acceptor) {
+            return Progress::Waiting;
+        }
+        asking.promises.insert(promise.acceptor, promise);
+        if !is_enough(&self.config, asking) {
+            return Progress::Waiting;
+        }
+        let start = start(&self.config, asking);
+        if start < asking.from {
+            asking.from = start;
+            asking.promises.clear();
+            return Progress::AskAgain;
+        }
+        self.begin(start);
+        Progress::Begun
+    }
+
+    /// Phase 1 has ended: for each instance the value of the highest round that anybody voted in (Paxos' rule), and
+    /// nothing where nobody did.
+    fn begin(&mut self, start: Instance) {
+        let Some(asking) = self.asking.take() else {
+            return;
+        };
+        (self.start, self.next) = (start, start);
+        let ends = asking.promises.values().map(Promise::end);
+        let end = ends.max().unwrap_or(start).max(start);
+        while self.next < end {
+            let (value, upto) = choose(&asking, self.next, end);
+            let vote = Vote {
+                first: self.next,
+                round: self.config.number,
+                value,
+            };
+            debug_assert_eq!(vote.end(), upto);
+            self.next = upto;
+            self.open.push_back(vote);
+        }
+        self.again = end;
+    }
+
+    /// Where the round starts, if it has begun.
+    pub fn start(&self) -> Option<Instance> {
+        self.asking.is_none().then_some(self.start)
+    }
+
+    /// Whether all that was decided before is with a majority of these acceptors, if that has voted in this round for all
+    /// before `reached`.
+    pub fn is_complete(&self, reached: Instance) -> bool {
+        self.asking.is_none() && (reached >= self.again || mutants::on(Mutant::N09))
+    }
+
+    /// Proposes a value in the next instance: phase 2A. `None` if the round has not begun.
+    pub fn propose(&mut self, value: Value) -> Option<&Vote> {
+        if self.asking.is_some() {
+            return None;
+        }
+        let vote = Vote {
+            first: self.next,
+            round: self.config.number,
+            value,
+        };
+        self.next = vote.end();
+        self.open.push_back(vote);
+        self.open.back()
+    }
+
+    /// Proposals that were not decided in this round, in order.
+    pub fn open(&self) -> &VecDeque<Vote> {
+        &self.open
+    }
+
+    /// The first instance without a proposal.
+    pub fn next(&self) -> Instance {
+        self.next
+    }
+
+    /// A majority has voted in this round for everything before this instance. That it is decided is not enough: an
+    /// acceptor votes for nothing before it has what the round starts with.
+    pub fn on_reached(&mut self, reached: Instance) {
+        while self.open.front().is_some_and(|vote| vote.end() <= reached) {
+            self.open.pop_front();
+        }
+    }
+}
+
+fn is_enough(config: &Config, asking: &Asking) -> bool {
+    if mutants::on(Mutant::N06) {
+        return asking.promises.len() >= config.majority().max(2) - 1;
+    }
+    if mutants::on(Mutant::N07) {
+        let has = |who: &&AcceptorId| asking.promises.contains_key(*who);
+        return config.acceptors.iter().filter(has).count() >= config.majority();
+    }
+    config.may_begin(|who| asking.promises.contains_key(who))
+}
+
+/// Where the round has to start, so that a majority has what was decided before: an acceptor that was not there, or is new,
+/// is not counted on for that. What all who answered have forgotten is nobody's business any more.
+fn start(config: &Config, asking: &Asking) -> Instance {
+    let held = |who: AcceptorId| asking.promises.get(&who).map_or(1, |promise| promise.held);
+    if mutants::on(Mutant::N08) {
+        return asking.from;
+    }
+    config.reached_by_majority(held).min(asking.from).max(1)
+}
+
+/// What has to be proposed at `at`, and up to where that is so.
+fn choose(asking: &Asking, at: Instance, end: Instance) -> (Value, Instance) {
+    let promises = || asking.promises.values();
+    let votes = promises().filter_map(|promise| promise.at(at));
+    let best = if mutants::on(Mutant::N10) {
+        votes.min_by_key(|vote| vote.round)
+    } else {
+        votes.max_by_key(|vote| vote.round)
+    };
+    // Up to there all that was told is the same.
+    let ends = promises()
+        .filter_map(|promise| promise.at(at))
+        .map(Vote::end);
+    let begins = promises().filter_map(|promise| promise.begins_after(at));
+    let upto = ends.chain(begins).min().unwrap_or(end).min(end);
+    let part = best.and_then(|vote| vote.part(at, upto));
+    let value = part.map_or(Value::Skip(upto - at), |vote| vote.value);
+    (value, upto)
+}

@@ -1,0 +1,174 @@
+//! A learner: what is decided, in order.
+//!
+//! It is told of proposals and of votes of one round, the newest that it knows of. What was decided before that started
+//! it has seen, or is told as such by somebody who has ([`Learner::on_chosen`]): that an instance is decided does not
+//! say that what was proposed in it in an earlier round is what it was decided as.
+
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use super::config::{AcceptorId, Config};
+use super::value::{Instance, Round, Vote};
+use super::votes::Votes;
+use crate::mutants::{self, Mutant};
+
+/// The machine.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Learner {
+    /// The first instance that was not taken.
+    next: Instance,
+    config: Option<Arc<Config>>,
+    /// By acceptor: the first instance of this round without its vote.
+    voted: Vec<Instance>,
+    /// The first instance of this round that not a majority has voted for.
+    reached: Instance,
+    /// The first instance that is not known to be decided.
+    decided: Instance,
+    /// Proposals of this round.
+    proposed: Votes,
+    /// What is known to be decided and was not taken, where that is not in `proposed`.
+    chosen: Votes,
+}
+
+impl Learner {
+    /// One that wants everything from this instance on.
+    pub fn new(next: Instance) -> Self {
+        Self {
+            next,
+            config: None,
+            voted: Vec::new(),
+            reached: 0,
+            decided: next,
+            proposed: Votes::default(),
+            chosen: Votes::default(),
+        }
+    }
+
+    /// The first instance that was not taken.
+    pub fn next(&self) -> Instance {
+        self.next
+    }
+
+    /// The first instance that is not known to be decided.
+    pub fn decided(&self) -> Instance {
+        self.decided
+    }
+
+    /// The first instance of this round that not a majority has voted for: [`Self::decided`] may be ahead of it, by
+    /// what was decided in earlier rounds.
+    pub fn reached(&self) -> Instance {
+        self.reached
+    }
+
+    /// The round it follows; 0 if none.
+    pub fn round(&self) -> Round {
+        self.config.as_ref().map_or(0, |config| config.number)
+    }
+
+    /// How much is kept, in proposals.
+    pub fn kept(&self) -> usize {
+        self.proposed.len() + self.chosen.len()
+    }
+
+    /// A round has begun, which starts at this instance: all before is decided. Earlier ones are not followed any more.
+    pub fn begin(&mut self, config: &Arc<Config>, start: Instance) {
+        if config.number <= self.round() {
+            return;
+        }
+        let proposed = core::mem::take(&mut self.proposed);
+        for vote in proposed.from(self.next) {
+            if vote.end() <= self.decided || mutants::on(Mutant::M40) {
+                self.chosen.put(vote);
+            }
+        }
+        self.config = Some(config.clone());
+        self.voted = vec![start; config.acceptors.len()];
+        self.reached = start;
+        self.decided = self.decided.max(start);
+    }
+
+    /// A proposal of this round.
+    pub fn on_proposal(&mut self, vote: Vote) {
+        if vote.round == self.round() && vote.first >= self.next {
+            self.proposed.put(vote);
+        }
+    }
+
+    /// An acceptor has voted for all instances of this round before this one.
+    pub fn on_voted(&mut self, round: Round, who: AcceptorId, next: Instance) {
+        let Some(config) = self.config.as_ref().filter(|config| config.number == round) else {
+            return;
+        };
+        let Some(at) = config.acceptors.iter().position(|other| *other == who) else {
+            return;
+        };
+        self.voted[at] = self.voted[at].max(next);
+        let voted = &self.voted;
+        let of = |who: AcceptorId| {
+            let at = config.acceptors.iter().position(|other| *other == who);
+            at.map_or(0, |at| voted[at])
+        };
+        let reached = if mutants::on(Mutant::N11) {
+            voted.iter().copied().max().unwrap_or(0)
+        } else {
+            config.reached_by_majority(of)
+        };
+        self.reached = self.reached.max(reached);
+        self.decided = self.decided.max(reached);
+    }
+
+    /// Somebody who knows what was decided says so.
+    pub fn on_chosen(&mut self, vote: &Vote) {
+        if let Some(vote) = vote.part(self.next, Instance::MAX) {
+            self.decided = self.decided.max(vote.end());
+            self.chosen.put(vote);
+        }
+    }
+
+    /// All instances before this one are decided.
+    pub fn on_decided(&mut self, decided: Instance) {
+        self.decided = self.decided.max(decided);
+    }
+
+    /// Everything before this instance is forgotten, or the application has it: it goes on from there.
+    pub fn skip_to(&mut self, next: Instance) {
+        self.next = self.next.max(next);
+        self.decided = self.decided.max(next);
+        self.proposed.trim(next);
+        self.chosen.trim(next);
+    }
+
+    /// What was decided next.
+    pub fn take(&mut self) -> Option<Vote> {
+        let vote = self.taken()?;
+        self.next = vote.end();
+        Some(vote)
+    }
+
+    fn taken(&mut self) -> Option<Vote> {
+        if let Some(vote) = self.chosen.take(self.next) {
+            return Some(vote);
+        }
+        let vote = self.proposed.at(self.next)?;
+        let is_decided = vote.first == self.next && vote.end() <= self.decided;
+        if !is_decided {
+            return None;
+        }
+        self.proposed.take(vote.first)
+    }
+
+    /// Instances that are decided, and of which it does not know as what: somebody has to be asked for them.
+    pub fn missing(&self) -> Option<Range<Instance>> {
+        let known = |at: Instance| self.chosen.hole(self.proposed.hole(at));
+        let mut at = self.next;
+        while at < self.decided && known(at) > at {
+            at = known(at);
+        }
+        let begins = |votes: &Votes| votes.from(at).next().map(|vote| vote.first);
+        let ends = [begins(&self.proposed), begins(&self.chosen)];
+        let upto = ends.into_iter().flatten().min().unwrap_or(self.decided);
+        (at < self.decided).then(|| at..upto.min(self.decided))
+    }
+}

@@ -1,0 +1,97 @@
+//! Which values count: each proposer's in the order of their counters, none twice, and only while it is a member. All
+//! learners see the same values in the same instances, so all of them agree on this.
+
+use alloc::collections::{BTreeMap, VecDeque};
+
+use super::value::ValueId;
+use crate::contract::{Incarnation, NodeId, Process};
+use crate::mutants::{self, Mutant};
+
+/// Lives of a node that are remembered as over.
+const LIVES: usize = 64;
+
+/// What is known of a node.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Life {
+    incarnation: Incarnation,
+    /// The counter of its last value that counted.
+    last: u64,
+    member: bool,
+    /// Its earlier lives: they are over, and what still comes from them does not count.
+    over: VecDeque<Incarnation>,
+}
+
+/// The table.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Proposers {
+    nodes: BTreeMap<NodeId, Life>,
+}
+
+impl Proposers {
+    /// Whether this value is the next one of its proposer that counts.
+    pub fn admits(&self, id: ValueId) -> bool {
+        self.last(id.process)
+            .is_some_and(|last| last + 1 == id.counter)
+    }
+
+    /// A value was decided: whether it counts.
+    pub fn take(&mut self, id: ValueId) -> bool {
+        let Some(life) = self.nodes.get_mut(&id.process.node) else {
+            return false;
+        };
+        let is_next = life.last + 1 == id.counter || mutants::on(Mutant::N12);
+        let counts = life.member && life.incarnation == id.process.incarnation && is_next;
+        if counts {
+            life.last = id.counter;
+        }
+        counts
+    }
+
+    /// The counter of a member's last value that counted; `None` if it is no member.
+    pub fn last(&self, who: Process) -> Option<u64> {
+        let life = self.nodes.get(&who.node)?;
+        (life.member && life.incarnation == who.incarnation).then_some(life.last)
+    }
+
+    /// From here on these are the members. A process that was one before goes on where it was, unless its node has had
+    /// another life since.
+    pub fn install(&mut self, members: &[Process]) {
+        for life in self.nodes.values_mut() {
+            life.member = false;
+        }
+        for member in members {
+            let life = self.nodes.entry(member.node).or_insert_with(|| Life {
+                incarnation: member.incarnation,
+                last: 0,
+                member: false,
+                over: VecDeque::new(),
+            });
+            life.install(member.incarnation);
+        }
+    }
+
+    /// The members, by node.
+    pub fn members(&self) -> impl Iterator<Item = Process> {
+        let members = self.nodes.iter().filter(|(_, life)| life.member);
+        members.map(|(node, life)| Process {
+            node: *node,
+            incarnation: life.incarnation,
+        })
+    }
+}
+
+impl Life {
+    fn install(&mut self, incarnation: Incarnation) {
+        if incarnation != self.incarnation {
+            if self.over.contains(&incarnation) {
+                return;
+            }
+            if self.over.len() == LIVES {
+                self.over.pop_front();
+            }
+            self.over.push_back(self.incarnation);
+            (self.incarnation, self.last) = (incarnation, 0);
+        }
+        self.member = true;
+    }
+}

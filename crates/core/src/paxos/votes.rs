@@ -1,0 +1,113 @@
+//! Votes by instance. A later one for the same instances takes the place of an earlier one.
+
+use alloc::collections::BTreeMap;
+
+use super::value::{Instance, Round, Value, Vote};
+
+/// Votes that do not overlap.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Votes {
+    /// By first instance.
+    votes: BTreeMap<Instance, (Round, Value)>,
+}
+
+impl Votes {
+    /// How many there are; a range of skipped instances is one.
+    pub fn len(&self) -> usize {
+        self.votes.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.votes.is_empty()
+    }
+
+    /// Puts a vote over whatever was there.
+    pub fn put(&mut self, vote: Vote) {
+        let (first, end) = (vote.first, vote.end());
+        if let Some(before) = self
+            .last_before(first)
+            .filter(|before| before.end() > first)
+        {
+            self.replace(&before, 0, first);
+            self.replace(&before, end, Instance::MAX);
+        }
+        while let Some(inside) = self.first_in(first, end) {
+            self.votes.remove(&inside.first);
+            self.replace(&inside, end, Instance::MAX);
+        }
+        self.votes.insert(first, (vote.round, vote.value));
+    }
+
+    /// The vote whose instances this one is of.
+    pub fn at(&self, instance: Instance) -> Option<Vote> {
+        let (first, held) = self.votes.range(..=instance).next_back()?;
+        Some(vote(first, held)).filter(|vote| vote.end() > instance)
+    }
+
+    /// All votes from this instance on, without what they have of earlier ones.
+    pub fn from(&self, instance: Instance) -> impl Iterator<Item = Vote> {
+        let before = self.last_before(instance);
+        let part = before.and_then(|vote| vote.part(instance, Instance::MAX));
+        let rest = self.votes.range(instance..);
+        part.into_iter()
+            .chain(rest.map(|(first, held)| vote(first, held)))
+    }
+
+    /// The first instance from this one on without a vote.
+    pub fn hole(&self, from: Instance) -> Instance {
+        let mut hole = from;
+        for vote in self.from(from) {
+            if vote.first > hole {
+                break;
+            }
+            hole = vote.end();
+        }
+        hole
+    }
+
+    /// Forgets everything below this instance.
+    pub fn trim(&mut self, below: Instance) {
+        let across = self.last_before(below);
+        self.votes = self.votes.split_off(&below);
+        if let Some(vote) = across {
+            self.replace(&vote, below, Instance::MAX);
+        }
+    }
+
+    /// Takes the vote out that begins at this instance.
+    pub fn take(&mut self, first: Instance) -> Option<Vote> {
+        let held = self.votes.remove(&first)?;
+        Some(vote(&first, &held))
+    }
+
+    fn last_before(&self, instance: Instance) -> Option<Vote> {
+        let (first, held) = self.votes.range(..instance).next_back()?;
+        Some(vote(first, held))
+    }
+
+    fn first_in(&self, from: Instance, to: Instance) -> Option<Vote> {
+        let (first, held) = self.votes.range(from..to.max(from)).next()?;
+        Some(vote(first, held))
+    }
+
+    /// Puts what a vote that was here has in `[from, to)`, where there is nothing else.
+    fn replace(&mut self, old: &Vote, from: Instance, to: Instance) {
+        if let Some(Vote {
+            first,
+            round,
+            value,
+        }) = old.part(from, to)
+        {
+            self.votes.insert(first, (round, value));
+        }
+    }
+}
+
+fn vote(first: &Instance, (round, value): &(Round, Value)) -> Vote {
+    Vote {
+        first: *first,
+        round: *round,
+        value: value.clone(),
+    }
+}

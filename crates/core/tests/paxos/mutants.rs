@@ -1,0 +1,41 @@
+//! Broken versions of the protocol, which have to be noticed.
+
+use rota_core::mutants::{self, Mutant};
+
+use super::rules::a_promise_waits_for_the_disk;
+use super::world::run;
+
+#[test]
+fn each_broken_version_is_found_out() {
+    let found_from = |from: u64, mutant: Mutant, signs: &[&str]| {
+        mutants::set(Some(mutant));
+        let first = (from..from + 4000).find_map(|seed| Some((seed, run(seed).judge.wrong?)));
+        mutants::set(None);
+        let (seed, sign) = first.unwrap_or_else(|| panic!("{mutant} is not found"));
+        println!("{mutant}, seed {seed}: {sign:.100}");
+        let is_known = signs.iter().any(|known| sign.starts_with(known));
+        assert!(is_known, "{mutant}: {sign}");
+    };
+    let found = |mutant, signs: &[&str]| found_from(0, mutant, signs);
+    found(Mutant::M40, &["quorum", "learner"]);
+    found(Mutant::N01, &["agreement"]);
+    found(Mutant::N03, &["agreement"]);
+    found(Mutant::N04, &["quorum"]);
+    found(Mutant::N05, &["quorum"]);
+    found(Mutant::N06, &["agreement"]);
+    found(Mutant::N07, &["agreement"]);
+    // Takes some thousand seeds from 0.
+    found_from(1300, Mutant::N08, &["complete", "silence"]);
+    found(Mutant::N09, &["complete"]);
+    found(Mutant::N10, &["agreement"]);
+    found(Mutant::N11, &["quorum"]);
+    found(Mutant::N12, &["once"]);
+    found(Mutant::N13, &["configuration"]);
+    found(Mutant::N14, &["configuration"]);
+
+    // A restarted acceptor votes in no round that has gone on without it, so chance hardly ever shows this one.
+    mutants::set(Some(Mutant::N02));
+    let kept = a_promise_waits_for_the_disk();
+    mutants::set(None);
+    assert!(!kept, "N02 is not found");
+}
