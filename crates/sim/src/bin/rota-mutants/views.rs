@@ -30,7 +30,7 @@ pub const TABLE: &[Known] = &[
     known(V05, &["UV", "UTO", "UI", "fifo"], "a large message goes on in the next view"),
     known(V06, &["UTO"], "what is forced is delivered in the order of its arrival"),
     known(V07, &["fifo", "UTO", "UI"], "packets behind a gap that nobody can fill are delivered"),
-    known(V08, &["UV", "UTO", "UI", "fifo"], "a large message is not sent again from its beginning"),
+    known(V08, &["lost", "UV", "UTO", "UI", "fifo"], "a large message is not sent again from its beginning"),
     known(V09, &["UTO", "VS1", "VS2", "VS5", "UA"], "a view begins though too few remember the last one"),
     known(V10, &["VS1", "VS2", "UTO", "UA"], "a view is installed in a transitional configuration, too"),
     known(M38, &["held"], "a packet is delivered when a majority has acknowledged it"),
