@@ -48,7 +48,7 @@ fn written_again(bytes: Bytes) {
                     Record::Delivered(member, number) => writer.delivered(*member, *number),
                 }
             }
-            let again = writer.finish();
+            let again = writer.finish().into_bytes();
             assert!(again.len() <= body.len().max(24));
             let Ok(Said::Batch(batch)) = decode(again) else {
                 panic!("it was a batch");
@@ -126,7 +126,7 @@ impl Told {
             let Output::LinkSend { bytes, .. } = output else {
                 panic!("{output:?}");
             };
-            if let Ok(Said::Hello(hello)) = decode(bytes) {
+            if let Ok(Said::Hello(hello)) = decode(bytes.into_bytes()) {
                 self.epoch = hello.epoch;
             }
         }
@@ -142,7 +142,8 @@ impl Told {
         let from = if first & 8 == 0 { 0 } else { 2 };
         if first & 16 == 0 {
             // As records of the view, or few would ever be looked at.
-            let mut bytes = Writer::new(self.ring, self.epoch, 0, 0).finish().to_vec();
+            let bytes = Writer::new(self.ring, self.epoch, 0, 0).finish();
+            let mut bytes = bytes.into_bytes().to_vec();
             bytes.extend_from_slice(piece);
             self.hear(from, bytes.into());
         } else {

@@ -37,7 +37,7 @@ impl Stream {
                 peer: peer.node,
                 session,
                 channel: Channel(0),
-                bytes: message.clone(),
+                bytes: message.clone().into(),
                 after: None,
             });
         }

@@ -16,10 +16,10 @@
 //! 2. Outputs are carried out strictly in the order in which `poll_output` hands them out. To poll for
 //!    the next output is to say that the previous one has left: a driver whose socket would block
 //!    keeps the output and does not poll.
-//! 3. After every `handle` or `submit`, `poll_output` is called until it says `None`. While an output
-//!    is stuck in a full socket, datagrams of [`Class::Data`], timers and link events may still be
-//!    handed in; **a token may not** (thesis §4.2: a participant finishes broadcasting before it
-//!    processes the next token).
+//! 3. After every `handle` or `submit`, `poll_output` is called until it says `None`; messages of links that
+//!    came together may be handed in one after the other before that. While an output is stuck in a full
+//!    socket, datagrams of [`Class::Data`], timers and link events may still be handed in; **a token may
+//!    not** (thesis §4.2: a participant finishes broadcasting before it processes the next token).
 //! 4. After every received burst `reading` is asked again: what to read next is protocol state
 //!    (report §III-D), and the answer changes with every burst.
 //! 5. `next_timer` is asked after the outputs are drained and deliveries were taken, which may make
@@ -47,6 +47,7 @@ mod delivery;
 mod input;
 mod measures;
 mod output;
+mod pieces;
 mod types;
 
 pub use checked::Checked;
@@ -54,6 +55,7 @@ pub use delivery::{Configuration, ConfigurationKind, Delivery, Message, MessageI
 pub use input::{Input, PersistError, StartState};
 pub use measures::{Histogram, PeerCounters};
 pub use output::{Burst, LogRecord, Output, Pace, Target, TimerReason};
+pub use pieces::Pieces;
 pub use types::{
     Channel, Class, Engine, Incarnation, LogId, NodeId, PersistId, Process, RingId, Seq, Service,
     Session, Status, SubmitError, Time,

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::{Channel, Class, LogId, NodeId, PersistId, Session};
+use super::{Channel, Class, LogId, NodeId, PersistId, Pieces, Session};
 
 /// What an engine asks its driver to do. Carried out strictly in order, across classes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,7 +32,7 @@ pub enum Output {
         /// Which engine it comes from.
         channel: Channel,
         /// The message.
-        bytes: Bytes,
+        bytes: Pieces,
         /// Not before this request is durable.
         after: Option<PersistId>,
     },

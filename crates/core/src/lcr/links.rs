@@ -1,10 +1,9 @@
 //! The links of this process: which session is up, what it takes, and who is at its other end.
 
 use alloc::collections::BTreeMap;
-use bytes::Bytes;
 
 use super::wire::Hello;
-use crate::contract::{Channel, NodeId, Output, Process, Session};
+use crate::contract::{Channel, NodeId, Output, Pieces, Process, Session};
 
 #[derive(Clone, Hash, Debug)]
 pub struct Up {
@@ -18,7 +17,7 @@ pub struct Up {
 
 impl Up {
     /// Sends a message, for which there has to be room.
-    pub fn send(&mut self, bytes: Bytes) -> Output {
+    pub fn send(&mut self, bytes: Pieces) -> Output {
         debug_assert!(bytes.len() <= self.room);
         self.room = self.room.saturating_sub(bytes.len());
         Output::LinkSend {

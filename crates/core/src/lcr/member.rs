@@ -13,7 +13,7 @@ pub const PACKET_COST: usize = 256;
 
 /// What a packet counts in the window of its sender, in bytes.
 pub fn cost(entry: &Entry) -> usize {
-    entry.frame.len() + PACKET_COST
+    entry.frame_bytes() + PACKET_COST
 }
 
 /// All are numbers of the member's packets: up to which.
@@ -103,7 +103,7 @@ impl Member {
         if let Some(next) = self.pending.front() {
             advance(&mut self.head, next);
         }
-        Some(packet(entry))
+        Some(packet(&entry))
     }
 
     /// All that was passed and not delivered, with places.
@@ -114,7 +114,7 @@ impl Member {
                 advance(&mut place, &entry);
             }
             held.push(Held {
-                packet: packet(entry),
+                packet: packet(&entry),
                 place: place.clone(),
             });
         }
@@ -132,13 +132,13 @@ fn advance(place: &mut [u64], entry: &Entry) {
     }
 }
 
-fn packet(entry: Entry) -> Packet {
+fn packet(entry: &Entry) -> Packet {
     Packet {
         id: PacketId {
             sender: entry.sender,
             number: entry.number,
         },
         load: Load::Messages(entry.service),
-        bytes: entry.frame,
+        bytes: entry.frame(),
     }
 }

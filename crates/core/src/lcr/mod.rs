@@ -43,7 +43,8 @@ pub struct Config {
     /// Own packets that not all members have delivered may take so much, in bytes. Every process keeps up
     /// to that much for each member.
     pub window_bytes: usize,
-    /// Where a message to the successor ends, in bytes. One packet may be larger.
+    /// Where a message to the successor ends, in bytes. One packet may be larger. What links seal as one is best: a
+    /// message that is cut has to be put together again.
     pub batch_bytes: usize,
 }
 
@@ -52,7 +53,7 @@ impl Default for Config {
         Self {
             frame_bytes: 16_000,
             window_bytes: 1 << 20,
-            batch_bytes: 64 << 10,
+            batch_bytes: 32_000,
         }
     }
 }
@@ -212,7 +213,7 @@ impl Lcr {
         }
         run.epoch = epoch;
         run.hail = Hail::Said;
-        Some(link.send(bytes.into()))
+        Some(link.send(Bytes::from(bytes).into()))
     }
 
     fn batch(&mut self, backlog: &mut Backlog) -> Option<Output> {

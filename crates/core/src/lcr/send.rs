@@ -1,11 +1,10 @@
 //! What goes to the successor: batches of packets, and what all hold and have delivered.
 
-use bytes::Bytes;
-
 use super::Config;
 use super::member::cost;
 use super::run::{Item, Run};
 use super::wire::{Entry, Writer, record_bytes};
+use crate::contract::Pieces;
 use crate::mutants::{self, Mutant};
 use crate::pack::OutFrame;
 use crate::views::Backlog;
@@ -19,7 +18,7 @@ enum Turn {
 
 impl Run {
     /// The next message to the successor, of at most `room` bytes.
-    pub fn batch(&mut self, config: &Config, room: usize, backlog: &mut Backlog) -> Option<Bytes> {
+    pub fn batch(&mut self, config: &Config, room: usize, backlog: &mut Backlog) -> Option<Pieces> {
         let next = self.next.as_ref()?;
         let own = !backlog.is_empty() && self.is_window_open();
         if self.is_told_all() && self.input.is_empty() && !own && !self.has_news() {
@@ -123,7 +122,7 @@ impl Run {
             seen - before
         });
         let frame = out.frame.into_bytes();
-        let entry = Entry::own(me, own.passed + 1, out.service, gains, frame);
+        let entry = Entry::own(me, own.passed + 1, out.service, gains, &frame);
         self.flight.push_back(cost(&entry));
         self.flight_bytes += cost(&entry);
         self.fair.on_served(me, entry.size());

@@ -23,8 +23,9 @@
 
 use alloc::vec::Vec;
 use bytes::{Buf, Bytes};
+use core::mem::take;
 
-use crate::contract::{Incarnation, NodeId, RingId, Service};
+use crate::contract::{Incarnation, NodeId, Pieces, RingId, Service};
 use crate::wire::{
     DecodeError, Frame, MAX_MEMBERS, VERSION, put_varint, read_varint, service_code, service_of,
 };
@@ -39,6 +40,9 @@ pub const fn record_bytes(index: usize) -> usize {
 pub const WORD_BYTES: usize = 1 + 2 + 10;
 /// The largest frame: what a datagram can have, as frames count their messages with 16 bits.
 pub const MAX_FRAME_BYTES: usize = 65_507;
+
+/// A record from this size on is a piece of its own; smaller ones are cheaper to copy than to name.
+const PIECE_BYTES: usize = 1024;
 
 const HELLO: u8 = 1;
 const BATCH: u8 = 2;
@@ -96,12 +100,12 @@ pub struct Entry {
     pub number: u64,
     /// The guarantee that its messages asked for.
     pub service: Service,
-    /// Its record, without the frame.
-    head: Bytes,
+    /// Its record, as it came and goes on.
+    record: Bytes,
     /// Where the clock is in there.
     clock_at: u8,
-    /// Its frame, checked.
-    pub frame: Bytes,
+    /// Where the frame is in there, checked: at its end.
+    frame_at: u16,
 }
 
 impl Entry {
@@ -111,35 +115,47 @@ impl Entry {
         number: u64,
         service: Service,
         clock: impl Iterator<Item = u64>,
-        frame: Bytes,
+        frame: &[u8],
     ) -> Self {
-        let mut head = Vec::with_capacity(record_bytes(sender));
-        head.push(service_code(service));
-        put_varint(&mut head, sender as u64);
-        put_varint(&mut head, number);
-        let clock_at = head.len() as u8;
+        let mut record = Vec::with_capacity(record_bytes(sender) + frame.len());
+        record.push(service_code(service));
+        put_varint(&mut record, sender as u64);
+        put_varint(&mut record, number);
+        let clock_at = record.len() as u8;
         for entry in clock {
-            put_varint(&mut head, entry);
+            put_varint(&mut record, entry);
         }
-        put_varint(&mut head, frame.len() as u64);
+        put_varint(&mut record, frame.len() as u64);
+        let frame_at = record.len() as u16;
+        record.extend_from_slice(frame);
         Self {
             sender: sender as u16,
             number,
             service,
-            head: head.into(),
+            record: record.into(),
             clock_at,
-            frame,
+            frame_at,
         }
     }
 
     /// Its record, in bytes.
     pub fn size(&self) -> usize {
-        self.head.len() + self.frame.len()
+        self.record.len()
+    }
+
+    /// Its frame.
+    pub fn frame(&self) -> Bytes {
+        self.record.slice(usize::from(self.frame_at)..)
+    }
+
+    /// How large that is.
+    pub fn frame_bytes(&self) -> usize {
+        self.record.len() - usize::from(self.frame_at)
     }
 
     /// What each entry of the clock has gained since the sender's packet before.
     pub fn gains(&self) -> impl Iterator<Item = u64> {
-        let mut rest = &self.head[usize::from(self.clock_at)..];
+        let mut rest = &self.record[usize::from(self.clock_at)..];
         (0..self.sender).map_while(move |_| {
             let (gain, size) = read_varint(rest).ok()?;
             rest = &rest[size..];
@@ -213,7 +229,7 @@ impl Hello {
 }
 
 fn head(kind: u8, ring: RingId, epoch: u32) -> Vec<u8> {
-    let mut out = Vec::with_capacity(HEAD_BYTES + 8);
+    let mut out = Vec::with_capacity(HEAD_BYTES + 40);
     out.extend([VERSION, kind]);
     out.extend(ring.rep.get().to_le_bytes());
     out.extend(epoch.to_le_bytes());
@@ -296,15 +312,15 @@ impl Records {
         if self.rest.len() - at < size {
             return Err(DecodeError::Short);
         }
-        let head = self.rest.split_to(at);
-        let frame = Frame::parse(self.rest.split_to(size))?.into_bytes();
+        let record = self.rest.split_to(at + size);
+        Frame::parse(record.slice(at..))?;
         Ok(Record::Packet(Entry {
             sender: sender as u16,
             number,
             service,
-            head,
+            record,
             clock_at: clock_at as u8,
-            frame,
+            frame_at: at as u16,
         }))
     }
 
@@ -315,10 +331,12 @@ impl Records {
     }
 }
 
-/// A batch that is being written.
+/// A batch that is being written. Large records are not copied into it.
 #[derive(Debug)]
 pub struct Writer {
-    bytes: Vec<u8>,
+    pieces: Pieces,
+    /// What comes behind those pieces.
+    small: Vec<u8>,
     /// What the link takes.
     room: usize,
     /// When it is large enough.
@@ -330,7 +348,8 @@ impl Writer {
     /// An empty one, of at most `room` bytes, and of at most `enough` if it has more than one packet.
     pub fn new(ring: RingId, epoch: u32, room: usize, enough: usize) -> Self {
         Self {
-            bytes: head(BATCH, ring, epoch),
+            pieces: Pieces::default(),
+            small: head(BATCH, ring, epoch),
             room,
             enough,
             packets: 0,
@@ -339,7 +358,11 @@ impl Writer {
 
     /// Whether there is nothing in it.
     pub const fn is_empty(&self) -> bool {
-        self.bytes.len() == HEAD_BYTES
+        self.size() == HEAD_BYTES
+    }
+
+    const fn size(&self) -> usize {
+        self.pieces.len() + self.small.len()
     }
 
     /// Packets in it.
@@ -349,20 +372,24 @@ impl Writer {
 
     /// Whether it takes a packet's record of so many bytes.
     pub const fn takes(&self, bytes: usize) -> bool {
-        let after = self.bytes.len() + bytes;
+        let after = self.size() + bytes;
         after <= self.room && (self.packets == 0 || after <= self.enough)
     }
 
     /// Appends a packet that it takes.
     pub fn packet(&mut self, entry: &Entry) {
-        self.bytes.extend_from_slice(&entry.head);
-        self.bytes.extend_from_slice(&entry.frame);
         self.packets += 1;
+        if entry.record.len() < PIECE_BYTES {
+            self.small.extend_from_slice(&entry.record);
+            return;
+        }
+        self.pieces.push(take(&mut self.small).into());
+        self.pieces.push(entry.record.clone());
     }
 
     /// Whether it takes one more word.
     pub const fn takes_word(&self) -> bool {
-        self.bytes.len() + WORD_BYTES <= self.room
+        self.size() + WORD_BYTES <= self.room
     }
 
     /// Appends that all hold a member's packets up to a number.
@@ -376,13 +403,14 @@ impl Writer {
     }
 
     fn word(&mut self, tag: u8, member: usize, number: u64) {
-        self.bytes.push(tag);
-        put_varint(&mut self.bytes, member as u64);
-        put_varint(&mut self.bytes, number);
+        self.small.push(tag);
+        put_varint(&mut self.small, member as u64);
+        put_varint(&mut self.small, number);
     }
 
     /// The batch.
-    pub fn finish(self) -> Bytes {
-        self.bytes.into()
+    pub fn finish(mut self) -> Pieces {
+        self.pieces.push(self.small.into());
+        self.pieces
     }
 }

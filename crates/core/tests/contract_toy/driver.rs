@@ -375,6 +375,7 @@ impl Cluster {
                 // Dropped silently if that session has ended.
                 if self.session(at, to) == Some(session) {
                     self.left_the_sequencer += usize::from(at == 0);
+                    let bytes = bytes.into_bytes();
                     self.check_durable(at, &bytes);
                     let link = self.links.get_mut(&(at, to)).expect("the link is up");
                     link.queue.push_back(bytes);

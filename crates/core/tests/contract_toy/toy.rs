@@ -194,7 +194,7 @@ impl Toy {
                 peer,
                 session,
                 channel: CHANNEL,
-                bytes,
+                bytes: bytes.into(),
                 after,
             };
             self.outputs.push_back(send);

@@ -44,7 +44,7 @@ fn entry(members: usize) -> impl Strategy<Value = Entry> {
     )
         .prop_map(|(sender, number, service, clock, payload)| {
             let gains = clock.into_iter().take(sender);
-            Entry::own(sender, number, service, gains, frame(&payload))
+            Entry::own(sender, number, service, gains, &frame(&payload))
         })
 }
 
@@ -66,7 +66,7 @@ fn write(ring: RingId, epoch: u32, records: &[Record]) -> Bytes {
             Record::Delivered(member, number) => batch.delivered(*member, *number),
         }
     }
-    batch.finish()
+    batch.finish().into_bytes()
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn hear(lcr: &mut Lcr, from: usize, bytes: Bytes) {
 fn sent(lcr: &mut Lcr, frames: usize) -> Option<(usize, Said)> {
     match lcr.poll_output(AT, &mut backlog(frames))? {
         Output::LinkSend { peer, bytes, .. } => {
-            let said = decode(bytes).expect("it is ours");
+            let said = decode(bytes.into_bytes()).expect("it is ours");
             Some((usize::from(peer.get()) - 1, said))
         }
         other => panic!("{other:?}"),
@@ -211,7 +211,7 @@ fn whatever_the_neighbours_say_nothing_panics_or_grows() {
     let packet = packet.prop_map(|(sender, number, clock, size)| {
         let gains = clock.into_iter().take(sender);
         let frame = frame(&vec![7; size]);
-        Record::Packet(Entry::own(sender, number, Service::Safe, gains, frame))
+        Record::Packet(Entry::own(sender, number, Service::Safe, gains, &frame))
     });
     let records = vec(prop_oneof![4 => packet, 1 => word, 1 => told], 1..20);
     let batch = (
@@ -263,7 +263,7 @@ fn a_predecessor_that_was_refused_is_asked_again_and_goes_on() {
     let packet = |number| {
         let frame = frame(&[1]);
         let gains = std::iter::empty();
-        Record::Packet(Entry::own(0, number, Service::Safe, gains, frame))
+        Record::Packet(Entry::own(0, number, Service::Safe, gains, &frame))
     };
     hear(&mut lcr, 0, write(ring, 1, &[packet(1), packet(3)]));
     assert_eq!(counted(&lcr, "lcr_messages_refused"), 1);

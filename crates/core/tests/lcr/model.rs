@@ -418,7 +418,7 @@ impl Real {
                 // Who does not know yet that the session is over sends to nobody.
                 if self.ends[&(to, at)] <= session.0 {
                     let link = self.links.entry((at, to)).or_default();
-                    link.push_back((session.0, bytes));
+                    link.push_back((session.0, bytes.into_bytes()));
                 }
                 true
             }

@@ -466,7 +466,7 @@ impl Network {
                     session,
                     bytes,
                     ..
-                }) => self.send(me, peer, session.0, bytes),
+                }) => self.send(me, peer, session.0, bytes.into_bytes()),
                 Some(other) => panic!("{other:?}"),
                 None => break,
             }

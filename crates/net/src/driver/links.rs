@@ -1,7 +1,6 @@
 //! The links of an engine that wants them, served between its datagrams.
 
-use bytes::Bytes;
-use rota_core::contract::{Channel, Engine, Input, NodeId, PersistId, Session};
+use rota_core::contract::{Channel, Engine, Input, NodeId, PersistId, Pieces, Session};
 
 use super::{App, Driver, DriverError};
 use crate::sys;
@@ -47,8 +46,13 @@ impl<E: Engine> Driver<E> {
     fn hand_in_link_events(&mut self) -> Result<(), DriverError> {
         while let Some(event) = self.links.as_mut().and_then(|links| links.next_event()) {
             // What the outputs before it were answered may have come later than the event.
+            let is_message = matches!(event, Input::LinkMessage { .. });
             self.engine.handle(sys::monotonic(), event);
-            self.carry_out()?;
+            // Messages that came together are answered together: what they make an engine send is less then.
+            let goes_on = self.links.as_ref().is_some_and(|links| links.goes_on());
+            if !(is_message && goes_on) {
+                self.carry_out()?;
+            }
         }
         Ok(())
     }
@@ -76,7 +80,7 @@ impl<E: Engine> Driver<E> {
     pub(super) fn send_over_link(
         &mut self,
         to: (NodeId, Session),
-        message: (Channel, Bytes),
+        message: (Channel, Pieces),
         after: Option<PersistId>,
     ) {
         let after = match after {

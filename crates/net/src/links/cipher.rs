@@ -126,6 +126,25 @@ impl Direction {
         }
     }
 
+    /// Whether records are encrypted.
+    pub(super) const fn is_keyed(&self) -> bool {
+        self.key.is_some()
+    }
+
+    /// The tag of the next record where records are not encrypted, its body being in pieces.
+    pub(super) fn sum<'a>(
+        &mut self,
+        header: &[u8],
+        body: impl Iterator<Item = &'a [u8]>,
+    ) -> [u8; SUM_BYTES] {
+        let number = self.next;
+        self.next += 1;
+        body.fold(record_sum(number, header, &[]), |sum, part| {
+            crc32c::crc32c_append(sum, part)
+        })
+        .to_le_bytes()
+    }
+
     /// Encrypts the body of the next record in place, and writes its tag behind it: `sealed` is both.
     pub(super) fn seal(&mut self, header: &[u8], sealed: &mut [u8]) {
         let number = self.next;

@@ -19,8 +19,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use bytes::Bytes;
-use rota_core::contract::{Channel, Input, NodeId, PersistId, Process, Session, Time};
+use rota_core::contract::{Channel, Input, NodeId, PersistId, Pieces, Process, Session, Time};
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
@@ -146,6 +145,11 @@ impl Links {
         !self.events.is_empty()
     }
 
+    /// Whether the next thing it has to be told of is a message.
+    pub(crate) fn goes_on(&self) -> bool {
+        matches!(self.events.front(), Some(Input::LinkMessage { .. }))
+    }
+
     /// When there is something to do even if nothing comes.
     pub(crate) fn next_due(&self) -> Option<Time> {
         let peers = self.peers.iter().filter_map(Peer::next_due);
@@ -194,7 +198,7 @@ impl Links {
     pub(crate) fn send(
         &mut self,
         (peer, session): (NodeId, Session),
-        (channel, bytes): (Channel, Bytes),
+        (channel, bytes): (Channel, Pieces),
         after: Option<PersistId>,
         stats: &mut NetStats,
     ) {

@@ -4,8 +4,11 @@
 //! left. A message that does not fit is cut, and its parts travel in records that follow each other. The messages of a
 //! record are handed on where they were decrypted; only those that were cut are put together anew.
 
-use bytes::Bytes;
-use rota_core::contract::Channel;
+use bytes::{Buf, Bytes};
+use rota_core::contract::{Channel, Pieces};
+use std::collections::VecDeque;
+use std::io::IoSlice;
+use std::mem::take;
 use std::ops::Range;
 
 use super::MESSAGE_BYTES;
@@ -22,95 +25,173 @@ const BODY_BYTES: usize = RECORD_BYTES - HEADER_BYTES - MOST_TAG_BYTES;
 /// In the length of a part: the message goes on in the next one.
 const MORE: u32 = 1 << 31;
 
-/// What left of a closed queue may be before it is moved to the front, in bytes.
-const COMPACT_BYTES: usize = 256 << 10;
+/// Pieces handed to the kernel with one call.
+const PIECES_AT_ONCE: usize = 64;
 
-/// Records on their way out: sealed ones, and one that still takes messages.
+/// Room for what a record has beside large pieces, most often.
+const TEXT_BYTES: usize = 256;
+
+/// A piece below this size is copied, as that costs less than to keep it apart.
+const COPY_BELOW: usize = 512;
+
+/// Records on their way out: sealed ones, and one that still takes messages. Where records are not encrypted, large
+/// pieces of messages are not copied on their way to the kernel.
 #[derive(Debug)]
 pub(super) struct Outbox {
-    bytes: Vec<u8>,
-    /// So much of it has left.
-    left: usize,
-    /// Where the record begins that is not sealed yet.
-    open: Option<usize>,
+    /// What is sealed and has not left, in pieces.
+    sealed: VecDeque<Bytes>,
+    sealed_bytes: usize,
+    open: Open,
     seals: Direction,
 }
 
+/// A record that still takes messages.
+#[derive(Debug, Default)]
+struct Open {
+    /// The record but for its large pieces; nothing, not even its header, where no message was begun.
+    text: Vec<u8>,
+    /// The large pieces, and how much of the text comes before each.
+    large: Vec<(usize, Bytes)>,
+    large_bytes: usize,
+}
+
+impl Open {
+    fn len(&self) -> usize {
+        self.text.len() + self.large_bytes
+    }
+
+    /// Whether one more item with so much of a message fits.
+    fn takes(&self, part: usize) -> bool {
+        !self.text.is_empty() && self.len() - HEADER_BYTES + ITEM_BYTES + part <= BODY_BYTES
+    }
+
+    fn push(&mut self, piece: Bytes) {
+        if piece.len() < COPY_BELOW {
+            self.text.extend_from_slice(&piece);
+        } else {
+            self.large_bytes += piece.len();
+            self.large.push((self.text.len(), piece));
+        }
+    }
+
+    /// All of it but the header, in order.
+    fn body(&self) -> impl Iterator<Item = &[u8]> {
+        let mut from = HEADER_BYTES;
+        let pairs = self.large.iter().flat_map(move |(at, piece)| {
+            let text = &self.text[from..*at];
+            from = *at;
+            [text, &piece[..]]
+        });
+        let behind = self.large.last().map_or(HEADER_BYTES, |(at, _)| *at);
+        pairs.chain([&self.text[behind..]])
+    }
+}
+
 impl Outbox {
-    pub(super) const fn new(seals: Direction) -> Self {
+    pub(super) fn new(seals: Direction) -> Self {
         Self {
-            bytes: Vec::new(),
-            left: 0,
-            open: None,
+            sealed: VecDeque::new(),
+            sealed_bytes: 0,
+            open: Open::default(),
             seals,
         }
     }
 
     /// Bytes that have not left.
-    pub(super) const fn waiting(&self) -> usize {
-        self.bytes.len() - self.left
+    pub(super) fn waiting(&self) -> usize {
+        self.sealed_bytes + self.open.len()
     }
 
-    pub(super) fn push(&mut self, channel: Channel, message: &[u8]) {
+    pub(super) fn push(&mut self, channel: Channel, message: Pieces) {
         let most = BODY_BYTES - ITEM_BYTES;
-        if message.len() <= most {
-            self.push_part(channel, message, false);
-            return;
-        }
-        let mut rest = message;
-        while let Some((part, after)) = rest.split_at_checked(most) {
-            self.push_part(channel, part, !after.is_empty());
-            rest = after;
-        }
-        if !rest.is_empty() {
-            self.push_part(channel, rest, false);
+        let mut left = message.len();
+        let mut pieces = message.into_iter();
+        let mut piece = Bytes::new();
+        loop {
+            let size = left.min(most);
+            left -= size;
+            self.begin_item(channel, size, left > 0);
+            let mut wanted = size;
+            while wanted > 0 {
+                if piece.is_empty() {
+                    piece = pieces.next().unwrap_or_default();
+                }
+                let part = piece.split_to(wanted.min(piece.len()));
+                wanted -= part.len();
+                self.open.push(part);
+            }
+            if left == 0 {
+                return;
+            }
         }
     }
 
-    fn push_part(&mut self, channel: Channel, part: &[u8], more: bool) {
-        let fits = |start: usize| {
-            let body = self.bytes.len() - start - HEADER_BYTES;
-            body + ITEM_BYTES + part.len() <= BODY_BYTES
-        };
-        if !self.open.is_some_and(fits) {
+    fn begin_item(&mut self, channel: Channel, size: usize, more: bool) {
+        if !self.open.takes(size) {
             self.close();
-            self.open = Some(self.bytes.len());
-            self.bytes.extend_from_slice(&[0; HEADER_BYTES]);
+            self.open.text.reserve(TEXT_BYTES);
+            self.open.text.extend_from_slice(&[0; HEADER_BYTES]);
         }
-        let length = part.len() as u32 | if more { MORE } else { 0 };
-        self.bytes.push(channel.0);
-        self.bytes.extend_from_slice(&length.to_le_bytes());
-        self.bytes.extend_from_slice(part);
+        let length = size as u32 | if more { MORE } else { 0 };
+        self.open.text.push(channel.0);
+        self.open.text.extend_from_slice(&length.to_le_bytes());
     }
 
     /// Seals the record that still takes messages.
     fn close(&mut self) {
-        let Some(start) = self.open.take() else {
+        let mut open = take(&mut self.open);
+        if open.text.is_empty() {
             return;
-        };
-        self.bytes
-            .resize(self.bytes.len() + self.seals.tag_bytes(), 0);
-        let (header, sealed) = self.bytes[start..].split_at_mut(HEADER_BYTES);
-        header.copy_from_slice(&(sealed.len() as u32).to_le_bytes());
-        self.seals.seal(header, sealed);
+        }
+        let tag = self.seals.tag_bytes();
+        let header = ((open.len() - HEADER_BYTES + tag) as u32).to_le_bytes();
+        self.sealed_bytes += open.len() + tag;
+        open.text[..HEADER_BYTES].copy_from_slice(&header);
+        if self.seals.is_keyed() {
+            let mut record = Vec::with_capacity(open.len() + tag);
+            record.extend_from_slice(&header);
+            open.body().for_each(|part| record.extend_from_slice(part));
+            record.resize(record.len() + tag, 0);
+            self.seals.seal(&header, &mut record[HEADER_BYTES..]);
+            self.sealed.push_back(record.into());
+            return;
+        }
+        let sum = self.seals.sum(&header, open.body());
+        open.text.extend_from_slice(&sum);
+        let mut text = Bytes::from(open.text);
+        let mut before = 0;
+        for (at, piece) in open.large {
+            self.sealed.push_back(text.split_to(at - before));
+            self.sealed.push_back(piece);
+            before = at;
+        }
+        self.sealed.push_back(text);
     }
 
-    /// What can leave now. Who asks can send some of it: what comes later goes into another record.
-    pub(super) fn unsent(&mut self) -> &[u8] {
+    /// What can leave now, or the first of it, in pieces. Who asks can send some of it: what comes later goes into
+    /// another record.
+    pub(super) fn unsent(&mut self) -> ([IoSlice<'_>; PIECES_AT_ONCE], usize) {
         self.close();
-        &self.bytes[self.left..]
+        let mut slices = [IoSlice::new(&[]); PIECES_AT_ONCE];
+        let places = slices.iter_mut().zip(&self.sealed);
+        let count = places
+            .map(|(slice, piece)| *slice = IoSlice::new(piece))
+            .count();
+        (slices, count)
     }
 
     /// So much of that has left.
-    pub(super) fn sent(&mut self, count: usize) {
-        self.left += count;
-        if self.left == self.bytes.len() {
-            self.bytes.clear();
-            self.left = 0;
-        } else if self.left >= COMPACT_BYTES && self.left > self.bytes.len() / 2 {
-            self.bytes.drain(..self.left);
-            self.open = self.open.map(|start| start - self.left);
-            self.left = 0;
+    pub(super) fn sent(&mut self, mut count: usize) {
+        self.sealed_bytes -= count;
+        while let Some(first) = self.sealed.front_mut()
+            && count > 0
+        {
+            let gone = count.min(first.len());
+            first.advance(gone);
+            count -= gone;
+            if first.is_empty() {
+                self.sealed.pop_front();
+            }
         }
     }
 }

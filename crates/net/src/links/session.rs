@@ -1,7 +1,7 @@
 //! A session: a connection whose ends know each other.
 
 use bytes::Bytes;
-use rota_core::contract::{Channel, Input, PersistId, Process, Session, Time};
+use rota_core::contract::{Channel, Input, PersistId, Pieces, Process, Session, Time};
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -47,7 +47,7 @@ struct Waiting {
     /// `None`: only those before it have to leave first.
     after: Option<PersistId>,
     channel: Channel,
-    bytes: Bytes,
+    bytes: Pieces,
 }
 
 /// A session that is up.
@@ -60,7 +60,7 @@ pub(super) struct Live {
     outbox: Outbox,
     inbox: Inbox,
     /// The beginning of a record that has not come whole.
-    rest: Vec<u8>,
+    rest: Bytes,
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
     /// What the engine may still send, as it was told.
@@ -76,7 +76,7 @@ impl Live {
             stream,
             outbox: Outbox::new(agreed.seals),
             inbox: Inbox::new(agreed.opens),
-            rest: Vec::new(),
+            rest: Bytes::new(),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             granted: 0,
@@ -84,7 +84,7 @@ impl Live {
     }
 
     /// Takes a message: it leaves with the next [`Self::flush`], or once `after` is durable, and in order.
-    pub(super) fn send(&mut self, channel: Channel, bytes: Bytes, after: Option<PersistId>) {
+    pub(super) fn send(&mut self, channel: Channel, bytes: Pieces, after: Option<PersistId>) {
         debug_assert!(
             bytes.len() <= self.granted,
             "{} bytes for a link that takes {}",
@@ -93,7 +93,7 @@ impl Live {
         );
         self.granted = self.granted.saturating_sub(bytes.len());
         if after.is_none() && self.waiting.is_empty() {
-            self.outbox.push(channel, &bytes);
+            self.outbox.push(channel, bytes);
             return;
         }
         self.waiting_bytes += bytes.len();
@@ -114,7 +114,7 @@ impl Live {
         let may_leave = |next: &mut Waiting| !next.after.is_some_and(is_pending);
         while let Some(next) = self.waiting.pop_front_if(may_leave) {
             self.waiting_bytes -= next.bytes.len();
-            self.outbox.push(next.channel, &next.bytes);
+            self.outbox.push(next.channel, next.bytes);
         }
     }
 
@@ -131,7 +131,8 @@ impl Live {
     /// Hands to the kernel what it takes.
     pub(super) fn flush(&mut self, stats: &mut NetStats) -> Result<(), Ending> {
         while self.stream.is_writable() && self.outbox.waiting() > 0 {
-            let sent = self.stream.write(self.outbox.unsent())?;
+            let (pieces, count) = self.outbox.unsent();
+            let sent = self.stream.write(&pieces[..count])?;
             self.outbox.sent(sent);
             stats.link_bytes_out += sent as u64;
         }
@@ -166,12 +167,8 @@ impl Live {
         stats.link_bytes_in += came as u64;
         let all = kept + came;
         let end = self.inbox.open(&mut buffer[..all], found)?;
-        self.rest.clear();
-        self.rest.extend_from_slice(&buffer[end..all]);
-        if found.is_empty() {
-            return Ok(true);
-        }
-        let bytes = pool.take(end);
+        let bytes = pool.take(all);
+        self.rest = bytes.slice(end..);
         stats.link_messages_in += found.len() as u64;
         events.extend(found.drain(..).map(|found| {
             let (channel, bytes) = match found {

@@ -1,7 +1,7 @@
 //! One TCP connection that never waits.
 
 use socket2::{Domain, Protocol, SockAddr, Socket, TcpKeepalive, Type};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, IoSlice, Read};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
@@ -113,17 +113,18 @@ impl Stream {
         }
     }
 
-    /// Writes once, as much as the kernel takes; says how much that was.
+    /// Writes once, as much of these as the kernel takes; says how much that was.
     ///
     /// # Errors
     /// The kernel's own.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    pub(super) fn write(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         if !self.writable {
             return Ok(0);
         }
-        match self.socket.send_with_flags(bytes, libc::MSG_NOSIGNAL) {
+        let flags = libc::MSG_NOSIGNAL;
+        match self.socket.send_vectored_with_flags(pieces, flags) {
             Ok(count) => {
-                self.writable = count == bytes.len();
+                self.writable = count == pieces.iter().map(|piece| piece.len()).sum::<usize>();
                 Ok(count)
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -140,7 +141,7 @@ impl Stream {
     /// # Errors
     /// The kernel's own, and [`ErrorKind::WriteZero`].
     pub(super) fn write_whole(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.write(bytes)? == bytes.len() {
+        if self.write(&[IoSlice::new(bytes)])? == bytes.len() {
             Ok(())
         } else {
             Err(ErrorKind::WriteZero.into())

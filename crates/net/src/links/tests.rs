@@ -4,6 +4,7 @@ use super::cipher::{Direction, Trust, Use};
 use super::handshake::{Accepting, Agreed, CONFIRM_BYTES, Dialing, Own, Refusal};
 use super::record::{Broken, Found, Inbox, Outbox, RECORD_BYTES};
 use super::*;
+use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rota_core::contract::Incarnation;
@@ -185,6 +186,29 @@ fn read(inbox: &mut Inbox, bytes: &[u8], pieces: &[usize]) -> Result<Messages, B
     Ok(messages)
 }
 
+/// A message cut into pieces of these sizes.
+fn cut(mut message: &[u8], sizes: &[usize]) -> Pieces {
+    let mut pieces = Pieces::default();
+    for size in sizes.iter().cycle() {
+        let (piece, rest) = message.split_at((*size).min(message.len()));
+        pieces.push(Bytes::copy_from_slice(piece));
+        message = rest;
+        if message.is_empty() {
+            break;
+        }
+    }
+    pieces
+}
+
+/// What may leave with one call.
+fn unsent(outbox: &mut Outbox) -> Vec<u8> {
+    let (pieces, count) = outbox.unsent();
+    pieces[..count]
+        .iter()
+        .flat_map(|piece| piece.to_vec())
+        .collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -202,19 +226,20 @@ proptest! {
             let mut sends = sends.iter().cycle();
             for (number, (channel, size)) in sizes.iter().enumerate() {
                 let message = vec![number as u8; *size];
-                outbox.push(Channel(*channel), &message);
+                outbox.push(Channel(*channel), cut(&message, &pieces));
                 said.push((*channel, message));
                 if let Some((true, most)) = sends.next() {
-                    let sent = outbox.unsent();
+                    let sent = unsent(&mut outbox);
                     let count = sent.len().min(*most);
                     bytes.extend_from_slice(&sent[..count]);
                     outbox.sent(count);
                 }
             }
-            let left = outbox.unsent().to_vec();
-            bytes.extend_from_slice(&left);
-            outbox.sent(left.len());
-            prop_assert_eq!(outbox.waiting(), 0);
+            while outbox.waiting() > 0 {
+                let left = unsent(&mut outbox);
+                bytes.extend_from_slice(&left);
+                outbox.sent(left.len());
+            }
             prop_assert!(read(&mut inbox, &bytes, &pieces) == Ok(said));
         }
     }
@@ -254,8 +279,8 @@ proptest! {
 fn records(seals: Direction) -> Vec<Vec<u8>> {
     let mut outbox = Outbox::new(seals);
     let record = |number: u8| {
-        outbox.push(Channel(0), &[number; 50]);
-        let record = outbox.unsent().to_vec();
+        outbox.push(Channel(0), cut(&[number; 50], &[50]));
+        let record = unsent(&mut outbox);
         outbox.sent(record.len());
         record
     };
@@ -299,9 +324,14 @@ fn records_that_are_left_out_doubled_swapped_or_of_another_session_end_it() {
 fn a_message_in_parts_is_no_longer_than_messages_may_be() {
     let (seals, opens) = direction(&Trust::new(None));
     let mut outbox = Outbox::new(seals);
-    outbox.push(Channel(0), &vec![0; MESSAGE_BYTES]);
-    outbox.push(Channel(0), &vec![0; MESSAGE_BYTES + 1]);
-    let bytes = outbox.unsent().to_vec();
+    outbox.push(Channel(0), Bytes::from(vec![0; MESSAGE_BYTES]).into());
+    outbox.push(Channel(0), Bytes::from(vec![0; MESSAGE_BYTES + 1]).into());
+    let mut bytes = Vec::new();
+    while outbox.waiting() > 0 {
+        let sent = unsent(&mut outbox);
+        outbox.sent(sent.len());
+        bytes.extend(sent);
+    }
     let mut inbox = Inbox::new(opens);
     let mut rest = bytes;
     let mut found = Vec::new();

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use rota_core::contract::{
-    Channel, Class, Delivery, Engine, Input, LogId, LogRecord, NodeId, Output, PersistId, Process,
-    Service, Session, Status, SubmitError, Time, TimerReason,
+    Channel, Class, Delivery, Engine, Input, LogId, LogRecord, NodeId, Output, PersistId, Pieces,
+    Process, Service, Session, Status, SubmitError, Time, TimerReason,
 };
 
 /// What came over links.
@@ -79,7 +79,7 @@ impl Chatty {
             peer,
             session,
             channel: Channel(0),
-            bytes: Bytes::from_static(bytes),
+            bytes: Bytes::from_static(bytes).into(),
             after: None,
         });
     }
@@ -142,7 +142,7 @@ impl Chatty {
                 peer: to,
                 session: link.session,
                 channel,
-                bytes,
+                bytes: halves(bytes),
                 after,
             });
         }
@@ -226,4 +226,11 @@ impl Engine for Chatty {
     fn status(&self) -> Status {
         Status::default()
     }
+}
+
+/// A message in two pieces.
+fn halves(mut bytes: Bytes) -> Pieces {
+    let mut pieces = Pieces::from(bytes.split_to(bytes.len() / 2));
+    pieces.push(bytes);
+    pieces
 }

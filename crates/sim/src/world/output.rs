@@ -108,7 +108,7 @@ impl<S: System> World<'_, S> {
                 bytes,
                 after: None,
                 ..
-            } => return self.send_over_link(at, peer, session, bytes),
+            } => return self.send_over_link(at, peer, session, bytes.into_bytes()),
             Output::LinkSend { .. } => {
                 self.found(
                     "links",
