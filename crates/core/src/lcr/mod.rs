@@ -12,7 +12,7 @@
 //!
 //! * `run`: one process in one view; `receive` and `send`: what comes from the neighbours, and goes to them;
 //! * `member`: what is known of one member's packets; `order`: ≺; `fair`: own packets or those of others;
-//! * `links`: sessions; `wire`: bytes.
+//! * `links`: sessions; `wire`: bytes, and `write` those of a batch.
 
 mod fair;
 mod links;
@@ -22,6 +22,7 @@ mod receive;
 mod run;
 mod send;
 mod wire;
+mod write;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -33,7 +34,8 @@ use crate::views::{Backlog, DataPath, Frozen, Held, Link, Packet, PacketId, View
 use links::Links;
 pub use order::precedes;
 use run::{Hail, Run};
-pub use wire::{Batch, Entry, Hello, MAX_FRAME_BYTES, Record, Records, Said, Writer, decode};
+pub use wire::{Batch, Entry, Hello, MAX_FRAME_BYTES, Record, Records, Said, decode};
+pub use write::Writer;
 
 /// What LCR needs to be told. All members of a view use the smallest window of theirs.
 #[derive(Clone, Debug, Hash)]

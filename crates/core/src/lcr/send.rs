@@ -3,7 +3,8 @@
 use super::Config;
 use super::member::cost;
 use super::run::{Item, Run};
-use super::wire::{Entry, Writer, record_bytes};
+use super::wire::{Entry, record_bytes};
+use super::write::Writer;
 use crate::contract::Pieces;
 use crate::mutants::{self, Mutant};
 use crate::pack::OutFrame;

@@ -23,9 +23,8 @@
 
 use alloc::vec::Vec;
 use bytes::{Buf, Bytes};
-use core::mem::take;
 
-use crate::contract::{Incarnation, NodeId, Pieces, RingId, Service};
+use crate::contract::{Incarnation, NodeId, RingId, Service};
 use crate::wire::{
     DecodeError, Frame, MAX_MEMBERS, VERSION, put_varint, read_varint, service_code, service_of,
 };
@@ -41,13 +40,10 @@ pub const WORD_BYTES: usize = 1 + 2 + 10;
 /// The largest frame: what a datagram can have, as frames count their messages with 16 bits.
 pub const MAX_FRAME_BYTES: usize = 65_507;
 
-/// A record from this size on is a piece of its own; smaller ones are cheaper to copy than to name.
-const PIECE_BYTES: usize = 1024;
-
 const HELLO: u8 = 1;
-const BATCH: u8 = 2;
-const STABLE: u8 = 0x10;
-const DELIVERED: u8 = 0x11;
+pub const BATCH: u8 = 2;
+pub const STABLE: u8 = 0x10;
+pub const DELIVERED: u8 = 0x11;
 
 /// A message of a neighbour.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -143,6 +139,11 @@ impl Entry {
         self.record.len()
     }
 
+    /// Its record.
+    pub const fn record(&self) -> &Bytes {
+        &self.record
+    }
+
     /// Its frame.
     pub fn frame(&self) -> Bytes {
         self.record.slice(usize::from(self.frame_at)..)
@@ -228,7 +229,8 @@ impl Hello {
     }
 }
 
-fn head(kind: u8, ring: RingId, epoch: u32) -> Vec<u8> {
+/// What every message begins with.
+pub fn head(kind: u8, ring: RingId, epoch: u32) -> Vec<u8> {
     let mut out = Vec::with_capacity(HEAD_BYTES + 40);
     out.extend([VERSION, kind]);
     out.extend(ring.rep.get().to_le_bytes());
@@ -328,89 +330,5 @@ impl Records {
         let (number, size) = read_varint(&self.rest[*at..])?;
         *at += size;
         Ok(number)
-    }
-}
-
-/// A batch that is being written. Large records are not copied into it.
-#[derive(Debug)]
-pub struct Writer {
-    pieces: Pieces,
-    /// What comes behind those pieces.
-    small: Vec<u8>,
-    /// What the link takes.
-    room: usize,
-    /// When it is large enough.
-    enough: usize,
-    packets: usize,
-}
-
-impl Writer {
-    /// An empty one, of at most `room` bytes, and of at most `enough` if it has more than one packet.
-    pub fn new(ring: RingId, epoch: u32, room: usize, enough: usize) -> Self {
-        Self {
-            pieces: Pieces::default(),
-            small: head(BATCH, ring, epoch),
-            room,
-            enough,
-            packets: 0,
-        }
-    }
-
-    /// Whether there is nothing in it.
-    pub const fn is_empty(&self) -> bool {
-        self.size() == HEAD_BYTES
-    }
-
-    const fn size(&self) -> usize {
-        self.pieces.len() + self.small.len()
-    }
-
-    /// Packets in it.
-    pub const fn packets(&self) -> usize {
-        self.packets
-    }
-
-    /// Whether it takes a packet's record of so many bytes.
-    pub const fn takes(&self, bytes: usize) -> bool {
-        let after = self.size() + bytes;
-        after <= self.room && (self.packets == 0 || after <= self.enough)
-    }
-
-    /// Appends a packet that it takes.
-    pub fn packet(&mut self, entry: &Entry) {
-        self.packets += 1;
-        if entry.record.len() < PIECE_BYTES {
-            self.small.extend_from_slice(&entry.record);
-            return;
-        }
-        self.pieces.push(take(&mut self.small).into());
-        self.pieces.push(entry.record.clone());
-    }
-
-    /// Whether it takes one more word.
-    pub const fn takes_word(&self) -> bool {
-        self.size() + WORD_BYTES <= self.room
-    }
-
-    /// Appends that all hold a member's packets up to a number.
-    pub fn stable(&mut self, member: usize, number: u64) {
-        self.word(STABLE, member, number);
-    }
-
-    /// Appends that all behind a member have delivered its packets up to a number.
-    pub fn delivered(&mut self, member: usize, number: u64) {
-        self.word(DELIVERED, member, number);
-    }
-
-    fn word(&mut self, tag: u8, member: usize, number: u64) {
-        self.small.push(tag);
-        put_varint(&mut self.small, member as u64);
-        put_varint(&mut self.small, number);
-    }
-
-    /// The batch.
-    pub fn finish(mut self) -> Pieces {
-        self.pieces.push(self.small.into());
-        self.pieces
     }
 }
