@@ -150,3 +150,44 @@ fn garbage_is_refused_or_is_no_record() {
     }
     assert!(refused > 500 && opened > 100, "{refused} {opened}");
 }
+
+#[test]
+fn a_log_that_is_being_written_to_is_sound_and_is_not_changed_by_looking() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().to_owned();
+    let (stop, stopped) = std::sync::mpsc::channel::<()>();
+    let mut log = DiskLog::open(path.clone(), larger()).unwrap();
+    let writer = std::thread::spawn(move || {
+        let mut instance = 0;
+        while stopped.try_recv().is_err() {
+            log.append(&[vote(instance, &[1; 3000])]).unwrap();
+            log.commit().unwrap();
+            instance += 1;
+            if instance.is_multiple_of(400) {
+                log.trim(instance - 200).unwrap();
+            }
+            log.maintain().unwrap();
+        }
+        log.end()
+    });
+    for _ in 0..40 {
+        let seen = inspect(path.clone(), 0..0).unwrap();
+        assert!(seen.damage.is_empty(), "{:?}", seen.damage);
+        assert_eq!(seen.identity, Some(identity()));
+    }
+    stop.send(()).unwrap();
+    let end = writer.join().unwrap();
+    let files = |path: &std::path::Path| {
+        let names = fs::read_dir(path)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        let mut files: Vec<_> = names.map(|name| (fs::read(&name).unwrap(), name)).collect();
+        files.sort();
+        files
+    };
+    let before = files(&path);
+    let seen = inspect(path.clone(), 3..9).unwrap();
+    assert_eq!(seen.segments.last().unwrap().end, end.offset);
+    assert_eq!((seen.durable, seen.life, seen.closed), (end, 1, false));
+    assert!(files(&path) == before);
+}

@@ -117,3 +117,73 @@ pub(super) fn find_synced<F: LogFile>(
     }
     Ok(None)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::header::{Identity, PAGE};
+    use super::super::record::{Kind, PAYLOAD_LIMIT, RecordRef};
+    use super::*;
+    use rota_core::contract::{LogId, NodeId};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Bytes in memory, and the most that was asked for at once.
+    #[derive(Clone, Default)]
+    struct Bytes(Vec<u8>, Arc<AtomicUsize>);
+
+    impl LogFile for Bytes {
+        fn read_at(&self, at: u64, buf: &mut [u8]) -> io::Result<usize> {
+            self.1.fetch_max(buf.len(), Ordering::Relaxed);
+            let from = usize::try_from(at).unwrap().min(self.0.len());
+            let len = buf.len().min(self.0.len() - from);
+            buf[..len].copy_from_slice(&self.0[from..from + len]);
+            Ok(len)
+        }
+
+        fn write_at(&self, _: u64, _: &[u8]) -> io::Result<()> {
+            unreachable!("nothing is written")
+        }
+
+        fn sync(&self) -> io::Result<()> {
+            unreachable!("nothing is written")
+        }
+
+        fn bytes(&self) -> io::Result<u64> {
+            Ok(self.0.len() as u64)
+        }
+    }
+
+    #[test]
+    fn a_length_that_does_not_fit_takes_no_memory() {
+        let segment = SegmentHeader {
+            identity: Identity {
+                cluster: 1,
+                node: NodeId::new(1).unwrap(),
+                log: LogId(1),
+            },
+            number: 1,
+            life: 1,
+            size: 2 * PAGE,
+            previous_end: 0,
+            preamble_end: PAGE,
+        };
+        let mut bytes = vec![0; PAGE as usize];
+        let payload = vec![7; PAYLOAD_LIMIT];
+        let record = RecordRef {
+            kind: Kind::Vote,
+            first: 1,
+            last: 1,
+            bytes: &payload,
+        };
+        // A good header, of a record that cannot be in this segment.
+        record.encode(&mut bytes, segment.key(), PAGE, true);
+        bytes.truncate(2 * PAGE as usize);
+        let file = Bytes(bytes, Arc::default());
+        let end = scan(&file, &segment, PAGE, segment.size, &mut |_, _, _| {
+            panic!("there is no record")
+        });
+        assert_eq!(end.unwrap(), PAGE);
+        assert_eq!(find_synced(&file, &segment, PAGE).unwrap(), None);
+        assert_eq!(file.1.load(Ordering::Relaxed), 2 * PAGE as usize);
+    }
+}
