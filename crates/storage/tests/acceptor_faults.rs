@@ -33,7 +33,7 @@ struct Promised {
     trim: u64,
 }
 
-/// Opens the log, votes in 8..30, trims to 5 and to 20 meanwhile.
+/// Opens the log, votes in 8..60, and trims meanwhile, so that segments serve again.
 fn a_life(dir: &SimDir) -> (Promised, Option<AppendError>) {
     let mut promised = Promised {
         votes: 8,
@@ -43,11 +43,12 @@ fn a_life(dir: &SimDir) -> (Promised, Option<AppendError>) {
     let Ok(mut log) = open(dir) else {
         return (promised, None);
     };
-    for instance in 8..30 {
+    for instance in 8..60 {
         promised.tried = instance + 1;
         let trim = match instance {
             12 => 5,
             25 => 20,
+            40 => 36,
             _ => promised.trim,
         };
         let done = append(&mut log, &[vote(instance)])
@@ -85,7 +86,7 @@ fn calls_of_a_life(start: &SimDir) -> (usize, usize) {
     let whole = start.fork();
     let from = whole.world().calls;
     let (promised, error) = a_life(&whole);
-    assert!(error.is_none() && promised.votes == 30);
+    assert!(error.is_none() && promised.votes == 60);
     let calls = whole.world().calls - from;
     assert!(calls > 100, "{calls}");
     (from, calls)
@@ -148,7 +149,7 @@ fn every_error_has_its_outcome_and_what_was_promised_is_there_afterwards() {
             let case = || format!("{code} at {call}: {error:?}");
             match &error {
                 // Refused when it was opened; nothing was tried.
-                None => assert!(promised.votes == 8 || promised.votes == 30, "{}", case()),
+                None => assert!(promised.votes == 8 || promised.votes == 60, "{}", case()),
                 Some(AppendError::Io(_)) => {}
                 Some(AppendError::NoSpace(_)) => {
                     assert_eq!(code, libc::ENOSPC, "{}", case());
@@ -239,6 +240,29 @@ fn what_a_failed_sync_left_in_the_cache_is_durable_before_the_next_process_tells
     drop(log);
     dir.world().lose_power(&mut Random(1), Keep::Nothing);
     assert_eq!(open(&dir).unwrap().last(), Some(8));
+}
+
+/// A record was cut off, and a whole one behind it came to the disk. What is written in place of the first is as
+/// long, so the second would follow it.
+#[test]
+fn what_was_behind_a_cut_never_comes_back() {
+    let dir = prepared();
+    let mut log = open(&dir).unwrap();
+    let at = log.end().offset as usize;
+    append(&mut log, &[vote(8), vote(9)]).unwrap();
+    log.write().unwrap();
+    let mut files = dir.world().files();
+    files.get_mut("segment-0000000000000001").unwrap()[at + 50] ^= 1;
+    let dir = SimDir::with(&files);
+    let mut log = open(&dir).unwrap();
+    assert_eq!((log.last(), log.end().offset), (Some(7), at as u64));
+    append(&mut log, &[record(Kind::Vote, 20, 20, &[5; 300])]).unwrap();
+    log.commit().unwrap();
+    drop(log);
+    let mut log = open(&dir).unwrap();
+    let instances = told(&mut log).instances;
+    let instances: Vec<u64> = instances.iter().map(|r| r.first).collect();
+    assert_eq!(instances, [0, 1, 2, 3, 4, 5, 6, 7, 20]);
 }
 
 #[test]
