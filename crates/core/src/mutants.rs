@@ -18,13 +18,13 @@ pub enum Mutant {
         B01, B02, B03, B04, B05, B06,
         M38, F01, F02, F03, F04, F05, F06, F07, F08, F09, F10,
         L01, L02, L03, L04, L05, L06, L07, L08, L09, L10,
-        M40, N01, N02, N03, N04, N05, N06, N07, N08, N09, N10, N11, N12, N13, N14,
+        M40, N01, N02, N03, N04, N05, N06, N07, N08, N09, N10, N11, N12, N13, N14, N15, N16,
 }
 
 impl Mutant {
     /// All of them.
     #[rustfmt::skip]
-    pub const ALL: [Self; 132] = [
+    pub const ALL: [Self; 134] = [
         Self::M01, Self::M02, Self::M03, Self::M04, Self::M05, Self::M06, Self::M07, Self::M08,
         Self::M09, Self::M10, Self::M11, Self::M12, Self::M13, Self::M14, Self::M15, Self::M16,
         Self::M17, Self::M18, Self::M19, Self::M20, Self::M21, Self::M22, Self::M23, Self::M24,
@@ -43,7 +43,7 @@ impl Mutant {
         Self::F06, Self::F07, Self::F08, Self::F09, Self::F10,
         Self::L01, Self::L02, Self::L03, Self::L04, Self::L05, Self::L06, Self::L07, Self::L08, Self::L09, Self::L10,
         Self::M40, Self::N01, Self::N02, Self::N03, Self::N04, Self::N05, Self::N06, Self::N07, Self::N08, Self::N09,
-        Self::N10, Self::N11, Self::N12, Self::N13, Self::N14,
+        Self::N10, Self::N11, Self::N12, Self::N13, Self::N14, Self::N15, Self::N16,
     ];
 }
 

@@ -48,6 +48,8 @@ pub struct Promise {
     pub from: Instance,
     /// It has what was decided in all instances before this one, or has forgotten that.
     pub held: Instance,
+    /// Everything before this instance is decided, and it has forgotten as what.
+    pub kept: Instance,
     /// Its votes from there on.
     pub votes: Vec<Vote>,
 }
@@ -140,8 +142,9 @@ impl Acceptor {
         &self.votes
     }
 
-    /// Phase 1A. `held`: it has what was decided in all instances before this one. The answer may leave when
-    /// [`Self::has_promised`] says so.
+    /// Phase 1A. `held`: from [`Self::kept`] on it has what was decided in all instances before this one, and has learnt
+    /// that ([`Self::learn`]); if its learner began behind [`Self::kept`], what is before is to be trimmed first. The
+    /// answer may leave when [`Self::has_promised`] says so.
     ///
     /// # Errors
     /// A higher round was promised.
@@ -164,15 +167,22 @@ impl Acceptor {
             acceptor: self.id,
             from,
             held: held.max(self.kept),
+            kept: self.kept,
             votes: self.votes.from(from).collect(),
         })
     }
 
-    /// Phase 2A of a round that starts at `start`: a vote, if all before it in this round were voted for.
+    /// Phase 2A of a round that starts at `start`: a vote, if all before it in this round were voted for. What is before
+    /// `kept` somebody has forgotten; it is forgotten here, too, so that a majority knows that it was decided.
     ///
     /// # Errors
     /// A higher round was promised.
-    pub fn accept(&mut self, start: Instance, vote: &Vote) -> Result<Verdict, Refused> {
+    pub fn accept(
+        &mut self,
+        start: Instance,
+        kept: Instance,
+        vote: &Vote,
+    ) -> Result<Verdict, Refused> {
         let promised = self.promised;
         if vote.round < promised && !mutants::on(Mutant::N03) {
             return Err(Refused { promised });
@@ -193,6 +203,9 @@ impl Acceptor {
         streak.next = vote.end();
         self.streak = streak;
         self.promised = self.promised.max(vote.round);
+        if !mutants::on(Mutant::N16) {
+            self.trim(kept);
+        }
         if let Some(kept) = vote.part(self.kept, Instance::MAX) {
             self.write(kept);
         }

@@ -35,6 +35,8 @@ pub struct Coordinator {
     /// Where the round starts, and the first instance behind what had to be proposed again.
     start: Instance,
     again: Instance,
+    /// Somebody has forgotten what was decided before this instance.
+    kept: Instance,
     /// The first instance without a proposal.
     next: Instance,
     /// Proposals that were not decided in this round.
@@ -52,6 +54,7 @@ impl Coordinator {
             }),
             start: 0,
             again: 0,
+            kept: 1,
             next: 0,
             open: VecDeque::new(),
         }
@@ -103,6 +106,7 @@ impl Coordinator {
             return;
         };
         (self.start, self.next) = (start, start);
+        self.kept = kept(&asking);
         let ends = asking.promises.values().map(Promise::end);
         let end = ends.max().unwrap_or(start).max(start);
         while self.next < end {
@@ -122,6 +126,11 @@ impl Coordinator {
     /// Where the round starts, if it has begun.
     pub fn start(&self) -> Option<Instance> {
         self.asking.is_none().then_some(self.start)
+    }
+
+    /// Before this instance all is decided, and some acceptor has forgotten as what: it goes with each proposal.
+    pub fn kept(&self) -> Instance {
+        self.kept
     }
 
     /// Whether all that was decided before is with a majority of these acceptors, if that has voted in this round for all
@@ -176,13 +185,22 @@ fn is_enough(config: &Config, asking: &Asking) -> bool {
 }
 
 /// Where the round has to start, so that a majority has what was decided before: an acceptor that was not there, or is new,
-/// is not counted on for that. What all who answered have forgotten is nobody's business any more.
+/// is not counted on for that. Not before what anybody has forgotten, which is decided: nobody may know as what.
 fn start(config: &Config, asking: &Asking) -> Instance {
     let held = |who: AcceptorId| asking.promises.get(&who).map_or(1, |promise| promise.held);
     if mutants::on(Mutant::N08) {
         return asking.from;
     }
-    config.reached_by_majority(held).min(asking.from).max(1)
+    let start = config.reached_by_majority(held).min(asking.from).max(1);
+    if mutants::on(Mutant::N15) {
+        return start;
+    }
+    start.max(kept(asking))
+}
+
+fn kept(asking: &Asking) -> Instance {
+    let kept = asking.promises.values().map(|promise| promise.kept);
+    kept.max().unwrap_or(1)
 }
 
 /// What has to be proposed at `at`, and up to where that is so.

@@ -5,21 +5,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rota_core::paxos::{
-    Acceptor, Config, Coordinator, Learner, Progress, Promise, Proposer, Proposers, Record,
-    Refused, Register, Value, Verdict, Vote, Votes, Word,
+    Acceptor, Coordinator, Learner, Progress, Promise, Proposer, Proposers, Record, Refused,
+    Register, Value, Verdict, Votes, Word,
 };
 
-use super::rules::{a_promise_waits_for_the_disk, id, packet, process, store, vote};
-
-fn config(number: u64, acceptors: &[u16]) -> Config {
-    Config {
-        number,
-        coordinator: process(1, 1),
-        ring: acceptors.iter().map(|node| process(*node, 1)).collect(),
-        acceptors: acceptors.iter().map(|node| store(*node)).collect(),
-        prior: Vec::new(),
-    }
-}
+use super::rules::{
+    a_promise_waits_for_the_disk, config, id, kept_by_who_votes, packet, process, promise, start,
+    store, vote,
+};
 
 #[test]
 fn votes_take_the_place_of_earlier_ones_instance_by_instance() {
@@ -71,18 +64,21 @@ fn what_an_acceptor_says_is_durable_before() {
     assert!(a_promise_waits_for_the_disk());
     let mut acceptor = Acceptor::new(store(1));
     let cast = vote(3, 2, packet(1));
-    assert_eq!(acceptor.accept(3, &cast), Ok(Verdict::Voted));
+    assert_eq!(acceptor.accept(3, 1, &cast), Ok(Verdict::Voted));
     let (records, mark) = acceptor.records();
     assert_eq!(records, [Record::Voted(cast.clone())]);
     assert_eq!(acceptor.voted(), (0, 0));
     acceptor.on_durable(mark);
     assert_eq!(acceptor.voted(), (2, 4));
     // In the order of the round, each once, and in no earlier round.
-    assert_eq!(acceptor.accept(3, &cast), Ok(Verdict::Known));
+    assert_eq!(acceptor.accept(3, 1, &cast), Ok(Verdict::Known));
     let later = vote(5, 2, packet(2));
-    assert_eq!(acceptor.accept(3, &later), Ok(Verdict::Early));
+    assert_eq!(acceptor.accept(3, 1, &later), Ok(Verdict::Early));
     let earlier = vote(3, 1, packet(2));
-    assert_eq!(acceptor.accept(3, &earlier), Err(Refused { promised: 2 }));
+    assert_eq!(
+        acceptor.accept(3, 1, &earlier),
+        Err(Refused { promised: 2 })
+    );
     assert_eq!(acceptor.prepare(1, 1, 1), Err(Refused { promised: 2 }));
 
     let again = Acceptor::restore(store(1), records);
@@ -94,18 +90,31 @@ fn what_an_acceptor_says_is_durable_before() {
 fn a_trimmed_acceptor_tells_and_learns_nothing_below() {
     let mut acceptor = Acceptor::new(store(1));
     for first in 1..=5 {
-        let _ = acceptor.accept(1, &vote(first, 1, packet(first)));
+        let _ = acceptor.accept(1, 1, &vote(first, 1, packet(first)));
     }
     acceptor.trim(4);
     acceptor.learn(vote(2, 1, packet(2)));
     acceptor.learn(vote(2, 1, Value::Skip(3)));
     acceptor.trim(3);
     let promise = acceptor.prepare(2, 1, 1).expect("a higher round");
-    assert_eq!((promise.held, promise.votes[0].first), (4, 4));
+    assert_eq!(
+        (promise.held, promise.kept, promise.votes[0].first),
+        (4, 4, 4)
+    );
     assert_eq!(promise.votes[0].value, Value::Skip(1));
+    // What somebody else has forgotten is no business of its own either.
+    let _ = acceptor.accept(6, 5, &vote(6, 2, packet(6)));
     let (records, _) = acceptor.records();
     let again = Acceptor::restore(store(1), records);
-    assert_eq!((again.kept(), again.votes()), (4, acceptor.votes()));
+    assert_eq!((again.kept(), again.votes()), (5, acceptor.votes()));
+    assert_eq!(
+        again
+            .votes()
+            .from(1)
+            .map(|vote| vote.first)
+            .collect::<Vec<_>>(),
+        [5, 6]
+    );
 }
 
 #[test]
@@ -126,16 +135,6 @@ fn sets_of_earlier_configurations_are_asked_until_the_new_one_is_complete() {
     let reached = |who: rota_core::paxos::AcceptorId| who.store * 10;
     assert_eq!(fourth.reached_by_majority(reached), 40);
     assert!(fourth.asks(store(5)) && !fourth.asks(store(1)));
-}
-
-fn promise(who: u16, held: u64, votes: Vec<Vote>) -> Promise {
-    Promise {
-        round: 7,
-        acceptor: store(who),
-        from: 10,
-        held,
-        votes,
-    }
 }
 
 #[test]
@@ -195,6 +194,15 @@ fn a_round_starts_where_a_majority_has_what_was_decided() {
     coordinator.on_promise(again(1, 10));
     assert_eq!(coordinator.on_promise(again(2, 4)), Progress::Begun);
     assert_eq!(coordinator.start(), Some(4));
+}
+
+#[test]
+fn what_somebody_has_forgotten_is_not_decided_again() {
+    assert_eq!(
+        (start(10, 10), start(10, 40), start(4, 20)),
+        (Some(10), Some(40), Some(20))
+    );
+    assert_eq!(kept_by_who_votes(), 5);
 }
 
 #[test]

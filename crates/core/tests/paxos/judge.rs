@@ -6,6 +6,8 @@ use std::sync::Arc;
 use rota_core::contract::Process;
 use rota_core::paxos::{AcceptorId, Config, Instance, Round, Value, ValueId, Vote};
 
+use super::site::Base;
+
 /// What an instance holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cell {
@@ -41,6 +43,8 @@ pub struct Judge {
     /// What stores hold now.
     held: BTreeMap<(Instance, AcceptorId), Cell>,
     completed: Round,
+    /// The newest checkpoint of the application: it is kept elsewhere, and whoever begins anew begins there.
+    pub base: Base,
     /// What counted, in order.
     pub order: Vec<ValueId>,
     last: BTreeMap<Process, u64>,
@@ -107,7 +111,7 @@ impl Judge {
         let Some(config) = self.configs.get(&round) else {
             return;
         };
-        for (instance, cell) in &self.decided {
+        for (instance, cell) in self.decided.range(self.base.next..) {
             let has = |who: &&AcceptorId| self.held.get(&(*instance, **who)) == Some(cell);
             let count = config.acceptors.iter().filter(has).count();
             if self.since[instance] < round && count < config.majority() {

@@ -12,7 +12,7 @@ use rota_core::paxos::{
 };
 
 use super::judge::{Judge, payload};
-use super::site::{Effect, Store, Write};
+use super::site::{Base, Effect, Store, Write};
 
 /// What processes say.
 #[derive(Clone, Debug)]
@@ -23,10 +23,12 @@ pub enum Say {
     Prepare(Round, Instance),
     Promise(Promise),
     Value(Value),
-    Accept(Instance, Vote),
+    Accept(Instance, Instance, Vote),
     Voted(Round, rota_core::paxos::AcceptorId, Instance),
     Ask(Instance),
     Chosen(Vec<Vote>),
+    /// What was asked for is forgotten: it goes on here.
+    Forgotten(Base),
     Complete(Round),
 }
 
@@ -38,6 +40,8 @@ pub struct Life {
     pub coordinator: Option<Coordinator>,
     pub learner: Learner,
     pub table: Proposers,
+    /// Where its votes begin.
+    pub base: Base,
     pub proposer: Proposer,
     pub config: Arc<Config>,
     /// All that it has heard of.
@@ -57,21 +61,27 @@ pub struct Life {
 }
 
 impl Life {
-    pub fn new(me: Process, store: &Store, first: &Arc<Config>, sloppy: bool) -> Self {
+    pub fn new(me: Process, store: &Store, base: &Base, first: &Arc<Config>, sloppy: bool) -> Self {
+        let base = if store.base.next < base.next {
+            base
+        } else {
+            &store.base
+        };
         let config = store.configs.values().next_back().unwrap_or(first).clone();
         let mut register = Register::default();
         for (number, slot) in &store.slots {
             register.restore(*number, slot.clone());
         }
         register.forget(config.number);
-        Self {
+        let mut life = Self {
             me,
             acceptor: Acceptor::restore(store.id, store.records.iter().cloned()),
             register,
             candidate: None,
             coordinator: None,
-            learner: Learner::new(1),
-            table: Proposers::default(),
+            learner: Learner::new(base.next),
+            table: base.table.clone(),
+            base: store.base.clone(),
             proposer: Proposer::new(me),
             configs: store
                 .configs
@@ -84,12 +94,17 @@ impl Life {
             promises: Vec::new(),
             out: Vec::new(),
             effects: Vec::new(),
-            counted: 0,
+            counted: base.counted,
             submitted: 0,
             ballots: 0,
             sloppy,
             refused: 0,
+        };
+        // What its votes say of instances before that, nobody has compared with what was decided.
+        if life.base.next < base.next {
+            life.rest_on(base.clone());
         }
+        life
     }
 
     pub fn submit(&mut self) {
@@ -146,18 +161,21 @@ impl Life {
                 }
             }
             Say::Value(value) => self.on_value(value),
-            Say::Accept(start, vote) => {
+            Say::Accept(start, kept, vote) => {
                 let Some(config) = self.configs.get(&vote.round) else {
                     return;
                 };
                 if config.acceptors.contains(&self.acceptor.id()) {
-                    let verdict = self.acceptor.accept(start, &vote);
+                    let verdict = self.acceptor.accept(start, kept, &vote);
                     self.refused += u64::from(verdict.is_err());
                 }
                 self.learner.begin(config, start);
                 self.learner.on_proposal(vote);
             }
             Say::Voted(round, who, next) => self.learner.on_voted(round, who, next),
+            Say::Ask(start) if start < self.acceptor.kept() => {
+                self.out.push((from, Say::Forgotten(self.base.clone())));
+            }
             Say::Ask(start) => {
                 let upto = self.learner.next();
                 let votes = self.acceptor.votes().from(start);
@@ -167,10 +185,41 @@ impl Life {
                     self.out.push((from, Say::Chosen(votes)));
                 }
             }
+            Say::Forgotten(base) => self.begin_at(base),
             Say::Chosen(votes) => votes.iter().for_each(|vote| self.learner.on_chosen(vote)),
             Say::Complete(round) => self.complete = self.complete.max(round),
         }
         self.settle(judge);
+    }
+
+    /// Everything before is forgotten elsewhere.
+    pub fn begin_at(&mut self, base: Base) {
+        if base.next <= self.learner.next() {
+            return;
+        }
+        self.learner.skip_to(base.next);
+        self.table = base.table.clone();
+        self.counted = base.counted;
+        let own = self.table.last(self.me);
+        self.proposer.on_delivered(own.unwrap_or(0));
+        self.rest_on(base);
+    }
+
+    /// The application has a checkpoint: what it has learnt is forgotten.
+    pub fn trim(&mut self) -> Base {
+        let base = Base {
+            next: self.learner.next(),
+            table: self.table.clone(),
+            counted: self.counted,
+        };
+        self.rest_on(base.clone());
+        base
+    }
+
+    fn rest_on(&mut self, base: Base) {
+        self.acceptor.trim(base.next);
+        self.effects.push(Effect::Write(Write::Base(base.clone())));
+        self.base = base;
     }
 
     fn on_register(&mut self, from: NodeId, number: Round, word: Word<Arc<Config>>) {
@@ -306,8 +355,10 @@ impl Life {
                             .push((*to, Say::Prepare(coordinator.round(), from)));
                     }
                     (None, Some(start)) => {
+                        let kept = coordinator.kept();
                         let open = coordinator.open().iter().take(5);
-                        let accepts = open.map(|vote| (*to, Say::Accept(start, vote.clone())));
+                        let accepts =
+                            open.map(|vote| (*to, Say::Accept(start, kept, vote.clone())));
                         self.out.extend(accepts);
                     }
                     _ => {}

@@ -1,8 +1,12 @@
 //! Single rules, by hand.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use rota_core::contract::{Incarnation, NodeId, Process};
-use rota_core::paxos::{Acceptor, AcceptorId, Value, ValueId, Vote};
+use rota_core::paxos::{
+    Acceptor, AcceptorId, Config, Coordinator, Progress, Promise, Value, ValueId, Vote,
+};
 
 pub fn node(id: u16) -> NodeId {
     NodeId::new(id).expect("not 0")
@@ -52,4 +56,47 @@ pub fn a_promise_waits_for_the_disk() -> bool {
     let waits = !acceptor.has_promised(5);
     acceptor.on_durable(mark);
     promised && waits && acceptor.has_promised(5)
+}
+
+/// A configuration of these nodes, of which the first coordinates.
+pub fn config(number: u64, acceptors: &[u16]) -> Config {
+    Config {
+        number,
+        coordinator: process(1, 1),
+        ring: acceptors.iter().map(|node| process(*node, 1)).collect(),
+        acceptors: acceptors.iter().map(|node| store(*node)).collect(),
+        prior: Vec::new(),
+    }
+}
+
+/// A promise for round 7, from instance 10 on.
+pub fn promise(who: u16, held: u64, votes: Vec<Vote>) -> Promise {
+    Promise {
+        round: 7,
+        acceptor: store(who),
+        from: 10,
+        held,
+        kept: 1,
+        votes,
+    }
+}
+
+/// Where round 7 starts if one acceptor holds what is before `held`, and another has forgotten what is before `kept`.
+pub fn start(held: u64, kept: u64) -> Option<u64> {
+    let mut coordinator = Coordinator::new(Arc::new(config(7, &[1, 2, 3])), 10);
+    let forgetful = Promise {
+        kept,
+        ..promise(2, kept, Vec::new())
+    };
+    coordinator.on_promise(promise(1, held, Vec::new()));
+    assert_eq!(coordinator.on_promise(forgetful), Progress::Begun);
+    assert_eq!(coordinator.kept(), kept);
+    coordinator.start()
+}
+
+/// What is kept by who votes for something that comes behind what others have forgotten.
+pub fn kept_by_who_votes() -> u64 {
+    let mut acceptor = Acceptor::new(store(1));
+    let _ = acceptor.accept(5, 5, &vote(5, 2, packet(5)));
+    acceptor.kept()
 }

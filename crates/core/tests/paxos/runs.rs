@@ -31,7 +31,7 @@ fn nothing_is_decided_twice_and_all_is_delivered_once() {
     }
     println!("{configs} configurations, {sets} of several sets, {values} values, {counts:?}");
     assert!(configs > 4 * runs && values > 20 * runs && sets > runs / 2);
-    for (name, each) in [("kills", 10), ("wipes", 1), ("refused", 1)] {
+    for (name, each) in [("kills", 10), ("wipes", 1), ("refused", 1), ("trims", 1)] {
         let count = counts[name];
         assert!(count > each * runs as u64, "{name}: {count}");
     }

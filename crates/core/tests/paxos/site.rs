@@ -4,11 +4,29 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use rota_core::contract::NodeId;
-use rota_core::paxos::{AcceptorId, Config, Mark, Record, Round, Slot};
+use rota_core::paxos::{AcceptorId, Config, Instance, Mark, Proposers, Record, Round, Slot};
 
 use super::judge::Judge;
 use super::life::Life;
 use super::world::Letter;
+
+/// What is known of everything before an instance: who begins there needs no more of it.
+#[derive(Clone, Debug)]
+pub struct Base {
+    pub next: Instance,
+    pub table: Proposers,
+    pub counted: usize,
+}
+
+impl Default for Base {
+    fn default() -> Self {
+        Self {
+            next: 1,
+            table: Proposers::default(),
+            counted: 0,
+        }
+    }
+}
 
 /// What a disk holds.
 #[derive(Clone)]
@@ -17,6 +35,7 @@ pub struct Store {
     pub records: Vec<Record>,
     pub slots: BTreeMap<Round, Slot<Arc<Config>>>,
     pub configs: BTreeMap<Round, Arc<Config>>,
+    pub base: Base,
 }
 
 impl Store {
@@ -26,6 +45,7 @@ impl Store {
             records: Vec::new(),
             slots: BTreeMap::new(),
             configs: BTreeMap::new(),
+            base: Base::default(),
         }
     }
 
@@ -42,6 +62,7 @@ impl Store {
             Write::Slot(number, slot) => {
                 self.slots.insert(number, slot);
             }
+            Write::Base(base) => self.base = base,
             Write::Config(config) => {
                 self.configs.insert(config.number, config);
             }
@@ -54,6 +75,7 @@ pub enum Write {
     Records(Vec<Record>, Mark),
     Slot(Round, Slot<Arc<Config>>),
     Config(Arc<Config>),
+    Base(Base),
 }
 
 pub enum Effect {

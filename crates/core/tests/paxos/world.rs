@@ -35,6 +35,7 @@ pub struct World {
     stores: u64,
     sloppy: bool,
     wipes: bool,
+    trims: bool,
     pub counts: BTreeMap<&'static str, u64>,
 }
 
@@ -72,6 +73,7 @@ impl World {
             cut: None,
             sloppy: draw(4) == 0,
             wipes: draw(2) == 0,
+            trims: draw(2) == 0,
             rng,
             sites: Vec::new(),
             network: Vec::new(),
@@ -117,7 +119,13 @@ impl World {
         site.lives += 1;
         let me = process(at, site.lives);
         site.effects.clear();
-        site.life = Some(Life::new(me, &site.store, &self.first, self.sloppy));
+        site.life = Some(Life::new(
+            me,
+            &site.store,
+            &self.judge.base,
+            &self.first,
+            self.sloppy,
+        ));
     }
 
     fn living(&self) -> BTreeMap<NodeId, Process> {
@@ -146,6 +154,7 @@ impl World {
             260..270 if self.percent(self.deaths) => self.kill(at),
             270..285 if self.sites[at].life.is_none() => self.start(at),
             285..287 if self.wipes => self.wipe(at),
+            287..290 if self.trims => self.trim(at),
             290..295 if self.cuts => self.cut = Some(node(at)).filter(|_| self.percent(50)),
             _ => self.deliver(),
         }
@@ -192,6 +201,17 @@ impl World {
         }
     }
 
+    fn trim(&mut self, at: usize) {
+        let Some(life) = &mut self.sites[at].life else {
+            return;
+        };
+        let base = life.trim();
+        if base.next > self.judge.base.next {
+            self.judge.base = base;
+        }
+        self.cover("trims");
+    }
+
     /// A coordinator proposes that some instances carry nothing.
     fn skip(&mut self, at: usize) {
         let count = 1 + self.draw(4);
@@ -211,6 +231,10 @@ impl World {
         let Some(life) = &mut self.sites[at].life else {
             return;
         };
+        if again && life.learner.missing().is_some() {
+            // Nobody answers, perhaps: the application has newer ones than what is missing.
+            life.begin_at(self.judge.base.clone());
+        }
         life.tick(&nodes, again, asked);
         life.settle(&mut self.judge);
         self.collect(at);
