@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 
 use super::config::AcceptorId;
-use super::value::{Instance, Round, Value, Vote};
+use super::value::{Instance, Round, Vote};
 use super::votes::Votes;
 use crate::mutants::{self, Mutant};
 
@@ -297,10 +297,5 @@ impl Promise {
             .is_none_or(|vote| vote.first >= self.from);
         let rounds = self.votes.iter().all(|vote| vote.round <= self.round);
         ascend && first && rounds
-    }
-
-    /// Its votes for the value of an instance in a round: for judging.
-    pub fn value_at(&self, instance: Instance) -> Option<&Value> {
-        self.at(instance).map(|vote| &vote.value)
     }
 }

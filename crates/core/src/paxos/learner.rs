@@ -127,11 +127,6 @@ impl Learner {
         }
     }
 
-    /// All instances before this one are decided.
-    pub fn on_decided(&mut self, decided: Instance) {
-        self.decided = self.decided.max(decided);
-    }
-
     /// Everything before this instance is forgotten, or the application has it: it goes on from there.
     pub fn skip_to(&mut self, next: Instance) {
         self.next = self.next.max(next);
