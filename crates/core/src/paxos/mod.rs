@@ -9,6 +9,7 @@
 //! * [`Acceptor`]: promises and votes; [`Votes`]: those it has cast;
 //! * [`Coordinator`]: what has to be proposed again when a round begins, and where the next value goes;
 //! * [`Learner`]: what is decided, in order;
+//! * [`VOTES_LOG`], [`STATE_LOG`]: where an engine keeps what has to be durable;
 //! * [`Proposer`]: own values until they are delivered; [`Proposers`]: which values count, so that one that is proposed
 //!   again is delivered once.
 //!
@@ -22,6 +23,7 @@
 mod acceptor;
 mod config;
 mod coordinator;
+mod durable;
 mod learner;
 mod proposer;
 mod proposers;
@@ -32,6 +34,7 @@ mod votes;
 pub use acceptor::{Acceptor, Mark, Promise, Record, Refused, Verdict};
 pub use config::{AcceptorId, Config};
 pub use coordinator::{Coordinator, Progress};
+pub use durable::{STATE_KEYS, STATE_LOG, VOTES_LOG, VoteHead};
 pub use learner::Learner;
 pub use proposer::Proposer;
 pub use proposers::Proposers;
