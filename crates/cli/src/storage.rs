@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use rota_storage::acceptor::{LogOpenError, RecordSeen, Seen, SegmentSeen, inspect};
+use rota_storage::acceptor::{Kind, LogOpenError, Record, RecordSeen, Seen, SegmentSeen, inspect};
 use serde::Serialize;
 
 use crate::say::{complain, print, print_json};
@@ -98,8 +98,7 @@ fn text(seen: &Seen) -> String {
         format!("{last}; trimmed before {}", seen.first),
     );
     for record in &seen.state {
-        let about = format!("from {}, {} bytes", record.first, record.bytes.len());
-        line(&record.kind.to_string(), about);
+        line(&record.kind.to_string(), of_state(record));
     }
     for segment in &seen.segments {
         line("segment", of_segment(segment));
@@ -124,6 +123,14 @@ fn text(seen: &Seen) -> String {
     };
     line("verdict", verdict.to_owned());
     out
+}
+
+fn of_state(record: &Record) -> String {
+    let about = match record.kind {
+        Kind::State => "key",
+        _ => "from",
+    };
+    format!("{about} {}, {} bytes", record.first, record.bytes.len())
 }
 
 fn of_segment(segment: &SegmentSeen) -> String {

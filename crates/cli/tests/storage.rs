@@ -33,6 +33,7 @@ fn put(log: &mut DiskLog, kind: Kind, first: u64, last: u64, bytes: &[u8]) {
 fn filled(path: &Path) -> DiskLog {
     let mut log = DiskLog::open(path.to_owned(), options()).unwrap();
     put(&mut log, Kind::Promise, 0, u64::MAX, b"round 1");
+    put(&mut log, Kind::State, 2, 0, b"who");
     for instance in 0..90 {
         put(&mut log, Kind::Vote, instance, instance, &[1; 1000]);
     }
@@ -88,7 +89,11 @@ fn a_log_in_use_is_shown_and_nothing_is_written() {
     );
     assert_eq!(seen["segments"].as_array().unwrap().len(), 2);
     assert_eq!(seen["segments"][0]["records"]["promise"], 1);
-    assert_eq!(seen["state"][0]["kind"], "promise");
+    assert_eq!(
+        (&seen["state"][0]["kind"], &seen["state"][0]["first"]),
+        (&"state".into(), &2.into())
+    );
+    assert_eq!(seen["state"][1]["kind"], "promise");
     let listed = seen["records"].as_array().unwrap();
     let firsts: Vec<u64> = listed
         .iter()
@@ -104,6 +109,7 @@ fn a_log_in_use_is_shown_and_nothing_is_written() {
         "opened     1 times, closed in order",
         "instances  90 kept, the last is 99; trimmed before 10",
         "promise    from 0, 7 bytes",
+        "state      key 2, 3 bytes",
         "verdict    sound",
     ] {
         assert!(text.lines().any(|found| found == line), "{line} in {text}");

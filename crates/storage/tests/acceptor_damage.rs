@@ -30,6 +30,8 @@ fn put(log: &mut DiskLog<SimDir>, history: &mut Vec<Told>, what: Record) {
 fn sample(synced: usize) -> Sample {
     let mut records = vec![
         record(Kind::Configuration, 0, 0, b"one"),
+        record(Kind::State, 1, 0, b"a name"),
+        record(Kind::State, 0, 0, b"old"),
         record(Kind::Promise, 0, u64::MAX, b"round 1"),
     ];
     for instance in 0..22 {
@@ -42,6 +44,8 @@ fn sample(synced: usize) -> Sample {
         record(Kind::Trim, 12, 12, b""),
         record(Kind::Promise, 5, u64::MAX, b"round 2"),
         record(Kind::Decided, 20, 20, b""),
+        record(Kind::State, 0, 0, b"newer"),
+        record(Kind::State, 7, 0, b""),
         record(Kind::Vote, 41, 41, b"the last but one"),
         record(Kind::Vote, 42, 42, &[3; 200]),
         record(Kind::Vote, 43, 43, b""),
@@ -119,17 +123,17 @@ fn every_change(sample: &Sample) {
 
 #[test]
 fn every_changed_byte_of_a_synced_log_is_found_or_is_in_no_record() {
-    every_change(&sample(32));
+    every_change(&sample(36));
 }
 
 #[test]
 fn every_changed_byte_of_an_unsynced_tail_cuts_it_there() {
-    every_change(&sample(26));
+    every_change(&sample(30));
 }
 
 #[test]
 fn every_cut_of_a_segment_is_found() {
-    for synced in [26, 32] {
+    for synced in [30, 36] {
         let sample = sample(synced);
         for (name, bytes) in &sample.files {
             for len in 0..bytes.len() {
@@ -146,7 +150,7 @@ fn every_cut_of_a_segment_is_found() {
 
 #[test]
 fn every_end_that_became_zeros_is_found_below_what_is_known_to_be_durable() {
-    for synced in [26, 32] {
+    for synced in [30, 36] {
         let sample = sample(synced);
         for (name, bytes) in &sample.files {
             for at in 0..bytes.len() {
@@ -160,7 +164,7 @@ fn every_end_that_became_zeros_is_found_below_what_is_known_to_be_durable() {
 
 #[test]
 fn every_file_that_is_missing_or_has_another_ones_name_is_found() {
-    let sample = sample(32);
+    let sample = sample(36);
     let names: Vec<&String> = sample.files.keys().filter(|n| *n != "spare.new").collect();
     assert!(names.len() >= 4);
     for name in &names {
@@ -185,7 +189,7 @@ fn every_file_that_is_missing_or_has_another_ones_name_is_found() {
 /// After a loss of power the mark may be older than what was synced. Then the records themselves say it.
 #[test]
 fn damage_before_the_last_synced_group_is_found_with_an_old_mark_too() {
-    let sample = sample(32);
+    let sample = sample(36);
     let dir = SimDir::with(&sample.files);
     let log = open(&dir).unwrap();
     let last = log.end();

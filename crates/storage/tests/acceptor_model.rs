@@ -17,6 +17,7 @@ struct Plain {
     promises: BTreeMap<u64, Vec<u8>>,
     configuration: Option<Vec<u8>>,
     decided: Option<(u64, Vec<u8>)>,
+    keyed: BTreeMap<u64, Vec<u8>>,
 }
 
 /// No instance of a run is beyond.
@@ -37,6 +38,9 @@ impl Plain {
                 Kind::Promise => promises.push(what),
                 Kind::Configuration => plain.configuration = Some(held.1),
                 Kind::Decided => plain.decided = Some((what.first, held.1)),
+                Kind::State => {
+                    plain.keyed.insert(what.first, held.1);
+                }
                 Kind::Trim => plain.first = plain.first.max(what.first),
             }
             plain.instances = plain.instances.split_off(&plain.first);
@@ -71,6 +75,10 @@ impl Plain {
         let newest = |kind| told.state.iter().rev().find(|r| r.kind == kind);
         plain.configuration = newest(Kind::Configuration).map(|r| r.bytes.clone());
         plain.decided = newest(Kind::Decided).map(|r| (r.first, r.bytes.clone()));
+        for what in told.state.iter().filter(|r| r.kind == Kind::State) {
+            let before = plain.keyed.insert(what.first, what.bytes.clone());
+            assert_eq!(before, None, "key {} is told twice", what.first);
+        }
         let promises = told.state.iter().filter(|r| r.kind == Kind::Promise);
         let promises: Vec<&Record> = promises.collect();
         plain.promised(|at| promises.iter().rev().find(|p| p.first <= at).copied());
@@ -152,6 +160,7 @@ impl Run {
                 record(Kind::Skip, near, last, &bytes)
             }
             4 => record(Kind::Vote, near, near, &bytes),
+            5 => record(Kind::State, self.random.below(8), 0, &bytes[len..]),
             _ => {
                 self.now += 1;
                 record(Kind::Vote, self.now, self.now, &bytes)
@@ -287,12 +296,12 @@ impl Run {
         let Some(mut log) = self.open() else {
             return;
         };
-        let fault = self.random.below(5);
+        let fault = self.random.below(6);
         let ahead = 1 + self.random.below(120) as usize;
         let part = self.random.below(600) as usize;
         match fault {
             0 => self.dir.world().fail_in(ahead, libc::EIO, part),
-            1 => self.dir.world().fail_in(ahead, libc::ENOSPC, part),
+            1 | 5 => self.dir.world().fail_in(ahead, libc::ENOSPC, part),
             2 => {
                 let mut world = self.dir.world();
                 world.power_until = Some(world.calls + ahead);

@@ -60,7 +60,7 @@ impl Index {
             Kind::Vote => self.vote(record.first, at),
             Kind::Skip => self.skip(record.first, record.last, at),
             Kind::Trim => self.trim(record.first),
-            Kind::Promise | Kind::Configuration | Kind::Decided => {}
+            Kind::Promise | Kind::Configuration | Kind::Decided | Kind::State => {}
         }
     }
 

@@ -72,7 +72,7 @@ pub struct Seen {
     pub last: Option<u64>,
     /// Of how many instances something is kept.
     pub instances: u64,
-    /// Promises, configuration and hint.
+    /// What is kept by key, promises, configuration and hint.
     pub state: Vec<Record>,
     /// Votes and skips that were asked for, in the order in which they were written; also those that have been
     /// trimmed, or written over, since.

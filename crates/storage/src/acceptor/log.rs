@@ -91,8 +91,8 @@ impl<D: LogDisk> DiskLog<D> {
         self.index.last()
     }
 
-    /// The newest promises (by their first instances, ascending), configuration and hint: what an
-    /// acceptor begins with, beside its votes.
+    /// What is kept by key (ascending), the newest promises (by their first instances, ascending), configuration
+    /// and hint: what an acceptor begins with, beside its votes.
     pub fn state(&self) -> Vec<Record> {
         self.sticky.of_caller()
     }

@@ -39,7 +39,7 @@ impl MemoryLog {
         self.records.values().next_back().map(|record| record.last)
     }
 
-    /// The newest promises (by their first instances, ascending), configuration and hint.
+    /// What is kept by key, and the newest promises (by their first instances, ascending), configuration and hint.
     pub fn state(&self) -> Vec<Record> {
         self.sticky.of_caller()
     }
@@ -52,7 +52,7 @@ impl MemoryLog {
                 Kind::Vote => self.put(record, record.first, record.first),
                 Kind::Skip => self.put(record, record.first, record.last),
                 Kind::Trim => self.forget(record.first),
-                Kind::Promise | Kind::Configuration | Kind::Decided => {}
+                Kind::Promise | Kind::Configuration | Kind::Decided | Kind::State => {}
             }
         }
         while self.records.len() > self.limit {

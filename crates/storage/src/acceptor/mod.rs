@@ -17,7 +17,8 @@
 //! [`DiskLog::append`], [`DiskLog::commit`]. It has no thread and no clock of its own; a sync can be handed to
 //! another thread ([`DiskLog::start_sync`]).
 //!
-//! A segment begins with what must not be forgotten: the trim, the newest configuration, the promises. So
+//! A segment begins with what must not be forgotten: the trim, the newest configuration, the promises, what is kept
+//! under keys. So
 //! segments in which no instance is wanted any more can be dropped, oldest first. It also says where the
 //! records of the segment before end.
 //!

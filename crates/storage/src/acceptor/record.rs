@@ -39,6 +39,8 @@ pub enum Kind {
     Promise,
     /// The newest configuration; takes the place of the one before.
     Configuration,
+    /// What is kept under a key, the first instance (the last is not looked at); takes the place of what the key had.
+    State,
     /// A hint at what is decided; takes the place of the one before.
     Decided,
     /// Written by the log itself: instances before the first are not kept. The last is the oldest segment
@@ -48,13 +50,14 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Vote,
         Self::Skip,
         Self::Promise,
         Self::Configuration,
         Self::Decided,
         Self::Trim,
+        Self::State,
     ];
 
     const fn byte(self) -> u8 {
@@ -65,6 +68,7 @@ impl Kind {
             Self::Configuration => 4,
             Self::Decided => 5,
             Self::Trim => 6,
+            Self::State => 7,
         }
     }
 
@@ -87,6 +91,7 @@ impl fmt::Display for Kind {
             Self::Configuration => "configuration",
             Self::Decided => "decided",
             Self::Trim => "trim",
+            Self::State => "state",
         })
     }
 }
@@ -96,7 +101,7 @@ impl fmt::Display for Kind {
 pub struct RecordRef<'a> {
     /// What it is about.
     pub kind: Kind,
-    /// The first instance it is about.
+    /// The first instance it is about; of [`Kind::State`] the key.
     pub first: u64,
     /// The last one.
     pub last: u64,

@@ -1,14 +1,17 @@
 //! What must not be forgotten when old segments are dropped: it is written again at the head of each new one.
 
+use std::collections::BTreeMap;
+
 use super::record::{Kind, Record, RecordRef};
 
-/// The newest promises, configuration, hint and trim.
+/// What is kept by key, and the newest promises, configuration, hint and trim.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Sticky {
     /// By their first instances, ascending: each holds until the next begins.
     promises: Vec<Record>,
     configuration: Option<Record>,
     decided: Option<Record>,
+    keyed: BTreeMap<u64, Record>,
     /// The first instance that is kept, and the oldest segment that is needed.
     pub from: u64,
     pub oldest: u64,
@@ -33,6 +36,9 @@ impl Sticky {
             }
             Kind::Configuration => self.configuration = Some(owned()),
             Kind::Decided => self.decided = Some(owned()),
+            Kind::State => {
+                self.keyed.insert(record.first, owned());
+            }
             Kind::Trim => {
                 self.from = self.from.max(record.first);
                 self.oldest = self.oldest.max(record.last);
@@ -54,6 +60,7 @@ impl Sticky {
         let others = [&self.configuration, &self.decided];
         std::iter::once(trim)
             .chain(others.into_iter().flatten().cloned())
+            .chain(self.keyed.values().cloned())
             .chain(self.promises.iter().cloned())
             .collect()
     }
@@ -112,6 +119,9 @@ mod tests {
             record(Kind::Configuration, 0, 0, b"old"),
             record(Kind::Configuration, 0, 0, b"new"),
             record(Kind::Decided, 7, 7, b""),
+            record(Kind::State, 2, 0, b"two"),
+            record(Kind::State, 0, 0, b""),
+            record(Kind::State, 2, 0, b"later"),
             record(Kind::Trim, 5, 2, b""),
             record(Kind::Trim, 4, 1, b""),
         ] {
@@ -123,5 +133,8 @@ mod tests {
         }
         assert_eq!(again, sticky);
         assert_eq!((again.from, again.oldest), (5, 2));
+        let keyed = again.keyed.iter();
+        let keyed: Vec<_> = keyed.map(|(key, r)| (*key, &r.bytes[..])).collect();
+        assert_eq!(keyed, [(0, &b""[..]), (2, b"later")]);
     }
 }
