@@ -24,6 +24,8 @@ mod safe;
 mod story;
 #[path = "properties/uniform.rs"]
 mod uniform;
+#[path = "properties/uniform_back.rs"]
+mod uniform_back;
 #[path = "properties/uniform_online.rs"]
 mod uniform_online;
 #[path = "properties/uniform_story.rs"]

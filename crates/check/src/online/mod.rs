@@ -10,6 +10,7 @@
 //!
 //! [`Online`] does so for Extended Virtual Synchrony, [`UniformOnline`] for one order over primary views.
 
+mod back;
 mod clients;
 mod conf;
 mod intervals;

@@ -7,7 +7,8 @@
 //! a run: of a view only what a living member has still to deliver is remembered.
 //!
 //! The order may begin anew, where nobody who was in a view is alive, or more than half of the nodes have
-//! forgotten: [`UniformOnline::of`] says which nodes count, else all do that have been seen.
+//! forgotten: [`UniformOnline::of`] says which nodes count, else all do that have been seen. In that case it may also go
+//! back to an older view that some remember.
 
 use std::collections::BTreeMap;
 
@@ -24,10 +25,16 @@ use crate::report::Violation;
 
 /// What is known of a process.
 #[derive(Clone, Debug, Default)]
-struct State {
+pub(super) struct State {
     begun: bool,
     ended: Option<&'static str>,
-    view: Option<RingId>,
+    pub view: Option<RingId>,
+    /// It has been in one.
+    pub been: bool,
+    /// The newest view that it is listed in.
+    pub listed: Option<RingId>,
+    /// It delivers the end of its view as an order has it that goes back to that; else this would be wrong.
+    pub aside: Option<Wrong>,
     /// It has still to report its view as primary.
     unreported: bool,
     /// How many messages it has delivered in its view.
@@ -47,6 +54,19 @@ struct State {
     delivered: FxHashMap<Process, Delivered>,
 }
 
+impl State {
+    /// What is left of it when its process has ended.
+    fn ended(&self, how: &'static str) -> Self {
+        Self {
+            begun: true,
+            ended: Some(how),
+            been: self.been,
+            listed: self.listed,
+            ..Self::default()
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 struct Delivered {
     counters: Intervals,
@@ -56,12 +76,12 @@ struct Delivered {
 /// The checker.
 #[derive(Clone, Debug, Default)]
 pub struct UniformOnline {
-    processes: FxHashMap<Process, State>,
+    pub(super) processes: FxHashMap<Process, State>,
     /// By node, for all that have been seen: its last life, and whether it is not the first.
-    nodes: BTreeMap<NodeId, (Process, bool)>,
+    pub(super) nodes: BTreeMap<NodeId, (Process, bool)>,
     /// Those among which a majority is counted.
-    configured: Option<Vec<NodeId>>,
-    views: Views,
+    pub(super) configured: Option<Vec<NodeId>>,
+    pub(super) views: Views,
     clients: Clients,
 }
 
@@ -183,11 +203,7 @@ impl UniformOnline {
     fn end(&mut self, who: Process, how: &'static str) {
         let state = self.state(who);
         if state.ended.is_none() {
-            *state = State {
-                begun: true,
-                ended: Some(how),
-                ..State::default()
-            };
+            *state = state.ended(how);
             self.clients.end(who);
             self.views.leave(who, |_| true);
         }
@@ -238,23 +254,31 @@ impl UniformOnline {
         if let Some(rival) = self.views.rival(id) {
             return Err(("VS1", format!("which has the number of {rival}")));
         }
+        if !self.views.knows(id) {
+            self.begin_view(id, &conf.members);
+        }
+        let goes_back = before.is_some() && self.views.back(id) == before;
         let between = before.and_then(|before| self.views.between(before, id));
         let between = between.or(missed.filter(|missed| *missed < id));
-        if let (true, Some(missed)) = (rest, between) {
+        if let (true, Some(missed), false) = (rest, between, goes_back) {
             let what =
                 format!("after {missed}, in which it was not, and the rest of its last view");
             return Err(("VS3", what));
         }
-        if !self.views.knows(id) {
-            self.begin_view(id, &conf.members);
+        if let Some(wrong) = self.state(who).aside.take().filter(|_| !goes_back) {
+            return Err(wrong);
         }
         self.enter(who, id);
         Ok(())
     }
 
     fn begin_view(&mut self, id: RingId, members: &[Process]) {
+        let begins = self.begins(members);
         let mut owing = Vec::new();
         for (process, state) in &mut self.processes {
+            if members.contains(process) {
+                state.listed = state.listed.max(Some(id));
+            }
             let to_come = state.ended.is_none() && state.view.is_none_or(|view| view < id);
             if !to_come {
                 continue;
@@ -266,39 +290,14 @@ impl UniformOnline {
                 *missed = id.min(*missed);
             }
         }
-        let anew = self.begins_anew(members);
-        self.views.begin(id, members, owing, anew);
-    }
-
-    /// Whether the order may begin anew in a view of these.
-    fn begins_anew(&self, members: &[Process]) -> bool {
-        let in_view = |(_, state): &(&Process, &State)| state.view.is_some();
-        let mut remember = self.processes.iter().filter(in_view);
-        let remembers = |who: &Process| self.processes.get(who).is_some_and(|it| it.view.is_some());
-        if members.iter().any(remembers) {
-            return false;
-        }
-        let forgot = |node: &NodeId| {
-            let life = self.nodes.get(node);
-            life.is_some_and(|(who, again)| *again && members.contains(who))
-        };
-        let (forgot, nodes) = match &self.configured {
-            Some(nodes) => (
-                nodes.iter().filter(|node| forgot(node)).count(),
-                nodes.len(),
-            ),
-            None => {
-                let nodes = self.nodes.keys();
-                (nodes.filter(|node| forgot(node)).count(), self.nodes.len())
-            }
-        };
-        remember.next().is_none() || 2 * forgot > nodes
+        self.views.begin(id, members, owing, begins);
     }
 
     fn enter(&mut self, who: Process, id: RingId) {
         let missed = self.state(who).missed.filter(|missed| *missed > id);
         let state = self.state(who);
         state.view = Some(id);
+        state.been = true;
         state.unreported = true;
         state.count = 0;
         state.excluded = None;
@@ -367,7 +366,7 @@ impl UniformOnline {
         state.rest = state.excluded.is_some();
         state.count += 1;
         let count = state.count - 1;
-        if self.views.deliver(view, count, placed)? {
+        if self.deliver(who, (view, count), placed)? {
             let processes = &self.processes;
             self.views.sweep(view, |who| {
                 let state = processes.get(&who);

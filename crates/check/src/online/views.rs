@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use rota_core::contract::{MessageId, Process, RingId};
 use rustc_hash::FxHashMap;
 
+use super::back::{Aside, Begins};
 use super::spans::Spans;
 use crate::event::{Placed, Sent};
 
@@ -16,17 +17,23 @@ const SWEEP: u32 = 1024;
 
 /// A view that somebody may still deliver something in.
 #[derive(Clone, Debug)]
-struct View {
+pub(super) struct View {
     members: Vec<Process>,
     /// Which order it belongs to: that begins anew where a majority has forgotten.
-    order: u64,
+    pub order: u64,
+    /// To which view its order goes back, if it begins one.
+    back: Option<RingId>,
+    /// The order that goes back to it.
+    pub again: Option<u64>,
+    /// Its end in that.
+    pub aside: Option<Aside>,
     /// Who is in it or may still come.
     owing: Vec<Process>,
     /// Its deliveries as far as anybody has got, without the first `forgotten`.
-    sequence: VecDeque<Placed>,
-    forgotten: u64,
+    pub sequence: VecDeque<Placed>,
+    pub forgotten: u64,
     unswept: u32,
-    all: Spans,
+    pub all: Spans,
     /// Of earlier and of later views that are forgotten.
     before: Spans,
     after: Spans,
@@ -35,19 +42,21 @@ struct View {
 /// All views.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Views {
-    views: BTreeMap<RingId, View>,
+    pub(super) views: BTreeMap<RingId, View>,
+    /// The newest of all that have begun.
+    newest: Option<RingId>,
     /// The newest order, and what is forgotten of it.
-    order: u64,
+    pub(super) order: u64,
     ended: Spans,
     /// What was broadcast and that nobody has delivered in the newest order.
-    pending: FxHashMap<MessageId, Sent>,
+    pub(super) pending: FxHashMap<MessageId, Sent>,
 }
 
 impl Views {
     /// How many messages are remembered.
     pub fn remembered(&self) -> usize {
-        let sequences = self.views.values().map(|view| view.sequence.len());
-        sequences.sum::<usize>() + self.pending.len()
+        let sequences = self.views.values().flat_map(View::remembered);
+        sequences.count() + self.pending.len()
     }
 
     pub fn len(&self) -> usize {
@@ -56,6 +65,16 @@ impl Views {
 
     pub fn members(&self, view: RingId) -> Option<&[Process]> {
         self.views.get(&view).map(|view| view.members.as_slice())
+    }
+
+    /// The newest view that has begun.
+    pub const fn newest(&self) -> Option<RingId> {
+        self.newest
+    }
+
+    /// To which view the order goes back that begins in this one.
+    pub fn back(&self, view: RingId) -> Option<RingId> {
+        self.views.get(&view)?.back
     }
 
     /// Another view with the same number.
@@ -74,19 +93,27 @@ impl Views {
         self.pending.insert(sent.message, *sent);
     }
 
-    /// A view that nobody had: `owing` may deliver something in it; `anew` if it begins an order.
-    pub fn begin(&mut self, id: RingId, members: &[Process], owing: Vec<Process>, anew: bool) {
+    /// A view that nobody had: `owing` may deliver something in it.
+    pub fn begin(&mut self, id: RingId, members: &[Process], owing: Vec<Process>, begins: Begins) {
         let older = self.views.range(..id).next_back();
         let nearest = older.or_else(|| self.views.range(id..).next());
         let mut order = nearest.map_or(self.order, |(_, view)| view.order);
-        if anew {
-            self.begin_order();
+        let back = match begins {
+            Begins::Back(to) => Some(to),
+            Begins::Anew | Begins::Behind => None,
+        };
+        if begins != Begins::Behind {
+            self.begin_order(back);
             order = self.order;
         }
+        self.newest = self.newest.max(Some(id));
         let newest = self.views.range(id..).next().is_none() && order == self.order;
         let view = View {
             members: members.to_vec(),
             order,
+            back,
+            again: None,
+            aside: None,
             owing,
             sequence: VecDeque::new(),
             forgotten: 0,
@@ -103,17 +130,28 @@ impl Views {
     }
 
     /// An order begins. What only some have delivered in earlier ones can come in it as well: of those who did
-    /// nobody may be left, and the others still have it.
-    fn begin_order(&mut self) {
+    /// nobody may be left, and the others still have it. If it goes back to a view, all is behind that.
+    fn begin_order(&mut self, back: Option<RingId>) {
         self.order += 1;
         self.ended = Spans::default();
-        for placed in self.views.values().flat_map(|view| &view.sequence) {
+        for placed in self.views.values().flat_map(View::remembered) {
             let sent = Sent {
                 message: placed.message,
                 service: placed.service,
                 hash: placed.hash,
             };
             self.pending.entry(placed.message).or_insert(sent);
+        }
+        let Some(view) = back.and_then(|back| self.views.get_mut(&back)) else {
+            return;
+        };
+        view.again = Some(self.order);
+        self.ended.merge(&view.before);
+        if let Some(aside) = &view.aside {
+            self.ended.merge(&aside.spans);
+            for placed in &aside.sequence {
+                self.pending.remove(&placed.message);
+            }
         }
     }
 
@@ -162,6 +200,20 @@ impl Views {
             self.ended.merge(&view.all);
             self.ended.merge(&view.before);
         }
+        let Some(aside) = &view.aside else { return };
+        let same = |other: &&mut View| Some(other.order) == view.again;
+        if let Some(newer) = self.views.range_mut(id..).map(|(_, view)| view).find(same) {
+            newer.before.merge(&aside.spans);
+        }
+        if view.again == Some(self.order) {
+            self.ended.merge(&aside.spans);
+        }
+    }
+
+    /// Whether somebody has delivered something in a view behind the first `count`.
+    pub fn is_known(&self, id: RingId, count: u64) -> bool {
+        let view = self.views.get(&id);
+        view.is_some_and(|view| count < view.forgotten + view.sequence.len() as u64)
     }
 
     /// A process delivers a message in a view, in which it has delivered `count` before. Says whether
@@ -245,18 +297,7 @@ impl Views {
         } else {
             self.pending.get(&placed.message).copied()
         };
-        let Some(sent) = sent else {
-            return Err(("UI", "which nobody has broadcast".into()));
-        };
-        let same = (sent.hash, sent.service) == (placed.hash, placed.service);
-        if same {
-            return Ok(());
-        }
-        let (hash, service) = (sent.hash, sent.service.name());
-        Err((
-            "UI",
-            format!("which was broadcast as {service}, with payload {hash:016x}"),
-        ))
+        is_as_sent(sent, placed)
     }
 
     /// Forgets what all these have delivered; `progress` says how much that is of a view.
@@ -273,8 +314,24 @@ impl Views {
     }
 }
 
+/// Whether a message is what was broadcast.
+pub(super) fn is_as_sent(sent: Option<Sent>, placed: &Placed) -> Result<(), Wrong> {
+    let Some(sent) = sent else {
+        return Err(("UI", "which nobody has broadcast".into()));
+    };
+    let same = (sent.hash, sent.service) == (placed.hash, placed.service);
+    if same {
+        return Ok(());
+    }
+    let (hash, service) = (sent.hash, sent.service.name());
+    Err((
+        "UI",
+        format!("which was broadcast as {service}, with payload {hash:016x}"),
+    ))
+}
+
 /// Whether a process delivers what others have delivered there.
-fn compare(known: &Placed, placed: &Placed) -> Result<(), Wrong> {
+pub(super) fn compare(known: &Placed, placed: &Placed) -> Result<(), Wrong> {
     if (known.message, known.position) != (placed.message, placed.position) {
         let (message, position) = (known.message, known.position);
         let mine = placed.position;

@@ -3,22 +3,39 @@
 //!
 //! Excused is a gap over the beginning of a view that is not certain: somebody may have counted the missing ones
 //! as delivered, whose application failed before it took them. Within a view there are no gaps. Where an
-//! order begins anew a process of the old one goes on with any counter.
+//! order begins anew a process of the old one goes on with any counter; where it goes back to a view, only who was in one
+//! of those that are lost.
 
+use std::ops::Range;
+
+use rota_core::contract::Process;
 use rustc_hash::FxHashMap;
 
 use crate::report::Findings;
 use crate::uniform::{Begins, Uniform};
 
+/// By sender: its last counter, and in which view that was delivered.
+type Heard = FxHashMap<Process, (u64, u32)>;
+
 pub(super) fn check(uniform: &Uniform<'_>, findings: &mut Findings) {
     check_each(uniform, findings);
-    // By sender: its last counter, and in which view that was delivered.
-    let mut last: FxHashMap<_, (u64, u32)> = FxHashMap::default();
+    let mut last = Heard::default();
+    // The same as it was before a view that an order goes back to.
+    let mut stood = FxHashMap::default();
     for (number, view) in (0..).zip(&uniform.views) {
-        if view.begins == Begins::Anew {
-            let old = last.values_mut();
-            // Whatever it goes on with, it was heard before.
-            old.for_each(|(counter, _)| *counter = u64::MAX);
+        match view.begins {
+            Begins::Anew => {
+                let old = last.values_mut();
+                // Whatever it goes on with, it was heard before.
+                old.for_each(|(counter, _)| *counter = u64::MAX);
+            }
+            Begins::Again { first } => {
+                go_back(uniform, first..number, &mut last, stood.get(&first));
+            }
+            Begins::Behind | Begins::Unfounded => {}
+        }
+        if uniform.is_gone_back_to(number) {
+            stood.insert(number, last.clone());
         }
         for (_, message) in &view.sequence {
             let id = uniform.base.message(*message);
@@ -34,6 +51,18 @@ pub(super) fn check(uniform: &Uniform<'_>, findings: &mut Findings) {
                 let (what, view) = (uniform.base.what(*message), uniform.shown(number));
                 format!("{what} was delivered in {view} after number {counter} of its sender")
             });
+        }
+    }
+}
+
+/// An order goes back behind these views. Who was in one that is lost may not send again what it has delivered there.
+fn go_back(uniform: &Uniform<'_>, lost: Range<u32>, last: &mut Heard, stood: Option<&Heard>) {
+    *last = stood.cloned().unwrap_or_default();
+    for view in lost.skip(1) {
+        let members = uniform.views[view as usize].members;
+        for member in &uniform.base.members[members as usize] {
+            let sender = uniform.base.process(*member);
+            last.insert(sender, (u64::MAX, view));
         }
     }
 }

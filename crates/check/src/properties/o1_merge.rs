@@ -9,12 +9,14 @@
 //! Reliable and fifo messages are left out where they have no place in the total order. Engines with one order
 //! over primary views give them one. Where that order begins anew, a message has a node in each.
 
+use std::collections::BTreeMap;
+
 use rota_core::contract::Service;
 
 use crate::graph::Graph;
 use crate::report::Findings;
 use crate::trace::{Place, Step};
-use crate::uniform::Uniform;
+use crate::uniform::{Begins, Uniform};
 use crate::view::{View, is_ordered};
 
 pub(super) fn check(view: &View<'_>, findings: &mut Findings) {
@@ -26,7 +28,16 @@ pub(super) fn check_all_services(uniform: &Uniform<'_>, findings: &mut Findings)
     let mut nodes = Nodes::of(&uniform.base, |_| true);
     nodes.orders = vec![0; nodes.configurations as usize];
     for view in &uniform.views {
-        nodes.orders[view.conf as usize] = view.order;
+        if !matches!(view.begins, Begins::Again { .. }) {
+            nodes.orders[view.conf as usize] = view.order;
+            continue;
+        }
+        for stay in view.stays.iter().map(|stay| &uniform.stays[*stay as usize]) {
+            let from = stay.excluded.unwrap_or(stay.steps.start);
+            nodes
+                .again
+                .insert((stay.process, view.conf), (from, view.order));
+        }
     }
     check_graph(&nodes, findings);
 }
@@ -49,6 +60,8 @@ struct Nodes<'a> {
     configurations: u32,
     /// By configuration: of which order it is. Empty if there is but one.
     orders: Vec<u32>,
+    /// Of who went back to a configuration: from which of its events on that is of another order.
+    again: BTreeMap<(u32, u32), (usize, u32)>,
     /// By origination: its message.
     originations: Vec<u32>,
 }
@@ -68,6 +81,7 @@ impl<'a> Nodes<'a> {
             messages: view.homes.len() as u32,
             configurations: view.trace.configurations().len() as u32,
             orders: Vec::new(),
+            again: BTreeMap::new(),
             originations: originations.collect(),
         }
     }
@@ -82,9 +96,13 @@ impl<'a> Nodes<'a> {
         (self.first() + self.configurations) as usize + self.originations.len()
     }
 
-    /// The node of a message in the order of this configuration; if there is none yet, in the first.
-    fn message(&self, message: u32, conf: Option<u32>) -> u32 {
+    /// The node of a message that a process delivers in a configuration, in the order of that; if there is none yet,
+    /// in the first.
+    fn message(&self, message: u32, (process, at): (u32, usize), conf: Option<u32>) -> u32 {
+        let again = conf.and_then(|conf| self.again.get(&(process, conf)));
+        let again = again.filter(|(from, _)| *from <= at);
         let order = conf.and_then(|conf| self.orders.get(conf as usize));
+        let order = again.map(|(_, order)| order).or(order);
         order.copied().unwrap_or(0) * self.messages + message
     }
 
@@ -94,7 +112,7 @@ impl<'a> Nodes<'a> {
         let mut originated = first + self.configurations;
         let mut last: Option<(u32, u32)> = None;
         let mut current: Option<u32> = None;
-        for (process, _, step) in self.view.all_steps() {
+        for (process, at, step) in self.view.all_steps() {
             let last_of = last.filter(|(who, _)| *who == process);
             if last_of.is_none() {
                 current = None;
@@ -105,7 +123,7 @@ impl<'a> Nodes<'a> {
                     first + conf
                 }
                 Step::Deliver(place) if (self.is_ordered)(place.service) => {
-                    self.message(place.message, current)
+                    self.message(place.message, (process, at), current)
                 }
                 Step::Orig(Place {
                     message, service, ..

@@ -8,7 +8,7 @@
 
 use crate::report::Findings;
 use crate::trace::Step;
-use crate::uniform::{Stay, Uniform};
+use crate::uniform::{Begins, Installed, Stay, Uniform};
 
 pub(super) fn check(uniform: &Uniform<'_>, findings: &mut Findings) {
     for stay in &uniform.stays {
@@ -48,9 +48,12 @@ fn check_stay(uniform: &Uniform<'_>, stay: &Stay, findings: &mut Findings) {
 
 /// Who delivered a message in a view.
 fn deliverer(uniform: &Uniform<'_>, view: u32, message: u32) -> String {
-    let stays = uniform.views[view as usize].stays.iter();
-    let mut stays = stays.map(|stay| &uniform.stays[*stay as usize]);
+    let conf = uniform.views[view as usize].conf;
+    let mut stays = uniform.stays.iter();
     let found = stays.find(|stay| {
+        if uniform.views[stay.view as usize].conf != conf {
+            return false;
+        }
         let steps = &uniform.base.steps(stay.process)[stay.steps.clone()];
         let mut steps = steps.iter();
         steps.any(|step| matches!(step, Step::Deliver(place) if place.message == message))
@@ -58,12 +61,18 @@ fn deliverer(uniform: &Uniform<'_>, view: u32, message: u32) -> String {
     found.map_or_else(String::new, |stay| uniform.base.who(stay.process))
 }
 
-/// By message: the first view in which anybody delivered it.
+/// By message: the first view in which anybody delivered it, without those that its sender went back behind.
 pub(super) fn homes(uniform: &Uniform<'_>) -> Vec<Option<u32>> {
     let mut homes = vec![None; uniform.broadcasts.len()];
+    let again = |view: &Installed| matches!(view.begins, Begins::Again { .. });
+    let goes_back = uniform.views.iter().any(again);
     for (number, view) in (0..).zip(&uniform.views) {
         for (_, message) in &view.sequence {
-            homes[*message as usize].get_or_insert(number);
+            let broadcast = uniform.broadcasts[*message as usize].filter(|_| goes_back);
+            let lost = broadcast.is_some_and(|sent| uniform.is_lost_to(sent.process, number));
+            if !lost {
+                homes[*message as usize].get_or_insert(number);
+            }
         }
     }
     homes

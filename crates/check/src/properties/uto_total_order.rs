@@ -5,7 +5,7 @@
 //! Positions count packets. Those of packets that carry only parts of messages, or what was delivered before,
 //! are nobody's, and not looked for: a gap is a message that another process delivered in between. Where an
 //! order begins anew, positions do too: a message that only they had delivered who have forgotten may have one there
-//! as well.
+//! as well. Where it goes back to a view, that has two ends, of which each is one sequence.
 
 use std::collections::BTreeMap;
 

@@ -10,7 +10,7 @@ use rota_core::contract::ConfigurationKind;
 
 use crate::report::Findings;
 use crate::trace::Step;
-use crate::uniform::Uniform;
+use crate::uniform::{Begins, Installed, Uniform};
 
 pub(super) fn check(uniform: &Uniform<'_>, findings: &mut Findings) {
     for process in uniform.base.trace.began() {
@@ -111,10 +111,13 @@ impl Later for Option<u32> {
 }
 
 fn check_numbers(uniform: &Uniform<'_>, findings: &mut Findings) {
-    for (number, pair) in (1..).zip(uniform.views.windows(2)) {
-        let apart = pair[0].id.ring_seq != pair[1].id.ring_seq;
+    let views = (0..).zip(&uniform.views);
+    let first = views.filter(|(_, view)| !matches!(view.begins, Begins::Again { .. }));
+    let first: Vec<(u32, &Installed)> = first.collect();
+    for pair in first.windows(2) {
+        let apart = pair[0].1.id.ring_seq != pair[1].1.id.ring_seq;
         findings.check(apart, || {
-            let (one, other) = (uniform.shown(number - 1), uniform.shown(number));
+            let (one, other) = (uniform.shown(pair[0].0), uniform.shown(pair[1].0));
             format!("{one} and {other} have the same number")
         });
     }

@@ -3,8 +3,9 @@
 //!
 //! Only where nobody remembers an order begins anew: nobody who has been in a view is alive, or later lives of
 //! more than half of the nodes are here (of the configured ones, if the options say which; else of all that the
-//! trace names). Flagged although it is more than is promised: more than half have forgotten at a time, somebody
-//! else remembers an old view, and the order goes on from that while a newer one had living members.
+//! trace names). Where more than half have forgotten, and with them the newest views, while others remember an older
+//! one, the order goes back to that: positions go on from where it ended for those who remember it. Flagged although it
+//! is more than is promised: the same, where no trace shows the views that are forgotten.
 //!
 //! That no position within is left out, as far as anybody can tell, and that all members begin with the same
 //! one, are UTO's.
@@ -14,16 +15,20 @@ use crate::uniform::{Begins, Uniform};
 
 pub(super) fn check(uniform: &Uniform<'_>, findings: &mut Findings) {
     let mut last: Option<(u64, u32)> = None;
+    // By view: where the order stood when it began.
+    let mut stood = Vec::new();
     for (number, view) in (0..).zip(&uniform.views) {
         let first = view.sequence.first();
         match view.begins {
             Begins::Anew => last = None,
+            Begins::Again { first } => last = stood[first as usize],
             Begins::Unfounded => findings.check(false, || {
                 let view = uniform.shown(number);
                 format!("nobody in {view} was in an earlier one, and others remember")
             }),
             Begins::Behind => check_members(uniform, number, findings),
         }
+        stood.push(last);
         if let (Some((position, message)), Some((end, before))) = (first, last) {
             findings.check(*position > end, || {
                 let (what, other) = (uniform.base.what(*message), uniform.base.what(before));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rota_core::contract::{ConfigurationKind, NodeId, RingId};
 
-use super::{Begins, Broadcast, Installed, Stay, Uniform};
+use super::{Begins, Broadcast, Installed, Stay, Uniform, back, sequences};
 use crate::report::{Options, PrimaryRule};
 use crate::trace::{Step, Trace};
 use crate::view::{End, View};
@@ -12,7 +12,7 @@ use crate::view::{End, View};
 impl<'a> Uniform<'a> {
     pub fn new(trace: &'a Trace, options: &'a Options) -> Self {
         let base = View::new(trace, options);
-        let views = views(&base);
+        let views = back::insert(&base, views(&base));
         let mut uniform = Self {
             lives: vec![Vec::new(); trace.processes().len()],
             broadcasts: vec![None; trace.messages().len()],
@@ -20,8 +20,10 @@ impl<'a> Uniform<'a> {
             base,
             views,
         };
-        let numbers = uniform.views.iter().map(|view| view.conf).zip(0..);
-        let numbers: BTreeMap<u32, u32> = numbers.collect();
+        let mut numbers: BTreeMap<u32, u32> = BTreeMap::new();
+        for (number, view) in (0..).zip(&uniform.views) {
+            numbers.entry(view.conf).or_insert(number);
+        }
         for process in trace.began() {
             uniform.find_stays(*process, &numbers);
         }
@@ -30,18 +32,17 @@ impl<'a> Uniform<'a> {
             view.stays.sort_by_key(|stay| stays[*stay as usize].process);
         }
         uniform.find_orders();
-        uniform.find_sequences();
+        sequences::find(&mut uniform);
         uniform
     }
 
     fn find_stays(&mut self, process: u32, numbers: &BTreeMap<u32, u32>) {
         let mut current: Option<Stay> = None;
+        let mut path = self.path(process, numbers).into_iter();
         for (at, step) in self.base.trace.story(process).steps.iter().enumerate() {
             match *step {
-                Step::Conf { conf, .. } => {
-                    let Some(view) = numbers.get(&conf).copied() else {
-                        continue;
-                    };
+                Step::Conf { conf, .. } if numbers.contains_key(&conf) => {
+                    let Some(view) = path.next() else { continue };
                     if let Some(mut ended) = current.take() {
                         ended.steps.end = at;
                         ended.next = Some(view);
@@ -82,6 +83,27 @@ impl<'a> Uniform<'a> {
         }
     }
 
+    /// The views that a process installs: where its next one goes back to one, that is meant as it ended then.
+    fn path(&self, process: u32, numbers: &BTreeMap<u32, u32>) -> Vec<u32> {
+        let confs = self
+            .base
+            .steps(process)
+            .iter()
+            .filter_map(|step| match step {
+                Step::Conf { conf, .. } => numbers.get(conf).copied(),
+                _ => None,
+            });
+        let mut path: Vec<u32> = confs.collect();
+        for at in 1..path.len() {
+            let before = path[at].saturating_sub(1);
+            let begins = self.views[before as usize].begins;
+            if matches!(begins, Begins::Again { first } if first == path[at - 1]) {
+                path[at - 1] = before;
+            }
+        }
+        path
+    }
+
     fn add_stay(&mut self, stay: Stay) {
         let number = self.stays.len() as u32;
         self.lives[stay.process as usize].push(number);
@@ -98,7 +120,14 @@ impl<'a> Uniform<'a> {
             let stays = view.stays.iter();
             let here = stays.map(|stay| self.stays[*stay as usize].process);
             let here: BTreeSet<u32> = here.collect();
-            let begins = if number == 0 {
+            let begins = if let Begins::Again { first } = view.begins {
+                order += 1;
+                let certain = self.views[first as usize].certain;
+                been.extend(&here);
+                let view = &mut self.views[number];
+                (view.order, view.certain) = (order, certain);
+                continue;
+            } else if number == 0 {
                 Begins::Anew
             } else if members.iter().any(|member| been.contains(member)) {
                 Begins::Behind
@@ -108,29 +137,12 @@ impl<'a> Uniform<'a> {
             } else {
                 Begins::Unfounded
             };
-            // Of whom there is no trace it is not known; it may well have been there.
-            let untraced = |member: &&u32| self.base.end(**member) == End::Untraced;
+            let untraced = |member: &&u32| !is_known(&self.base, **member);
             let certain = members.iter().all(|member| here.contains(member));
             been.extend(&here);
             been.extend(members.iter().filter(untraced));
             let view = &mut self.views[number];
             (view.begins, view.order, view.certain) = (begins, order, certain);
-        }
-    }
-
-    fn find_sequences(&mut self) {
-        let mut sequences: Vec<Vec<(u64, u32)>> = vec![Vec::new(); self.views.len()];
-        for stay in &self.stays {
-            let places = self.deliveries(stay);
-            let places = places.map(|(_, place)| (place.position, place.message));
-            let sequence = &mut sequences[stay.view as usize];
-            sequence.extend(places);
-            // Members deliver nearly the same: what is there twice is not kept.
-            sequence.sort_unstable();
-            sequence.dedup();
-        }
-        for (view, sequence) in self.views.iter_mut().zip(sequences) {
-            view.sequence = sequence;
         }
     }
 }
@@ -165,9 +177,24 @@ fn may_begin(base: &View<'_>, members: &[u32], been: &BTreeSet<u32>) -> bool {
     if !been.iter().any(alive) {
         return true;
     }
+    // The other rule promises nothing there.
+    majority_forgot(base, members, been).unwrap_or(true)
+}
+
+/// Whether there is a trace of a process: if not, it is not known where it was; it may well have been anywhere.
+pub(super) fn is_known(base: &View<'_>, process: u32) -> bool {
+    base.end(process) != End::Untraced
+}
+
+/// Whether more than half of the nodes are in a view of these and have forgotten; `been` were in earlier views. `None` if
+/// that is not what counts.
+pub(super) fn majority_forgot(
+    base: &View<'_>,
+    members: &[u32],
+    been: &BTreeSet<u32>,
+) -> Option<bool> {
     let configured = match &base.options.primary {
-        // It promises nothing there.
-        Some(PrimaryRule::Successive) => return true,
+        Some(PrimaryRule::Successive) => return None,
         Some(PrimaryRule::Majority(nodes)) => nodes.clone(),
         None => {
             let named = base.trace.processes().iter();
@@ -182,7 +209,8 @@ fn may_begin(base: &View<'_>, members: &[u32], been: &BTreeSet<u32>) -> bool {
     }
     let forgot = members.iter().filter(|member| {
         let node = base.process(**member).node;
-        configured.contains(&node) && first.get(&node).is_some_and(|first| first != *member)
+        let again = first.get(&node).is_some_and(|first| first != *member);
+        configured.contains(&node) && again && !been.contains(member)
     });
-    2 * forgot.count() > configured.len()
+    Some(2 * forgot.count() > configured.len())
 }

@@ -13,6 +13,8 @@ pub struct UniformCounters {
     pub views: u64,
     /// Orders that have begun: more than one if memory was lost.
     pub orders: u64,
+    /// Of these, such that go back to a view that some remember.
+    pub orders_back: u64,
     /// Views that follow another.
     pub view_changes: u64,
     /// Of these, such that not all members are known to have installed: some cases are left out there.
@@ -68,9 +70,11 @@ impl UniformCounters {
     }
 
     fn count_views(&mut self, uniform: &Uniform<'_>) {
-        self.views = uniform.views.len() as u64;
         for (number, view) in (0..).zip(&uniform.views) {
-            self.orders += u64::from(view.begins == Begins::Anew);
+            let again = matches!(view.begins, Begins::Again { .. });
+            self.views += u64::from(!again);
+            self.orders += u64::from(again || view.begins == Begins::Anew);
+            self.orders_back += u64::from(again);
             let changes = uniform.before(number).is_some();
             self.view_changes += u64::from(changes);
             self.view_changes_uncertain += u64::from(changes && !view.certain);

@@ -9,10 +9,15 @@
 //! somebody has to bring what the hidden view knew. A view which all of its members have installed is
 //! *certain*: nothing is hidden in front of it. Only of such changes is it known who survived.
 //!
-//! An *order* begins with the first view, and again where memory is lost: see [`Begins`].
+//! An *order* begins with the first view, and again where memory is lost: see [`Begins`]. Where it begins anew from an
+//! older view, whose members remember it, that view is there twice: as it ended for those who have forgotten since, and
+//! right before the view that they went on to, as it ended for the others. What was delivered in it before the end
+//! showed belongs to both.
 
+mod back;
 mod build;
 pub(crate) mod counters;
+mod sequences;
 
 use std::ops::Range;
 
@@ -31,6 +36,12 @@ pub(crate) enum Begins {
     Anew,
     /// Nobody in it was in an earlier one, and there are such who remember.
     Unfounded,
+    /// It is one that was there before: more than half of the nodes have forgotten, and with them all that came
+    /// after it, and those who remember it go on from there.
+    Again {
+        /// As which it was there first.
+        first: u32,
+    },
 }
 
 /// A view that somebody installed.
@@ -93,7 +104,25 @@ impl Uniform<'_> {
     /// The view that a view follows.
     pub fn before(&self, view: u32) -> Option<u32> {
         let begins = self.views[view as usize].begins;
-        (begins != Begins::Anew && view > 0).then(|| view - 1)
+        let goes_on = matches!(begins, Begins::Behind | Begins::Unfounded);
+        (goes_on && view > 0).then(|| view - 1)
+    }
+
+    /// Whether a view is there again.
+    pub fn is_gone_back_to(&self, view: u32) -> bool {
+        let mut later = self.views.iter().skip(view as usize + 1);
+        later.any(|later| later.begins == Begins::Again { first: view })
+    }
+
+    /// Whether nothing that was delivered in a view belongs to the order that a process goes on in: it went back
+    /// behind that.
+    pub fn is_lost_to(&self, process: u32, view: u32) -> bool {
+        let mut later = self.views.iter().skip(view as usize + 1);
+        later.any(|later| {
+            let back = matches!(later.begins, Begins::Again { first } if first <= view);
+            let mut stays = later.stays.iter();
+            back && stays.any(|stay| self.stays[*stay as usize].process == process)
+        })
     }
 
     /// Whether a process went from its view to the one that follows it.
@@ -133,9 +162,22 @@ impl Uniform<'_> {
 
     /// Whether what was delivered between two views may be hidden: see the module.
     pub fn is_hidden(&self, after: Option<u32>, up_to: u32) -> bool {
-        let first = after.map_or(0, |view| view as usize + 1);
-        let views = self.views.get(first..=up_to as usize).unwrap_or_default();
-        views.iter().any(|view| !view.certain)
+        let mut next = Some(up_to);
+        while let Some(view) = next.filter(|view| Some(*view) > after) {
+            let Installed {
+                certain, begins, ..
+            } = self.views[view as usize];
+            if !certain {
+                return true;
+            }
+            // What was lost hides nothing.
+            let from = match begins {
+                Begins::Again { first } => first,
+                _ => view,
+            };
+            next = from.checked_sub(1);
+        }
+        false
     }
 
     /// `view 12.1.7 of {1.7, 2.3}`.
