@@ -27,14 +27,6 @@ const OUTSTANDING: u64 = 512;
 const FLOOD_MESSAGES: u64 = 256;
 /// Load that was due while the process stood still is not made up for beyond this.
 const LATE_MESSAGES: u64 = 10;
-const SERVICES: [Service; 5] = [
-    Service::Reliable,
-    Service::Fifo,
-    Service::Causal,
-    Service::Agreed,
-    Service::Safe,
-];
-
 #[derive(Debug, Deserialize)]
 struct Task {
     node: u16,
@@ -122,7 +114,7 @@ impl LiveApp {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
             ["send", service, tag, count] => {
-                let service = SERVICES.into_iter().find(|s| s.name() == service)?;
+                let service = Service::ALL.into_iter().find(|s| s.name() == service)?;
                 let payload = format!("{tag}|").into_bytes();
                 self.waiting
                     .push_back((service, payload, count.parse().ok()?));

@@ -7,13 +7,6 @@ use rota_check::{Options, check_all, check_uniform};
 use rota_core::contract::{Delivery, NodeId, Service};
 use rota_net::{EngineName, Node, NodeConfig, PrimaryName};
 
-const SERVICES: [Service; 5] = [
-    Service::Reliable,
-    Service::Fifo,
-    Service::Causal,
-    Service::Agreed,
-    Service::Safe,
-];
 const MESSAGES: usize = 200;
 
 /// Waits for the configuration with so many members.
@@ -30,7 +23,7 @@ fn submit(nodes: &[Node]) {
     for number in 0..MESSAGES {
         for node in nodes {
             let payload = vec![number as u8; 1 + number * 17];
-            let service = SERVICES[number % SERVICES.len()];
+            let service = Service::ALL[number % Service::ALL.len()];
             node.submit(service, &payload).expect("room");
         }
     }

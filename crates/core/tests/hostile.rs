@@ -405,13 +405,7 @@ fn plausible_forged_tokens_never_make_a_member_panic() {
 fn plausible_forged_data_never_makes_a_member_panic() {
     let mut ring = Ring::operational();
     let (id, seq) = (ring.id(), ring.last_token().seq);
-    let services = [
-        Service::Reliable,
-        Service::Fifo,
-        Service::Causal,
-        Service::Agreed,
-        Service::Safe,
-    ];
+    let services = Service::ALL;
     let mut random = 4;
     for ahead in 1..5000 {
         let mut data = forged_data(id, 1 + ahead as u16 % NODES, seq + ahead);

@@ -27,13 +27,7 @@ fn message() -> impl Strategy<Value = Sent> {
         4 => 200..5000_usize,
         1 => 5000..=MESSAGE_BYTES,
     ];
-    let services = [
-        Service::Reliable,
-        Service::Fifo,
-        Service::Causal,
-        Service::Agreed,
-        Service::Safe,
-    ];
+    let services = Service::ALL;
     (prop::sample::select(services.to_vec()), size, any::<u8>())
         .prop_map(|(service, size, first)| (service, content(size, first)))
 }

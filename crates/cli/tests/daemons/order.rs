@@ -8,21 +8,13 @@ use crate::cluster::Cluster;
 use crate::native::{PATIENCE, builder, client, meet, member, names, next, next_text, next_view};
 
 const IDS: [u16; 3] = [1, 2, 3];
-const SERVICES: [Service; 5] = [
-    Service::Reliable,
-    Service::Fifo,
-    Service::Causal,
-    Service::Agreed,
-    Service::Safe,
-];
-
 /// A client of daemon `id` that sends so many messages with all services, numbered.
 fn speaker(cluster: &Cluster, id: u16, count: usize) -> thread::JoinHandle<()> {
     let mut client = client(cluster, id, "speaker");
     thread::spawn(move || {
         for number in 0..count {
             let to = rota_client::Envelope::to("order").expect("a group");
-            let to = to.service(SERVICES[number % SERVICES.len()]);
+            let to = to.service(Service::ALL[number % Service::ALL.len()]);
             let text = format!("{id} {number}");
             client.send(&to, text.as_bytes()).expect("it is sent");
         }

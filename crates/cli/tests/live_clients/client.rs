@@ -19,14 +19,6 @@ use crate::log::{Log, told};
 pub const GROUPS: u64 = 5;
 /// Nothing that a client asks for takes longer, unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
-const SERVICES: [Service; 5] = [
-    Service::Reliable,
-    Service::Fifo,
-    Service::Causal,
-    Service::Agreed,
-    Service::Safe,
-];
-
 /// What all clients share.
 #[derive(Debug)]
 pub struct Shared {
@@ -182,7 +174,7 @@ impl Connection<'_> {
         }
         to.dedup();
         let discard = rng.percent(10);
-        let service = rng.pick(&SERVICES);
+        let service = rng.pick(&Service::ALL);
         let mut payload = format!("{id}|").into_bytes();
         let largest = if rng.percent(2) { 20_000 } else { 300 };
         payload.resize(payload.len() + rng.below(largest) as usize, b'.');

@@ -106,13 +106,7 @@ fn note(log: &mut Log, line: Value) {
         Value::Array(groups) => groups.iter().map(text).collect(),
         group => vec![text(group)],
     };
-    let services = [
-        Service::Reliable,
-        Service::Fifo,
-        Service::Causal,
-        Service::Agreed,
-        Service::Safe,
-    ];
+    let services = Service::ALL;
     let service = services
         .into_iter()
         .find(|service| line["service"] == service.name());

@@ -32,13 +32,7 @@ fn destination() -> impl Strategy<Value = Destination> {
 }
 
 fn service() -> impl Strategy<Value = Service> {
-    prop::sample::select(vec![
-        Service::Reliable,
-        Service::Fifo,
-        Service::Causal,
-        Service::Agreed,
-        Service::Safe,
-    ])
+    prop::sample::select(Service::ALL.to_vec())
 }
 
 fn payload() -> impl Strategy<Value = Bytes> {

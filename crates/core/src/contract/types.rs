@@ -98,6 +98,15 @@ pub enum Service {
 }
 
 impl Service {
+    /// All of them, from the weakest to the strongest.
+    pub const ALL: [Self; 5] = [
+        Self::Reliable,
+        Self::Fifo,
+        Self::Causal,
+        Self::Agreed,
+        Self::Safe,
+    ];
+
     /// The name used in traces and on the command line.
     pub const fn name(self) -> &'static str {
         match self {

@@ -514,13 +514,7 @@ mod wrapping {
 
     #[test]
     fn what_is_wrapped_comes_out_as_it_was() {
-        let services = [
-            Service::Reliable,
-            Service::Fifo,
-            Service::Causal,
-            Service::Agreed,
-            Service::Safe,
-        ];
+        let services = Service::ALL;
         for service in services {
             let part = frame(|bytes| push_first(bytes, true, 5000, b"part"));
             let many = frame(|bytes| (0..9).for_each(|_| push_whole(bytes, b"x")));

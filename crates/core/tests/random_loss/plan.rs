@@ -59,22 +59,14 @@ pub struct Plan {
     pub sending: u64,
 }
 
-const ALL: [Service; 5] = [
-    Service::Reliable,
-    Service::Fifo,
-    Service::Causal,
-    Service::Agreed,
-    Service::Safe,
-];
-
 impl Plan {
     pub fn random(seed: u64) -> Self {
         let mut rng = Rng::new(seed ^ 0x706c_616e);
         let services = match rng.below(4) {
-            0 => vec![rng.pick(&ALL)],
+            0 => vec![rng.pick(&Service::ALL)],
             1 => vec![Service::Agreed, Service::Safe],
             2 => vec![Service::Reliable, Service::Fifo],
-            _ => ALL.to_vec(),
+            _ => Service::ALL.to_vec(),
         };
         Self {
             seed,

@@ -76,14 +76,6 @@ fn get_id(bytes: &mut Bytes) -> PacketId {
     }
 }
 
-const SERVICES: [Service; 5] = [
-    Service::Reliable,
-    Service::Fifo,
-    Service::Causal,
-    Service::Agreed,
-    Service::Safe,
-];
-
 impl Sequencer {
     fn send(&mut self, bytes: Vec<u8>) {
         self.outputs.push_back(Output::Send {
@@ -112,7 +104,7 @@ impl Sequencer {
                 let id = get_id(&mut bytes);
                 let load = match bytes.get_u8() {
                     0 => Load::Own,
-                    service => Load::Messages(SERVICES[usize::from(service) - 1]),
+                    service => Load::Messages(Service::ALL[usize::from(service) - 1]),
                 };
                 running.packets.insert(id, Packet { id, load, bytes });
             }
@@ -180,7 +172,7 @@ impl Sequencer {
                 (Load::Own, 0, Bytes::from_static(b"own"))
             } else {
                 let Some(out) = backlog.take() else { return };
-                let code = SERVICES.iter().position(|one| *one == out.service);
+                let code = Service::ALL.iter().position(|one| *one == out.service);
                 let code = code.expect("listed") as u8 + 1;
                 (Load::Messages(out.service), code, out.frame.into_bytes())
             };

@@ -164,13 +164,7 @@ impl World {
             0 => self.below(380),
             _ => self.below(20),
         };
-        let service = [
-            Service::Reliable,
-            Service::Fifo,
-            Service::Causal,
-            Service::Agreed,
-            Service::Safe,
-        ][self.below(5)];
+        let service = Service::ALL[self.below(5)];
         let now = Time(self.now);
         let Some(life) = &mut self.hosts[at].life else {
             return;

@@ -10,14 +10,6 @@ use super::{
 };
 use crate::rng::{Ppm, Rng};
 
-const SERVICES: [Service; 5] = [
-    Service::Reliable,
-    Service::Fifo,
-    Service::Causal,
-    Service::Agreed,
-    Service::Safe,
-];
-
 /// Messages of one run, at most.
 const MESSAGES: u64 = 24_000;
 
@@ -206,11 +198,11 @@ fn ring(rng: &mut Rng, protocol: Protocol) -> RingConfig {
 fn hosts(rng: &mut Rng, nodes: usize, ring: &RingConfig, horizon: u64) -> Vec<HostPlan> {
     let start_within = rng.pick(&[1, 10 * MILLIS, SECONDS]).min(horizon / 4);
     let services = match rng.below(5) {
-        0 => vec![rng.pick(&SERVICES)],
+        0 => vec![rng.pick(&Service::ALL)],
         1 => vec![Service::Agreed, Service::Safe],
         2 => vec![Service::Reliable, Service::Fifo],
         3 => vec![Service::Safe],
-        _ => SERVICES.to_vec(),
+        _ => Service::ALL.to_vec(),
     };
     let drifting = rng.percent(30);
     let coarse = rng.pick(&[1, 1, 1, MILLIS, 4 * MILLIS]);

@@ -54,13 +54,7 @@ pub fn loaded(nodes: usize, protocol: Protocol, horizon: u64) -> Plan {
         host.source.budget = 2000;
         (host.source.small_bytes, host.source.large_bytes) = (300, 4000);
         host.source.large = 100_000;
-        host.source.services = vec![
-            Service::Reliable,
-            Service::Fifo,
-            Service::Causal,
-            Service::Agreed,
-            Service::Safe,
-        ];
+        host.source.services = Service::ALL.to_vec();
     }
     plan
 }
