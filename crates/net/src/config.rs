@@ -5,13 +5,17 @@ mod engine;
 mod error;
 mod names;
 mod paths;
+mod paxos;
 mod primary;
+mod transport;
 
 pub use address::NodeAddress;
 pub use engine::EngineName;
 pub use error::ConfigError;
 pub use paths::path_of;
+pub use paxos::{PaxosConfig, VoteStorage};
 pub use primary::{PrimaryName, ResetPrimary};
+pub use transport::Transport;
 
 use rota_core::contract::NodeId;
 use rota_core::ring::{PriorityMethod, Protocol, RingConfig, Timers, Timing};
@@ -35,16 +39,6 @@ pub enum TimingName {
     Default,
     /// Crowded or virtual hosts, wide areas.
     Relaxed,
-}
-
-/// How data gets to the other nodes. Tokens always go from node to node.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Transport {
-    /// A copy for each node: works everywhere.
-    Unicast,
-    /// One datagram for all: `transport = { multicast = "239.192.0.1:7700" }`.
-    Multicast(SocketAddr),
 }
 
 /// Everything a node is told. Settings that are `None` have a default in the engine, which
@@ -121,6 +115,9 @@ pub struct NodeConfig {
     /// Begin with this where the record of primaries in `state_dir` is missing or refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset_primary: Option<ResetPrimary>,
+    /// Who votes, and where votes are kept: for engines of the Paxos family.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paxos: Option<PaxosConfig>,
     /// Write a trace to this file. `{node}` stands for the node's number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<PathBuf>,
@@ -204,6 +201,7 @@ impl NodeConfig {
             primary: PrimaryName::None,
             primary_nodes: None,
             reset_primary: None,
+            paxos: None,
             trace: None,
             receive_buffer_bytes: default_receive_buffer(),
             send_buffer_bytes: default_send_buffer(),
@@ -288,6 +286,7 @@ impl NodeConfig {
         self.directory()?;
         self.check_transport()?;
         self.check_primary()?;
+        self.check_paxos()?;
         if let Some(method) = self.priority_method
             && !(1..=2).contains(&method)
         {
@@ -323,24 +322,6 @@ impl NodeConfig {
             }
             if node.address.is_ipv4() != self.nodes[0].address.is_ipv4() {
                 return Err(ConfigError::MixedAddresses(node.address));
-            }
-        }
-        Ok(())
-    }
-
-    fn check_transport(&self) -> Result<(), ConfigError> {
-        let Transport::Multicast(group) = self.transport else {
-            return Ok(());
-        };
-        if !group.ip().is_multicast() || group.port() == 0 {
-            return Err(ConfigError::NotMulticast(group));
-        }
-        for node in &self.nodes {
-            if node.address.is_ipv4() != group.is_ipv4() {
-                return Err(ConfigError::MixedAddresses(node.address));
-            }
-            if group.is_ipv6() && self.interface.is_none() {
-                return Err(ConfigError::NeedsInterface);
             }
         }
         Ok(())

@@ -4,18 +4,25 @@
 //! wake-ups: after a burst was read, only the socket that the engine prefers is tried again before
 //! the loop asks the kernel about all of them at once.
 
+mod acceptor;
 mod app;
 mod arrivals;
+mod bell;
 mod durable;
 #[cfg(test)]
 mod durable_tests;
 mod error;
 mod hand_out;
 mod links;
+mod log_keeper;
+mod log_thread;
 mod outputs;
 mod rest;
 mod store;
 mod tokens;
+mod votes;
+#[cfg(test)]
+mod votes_tests;
 mod watch;
 mod worker;
 
@@ -113,7 +120,7 @@ impl<E: Engine> Driver<E> {
         sockets: Sockets,
         (me, seed): (Process, u64),
         config: &NodeConfig,
-        durable: Durable,
+        mut durable: Durable,
     ) -> Result<Self, DriverError> {
         let now = sys::monotonic();
         let tracer = config.trace_of(me.node);

@@ -33,8 +33,8 @@ mod sys;
 pub mod trace;
 
 pub use config::{
-    ConfigError, EngineName, NodeAddress, NodeConfig, PrimaryName, ResetPrimary, TimingName,
-    Transport, path_of,
+    ConfigError, EngineName, NodeAddress, NodeConfig, PaxosConfig, PrimaryName, ResetPrimary,
+    TimingName, Transport, VoteStorage, path_of,
 };
 pub use driver::{App, Driver, DriverError, Submitter, TokenTimes, watched_counters};
 pub use engine::NodeEngine;

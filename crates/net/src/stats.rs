@@ -77,9 +77,9 @@ net_stats! {
     unreachable,
     /// Datagrams that the fault layer lost, delayed, doubled or reordered.
     faults,
-    /// Ring ids that the disk did not take.
+    /// Requests to make something durable that the disk did not take: ring ids, what is known of primaries, votes.
     persist_failures,
-    /// Outputs this driver cannot carry out (links of an engine that wants none, records other than ring ids).
+    /// Outputs this driver cannot carry out (links of an engine that wants none, records that this node does not keep).
     unsupported,
     /// Sessions of links that began.
     link_sessions,

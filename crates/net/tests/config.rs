@@ -184,6 +184,16 @@ fn every_mistake_has_a_sentence_of_its_own() {
         ),
         (
             "cluster = 7",
+            "cluster = 7\npaxos = { storage = \"memory\" }",
+            "does not",
+        ),
+        (
+            "cluster = 7",
+            "cluster = 7\npaxos = { storage = \"tape\" }",
+            "tape",
+        ),
+        (
+            "cluster = 7",
             "cluster = 7\nprimary = \"static\"\nprimary_nodes = []",
             "at least one",
         ),

@@ -60,6 +60,8 @@ pub enum ConfigError {
     PrimaryNodesUnused,
     /// `primary_nodes` has none, or more than so many.
     PrimaryNodes(usize),
+    /// `[paxos]` with an engine that has no votes.
+    PaxosUnused,
     /// Windows or sizes do not fit together.
     Ring(RingConfigError),
     /// A path takes no packet with the smallest datagram.
@@ -106,6 +108,7 @@ impl fmt::Display for ConfigError {
             Self::PrimaryNodes(most) => {
                 write!(f, "primary_nodes lists at least one node, and at most {most}")
             }
+            Self::PaxosUnused => f.write_str("[paxos] is for engines that vote, and this one does not"),
             Self::Ring(error) => error.fmt(f),
             Self::PathMtu(path) => write!(
                 f,

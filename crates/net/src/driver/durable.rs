@@ -5,6 +5,8 @@
 //! trouble, and a node has to answer the others meanwhile. Without one the ring id is kept in memory, and
 //! counts as durable at once: then only the incarnation keeps the rings of two lives of a node apart. What is
 //! known of primaries is never kept in memory only.
+//!
+//! The votes and the state of an engine of the Paxos family go to an acceptor's log ([`Acceptor`]), by another thread.
 
 use bytes::Bytes;
 use rota_core::contract::{
@@ -13,8 +15,12 @@ use rota_core::contract::{
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::RawFd;
+use std::sync::Arc;
 
+use super::acceptor::{Acceptor, Kept};
+use super::bell::Bell;
 use super::store::{Files, Found, NEWEST, Record, Store};
+use super::votes::{self, Change};
 use super::worker::Worker;
 use super::{Driver, DriverError};
 use crate::config::NodeConfig;
@@ -28,13 +34,38 @@ pub(super) struct Held {
     pub(super) burst: Burst,
 }
 
+/// What a request is about.
+#[derive(Debug)]
+enum About {
+    /// A file.
+    Record(Record),
+    /// The acceptor's log.
+    Votes,
+}
+
+impl About {
+    fn is_of(&self, log: LogId) -> bool {
+        matches!(self, Self::Record(record) if record.log() == log)
+    }
+}
+
 /// A request without an answer.
 #[derive(Debug)]
 struct Pending {
     id: PersistId,
-    record: Record,
+    about: About,
     /// What has become of it, while one before it has none.
     result: Option<Result<(), PersistError>>,
+}
+
+/// What becomes of a request.
+pub(super) enum Reply {
+    /// It is answered later.
+    None,
+    /// It is answered now.
+    Now(Input),
+    /// This driver cannot carry it out.
+    Unsupported(Input),
 }
 
 /// A node's durable state.
@@ -43,6 +74,14 @@ pub(super) struct Durable {
     found: Found,
     /// `None`: everything is kept in memory.
     worker: Option<Worker>,
+    /// `None`: the engine has no votes.
+    acceptor: Option<Acceptor>,
+    /// What the acceptor's log held, until the engine is told.
+    votes: Vec<(LogId, u64, Bytes)>,
+    /// Rung by the threads of both.
+    bell: Arc<Bell>,
+    /// Fetches without an answer.
+    fetching: usize,
     /// Requests without an answer, oldest first: an answer says that all before are durable, too.
     pending: VecDeque<Pending>,
     /// Sends that wait for them, in the order in which they were handed out.
@@ -54,55 +93,89 @@ pub(super) struct Durable {
 impl Durable {
     /// What the configuration of node `me` says.
     pub(super) fn open(config: &NodeConfig, me: NodeId) -> Result<Self, DriverError> {
-        match Files::open(config, me)? {
-            Some(files) => {
-                Self::with_store(files.found(), Box::new(files)).map_err(DriverError::System)
-            }
-            None => Ok(Self::in_memory()),
+        let mut durable = match Files::open(config, me)? {
+            Some(files) => Self::with_store(files.found(), Box::new(files)),
+            None => Self::in_memory(),
         }
+        .map_err(DriverError::System)?;
+        if let Some((acceptor, votes)) = Acceptor::open(config, me, &durable.bell)? {
+            durable.acceptor = Some(acceptor);
+            durable.votes = votes;
+        }
+        Ok(durable)
     }
 
-    fn in_memory() -> Self {
-        Self {
+    fn in_memory() -> io::Result<Self> {
+        Ok(Self {
             found: Found::default(),
             worker: None,
+            acceptor: None,
+            votes: Vec::new(),
+            bell: Arc::new(Bell::new()?),
+            fetching: 0,
             pending: VecDeque::new(),
             held: VecDeque::new(),
             complained: false,
-        }
+        })
     }
 
     /// A store in a thread of its own, which holds what was `found`.
     pub(super) fn with_store(found: Found, store: Box<dyn Store>) -> io::Result<Self> {
-        Ok(Self {
-            found,
-            worker: Some(Worker::start(store)?),
-            ..Self::in_memory()
-        })
+        let mut durable = Self::in_memory()?;
+        durable.found = found;
+        durable.worker = Some(Worker::start(store, Arc::clone(&durable.bell))?);
+        Ok(durable)
     }
 
-    /// What the engine is told when it starts.
-    pub(super) fn records(&self) -> Vec<(LogId, u64, Bytes)> {
+    /// An acceptor's log that is open, in a thread of its own.
+    #[cfg(test)]
+    pub(super) fn with_log<D: rota_storage::acceptor::LogDisk + 'static>(
+        log: rota_storage::acceptor::DiskLog<D>,
+        mode: rota_storage::acceptor::Mode,
+    ) -> Result<Self, DriverError> {
+        let mut durable = Self::in_memory().map_err(DriverError::System)?;
+        let (acceptor, votes) = Acceptor::on_disk(log, mode, &durable.bell)?;
+        durable.acceptor = Some(acceptor);
+        durable.votes = votes;
+        Ok(durable)
+    }
+
+    /// What the engine is told when it starts; of votes only once.
+    pub(super) fn records(&mut self) -> Vec<(LogId, u64, Bytes)> {
         let records = self.found.records();
-        records
+        let mut records: Vec<_> = records
             .map(|record| (record.log(), NEWEST, record.bytes()))
-            .collect()
+            .collect();
+        // State is told first.
+        records.append(&mut self.votes);
+        records
     }
 
-    /// The answer to a fetch.
-    pub(super) fn fetched(&self, log: LogId, from: u64, to: u64) -> Input {
+    /// Starts a fetch. An answer that is there at once is handed back.
+    pub(super) fn fetch(&mut self, log: LogId, from: u64, to: u64) -> Option<Input> {
+        if let Some(acceptor) = self.acceptor.as_mut().filter(|_| votes::is_one(log)) {
+            let answer = acceptor.fetch(log, from..to);
+            self.fetching += usize::from(answer.is_none());
+            return answer;
+        }
         let wanted = |record: &Record| record.log() == log && (from..to).contains(&NEWEST);
         let records = self.found.records().filter(wanted);
-        Input::Fetched {
+        Some(Input::Fetched {
             log,
             from,
             to,
             records: records.map(|record| (NEWEST, record.bytes())).collect(),
-        }
+        })
     }
 
-    /// Starts a request. An answer that is there at once is handed back.
-    pub(super) fn request(&mut self, id: PersistId, records: &[LogRecord]) -> Option<Input> {
+    /// Starts a request.
+    pub(super) fn request(&mut self, id: PersistId, records: &[LogRecord]) -> Reply {
+        if let Some(acceptor) = &mut self.acceptor
+            && let Some(changes) = Change::read(records)
+        {
+            let kept = acceptor.request(id, changes);
+            return self.after_request(id, About::Votes, kept);
+        }
         let record = Record::read(records);
         let kept = |record: &Record| match record {
             Record::RingId(_) => true,
@@ -111,24 +184,45 @@ impl Durable {
         let Some(record) = record.filter(kept) else {
             // Saying so is better than a promise of durability that nobody keeps.
             let error = PersistError::Io("this node does not keep such records".to_owned());
-            return Some(Input::PersistFailed { id, error });
+            return Reply::Unsupported(Input::PersistFailed { id, error });
         };
-        let Some(worker) = &self.worker else {
-            self.found.take_over(record);
-            return Some(Input::Persisted { id });
+        let kept = match &self.worker {
+            Some(worker) => {
+                worker.request(id, record.clone());
+                Kept::Later
+            }
+            None => {
+                self.found.take_over(record.clone());
+                Kept::Now
+            }
         };
-        worker.request(id, record.clone());
-        self.pending.push_back(Pending {
-            id,
-            record,
-            result: None,
-        });
-        None
+        self.after_request(id, About::Record(record), kept)
+    }
+
+    /// An answer says that all before are durable, too: so it waits for theirs.
+    fn after_request(&mut self, id: PersistId, about: About, kept: Kept) -> Reply {
+        debug_assert!(self.pending.back().is_none_or(|last| last.id < id));
+        let result = match kept {
+            Kept::Later => None,
+            Kept::Now => Some(Ok(())),
+            Kept::Failed(error) => Some(Err(error)),
+        };
+        match result {
+            Some(Ok(())) if self.pending.is_empty() => Reply::Now(Input::Persisted { id }),
+            Some(Err(error)) if self.pending.is_empty() => {
+                Reply::Now(Input::PersistFailed { id, error })
+            }
+            result => {
+                self.pending.push_back(Pending { id, about, result });
+                Reply::None
+            }
+        }
     }
 
     /// Whether a send that names this request has to wait.
     pub(super) fn is_pending(&self, id: PersistId) -> bool {
-        self.pending.iter().any(|pending| pending.id == id)
+        let place = self.pending.binary_search_by_key(&id, |pending| pending.id);
+        place.is_ok()
     }
 
     pub(super) fn hold(&mut self, held: Held) {
@@ -141,45 +235,42 @@ impl Durable {
         if ready { self.held.pop_front() } else { None }
     }
 
+    /// Whether there is an answer to come.
+    fn waits(&self) -> bool {
+        !self.pending.is_empty() || self.fetching > 0
+    }
+
     /// Readable when there may be answers.
     pub(super) fn waker(&self) -> Option<RawFd> {
-        let worker = self.worker.as_ref();
-        worker
-            .filter(|_| !self.pending.is_empty())
-            .map(Worker::waker)
+        self.waits().then(|| self.bell.raw())
     }
 
     /// Whether there are answers.
     pub(super) fn has_answers(&self) -> bool {
-        !self.pending.is_empty() && self.worker.as_ref().is_some_and(Worker::has_answers)
+        self.waits() && self.bell.is_rung()
     }
 
-    /// The answers that have come, in the order of the requests. Sends that waited for what failed are
+    /// The answers that have come, those to requests in their order. Sends that waited for what failed are
     /// forgotten.
     pub(super) fn answers(&mut self) -> Vec<Input> {
-        if self.pending.is_empty() {
+        if !self.waits() || !self.bell.answer() {
             return Vec::new();
         }
-        let results = self.worker.as_ref().map(Worker::take_answers);
-        for (last, log, result) in results.into_iter().flatten() {
-            // A request that a later one overtook is answered together with that one, which wrote over it.
-            let of_it = |pending: &&mut Pending| {
-                pending.result.is_none() && pending.id <= last && pending.record.log() == log
-            };
-            for pending in self.pending.iter_mut().filter(of_it) {
-                pending.result = Some(result.clone());
-            }
-        }
-        let mut answers = Vec::new();
+        self.take_stored();
+        let mut answers = self.take_votes();
         while let Some(answered) = self.pending.pop_front_if(|next| next.result.is_some()) {
-            let Pending { id, record, result } = answered;
+            let Pending { id, about, result } = answered;
             answers.push(match result {
                 Some(Err(error)) => {
                     self.held.retain(|held| held.after != id);
+                    self.complain(&about, Some(&error));
                     Input::PersistFailed { id, error }
                 }
                 Some(Ok(())) | None => {
-                    self.found.take_over(record);
+                    self.complain(&about, None);
+                    if let About::Record(record) = about {
+                        self.found.take_over(record);
+                    }
                     Input::Persisted { id }
                 }
             });
@@ -187,13 +278,49 @@ impl Durable {
         answers
     }
 
-    /// Tells the log of the first failure after all went well: a disk that stays bad is tried often.
-    fn complain(&mut self, answer: &Input) {
-        let Input::PersistFailed { error, .. } = answer else {
-            self.complained = false;
-            return;
+    /// What has become of records in files.
+    fn take_stored(&mut self) {
+        let results = self.worker.as_ref().map(Worker::take_answers);
+        for (last, log, result) in results.into_iter().flatten() {
+            // A request that a later one overtook is answered together with that one, which wrote over it.
+            let of_it = |pending: &&mut Pending| {
+                pending.result.is_none() && pending.id <= last && pending.about.is_of(log)
+            };
+            for pending in self.pending.iter_mut().filter(of_it) {
+                pending.result = Some(result.clone());
+            }
+        }
+    }
+
+    /// What has become of votes; hands back what was fetched.
+    fn take_votes(&mut self) -> Vec<Input> {
+        let Some(acceptor) = &mut self.acceptor else {
+            return Vec::new();
         };
-        if !std::mem::replace(&mut self.complained, true) {
+        let taken = acceptor.take();
+        let open = |pending: &&mut Pending| {
+            pending.result.is_none() && matches!(pending.about, About::Votes)
+        };
+        for pending in self.pending.iter_mut().filter(open) {
+            let is_durable = taken.durable.is_some_and(|last| pending.id <= last);
+            pending.result = match (is_durable, &taken.failed) {
+                (true, _) => Some(Ok(())),
+                (false, Some(error)) => Some(Err(error.clone())),
+                (false, None) => break,
+            };
+        }
+        self.fetching -= taken.fetched.len();
+        taken.fetched
+    }
+
+    /// Tells the operator of the first failure after all went well: a disk that stays bad is tried often. Of
+    /// votes that was told where they failed.
+    fn complain(&mut self, about: &About, error: Option<&PersistError>) {
+        if matches!(about, About::Votes) {
+            return;
+        }
+        let complained = std::mem::replace(&mut self.complained, error.is_some());
+        if let Some(error) = error.filter(|_| !complained) {
             tracing::error!(?error, "a record could not be made durable");
         }
     }
@@ -211,7 +338,6 @@ impl<E: Engine> Driver<E> {
             return Ok(false);
         }
         for answer in &answers {
-            self.durable.complain(answer);
             self.forget_on_links(answer);
             let failed = matches!(answer, Input::PersistFailed { .. });
             self.sockets.stats_mut().persist_failures += u64::from(failed);

@@ -16,14 +16,14 @@ use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 static PORTS: AtomicU16 = AtomicU16::new(28_000);
 
 /// Hands out what the test wants, and remembers what it is told.
 #[derive(Debug, Default)]
-struct Script {
-    outputs: VecDeque<Output>,
-    heard: Vec<Input>,
+pub(super) struct Script {
+    pub(super) outputs: VecDeque<Output>,
+    pub(super) heard: Vec<Input>,
 }
 
 impl Engine for Script {
@@ -50,7 +50,7 @@ impl Engine for Script {
     }
 }
 
-struct Idle;
+pub(super) struct Idle;
 
 impl App for Idle {
     fn deliver(&mut self, _: Delivery) {}
@@ -85,15 +85,15 @@ struct World {
     gate: Sender<Result<(), PersistError>>,
 }
 
-fn id(node: u16) -> NodeId {
+pub(super) fn id(node: u16) -> NodeId {
     NodeId::new(node).unwrap()
 }
 
-fn config() -> NodeConfig {
+pub(super) fn config() -> NodeConfig {
     NodeConfig::loopback(2, PORTS.fetch_add(10, Relaxed))
 }
 
-fn me() -> Process {
+pub(super) fn me() -> Process {
     Process {
         node: id(1),
         incarnation: Incarnation(7),
@@ -124,7 +124,7 @@ fn world_that_found(found: Found) -> World {
     }
 }
 
-fn persist(id: u64, value: u64) -> Output {
+pub(super) fn persist(id: u64, value: u64) -> Output {
     let record = LogRecord::Put {
         log: LogId(1),
         position: 0,
@@ -137,7 +137,7 @@ fn persist(id: u64, value: u64) -> Output {
 }
 
 /// A token that can be told from others by `mark`.
-fn token(mark: u8, after: Option<u64>) -> Output {
+pub(super) fn token(mark: u8, after: Option<u64>) -> Output {
     Output::Send {
         class: Class::Token,
         channel: Channel(0),
@@ -173,17 +173,22 @@ impl World {
 
     /// The marks of the tokens that have reached the other node.
     fn arrived(&mut self) -> Vec<u8> {
-        let mut arrivals = VecDeque::new();
-        while self.other.receive(Class::Token, &mut arrivals).unwrap() {}
-        arrivals
-            .iter()
-            .flat_map(|arrival| arrival.bytes.chunks(arrival.segment))
-            .map(|datagram| datagram[0])
-            .collect()
+        arrived(&mut self.other)
     }
 }
 
-fn answers(heard: &[Input]) -> Vec<(u64, bool)> {
+/// The marks of the tokens that have come.
+pub(super) fn arrived(at: &mut Sockets) -> Vec<u8> {
+    let mut arrivals = VecDeque::new();
+    while at.receive(Class::Token, &mut arrivals).unwrap() {}
+    arrivals
+        .iter()
+        .flat_map(|arrival| arrival.bytes.chunks(arrival.segment))
+        .map(|datagram| datagram[0])
+        .collect()
+}
+
+pub(super) fn answers(heard: &[Input]) -> Vec<(u64, bool)> {
     let answer = |input: &Input| match input {
         Input::Persisted { id } => Some((id.0, false)),
         Input::PersistFailed { id, .. } => Some((id.0, true)),

@@ -1,6 +1,7 @@
 //! What ends a driver.
 
 use rota_storage::OpenError;
+use rota_storage::acceptor::{FetchError, LogOpenError};
 use std::fmt;
 use std::io;
 
@@ -15,6 +16,12 @@ pub enum DriverError {
     Links(io::Error),
     /// A file in the state directory cannot be used.
     State(OpenError),
+    /// The acceptor's log cannot be used.
+    Votes(LogOpenError),
+    /// The acceptor's log cannot be read.
+    ReadVotes(FetchError),
+    /// Votes are to be kept on disk, and nothing says where.
+    NoVotes,
     /// The system has no random numbers, threads or descriptors for the node.
     System(io::Error),
 }
@@ -29,6 +36,9 @@ impl fmt::Display for DriverError {
                 "cannot listen for links (TCP, at the token port): {error}"
             ),
             Self::State(error) => error.fmt(f),
+            Self::Votes(error) => error.fmt(f),
+            Self::ReadVotes(error) => write!(f, "the acceptor's log: {error}"),
+            Self::NoVotes => f.write_str("nothing says where votes are kept: set `state_dir`"),
             Self::System(error) => {
                 write!(f, "no random numbers or threads from the system: {error}")
             }

@@ -2,7 +2,7 @@
 
 use rota_core::contract::{Burst, Class, Engine, Input, Output, Target};
 
-use super::durable::Held;
+use super::durable::{Held, Reply};
 use super::{Driver, DriverError};
 use crate::socket::Progress;
 use crate::sockets::Outgoing;
@@ -67,14 +67,22 @@ impl<E: Engine> Driver<E> {
                 }
             }
             Output::Persist { id, records } => {
-                let answer = self.durable.request(id, &records);
-                if let Some(Input::PersistFailed { .. }) = answer {
-                    self.sockets.stats_mut().unsupported += 1;
+                let stats = self.sockets.stats_mut();
+                match self.durable.request(id, &records) {
+                    Reply::None => {}
+                    Reply::Now(answer) => {
+                        let failed = matches!(answer, Input::PersistFailed { .. });
+                        stats.persist_failures += u64::from(failed);
+                        self.answers.push(answer);
+                    }
+                    Reply::Unsupported(answer) => {
+                        stats.unsupported += 1;
+                        self.answers.push(answer);
+                    }
                 }
-                self.answers.extend(answer);
             }
             Output::Fetch { log, from, to } => {
-                self.answers.push(self.durable.fetched(log, from, to));
+                self.answers.extend(self.durable.fetch(log, from, to));
             }
             Output::LinkSend {
                 peer,

@@ -7,13 +7,12 @@
 use rota_core::contract::{LogId, PersistError, PersistId};
 use std::fmt;
 use std::io;
-use std::os::fd::RawFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::bell::Bell;
 use super::store::{Record, Store};
-use crate::sys::WakeFd;
 
 /// How long the end of a driver waits for the disk. What is being written then was promised to nobody.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -39,7 +38,7 @@ struct Desk {
 struct Shared {
     desk: Mutex<Desk>,
     changed: Condvar,
-    waker: WakeFd,
+    bell: Arc<Bell>,
 }
 
 impl Shared {
@@ -55,11 +54,11 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub(super) fn start(store: Box<dyn Store>) -> io::Result<Self> {
+    pub(super) fn start(store: Box<dyn Store>, bell: Arc<Bell>) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             desk: Mutex::default(),
             changed: Condvar::new(),
-            waker: WakeFd::new()?,
+            bell,
         });
         let end = End(Arc::clone(&shared));
         let thread = std::thread::Builder::new()
@@ -75,22 +74,16 @@ impl Worker {
         let mut desk = self.shared.desk();
         desk.wanted.retain(|(_, other)| other.log() != record.log());
         desk.wanted.push((id, record));
+        if desk.ended {
+            // It fails when answers are taken.
+            self.shared.bell.ring();
+        }
         drop(desk);
         self.shared.changed.notify_all();
     }
 
-    pub(super) fn waker(&self) -> RawFd {
-        self.shared.waker.raw()
-    }
-
-    pub(super) fn has_answers(&self) -> bool {
-        let desk = self.shared.desk();
-        desk.ended || !desk.answers.is_empty()
-    }
-
     /// What was answered since this was last asked.
     pub(super) fn take_answers(&self) -> Vec<Answer> {
-        self.shared.waker.clear();
         let mut desk = self.shared.desk();
         let mut answers = std::mem::take(&mut desk.answers);
         if desk.ended {
@@ -138,7 +131,7 @@ impl Drop for End {
     fn drop(&mut self) {
         self.0.desk().ended = true;
         self.0.changed.notify_all();
-        self.0.waker.wake();
+        self.0.bell.ring();
     }
 }
 
@@ -169,6 +162,6 @@ fn work(mut store: Box<dyn Store>, end: &End) {
         desk.writing = None;
         desk.answers.push((id, log, result));
         drop(desk);
-        shared.waker.wake();
+        shared.bell.ring();
     }
 }

@@ -1,0 +1,308 @@
+//! What the thread of an acceptor's log does.
+//!
+//! It takes all requests that wait, appends them, makes them durable together, and answers all of them with one word: up
+//! to which all are durable (*group commit*). While it waits for the disk the next group gathers. Whatever need not be done
+//! before answers leave it does between groups.
+//!
+//! Where anything fails, the log has failed for good: it is not known what the disk has. No request is
+//! answered as durable any more, until the node is restarted.
+
+use rota_core::contract::{Input, PersistError};
+use rota_storage::acceptor::{AppendError, DiskLog, LogDisk, LogFile, SyncDone, SyncJob};
+use std::io;
+use std::sync::{Arc, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+use super::log_thread::{Desk, Request, Shared, Wanted};
+use super::votes::{self, Change};
+
+/// An answer to a fetch holds about so many bytes: commits wait meanwhile.
+pub(super) const FETCH_BYTES: usize = 256 << 10;
+
+/// So long nothing is appended before the mark is made durable, too.
+const SETTLE_AFTER: Duration = Duration::from_millis(100);
+
+/// A group that takes so long is worth a word.
+const SLOW: Duration = Duration::from_millis(500);
+
+/// A thread for syncs that no answer waits for.
+pub(super) struct Syncer<F> {
+    jobs: mpsc::Sender<SyncJob<F>>,
+    interval: Duration,
+    since: Instant,
+    is_busy: bool,
+}
+
+impl<F: LogFile> Syncer<F> {
+    pub(super) fn start(shared: &Arc<Shared>, interval: Duration) -> io::Result<Self> {
+        let (jobs, wanted) = mpsc::channel::<SyncJob<F>>();
+        let shared = Arc::clone(shared);
+        // It ends when the other one does.
+        std::thread::Builder::new()
+            .name("rota-sync".to_owned())
+            .spawn(move || {
+                for job in wanted {
+                    let done = job.run();
+                    shared.put(|desk| desk.synced = Some(done));
+                }
+            })?;
+        Ok(Self {
+            jobs,
+            interval,
+            since: Instant::now(),
+            is_busy: false,
+        })
+    }
+}
+
+/// What there is to do.
+#[derive(Debug, Default)]
+struct Work {
+    requests: Vec<Request>,
+    fetch: Option<Wanted>,
+    synced: Option<SyncDone>,
+    stop: bool,
+}
+
+/// The thread's own.
+pub(super) struct Keeper<'a, D: LogDisk> {
+    log: DiskLog<D>,
+    syncer: Option<Syncer<D::File>>,
+    shared: &'a Shared,
+    /// Something was appended then, and the mark is not durable yet.
+    unsettled: Option<Instant>,
+    /// There is more to be done between groups.
+    has_upkeep: bool,
+    failed: bool,
+    told_no_room: bool,
+}
+
+impl<'a, D: LogDisk> Keeper<'a, D> {
+    pub(super) fn new(
+        log: DiskLog<D>,
+        syncer: Option<Syncer<D::File>>,
+        shared: &'a Shared,
+    ) -> Self {
+        Self {
+            log,
+            syncer,
+            shared,
+            unsettled: None,
+            has_upkeep: true,
+            failed: false,
+            told_no_room: false,
+        }
+    }
+
+    pub(super) fn work(mut self) {
+        loop {
+            let work = self.wait();
+            if let Some(done) = work.synced {
+                self.take_synced(done);
+            }
+            if !work.requests.is_empty() {
+                self.keep(work.requests);
+            }
+            if let Some(wanted) = work.fetch {
+                self.fetch(wanted);
+            }
+            if work.stop {
+                break;
+            }
+            self.between_groups();
+        }
+        if !self.failed
+            && let Err(error) = self.log.close()
+        {
+            tracing::warn!(%error, "the acceptor's log was not closed in order");
+        }
+    }
+
+    /// Waits until there is something to do, and takes it.
+    fn wait(&self) -> Work {
+        let rest = self.rest();
+        let mut desk = self.shared.desk();
+        let idle = |desk: &Desk| {
+            let waits = desk.requests.is_empty() && desk.fetches.is_empty();
+            waits && desk.synced.is_none() && !desk.stop
+        };
+        if idle(&desk) && rest != Some(Duration::ZERO) {
+            desk.sleeps = true;
+            let changed = &self.shared.changed;
+            desk = match rest {
+                None => changed.wait_while(desk, |desk| idle(desk)),
+                Some(rest) => {
+                    let waited = changed.wait_timeout_while(desk, rest, |desk| idle(desk));
+                    Ok(waited.unwrap_or_else(PoisonError::into_inner).0)
+                }
+            }
+            .unwrap_or_else(PoisonError::into_inner);
+            desk.sleeps = false;
+        }
+        Work {
+            requests: std::mem::take(&mut desk.requests),
+            fetch: desk.fetches.pop_front(),
+            synced: desk.synced.take(),
+            stop: desk.stop,
+        }
+    }
+
+    /// How long there is nothing to do unless something is asked for.
+    fn rest(&self) -> Option<Duration> {
+        if self.failed {
+            return None;
+        }
+        if self.has_upkeep {
+            return Some(Duration::ZERO);
+        }
+        let syncer = self.syncer.as_ref().filter(|syncer| !syncer.is_busy);
+        let sync = syncer.filter(|_| self.log.unsynced_bytes() > 0);
+        let sync = sync.map(|syncer| syncer.since + syncer.interval);
+        let settle = self.unsettled.filter(|_| self.may_settle());
+        let settle = settle.map(|since| since + SETTLE_AFTER);
+        let next = [sync, settle].into_iter().flatten().min()?;
+        Some(next.saturating_duration_since(Instant::now()))
+    }
+
+    /// Makes a group durable, and says so once.
+    fn keep(&mut self, group: Vec<Request>) {
+        let bytes: usize = group.iter().map(|request| request.bytes).sum();
+        let last = group.last().map(|request| request.id);
+        if !self.failed {
+            let started = Instant::now();
+            if let Err(error) = self.append(&group).and_then(|()| self.log.commit()) {
+                self.fail(&error);
+            }
+            let took = started.elapsed();
+            if took > SLOW {
+                tracing::warn!(?took, "the disk is slow: this acceptor's votes wait for it");
+            }
+        }
+        if !self.failed {
+            self.unsettled = Some(Instant::now());
+            self.has_upkeep = true;
+        }
+        let failed = self.failed;
+        let mut desk = self.shared.desk();
+        desk.bytes -= bytes;
+        if !failed {
+            desk.durable = last;
+        }
+        drop(desk);
+        self.shared.bell.ring();
+    }
+
+    /// One record at a time: what comes before one that does not fit need not be taken back.
+    fn append(&mut self, group: &[Request]) -> Result<(), AppendError> {
+        for change in group.iter().flat_map(|request| &request.changes) {
+            match (change, change.record()) {
+                (_, Some(record)) => self.log.append(&[record])?,
+                (Change::Trim(first), None) => self.log.trim(*first)?,
+                (Change::Put(..), None) => continue,
+            };
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, error: &AppendError) {
+        self.failed = true;
+        self.has_upkeep = false;
+        tracing::error!(
+            %error,
+            "the acceptor's log has failed: this node votes for nothing any more until it is restarted"
+        );
+        let told = match error {
+            AppendError::NoSpace(_) => PersistError::NoSpace,
+            AppendError::Io(_) | AppendError::TooLong { .. } | AppendError::Failed => {
+                PersistError::Io(error.to_string())
+            }
+        };
+        self.shared.desk().failed = Some(told);
+        self.shared.bell.ring();
+    }
+
+    fn fetch(&mut self, (log, from, to): Wanted) {
+        let read = votes::read_some(&mut self.log, log, &(from..to), FETCH_BYTES);
+        let records = read.unwrap_or_else(|error| {
+            tracing::error!(%error, "votes could not be read back");
+            Vec::new()
+        });
+        let mut desk = self.shared.desk();
+        desk.fetched.push(Input::Fetched {
+            log,
+            from,
+            to,
+            records,
+        });
+        drop(desk);
+        self.shared.bell.ring();
+    }
+
+    /// What need not be done before answers leave: a step of some milliseconds.
+    fn between_groups(&mut self) {
+        if self.failed {
+            return;
+        }
+        if let Err(error) = self.sync_beside().and_then(|()| self.settle()) {
+            self.fail(&error);
+            return;
+        }
+        if !std::mem::take(&mut self.has_upkeep) {
+            return;
+        }
+        match self.log.maintain() {
+            Ok(more) => {
+                self.has_upkeep = more;
+                self.told_no_room = false;
+            }
+            // It is tried again behind the next group.
+            Err(AppendError::NoSpace(error)) => {
+                if !std::mem::replace(&mut self.told_no_room, true) {
+                    tracing::error!(%error, "no room to get the next segment of the acceptor's log ready");
+                }
+            }
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    fn sync_beside(&mut self) -> Result<(), AppendError> {
+        let Some(syncer) = self.syncer.as_mut().filter(|syncer| !syncer.is_busy) else {
+            return Ok(());
+        };
+        if !self.log.sync_due(syncer.since.elapsed()) {
+            return Ok(());
+        }
+        if let Some(job) = self.log.start_sync()? {
+            let ended = |_| AppendError::Io(io::Error::other("the thread for syncs has ended"));
+            syncer.jobs.send(job).map_err(ended)?;
+            syncer.is_busy = true;
+        }
+        Ok(())
+    }
+
+    fn take_synced(&mut self, done: SyncDone) {
+        if let Some(syncer) = &mut self.syncer {
+            syncer.is_busy = false;
+            syncer.since = Instant::now();
+        }
+        let finished = self.log.finish_sync(done);
+        if let Err(error) = finished
+            && !self.failed
+        {
+            self.fail(&error);
+        }
+    }
+
+    fn settle(&mut self) -> Result<(), AppendError> {
+        let is_due = |since: &mut Instant| since.elapsed() >= SETTLE_AFTER;
+        if self.may_settle() && self.unsettled.take_if(is_due).is_some() {
+            self.log.settle()?;
+        }
+        Ok(())
+    }
+
+    /// What is not synced is in no mark yet.
+    fn may_settle(&self) -> bool {
+        self.syncer.is_none() || self.log.unsynced_bytes() == 0
+    }
+}
