@@ -129,6 +129,13 @@ pub enum FaultKind {
         /// It stays dead also when the world heals.
         for_good: bool,
     },
+    /// Machines lose their power, all at once; their processes start again after `lasts`.
+    PowerLoss {
+        /// Which hosts.
+        hosts: Vec<usize>,
+        /// What is left on their disks.
+        disk: DiskLoss,
+    },
     /// Nothing can be made durable.
     DiskFails {
         /// Which host.
@@ -196,6 +203,9 @@ impl fmt::Display for FaultKind {
                     f,
                     "{what} {host} dies{back} after {outputs} outputs; lost on disk: {disk:?}"
                 )
+            }
+            Self::PowerLoss { hosts, disk } => {
+                write!(f, "hosts {hosts:?} lose power; lost on disk: {disk:?}")
             }
             Self::DiskFails { host, full } => {
                 let how = if *full { "full" } else { "broken" };

@@ -3,6 +3,7 @@
 //! Everything that a run depends on is in the [`Plan`], so a plan that was made smaller runs as well
 //! as one that was drawn, and a failure can be shrunk.
 
+mod disks;
 mod draw;
 mod draw_faults;
 mod fault;
@@ -14,6 +15,7 @@ mod views;
 use rota_core::contract::Service;
 use rota_core::ring::RingConfig;
 
+pub use disks::{DiskMode, DisksPlan};
 pub use fault::{DiskLoss, Fault, FaultKind, Matrix};
 pub use groups::GroupsPlan;
 pub use profile::{Abilities, Profile};
@@ -49,6 +51,8 @@ pub struct Plan {
     pub views: Option<ViewsPlan>,
     /// Reliable links, if there are any.
     pub links: Option<LinksPlan>,
+    /// The disks, where engines keep logs on them.
+    pub disks: Option<DisksPlan>,
     /// How long it takes to make something durable: at least, and at most.
     pub disk_latency: (u64, u64),
     /// What goes wrong when; by ascending time, those of a story last.

@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use rota_check::event::{EventKind, Placed};
 use rota_core::contract::{
-    Burst, Class, ConfigurationKind, Engine, Input, MessageId, Output, Seq, Target,
+    Burst, Class, ConfigurationKind, Engine, Input, LogRecord, MessageId, Output, PersistId, Seq,
+    Target,
 };
 
 use super::network::Sending;
@@ -82,14 +83,7 @@ impl<S: System> World<'_, S> {
                 }
             }
             Output::Send { .. } => return self.send(at, output),
-            Output::Persist { id, records } => {
-                let (least, most) = self.plan.disk_latency;
-                let host = &mut self.hosts[at];
-                let done = self.now + host.rng.range(least, most);
-                let done = host.disk.persist(id, records, done);
-                let (host, life) = (at as u16, host.lives);
-                self.queue.push(done, What::Written { host, life });
-            }
+            Output::Persist { id, records } => self.persist(at, id, records),
             Output::Fetch { log, from, to } => {
                 let host = &mut self.hosts[at];
                 let answer = host.disk.fetch(log, from, to);
@@ -117,6 +111,29 @@ impl<S: System> World<'_, S> {
             }
         }
         turn
+    }
+
+    fn persist(&mut self, at: usize, id: PersistId, records: Vec<LogRecord>) {
+        let (least, most) = self.plan.disk_latency;
+        let host = &mut self.hosts[at];
+        if self.plan.disks.is_some() {
+            host.disk.hand_over(id, records);
+            return self.begin_to_write(at);
+        }
+        let done = self.now + host.rng.range(least, most);
+        let done = host.disk.persist(id, records, done);
+        let (host, life) = (at as u16, host.lives);
+        self.queue.push(done, What::Written { host, life });
+    }
+
+    /// A host's disk writes what waits, unless it is writing.
+    fn begin_to_write(&mut self, at: usize) {
+        let Some(plan) = &self.plan.disks else { return };
+        let host = &mut self.hosts[at];
+        if let Some(done) = host.disk.begin(plan, self.now, &mut host.rng) {
+            let (host, life) = (at as u16, host.lives);
+            self.queue.push(done, What::Written { host, life });
+        }
     }
 
     /// Sends a burst: it leaves when the sending is done.
@@ -257,11 +274,18 @@ impl<S: System> World<'_, S> {
         if host.lives != life || host.life.is_none() {
             return;
         }
-        while let Some(answer) = host.disk.written(self.now, &mut self.rng) {
+        let plan = self.plan.disks.as_ref();
+        let mut together = 0;
+        while let Some(answer) = host.disk.written(plan, self.now, &mut self.rng) {
+            together += 1;
             if let Some(life) = &mut host.life {
                 life.inputs.push_back(answer);
             }
         }
+        if plan.is_some() && together > 1 {
+            self.tally.cover("written_together");
+        }
+        self.begin_to_write(at);
         self.wake_now(at);
     }
 

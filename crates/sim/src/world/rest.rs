@@ -3,11 +3,13 @@
 use rota_check::event::regular_of;
 use rota_core::contract::{ConfigurationKind, Engine, MessageId, Process, Time};
 
+use super::disk::Crash;
 use super::host::App;
 use super::queue::What;
+use super::trouble::Death;
 use super::{System, World};
 use crate::groups::Desk;
-use crate::plan::{MILLIS, SECONDS};
+use crate::plan::{DiskLoss, MILLIS, SECONDS};
 
 /// How often it is looked whether the world rests.
 const LOOKS: u64 = 10 * MILLIS;
@@ -47,6 +49,7 @@ impl<S: System> World<'_, S> {
         self.armed.clear();
         self.sniped.clear();
         for at in 0..self.hosts.len() {
+            self.replace_log(at);
             let host = &mut self.hosts[at];
             host.disk.fails = None;
             (host.paused_until, host.stalled_until) = (0, 0);
@@ -63,6 +66,23 @@ impl<S: System> World<'_, S> {
             self.wake_now(at);
         }
         self.queue.push(self.now + LOOKS, What::Look);
+    }
+
+    /// Who says that its log has failed is restarted: nothing else helps.
+    fn replace_log(&mut self, at: usize) {
+        let host = &self.hosts[at];
+        if self.plan.disks.is_none() || host.life.is_none() || !host.disk.is_broken() {
+            return;
+        }
+        self.tally.cover("failed_logs_restarted");
+        let death = Death {
+            host_too: false,
+            what: Crash::Process,
+            disk: DiskLoss::Unsynced,
+            for_good: false,
+            lasts: u64::MAX,
+        };
+        self.die(at, death);
     }
 
     /// Looks whether the world has come to rest, and whether it is still at rest.

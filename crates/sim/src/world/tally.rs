@@ -165,6 +165,7 @@ impl<S: System> World<'_, S> {
                 FaultKind::Pause { .. } => "pauses",
                 FaultKind::Stall { .. } => "stalls",
                 FaultKind::Kill { .. } => "crashes",
+                FaultKind::PowerLoss { .. } => "losses_of_power",
                 FaultKind::DiskFails { .. } => "persist_failures",
                 FaultKind::Storm { .. } => "storms",
                 FaultKind::Replay { .. } => "datagrams_replayed",
@@ -176,7 +177,8 @@ impl<S: System> World<'_, S> {
             if matches!(fault.kind, FaultKind::Kill { .. }) {
                 self.tally.coverage.entry("restarts").or_default();
             }
-            let cuts_off = matches!(fault.kind, FaultKind::Kill { .. } | FaultKind::Rush { .. });
+            let cuts_off = plan.disks.is_none()
+                && matches!(fault.kind, FaultKind::Kill { .. } | FaultKind::Rush { .. });
             if cuts_off && plan.views.is_none() {
                 let delivered = "transitional_deliveries";
                 self.tally.coverage.entry(delivered).or_default();

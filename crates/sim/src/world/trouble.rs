@@ -5,14 +5,30 @@ use rota_core::contract::{
     Checked, Engine, Incarnation, Input, PersistError, Process, RingId, StartState,
 };
 
+use super::disk::Crash;
 use super::host::Life;
 use super::queue::What;
 use super::{System, World};
 use crate::groups::Desk;
-use crate::plan::{FaultKind, MILLIS, Matrix};
+use crate::plan::{DiskLoss, Fault, FaultKind, MILLIS, Matrix};
 
 /// A process that has no outputs to be killed between is killed after this long.
 const DOOMED_FOR: u64 = 100 * MILLIS;
+
+/// How a process ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Death {
+    /// Nobody says that nobody listens.
+    pub host_too: bool,
+    /// What ends.
+    pub what: Crash,
+    /// What is left on the disk.
+    pub disk: DiskLoss,
+    /// It does not come back.
+    pub for_good: bool,
+    /// When it does, in nanoseconds.
+    pub lasts: u64,
+}
 
 impl<S: System> World<'_, S> {
     /// A host starts a process, unless it has one.
@@ -63,16 +79,42 @@ impl<S: System> World<'_, S> {
     /// A process dies of a fault.
     pub(super) fn kill(&mut self, at: usize, fault: u32) {
         let plan = self.plan;
-        let fault = &plan.faults[fault as usize];
+        let Fault { lasts, kind, .. } = &plan.faults[fault as usize];
         let FaultKind::Kill {
             host_too,
             disk,
             for_good,
             ..
-        } = fault.kind
+        } = *kind
         else {
             return;
         };
+        // What the machine had not written ends with it, where that counts.
+        let what = if host_too && plan.disks.is_some() {
+            Crash::Power
+        } else {
+            Crash::Process
+        };
+        self.die(
+            at,
+            Death {
+                host_too,
+                what,
+                disk,
+                for_good,
+                lasts: *lasts,
+            },
+        );
+    }
+
+    pub(super) fn die(&mut self, at: usize, death: Death) {
+        let Death {
+            host_too,
+            what,
+            disk,
+            for_good,
+            lasts,
+        } = death;
         if !self.may_forget(at) {
             if let Some(life) = &mut self.hosts[at].life {
                 life.doom = None;
@@ -83,7 +125,7 @@ impl<S: System> World<'_, S> {
         let host = &mut self.hosts[at];
         let Some(life) = host.life.take() else { return };
         (host.gone, host.retired) = (host_too, for_good);
-        host.disk.crash(disk, &mut self.rng);
+        host.disk.crash(self.now, what, disk, &mut self.rng);
         let node = host.node;
         if let Some(links) = &mut self.links {
             links.lost(&mut self.queue, self.now, at, host_too);
@@ -94,9 +136,29 @@ impl<S: System> World<'_, S> {
         for observer in &mut self.observers {
             observer.disk_lost(node, disk);
         }
-        if fault.lasts != u64::MAX {
-            self.queue
-                .push(self.now + fault.lasts, What::Start(at as u16));
+        if lasts != u64::MAX {
+            self.queue.push(self.now + lasts, What::Start(at as u16));
+        }
+    }
+
+    /// Machines lose their power at once, and come back one after the other.
+    fn lose_power(&mut self, hosts: &[usize], disk: DiskLoss, lasts: u64) {
+        self.tally.cover("losses_of_power");
+        for at in hosts {
+            let lasts = lasts.saturating_add(self.rng.below(10 * MILLIS));
+            let death = Death {
+                host_too: true,
+                what: Crash::Power,
+                disk,
+                for_good: false,
+                lasts,
+            };
+            if self.hosts[*at].life.is_some() {
+                self.die(*at, death);
+            } else {
+                let disk = &mut self.hosts[*at].disk;
+                disk.crash(self.now, Crash::Power, death.disk, &mut self.rng);
+            }
         }
     }
 
@@ -161,6 +223,9 @@ impl<S: System> World<'_, S> {
                 *stalled = until.max(*stalled);
             }
             FaultKind::Kill { host, outputs, .. } => return self.doom(*host, *outputs, index),
+            FaultKind::PowerLoss { hosts, disk } => {
+                return self.lose_power(hosts, *disk, fault.lasts);
+            }
             FaultKind::DiskFails { host, full } => {
                 self.hosts[*host].disk.fails = Some(if *full {
                     PersistError::NoSpace
@@ -307,6 +372,7 @@ impl<S: System> World<'_, S> {
             FaultKind::Snipe | FaultKind::Mute => self.end_snipe(index),
             FaultKind::Flap { .. }
             | FaultKind::Kill { .. }
+            | FaultKind::PowerLoss { .. }
             | FaultKind::Replay { .. }
             | FaultKind::Rush { .. } => {}
         }

@@ -9,7 +9,8 @@ use rota_core::contract::{Process, Time};
 use rota_core::ring::Protocol;
 use rota_sim::observe::{Coverage, Finding, Observer};
 use rota_sim::plan::{
-    Abilities, DiskLoss, Fault, FaultKind, MILLIS, Matrix, Plan, Profile, SECONDS,
+    Abilities, DiskLoss, DiskMode, DisksPlan, Fault, FaultKind, MILLIS, Matrix, Plan, Profile,
+    SECONDS,
 };
 use rota_sim::world::{Outcome, World};
 use toy::Toys;
@@ -169,6 +170,110 @@ fn nothing_that_waits_for_a_failed_write_is_sent() {
     assert!(outcome.tally.coverage["sends_not_made"] > 0);
     // Its first hello is heard when the disk works again.
     assert!(outcome.tally.counter("persisted") >= 3);
+}
+
+/// How many numbers toys forget whose disks are like this, over many faults of a kind. The faults hit all or two.
+fn forgotten(disks: DisksPlan, toys: Toys, kind: impl Fn(u64) -> FaultKind) -> (u64, Coverage) {
+    let fault = |n| {
+        let (at, kind) = (n * 50 * MILLIS, kind(n));
+        let is_disk = matches!(kind, FaultKind::DiskFails { .. });
+        let lasts = if is_disk { 120 } else { 5 } * MILLIS;
+        Fault { at, lasts, kind }
+    };
+    let faults = (1..30).map(fault);
+    let mut plan = plan(faults.collect());
+    plan.disks = Some(disks);
+    let (outcome, _) = run(&plan, toys);
+    assert_eq!(outcome.finding, None, "{disks:?}");
+    assert_eq!(outcome, run(&plan, toys).0);
+    (
+        outcome.tally.counter("numbers_forgotten"),
+        outcome.tally.coverage,
+    )
+}
+
+fn disks(mode: DiskMode) -> DisksPlan {
+    DisksPlan {
+        mode,
+        latency: (MILLIS, 30 * MILLIS),
+        slow: 100_000,
+        slow_for: 60 * MILLIS,
+        lag: 300 * MILLIS,
+    }
+}
+
+fn power(n: u64) -> FaultKind {
+    FaultKind::PowerLoss {
+        hosts: if n.is_multiple_of(2) {
+            vec![1, 2]
+        } else {
+            vec![0, 1, 2]
+        },
+        disk: [DiskLoss::Nothing, DiskLoss::Unsynced, DiskLoss::Torn][n as usize % 3],
+    }
+}
+
+fn death(n: u64) -> FaultKind {
+    kill(0, n as u32 % 3, DiskLoss::Torn).kind
+}
+
+#[test]
+fn what_an_answer_says_of_the_disk_is_so() {
+    let toys = Toys::default();
+    let (lost, coverage) = forgotten(disks(DiskMode::Sync), toys, power);
+    assert_eq!((lost, coverage["losses_of_power"]), (0, 29));
+    assert!(coverage["restarts"] > 70, "{coverage:?}");
+    for mode in [DiskMode::Sync, DiskMode::Async] {
+        assert_eq!(forgotten(disks(mode), toys, death).0, 0, "{mode:?}");
+    }
+    // The world does show whose answers say less.
+    assert!(forgotten(disks(DiskMode::Async), toys, power).0 > 0);
+    assert!(
+        forgotten(disks(DiskMode::Memory), toys, |_| kill(
+            0,
+            0,
+            DiskLoss::Everything
+        )
+        .kind)
+        .0 > 0
+    );
+    let older = |_| kill(0, 0, DiskLoss::Backup).kind;
+    assert!(forgotten(disks(DiskMode::Sync), toys, older).0 > 0);
+    let hasty = Toys {
+        hasty: true,
+        ..toys
+    };
+    let slow = DisksPlan {
+        latency: (40 * MILLIS, 80 * MILLIS),
+        ..disks(DiskMode::Sync)
+    };
+    assert_eq!(forgotten(slow, toys, power).0, 0);
+    assert!(forgotten(slow, hasty, power).0 > 0);
+}
+
+#[test]
+fn who_takes_a_failed_write_for_a_good_one_is_found_out() {
+    let fails = |n: u64| {
+        if n % 3 < 2 {
+            let (host, full) = (1, n.is_multiple_of(2));
+            FaultKind::DiskFails { host, full }
+        } else {
+            kill(0, 0, DiskLoss::Unsynced).kind
+        }
+    };
+    let mut plan = disks(DiskMode::Sync);
+    // A write takes place while it fails.
+    (plan.latency, plan.slow) = ((MILLIS, 2 * MILLIS), 0);
+    let careless = Toys {
+        careless: true,
+        ..Toys::default()
+    };
+    let (lost, coverage) = forgotten(plan, Toys::default(), fails);
+    assert!(
+        lost == 0 && coverage["persist_failures"] > 0,
+        "{coverage:?}"
+    );
+    assert!(forgotten(plan, careless, fails).0 > 0);
 }
 
 #[test]

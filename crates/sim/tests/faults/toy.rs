@@ -24,6 +24,8 @@ const HELLO_BYTES: usize = 40;
 pub struct Toys {
     /// It does not wait until its number is durable.
     pub hasty: bool,
+    /// It takes a write that failed for one that went well.
+    pub careless: bool,
     /// It never forgets anybody.
     pub nostalgic: bool,
 }
@@ -54,6 +56,8 @@ pub struct Toy {
     told: BTreeMap<NodeId, u64>,
     members: Vec<Process>,
     confs: u64,
+    /// It has been careless.
+    fooled: bool,
     sent: u64,
     halves: BTreeMap<Process, u64>,
     outputs: VecDeque<Output>,
@@ -93,7 +97,7 @@ impl Toy {
                 channel: Channel(0),
                 to: Target::Others,
                 burst: Burst::single(bytes),
-                after: (!self.kind.hasty).then_some(PersistId(self.requests)),
+                after: (!self.kind.hasty && !self.fooled).then_some(PersistId(self.requests)),
                 pace: None,
             });
         }
@@ -202,7 +206,11 @@ impl Engine for Toy {
             }
             Input::PersistFailed { .. } => {
                 self.count("persist_failed");
-                self.persist();
+                if self.kind.careless {
+                    self.fooled = true;
+                } else {
+                    self.persist();
+                }
             }
             Input::Unreachable { .. } => self.count("peers_unreachable"),
             _ => self.count("unexpected"),

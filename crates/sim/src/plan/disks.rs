@@ -1,0 +1,185 @@
+//! What disks are like, where engines keep logs on them.
+
+use super::{DiskLoss, Fault, FaultKind, MICROS, MILLIS, Plan};
+use crate::rng::{Ppm, Rng};
+
+/// What an answer of a disk says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DiskMode {
+    /// Nothing: all is lost with the process.
+    Memory,
+    /// It is in the hands of the system: all is lost with the machine's power.
+    Async,
+    /// It is on the disk.
+    Sync,
+}
+
+/// The disks that an engine keeps a log on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DisksPlan {
+    /// What an answer says.
+    pub mode: DiskMode,
+    /// How long it takes to write what waits, in nanoseconds: at least, and at most.
+    pub latency: (u64, u64),
+    /// How often that takes much longer.
+    pub slow: Ppm,
+    /// For so long at most, in nanoseconds.
+    pub slow_for: u64,
+    /// How long after the answer it is on the disk at last where the answer does not say so, in nanoseconds.
+    pub lag: u64,
+}
+
+impl DisksPlan {
+    fn drawn(rng: &mut Rng, token_loss: u64) -> Self {
+        let mode = rng.pick(&[
+            DiskMode::Sync,
+            DiskMode::Sync,
+            DiskMode::Sync,
+            DiskMode::Async,
+            DiskMode::Memory,
+        ]);
+        let least = match mode {
+            DiskMode::Sync => rng.spread(10 * MICROS, 5 * MILLIS),
+            DiskMode::Async | DiskMode::Memory => MICROS,
+        };
+        Self {
+            mode,
+            latency: (least, least * rng.range(1, 10)),
+            slow: rng.pick(&[0, 1000, 20_000]),
+            slow_for: rng.spread(10 * MILLIS, 4 * token_loss),
+            lag: rng.spread(MILLIS, 4 * token_loss),
+        }
+    }
+}
+
+impl Plan {
+    /// The same world for an engine that keeps a log at so many nodes, the first ones. `losses`: machines may lose their
+    /// power as well.
+    pub fn set_disks(&mut self, voters: usize, losses: bool) {
+        let mut rng = Rng::split(self.seed, 14);
+        let disks = DisksPlan::drawn(&mut rng, self.ring.timers.token_loss);
+        self.disks = Some(disks);
+        if losses {
+            self.draw_losses_of_power(&mut rng);
+        }
+        self.bound_losses(voters);
+    }
+
+    /// They come behind the other faults, so that those have the places that they have without.
+    fn draw_losses_of_power(&mut self, rng: &mut Rng) {
+        let nodes = self.nodes();
+        for _ in 0..rng.pick(&[0, 1, 1, 2]) {
+            let at = rng.range(self.horizon / 20, self.horizon * 9 / 10);
+            let all = rng.percent(60);
+            let one = rng.index(nodes);
+            let hosts = (0..nodes).filter(|host| all || *host == one || rng.percent(30));
+            let kind = FaultKind::PowerLoss {
+                hosts: hosts.collect(),
+                disk: rng.pick(&[DiskLoss::Nothing, DiskLoss::Unsynced, DiskLoss::Torn]),
+            };
+            let lasts = rng.spread(MILLIS, 3 * self.ring.timers.token_loss);
+            self.faults.push(Fault { at, lasts, kind });
+        }
+    }
+
+    /// What a majority of all has on disk has to stay there: so each disk is replaced once at most, and fewer than half
+    /// of them. Nobody puts an older copy back. Where an answer does not say that something is on the disk, no machine
+    /// loses its power; where it says nothing, the end of a process is that of its disk.
+    fn bound_losses(&mut self, voters: usize) {
+        let Some(DisksPlan { mode, .. }) = self.disks else {
+            return;
+        };
+        let is_loss = |kind: &FaultKind| matches!(kind, FaultKind::PowerLoss { .. });
+        self.faults
+            .retain(|fault| mode == DiskMode::Sync || !is_loss(&fault.kind));
+        let mut replaced: Vec<usize> = Vec::new();
+        let most = voters.saturating_sub(1) / 2;
+        self.faults.retain_mut(|fault| {
+            let FaultKind::Kill {
+                host,
+                host_too,
+                disk,
+                ..
+            } = &mut fault.kind
+            else {
+                return true;
+            };
+            if mode != DiskMode::Sync {
+                *host_too = false;
+            }
+            if mode == DiskMode::Memory {
+                *disk = DiskLoss::Everything;
+            } else if *disk == DiskLoss::Backup {
+                *disk = DiskLoss::Torn;
+            }
+            let again = replaced.len() >= most || replaced.contains(host);
+            if *disk == DiskLoss::Everything && again {
+                *disk = DiskLoss::Unsynced;
+                // In memory alone it cannot be spared.
+                return mode != DiskMode::Memory;
+            }
+            if *disk == DiskLoss::Everything {
+                replaced.push(*host);
+            }
+            true
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rota_core::ring::Protocol;
+
+    use super::super::{Abilities, Profile};
+    use super::*;
+
+    const VOTERS: usize = 5;
+
+    fn plans() -> impl Iterator<Item = Plan> {
+        (0..300).map(|seed| {
+            let mut plan = Plan::random(seed, Protocol::Accelerated, Profile::All, Abilities::ALL);
+            plan.set_disks(VOTERS, true);
+            plan
+        })
+    }
+
+    #[test]
+    fn nothing_is_lost_that_a_majority_has_to_keep() {
+        let mut seen = [0; 3];
+        for plan in plans() {
+            let mode = plan.disks.expect("they were drawn").mode;
+            let mut replaced = Vec::new();
+            for fault in &plan.faults {
+                match &fault.kind {
+                    FaultKind::PowerLoss { hosts, .. } => {
+                        assert!(mode == DiskMode::Sync && !hosts.is_empty());
+                        seen[0] += usize::from(hosts.len() == plan.nodes());
+                    }
+                    FaultKind::Kill {
+                        host,
+                        host_too,
+                        disk,
+                        ..
+                    } => {
+                        assert!(mode == DiskMode::Sync || !host_too);
+                        assert_ne!(*disk, DiskLoss::Backup);
+                        assert!(mode != DiskMode::Memory || *disk == DiskLoss::Everything);
+                        replaced.extend((*disk == DiskLoss::Everything).then_some(*host));
+                    }
+                    _ => {}
+                }
+            }
+            let count = replaced.len();
+            replaced.sort_unstable();
+            replaced.dedup();
+            assert!(
+                replaced.len() == count && 2 * count < VOTERS,
+                "seed {}",
+                plan.seed
+            );
+            seen[1] += usize::from(count == 2);
+            seen[2] += usize::from(mode == DiskMode::Memory && count > 0);
+        }
+        assert!(seen.iter().all(|count| *count > 10), "{seen:?}");
+    }
+}

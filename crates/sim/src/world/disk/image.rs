@@ -1,0 +1,95 @@
+//! What is on a disk: records by log and position.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use rota_core::contract::{LogId, LogRecord};
+use rota_core::paxos::{VOTES_LOG, VoteHead};
+
+/// Records as logs keep them. A record takes the place of what was at its position; a vote for a range of instances that
+/// of all that was kept of them.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Image {
+    records: BTreeMap<(LogId, u64), Bytes>,
+}
+
+impl Image {
+    /// Takes over a record.
+    pub fn apply(&mut self, record: LogRecord) {
+        match record {
+            LogRecord::Put {
+                log,
+                position,
+                bytes,
+            } => {
+                if log == VOTES_LOG {
+                    self.cut(position, end(position, &bytes));
+                }
+                self.records.insert((log, position), bytes);
+            }
+            LogRecord::Trim { log, position } => {
+                if log == VOTES_LOG {
+                    self.cut(0, position);
+                }
+                self.records
+                    .retain(|&(in_log, at), _| in_log != log || at >= position);
+            }
+        }
+    }
+
+    /// Forgets what is kept of votes for instances from the first to before the last. Of votes for ranges the rest stays.
+    fn cut(&mut self, from: u64, to: u64) {
+        let Some(last) = to.checked_sub(1).filter(|last| *last >= from) else {
+            return;
+        };
+        // They do not overlap: only one may reach in from before.
+        let before = self.records.range(..(VOTES_LOG, from)).next_back();
+        let before = before.filter(|((log, at), vote)| *log == VOTES_LOG && end(*at, vote) > from);
+        let within = self.records.range((VOTES_LOG, from)..=(VOTES_LOG, last));
+        let hit: Vec<(u64, Bytes)> = before
+            .into_iter()
+            .chain(within)
+            .map(|((_, at), vote)| (*at, vote.clone()))
+            .collect();
+        for (at, vote) in hit {
+            let after = end(at, &vote);
+            self.records.remove(&(VOTES_LOG, at));
+            self.put_part(at, from, &vote);
+            self.put_part(to, after, &vote);
+        }
+    }
+
+    fn put_part(&mut self, from: u64, to: u64, vote: &Bytes) {
+        let span = to.saturating_sub(from);
+        let part = VoteHead::with_span(vote.clone(), span);
+        if let Some(part) = part.filter(|_| span > 0) {
+            self.records.insert((VOTES_LOG, from), part);
+        }
+    }
+
+    /// Everything, by log and position.
+    pub fn records(&self) -> Vec<(LogId, u64, Bytes)> {
+        let with_log =
+            |(&(log, position), bytes): (&(LogId, u64), &Bytes)| (log, position, bytes.clone());
+        self.records.iter().map(with_log).collect()
+    }
+
+    /// The records of a log from one position to before another.
+    pub fn between(&self, log: LogId, from: u64, to: u64) -> Vec<(u64, Bytes)> {
+        let found = self.records.range((log, from)..(log, to.max(from)));
+        found
+            .map(|(&(_, position), bytes)| (position, bytes.clone()))
+            .collect()
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.records.clear();
+    }
+}
+
+/// The instance behind those that a vote is for. What has no head is for one.
+fn end(first: u64, vote: &[u8]) -> u64 {
+    let span = VoteHead::read(vote).map_or(1, |head| head.span);
+    first.saturating_add(span)
+}

@@ -1,0 +1,239 @@
+//! A host's disk: what was written, what is being written, and what a crash leaves of it.
+//!
+//! Records are written whole or not at all, as the storage below an engine promises; a torn write
+//! leaves the first of a request's records.
+//!
+//! Where an engine keeps a log ([`DisksPlan`]), requests that wait are written together and answered in their order. What
+//! an answer says depends on the mode: that all is on the disk, or that it is in the hands of the system, where the end of
+//! the process does not touch it and a loss of power does; or nothing. After a request has failed so does every other one
+//! of that life.
+
+mod image;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use rota_core::contract::{Input, LogId, LogRecord, PersistError, PersistId};
+
+use crate::plan::{DiskLoss, DiskMode, DisksPlan};
+use crate::rng::Rng;
+use image::Image;
+
+#[derive(Debug)]
+struct Request {
+    id: PersistId,
+    records: Vec<LogRecord>,
+    /// `None` while it waits.
+    done_at: Option<u64>,
+    error: Option<PersistError>,
+}
+
+/// Something that was answered, and is on the disk only later.
+#[derive(Debug)]
+struct Unsynced {
+    synced_at: u64,
+    records: Vec<LogRecord>,
+}
+
+/// What ends, when a disk loses something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Crash {
+    /// The process.
+    Process,
+    /// The machine, with what its system had not written.
+    Power,
+}
+
+/// A disk.
+#[derive(Default, Debug)]
+pub struct Disk {
+    durable: Image,
+    backup: Image,
+    /// In the order in which they were answered.
+    unsynced: VecDeque<Unsynced>,
+    pending: VecDeque<Request>,
+    /// What goes wrong with every write while a fault lasts.
+    pub fails: Option<PersistError>,
+    /// What went wrong with a write of this life of its process.
+    broken: Option<PersistError>,
+}
+
+impl Disk {
+    /// Begins to write; says when that is done.
+    pub fn persist(&mut self, id: PersistId, records: Vec<LogRecord>, done_at: u64) -> u64 {
+        let before = self.pending.back().and_then(|request| request.done_at);
+        let done_at = done_at.max(before.unwrap_or(0));
+        self.pending.push_back(Request {
+            id,
+            records,
+            done_at: Some(done_at),
+            error: self.fails.clone(),
+        });
+        done_at
+    }
+
+    /// Takes a request, to be written when its turn comes: see [`Self::begin`].
+    pub fn hand_over(&mut self, id: PersistId, records: Vec<LogRecord>) {
+        self.pending.push_back(Request {
+            id,
+            records,
+            done_at: None,
+            error: None,
+        });
+    }
+
+    /// Begins to write all that waits, unless something is being written; says when that is done.
+    pub fn begin(&mut self, plan: &DisksPlan, now: u64, rng: &mut Rng) -> Option<u64> {
+        let first = self.pending.front()?;
+        if first.done_at.is_some() {
+            return None;
+        }
+        let (least, most) = plan.latency;
+        let takes = match plan.mode {
+            DiskMode::Memory => 0,
+            _ if rng.ppm(plan.slow) => rng.spread(most, plan.slow_for.max(most)),
+            _ => rng.range(least, most),
+        };
+        let done_at = Some(now + takes);
+        for request in &mut self.pending {
+            request.done_at = done_at;
+        }
+        done_at
+    }
+
+    /// The next request that is done by `now`, if one is.
+    pub fn written(&mut self, plan: Option<&DisksPlan>, now: u64, rng: &mut Rng) -> Option<Input> {
+        let done = self.pending.front()?.done_at? <= now;
+        let request = if done {
+            self.pending.pop_front()?
+        } else {
+            return None;
+        };
+        let id = request.id;
+        let error = match plan {
+            Some(_) => self.broken.clone().or_else(|| self.fails.clone()),
+            None => request.error,
+        };
+        if let Some(error) = error {
+            if plan.is_some() && self.broken.is_none() {
+                self.broken = Some(error.clone());
+                self.fail(&error, request.records, rng);
+            }
+            return Some(Input::PersistFailed { id, error });
+        }
+        if let Some(DisksPlan { mode, lag, .. }) = plan
+            && *mode == DiskMode::Async
+        {
+            self.sync(now);
+            self.unsynced.push_back(Unsynced {
+                synced_at: now + rng.below(*lag + 1),
+                records: request.records,
+            });
+        } else {
+            for record in request.records {
+                self.durable.apply(record);
+            }
+        }
+        if rng.percent(20) {
+            self.backup = self.seen();
+        }
+        Some(Input::Persisted { id })
+    }
+
+    /// Of what could not be written some may be there all the same; where there was no room nothing is.
+    fn fail(&mut self, error: &PersistError, mut records: Vec<LogRecord>, rng: &mut Rng) {
+        if *error == PersistError::NoSpace {
+            return;
+        }
+        records.truncate(rng.index(records.len() + 1));
+        // Until the log is opened again nobody reads it.
+        for record in records {
+            self.durable.apply(record);
+        }
+    }
+
+    /// Whether a request of this life has failed: none will go well.
+    pub const fn is_broken(&self) -> bool {
+        self.broken.is_some()
+    }
+
+    /// What was answered long enough ago is on the disk.
+    fn sync(&mut self, now: u64) {
+        while let Some(done) = self.unsynced.pop_front_if(|one| one.synced_at <= now) {
+            for record in done.records {
+                self.durable.apply(record);
+            }
+        }
+    }
+
+    /// The process has died, or the machine: this much is lost.
+    pub fn crash(&mut self, now: u64, what: Crash, loss: DiskLoss, rng: &mut Rng) {
+        self.sync(now);
+        let mut pending = std::mem::take(&mut self.pending);
+        if self.broken.take().is_some() {
+            pending.clear();
+        }
+        let sound = pending
+            .into_iter()
+            .filter(|request| request.error.is_none());
+        let sound = sound.flat_map(|request| request.records);
+        let mut kept: Vec<LogRecord> = Vec::new();
+        if what == Crash::Power {
+            let answered = std::mem::take(&mut self.unsynced);
+            kept.extend(answered.into_iter().flat_map(|one| one.records));
+        }
+        kept.extend(sound);
+        match loss {
+            DiskLoss::Nothing => {}
+            DiskLoss::Unsynced => kept.clear(),
+            DiskLoss::Torn => kept.truncate(rng.index(kept.len() + 1)),
+            DiskLoss::Everything => {
+                kept.clear();
+                self.unsynced.clear();
+                self.durable.clear();
+            }
+            DiskLoss::Backup => {
+                kept.clear();
+                self.unsynced.clear();
+                self.durable.clone_from(&self.backup);
+            }
+        }
+        if let Some(last) = self.unsynced.back() {
+            // Behind what the system still has in its hands.
+            let synced_at = last.synced_at;
+            self.unsynced.push_back(Unsynced {
+                synced_at,
+                records: kept,
+            });
+            return;
+        }
+        for record in kept {
+            self.durable.apply(record);
+        }
+    }
+
+    /// What is on the disk as its system shows it.
+    fn seen(&self) -> Image {
+        let mut seen = self.durable.clone();
+        let unsynced = self.unsynced.iter().flat_map(|one| &one.records);
+        unsynced.for_each(|record| seen.apply(record.clone()));
+        seen
+    }
+
+    /// What a starting process finds.
+    pub fn records(&self) -> Vec<(LogId, u64, Bytes)> {
+        self.seen().records()
+    }
+
+    /// Answers a request to read records back.
+    pub fn fetch(&self, log: LogId, from: u64, to: u64) -> Input {
+        Input::Fetched {
+            log,
+            from,
+            to,
+            records: self.seen().between(log, from, to),
+        }
+    }
+}
