@@ -24,5 +24,6 @@ pub mod pack;
 pub mod paxos;
 pub mod primary;
 pub mod ring;
+pub mod uring;
 pub mod views;
 pub mod wire;

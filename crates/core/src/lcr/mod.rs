@@ -31,6 +31,7 @@ use bytes::Bytes;
 use crate::contract::{Class, NodeId, Output, Process, RingId, Session, Time, TimerReason};
 use crate::mutants::{self, Mutant};
 use crate::views::{Backlog, DataPath, Frozen, Held, Link, Packet, PacketId, View};
+pub(crate) use fair::Fair;
 use links::Links;
 pub use order::precedes;
 use run::{Hail, Run};

@@ -76,6 +76,11 @@ impl Inbox {
         });
     }
 
+    /// Forgets parts of messages of those senders of whom this is not so: the rest of them does not come.
+    pub fn retain(&mut self, keeps: impl Fn(NodeId) -> bool) {
+        self.partial.retain(|sender, _| keeps(*sender));
+    }
+
     /// The next message of the current frame; `None` when the frame is used up.
     pub fn next_message(&mut self) -> Option<Result<Unpacked, InboxError>> {
         loop {

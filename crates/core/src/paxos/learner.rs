@@ -62,6 +62,11 @@ impl Learner {
         self.reached
     }
 
+    /// By acceptor of the round's configuration: the first instance without its vote.
+    pub fn voted(&self) -> &[Instance] {
+        &self.voted
+    }
+
     /// The round it follows; 0 if none.
     pub fn round(&self) -> Round {
         self.config.as_ref().map_or(0, |config| config.number)

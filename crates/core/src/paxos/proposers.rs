@@ -2,6 +2,7 @@
 //! learners see the same values in the same instances, so all of them agree on this.
 
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
 
 use super::value::ValueId;
 use crate::contract::{Incarnation, NodeId, Process};
@@ -67,6 +68,37 @@ impl Proposers {
                 over: VecDeque::new(),
             });
             life.install(member.incarnation);
+        }
+    }
+
+    /// What is known of each node, to be kept: its last life, with the counter of that life's last value that counted
+    /// and whether it is a member, and earlier lives, oldest first.
+    pub fn lives(&self) -> impl Iterator<Item = (Process, u64, bool, Vec<Incarnation>)> {
+        self.nodes.iter().map(|(node, life)| {
+            let process = Process {
+                node: *node,
+                incarnation: life.incarnation,
+            };
+            let over = life.over.iter().copied().collect();
+            (process, life.last, life.member, over)
+        })
+    }
+
+    /// What [`Self::lives`] said.
+    pub fn restore(
+        lives: impl IntoIterator<Item = (Process, u64, bool, Vec<Incarnation>)>,
+    ) -> Self {
+        let life = |(process, last, member, over): (Process, u64, bool, Vec<Incarnation>)| {
+            let life = Life {
+                incarnation: process.incarnation,
+                last,
+                member,
+                over: over.into_iter().take(LIVES).collect(),
+            };
+            (process.node, life)
+        };
+        Self {
+            nodes: lives.into_iter().map(life).collect(),
         }
     }
 

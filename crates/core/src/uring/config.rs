@@ -1,0 +1,76 @@
+//! What the engine needs to be told.
+
+use alloc::vec::Vec;
+
+use crate::contract::NodeId;
+use crate::ring::Timers;
+
+/// Everything that is set from outside. All nodes have the same `ring` and `acceptors`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct URingConfig {
+    /// All nodes, in the order of the ring.
+    pub ring: Vec<NodeId>,
+    /// Those of them that vote, as the cluster is founded.
+    pub acceptors: Vec<NodeId>,
+    /// The largest own value, in bytes: several messages, or a part of one.
+    pub frame_bytes: usize,
+    /// The largest message, in bytes.
+    pub message_bytes: usize,
+    /// What was submitted and has not left waits up to this, in bytes.
+    pub backlog_bytes: usize,
+    /// Own values that were not delivered here may take so much, in bytes. Every process keeps up to that much for each
+    /// other one.
+    pub window_bytes: usize,
+    /// Where a message to the successor ends, in bytes. One value may be larger.
+    pub batch_bytes: usize,
+    /// Where other messages with values end, in bytes. One value may be larger.
+    pub word_bytes: usize,
+    /// Decided instances that an acceptor keeps for those who are behind.
+    pub kept_instances: u64,
+    /// How long things take before they count as broken.
+    pub patience: Patience,
+}
+
+/// Time-outs, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Patience {
+    /// Nothing heard of the predecessor for so long: it is suspected.
+    pub silence: u64,
+    /// The link to the predecessor is down for so long: it is suspected.
+    pub link: u64,
+    /// So often the successor hears something.
+    pub heartbeat: u64,
+    /// So often who is not in the ring asks to be taken in; also what waits for an answer that long asks
+    /// again.
+    pub retry: u64,
+}
+
+impl Patience {
+    /// From the time-outs that the other engines have.
+    pub const fn derive(timers: &Timers) -> Self {
+        Self {
+            silence: timers.token_loss,
+            link: timers.token_loss / 6,
+            heartbeat: timers.token_loss / 6,
+            retry: timers.token_loss / 3,
+        }
+    }
+}
+
+impl URingConfig {
+    /// The defaults for these nodes, which all vote.
+    pub fn new(ring: Vec<NodeId>, timers: &Timers) -> Self {
+        Self {
+            acceptors: ring.clone(),
+            ring,
+            frame_bytes: 16_000,
+            message_bytes: 1 << 20,
+            backlog_bytes: 4 << 20,
+            window_bytes: 1 << 20,
+            batch_bytes: 32_000,
+            word_bytes: 128 << 10,
+            kept_instances: 15_000,
+            patience: Patience::derive(timers),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The engine as its driver sees it.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::engine::URing;
+use super::word::Word;
+use crate::contract::{
+    Class, Delivery, Engine, Input, Output, Process, Service, Status, SubmitError, Time,
+    TimerReason,
+};
+
+impl URing {
+    pub(super) fn on_timer(&mut self) {
+        let now = self.now;
+        let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
+        if is_due(self.fetch_at()) {
+            self.on_fetch_timer();
+        }
+        if is_due(self.election_at()) {
+            self.on_election_timer();
+        }
+        if let Some(stream) = &mut self.stream {
+            stream.on_time(now, self.settings.patience.heartbeat);
+        }
+    }
+
+    fn state(&self) -> String {
+        let Some(config) = &self.config else {
+            return "waiting for all acceptors: the cluster is not founded".to_string();
+        };
+        let names = |processes: &[Process]| {
+            let names: Vec<String> = processes.iter().map(|who| who.node.to_string()).collect();
+            names.join(", ")
+        };
+        let number = config.number;
+        if self.disk.failed {
+            return format!("the log has failed: no votes; configuration {number}");
+        }
+        if self.stream.is_none() {
+            return format!("outside the ring of configuration {number}");
+        }
+        if !self.is_operational() {
+            return format!("configuration {number} begins");
+        }
+        let ring = names(&config.ring);
+        format!("configuration {number}: ring {ring}")
+    }
+}
+
+impl Engine for URing {
+    fn handle(&mut self, now: Time, input: Input) {
+        self.now = now;
+        if self.left {
+            if let Input::Writable {
+                peer,
+                session,
+                bytes,
+            } = input
+            {
+                self.peers.on_writable(peer, session, bytes);
+            }
+            return;
+        }
+        self.on_input(input);
+        self.settle();
+    }
+
+    fn submit(&mut self, now: Time, service: Service, payload: &[u8]) -> Result<u64, SubmitError> {
+        self.now = now;
+        if self.left {
+            return Err(SubmitError::Stopped);
+        }
+        self.submitted = true;
+        self.own.submit(service, payload)
+    }
+
+    fn leave(&mut self, now: Time) {
+        self.now = now;
+        self.peers.say_to_all(&Word::Leaving);
+        self.left = true;
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        if core::mem::take(&mut self.submitted) && !self.left {
+            self.settle();
+        }
+        self.next_output()
+    }
+
+    fn poll_delivery(&mut self) -> Option<Delivery> {
+        let had_room = self.hand_out.has_room();
+        let delivery = self.hand_out.next();
+        if delivery.is_some() && !had_room && self.hand_out.has_room() {
+            self.poke = true;
+        }
+        delivery
+    }
+
+    fn reading(&self) -> Class {
+        Class::Token
+    }
+
+    fn next_timer(&self) -> Option<(Time, TimerReason)> {
+        if self.left || !self.started {
+            return None;
+        }
+        let poke = self
+            .poke
+            .then_some((self.now, "u-ring: the application has room"));
+        let fetch = self
+            .fetch_at()
+            .map(|at| (at, "u-ring: ask for what is missing"));
+        let election = self.election_at().map(|at| (at, "u-ring: who is there"));
+        let ring = self.ring_at().map(|at| (at, "u-ring: the neighbours"));
+        let times = [poke, fetch, election, ring].into_iter().flatten();
+        let (at, what) = times.min()?;
+        Some((at, TimerReason::Other(what)))
+    }
+
+    fn wants_links(&self) -> bool {
+        true
+    }
+
+    fn status(&self) -> Status {
+        let mut status = Status {
+            state: self.state(),
+            waiting: self.own.waiting(),
+            ..Status::default()
+        };
+        let count = &self.counters;
+        status.counters.extend([
+            ("uring_configuration", self.number()),
+            ("uring_configurations", count.configurations),
+            ("uring_candidacies", count.candidacies),
+            ("uring_suspicions", count.suspicions),
+            ("uring_rounds_led", count.rounds_led),
+            ("uring_batches_sent", count.batches),
+            ("uring_batch_bytes_sent", count.batch_bytes),
+            ("uring_messages_refused", count.refused),
+            ("uring_messages_stale", count.stale),
+            ("uring_votes_fetched", count.fetched),
+            ("uring_fetches_served", count.served),
+            ("uring_values_decided", count.decided),
+            ("uring_values_uncounted", count.uncounted),
+            ("uring_values_late", count.late),
+            ("uring_messages_malformed", self.hand_out.malformed),
+            ("uring_instances_learnt", self.learner.next() - 1),
+            ("uring_instances_forgotten", self.acceptor.kept() - 1),
+        ]);
+        status
+    }
+}

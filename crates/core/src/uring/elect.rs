@@ -1,0 +1,180 @@
+//! Which configuration follows: who is suspected, who wants to come in, and who stands for it.
+//!
+//! Nothing here decides anything: the register does, and of all who stand for a number one gets its way. A mistake
+//! costs time and no more.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+
+use super::engine::URing;
+use super::stream::{Hail, Stream};
+use super::word::Word;
+use crate::contract::{Process, Time};
+use crate::paxos::{Candidate, Config};
+
+/// What a process knows of those around it.
+#[derive(Debug, Default)]
+pub struct Election {
+    pub(super) candidate: Option<Candidate<Arc<Config>>>,
+    /// When the candidate tries again.
+    pub(super) again: Time,
+    pub(super) ballots: u64,
+    /// When the configuration became known.
+    pub(super) known: Time,
+    /// Since when there is no link.
+    pub down: BTreeMap<Process, Time>,
+    /// Who has said that it leaves.
+    pub gone: BTreeSet<Process>,
+    /// Who is not in the ring asks to be taken in at this time.
+    pub(super) join: Time,
+    /// How often the wait for that has doubled.
+    pub(super) waits: u64,
+    /// Who is not in the ring stands itself at this time, if nobody coordinates.
+    pub(super) stand: Time,
+    /// The coordinator takes those in who want it at this time.
+    pub(super) admit: Option<Time>,
+}
+
+impl Election {
+    pub fn start(&mut self, now: Time) {
+        self.known = now;
+    }
+}
+
+impl URing {
+    /// When the predecessor is suspected.
+    fn suspect_at(&self) -> Option<Time> {
+        let stream = self.stream.as_ref()?;
+        let before = stream.predecessor()?;
+        let patience = self.settings.patience;
+        let silent = stream.heard.after(patience.silence);
+        if self.election.gone.contains(&before) {
+            return Some(self.election.known);
+        }
+        if self.peers.has(before) {
+            return Some(silent);
+        }
+        let since = self.election.down.get(&before).copied();
+        let since = since
+            .unwrap_or(self.election.known)
+            .max(self.election.known);
+        Some(silent.min(since.after(patience.link)))
+    }
+
+    /// When the round has taken too long to begin.
+    fn stalled_at(&self) -> Option<Time> {
+        let stream = self.stream.as_ref()?;
+        if self.learner.round() == stream.round || !self.votes() {
+            return None;
+        }
+        let patience = self.settings.patience;
+        let wait = 2 * patience.silence + self.place_among_acceptors() * patience.retry;
+        Some(self.election.known.after(wait))
+    }
+
+    /// When who is outside stands itself: not while the coordinator is there.
+    fn stand_at(&self) -> Option<Time> {
+        let config = self.config.as_ref()?;
+        let stands = self.stream.is_none() && self.votes();
+        if !stands || self.is_there(config.coordinator) {
+            return None;
+        }
+        let down = self.election.down.get(&config.coordinator).copied();
+        let gone = down.map_or(Time(0), |at| at.after(self.settings.patience.link));
+        Some(self.election.stand.max(gone))
+    }
+
+    /// When something is to be done if nothing happens before.
+    pub(super) fn election_at(&self) -> Option<Time> {
+        let standing = self.election.candidate.is_some();
+        let again = standing.then_some(self.election.again);
+        let join = self.stream.is_none().then_some(self.election.join);
+        let stand = if standing { None } else { self.stand_at() };
+        let suspect = if standing { None } else { self.suspect_at() };
+        let stalled = if standing { None } else { self.stalled_at() };
+        let admit = self.election.admit.filter(|_| !standing);
+        let times = [again, join, stand, suspect, stalled, admit];
+        times.into_iter().flatten().min()
+    }
+
+    /// Does what is due.
+    pub(super) fn on_election_timer(&mut self) {
+        let now = self.now;
+        let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
+        if self.stream.is_none() && is_due(Some(self.election.join)) {
+            self.ask_to_join();
+        }
+        if self.election.candidate.is_some() {
+            if is_due(Some(self.election.again)) {
+                self.stand_again();
+            }
+            return;
+        }
+        if is_due(self.suspect_at()) {
+            self.counters.suspicions += 1;
+            let suspect = self.stream.as_ref().and_then(Stream::predecessor);
+            self.stand(suspect, false);
+        } else if is_due(self.stalled_at()) || is_due(self.stand_at()) {
+            self.stand(None, true);
+        } else if is_due(self.election.admit) {
+            self.stand(None, false);
+        }
+        if is_due(self.election.admit) {
+            self.election.admit = None;
+        }
+        self.put_off();
+    }
+
+    /// What could not be done now, as too few are there, is tried again later.
+    fn put_off(&mut self) {
+        if self.election.candidate.is_some() {
+            return;
+        }
+        let later = self.now.after(self.settings.patience.retry);
+        if self.suspect_at().is_some_and(|at| at <= self.now)
+            && let Some(stream) = &mut self.stream
+        {
+            stream.heard = later;
+            self.election.known = later;
+        }
+        if self.stalled_at().is_some_and(|at| at <= self.now) {
+            self.election.known = later;
+        }
+        if self.stand_at().is_some_and(|at| at <= self.now) {
+            self.election.stand = later;
+        }
+    }
+
+    /// The register has not answered: with a higher ballot, and for what is wanted now.
+    fn stand_again(&mut self) {
+        let Some(mut candidate) = self.election.candidate.take() else {
+            return;
+        };
+        candidate.again();
+        let patience = self.settings.patience;
+        let random = self.random_below(2 * patience.retry);
+        self.election.again = self.now.after(patience.retry / 2 + random);
+        self.election.candidate = Some(candidate);
+        self.say_candidacy(None);
+    }
+
+    fn ask_to_join(&mut self) {
+        self.election.join = self
+            .now
+            .after((self.election.waits + 1) * self.settings.patience.retry);
+        let here = Word::Here(self.here());
+        self.peers.say_to_all(&here);
+    }
+
+    /// When the predecessor is to be told again, and the successor is to hear something.
+    pub(super) fn ring_at(&self) -> Option<Time> {
+        let stream = self.stream.as_ref()?;
+        let hail = match stream.hail {
+            Hail::At(at) => Some(at),
+            Hail::Due | Hail::Said => None,
+        };
+        let heartbeat = self.settings.patience.heartbeat;
+        let beat = stream.session().map(|_| stream.spoken.after(heartbeat));
+        hail.into_iter().chain(beat).min()
+    }
+}

@@ -1,0 +1,399 @@
+//! The state of a process, and what it is told.
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::base::Base;
+use super::config::URingConfig;
+use super::disk::{Disk, Effect, Found};
+use super::elect::Election;
+use super::fetch::Fetching;
+use super::hand_out::HandOut;
+use super::lead::Leading;
+use super::own::Own;
+use super::peers::Peers;
+use super::stream::Stream;
+use super::word::{Here, Word};
+use crate::contract::{
+    Incarnation, Input, NodeId, Output, PersistId, Process, Session, StartState, Time,
+};
+use crate::pack::Outbox;
+use crate::paxos::{Acceptor, AcceptorId, Config, Instance, Learner, Register, Round};
+
+/// U-Ring Paxos: see the module's page.
+#[derive(Debug)]
+pub struct URing {
+    pub(super) settings: URingConfig,
+    pub(super) me: Process,
+    pub(super) now: Time,
+    pub(super) rng: u64,
+    pub(super) started: bool,
+    pub(super) left: bool,
+    pub(super) peers: Peers,
+    /// The newest configuration; `None` before the first.
+    pub(super) config: Option<Arc<Config>>,
+    /// The newest configuration known to be complete.
+    pub(super) complete: Round,
+    pub(super) acceptor: Acceptor,
+    /// Its store has a name that is durable.
+    pub(super) named: bool,
+    pub(super) register: Register<Arc<Config>>,
+    pub(super) disk: Disk,
+    pub(super) learner: Learner,
+    /// What has counted, up to where the learner is.
+    pub(super) counted: Base,
+    /// The same, up to where the acceptor has forgotten.
+    pub(super) base: Base,
+    pub(super) stream: Option<Stream>,
+    pub(super) leading: Option<Leading>,
+    pub(super) election: Election,
+    pub(super) fetching: Fetching,
+    pub(super) own: Own,
+    /// Where the current round starts, and what was forgotten before it.
+    pub(super) round_start: (Instance, Instance),
+    pub(super) hand_out: HandOut,
+    /// Words of this process to itself.
+    pub(super) loopback: VecDeque<Word>,
+    /// What may be said now.
+    pub(super) ready: Vec<Effect>,
+    pub(super) out: VecDeque<Output>,
+    /// The hint that was written last.
+    pub(super) told_decided: Instance,
+    /// Something was submitted since the last output.
+    pub(super) submitted: bool,
+    /// The application has taken what kept the learner waiting.
+    pub(super) poke: bool,
+    pub(super) counters: Counters,
+}
+
+/// What is counted, for people.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counters {
+    pub configurations: u64,
+    pub candidacies: u64,
+    pub suspicions: u64,
+    pub rounds_led: u64,
+    pub batches: u64,
+    pub batch_bytes: u64,
+    pub refused: u64,
+    pub stale: u64,
+    pub fetched: u64,
+    pub served: u64,
+    pub decided: u64,
+    pub uncounted: u64,
+    pub late: u64,
+}
+
+impl URing {
+    /// A process that was not started.
+    pub fn new(settings: URingConfig) -> Self {
+        let nobody = Process {
+            node: NodeId::new(1).expect("not 0"),
+            incarnation: Incarnation(0),
+        };
+        let outbox = Outbox::new(
+            settings.frame_bytes,
+            settings.message_bytes,
+            settings.backlog_bytes,
+        );
+        let store = AcceptorId {
+            node: nobody.node,
+            store: 0,
+        };
+        Self {
+            hand_out: HandOut::new(settings.message_bytes),
+            me: nobody,
+            now: Time(0),
+            rng: 0,
+            started: false,
+            left: false,
+            peers: Peers::new(settings.word_bytes),
+            config: None,
+            complete: 0,
+            acceptor: Acceptor::new(store),
+            named: false,
+            register: Register::default(),
+            disk: Disk::default(),
+            learner: Learner::new(1),
+            counted: Base::default(),
+            base: Base::default(),
+            stream: None,
+            leading: None,
+            election: Election::default(),
+            fetching: Fetching::default(),
+            own: Own::new(outbox),
+            round_start: (0, 0),
+            loopback: VecDeque::new(),
+            ready: Vec::new(),
+            out: VecDeque::new(),
+            told_decided: 0,
+            submitted: false,
+            poke: false,
+            counters: Counters::default(),
+            settings,
+        }
+    }
+
+    /// The number of the newest configuration; 0 if there is none.
+    pub fn number(&self) -> Round {
+        self.config.as_ref().map_or(0, |config| config.number)
+    }
+
+    /// The newest configuration that this process knows.
+    pub fn config(&self) -> Option<&Arc<Config>> {
+        self.config.as_ref()
+    }
+
+    /// Up to where it has learnt. For simulations.
+    pub fn learnt(&self) -> Instance {
+        self.learner.next()
+    }
+
+    /// Whether it is in the ring, and knows where the round starts.
+    pub fn is_operational(&self) -> bool {
+        self.stream.is_some() && self.learner.round() == self.number() && self.number() > 0
+    }
+
+    /// Whether all that was decided before the newest configuration is known to be with a majority of its acceptors. For
+    /// simulations.
+    pub fn is_complete(&self) -> bool {
+        self.complete == self.number()
+    }
+
+    /// Whether all of its own messages are delivered.
+    pub fn is_settled(&self) -> bool {
+        self.own.is_settled() && self.hand_out.is_empty()
+    }
+
+    /// Whether this process votes in the newest configuration, or may in the next.
+    pub(super) fn votes(&self) -> bool {
+        self.is_acceptor() && self.named && !self.disk.failed
+    }
+
+    /// Whether it is one of those that vote.
+    pub(super) fn is_acceptor(&self) -> bool {
+        let of_config = |config: &Arc<Config>| {
+            let mut nodes = config.acceptors.iter().map(|who| who.node);
+            nodes.any(|node| node == self.me.node)
+        };
+        self.settings.acceptors.contains(&self.me.node)
+            || self.config.as_ref().is_some_and(of_config)
+    }
+
+    /// A random number below `end`, which must not be 0 (splitmix64).
+    pub(super) const fn random_below(&mut self, end: u64) -> u64 {
+        self.rng = self.rng.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.rng;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % end
+    }
+
+    pub(super) fn on_input(&mut self, input: Input) {
+        match input {
+            Input::Start(start) => self.on_start(start),
+            Input::LinkUp { peer, session } => self.on_up(peer, session),
+            Input::LinkDown { peer, session } => self.on_down(peer, session),
+            Input::LinkMessage {
+                peer,
+                session,
+                bytes,
+                ..
+            } => self.on_message(peer, session, bytes),
+            Input::Writable {
+                peer,
+                session,
+                bytes,
+            } => self.peers.on_writable(peer, session, bytes),
+            Input::Persisted { id } => self.on_persisted(id),
+            Input::PersistFailed { .. } => self.disk.on_failed(),
+            Input::Timer => self.on_timer(),
+            Input::Datagrams { .. } | Input::Unreachable { .. } | Input::Fetched { .. } => {}
+        }
+    }
+
+    fn on_start(&mut self, start: StartState) {
+        self.started = true;
+        self.me = start.me;
+        self.rng = start.seed ^ start.me.incarnation.0 ^ u64::from(start.me.node.get()) << 48;
+        let mut found = Found::read(start.records);
+        let store = found
+            .store
+            .unwrap_or_else(|| self.random_below(u64::MAX - 1) + 1);
+        let id = AcceptorId {
+            node: self.me.node,
+            store,
+        };
+        self.disk.failed = found.damaged;
+        self.acceptor = found.acceptor(id);
+        self.named = found.store.is_some();
+        if !self.named && self.is_acceptor() {
+            self.disk.put_store(store);
+        }
+        if let Some((number, slot)) = found.slot {
+            self.register.restore(number, slot);
+        }
+        self.base = found.base.unwrap_or_default();
+        self.learner = Learner::new(self.base.next);
+        if self.base.next > 1 {
+            self.hand_out.missed(1, &self.base, 0);
+        }
+        self.counted = self.base.clone();
+        self.learn_own(found.decided);
+        self.election.start(self.now);
+        if let Some(config) = found.config {
+            self.register.forget(config.number);
+            self.config = Some(config);
+            self.on_outside();
+        }
+        self.try_to_found();
+    }
+
+    /// What this process knew to be decided when it ended.
+    fn learn_own(&mut self, decided: Instance) {
+        self.told_decided = decided;
+        for vote in self.acceptor.votes().from(self.base.next) {
+            let Some(vote) = vote.part(self.base.next, decided) else {
+                break;
+            };
+            self.learner.on_chosen(&vote);
+        }
+    }
+
+    fn on_up(&mut self, process: Process, session: Session) {
+        self.peers.on_up(process, session);
+        self.election.down.remove(&process);
+        let here = Word::Here(self.here());
+        if let Some(config) = &self.config {
+            self.peers.say(process.node, &Word::Known(config.clone()));
+        }
+        self.peers.say(process.node, &here);
+        if let Some(stream) = &mut self.stream {
+            stream.on_link(process);
+        }
+        self.say_candidacy(Some(process.node));
+        self.say_prepare(Some(process.node));
+    }
+
+    fn on_down(&mut self, node: NodeId, session: Session) {
+        let Some(process) = self.peers.on_down(node, session) else {
+            return;
+        };
+        self.election.down.insert(process, self.now);
+        self.stop_asking(node);
+        if let Some(stream) = &mut self.stream {
+            stream.on_link(process);
+        }
+    }
+
+    /// What this process says of itself.
+    pub(super) fn here(&self) -> Here {
+        Here {
+            number: self.number(),
+            acceptor: self.votes().then(|| self.acceptor.id()),
+            joins: self.stream.is_none(),
+        }
+    }
+
+    fn on_persisted(&mut self, id: PersistId) {
+        let ready = self.disk.on_persisted(id, &mut self.acceptor);
+        self.ready.extend(ready);
+        if !self.named && self.is_acceptor() {
+            self.named = true;
+            let here = Word::Here(self.here());
+            self.peers.say_to_all(&here);
+            self.try_to_found();
+        }
+    }
+
+    fn on_message(&mut self, node: NodeId, session: Session, bytes: Bytes) {
+        let Some(peer) = self.peers.session(node, session) else {
+            self.counters.stale += 1;
+            return;
+        };
+        let process = peer.process;
+        match super::wire::decode(bytes) {
+            Some(super::wire::Said::Word(word)) => self.on_word(process, word),
+            Some(super::wire::Said::Batch(head, body)) => self.on_batch(process, &head, body),
+            None => self.counters.refused += 1,
+        }
+    }
+
+    /// Says a word to a node, which may be this one.
+    pub(super) fn say(&mut self, node: NodeId, word: Word) {
+        if node == self.me.node {
+            self.loopback.push_back(word);
+        } else {
+            self.peers.say(node, &word);
+        }
+    }
+
+    /// Whether a process is this one, or there is a link to it and it has not said that it leaves.
+    pub(super) fn is_there(&self, process: Process) -> bool {
+        process == self.me || self.peers.has(process) && !self.election.gone.contains(&process)
+    }
+
+    /// Everything that follows from what was told.
+    pub(super) fn settle(&mut self) {
+        self.poke = false;
+        loop {
+            if let Some(word) = self.loopback.pop_front() {
+                self.on_word(self.me, word);
+                continue;
+            }
+            self.vote_and_learn();
+            self.lead();
+            self.propose_own();
+            self.write();
+            if self.loopback.is_empty() && self.ready.is_empty() {
+                break;
+            }
+        }
+        self.fetch();
+    }
+
+    /// What has to be durable is asked for; what need not wait is said.
+    fn write(&mut self) {
+        let mut ready = core::mem::take(&mut self.ready);
+        let request = self.disk.request(&mut self.acceptor, &mut ready);
+        self.out.extend(request);
+        for effect in ready {
+            match effect {
+                Effect::Say(node, word) => self.say(node, word),
+                Effect::Promise(node, promise) if node == self.me.node => {
+                    self.loopback.push_back(Word::Promise(promise, false));
+                }
+                Effect::Promise(node, promise) => self.peers.promise(node, promise),
+            }
+        }
+    }
+
+    /// Own values, as far as the window is open.
+    fn propose_own(&mut self) {
+        let Some(stream) = &mut self.stream else {
+            return;
+        };
+        let (window, frame) = (self.settings.window_bytes, self.settings.frame_bytes);
+        while let Some((id, value)) = self.own.next(self.me, window, frame) {
+            stream.carry(id, value);
+        }
+    }
+
+    /// Processes that are known to be there, by node.
+    pub(super) fn there(&self) -> BTreeMap<NodeId, Process> {
+        let peers = self.peers.iter().map(|peer| peer.process);
+        let there = peers.filter(|process| self.is_there(*process));
+        let me = core::iter::once(self.me);
+        there
+            .chain(me)
+            .map(|process| (process.node, process))
+            .collect()
+    }
+
+    /// Nodes of processes.
+    pub(super) fn nodes(of: &[Process]) -> BTreeSet<NodeId> {
+        of.iter().map(|process| process.node).collect()
+    }
+}

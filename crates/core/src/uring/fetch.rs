@@ -1,0 +1,159 @@
+//! What was decided and did not come along the ring: asked of acceptors, by ranges (Multi-Ring Paxos §5.1).
+
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::codec::{Source, fitting, put_base};
+use super::engine::URing;
+use super::word::Word;
+use crate::contract::{NodeId, Process, Time};
+use crate::paxos::{Instance, Vote};
+
+/// Votes that are looked at for one answer.
+const VOTES: usize = 4096;
+
+/// The largest base, in bytes.
+const MOST_BASE: usize = 64 << 20;
+
+/// One question at a time.
+#[derive(Debug, Default)]
+pub struct Fetching {
+    /// Who was asked, and when.
+    asked: Option<(NodeId, Time)>,
+    /// What has come of a base.
+    part: Vec<u8>,
+    /// Whom it asks next if that brings nothing.
+    turn: usize,
+    /// After an answer with nothing in it: not before this time.
+    pause: Option<Time>,
+}
+
+impl URing {
+    /// Asks for what is missing, if something is and nobody is being asked.
+    pub(super) fn fetch(&mut self) {
+        if self.fetching.asked.is_some() || self.fetching.pause.is_some() {
+            return;
+        }
+        let is_behind = self.learner.next() < self.learner.decided();
+        if !is_behind || !self.hand_out.has_room() {
+            return;
+        }
+        let Some(missing) = self.learner.missing() else {
+            return;
+        };
+        let Some(node) = self.preferential() else {
+            return;
+        };
+        self.fetching.asked = Some((node, self.now));
+        self.fetching.part.clear();
+        self.say(node, Word::Fetch(missing.start, missing.end));
+    }
+
+    /// Whom to ask: one of the acceptors there is a link to, always the same until it has no answer.
+    fn preferential(&self) -> Option<NodeId> {
+        let config = self.config.as_ref()?;
+        let there = self.there();
+        let nodes = config.acceptors.iter().map(|who| who.node);
+        let nodes: Vec<NodeId> = nodes
+            .filter(|node| *node != self.me.node && there.contains_key(node))
+            .collect();
+        let turn = self.fetching.turn.checked_rem(nodes.len())?;
+        nodes.get(turn).copied()
+    }
+
+    /// Somebody asks what was decided.
+    pub(super) fn on_fetch(&mut self, node: NodeId, from: Instance, upto: Instance) {
+        self.counters.served += 1;
+        if from >= self.acceptor.kept() {
+            let word = Word::Chosen(self.chosen(from, upto));
+            return self.peers.say(node, &word);
+        }
+        if self.base.next < self.acceptor.kept() {
+            return self.peers.say(node, &Word::Chosen(Vec::new()));
+        }
+        let mut bytes = Vec::new();
+        put_base(&mut bytes, &self.base);
+        let mut bytes = Bytes::from(bytes);
+        while !bytes.is_empty() {
+            let part = bytes.split_to(bytes.len().min(self.settings.word_bytes));
+            self.peers
+                .say(node, &Word::Forgotten(part, !bytes.is_empty()));
+        }
+    }
+
+    /// What is known to be decided of a range, from its beginning on, as much as one word takes.
+    fn chosen(&self, from: Instance, upto: Instance) -> Vec<Vote> {
+        let upto = upto.min(self.learner.next());
+        let votes = self.acceptor.votes().from(from);
+        let votes = votes.map_while(|vote| vote.part(from, upto)).take(VOTES);
+        let votes: Vec<Vote> = votes.collect();
+        fitting(&votes, self.settings.word_bytes).to_vec()
+    }
+
+    /// The answer.
+    pub(super) fn on_chosen(&mut self, process: Process, votes: &[Vote]) {
+        let is_answer = matches!(self.fetching.asked, Some((node, _)) if node == process.node);
+        if !is_answer {
+            self.counters.stale += 1;
+            return;
+        }
+        self.fetching.asked = None;
+        if votes.is_empty() {
+            self.ask_another();
+        }
+        for vote in votes {
+            self.counters.fetched += 1;
+            self.learner.on_chosen(vote);
+        }
+    }
+
+    fn ask_another(&mut self) {
+        self.fetching.turn = self.fetching.turn.wrapping_add(1);
+        self.fetching.pause = Some(self.now.after(self.settings.patience.heartbeat));
+    }
+
+    /// When a question or a pause is over.
+    pub(super) fn fetch_at(&self) -> Option<Time> {
+        let asked = self.fetching.asked;
+        let asked = asked.map(|(_, at)| at.after(self.settings.patience.silence));
+        asked.into_iter().chain(self.fetching.pause).min()
+    }
+
+    pub(super) fn on_fetch_timer(&mut self) {
+        self.fetching.pause = None;
+        if self.fetching.asked.take().is_some() {
+            self.ask_another();
+        }
+    }
+
+    /// The one that was asked is gone.
+    pub(super) fn stop_asking(&mut self, node: NodeId) {
+        if matches!(self.fetching.asked, Some((asked, _)) if asked == node) {
+            self.fetching.asked = None;
+            self.ask_another();
+        }
+    }
+
+    /// An answer: what was asked for is forgotten there.
+    pub(super) fn on_forgotten(&mut self, process: Process, part: &Bytes, more: bool) {
+        let is_answer = matches!(self.fetching.asked, Some((node, _)) if node == process.node);
+        if !is_answer {
+            self.counters.stale += 1;
+            return;
+        }
+        self.fetching.part.extend_from_slice(part);
+        if more && self.fetching.part.len() <= MOST_BASE {
+            self.fetching.asked = Some((process.node, self.now));
+            return;
+        }
+        self.fetching.asked = None;
+        let bytes = core::mem::take(&mut self.fetching.part);
+        match Source(bytes.into()).base().filter(|_| !more) {
+            Some(base) => self.begin_at(base),
+            None => {
+                self.counters.refused += 1;
+                self.ask_another();
+            }
+        }
+    }
+}

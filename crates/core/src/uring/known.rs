@@ -1,0 +1,147 @@
+//! Configurations: the first one, and what follows when one becomes known.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::engine::URing;
+use super::stream::Stream;
+use super::word::{Here, Word};
+use crate::contract::{NodeId, Process};
+use crate::paxos::Config;
+
+/// The wait to be taken in doubles up to so many times that of the first.
+const MOST_WAITS: u64 = 16;
+
+impl URing {
+    pub(super) fn sort(&self, processes: impl Iterator<Item = Process>) -> Vec<Process> {
+        let place = |node: NodeId| self.settings.ring.iter().position(|other| *other == node);
+        let mut sorted: Vec<Process> = processes.collect();
+        sorted.sort_by_key(|process| (place(process.node), process.node));
+        sorted
+    }
+
+    /// The first of the acceptors founds the cluster when all of them are there, and none has ever been in one.
+    pub(super) fn try_to_found(&mut self) {
+        let is_founder = self.settings.acceptors.first() == Some(&self.me.node);
+        if !is_founder || self.config.is_some() || !self.votes() {
+            return;
+        }
+        let fresh = |here: &Here| (here.number == 0).then_some(here.acceptor).flatten();
+        let mut acceptors = Vec::new();
+        for node in &self.settings.acceptors {
+            let mut peers = self.peers.iter();
+            let acceptor = if *node == self.me.node {
+                Some(self.acceptor.id())
+            } else {
+                let peer = peers.find(|peer| peer.process.node == *node);
+                peer.and_then(|peer| peer.here.as_ref()).and_then(fresh)
+            };
+            let Some(acceptor) = acceptor.filter(|who| who.node == *node) else {
+                return;
+            };
+            acceptors.push(acceptor);
+        }
+        let is_new = |peer: &&super::peers::Peer| peer.here.is_some_and(|here| here.number == 0);
+        let others = self.peers.iter().filter(is_new).map(|peer| peer.process);
+        let ring = self.sort(others.chain([self.me]));
+        self.know(&Arc::new(Config {
+            number: 1,
+            coordinator: self.me,
+            ring,
+            acceptors,
+            prior: Vec::new(),
+        }));
+    }
+
+    /// The newest one: everything before is over.
+    pub(super) fn know(&mut self, config: &Arc<Config>) {
+        if config.number <= self.number() {
+            return;
+        }
+        let was_in = self.stream.is_some();
+        self.counters.configurations += 1;
+        self.config = Some(config.clone());
+        self.register.forget(config.number);
+        if self.is_acceptor() {
+            self.disk.put_config(config);
+        }
+        self.election.candidate = None;
+        self.election.admit = None;
+        let stays = self.now.since(self.election.known) > 10 * self.settings.patience.silence;
+        self.election.known = self.now;
+        self.peers.say_to_all(&Word::Known(config.clone()));
+        self.round_start = (0, 0);
+        self.own.again();
+        self.stream = Stream::new(self.now, config, self.me);
+        self.on_early_follow();
+        self.begin_to_lead(config);
+        if self.stream.is_none() {
+            let waits = self.election.waits;
+            let doubled = (2 * waits).clamp(1, MOST_WAITS);
+            self.election.waits = if was_in && !stays { doubled } else { waits };
+            self.on_outside();
+        }
+    }
+
+    /// The successor may have known the configuration first.
+    fn on_early_follow(&mut self) {
+        let Some(successor) = self.stream.as_ref().and_then(Stream::successor) else {
+            return;
+        };
+        let number = self.number();
+        let Some(peer) = self.peers.process(successor) else {
+            return;
+        };
+        let session = peer.session;
+        let follow = peer.early.take_if(|follow| follow.round == number);
+        if let (Some(follow), Some(stream)) = (follow, &mut self.stream) {
+            let acceptors = self
+                .config
+                .as_ref()
+                .map_or(0, |config| config.acceptors.len());
+            stream.on_follow(session, follow, acceptors);
+        }
+    }
+
+    /// This process is not in the ring: it asks to be taken in, and stands itself if nobody is there to ask.
+    pub(super) fn on_outside(&mut self) {
+        let patience = self.settings.patience;
+        let place = self.place_among_acceptors();
+        let random = self.random_below(patience.retry);
+        self.election.join = self.now.after(self.election.waits * patience.retry);
+        let wait = patience.silence / 2 + place * patience.retry / 2 + random;
+        self.election.stand = self.now.after(wait);
+    }
+
+    pub(super) fn place_among_acceptors(&self) -> u64 {
+        let config = self.config.as_ref();
+        let place = config.and_then(|config| {
+            let mut nodes = config.acceptors.iter().map(|who| who.node);
+            nodes.position(|node| node == self.me.node)
+        });
+        place.unwrap_or(0) as u64
+    }
+
+    /// Somebody says who it is.
+    pub(super) fn on_here(&mut self, process: Process, here: Here) {
+        if let Some(peer) = self.peers.process(process) {
+            peer.here = Some(here);
+        }
+        if here.number < self.number()
+            && let Some(config) = &self.config
+        {
+            let known = Word::Known(config.clone());
+            return self.say(process.node, known);
+        }
+        self.try_to_found();
+        let leads = self.stream.as_ref().is_some_and(Stream::leads);
+        if leads && self.election.admit.is_none() && self.joining().next().is_some() {
+            let wait = self.settings.patience.retry / 8;
+            self.election.admit = Some(self.now.after(wait));
+        }
+    }
+
+    pub(super) fn on_leaving(&mut self, process: Process) {
+        self.election.gone.insert(process);
+    }
+}

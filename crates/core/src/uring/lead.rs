@@ -1,0 +1,187 @@
+//! The coordinator's part: phase 1, then one proposal after the other.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::engine::URing;
+use super::word::Word;
+use crate::contract::NodeId;
+use crate::paxos::{AcceptorId, Config, Coordinator, Progress, Promise, Proposers, Value, Vote};
+
+/// What the coordinator of a round has beside the core's machine.
+#[derive(Debug)]
+pub struct Leading {
+    pub machine: Coordinator,
+    /// What counts when everything is decided that was proposed; `None` until that is known.
+    admits: Option<Proposers>,
+    /// Promises of which more parts have to come.
+    parts: BTreeMap<AcceptorId, Promise>,
+}
+
+impl Leading {
+    pub fn new(config: Arc<Config>, decided: u64) -> Self {
+        Self {
+            machine: Coordinator::new(config, decided),
+            admits: None,
+            parts: BTreeMap::new(),
+        }
+    }
+
+    /// The whole promise, when its last part has come.
+    fn assemble(&mut self, part: Promise, more: bool) -> Option<Promise> {
+        let who = part.acceptor;
+        let whole = match self.parts.remove(&who) {
+            Some(mut first) if first.round == part.round && first.from == part.from => {
+                first.votes.extend(part.votes);
+                first
+            }
+            _ => part,
+        };
+        if more {
+            self.parts.insert(who, whole);
+            return None;
+        }
+        Some(whole)
+    }
+}
+
+impl URing {
+    /// This process coordinates from here on, if the configuration says so.
+    pub(super) fn begin_to_lead(&mut self, config: &Arc<Config>) {
+        self.leading = None;
+        if config.coordinator != self.me {
+            return;
+        }
+        self.counters.rounds_led += 1;
+        self.leading = Some(Leading::new(config.clone(), self.learner.next()));
+        self.say_prepare(None);
+    }
+
+    /// Phase 1A: to one acceptor, or to all whose promise is missing.
+    pub(super) fn say_prepare(&mut self, to: Option<NodeId>) {
+        let (Some(leading), Some(config)) = (&self.leading, &self.config) else {
+            return;
+        };
+        let Some(from) = leading.machine.from() else {
+            return;
+        };
+        let sets = config.prior.iter().chain([&config.acceptors]);
+        let asked = sets.flatten().filter(|who| leading.machine.lacks(**who));
+        let mut asked: Vec<NodeId> = asked.map(|who| who.node).collect();
+        asked.sort_unstable();
+        asked.dedup();
+        asked.retain(|node| to.is_none_or(|to| to == *node));
+        let word = Word::Prepare(leading.machine.round(), from);
+        for node in asked {
+            self.say(node, word.clone());
+        }
+    }
+
+    pub(super) fn on_promise(&mut self, node: NodeId, part: Promise, more: bool) {
+        if part.acceptor.node != node {
+            self.counters.refused += 1;
+            return;
+        }
+        let Some(leading) = &mut self.leading else {
+            return;
+        };
+        if leading.machine.start().is_some() || part.round != leading.machine.round() {
+            return;
+        }
+        let Some(promise) = leading.assemble(part, more) else {
+            return;
+        };
+        match leading.machine.on_promise(promise) {
+            Progress::Waiting => {}
+            Progress::AskAgain => {
+                leading.parts.clear();
+                self.say_prepare(None);
+            }
+            Progress::Begun => self.begin_round(),
+        }
+    }
+
+    /// Phase 1 has ended: what may have been decided is proposed again, and who is a member from here on.
+    fn begin_round(&mut self) {
+        let (Some(leading), Some(config)) = (&mut self.leading, &self.config) else {
+            return;
+        };
+        leading.parts.clear();
+        let Some(start) = leading.machine.start() else {
+            return;
+        };
+        self.round_start = (start, leading.machine.kept());
+        self.learner.begin(config, start);
+        let members = Value::Members(config.ring.clone().into());
+        leading.machine.propose(members);
+        let votes: Vec<Vote> = leading.machine.open().iter().cloned().collect();
+        for vote in votes {
+            self.adopt(vote, true);
+        }
+    }
+
+    /// Proposes what has come from proposers; each value that is the next of its own.
+    pub(super) fn lead(&mut self) {
+        self.try_to_admit();
+        let (Some(leading), Some(stream)) = (&mut self.leading, &mut self.stream) else {
+            return;
+        };
+        let Some(table) = &mut leading.admits else {
+            return;
+        };
+        let mut votes = Vec::new();
+        while let Some(id) = stream.next_value() {
+            let frame = stream.take_value(id);
+            if let Some(frame) = frame.filter(|_| table.admits(id)) {
+                table.take(id);
+                let vote = leading.machine.propose(Value::Packet { id, frame });
+                votes.extend(vote.cloned());
+            } else {
+                self.counters.late += 1;
+            }
+        }
+        for vote in votes {
+            self.adopt(vote, false);
+        }
+    }
+
+    /// When everything before the round is learnt, it is known what counts behind its open proposals.
+    fn try_to_admit(&mut self) {
+        let Some(leading) = &mut self.leading else {
+            return;
+        };
+        let next = self.learner.next();
+        let begun = leading.machine.start().is_some_and(|start| next >= start);
+        if leading.admits.is_some() || !begun {
+            return;
+        }
+        let mut table = self.counted.table.clone();
+        for vote in leading.machine.open() {
+            match &vote.value {
+                _ if vote.first < next => {}
+                Value::Packet { id, .. } => {
+                    table.take(*id);
+                }
+                Value::Members(members) => table.install(members),
+                Value::Skip(_) => {}
+            }
+        }
+        leading.admits = Some(table);
+    }
+
+    /// A proposal of this round: voted for, learnt, and passed on.
+    pub(super) fn adopt(&mut self, vote: Vote, whole: bool) {
+        let (start, kept) = self.round_start;
+        if self.votes() {
+            // An earlier round is refused; then a word with a newer configuration is on its way.
+            let _ = self.acceptor.accept(start, kept, &vote);
+        }
+        if self.learner.kept() < super::MOST_KEPT {
+            self.learner.on_proposal(vote.clone());
+        }
+        if let Some(stream) = &mut self.stream {
+            stream.propose(vote, whole);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! U-Ring Paxos: a sequence of instances of Paxos, in which everything goes along one ring of reliable links (Benz,
+//! Marandi, Pedone and Garbinato, Middleware 2014, §4).
+//!
+//! What is agreed on, and why that is safe, is [`crate::paxos`]. Here is how it travels:
+//!
+//! * a value goes from its proposer along the ring to the coordinator, which puts it into the next instance. The
+//!   proposal goes on from there, with the value only to those who have not had it on the first way;
+//! * an acceptor votes for proposals in their order; how far its votes go, as far as they are durable, goes round the
+//!   ring with whatever else does. Proposals do not wait for that: all acceptors write at the same time;
+//! * whoever knows how far a majority has voted knows what is decided.
+//!
+//! `docs/protocols/uring.md` has the words, what is on the links and in the log, and what happens when processes die.
+//!
+//! * `engine`: the state, and what is told to it; `run`: what comes and goes; `driven`: the contract;
+//! * `stream`: one process in the ring of one configuration; `lead`: the coordinator; `learn`: what is decided;
+//! * `known`, `stand`, `elect`: configurations, and which one follows; `fetch`: what did not come along the ring; `disk`: what is durable;
+//! * `own`, `hand_out`: from and to the application; `word`, `wire`, `write`, `codec`, `value`: bytes.
+
+mod base;
+mod codec;
+mod config;
+mod disk;
+mod driven;
+mod elect;
+mod engine;
+mod fetch;
+mod hand_out;
+mod known;
+mod lead;
+mod learn;
+mod own;
+mod peers;
+mod run;
+mod stand;
+mod stream;
+mod value;
+mod wire;
+mod word;
+mod write;
+
+pub use base::Base;
+pub use config::{Patience, URingConfig};
+pub use engine::URing;
+pub use wire::{Records, Said, decode};
+pub use word::{Follow, Head, Here, Proposal, Record, Word};
+pub use write::Writer;
+
+/// Proposals that a learner keeps while something before them is missing. What comes then is asked for later.
+const MOST_KEPT: usize = 16 * 1024;
+
+/// The largest batch, in bytes.
+const MOST_BATCH: usize = 512 << 10;
+
+/// With less room than this for it nothing is sent, in bytes.
+const LEAST_ROOM: usize = 256;

@@ -1,0 +1,193 @@
+//! The links of this process: which are up, what they take, and what waits for them.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use bytes::Bytes;
+
+use super::word::{Follow, Here, Word};
+use crate::contract::{Channel, NodeId, Output, Pieces, Process, Session};
+use crate::paxos::Promise;
+
+/// Words that may wait for one link; more than that nobody needs to hear.
+const WORDS: usize = 64;
+
+/// A link that is up.
+#[derive(Debug)]
+pub struct Peer {
+    /// The process at its other end.
+    pub process: Process,
+    pub session: Session,
+    /// What it still takes, in bytes.
+    room: usize,
+    words: VecDeque<Bytes>,
+    /// Promises whose votes were not all sent, and how many were.
+    promise: Option<(Promise, usize)>,
+    /// What it has said of itself last.
+    pub here: Option<Here>,
+    /// It wanted to follow in a configuration that was not known here yet.
+    pub early: Option<Follow>,
+}
+
+/// At most one link to each node.
+#[derive(Debug)]
+pub struct Peers {
+    /// Where a word with votes ends, in bytes. One vote may be larger.
+    word_bytes: usize,
+    up: BTreeMap<NodeId, Peer>,
+}
+
+impl Peers {
+    /// None is up.
+    pub const fn new(word_bytes: usize) -> Self {
+        Self {
+            word_bytes,
+            up: BTreeMap::new(),
+        }
+    }
+
+    pub fn on_up(&mut self, process: Process, session: Session) {
+        let peer = Peer {
+            process,
+            session,
+            room: 0,
+            words: VecDeque::new(),
+            promise: None,
+            here: None,
+            early: None,
+        };
+        self.up.insert(process.node, peer);
+    }
+
+    /// The process whose link this was, if it was its last session.
+    pub fn on_down(&mut self, node: NodeId, session: Session) -> Option<Process> {
+        self.session(node, session)?;
+        self.up.remove(&node).map(|peer| peer.process)
+    }
+
+    pub fn on_writable(&mut self, node: NodeId, session: Session, room: usize) {
+        if let Some(peer) = self.session(node, session) {
+            peer.room = room;
+        }
+    }
+
+    /// The link to a node, if this is its session.
+    pub fn session(&mut self, node: NodeId, session: Session) -> Option<&mut Peer> {
+        self.up
+            .get_mut(&node)
+            .filter(|peer| peer.session == session)
+    }
+
+    /// The link to a process: not to another life of the same node.
+    pub fn process(&mut self, process: Process) -> Option<&mut Peer> {
+        self.up
+            .get_mut(&process.node)
+            .filter(|peer| peer.process == process)
+    }
+
+    /// Whether there is a link to this process.
+    pub fn has(&self, process: Process) -> bool {
+        let peer = self.up.get(&process.node);
+        peer.is_some_and(|peer| peer.process == process)
+    }
+
+    /// All that are up.
+    pub fn iter(&self) -> impl Iterator<Item = &Peer> {
+        self.up.values()
+    }
+
+    /// Says a word to a node, if there is a link.
+    pub fn say(&mut self, node: NodeId, word: &Word) {
+        if let Some(peer) = self.up.get_mut(&node) {
+            peer.say(word);
+        }
+    }
+
+    /// Says a word to all.
+    pub fn say_to_all(&mut self, word: &Word) {
+        let bytes = Bytes::from(word.encode());
+        self.up
+            .values_mut()
+            .for_each(|peer| peer.put(bytes.clone()));
+    }
+
+    /// Tells a promise, in as many words as it takes.
+    pub fn promise(&mut self, node: NodeId, promise: Promise) {
+        if let Some(peer) = self.up.get_mut(&node) {
+            peer.promise = Some((promise, 0));
+        }
+    }
+
+    /// The next word for which there is room.
+    pub fn next_word(&mut self) -> Option<Output> {
+        self.up
+            .values_mut()
+            .find_map(|peer| peer.next_word(self.word_bytes))
+    }
+}
+
+impl Peer {
+    /// Says a word.
+    pub fn say(&mut self, word: &Word) {
+        self.put(Bytes::from(word.encode()));
+    }
+
+    fn put(&mut self, bytes: Bytes) {
+        if self.words.len() < WORDS {
+            self.words.push_back(bytes);
+        }
+    }
+
+    /// What the link takes now, in bytes, beside the words that wait.
+    pub fn room(&self) -> usize {
+        if self.words.is_empty() { self.room } else { 0 }
+    }
+
+    /// Sends a message, for which there has to be room.
+    pub fn send(&mut self, bytes: Pieces) -> Output {
+        debug_assert!(bytes.len() <= self.room);
+        self.room = self.room.saturating_sub(bytes.len());
+        Output::LinkSend {
+            peer: self.process.node,
+            session: self.session,
+            channel: Channel::default(),
+            bytes,
+            after: None,
+        }
+    }
+
+    fn next_word(&mut self, enough: usize) -> Option<Output> {
+        if let Some(word) = self.words.pop_front_if(|word| word.len() <= self.room) {
+            return Some(self.send(word.into()));
+        }
+        if !self.words.is_empty() {
+            return None;
+        }
+        let word = self.promise_part(enough)?;
+        Some(self.send(Bytes::from(word).into()))
+    }
+
+    /// The next part of a promise.
+    fn promise_part(&mut self, enough: usize) -> Option<alloc::vec::Vec<u8>> {
+        let (promise, told) = self.promise.as_mut()?;
+        let rest = &promise.votes[*told..];
+        let votes = super::codec::fitting(rest, enough);
+        let more = votes.len() < rest.len();
+        let part = Promise {
+            round: promise.round,
+            acceptor: promise.acceptor,
+            from: promise.from,
+            held: promise.held,
+            kept: promise.kept,
+            votes: votes.to_vec(),
+        };
+        let count = votes.len();
+        let word = Word::Promise(part, more).encode();
+        if word.len() > self.room {
+            return None;
+        }
+        *told += count;
+        if !more {
+            self.promise = None;
+        }
+        Some(word)
+    }
+}

@@ -1,0 +1,238 @@
+//! What comes from others, and what goes to them.
+
+use alloc::sync::Arc;
+use bytes::Bytes;
+
+use super::disk::Effect;
+use super::engine::URing;
+use super::stream::Hail;
+use super::wire::Records;
+use super::word::{Follow, Head, Proposal, Record, Word};
+use crate::contract::{Output, Process};
+use crate::paxos::{Instance, Round, Value, Vote};
+
+impl URing {
+    /// A word of another process, or of this one to itself.
+    pub(super) fn on_word(&mut self, process: Process, word: Word) {
+        let node = process.node;
+        match word {
+            Word::Here(here) => self.on_here(process, here),
+            Word::Known(config) => self.know(&config),
+            Word::Ask(number, word) => self.on_ask(node, number, word),
+            Word::Answer(number, who, word) => self.on_answer(node, number, who, word),
+            Word::Prepare(round, from) => self.on_prepare(process, round, from),
+            Word::Promise(promise, more) => self.on_promise(node, promise, more),
+            Word::Follow(follow) => self.on_follow(process, follow),
+            Word::Fetch(from, upto) => self.on_fetch(node, from, upto),
+            Word::Chosen(votes) => self.on_chosen(process, &votes),
+            Word::Forgotten(part, more) => self.on_forgotten(process, &part, more),
+            Word::Leaving => self.on_leaving(process),
+        }
+    }
+
+    /// Phase 1A.
+    fn on_prepare(&mut self, process: Process, round: Round, from: Instance) {
+        let Some(config) = &self.config else {
+            return;
+        };
+        if round < config.number {
+            let known = Word::Known(config.clone());
+            return self.say(process.node, known);
+        }
+        let is_asked = round == config.number
+            && config.coordinator == process
+            && self.votes()
+            && config.asks(self.acceptor.id());
+        if !is_asked || from == 0 {
+            return;
+        }
+        let held = self.learner.next();
+        if let Ok(promise) = self.acceptor.prepare(round, from, held) {
+            self.disk.then(Effect::Promise(process.node, promise));
+        }
+    }
+
+    /// The successor says what it has.
+    fn on_follow(&mut self, process: Process, follow: Follow) {
+        let number = self.number();
+        let Some(peer) = self.peers.process(process) else {
+            return;
+        };
+        if follow.round > number {
+            peer.early = Some(follow);
+            return;
+        }
+        let (Some(stream), Some(config)) = (&mut self.stream, &self.config) else {
+            return;
+        };
+        if follow.round == number && stream.successor() == Some(process) {
+            stream.on_follow(peer.session, follow, config.acceptors.len());
+        } else if follow.round < number {
+            peer.say(&Word::Known(config.clone()));
+        }
+    }
+
+    /// What the predecessor sent. It is taken in up to the first record that cannot be.
+    pub(super) fn on_batch(&mut self, process: Process, head: &Head, body: Bytes) {
+        let (Some(stream), Some(config)) = (&mut self.stream, self.config.clone()) else {
+            self.counters.stale += 1;
+            return;
+        };
+        if stream.predecessor() != Some(process) || !stream.is_current(head) {
+            self.counters.stale += 1;
+            return;
+        }
+        stream.heard = self.now;
+        if head.start > 0 {
+            self.round_start = (head.start, head.kept);
+            self.learner.begin(&config, head.start);
+        }
+        if head.complete {
+            self.complete = self.complete.max(head.round);
+        }
+        let mut at = head.from;
+        for record in Records::new(body, &config.ring) {
+            let taken = record.is_ok_and(|record| self.on_record(head, &mut at, record));
+            if !taken {
+                self.refuse();
+                return;
+            }
+        }
+    }
+
+    /// The predecessor is to begin again from what was taken in, but not at once, lest two processes that do not
+    /// understand each other do nothing else.
+    fn refuse(&mut self) {
+        self.counters.refused += 1;
+        let at = self.now.after(self.settings.patience.heartbeat);
+        if let Some(stream) = &mut self.stream {
+            stream.hail = Hail::At(at);
+        }
+    }
+
+    fn on_record(&mut self, head: &Head, at: &mut Instance, record: Record) -> bool {
+        match record {
+            Record::Value(id, frame) => {
+                if let Some(stream) = &mut self.stream {
+                    stream.carry(id, frame);
+                }
+                true
+            }
+            Record::Proposal(proposal) => self.on_proposal(head, at, proposal),
+            Record::Voted(index, next) => {
+                let config = self.config.as_ref();
+                let who = config.and_then(|config| config.acceptors.get(usize::from(index)));
+                if let Some(who) = who {
+                    self.learner.on_voted(head.round, *who, next);
+                }
+                who.is_some()
+            }
+        }
+    }
+
+    /// The next proposal of the round, or one that is here already.
+    fn on_proposal(&mut self, head: &Head, at: &mut Instance, proposal: Proposal) -> bool {
+        let Some(stream) = &mut self.stream else {
+            return false;
+        };
+        if *at == 0 || head.start == 0 || stream.leads() {
+            return false;
+        }
+        let (value, whole) = match proposal {
+            Proposal::Named(id) if *at < stream.next() => {
+                // Its value was forgotten when it was proposed.
+                let _ = id;
+                (Value::Skip(1), false)
+            }
+            Proposal::Named(id) => match stream.take_value(id) {
+                Some(frame) => (Value::Packet { id, frame }, false),
+                None => return false,
+            },
+            Proposal::Packet { id, frame, whole } => (Value::Packet { id, frame }, whole),
+            Proposal::Members(members) => (Value::Members(members), true),
+            Proposal::Skip(count) => (Value::Skip(count), true),
+        };
+        let vote = Vote {
+            first: *at,
+            round: head.round,
+            value,
+        };
+        let Some(end) = at.checked_add(vote.value.span()) else {
+            return false;
+        };
+        *at = end;
+        if vote.first < stream.next() {
+            return true;
+        }
+        if vote.first > stream.next() {
+            stream.jump(vote.first);
+        }
+        self.adopt(vote, whole);
+        true
+    }
+
+    /// The next output, after all that was asked for before.
+    pub(super) fn next_output(&mut self) -> Option<Output> {
+        if let Some(output) = self.out.pop_front() {
+            return Some(output);
+        }
+        if let Some(output) = self.peers.next_word() {
+            return Some(output);
+        }
+        if self.left {
+            return None;
+        }
+        self.follow().or_else(|| self.batch())
+    }
+
+    /// Tells the predecessor from where on to send, if it is to be told and can be.
+    fn follow(&mut self) -> Option<Output> {
+        let stream = self.stream.as_mut()?;
+        if stream.hail != Hail::Due {
+            return None;
+        }
+        let peer = self.peers.process(stream.predecessor()?)?;
+        let word = Word::Follow(stream.follow());
+        peer.say(&word);
+        self.peers.next_word()
+    }
+
+    fn batch(&mut self) -> Option<Output> {
+        let config: &Arc<_> = self.config.as_ref()?;
+        let stream = self.stream.as_mut()?;
+        let session = stream.session()?;
+        let peer = self.peers.process(stream.successor()?)?;
+        if peer.session != session {
+            return None;
+        }
+        let begun = self.learner.round() == config.number;
+        let (start, kept) = if begun { self.round_start } else { (0, 0) };
+        let head = Head {
+            round: config.number,
+            epoch: 0,
+            start,
+            kept,
+            from: 0,
+            complete: self.complete == config.number,
+        };
+        let voted = if begun { self.learner.voted() } else { &[] };
+        let force = stream.beat;
+        let room = peer.room().min(super::MOST_BATCH);
+        if room < super::LEAST_ROOM {
+            return None;
+        }
+        let to = peer.process.node;
+        let own = |index: usize| {
+            config
+                .acceptors
+                .get(index)
+                .is_some_and(|who| who.node == to)
+        };
+        let sizes = (room, self.settings.batch_bytes);
+        let bytes = stream.batch(head, voted, own, sizes, force)?;
+        (stream.spoken, stream.beat) = (self.now, false);
+        self.counters.batches += 1;
+        self.counters.batch_bytes += bytes.len() as u64;
+        Some(peer.send(bytes))
+    }
+}

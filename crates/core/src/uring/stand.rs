@@ -1,0 +1,153 @@
+//! Standing for the configuration that follows: what is wanted, and what the register says.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::disk::Effect;
+use super::engine::URing;
+use super::word::{Arbitration, Here, Word};
+use crate::contract::{NodeId, Process};
+use crate::paxos::{self, AcceptorId, Candidate, Config, Round};
+
+impl URing {
+    /// Stands for a configuration without those that are not there, and with all who want to come in. `suspect`: one
+    /// that may seem to be there. `lead`: with this process as coordinator.
+    pub(super) fn stand(&mut self, suspect: Option<Process>, lead: bool) {
+        let Some(config) = self.config.clone() else {
+            return;
+        };
+        let patience = self.settings.patience;
+        self.election.again = self
+            .now
+            .after(patience.retry / 2 + self.random_below(patience.retry));
+        let there = |process: &Process| self.is_there(*process) && Some(*process) != suspect;
+        let stay = config.ring.iter().copied().filter(there);
+        let come = self.joining().filter(there);
+        let ring = self.sort(stay.chain(come).chain([self.me]));
+        let mut ring: Vec<Process> = ring;
+        ring.dedup();
+        let acceptors = self.acceptors_of(&config, &ring);
+        let nodes = Self::nodes(&ring);
+        let voters = acceptors.iter().filter(|who| nodes.contains(&who.node));
+        if 2 * voters.count() <= acceptors.len() {
+            return;
+        }
+        let Some(coordinator) = self.coordinator_of(&config, &ring, &acceptors, lead) else {
+            return;
+        };
+        let complete = self.complete == config.number;
+        let wanted = Arc::new(config.next(complete, coordinator, ring, acceptors));
+        self.counters.candidacies += 1;
+        self.election.ballots += 1;
+        let (number, ballot) = (wanted.number, self.election.ballots);
+        let voters = config.acceptors.clone();
+        self.election.candidate = Some(Candidate::new(number, voters, self.me, ballot, wanted));
+        self.say_candidacy(None);
+    }
+
+    /// Who has said that it wants to come in, and knows the newest configuration.
+    pub(super) fn joining(&self) -> impl Iterator<Item = Process> {
+        let number = self.number();
+        let config = self.config.as_ref();
+        let joins = move |here: &Here| here.joins && here.number == number;
+        let peers = self.peers.iter();
+        peers
+            .filter(move |peer| peer.here.as_ref().is_some_and(joins))
+            .map(|peer| peer.process)
+            .filter(move |process| config.is_some_and(|config| !config.ring.contains(process)))
+    }
+
+    /// Those of the configuration; where a node in the ring has lost its store, with its new one.
+    fn acceptors_of(&self, config: &Config, ring: &[Process]) -> Vec<AcceptorId> {
+        let now = |who: &AcceptorId| {
+            let process = ring.iter().find(|process| process.node == who.node)?;
+            if *process == self.me {
+                return self.votes().then(|| self.acceptor.id());
+            }
+            let mut peers = self.peers.iter();
+            let peer = peers.find(|peer| peer.process == *process)?;
+            peer.here?.acceptor.filter(|now| now.node == who.node)
+        };
+        let acceptors = config.acceptors.iter();
+        acceptors.map(|who| now(who).unwrap_or(*who)).collect()
+    }
+
+    /// The same coordinator, if it is there; else this process; else the next one in the ring that votes.
+    fn coordinator_of(
+        &self,
+        config: &Config,
+        ring: &[Process],
+        acceptors: &[AcceptorId],
+        lead: bool,
+    ) -> Option<Process> {
+        let votes = |process: &&Process| acceptors.iter().any(|who| who.node == process.node);
+        if !lead && ring.contains(&config.coordinator) {
+            return Some(config.coordinator);
+        }
+        let me = ring.iter().position(|process| *process == self.me)?;
+        let from_me = ring[me..].iter().chain(&ring[..me]);
+        from_me.copied().find(|process| votes(&process))
+    }
+
+    /// What the candidate has to say: to one of the voters, or to all.
+    pub(super) fn say_candidacy(&mut self, to: Option<NodeId>) {
+        let Some(candidate) = &self.election.candidate else {
+            return;
+        };
+        let voters = candidate.voters().iter().map(|who| who.node);
+        let voters: Vec<NodeId> = voters
+            .filter(|node| to.is_none_or(|to| to == *node))
+            .collect();
+        let word = Word::Ask(candidate.number(), candidate.word());
+        for node in voters {
+            self.say(node, word.clone());
+        }
+    }
+
+    /// An acceptor is asked about the configuration after its own.
+    pub(super) fn on_ask(&mut self, node: NodeId, number: Round, word: Arbitration) {
+        let Some(config) = &self.config else {
+            return;
+        };
+        if number <= config.number {
+            let known = Word::Known(config.clone());
+            return self.say(node, known);
+        }
+        let votes = self.votes() && config.acceptors.contains(&self.acceptor.id());
+        if number != config.number + 1 || !votes {
+            return;
+        }
+        let Some(answer) = self.register.on_word(number, word) else {
+            return;
+        };
+        if let Some(slot) = self.register.slot(number) {
+            self.disk.put_slot(number, slot);
+        }
+        let answer = Word::Answer(number, self.acceptor.id(), answer);
+        self.disk.then(Effect::Say(node, answer));
+    }
+
+    /// An acceptor has answered the candidate.
+    pub(super) fn on_answer(
+        &mut self,
+        node: NodeId,
+        number: Round,
+        who: AcceptorId,
+        word: Arbitration,
+    ) {
+        let candidate = self.election.candidate.as_mut();
+        let candidate = candidate.filter(|candidate| candidate.number() == number);
+        let Some(candidate) = candidate.filter(|_| who.node == node) else {
+            return;
+        };
+        let is_asking = |word: &Arbitration| matches!(word, paxos::Word::Prepare(_));
+        let asked = is_asking(&candidate.word());
+        let chosen = candidate.on_word(who, word);
+        let goes_on = asked && !is_asking(&candidate.word());
+        if let Some(config) = chosen {
+            self.know(&config);
+        } else if goes_on {
+            self.say_candidacy(None);
+        }
+    }
+}

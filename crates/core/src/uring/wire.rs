@@ -1,0 +1,317 @@
+//! Bytes of what processes say to each other over links. Reading is total.
+//!
+//! `docs/protocols/uring.md` has the layout.
+
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::codec::{Source, put_acceptor, put_arbitration, put_config, put_list, put_vote};
+use super::word::{Follow, Head, Here, Proposal, Record, Word};
+use crate::contract::Process;
+use crate::paxos::{Promise, ValueId};
+use crate::wire::read_varint;
+
+/// The version of all of it.
+pub const VERSION: u8 = 1;
+
+/// What a batch begins with, in bytes.
+pub const HEAD_BYTES: usize = 2 + 1 + 8 + 4 + 3 * 8;
+
+/// The largest value, in bytes.
+pub const MAX_FRAME_BYTES: usize = 256 << 10;
+
+const HERE: u8 = 1;
+const KNOWN: u8 = 2;
+const ASK: u8 = 3;
+const ANSWER: u8 = 4;
+const PREPARE: u8 = 5;
+const PROMISE: u8 = 6;
+const FOLLOW: u8 = 7;
+const FETCH: u8 = 8;
+const CHOSEN: u8 = 9;
+const FORGOTTEN: u8 = 10;
+const LEAVING: u8 = 11;
+pub const BATCH: u8 = 12;
+
+pub const VALUE: u8 = 1;
+pub const NAMED: u8 = 2;
+pub const PACKET: u8 = 3;
+pub const WHOLE: u8 = 4;
+pub const MEMBERS: u8 = 5;
+pub const SKIP: u8 = 6;
+pub const VOTED: u8 = 7;
+
+/// In place of an index in the ring: a process that is not in it, spelled out.
+pub const STRANGER: u8 = u8::MAX;
+
+/// A message.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Said {
+    /// From anybody to anybody.
+    Word(Word),
+    /// Along the ring: its head and its records.
+    Batch(Head, Bytes),
+}
+
+/// Reads a message; `None` if it is none.
+pub fn decode(bytes: Bytes) -> Option<Said> {
+    let mut source = Source(bytes);
+    if source.u8()? != VERSION {
+        return None;
+    }
+    let kind = source.u8()?;
+    if kind == BATCH {
+        let head = head(&mut source)?;
+        return Some(Said::Batch(head, source.0));
+    }
+    let word = word(kind, &mut source)?;
+    source.is_over().then_some(Said::Word(word))
+}
+
+fn word(kind: u8, source: &mut Source) -> Option<Word> {
+    Some(match kind {
+        HERE => Word::Here(Here {
+            number: source.u64()?,
+            acceptor: match source.flag()? {
+                true => Some(source.acceptor()?),
+                false => None,
+            },
+            joins: source.flag()?,
+        }),
+        KNOWN => Word::Known(source.config()?),
+        ASK => Word::Ask(source.u64()?, source.arbitration()?),
+        ANSWER => Word::Answer(source.u64()?, source.acceptor()?, source.arbitration()?),
+        PREPARE => Word::Prepare(source.u64()?, source.u64()?),
+        PROMISE => promise(source)?,
+        FOLLOW => Word::Follow(Follow {
+            round: source.u64()?,
+            epoch: source.u32()?,
+            next: source.u64()?,
+        }),
+        FETCH => Word::Fetch(source.u64()?, source.u64()?),
+        CHOSEN => Word::Chosen(votes(source)?),
+        FORGOTTEN => {
+            let more = source.flag()?;
+            Word::Forgotten(core::mem::take(&mut source.0), more)
+        }
+        LEAVING => Word::Leaving,
+        _ => return None,
+    })
+}
+
+fn promise(source: &mut Source) -> Option<Word> {
+    let more = source.flag()?;
+    let promise = Promise {
+        round: source.u64()?,
+        acceptor: source.acceptor()?,
+        from: source.u64()?,
+        held: source.u64()?,
+        kept: source.u64()?,
+        votes: votes(source)?,
+    };
+    Some(Word::Promise(promise, more))
+}
+
+fn votes(source: &mut Source) -> Option<Vec<crate::paxos::Vote>> {
+    let mut votes = Vec::new();
+    while !source.is_over() {
+        votes.push(source.vote()?);
+    }
+    Some(votes)
+}
+
+fn head(source: &mut Source) -> Option<Head> {
+    Some(Head {
+        complete: source.flag()?,
+        round: source.u64()?,
+        epoch: source.u32()?,
+        start: source.u64()?,
+        kept: source.u64()?,
+        from: source.u64()?,
+    })
+}
+
+/// A message of this kind.
+pub fn begin(kind: u8) -> Vec<u8> {
+    let mut out = Vec::with_capacity(64);
+    out.extend([VERSION, kind]);
+    out
+}
+
+/// What a batch begins with.
+pub fn put_head(head: &Head) -> Vec<u8> {
+    let mut out = Vec::with_capacity(256);
+    out.extend([VERSION, BATCH, u8::from(head.complete)]);
+    out.extend(head.round.to_le_bytes());
+    out.extend(head.epoch.to_le_bytes());
+    for number in [head.start, head.kept, head.from] {
+        out.extend(number.to_le_bytes());
+    }
+    out
+}
+
+impl Word {
+    /// As it travels.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = begin(self.kind());
+        match self {
+            Self::Here(here) => put_here(&mut out, here),
+            Self::Known(config) => put_config(&mut out, config),
+            Self::Ask(number, word) => {
+                out.extend(number.to_le_bytes());
+                put_arbitration(&mut out, word);
+            }
+            Self::Answer(number, who, word) => {
+                out.extend(number.to_le_bytes());
+                put_acceptor(&mut out, *who);
+                put_arbitration(&mut out, word);
+            }
+            Self::Prepare(one, other) | Self::Fetch(one, other) => {
+                out.extend(one.to_le_bytes());
+                out.extend(other.to_le_bytes());
+            }
+            Self::Promise(promise, more) => put_promise(&mut out, promise, *more),
+            Self::Follow(follow) => {
+                out.extend(follow.round.to_le_bytes());
+                out.extend(follow.epoch.to_le_bytes());
+                out.extend(follow.next.to_le_bytes());
+            }
+            Self::Chosen(votes) => votes.iter().for_each(|vote| put_vote(&mut out, vote)),
+            Self::Forgotten(part, more) => {
+                out.push(u8::from(*more));
+                out.extend_from_slice(part);
+            }
+            Self::Leaving => {}
+        }
+        out
+    }
+
+    const fn kind(&self) -> u8 {
+        match self {
+            Self::Here(_) => HERE,
+            Self::Known(_) => KNOWN,
+            Self::Ask(..) => ASK,
+            Self::Answer(..) => ANSWER,
+            Self::Prepare(..) => PREPARE,
+            Self::Promise(..) => PROMISE,
+            Self::Follow(_) => FOLLOW,
+            Self::Fetch(..) => FETCH,
+            Self::Chosen(_) => CHOSEN,
+            Self::Forgotten(..) => FORGOTTEN,
+            Self::Leaving => LEAVING,
+        }
+    }
+}
+
+fn put_here(out: &mut Vec<u8>, here: &Here) {
+    out.extend(here.number.to_le_bytes());
+    out.push(u8::from(here.acceptor.is_some()));
+    if let Some(acceptor) = here.acceptor {
+        put_acceptor(out, acceptor);
+    }
+    out.push(u8::from(here.joins));
+}
+
+fn put_promise(out: &mut Vec<u8>, promise: &Promise, more: bool) {
+    out.push(u8::from(more));
+    out.extend(promise.round.to_le_bytes());
+    put_acceptor(out, promise.acceptor);
+    for number in [promise.from, promise.held, promise.kept] {
+        out.extend(number.to_le_bytes());
+    }
+    promise.votes.iter().for_each(|vote| put_vote(out, vote));
+}
+
+/// The records of a batch in a ring of these processes, in order, up to the first that is none: that is an error.
+#[derive(Debug)]
+pub struct Records<'a> {
+    rest: Bytes,
+    ring: &'a [Process],
+}
+
+impl<'a> Records<'a> {
+    /// Of the body of a batch.
+    pub const fn new(body: Bytes, ring: &'a [Process]) -> Self {
+        Self { rest: body, ring }
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let (number, size) = read_varint(&self.rest).ok()?;
+        let _ = self.rest.split_to(size);
+        Some(number)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.with(Source::u8)
+    }
+
+    fn with<T>(&mut self, read: impl FnOnce(&mut Source) -> Option<T>) -> Option<T> {
+        let mut source = Source(core::mem::take(&mut self.rest));
+        let read = read(&mut source);
+        self.rest = source.0;
+        read
+    }
+
+    fn value_id(&mut self) -> Option<ValueId> {
+        let process = match self.byte()? {
+            STRANGER => self.with(Source::process)?,
+            index => *self.ring.get(usize::from(index))?,
+        };
+        let counter = self.varint().filter(|counter| *counter > 0)?;
+        Some(ValueId { process, counter })
+    }
+
+    /// A value's bytes: its service and a frame.
+    fn frame(&mut self) -> Option<Bytes> {
+        let len = usize::try_from(self.varint()?).ok()?;
+        if len > MAX_FRAME_BYTES {
+            return None;
+        }
+        let frame = self.with(|source| source.bytes(len))?;
+        super::value::is_sound(&frame).then_some(frame)
+    }
+
+    fn read(&mut self) -> Option<Record> {
+        Some(match self.byte()? {
+            VALUE => Record::Value(self.value_id()?, self.frame()?),
+            NAMED => Record::Proposal(Proposal::Named(self.value_id()?)),
+            tag @ (PACKET | WHOLE) => Record::Proposal(Proposal::Packet {
+                id: self.value_id()?,
+                frame: self.frame()?,
+                whole: tag == WHOLE,
+            }),
+            MEMBERS => {
+                let members = self.with(Source::members)?;
+                Record::Proposal(Proposal::Members(members.into()))
+            }
+            SKIP => {
+                let count = self.varint().filter(|count| *count > 0)?;
+                Record::Proposal(Proposal::Skip(count))
+            }
+            VOTED => Record::Voted(self.byte()?, self.varint()?),
+            _ => return None,
+        })
+    }
+}
+
+impl Iterator for Records<'_> {
+    type Item = Result<Record, ()>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let record = self.read();
+        if record.is_none() {
+            self.rest.clear();
+        }
+        Some(record.ok_or(()))
+    }
+}
+
+/// The members as a record carries them.
+pub fn put_members(out: &mut Vec<u8>, members: &[Process]) {
+    put_list(out, members, |out, who| {
+        crate::groups::bytes::put_process(out, *who);
+    });
+}

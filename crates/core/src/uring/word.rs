@@ -1,0 +1,107 @@
+//! What processes say to each other.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use crate::paxos::{self, AcceptorId, Config, Instance, Promise, Round, ValueId, Vote};
+
+/// What is agreed on in the register.
+pub type Arbitration = paxos::Word<Arc<Config>>;
+
+/// What goes from one process to another, past the ring.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Word {
+    /// Who speaks.
+    Here(Here),
+    /// The newest configuration that the speaker knows.
+    Known(Arc<Config>),
+    /// A candidate asks the acceptors of the configuration before `number`.
+    Ask(Round, Arbitration),
+    /// One of them answers.
+    Answer(Round, AcceptorId, Arbitration),
+    /// Phase 1A.
+    Prepare(Round, Instance),
+    /// Phase 1B, or a part of it: `true` if more votes come.
+    Promise(Promise, bool),
+    /// To the predecessor: send, from this place in the round on.
+    Follow(Follow),
+    /// What was decided in these instances?
+    Fetch(Instance, Instance),
+    /// That, or a first part of it.
+    Chosen(Vec<Vote>),
+    /// What was asked for is forgotten: the next bytes of the base to begin at. `true` if more come.
+    Forgotten(Bytes, bool),
+    /// The speaker leaves of its own will.
+    Leaving,
+}
+
+/// What a process says of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Here {
+    /// The newest configuration it knows; 0 if none.
+    pub number: Round,
+    /// What it would vote as.
+    pub acceptor: Option<AcceptorId>,
+    /// It wants to be taken in.
+    pub joins: bool,
+}
+
+/// To the predecessor: what is sent from here on, and what has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Follow {
+    /// In the ring of this configuration.
+    pub round: Round,
+    /// Grows with each of them. What is sent names it.
+    pub epoch: u32,
+    /// The first instance of the round without a proposal; 0 if there is none at all.
+    pub next: Instance,
+}
+
+/// What every batch along the ring begins with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Head {
+    /// Of which configuration.
+    pub round: Round,
+    /// Of the successor's last [`Follow`].
+    pub epoch: u32,
+    /// Where the round starts; 0 if that is not known yet.
+    pub start: Instance,
+    /// Before this somebody has forgotten what was decided.
+    pub kept: Instance,
+    /// The first instance of the batch's proposals.
+    pub from: Instance,
+    /// The configuration is complete.
+    pub complete: bool,
+}
+
+/// One record of a batch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Record {
+    /// On its way to the coordinator.
+    Value(ValueId, Bytes),
+    /// Proposals follow each other without a gap.
+    Proposal(Proposal),
+    /// The acceptor with this index in the configuration has voted for everything before this instance.
+    Voted(u8, Instance),
+}
+
+/// A proposal as it travels.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Proposal {
+    /// The receiver has the value: it came by on its way to the coordinator.
+    Named(ValueId),
+    /// With the value. `whole`: it goes with the proposal all the way.
+    Packet {
+        /// Its name.
+        id: ValueId,
+        /// Its bytes.
+        frame: Bytes,
+        /// Nobody has it.
+        whole: bool,
+    },
+    /// Who is a member from here on.
+    Members(Arc<[crate::contract::Process]>),
+    /// Nothing, in so many instances.
+    Skip(u64),
+}

@@ -1,0 +1,134 @@
+//! What must be so, whatever happens.
+
+use std::collections::BTreeMap;
+
+use rota_core::contract::{Delivery, MessageId, Process, position};
+
+/// What one process has been handed since it began, or had missed something.
+#[derive(Default)]
+struct Reader {
+    /// Everything before this position.
+    upto: u64,
+    /// The last message of each process.
+    last: BTreeMap<Process, u64>,
+}
+
+/// The one order, and where everybody is in it.
+#[derive(Default)]
+pub struct Judge {
+    /// Messages by position.
+    pub order: BTreeMap<u64, MessageId>,
+    /// Somebody has been handed nothing between these positions.
+    empty: BTreeMap<u64, u64>,
+    last: BTreeMap<Process, u64>,
+    places: BTreeMap<MessageId, u64>,
+    readers: BTreeMap<Process, Reader>,
+    /// Where it was clear that somebody had missed something.
+    pub missed: u64,
+    pub wrong: Option<String>,
+}
+
+impl Judge {
+    pub fn found(&mut self, what: String) {
+        self.wrong.get_or_insert(what);
+    }
+
+    pub fn on_delivery(&mut self, me: Process, delivery: &Delivery) {
+        match delivery {
+            Delivery::Message(message) => {
+                if *message.payload != *payload(message.id) {
+                    self.found(format!("contents: {:?}", message.id));
+                }
+                let at = position(message.seq, message.index);
+                self.on_message(me, at, message.id);
+            }
+            Delivery::Missed { seq, count, own } => {
+                self.missed += 1;
+                let upto = position(seq + count, 0);
+                let last = BTreeMap::new();
+                self.readers.insert(me, Reader { upto, last });
+                self.on_own(me, *own);
+            }
+            _ => {}
+        }
+    }
+
+    /// A process is told that its messages up to this one are delivered.
+    fn on_own(&mut self, me: Process, own: u64) {
+        let last = self.last.entry(me).or_default();
+        *last = own.max(*last);
+    }
+
+    fn on_message(&mut self, me: Process, at: u64, id: MessageId) {
+        let reader = self.readers.entry(me).or_default();
+        let from = std::mem::replace(&mut reader.upto, at + 1);
+        let before = reader.last.insert(id.process, id.counter);
+        if before.is_some_and(|before| before + 1 != id.counter) {
+            self.found(format!("fifo: {me:?} has {id:?} after {before:?}"));
+        }
+        if from > at {
+            self.found(format!("order: {me:?} has {id:?} at {at}, behind {from}"));
+            return;
+        }
+        if let Some((known, other)) = self.order.range(from..at).next() {
+            self.found(format!("order: {me:?} lacks {other:?} at {known}"));
+        }
+        if let Some((lo, hi)) = self.empty.range(..=at).next_back()
+            && *hi > at
+        {
+            self.found(format!(
+                "order: {me:?} has {id:?} at {at}, others nothing in {lo}..{hi}"
+            ));
+        }
+        if *self.order.entry(at).or_insert(id) != id {
+            let other = self.order[&at];
+            self.found(format!(
+                "order: {me:?} has {id:?} at {at}, others {other:?}"
+            ));
+        }
+        if *self.places.entry(id).or_insert(at) != at {
+            let other = self.places[&id];
+            self.found(format!("once: {id:?} at {at} and at {other}"));
+        }
+        self.leave_empty(from, at);
+        let last = self.last.entry(id.process).or_default();
+        *last = id.counter.max(*last);
+    }
+
+    fn leave_empty(&mut self, from: u64, upto: u64) {
+        if from < upto {
+            let until = self.empty.entry(from).or_default();
+            *until = upto.max(*until);
+        }
+    }
+
+    /// Whether a process has been handed everything.
+    pub fn is_at_end(&self, me: Process) -> bool {
+        let upto = self.readers.get(&me).map_or(0, |reader| reader.upto);
+        self.order.range(upto..).next().is_none()
+    }
+
+    /// The counter of a process's last message that is known to be in the order.
+    pub fn last(&self, me: Process) -> u64 {
+        self.last.get(&me).copied().unwrap_or(0)
+    }
+}
+
+/// What a message says: its name, as often as its size wants it.
+pub fn payload(id: MessageId) -> Vec<u8> {
+    let size = match id.counter % 11 {
+        0 => 900,
+        1 => 150,
+        _ => 12,
+    };
+    let name = [
+        u64::from(id.process.node.get()),
+        id.process.incarnation.0,
+        id.counter,
+    ];
+    let name: Vec<u8> = name
+        .iter()
+        .flat_map(|number| number.to_le_bytes())
+        .collect();
+    name.iter().copied().cycle().take(size).collect()
+}

@@ -1,0 +1,27 @@
+//! A node: its disk, and its process if that lives.
+
+use rota_core::contract::{Checked, Process};
+use rota_core::uring::URing;
+
+use super::disk::Disk;
+
+pub struct Life {
+    pub me: Process,
+    pub engine: Checked<URing>,
+    pub submitted: u64,
+    /// It takes no deliveries until then.
+    pub busy: u64,
+    /// It does nothing until then.
+    pub stopped: u64,
+}
+
+#[derive(Default)]
+pub struct Node {
+    pub disk: Disk,
+    pub life: Option<Life>,
+    pub lives: u64,
+    /// When it is started again.
+    pub again: u64,
+    /// When its disk answers next.
+    pub answers: Option<u64>,
+}

@@ -1,0 +1,40 @@
+//! Runs of chance, which are all right.
+
+use std::collections::BTreeMap;
+
+use super::world::run;
+
+/// `ROTA_SEEDS=A..B` in place of a few.
+fn seeds() -> std::ops::Range<u64> {
+    let Ok(text) = std::env::var("ROTA_SEEDS") else {
+        return 0..60;
+    };
+    let (from, to) = text.split_once("..").expect("A..B");
+    from.parse().expect("a number")..to.parse().expect("a number")
+}
+
+#[test]
+fn one_order_for_all_and_nothing_is_lost() {
+    let mut counts = BTreeMap::new();
+    let (mut runs, mut messages) = (0, 0);
+    for seed in seeds() {
+        let world = run(seed);
+        assert_eq!(world.judge.wrong, None, "seed {seed}: {}", world.states());
+        for (name, count) in &world.counts {
+            *counts.entry(*name).or_insert(0) += count;
+        }
+        *counts.entry("missed").or_insert(0) += world.judge.missed;
+        runs += 1;
+        messages += world.judge.order.len() as u64;
+    }
+    println!("{runs} runs, {messages} messages, {counts:#?}");
+    assert!(messages > 100 * runs);
+    for (name, each) in [
+        ("kills", 4),
+        ("uring_candidacies", 4),
+        ("uring_votes_fetched", 10),
+    ] {
+        let count = counts.get(name).copied().unwrap_or(0);
+        assert!(count > each * runs, "{name}: {count}");
+    }
+}

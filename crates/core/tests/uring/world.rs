@@ -1,0 +1,468 @@
+//! The world: time, chance, and what goes wrong.
+
+use std::collections::BTreeMap;
+
+use rota_core::contract::{
+    Channel, Checked, Engine, Incarnation, Input, MessageId, NodeId, Output, Process, Service,
+    Session, StartState, Time,
+};
+use rota_core::ring::{Timers, Timing};
+use rota_core::uring::{URing, URingConfig};
+
+use super::disk::Mode;
+use super::judge::{Judge, payload};
+use super::links::Links;
+use super::node::{Life, Node};
+
+pub const MILLI: u64 = 1_000_000;
+
+/// Faults end after this time.
+const TROUBLE: u64 = 8_000 * MILLI;
+/// After that all has to be well again.
+const CALM: u64 = 20_000 * MILLI;
+
+pub struct World {
+    rng: u64,
+    pub now: u64,
+    pub mode: Mode,
+    pub config: URingConfig,
+    pub nodes: Vec<Node>,
+    pub links: Links,
+    pub judge: Judge,
+    pub counts: BTreeMap<&'static str, u64>,
+    /// When something goes wrong next.
+    pub fault: u64,
+    submits: u64,
+    next_submit: u64,
+}
+
+pub fn node_id(index: usize) -> NodeId {
+    NodeId::new(index as u16 + 1).expect("not 0")
+}
+
+impl World {
+    pub fn new(seed: u64) -> Self {
+        let mut world = Self {
+            rng: seed,
+            now: 1,
+            mode: Mode::Sync,
+            config: URingConfig::new(Vec::new(), &Timers::derive(Timing::Default, 3)),
+            nodes: Vec::new(),
+            links: Links::new(0, 0),
+            judge: Judge::default(),
+            counts: BTreeMap::new(),
+            fault: 0,
+            submits: 0,
+            next_submit: 0,
+        };
+        world.mode = [Mode::Memory, Mode::Async, Mode::Sync][world.below(3) as usize];
+        let acceptors = [1, 3, 3, 3, 5][world.below(5) as usize];
+        let nodes = acceptors + world.below(3) as usize;
+        let config = &mut world.config;
+        config.ring = (0..nodes).map(node_id).collect();
+        world.mix();
+        let ring = world.config.ring.clone();
+        world.config.acceptors = ring[..acceptors].to_vec();
+        world.mix();
+        let keeps = [40, 400, 100_000][world.below(3) as usize];
+        let config = &mut world.config;
+        config.frame_bytes = 200;
+        config.message_bytes = 2000;
+        config.backlog_bytes = 8000;
+        config.window_bytes = 4000;
+        config.batch_bytes = 1500;
+        config.word_bytes = 2000;
+        config.kept_instances = keeps;
+        let room = 6000 + world.below(30_000) as usize;
+        world.links = Links::new(nodes, room);
+        world.nodes = (0..nodes).map(|_| Node::default()).collect();
+        world.submits = 1 + world.below(40);
+        for index in 0..nodes {
+            world.nodes[index].again = world.below(400) * MILLI;
+        }
+        world.fault = 1500 * MILLI;
+        world
+    }
+
+    /// The ring in another order.
+    fn mix(&mut self) {
+        for at in (1..self.config.ring.len()).rev() {
+            let other = self.below(at as u64 + 1) as usize;
+            self.config.ring.swap(at, other);
+        }
+    }
+
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.rng = self.rng.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.rng;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % end
+    }
+
+    pub fn add(&mut self, what: &'static str) {
+        *self.counts.entry(what).or_default() += 1;
+    }
+
+    fn is_calm(&self) -> bool {
+        self.now > TROUBLE
+    }
+
+    // What happens by itself.
+
+    /// Everything that is due.
+    fn step(&mut self) {
+        for index in 0..self.nodes.len() {
+            if self.nodes[index].life.is_none() && self.nodes[index].again <= self.now {
+                self.start(index);
+            }
+            self.answer(index);
+            self.timer(index);
+        }
+        self.move_links();
+        for index in 0..self.nodes.len() {
+            self.deliver(index);
+        }
+    }
+
+    fn next_time(&self) -> u64 {
+        let mut times = vec![self.now + 50 * MILLI, self.fault, self.next_submit];
+        for node in &self.nodes {
+            match &node.life {
+                None => times.push(node.again),
+                Some(life) if life.stopped > self.now => times.push(life.stopped),
+                Some(life) => {
+                    times.extend(node.answers);
+                    times.extend(life.engine.next_timer().map(|(at, _)| at.0));
+                    times.extend((life.busy > self.now).then_some(life.busy));
+                }
+            }
+        }
+        for link in self.links.links.values() {
+            if link.up.is_none() && !link.cut {
+                times.push(link.retry);
+            }
+            let ways = link.ways.iter();
+            times.extend(ways.filter_map(|way| way.under_way.front().map(|(at, _)| *at)));
+        }
+        times.retain(|at| *at > self.now);
+        times.into_iter().min().unwrap_or(self.now + MILLI)
+    }
+
+    fn start(&mut self, index: usize) {
+        let seed = self.below(u64::MAX);
+        let node = &mut self.nodes[index];
+        node.lives += 1;
+        let me = Process {
+            node: node_id(index),
+            incarnation: Incarnation(node.lives),
+        };
+        let records = match self.mode {
+            Mode::Memory => Vec::new(),
+            Mode::Async | Mode::Sync => node.disk.found(),
+        };
+        let mut engine = Checked::new(URing::new(self.config.clone()));
+        let start = StartState { me, seed, records };
+        engine.handle(Time(self.now), Input::Start(start));
+        node.life = Some(Life {
+            me,
+            engine,
+            submitted: 0,
+            busy: 0,
+            stopped: 0,
+        });
+        self.drain(index);
+    }
+
+    pub fn handle(&mut self, index: usize, input: Input) {
+        let now = Time(self.now);
+        if let Some(life) = &mut self.nodes[index].life {
+            life.engine.handle(now, input);
+            self.drain(index);
+        }
+    }
+
+    /// Carries out what a process wants.
+    fn drain(&mut self, index: usize) {
+        while let Some(output) = self.output(index) {
+            match output {
+                Output::Persist { id, records } => {
+                    let slow = self.below(50) == 0;
+                    let most = if slow { 300 * MILLI } else { MILLI };
+                    let delay = match self.mode {
+                        Mode::Memory => 0,
+                        Mode::Async | Mode::Sync => self.below(most),
+                    };
+                    let node = &mut self.nodes[index];
+                    node.disk.waiting.push_back((id, records));
+                    node.answers.get_or_insert(self.now + delay);
+                }
+                Output::LinkSend {
+                    peer,
+                    session,
+                    bytes,
+                    ..
+                } => {
+                    let to = usize::from(peer.get()) - 1;
+                    let at = self.now + 20_000 + self.below(200_000);
+                    let link = self.links.between(index, to);
+                    assert_eq!(link.up, Some(session.0), "sent to a session that has ended");
+                    let room = self.links.room;
+                    let way = self.links.way(index, to);
+                    let last = way.under_way.back().map_or(0, |(at, _)| *at);
+                    way.bytes += bytes.len();
+                    assert!(way.bytes <= room, "more than the link takes");
+                    way.under_way.push_back((at.max(last), bytes.into_bytes()));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    fn output(&mut self, index: usize) -> Option<Output> {
+        self.nodes[index].life.as_mut()?.engine.poll_output()
+    }
+
+    fn is_awake(&self, index: usize) -> bool {
+        let life = self.nodes[index].life.as_ref();
+        life.is_some_and(|life| life.stopped <= self.now)
+    }
+
+    /// The disk has written what it was handed, or a first part of that.
+    fn answer(&mut self, index: usize) {
+        let (now, mode) = (self.now, self.mode);
+        let is_due = self.nodes[index].answers.is_some_and(|at| at <= now);
+        if !(is_due && self.is_awake(index)) {
+            return;
+        }
+        let count = self.nodes[index].disk.waiting.len() as u64;
+        let upto = self.below(count.max(1)) as usize;
+        let node = &mut self.nodes[index];
+        let Some((id, _)) = node.disk.waiting.get(upto) else {
+            node.answers = None;
+            return;
+        };
+        let id = *id;
+        node.disk.answer(id, mode);
+        let rest = node.disk.waiting.is_empty();
+        let delay = self.below(MILLI);
+        self.nodes[index].answers = (!rest).then_some(now + delay);
+        if self.below(8) == 0 {
+            let unsynced = self.nodes[index].disk.unsynced() as u64;
+            let count = self.below(unsynced + 1) as usize;
+            self.nodes[index].disk.sync(count);
+        }
+        self.handle(index, Input::Persisted { id });
+    }
+
+    fn timer(&mut self, index: usize) {
+        if !self.is_awake(index) {
+            return;
+        }
+        for _ in 0..100 {
+            let life = self.nodes[index].life.as_ref();
+            let at = life.and_then(|life| life.engine.next_timer());
+            if at.is_none_or(|(at, _)| at.0 > self.now) {
+                return;
+            }
+            self.handle(index, Input::Timer);
+        }
+        let life = self.nodes[index].life.as_ref();
+        let timer = life.and_then(|life| life.engine.next_timer());
+        self.judge
+            .found(format!("timer: it never ends, {timer:?} at {}", self.now));
+    }
+
+    fn move_links(&mut self) {
+        let keys: Vec<(usize, usize)> = self.links.links.keys().copied().collect();
+        for (one, other) in keys {
+            let link = self.links.between(one, other);
+            if link.up.is_none() && !link.cut && link.retry <= self.now {
+                self.connect(one, other);
+            }
+            self.arrive(one, other);
+            self.arrive(other, one);
+        }
+    }
+
+    fn connect(&mut self, one: usize, other: usize) {
+        let retry = self.now + 20 * MILLI + self.below(100 * MILLI);
+        let process = |node: &Node| node.life.as_ref().map(|life| life.me);
+        let ends = (process(&self.nodes[one]), process(&self.nodes[other]));
+        let awake = self.is_awake(one) && self.is_awake(other);
+        let (Some(me), Some(peer)) = ends else {
+            self.links.between(one, other).retry = retry;
+            return;
+        };
+        if !awake {
+            self.links.between(one, other).retry = retry;
+            return;
+        }
+        self.links.sessions += 1;
+        let session = Session(self.links.sessions);
+        let bytes = self.links.room;
+        self.links.between(one, other).up = Some(session.0);
+        for (at, peer) in [(one, peer), (other, me)] {
+            self.handle(at, Input::LinkUp { peer, session });
+            let peer = peer.node;
+            self.handle(
+                at,
+                Input::Writable {
+                    peer,
+                    session,
+                    bytes,
+                },
+            );
+        }
+    }
+
+    fn arrive(&mut self, from: usize, to: usize) {
+        if !self.is_awake(to) {
+            return;
+        }
+        let now = self.now;
+        loop {
+            let link = self.links.between(from, to);
+            let Some(session) = link.up.map(Session) else {
+                return;
+            };
+            let way = self.links.way(from, to);
+            let Some((_, bytes)) = way.under_way.pop_front_if(|(at, _)| *at <= now) else {
+                return;
+            };
+            way.bytes -= bytes.len();
+            let room = self.links.room - self.links.way(from, to).bytes;
+            self.handle(
+                to,
+                Input::LinkMessage {
+                    peer: node_id(from),
+                    session,
+                    channel: Channel::default(),
+                    bytes,
+                },
+            );
+            self.handle(
+                from,
+                Input::Writable {
+                    peer: node_id(to),
+                    session,
+                    bytes: room,
+                },
+            );
+        }
+    }
+
+    fn deliver(&mut self, index: usize) {
+        let now = self.now;
+        let Some(life) = &mut self.nodes[index].life else {
+            return;
+        };
+        if life.busy > now || life.stopped > now {
+            return;
+        }
+        while let Some(delivery) = life.engine.poll_delivery() {
+            self.judge.on_delivery(life.me, &delivery);
+        }
+    }
+
+    fn submit(&mut self, index: usize) {
+        let now = Time(self.now);
+        let Some(life) = &mut self.nodes[index].life else {
+            return;
+        };
+        let id = MessageId {
+            process: life.me,
+            counter: life.submitted + 1,
+        };
+        let service = [Service::Safe, Service::Agreed][(id.counter % 2) as usize];
+        if let Ok(counter) = life.engine.submit(now, service, &payload(id)) {
+            assert_eq!(counter, id.counter);
+            life.submitted = counter;
+        }
+        self.drain(index);
+    }
+
+    pub fn mend(&mut self) {
+        for link in self.links.links.values_mut() {
+            link.cut = false;
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        self.nodes.iter().all(|node| {
+            node.life.as_ref().is_some_and(|life| {
+                let sent = self.judge.last(life.me) == life.submitted;
+                sent && life.engine.get().is_settled() && self.judge.is_at_end(life.me)
+            })
+        })
+    }
+
+    pub fn go(&mut self) {
+        while self.judge.wrong.is_none() {
+            self.step();
+            if self.is_calm() {
+                self.mend();
+                if self.is_settled() {
+                    return self.judge_end();
+                }
+                if self.now > TROUBLE + CALM {
+                    let state = self.states();
+                    return self.judge.found(format!("silence: {state}"));
+                }
+            } else {
+                if self.now >= self.fault {
+                    self.trouble();
+                }
+                if self.now >= self.next_submit {
+                    self.next_submit = self.now + self.below(20 * MILLI);
+                    for _ in 0..self.below(self.submits) {
+                        let index = self.below(self.nodes.len() as u64) as usize;
+                        if self.is_awake(index) {
+                            self.submit(index);
+                        }
+                    }
+                }
+            }
+            self.now = self.next_time();
+        }
+    }
+
+    fn judge_end(&mut self) {
+        let lives = self.nodes.iter().filter_map(|node| node.life.as_ref());
+        for life in lives {
+            let status = life.engine.status();
+            for (name, count) in status.counters {
+                *self.counts.entry(name).or_default() += count;
+            }
+        }
+    }
+
+    pub fn states(&self) -> String {
+        let state = |node: &Node| match &node.life {
+            Some(life) => {
+                let engine = life.engine.get();
+                let last = self.judge.last(life.me);
+                let status = life.engine.status();
+                format!(
+                    "{}.{}: {} (learnt {}, sent {}, last {last}, end {}, {:?})",
+                    life.me.node,
+                    life.me.incarnation.0,
+                    status.state,
+                    engine.learnt(),
+                    life.submitted,
+                    self.judge.is_at_end(life.me),
+                    life.engine.next_timer(),
+                )
+            }
+            None => "dead".to_owned(),
+        };
+        let states: Vec<String> = self.nodes.iter().map(state).collect();
+        format!("{:?} {}", self.mode, states.join("; "))
+    }
+}
+
+pub fn run(seed: u64) -> World {
+    let mut world = World::new(seed);
+    world.go();
+    world
+}
