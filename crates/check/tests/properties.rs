@@ -30,3 +30,5 @@ mod uniform_back;
 mod uniform_online;
 #[path = "properties/uniform_story.rs"]
 mod uniform_story;
+#[path = "properties/whole_online.rs"]
+mod whole_online;

@@ -8,7 +8,8 @@
 //! not grow with the length of a run: of a ring only what somebody in it has still to deliver is
 //! remembered, and nothing once all its members have gone on or died.
 //!
-//! [`Online`] does so for Extended Virtual Synchrony, [`UniformOnline`] for one order over primary views.
+//! [`Online`] does so for Extended Virtual Synchrony, [`UniformOnline`] for one order over primary views, [`WholeOnline`]
+//! for one order of which nobody leaves anything out.
 
 mod back;
 mod clients;
@@ -18,6 +19,7 @@ mod ring;
 mod spans;
 mod uniform;
 mod views;
+mod whole;
 
 use rota_core::contract::{ConfigurationKind, NodeId, Process, RingId, Service};
 use rustc_hash::FxHashMap;
@@ -30,6 +32,7 @@ use intervals::Intervals;
 use ring::{Progress, RingState};
 
 pub use uniform::UniformOnline;
+pub use whole::WholeOnline;
 
 /// Deliveries of a ring after which is looked for what can be forgotten.
 const SWEEP: u32 = 1024;
