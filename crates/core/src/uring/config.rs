@@ -27,6 +27,9 @@ pub struct URingConfig {
     pub word_bytes: usize,
     /// Decided instances that an acceptor keeps for those who are behind.
     pub kept_instances: u64,
+    /// Nothing is delivered of what is ordered while this process is no member, as groups of clients need it. Otherwise
+    /// it is delivered late: a replicated state machine misses nothing.
+    pub only_as_member: bool,
     /// How long things take before they count as broken.
     pub patience: Patience,
 }
@@ -70,6 +73,7 @@ impl URingConfig {
             batch_bytes: 32_000,
             word_bytes: 128 << 10,
             kept_instances: 15_000,
+            only_as_member: false,
             patience: Patience::derive(timers),
         }
     }

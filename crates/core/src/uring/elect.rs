@@ -84,6 +84,12 @@ impl URing {
         Some(self.election.stand.max(gone))
     }
 
+    /// When members are to be named once more, for an application that has missed what they have said so far.
+    fn view_at(&self) -> Option<Time> {
+        let lacks = self.hand_out.lacks_view() && self.stream.is_some();
+        lacks.then(|| self.election.known.after(self.settings.patience.retry))
+    }
+
     /// When something is to be done if nothing happens before.
     pub(super) fn election_at(&self) -> Option<Time> {
         let standing = self.election.candidate.is_some();
@@ -92,8 +98,9 @@ impl URing {
         let stand = if standing { None } else { self.stand_at() };
         let suspect = if standing { None } else { self.suspect_at() };
         let stalled = if standing { None } else { self.stalled_at() };
+        let view = if standing { None } else { self.view_at() };
         let admit = self.election.admit.filter(|_| !standing);
-        let times = [again, join, stand, suspect, stalled, admit];
+        let times = [again, join, stand, suspect, stalled, view, admit];
         times.into_iter().flatten().min()
     }
 
@@ -116,7 +123,7 @@ impl URing {
             self.stand(suspect, false);
         } else if is_due(self.stalled_at()) || is_due(self.stand_at()) {
             self.stand(None, true);
-        } else if is_due(self.election.admit) {
+        } else if is_due(self.election.admit) || is_due(self.view_at()) {
             self.stand(None, false);
         }
         if is_due(self.election.admit) {
@@ -137,7 +144,8 @@ impl URing {
             stream.heard = later;
             self.election.known = later;
         }
-        if self.stalled_at().is_some_and(|at| at <= self.now) {
+        let put_off = [self.stalled_at(), self.view_at()];
+        if put_off.into_iter().flatten().any(|at| at <= self.now) {
             self.election.known = later;
         }
         if self.stand_at().is_some_and(|at| at <= self.now) {

@@ -103,7 +103,7 @@ impl URing {
             store: 0,
         };
         Self {
-            hand_out: HandOut::new(settings.message_bytes),
+            hand_out: HandOut::new(settings.message_bytes, settings.only_as_member),
             me: nobody,
             now: Time(0),
             rng: 0,
@@ -238,7 +238,7 @@ impl URing {
         self.base = found.base.unwrap_or_default();
         self.learner = Learner::new(self.base.next);
         if self.base.next > 1 {
-            self.hand_out.missed(1, &self.base, 0);
+            self.hand_out.missed(1, &self.base, false, 0);
         }
         self.counted = self.base.clone();
         self.learn_own(found.decided);
@@ -344,8 +344,8 @@ impl URing {
                 continue;
             }
             self.vote_and_learn();
-            self.lead();
             self.propose_own();
+            self.lead();
             self.write();
             if self.loopback.is_empty() && self.ready.is_empty() {
                 break;

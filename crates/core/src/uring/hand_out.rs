@@ -16,14 +16,32 @@ use crate::paxos::{Instance, ValueId};
 /// What may wait for the application, in bytes, before nothing more is taken from the learner.
 const WAITING_BYTES: usize = 8 << 20;
 
+/// The representative of no members: nothing was ever ordered.
+const NOBODY: NodeId = NodeId::new(u16::MAX).expect("not 0");
+
 #[derive(Debug)]
 enum Item {
     Packet(Instance, Process, Bytes),
     Members(Instance, Arc<[Process]>),
+    /// This process is no member of these.
+    Excluded(Instance, Arc<[Process]>),
+    /// What was begun does not go on.
+    Forget,
     /// So many instances from the first on, and up to which counter own messages are delivered.
     Missed(Instance, u64, u64),
-    /// Part of a message that goes on behind what was missed.
+    /// Of what is not handed out: a message may go on behind it.
     Part(Process, Bytes),
+}
+
+/// Whether everything is handed out, or only while this process is a member.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Membership {
+    /// Everything.
+    Any,
+    /// It is one.
+    Inside,
+    /// It is none, since before this instance; 0 if it has never been one.
+    Outside(Instance),
 }
 
 /// See the module's page.
@@ -35,14 +53,23 @@ pub struct HandOut {
     current: Option<(Instance, Process, Service)>,
     /// Whose values were handed out last, by node.
     lives: BTreeMap<NodeId, Incarnation>,
+    membership: Membership,
+    /// The others take this process for a member, and it has missed what they have told it as one.
+    lacks_view: bool,
     /// Messages that could not be put together: their senders break the rules.
     pub malformed: u64,
 }
 
 impl HandOut {
     /// For messages of at most `message_bytes`.
-    pub const fn new(message_bytes: usize) -> Self {
+    pub const fn new(message_bytes: usize, only_as_member: bool) -> Self {
         Self {
+            membership: if only_as_member {
+                Membership::Outside(0)
+            } else {
+                Membership::Any
+            },
+            lacks_view: false,
             waiting: VecDeque::new(),
             bytes: 0,
             inbox: Inbox::new(message_bytes),
@@ -62,22 +89,60 @@ impl HandOut {
         self.waiting.is_empty() && self.current.is_none()
     }
 
+    /// Whether nothing can be handed out before members are named once more.
+    pub const fn lacks_view(&self) -> bool {
+        self.lacks_view
+    }
+
     /// A value that counts.
     pub fn packet(&mut self, instance: Instance, id: ValueId, frame: Bytes) {
         self.bytes += frame.len();
-        let packet = Item::Packet(instance, id.process, frame);
-        self.waiting.push_back(packet);
+        let item = match self.membership {
+            Membership::Any | Membership::Inside => Item::Packet(instance, id.process, frame),
+            Membership::Outside(_) => Item::Part(id.process, frame),
+        };
+        self.waiting.push_back(item);
     }
 
-    /// Who is a member from here on.
-    pub fn members(&mut self, instance: Instance, members: Arc<[Process]>) {
+    /// Who is a member from here on; `inside`: this process is. Its messages up to `own` are delivered.
+    pub fn members(&mut self, instance: Instance, members: Arc<[Process]>, inside: bool, own: u64) {
+        self.lacks_view = false;
+        match (self.membership, inside) {
+            (Membership::Outside(_), false) => return,
+            (Membership::Inside, false) => {
+                self.membership = Membership::Outside(instance + 1);
+                self.waiting.push_back(Item::Excluded(instance, members));
+                return;
+            }
+            (Membership::Outside(since), true) => {
+                self.membership = Membership::Inside;
+                if since > 0 {
+                    let count = instance.saturating_sub(since);
+                    self.waiting.push_back(Item::Missed(since, count, own));
+                }
+            }
+            (Membership::Any, _) | (Membership::Inside, true) => {}
+        }
         self.waiting.push_back(Item::Members(instance, members));
     }
 
-    /// What is forgotten everywhere: everything up to a base.
-    pub fn missed(&mut self, first: Instance, base: &Base, own: u64) {
-        let count = base.next.saturating_sub(first);
-        self.waiting.push_back(Item::Missed(first, count, own));
+    /// What is forgotten everywhere: everything up to a base. `inside`: this process is a member there.
+    pub fn missed(&mut self, first: Instance, base: &Base, inside: bool, own: u64) {
+        match self.membership {
+            Membership::Any => {
+                let count = base.next.saturating_sub(first);
+                self.waiting.push_back(Item::Missed(first, count, own));
+            }
+            Membership::Inside => {
+                self.membership = Membership::Outside(first);
+                let members = base.table.members().collect();
+                let last = base.next.saturating_sub(1);
+                self.waiting.push_back(Item::Excluded(last, members));
+            }
+            Membership::Outside(_) => {}
+        }
+        self.lacks_view = inside && self.membership != Membership::Any;
+        self.waiting.push_back(Item::Forget);
         for (process, values) in &base.open {
             for value in values {
                 self.bytes += value.len();
@@ -101,9 +166,14 @@ impl HandOut {
                 Item::Members(instance, members) => {
                     return Some(Delivery::Configuration(configuration(instance, &members)));
                 }
-                Item::Missed(seq, count, own) => {
+                Item::Forget => {
                     self.inbox.retain(|_| false);
                     self.lives.clear();
+                }
+                Item::Excluded(instance, members) => {
+                    return Some(Delivery::Excluded(ring_id(instance, &members)));
+                }
+                Item::Missed(seq, count, own) => {
                     return Some(Delivery::Missed { seq, count, own });
                 }
             }
@@ -153,18 +223,22 @@ impl HandOut {
     }
 }
 
-/// A configuration is named by the instance in which it was decided: the same everywhere.
+/// Members in the order.
 fn configuration(instance: Instance, members: &[Process]) -> Configuration {
-    let mut members: Vec<Process> = members.to_vec();
-    members.sort_unstable();
-    let first = members.first().copied();
-    let first = first.expect("somebody is in the ring");
+    let mut sorted: Vec<Process> = members.to_vec();
+    sorted.sort_unstable();
     Configuration {
-        kind: ConfigurationKind::Regular(RingId {
-            ring_seq: instance,
-            rep: first.node,
-            incarnation: first.incarnation,
-        }),
-        members,
+        kind: ConfigurationKind::Regular(ring_id(instance, members)),
+        members: sorted,
+    }
+}
+
+/// A configuration is named by the instance in which it was decided: the same everywhere.
+fn ring_id(instance: Instance, members: &[Process]) -> RingId {
+    let first = members.iter().min();
+    RingId {
+        ring_seq: instance,
+        rep: first.map_or(NOBODY, |first| first.node),
+        incarnation: first.map_or(Incarnation(0), |first| first.incarnation),
     }
 }

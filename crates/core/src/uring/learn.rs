@@ -65,7 +65,11 @@ impl URing {
                 }
                 self.hand_out.packet(vote.first, *id, frame.clone());
             }
-            Value::Members(members) => self.hand_out.members(vote.first, members.clone()),
+            Value::Members(members) => {
+                let (inside, own) = (members.contains(&self.me), self.own.done());
+                self.hand_out
+                    .members(vote.first, members.clone(), inside, own);
+            }
             Value::Skip(_) => {}
         }
     }
@@ -126,7 +130,8 @@ impl URing {
         if let Some(counted) = base.counted(self.me) {
             self.own.on_counted(counted);
         }
-        self.hand_out.missed(next, &base, self.own.done());
+        let inside = base.table.members().any(|member| member == self.me);
+        self.hand_out.missed(next, &base, inside, self.own.done());
         if self.votes() {
             self.rest_on(base);
         }

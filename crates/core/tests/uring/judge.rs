@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use rota_core::contract::{Delivery, MessageId, Process, position};
+use rota_core::contract::{
+    Configuration, ConfigurationKind, Delivery, MessageId, Process, position,
+};
 
 /// What one process has been handed since it began, or had missed something.
 #[derive(Default)]
@@ -23,6 +25,11 @@ pub struct Judge {
     last: BTreeMap<Process, u64>,
     places: BTreeMap<MessageId, u64>,
     readers: BTreeMap<Process, Reader>,
+    /// Processes get only what is ordered while they are members.
+    pub only_as_member: bool,
+    /// Who has been told that it is none.
+    outside: BTreeMap<Process, bool>,
+    pub excluded: u64,
     /// Where it was clear that somebody had missed something.
     pub missed: u64,
     pub wrong: Option<String>,
@@ -45,11 +52,37 @@ impl Judge {
             Delivery::Missed { seq, count, own } => {
                 self.missed += 1;
                 let upto = position(seq + count, 0);
-                let last = BTreeMap::new();
-                self.readers.insert(me, Reader { upto, last });
+                self.begin(me, upto);
                 self.on_own(me, *own);
             }
-            _ => {}
+            Delivery::Configuration(config) => self.on_configuration(me, config),
+            Delivery::Excluded(_) => {
+                self.excluded += 1;
+                if !self.only_as_member || self.outside.insert(me, true) == Some(true) {
+                    self.found(format!("excluded: {me:?} twice"));
+                }
+            }
+            other => self.found(format!("delivery: {other:?}")),
+        }
+    }
+
+    fn begin(&mut self, me: Process, upto: u64) {
+        let last = BTreeMap::new();
+        self.readers.insert(me, Reader { upto, last });
+        self.outside.insert(me, false);
+    }
+
+    fn on_configuration(&mut self, me: Process, config: &Configuration) {
+        if !self.only_as_member {
+            return;
+        }
+        if !config.members.contains(&me) {
+            self.found(format!("members: {me:?} is none of {config:?}"));
+        }
+        if let ConfigurationKind::Regular(ring) = config.kind
+            && !self.readers.contains_key(&me)
+        {
+            self.begin(me, position(ring.ring_seq, 0));
         }
     }
 
@@ -60,6 +93,10 @@ impl Judge {
     }
 
     fn on_message(&mut self, me: Process, at: u64, id: MessageId) {
+        let outside = self.outside.get(&me).copied();
+        if outside.unwrap_or(self.only_as_member) {
+            self.found(format!("excluded: {me:?} has {id:?}"));
+        }
         let reader = self.readers.entry(me).or_default();
         let from = std::mem::replace(&mut reader.upto, at + 1);
         let before = reader.last.insert(id.process, id.counter);
@@ -105,7 +142,8 @@ impl Judge {
     /// Whether a process has been handed everything.
     pub fn is_at_end(&self, me: Process) -> bool {
         let upto = self.readers.get(&me).map_or(0, |reader| reader.upto);
-        self.order.range(upto..).next().is_none()
+        let outside = self.outside.get(&me).copied();
+        !outside.unwrap_or(self.only_as_member) && self.order.range(upto..).next().is_none()
     }
 
     /// The counter of a process's last message that is known to be in the order.

@@ -24,6 +24,7 @@ fn one_order_for_all_and_nothing_is_lost() {
             *counts.entry(*name).or_insert(0) += count;
         }
         *counts.entry("missed").or_insert(0) += world.judge.missed;
+        *counts.entry("excluded").or_insert(0) += world.judge.excluded;
         runs += 1;
         messages += world.judge.order.len() as u64;
     }

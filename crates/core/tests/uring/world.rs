@@ -64,6 +64,7 @@ impl World {
         let ring = world.config.ring.clone();
         world.config.acceptors = ring[..acceptors].to_vec();
         world.mix();
+        let only_as_member = world.below(3) == 0;
         let keeps = [40, 400, 100_000][world.below(3) as usize];
         let config = &mut world.config;
         config.frame_bytes = 200;
@@ -73,6 +74,8 @@ impl World {
         config.batch_bytes = 1500;
         config.word_bytes = 2000;
         config.kept_instances = keeps;
+        config.only_as_member = only_as_member;
+        world.judge.only_as_member = only_as_member;
         let room = 6000 + world.below(30_000) as usize;
         world.links = Links::new(nodes, room);
         world.nodes = (0..nodes).map(|_| Node::default()).collect();
