@@ -1,5 +1,7 @@
 //! `rota config check`: what a configuration file means.
 
+mod votes;
+
 use std::fmt::{Display, Write as _};
 use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -103,6 +105,7 @@ fn describe(
     describe_sockets(config, &mut table);
     describe_state(config, node, &mut table);
     describe_primary(config, node, &mut table);
+    votes::describe(config, &ring, node, &mut table);
     describe_nodes(config, &ring, node, &mut table);
     Ok(table)
 }

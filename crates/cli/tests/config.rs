@@ -55,6 +55,8 @@ fn ports_that_a_firewall_has_to_let_through_are_all_said() {
     };
     let lcr = "data 127.0.0.1:2002, token 127.0.0.1:3002, links tcp 127.0.0.1:3002";
     assert!(said("lcr").contains(lcr), "{}", said("lcr"));
+    let paxos = said("u-ring-paxos\"\npaxos.storage = \"memory");
+    assert!(paxos.contains(lcr), "{paxos}");
     assert!(!said("fastcast").contains("links tcp"));
 }
 
@@ -322,4 +324,34 @@ fn messages_of_daemons_have_to_fit_the_ring_where_there_is_one() {
     assert_eq!(fits, (Some(0), String::new()));
     // A node in an application's process has no such messages.
     assert_eq!(said("message_bytes = 5000"), (Some(0), String::new()));
+}
+
+#[test]
+fn who_votes_and_where_is_said_with_what_follows_from_it() {
+    let said = |settings: &str, options: &[&str]| {
+        let settings = format!("engine = \"u-ring-paxos\"\n{settings}");
+        let output = check(&settings, "127.0.0.1", options);
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(text).unwrap())
+    };
+    let (code, text) = said("state_dir = \"/var/lib/rota\"", &["--node", "2"]);
+    assert_eq!(code, Some(0), "{text}");
+    for line in [
+        "acceptors              1, 2 (all that are listed)",
+        "storage                sync (a vote waits for the disk)",
+        "votes_directory        /var/lib/rota/node-2.votes",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} in {text}");
+    }
+    assert!(text.contains("majority               2: so many"), "{text}");
+    assert!(text.contains("an odd number is best"), "{text}");
+    let (code, text) = said("paxos = { storage = \"memory\", acceptors = [2] }", &[]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("acceptors              2 (set)"), "{text}");
+    assert!(!text.contains("odd number") && !text.contains("votes_directory"));
+    let (code, text) = said("", &[]);
+    assert!(
+        code == Some(2) && text.contains("set `state_dir`"),
+        "{text}"
+    );
 }

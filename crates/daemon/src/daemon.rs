@@ -134,7 +134,7 @@ impl Daemon {
         let directory = config.directory().map_err(OpenError::Config)?;
         let spread = Settings::new(directory.daemon(me).as_bytes()).map_err(OpenError::Spread)?;
         let sockets = Sockets::open(config, me).map_err(OpenError::Socket)?;
-        let engine = NodeEngine::new(config, me).map_err(OpenError::Config)?;
+        let engine = NodeEngine::for_groups(config, me).map_err(OpenError::Config)?;
         let process = new_process(me).map_err(OpenError::System)?;
         let seed = random_u64().map_err(OpenError::System)?;
         let access = daemon.look_up_access().map_err(OpenError::Daemon)?;

@@ -124,7 +124,7 @@ impl<E: Engine> Driver<E> {
     ) -> Result<Self, DriverError> {
         let now = sys::monotonic();
         let tracer = config.trace_of(me.node);
-        let tracer = tracer.map(|path| Tracer::create(&path, me, now, config.engine.has_views()));
+        let tracer = tracer.map(|path| Tracer::create(&path, me, now, config.engine.is_uniform()));
         let tracer = tracer.transpose().map_err(DriverError::Trace)?;
         let faults = config.faults.clone();
         let faults = faults.map(|faults| FaultLayer::new(faults, me.node, &config.members()));

@@ -11,6 +11,7 @@ use rota_core::lcr::{self, Lcr};
 use rota_core::membership::RingEngine;
 use rota_core::primary::{Primary, Rule};
 use rota_core::ring::RingConfig;
+use rota_core::uring::URing;
 use rota_core::views::{Backlog, ViewEngine};
 
 use crate::config::{ConfigError, EngineName, NodeConfig, Transport};
@@ -35,6 +36,8 @@ pub enum NodeEngine {
     FastCast(Box<ViewEngine<FastCast>>),
     /// `engine = "lcr"`.
     Lcr(Box<ViewEngine<Lcr>>),
+    /// `engine = "u-ring-paxos"`.
+    URing(Box<URing>),
 }
 
 /// The same for all.
@@ -45,6 +48,7 @@ macro_rules! either {
             NodeEngine::Primary($it) => $does,
             NodeEngine::FastCast($it) => $does,
             NodeEngine::Lcr($it) => $does,
+            NodeEngine::URing($it) => $does,
         }
     };
 }
@@ -55,10 +59,23 @@ impl NodeEngine {
     /// # Errors
     /// [`ConfigError`]: what is wrong with the configuration.
     pub fn new(config: &NodeConfig, me: NodeId) -> Result<Self, ConfigError> {
+        Self::with(config, me, false)
+    }
+
+    /// The same for groups of clients: nothing is delivered late of what is ordered while this node is no member.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: what is wrong with the configuration.
+    pub fn for_groups(config: &NodeConfig, me: NodeId) -> Result<Self, ConfigError> {
+        Self::with(config, me, true)
+    }
+
+    fn with(config: &NodeConfig, me: NodeId, for_groups: bool) -> Result<Self, ConfigError> {
         let ring = config.ring_config_at(me)?;
         Ok(match (config.engine, config.primary_rule(me)) {
             (EngineName::FastCast, Some(rule)) => Self::fastcast(config, &ring, rule)?,
             (EngineName::Lcr, Some(rule)) => Self::lcr(&ring, rule)?,
+            (EngineName::URingPaxos, _) => Self::uring(config, &ring, for_groups),
             (_, None) => Self::Ring(Box::new(engine(ring)?)),
             (_, Some(rule)) => Self::Primary(Box::new(Primary::new(engine(ring)?, rule))),
         })
@@ -99,10 +116,19 @@ impl NodeEngine {
         ))))
     }
 
+    fn uring(node: &NodeConfig, ring: &RingConfig, for_groups: bool) -> Self {
+        if let Some(warning) = node.votes_warning() {
+            tracing::warn!("{warning}");
+        }
+        let mut config = node.uring_config(ring);
+        config.only_as_member = for_groups;
+        Self::URing(Box::new(URing::new(config)))
+    }
+
     /// The ring of the current configuration, if that is primary and was delivered as such.
     pub fn primary(&self) -> Option<RingId> {
         match self {
-            Self::Ring(_) => None,
+            Self::Ring(_) | Self::URing(_) => None,
             Self::Primary(layer) => layer.primary(),
             Self::FastCast(views) => views.view().map(|view| view.ring),
             Self::Lcr(views) => views.view().map(|view| view.ring),
@@ -113,7 +139,7 @@ impl NodeEngine {
     /// [`Primary::is_caught_up`].
     pub fn is_caught_up(&self) -> bool {
         match self {
-            Self::Ring(_) => false,
+            Self::Ring(_) | Self::URing(_) => false,
             Self::Primary(layer) => layer.is_caught_up(),
             Self::FastCast(views) => views.ring().is_caught_up(),
             Self::Lcr(views) => views.ring().is_caught_up(),
@@ -127,7 +153,7 @@ impl NodeEngine {
             return;
         }
         match self {
-            Self::Ring(_) => {}
+            Self::Ring(_) | Self::URing(_) => {}
             Self::Primary(layer) => layer.caught_up(now),
             Self::FastCast(views) => views.caught_up(now),
             Self::Lcr(views) => views.caught_up(now),

@@ -4,8 +4,8 @@ use rota_core::contract::NodeId;
 use rota_core::primary::{OWN_BYTES, Rule};
 use rota_core::ring::{PriorityMethod, Protocol};
 use rota_net::{
-    ConfigError, EngineName, FaultConfig, NodeConfig, PrimaryName, ResetPrimary, TimingName,
-    Transport,
+    ConfigError, EngineName, FaultConfig, NodeConfig, PaxosConfig, PrimaryName, ResetPrimary,
+    TimingName, Transport, VoteStorage,
 };
 
 const GOOD: &str = r#"
@@ -184,16 +184,6 @@ fn every_mistake_has_a_sentence_of_its_own() {
         ),
         (
             "cluster = 7",
-            "cluster = 7\npaxos = { storage = \"memory\" }",
-            "does not",
-        ),
-        (
-            "cluster = 7",
-            "cluster = 7\npaxos = { storage = \"tape\" }",
-            "tape",
-        ),
-        (
-            "cluster = 7",
             "cluster = 7\nprimary = \"static\"\nprimary_nodes = []",
             "at least one",
         ),
@@ -224,12 +214,68 @@ fn every_mistake_has_a_sentence_of_its_own() {
         ),
         ("multicast = ", "anycast = ", "anycast"),
     ];
+    expect_sentences(&cases);
+}
+
+/// What is put in place of something good, and what is said of it.
+fn expect_sentences(cases: &[(&str, &str, &str)]) {
     for (good, bad, sentence) in cases {
         assert!(GOOD.contains(good), "{good}");
         let text = GOOD.replacen(good, bad, 1);
         let error = NodeConfig::from_toml(&text).expect_err(bad);
         assert!(error.to_string().contains(sentence), "{bad}: {error}");
     }
+}
+
+#[test]
+fn every_mistake_about_votes_has_a_sentence_of_its_own() {
+    expect_sentences(&[
+        (
+            "cluster = 7",
+            "cluster = 7\npaxos = { storage = \"memory\" }",
+            "does not",
+        ),
+        (
+            "cluster = 7",
+            "cluster = 7\npaxos = { storage = \"tape\" }",
+            "tape",
+        ),
+        (
+            "cluster = 7",
+            "cluster = 7\nengine = \"u-ring-paxos\"",
+            "set `state_dir`",
+        ),
+        (
+            "cluster = 7",
+            "cluster = 7\nengine = \"u-ring-paxos\"\nprimary = \"static\"\npaxos = { storage = \"memory\" }",
+            "take it out",
+        ),
+        (
+            "cluster = 7",
+            "cluster = 7\nengine = \"u-ring-paxos\"\nopen_membership = true\npaxos = { storage = \"memory\" }",
+            "list all nodes",
+        ),
+        (
+            "cluster = 7",
+            "cluster = 7\nengine = \"u-ring-paxos\"\npaxos = { storage = \"memory\", acceptors = [] }",
+            "at least one node",
+        ),
+        (
+            "cluster = 7",
+            "cluster = 7\nengine = \"u-ring-paxos\"\npaxos = { storage = \"memory\", acceptors = [1, 2, 1] }",
+            "acceptor 1 is listed twice",
+        ),
+        (
+            "cluster = 7",
+            "cluster = 7\nengine = \"u-ring-paxos\"\npaxos = { storage = \"memory\", acceptors = [1, 9] }",
+            "acceptor 9 is listed twice, or there is no such node",
+        ),
+        (
+            "cluster = 7",
+            "cluster = 7\nengine = \"u-ring-paxos\"\npaxos = { storage = \"memory\", acceptors = [0] }",
+            "acceptor 0",
+        ),
+    ]);
 }
 
 #[test]
@@ -241,4 +287,36 @@ fn a_node_that_is_not_listed_cannot_run() {
         config.check_for(three),
         Err(ConfigError::UnknownNode(_))
     ));
+}
+
+#[test]
+fn who_votes_is_set_or_the_first_five_and_votes_are_synced_unless_something_else_is_said() {
+    let mut config = NodeConfig::loopback(7, 22_000);
+    assert_eq!(
+        (config.vote_storage(), config.votes_warning()),
+        (None, None)
+    );
+    let nodes =
+        |ids: &[u16]| -> Vec<NodeId> { ids.iter().filter_map(|id| NodeId::new(*id)).collect() };
+    config.engine = EngineName::URingPaxos;
+    config.state_dir = Some("state".into());
+    config.check().unwrap();
+    assert_eq!(config.acceptors(), nodes(&[1, 2, 3, 4, 5]));
+    assert_eq!(config.vote_storage(), Some(VoteStorage::Sync));
+    let me = NodeId::new(3).unwrap();
+    assert_eq!(
+        config.votes_directory(me),
+        Some("state/node-3.votes".into())
+    );
+    assert_eq!(config.votes_warning(), None);
+    config.paxos = Some(PaxosConfig {
+        acceptors: Some(vec![7, 2]),
+        storage: VoteStorage::Memory,
+    });
+    config.check().unwrap();
+    assert_eq!(config.acceptors(), nodes(&[2, 7]));
+    assert_eq!(config.votes_directory(me), None);
+    assert!(config.votes_warning().unwrap().contains("2 acceptors"));
+    let again = NodeConfig::from_toml(&config.to_toml().unwrap()).unwrap();
+    assert_eq!(again, config);
 }

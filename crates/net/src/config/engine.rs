@@ -24,15 +24,19 @@ pub enum EngineName {
     /// Vector clocks, along a ring of reliable links.
     #[serde(rename = "lcr")]
     Lcr,
+    /// Instances of Paxos, in which everything goes along a ring of reliable links.
+    #[serde(rename = "u-ring-paxos")]
+    URingPaxos,
 }
 
 impl EngineName {
     /// All of them.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::AcceleratedRing,
         Self::TotemRing,
         Self::FastCast,
         Self::Lcr,
+        Self::URingPaxos,
     ];
 
     /// Whether it orders in primary configurations only, beside an idle ring that says which those are.
@@ -42,7 +46,18 @@ impl EngineName {
 
     /// Whether nodes have reliable links between them, by TCP.
     pub const fn has_links(self) -> bool {
-        matches!(self, Self::Lcr)
+        matches!(self, Self::Lcr | Self::URingPaxos)
+    }
+
+    /// Whether acceptors vote, which must not forget what for.
+    pub const fn has_votes(self) -> bool {
+        matches!(self, Self::URingPaxos)
+    }
+
+    /// Whether messages are delivered in one order only, for all that a majority goes on with, and get their places
+    /// in it from another node.
+    pub const fn is_uniform(self) -> bool {
+        self.has_views() || self.has_votes()
     }
 
     /// As it is written.
@@ -52,6 +67,7 @@ impl EngineName {
             Self::TotemRing => "totem-ring",
             Self::FastCast => "fastcast",
             Self::Lcr => "lcr",
+            Self::URingPaxos => "u-ring-paxos",
         }
     }
 
@@ -62,6 +78,7 @@ impl EngineName {
             Self::AcceleratedRing | Self::TotemRing => 0,
             Self::FastCast => u32::from_be_bytes(*b"fast"),
             Self::Lcr => u32::from_be_bytes(*b"lcr "),
+            Self::URingPaxos => u32::from_be_bytes(*b"urng"),
         }
     }
 }

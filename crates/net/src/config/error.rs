@@ -62,10 +62,38 @@ pub enum ConfigError {
     PrimaryNodes(usize),
     /// `[paxos]` with an engine that has no votes.
     PaxosUnused,
+    /// Votes are to be kept on disk, without `state_dir`.
+    VotesNeedState,
+    /// `primary` with an engine that votes.
+    PrimaryWithVotes,
+    /// `open_membership` with an engine that votes.
+    OpenWithVotes,
+    /// `acceptors` is empty.
+    NoAcceptors,
+    /// An acceptor is listed twice, or is no node.
+    Acceptor(u16),
     /// Windows or sizes do not fit together.
     Ring(RingConfigError),
     /// A path takes no packet with the smallest datagram.
     PathMtu(PathMtu),
+}
+
+impl ConfigError {
+    /// What is said of those about votes that have nothing of their own.
+    const fn of_votes(&self) -> &'static str {
+        match self {
+            Self::VotesNeedState => {
+                "votes have to outlive their node: set `state_dir`, or write `[paxos]` with `storage = \"memory\"` \
+                 if a majority of the acceptors never ends at once"
+            }
+            Self::PrimaryWithVotes => {
+                "primary says who goes on where nobody votes: take it out, acceptors decide that here"
+            }
+            Self::OpenWithVotes => "open_membership is not for engines that vote: list all nodes",
+            Self::NoAcceptors => "acceptors lists at least one node",
+            _ => "[paxos] is for engines that vote, and this one does not",
+        }
+    }
 }
 
 impl fmt::Display for ConfigError {
@@ -108,7 +136,15 @@ impl fmt::Display for ConfigError {
             Self::PrimaryNodes(most) => {
                 write!(f, "primary_nodes lists at least one node, and at most {most}")
             }
-            Self::PaxosUnused => f.write_str("[paxos] is for engines that vote, and this one does not"),
+            Self::PaxosUnused
+            | Self::VotesNeedState
+            | Self::PrimaryWithVotes
+            | Self::OpenWithVotes
+            | Self::NoAcceptors => f.write_str(self.of_votes()),
+            Self::Acceptor(id) => write!(
+                f,
+                "acceptor {id} is listed twice, or there is no such node"
+            ),
             Self::Ring(error) => error.fmt(f),
             Self::PathMtu(path) => write!(
                 f,

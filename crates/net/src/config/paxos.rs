@@ -1,10 +1,15 @@
 //! Who votes, and where votes are kept.
 
 use rota_core::contract::NodeId;
+use rota_core::ring::RingConfig;
+use rota_core::uring::URingConfig;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-use super::{ConfigError, NodeConfig};
+use super::{ConfigError, NodeConfig, PrimaryName};
+
+/// With more of them, and nothing said, not all vote: each more makes every decision wait for one more.
+const MOST_BY_DEFAULT: usize = 5;
 
 /// What a vote waits for before it counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -49,7 +54,8 @@ pub struct PaxosConfig {
 impl NodeConfig {
     /// What votes wait for; `None` where the engine has none.
     pub fn vote_storage(&self) -> Option<VoteStorage> {
-        self.paxos.as_ref().map(|paxos| paxos.storage)
+        let set = self.paxos.as_ref().map(|paxos| paxos.storage);
+        self.engine.has_votes().then(|| set.unwrap_or_default())
     }
 
     /// Where node `me` keeps its votes, a directory; `None` where it keeps none, or in memory.
@@ -60,10 +66,76 @@ impl NodeConfig {
         Some(directory.join(format!("node-{me}.votes")))
     }
 
-    pub(super) const fn check_paxos(&self) -> Result<(), ConfigError> {
-        if self.paxos.is_some() {
-            return Err(ConfigError::PaxosUnused);
+    /// The nodes that vote as the cluster is founded, by ascending id.
+    pub fn acceptors(&self) -> Vec<NodeId> {
+        let mut nodes = match self
+            .paxos
+            .as_ref()
+            .and_then(|paxos| paxos.acceptors.as_ref())
+        {
+            Some(nodes) => nodes.iter().filter_map(|id| NodeId::new(*id)).collect(),
+            None => {
+                let mut members = self.members();
+                members.truncate(MOST_BY_DEFAULT);
+                members
+            }
+        };
+        nodes.sort_unstable();
+        nodes
+    }
+
+    /// What is allowed, and seldom wanted, about who votes: a sentence.
+    pub fn votes_warning(&self) -> Option<String> {
+        let count = self.acceptors().len();
+        let is_even = self.engine.has_votes() && count.is_multiple_of(2);
+        is_even.then(|| {
+            format!(
+                "{count} acceptors survive as many failures as {}: an odd number is best (set `acceptors` in [paxos])",
+                count - 1
+            )
+        })
+    }
+
+    /// What U-Ring Paxos is told: the settings of this file over the engine's defaults.
+    pub fn uring_config(&self, ring: &RingConfig) -> URingConfig {
+        let mut config = URingConfig::new(ring.members.clone(), &ring.timers);
+        config.acceptors = self.acceptors();
+        config.message_bytes = ring.message_bytes;
+        config.backlog_bytes = ring.backlog_bytes;
+        config
+    }
+
+    pub(super) fn check_paxos(&self) -> Result<(), ConfigError> {
+        let Some(storage) = self.vote_storage() else {
+            return match self.paxos {
+                Some(_) => Err(ConfigError::PaxosUnused),
+                None => Ok(()),
+            };
+        };
+        if storage != VoteStorage::Memory && self.state_dir.is_none() {
+            return Err(ConfigError::VotesNeedState);
         }
-        Ok(())
+        if self.primary != PrimaryName::None {
+            return Err(ConfigError::PrimaryWithVotes);
+        }
+        if self.open_membership {
+            return Err(ConfigError::OpenWithVotes);
+        }
+        let set = self
+            .paxos
+            .as_ref()
+            .and_then(|paxos| paxos.acceptors.as_ref());
+        let listed = |id: &u16| NodeId::new(*id).is_some_and(|id| self.node(id).is_some());
+        if let Some(id) = set.into_iter().flatten().find(|id| !listed(id)) {
+            return Err(ConfigError::Acceptor(*id));
+        }
+        let acceptors = self.acceptors();
+        if acceptors.is_empty() {
+            return Err(ConfigError::NoAcceptors);
+        }
+        match acceptors.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(twice) => Err(ConfigError::Acceptor(twice[0].get())),
+            None => Ok(()),
+        }
     }
 }

@@ -7,7 +7,7 @@ use super::durable_tests::{
 use super::log_keeper::FETCH_BYTES;
 use super::log_thread::WAITING_LIMIT;
 use super::*;
-use crate::config::{PaxosConfig, VoteStorage};
+use crate::config::{EngineName, PaxosConfig, VoteStorage};
 use bytes::Bytes;
 use rota_core::contract::{LogId, LogRecord, Output, PersistId};
 use rota_core::paxos::{STATE_LOG, VOTES_LOG, VoteHead};
@@ -481,6 +481,7 @@ fn a_life(config: &NodeConfig, requests: Vec<Vec<LogRecord>>) -> Vec<(LogId, u64
 /// With a log of votes.
 fn voting(storage: VoteStorage, directory: Option<&Path>) -> NodeConfig {
     let mut config = config();
+    config.engine = EngineName::URingPaxos;
     config.paxos = Some(PaxosConfig {
         acceptors: None,
         storage,

@@ -1,0 +1,62 @@
+//! Who votes, and where votes are kept.
+
+use rota_core::contract::NodeId;
+use rota_core::ring::RingConfig;
+use rota_net::{NodeConfig, VoteStorage};
+
+use super::Table;
+use crate::say::complain;
+
+/// What `[paxos]` comes to, with engines that vote.
+pub fn describe(config: &NodeConfig, ring: &RingConfig, me: Option<NodeId>, table: &mut Table) {
+    let Some(storage) = config.vote_storage() else {
+        return;
+    };
+    table.section("paxos");
+    let acceptors = config.acceptors();
+    let names: Vec<String> = acceptors.iter().map(NodeId::to_string).collect();
+    let set = config
+        .paxos
+        .as_ref()
+        .and_then(|paxos| paxos.acceptors.as_ref());
+    let from = match set {
+        Some(_) => "set",
+        None if acceptors.len() == ring.members.len() => "all that are listed",
+        None => "those with the smallest ids",
+    };
+    table.row("acceptors", format!("{} ({from})", names.join(", ")));
+    let majority = acceptors.len() / 2 + 1;
+    table.row(
+        "majority",
+        format!(
+            "{majority}: so many have to be there, and all of them when the cluster is founded"
+        ),
+    );
+    let waits = match storage {
+        VoteStorage::Memory => "memory (a node that has ended has forgotten its votes)",
+        VoteStorage::Async => {
+            "async (a vote waits for the system; a loss of power takes the last moments)"
+        }
+        VoteStorage::Sync => "sync (a vote waits for the disk)",
+    };
+    table.row("storage", waits);
+    if let Some(directory) = me.and_then(|me| config.votes_directory(me)) {
+        table.row("votes_directory", directory.display());
+    }
+    let engine = config.uring_config(ring);
+    table.row("value_bytes", engine.frame_bytes);
+    table.row("window_bytes", engine.window_bytes);
+    table.row("kept_instances", engine.kept_instances);
+    let patience = &engine.patience;
+    for (name, nanos) in [
+        ("silence_ms", patience.silence),
+        ("link_ms", patience.link),
+        ("heartbeat_ms", patience.heartbeat),
+        ("retry_ms", patience.retry),
+    ] {
+        table.row(name, nanos as f64 / 1e6);
+    }
+    if let Some(warning) = config.votes_warning() {
+        complain(&warning);
+    }
+}
