@@ -30,7 +30,7 @@ pub use hist::{Latencies, Summary};
 pub use library::{BenchReport, Digest, bench_node_main, run_bench};
 pub use options::{
     BenchOptions, BitRate, EngineName, LinkShares, Load, Mode, Offload, ParseError, Pattern, Pin,
-    Place, RawOptions, Senders, ServiceName, TestbedKind, parse_duration,
+    Place, RawOptions, Senders, ServiceName, StorageName, TestbedKind, parse_duration,
 };
 pub use raw::{HopTimes, RawReport, raw_node_main, run_raw};
 pub use shares::{SharesOptions, SharesReport, run_shares, shares_node_main};

@@ -9,8 +9,10 @@ use serde::{Deserialize, Serialize};
 
 mod engine;
 mod rate;
+mod raw;
 
 pub use rate::BitRate;
+pub use raw::RawOptions;
 
 /// Why a value on the command line was not understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,6 +175,20 @@ names! {
         FastCast = "fastcast",
         /// Vector clocks on a ring of reliable links.
         Lcr = "lcr",
+        /// Instances of Paxos on a ring of reliable links.
+        URingPaxos = "u-ring-paxos",
+    }
+}
+
+names! {
+    /// What an acceptor's votes wait for.
+    StorageName: "a storage" {
+        /// Nothing.
+        Memory = "memory",
+        /// The system.
+        Async = "async",
+        /// The disk.
+        Sync = "sync",
     }
 }
 
@@ -309,6 +325,8 @@ pub struct BenchOptions {
     pub global_window: Option<u32>,
     /// What FastCast's senders take links to take in.
     pub shares: LinkShares,
+    /// What the votes of engines that have any wait for.
+    pub storage: StorageName,
     /// A TCP stream from node 1 to node 2 uses the same links.
     pub beside_tcp: bool,
     /// Whether the caller wants JSON on the last line.
@@ -335,49 +353,8 @@ impl Default for BenchOptions {
             accelerated_window: None,
             global_window: None,
             shares: LinkShares::Configured,
+            storage: StorageName::Memory,
             beside_tcp: false,
-            json: false,
-        }
-    }
-}
-
-/// Options of `rota bench raw`.
-#[derive(Clone, Debug)]
-pub struct RawOptions {
-    /// Where the nodes run.
-    pub place: Place,
-    /// What is sent.
-    pub pattern: Pattern,
-    /// One TCP stream from node 1 to node 2 instead.
-    pub tcp: bool,
-    /// Payload of a packet, or with `all-ack` and `hop` of a message, in bytes.
-    pub size: usize,
-    /// What all senders together send with `all-ack` and `hop`; otherwise a message follows when all have the one before.
-    pub rate: Option<BitRate>,
-    /// Who sends; one node by default.
-    pub senders: Senders,
-    /// Packets in one burst; by default what fits 64 KB.
-    pub burst: Option<usize>,
-    /// How long is measured.
-    pub duration: Duration,
-    /// How long it runs before that.
-    pub warm_up: Duration,
-    /// Whether the caller wants JSON on the last line.
-    pub json: bool,
-}
-
-impl Default for RawOptions {
-    fn default() -> Self {
-        Self {
-            place: Place::default(),
-            pattern: Pattern::Multicast,
-            tcp: false,
-            size: 1350,
-            rate: None,
-            senders: Senders::Count(1),
-            burst: None,
-            duration: Duration::from_secs(2),
-            warm_up: Duration::from_millis(300),
             json: false,
         }
     }

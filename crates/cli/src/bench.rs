@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use rota_bench::{
     BenchError, BenchOptions, BitRate, EngineName, LinkShares, Load, Mode, Offload, ParseError,
-    Pattern, Pin, Place, RawOptions, Senders, ServiceName, SharesOptions, TestbedKind,
+    Pattern, Pin, Place, RawOptions, Senders, ServiceName, SharesOptions, StorageName, TestbedKind,
     parse_duration, run_bench, run_raw, run_shares,
 };
 use serde::Serialize;
@@ -100,7 +100,7 @@ struct LoadArgs {
     place: PlaceArgs,
     /// Which protocol orders the messages
     #[arg(long, default_value = "accelerated-ring",
-        value_parser = one_of::<EngineName>(&["accelerated-ring", "totem-ring", "fastcast", "lcr"]))]
+        value_parser = one_of::<EngineName>(&["accelerated-ring", "totem-ring", "fastcast", "lcr", "u-ring-paxos"]))]
     engine: EngineName,
     /// What the load goes through
     #[arg(long, default_value = "library", value_parser = one_of::<Mode>(&["library", "daemon"]))]
@@ -150,6 +150,10 @@ struct LoadArgs {
     #[arg(long, default_value = "configured",
         value_parser = one_of::<LinkShares>(&["configured", "yielding", "estimated", "off"]))]
     shares: LinkShares,
+    /// What the votes of u-ring-paxos wait for; on disk they are in the system's temporary directory
+    #[arg(long, default_value = "memory",
+        value_parser = one_of::<StorageName>(&["memory", "async", "sync"]))]
+    storage: StorageName,
     /// A TCP stream from node 1 to node 2 uses the same links
     #[arg(long)]
     beside_tcp: bool,
@@ -175,6 +179,7 @@ impl LoadArgs {
             accelerated_window: self.accelerated_window,
             global_window: self.global_window,
             shares: self.shares,
+            storage: self.storage,
             beside_tcp: self.beside_tcp,
             json: self.place.json,
         }

@@ -70,6 +70,7 @@ const fn color(series: Series) -> usize {
         Series::Engine(EngineName::Totem) => 3,
         Series::Multicast | Series::AllAck => 4,
         Series::Tcp | Series::Hop => 5,
+        Series::Engine(EngineName::URingPaxos) => 6,
     }
 }
 

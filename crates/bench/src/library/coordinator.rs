@@ -6,8 +6,10 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
-use rota_net::{EngineName as NetEngine, FaultConfig, KeyRing, NodeConfig};
-use tempfile::TempPath;
+use rota_net::{
+    EngineName as NetEngine, FaultConfig, KeyRing, NodeConfig, PaxosConfig, VoteStorage,
+};
+use tempfile::{TempDir, TempPath};
 
 use super::load::{MIN_PAYLOAD, Plan};
 use super::node::{Measured, Task};
@@ -16,7 +18,7 @@ use crate::clock::now_ns;
 use crate::cluster::Cluster;
 use crate::error::BenchError;
 use crate::options::{
-    BenchOptions, BitRate, EngineName, LinkShares, Load, Mode, Offload, TestbedKind,
+    BenchOptions, BitRate, EngineName, LinkShares, Load, Mode, Offload, StorageName, TestbedKind,
 };
 use crate::raw::TcpBeside;
 use crate::testbed::Testbed;
@@ -41,7 +43,8 @@ pub fn run_bench(options: &BenchOptions) -> Result<BenchReport, BenchError> {
     check(options)?;
     let testbed = Testbed::new(&options.place)?;
     let key = if options.sealed { Some(key()?) } else { None };
-    let config = node_config(options, &testbed, key.as_deref())?;
+    let mut config = node_config(options, &testbed, key.as_deref())?;
+    let _votes = keep_votes(options, &mut config)?;
     let tasks: Vec<Task> = (1..=testbed.nodes())
         .map(|node| task(options, &config, node, testbed.nodes()))
         .collect();
@@ -90,6 +93,34 @@ fn check(options: &BenchOptions) -> Result<(), BenchError> {
     Ok(())
 }
 
+/// Where acceptors keep their votes: a directory that is gone after the run.
+fn keep_votes(
+    options: &BenchOptions,
+    config: &mut NodeConfig,
+) -> Result<Option<TempDir>, BenchError> {
+    if !config.engine.has_votes() {
+        return Ok(None);
+    }
+    let storage = match options.storage {
+        StorageName::Memory => VoteStorage::Memory,
+        StorageName::Async => VoteStorage::Async,
+        StorageName::Sync => VoteStorage::Sync,
+    };
+    config.paxos = Some(votes(storage));
+    let directory = tempfile::Builder::new().prefix("rota-bench-").tempdir();
+    let directory =
+        directory.map_err(|error| BenchError::Usage(format!("no directory for votes: {error}")))?;
+    config.state_dir = Some(directory.path().to_owned());
+    Ok(Some(directory))
+}
+
+const fn votes(storage: VoteStorage) -> PaxosConfig {
+    PaxosConfig {
+        acceptors: None,
+        storage,
+    }
+}
+
 /// What FastCast's senders go by.
 fn share_links(options: &BenchOptions, config: &mut NodeConfig) {
     let rate = options.place.link_rate;
@@ -136,6 +167,7 @@ pub(crate) fn node_config(
         EngineName::Totem => NetEngine::TotemRing,
         EngineName::FastCast => NetEngine::FastCast,
         EngineName::Lcr => NetEngine::Lcr,
+        EngineName::URingPaxos => NetEngine::URingPaxos,
     };
     if options.engine == EngineName::FastCast {
         share_links(options, &mut config);
@@ -160,6 +192,11 @@ pub(crate) fn node_config(
         config.backlog_bytes = Some(backlog);
         config.message_bytes = Some(backlog.min(ring.message_bytes));
     }
+    // Where they are kept is known when the run begins.
+    config.paxos = config
+        .engine
+        .has_votes()
+        .then(|| votes(VoteStorage::Memory));
     config
         .check()
         .map_err(|error| BenchError::Usage(error.to_string()))?;

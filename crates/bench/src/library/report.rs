@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::node::Measured;
 use super::verdict::Verdict;
 use crate::hist::{Counts, Latencies, Summary};
-use crate::options::{BenchOptions, Mode};
+use crate::options::{BenchOptions, EngineName, Mode};
 use crate::testbed::{Testbed, Values};
 
 /// The result of a run; serialized it is the JSON object of `--json`.
@@ -27,6 +27,9 @@ pub struct BenchReport {
     pub size_bytes: usize,
     /// The guarantee asked for.
     pub service: &'static str,
+    /// What votes waited for, with engines that have any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub storage: Option<&'static str>,
     /// Datagrams between nodes were sealed.
     pub sealed: bool,
     /// The load, as it was given.
@@ -113,6 +116,7 @@ impl BenchReport {
             senders: options.senders.of(results.len()),
             size_bytes: options.size,
             service: options.service.name(),
+            storage: (options.engine == EngineName::URingPaxos).then(|| options.storage.name()),
             sealed: options.sealed,
             load: options.load,
             messages: deliveries / results.len().max(1) as u64,
@@ -218,6 +222,22 @@ impl BenchReport {
     }
 }
 
+impl BenchReport {
+    /// What the engine was told.
+    fn setting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(storage) = self.storage {
+            writeln!(f, "  votes: {storage}")?;
+        }
+        if let Some([personal, accelerated, global]) = self.windows {
+            writeln!(
+                f,
+                "  windows: personal {personal}, accelerated {accelerated}, global {global}"
+            )?;
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for BenchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -234,12 +254,7 @@ impl fmt::Display for BenchReport {
             f,
             "{engine}, {mode}: {nodes} nodes, {senders} sending {size_bytes} bytes, {service}{sealed}"
         )?;
-        if let Some([personal, accelerated, global]) = self.windows {
-            writeln!(
-                f,
-                "  windows: personal {personal}, accelerated {accelerated}, global {global}"
-            )?;
-        }
+        self.setting(f)?;
         writeln!(f, "  {}", self.testbed)?;
         writeln!(
             f,

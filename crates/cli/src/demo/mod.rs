@@ -28,7 +28,9 @@ use std::process::ExitCode;
 use clap::builder::PossibleValuesParser;
 use rota_client::protocol::MAX_REPLY_BYTES;
 use rota_core::groups::OVERHEAD_BYTES;
-use rota_net::{EngineName, NodeConfig, Transport, probe_multicast, random_u64};
+use rota_net::{
+    EngineName, NodeConfig, PaxosConfig, Transport, VoteStorage, probe_multicast, random_u64,
+};
 
 use crate::say::{complain, print, print_json};
 use cluster::Cluster;
@@ -157,7 +159,7 @@ pub fn main(options: &Options) -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<Report, DemoError> {
-    let majority = engine(options).has_views();
+    let majority = engine(options).is_uniform();
     let kill = options
         .kill_one
         .map(|kill| kill.victim(options.nodes, majority));
@@ -308,6 +310,13 @@ fn engine(options: &Options) -> EngineName {
 fn config(options: &Options, base: u16, multicast: bool) -> NodeConfig {
     let mut config = NodeConfig::loopback(options.nodes, base);
     config.engine = engine(options);
+    if config.engine.has_votes() {
+        // Who is killed here does not come back.
+        config.paxos = Some(PaxosConfig {
+            acceptors: None,
+            storage: VoteStorage::Memory,
+        });
+    }
     if !multicast {
         config.transport = Transport::Unicast;
     }

@@ -1,0 +1,47 @@
+//! What is measured without a protocol.
+
+use std::time::Duration;
+
+use super::{BitRate, Pattern, Place, Senders};
+
+/// Options of `rota bench raw`.
+#[derive(Clone, Debug)]
+pub struct RawOptions {
+    /// Where the nodes run.
+    pub place: Place,
+    /// What is sent.
+    pub pattern: Pattern,
+    /// One TCP stream from node 1 to node 2 instead.
+    pub tcp: bool,
+    /// Payload of a packet, or with `all-ack` and `hop` of a message, in bytes.
+    pub size: usize,
+    /// What all senders together send with `all-ack` and `hop`; otherwise a message follows when all have the one before.
+    pub rate: Option<BitRate>,
+    /// Who sends; one node by default.
+    pub senders: Senders,
+    /// Packets in one burst; by default what fits 64 KB.
+    pub burst: Option<usize>,
+    /// How long is measured.
+    pub duration: Duration,
+    /// How long it runs before that.
+    pub warm_up: Duration,
+    /// Whether the caller wants JSON on the last line.
+    pub json: bool,
+}
+
+impl Default for RawOptions {
+    fn default() -> Self {
+        Self {
+            place: Place::default(),
+            pattern: Pattern::Multicast,
+            tcp: false,
+            size: 1350,
+            rate: None,
+            senders: Senders::Count(1),
+            burst: None,
+            duration: Duration::from_secs(2),
+            warm_up: Duration::from_millis(300),
+            json: false,
+        }
+    }
+}
