@@ -423,14 +423,17 @@ impl Cluster {
             let mut members = self.confs(node)[0].members.iter().copied();
             members.find(|(member, _)| *member == node)
         };
+        // Who was restarted begins there with configurations of before.
+        let in_present_lives = self.config.engine.has_votes()
+            || nodes
+                .iter()
+                .filter_map(|n| me(*n))
+                .eq(first.members.clone());
         nodes.iter().all(|node| {
             let conf = self.ring(*node);
             conf.is_some_and(|conf| conf.id == first.id && conf.members == first.members)
         }) && first.nodes() == nodes
-            && nodes
-                .iter()
-                .filter_map(|n| me(*n))
-                .eq(first.members.clone())
+            && in_present_lives
     }
 
     /// Waits until these rings are there, and shows that they work: what each member submits is delivered
@@ -564,14 +567,19 @@ impl Cluster {
         }
     }
 
-    /// All is at rest, on these rings, and everything that anybody has seen is legal. Ends the cluster.
-    pub fn check(&mut self, rings: &[&[u16]]) -> Report {
+    /// All is at rest, on these rings. Ends the cluster, and says where its traces are.
+    pub fn end(&mut self, rings: &[&[u16]]) -> Vec<PathBuf> {
         self.load(0, 0);
         self.expect_rings(rings);
         self.sleep(Duration::from_millis(100));
         self.freeze(rings);
-        let files: Vec<PathBuf> = self.all().into_iter().map(|n| self.trace(n)).collect();
-        let files: Vec<PathBuf> = files.into_iter().filter(|file| file.exists()).collect();
+        let files = self.all().into_iter().map(|n| self.trace(n));
+        files.filter(|file| file.exists()).collect()
+    }
+
+    /// All is at rest, on these rings, and everything that anybody has seen is legal. Ends the cluster.
+    pub fn check(&mut self, rings: &[&[u16]]) -> Report {
+        let files = self.end(rings);
         let trace = Trace::from_files(&files).expect("sound traces");
         let process = |(node, incarnation): &(u16, u64)| Process {
             node: NodeId::new(*node).expect("not 0"),

@@ -9,6 +9,7 @@ mod primary;
 mod seeded;
 mod steady;
 mod views;
+mod votes;
 
 use std::time::Duration;
 
