@@ -77,6 +77,13 @@ pub enum Input {
         /// What went wrong.
         error: PersistError,
     },
+    /// The coordination service has answered an `Output::Arbitrate`; until it does, the engine asks again now and then.
+    Arbitrated {
+        /// The number.
+        number: u64,
+        /// What is stored under it, for good.
+        chosen: Bytes,
+    },
     /// The answer to an `Output::Fetch`, which it names by repeating it: records of a log, in order of
     /// their positions.
     Fetched {

@@ -52,6 +52,14 @@ pub enum Output {
         /// Position after the last one wanted.
         to: u64,
     },
+    /// Ask the coordination service which configuration has this number: `wanted`, if none has been stored under it;
+    /// otherwise the one that was. Only engines that were told that there is a service hand it out.
+    Arbitrate {
+        /// The number.
+        number: u64,
+        /// What is stored if nothing is.
+        wanted: Bytes,
+    },
     /// A message of the application got its place in the order. It comes before the `Send` of the
     /// burst that carries the message, so that a trace can be on disk before the message is on the
     /// wire. Only engines told to trace hand it out.

@@ -67,7 +67,8 @@ impl Engine for RingEngine {
             | Input::LinkDown { .. }
             | Input::LinkMessage { .. }
             | Input::Writable { .. }
-            | Input::Fetched { .. } => {}
+            | Input::Fetched { .. }
+            | Input::Arbitrated { .. } => {}
         }
     }
 

@@ -28,26 +28,35 @@ pub struct Config {
     pub acceptors: Vec<AcceptorId>,
     /// Other sets of acceptors, of earlier configurations, in which a value may have been decided that a
     /// majority of [`Self::acceptors`] does not have.
-    pub prior: Vec<Vec<AcceptorId>>,
+    pub prior: Vec<Prior>,
+}
+
+/// The acceptors of an earlier configuration.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Prior {
+    /// The last one that had this set.
+    pub number: Round,
+    /// The set.
+    pub acceptors: Vec<AcceptorId>,
 }
 
 impl Config {
-    /// The configuration that follows this one. `complete`: all that was decided before it is known to be
-    /// with a majority of its acceptors.
+    /// The configuration that follows this one. `complete`: the last one of which it is known that all that was decided
+    /// before it is with a majority of its acceptors; 0 if there is none.
     pub fn next(
         &self,
-        complete: bool,
+        complete: Round,
         coordinator: Process,
         ring: Vec<Process>,
         acceptors: Vec<AcceptorId>,
     ) -> Self {
-        let mut prior = Vec::new();
-        if !complete {
-            prior.clone_from(&self.prior);
-        }
-        prior.push(self.acceptors.clone());
-        prior.retain(|set| !same(set, &acceptors));
-        prior.dedup();
+        let mut prior = self.prior.clone();
+        prior.retain(|set| set.number >= complete && !same(&set.acceptors, &self.acceptors));
+        prior.push(Prior {
+            number: self.number,
+            acceptors: self.acceptors.clone(),
+        });
+        prior.retain(|set| !same(&set.acceptors, &acceptors));
         Self {
             number: self.number.saturating_add(1),
             coordinator,
@@ -62,16 +71,19 @@ impl Config {
         self.acceptors.len() / 2 + 1
     }
 
-    /// Whether these are a majority of all sets that have to be asked when the round begins.
-    pub fn may_begin(&self, has: impl Fn(&AcceptorId) -> bool) -> bool {
-        let sets = self.prior.iter().chain([&self.acceptors]);
+    /// Whether these are a majority of all sets that have to be asked when the round begins: of earlier ones, those of
+    /// configurations from `complete` on. That may have become known only after this one was made.
+    pub fn may_begin(&self, complete: Round, has: impl Fn(&AcceptorId) -> bool) -> bool {
+        let prior = self.prior.iter().filter(|set| set.number >= complete);
+        let sets = prior.map(|set| &set.acceptors).chain([&self.acceptors]);
         let mut sets = sets.map(|set| (set.iter().filter(|who| has(who)).count(), set.len()));
         sets.all(|(there, all)| 2 * there > all)
     }
 
     /// Whether an acceptor has something to say when the round begins.
     pub fn asks(&self, who: AcceptorId) -> bool {
-        let mut sets = self.prior.iter().chain([&self.acceptors]);
+        let prior = self.prior.iter().map(|set| &set.acceptors);
+        let mut sets = prior.chain([&self.acceptors]);
         sets.any(|set| set.contains(&who))
     }
 

@@ -32,6 +32,8 @@ struct Asking {
 pub struct Coordinator {
     config: Arc<Config>,
     asking: Option<Asking>,
+    /// This configuration, or an earlier one, is complete: sets before it need not be asked.
+    complete: Round,
     /// Where the round starts, and the first instance behind what had to be proposed again.
     start: Instance,
     again: Instance,
@@ -52,6 +54,7 @@ impl Coordinator {
                 from: decided,
                 promises: BTreeMap::new(),
             }),
+            complete: 0,
             start: 0,
             again: 0,
             kept: 1,
@@ -86,7 +89,20 @@ impl Coordinator {
             return Progress::Waiting;
         }
         asking.promises.insert(promise.acceptor, promise);
-        if !is_enough(&self.config, asking) {
+        self.try_to_begin()
+    }
+
+    /// A configuration is known to be complete.
+    pub fn on_complete(&mut self, number: Round) -> Progress {
+        self.complete = self.complete.max(number);
+        self.try_to_begin()
+    }
+
+    fn try_to_begin(&mut self) -> Progress {
+        let Some(asking) = &mut self.asking else {
+            return Progress::Begun;
+        };
+        if !is_enough(&self.config, self.complete, asking) {
             return Progress::Waiting;
         }
         let start = start(&self.config, asking);
@@ -173,7 +189,7 @@ impl Coordinator {
     }
 }
 
-fn is_enough(config: &Config, asking: &Asking) -> bool {
+fn is_enough(config: &Config, complete: Round, asking: &Asking) -> bool {
     if mutants::on(Mutant::N06) {
         return asking.promises.len() >= config.majority().max(2) - 1;
     }
@@ -181,7 +197,7 @@ fn is_enough(config: &Config, asking: &Asking) -> bool {
         let has = |who: &&AcceptorId| asking.promises.contains_key(*who);
         return config.acceptors.iter().filter(has).count() >= config.majority();
     }
-    config.may_begin(|who| asking.promises.contains_key(who))
+    config.may_begin(complete, |who| asking.promises.contains_key(who))
 }
 
 /// Where the round has to start, so that a majority has what was decided before: an acceptor that was not there, or is new,

@@ -32,7 +32,7 @@ mod value;
 mod votes;
 
 pub use acceptor::{Acceptor, Mark, Promise, Record, Refused, Verdict};
-pub use config::{AcceptorId, Config};
+pub use config::{AcceptorId, Config, Prior};
 pub use coordinator::{Coordinator, Progress};
 pub use durable::{STATE_KEYS, STATE_LOG, VOTES_LOG, VoteHead};
 pub use learner::Learner;

@@ -248,7 +248,7 @@ impl<E: Engine> Primary<E> {
                 bytes,
                 after: self.after(after),
             },
-            Output::Fetch { .. } => output,
+            Output::Fetch { .. } | Output::Arbitrate { .. } => output,
         })
     }
 

@@ -8,7 +8,9 @@ use super::base::Base;
 use super::word::Arbitration;
 use crate::contract::{Incarnation, NodeId, Process};
 use crate::groups::bytes::put_process;
-use crate::paxos::{AcceptorId, Ballot, Config, Proposers, Slot, Value, ValueId, Vote, Word};
+use crate::paxos::{
+    AcceptorId, Ballot, Config, Prior, Proposers, Slot, Value, ValueId, Vote, Word,
+};
 
 /// The most of anything that a configuration lists.
 const MOST: usize = 1024;
@@ -92,7 +94,11 @@ impl Source {
             coordinator: self.process()?,
             ring: self.list(Self::process)?,
             acceptors: self.list(Self::acceptor)?,
-            prior: self.list(|source| source.list(Self::acceptor))?,
+            prior: self.list(|source| {
+                let number = source.u64()?;
+                let acceptors = source.list(Self::acceptor)?;
+                Some(Prior { number, acceptors })
+            })?,
         };
         is_sound(&config).then(|| Arc::new(config))
     }
@@ -183,7 +189,8 @@ fn is_sound(config: &Config) -> bool {
     ring.sort_unstable();
     let once = ring.windows(2).all(|pair| pair[0] != pair[1]);
     let votes = !config.acceptors.is_empty() && config.acceptors.len() <= usize::from(u8::MAX);
-    let sets = distinct(&config.acceptors) && config.prior.iter().all(distinct);
+    let sets =
+        distinct(&config.acceptors) && config.prior.iter().all(|set| distinct(&set.acceptors));
     config.number > 0 && votes && sets && once && config.ring.contains(&config.coordinator)
 }
 
@@ -218,7 +225,10 @@ pub fn put_config(out: &mut Vec<u8>, config: &Config) {
     put_process(out, config.coordinator);
     put_list(out, &config.ring, |out, who| put_process(out, *who));
     put_set(out, &config.acceptors);
-    put_list(out, &config.prior, put_set);
+    put_list(out, &config.prior, |out, set| {
+        out.extend(set.number.to_le_bytes());
+        put_set(out, &set.acceptors);
+    });
 }
 
 /// What a vote takes beside the bytes of its value, at most, unless it is for members.

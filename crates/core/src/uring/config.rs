@@ -30,8 +30,21 @@ pub struct URingConfig {
     /// Nothing is delivered of what is ordered while this process is no member, as groups of clients need it. Otherwise
     /// it is delivered late: a replicated state machine misses nothing.
     pub only_as_member: bool,
+    /// The same on all nodes, for ever.
+    pub arbiter: Arbiter,
     /// How long things take before they count as broken.
     pub patience: Patience,
+}
+
+/// Who says which configuration follows when several are wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Arbiter {
+    /// The acceptors of the configuration before.
+    #[default]
+    Embedded,
+    /// A service that the driver asks ([`Output::Arbitrate`](crate::contract::Output::Arbitrate)). All nodes ask the
+    /// same one.
+    Service,
 }
 
 /// Time-outs, in nanoseconds.
@@ -74,6 +87,7 @@ impl URingConfig {
             word_bytes: 128 << 10,
             kept_instances: 15_000,
             only_as_member: false,
+            arbiter: Arbiter::Embedded,
             patience: Patience::derive(timers),
         }
     }

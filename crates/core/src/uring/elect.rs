@@ -12,10 +12,19 @@ use super::word::Word;
 use crate::contract::{Process, Time};
 use crate::paxos::{Candidate, Config};
 
+/// What this process wants to follow.
+#[derive(Debug)]
+pub enum Candidacy {
+    /// The acceptors are asked.
+    Register(Candidate<Arc<Config>>),
+    /// The service is.
+    Service(Arc<Config>),
+}
+
 /// What a process knows of those around it.
 #[derive(Debug, Default)]
 pub struct Election {
-    pub(super) candidate: Option<Candidate<Arc<Config>>>,
+    pub(super) candidate: Option<Candidacy>,
     /// When the candidate tries again.
     pub(super) again: Time,
     pub(super) ballots: u64,
@@ -158,7 +167,9 @@ impl URing {
         let Some(mut candidate) = self.election.candidate.take() else {
             return;
         };
-        candidate.again();
+        if let Candidacy::Register(candidate) = &mut candidate {
+            candidate.again();
+        }
         let patience = self.settings.patience;
         let random = self.random_below(2 * patience.retry);
         self.election.again = self.now.after(patience.retry / 2 + random);

@@ -210,6 +210,7 @@ impl URing {
             Input::Persisted { id } => self.on_persisted(id),
             Input::PersistFailed { .. } => self.disk.on_failed(),
             Input::Timer => self.on_timer(),
+            Input::Arbitrated { number, chosen } => self.on_arbitrated(number, chosen),
             Input::Datagrams { .. } | Input::Unreachable { .. } | Input::Fetched { .. } => {}
         }
     }
@@ -293,6 +294,7 @@ impl URing {
         Here {
             number: self.number(),
             acceptor: self.votes().then(|| self.acceptor.id()),
+            complete: self.complete,
             joins: self.stream.is_none(),
         }
     }

@@ -3,6 +3,8 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use super::config::Arbiter;
+use super::elect::Candidacy;
 use super::engine::URing;
 use super::stream::Stream;
 use super::word::{Here, Word};
@@ -44,13 +46,22 @@ impl URing {
         let is_new = |peer: &&super::peers::Peer| peer.here.is_some_and(|here| here.number == 0);
         let others = self.peers.iter().filter(is_new).map(|peer| peer.process);
         let ring = self.sort(others.chain([self.me]));
-        self.know(&Arc::new(Config {
+        let first = Arc::new(Config {
             number: 1,
             coordinator: self.me,
             ring,
             acceptors,
             prior: Vec::new(),
-        }));
+        });
+        match self.settings.arbiter {
+            Arbiter::Embedded => self.know(&first),
+            Arbiter::Service if self.election.candidate.is_none() => {
+                self.election.again = self.now.after(self.settings.patience.retry);
+                self.election.candidate = Some(Candidacy::Service(first));
+                self.say_candidacy(None);
+            }
+            Arbiter::Service => {}
+        }
     }
 
     /// The newest one: everything before is over.
@@ -70,6 +81,11 @@ impl URing {
         let stays = self.now.since(self.election.known) > 10 * self.settings.patience.silence;
         self.election.known = self.now;
         self.peers.say_to_all(&Word::Known(config.clone()));
+        if self.complete > 0 {
+            // The coordinator need not wait for acceptors that nobody depends on any more.
+            let here = Word::Here(self.here());
+            self.peers.say_to_all(&here);
+        }
         self.round_start = (0, 0);
         self.own.again();
         self.stream = Stream::new(self.now, config, self.me);
@@ -127,6 +143,7 @@ impl URing {
         if let Some(peer) = self.peers.process(process) {
             peer.here = Some(here);
         }
+        self.on_complete(here.complete);
         if here.number < self.number()
             && let Some(config) = &self.config
         {

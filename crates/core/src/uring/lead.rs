@@ -7,7 +7,9 @@ use alloc::vec::Vec;
 use super::engine::URing;
 use super::word::Word;
 use crate::contract::NodeId;
-use crate::paxos::{AcceptorId, Config, Coordinator, Progress, Promise, Proposers, Value, Vote};
+use crate::paxos::{
+    AcceptorId, Config, Coordinator, Progress, Promise, Proposers, Round, Value, Vote,
+};
 
 /// What the coordinator of a round has beside the core's machine.
 #[derive(Debug)]
@@ -54,7 +56,9 @@ impl URing {
             return;
         }
         self.counters.rounds_led += 1;
-        self.leading = Some(Leading::new(config.clone(), self.learner.next()));
+        let mut leading = Leading::new(config.clone(), self.learner.next());
+        leading.machine.on_complete(self.complete);
+        self.leading = Some(leading);
         self.say_prepare(None);
     }
 
@@ -66,7 +70,8 @@ impl URing {
         let Some(from) = leading.machine.from() else {
             return;
         };
-        let sets = config.prior.iter().chain([&config.acceptors]);
+        let prior = config.prior.iter().map(|set| &set.acceptors);
+        let sets = prior.chain([&config.acceptors]);
         let asked = sets.flatten().filter(|who| leading.machine.lacks(**who));
         let mut asked: Vec<NodeId> = asked.map(|who| who.node).collect();
         asked.sort_unstable();
@@ -92,7 +97,28 @@ impl URing {
         let Some(promise) = leading.assemble(part, more) else {
             return;
         };
-        match leading.machine.on_promise(promise) {
+        let progress = leading.machine.on_promise(promise);
+        self.on_progress(progress);
+    }
+
+    /// A configuration is known to be complete: fewer may have to be asked.
+    pub(super) fn on_complete(&mut self, number: Round) {
+        if number <= self.complete {
+            return;
+        }
+        self.complete = number;
+        let leading = self.leading.as_mut();
+        if let Some(leading) = leading.filter(|leading| leading.machine.start().is_none()) {
+            let progress = leading.machine.on_complete(number);
+            self.on_progress(progress);
+        }
+    }
+
+    fn on_progress(&mut self, progress: Progress) {
+        let Some(leading) = &mut self.leading else {
+            return;
+        };
+        match progress {
             Progress::Waiting => {}
             Progress::AskAgain => {
                 leading.parts.clear();

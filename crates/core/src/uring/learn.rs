@@ -35,7 +35,7 @@ impl URing {
         if let Some(leading) = &mut self.leading {
             leading.machine.on_reached(reached);
             if leading.machine.is_complete(reached) {
-                self.complete = self.complete.max(number);
+                self.on_complete(number);
             }
         }
         let low = self.voted_by_all();

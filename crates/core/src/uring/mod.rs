@@ -39,7 +39,7 @@ mod word;
 mod write;
 
 pub use base::Base;
-pub use config::{Patience, URingConfig};
+pub use config::{Arbiter, Patience, URingConfig};
 pub use engine::URing;
 pub use wire::{Records, Said, decode};
 pub use word::{Follow, Head, Here, Proposal, Record, Word};

@@ -88,7 +88,7 @@ impl URing {
             self.learner.begin(&config, head.start);
         }
         if head.complete {
-            self.complete = self.complete.max(head.round);
+            self.on_complete(head.round);
         }
         let mut at = head.from;
         for record in Records::new(body, &config.ring) {

@@ -2,11 +2,15 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use bytes::Bytes;
 
+use super::codec::{Source, put_config};
+use super::config::Arbiter;
 use super::disk::Effect;
+use super::elect::Candidacy;
 use super::engine::URing;
 use super::word::{Arbitration, Here, Word};
-use crate::contract::{NodeId, Process};
+use crate::contract::{NodeId, Output, Process};
 use crate::paxos::{self, AcceptorId, Candidate, Config, Round};
 
 impl URing {
@@ -35,13 +39,17 @@ impl URing {
         let Some(coordinator) = self.coordinator_of(&config, &ring, &acceptors, lead) else {
             return;
         };
-        let complete = self.complete == config.number;
-        let wanted = Arc::new(config.next(complete, coordinator, ring, acceptors));
+        let wanted = Arc::new(config.next(self.complete, coordinator, ring, acceptors));
         self.counters.candidacies += 1;
-        self.election.ballots += 1;
-        let (number, ballot) = (wanted.number, self.election.ballots);
-        let voters = config.acceptors.clone();
-        self.election.candidate = Some(Candidate::new(number, voters, self.me, ballot, wanted));
+        self.election.candidate = Some(match self.settings.arbiter {
+            Arbiter::Service => Candidacy::Service(wanted),
+            Arbiter::Embedded => {
+                self.election.ballots += 1;
+                let (number, ballot) = (wanted.number, self.election.ballots);
+                let voters = config.acceptors.clone();
+                Candidacy::Register(Candidate::new(number, voters, self.me, ballot, wanted))
+            }
+        });
         self.say_candidacy(None);
     }
 
@@ -89,10 +97,19 @@ impl URing {
         from_me.copied().find(|process| votes(&process))
     }
 
-    /// What the candidate has to say: to one of the voters, or to all.
+    /// What the candidate has to say: to one of the voters, or to all and the service.
     pub(super) fn say_candidacy(&mut self, to: Option<NodeId>) {
-        let Some(candidate) = &self.election.candidate else {
-            return;
+        let candidate = match &self.election.candidate {
+            Some(Candidacy::Register(candidate)) => candidate,
+            Some(Candidacy::Service(wanted)) if to.is_none() => {
+                let mut bytes = Vec::new();
+                put_config(&mut bytes, wanted);
+                return self.out.push_back(Output::Arbitrate {
+                    number: wanted.number,
+                    wanted: bytes.into(),
+                });
+            }
+            Some(Candidacy::Service(_)) | None => return,
         };
         let voters = candidate.voters().iter().map(|who| who.node);
         let voters: Vec<NodeId> = voters
@@ -127,6 +144,16 @@ impl URing {
         self.disk.then(Effect::Say(node, answer));
     }
 
+    /// The service says which configuration has a number.
+    pub(super) fn on_arbitrated(&mut self, number: Round, chosen: Bytes) {
+        let mut source = Source(chosen);
+        let config = source.config().filter(|_| source.is_over());
+        match config.filter(|config| config.number == number) {
+            Some(config) => self.know(&config),
+            None => self.counters.refused += 1,
+        }
+    }
+
     /// An acceptor has answered the candidate.
     pub(super) fn on_answer(
         &mut self,
@@ -135,7 +162,10 @@ impl URing {
         who: AcceptorId,
         word: Arbitration,
     ) {
-        let candidate = self.election.candidate.as_mut();
+        let Some(Candidacy::Register(candidate)) = &mut self.election.candidate else {
+            return;
+        };
+        let candidate = Some(candidate);
         let candidate = candidate.filter(|candidate| candidate.number() == number);
         let Some(candidate) = candidate.filter(|_| who.node == node) else {
             return;

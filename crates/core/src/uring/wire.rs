@@ -76,6 +76,7 @@ fn word(kind: u8, source: &mut Source) -> Option<Word> {
                 true => Some(source.acceptor()?),
                 false => None,
             },
+            complete: source.u64()?,
             joins: source.flag()?,
         }),
         KNOWN => Word::Known(source.config()?),
@@ -209,6 +210,7 @@ fn put_here(out: &mut Vec<u8>, here: &Here) {
     if let Some(acceptor) = here.acceptor {
         put_acceptor(out, acceptor);
     }
+    out.extend(here.complete.to_le_bytes());
     out.push(u8::from(here.joins));
 }
 

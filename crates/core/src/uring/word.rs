@@ -43,6 +43,8 @@ pub struct Here {
     pub number: Round,
     /// What it would vote as.
     pub acceptor: Option<AcceptorId>,
+    /// The newest configuration that it knows to be complete; 0 if none.
+    pub complete: Round,
     /// It wants to be taken in.
     pub joins: bool,
 }

@@ -336,6 +336,7 @@ impl Cluster {
                 }
                 Output::Send { .. } => self.nodes[at].held.push_back(output),
                 Output::Originated { .. } => panic!("nobody asked for a trace"),
+                Output::Arbitrate { .. } => panic!("there is no service"),
             }
         }
         while let Some(output) = self.nodes[at].ready() {

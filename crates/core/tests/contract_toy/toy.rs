@@ -445,7 +445,7 @@ impl Engine for Toy {
                     .try_get_u64_le()
                     .map_or(self.beacon, |at| self.beacon.max(at));
             }
-            Input::Timer | Input::Unreachable { .. } => {}
+            Input::Timer | Input::Unreachable { .. } | Input::Arbitrated { .. } => {}
         }
     }
 

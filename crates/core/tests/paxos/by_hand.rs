@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rota_core::paxos::{
-    Acceptor, Coordinator, Learner, Progress, Promise, Proposer, Proposers, Record, Refused,
+    Acceptor, Coordinator, Learner, Prior, Progress, Promise, Proposer, Proposers, Record, Refused,
     Register, Value, Verdict, Votes, Word,
 };
 
@@ -121,17 +121,23 @@ fn a_trimmed_acceptor_tells_and_learns_nothing_below() {
 fn sets_of_earlier_configurations_are_asked_until_the_new_one_is_complete() {
     let first = config(1, &[1, 2, 3]);
     let of = |nodes: &[u16]| nodes.iter().map(|node| store(*node)).collect::<Vec<_>>();
-    let second = first.next(true, process(2, 1), Vec::new(), of(&[2, 3, 4]));
+    let second = first.next(1, process(2, 1), Vec::new(), of(&[2, 3, 4]));
     assert_eq!((second.number, second.prior.len()), (2, 1));
-    let third = second.next(false, process(2, 1), Vec::new(), of(&[4, 3, 5]));
-    assert_eq!(third.prior, [of(&[1, 2, 3]), of(&[2, 3, 4])]);
+    let third = second.next(0, process(2, 1), Vec::new(), of(&[4, 3, 5]));
+    let prior = |number, nodes: &[u16]| Prior {
+        number,
+        acceptors: of(nodes),
+    };
+    assert_eq!(third.prior, [prior(1, &[1, 2, 3]), prior(2, &[2, 3, 4])]);
     let has = |nodes: &'static [u16]| move |who: &_| nodes.iter().any(|node| store(*node) == *who);
-    assert!(third.may_begin(has(&[2, 3, 4])));
-    assert!(!third.may_begin(has(&[3, 4, 5])));
-    assert!(!third.may_begin(has(&[1, 2, 4])));
-    let fourth = third.next(true, process(2, 1), Vec::new(), of(&[3, 4, 5]));
+    assert!(third.may_begin(0, has(&[2, 3, 4])));
+    assert!(!third.may_begin(1, has(&[3, 4, 5])));
+    // The second turns out to be complete: the first is not asked.
+    assert!(third.may_begin(2, has(&[3, 4, 5])) && !third.may_begin(2, has(&[4, 5])));
+    assert!(!third.may_begin(0, has(&[1, 2, 4])));
+    let fourth = third.next(3, process(2, 1), Vec::new(), of(&[3, 4, 5]));
     assert!(fourth.prior.is_empty());
-    assert!(fourth.may_begin(has(&[4, 5])) && !fourth.may_begin(has(&[1, 2, 4])));
+    assert!(fourth.may_begin(0, has(&[4, 5])) && !fourth.may_begin(0, has(&[1, 2, 4])));
     let reached = |who: rota_core::paxos::AcceptorId| who.store * 10;
     assert_eq!(fourth.reached_by_majority(reached), 40);
     assert!(fourth.asks(store(5)) && !fourth.asks(store(1)));

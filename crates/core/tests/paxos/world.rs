@@ -300,7 +300,7 @@ impl World {
             .iter()
             .filter(|config| config.number > newest.number);
         let there = |who: &AcceptorId| *who != lost && kept.contains(who);
-        if !newest.may_begin(there) || !{ may_come }.all(|config| config.may_begin(there)) {
+        if !newest.may_begin(0, there) || !{ may_come }.all(|config| config.may_begin(0, there)) {
             return;
         }
         self.kill(at);
@@ -334,8 +334,7 @@ impl World {
             }
         }
         let ring = living.values().copied().collect();
-        let complete = life.complete == config.number;
-        let wanted = config.next(complete, life.me, ring, acceptors);
+        let wanted = config.next(life.complete, life.me, ring, acceptors);
         self.wanted.push(wanted.clone());
         life.stand(wanted);
         self.cover("candidates");

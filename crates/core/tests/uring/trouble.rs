@@ -111,6 +111,7 @@ impl World {
                     life.busy = until;
                 }
             }
+            19 => self.service.stopped = self.now + self.below(2000) * MILLI,
             _ => {}
         }
         let pause = [40, 300, 1500][self.below(3) as usize];

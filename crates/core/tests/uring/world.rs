@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
+use rota_core::contract;
 use rota_core::contract::{
-    Channel, Checked, Engine, Incarnation, Input, MessageId, NodeId, Output, Process, Service,
-    Session, StartState, Time,
+    Channel, Checked, Engine, Incarnation, Input, MessageId, NodeId, Output, Process, Session,
+    StartState, Time,
 };
 use rota_core::ring::{Timers, Timing};
-use rota_core::uring::{URing, URingConfig};
+use rota_core::uring::{Arbiter, URing, URingConfig};
 
 use super::disk::Mode;
 use super::judge::{Judge, payload};
@@ -21,6 +23,16 @@ const TROUBLE: u64 = 8_000 * MILLI;
 /// After that all has to be well again.
 const CALM: u64 = 20_000 * MILLI;
 
+/// The coordination service.
+#[derive(Default)]
+pub struct Service {
+    stored: BTreeMap<u64, Bytes>,
+    /// When it is answered, whom, and what was asked.
+    asked: Vec<(u64, usize, u64, Bytes)>,
+    /// It answers nobody until then.
+    pub stopped: u64,
+}
+
 pub struct World {
     rng: u64,
     pub now: u64,
@@ -32,6 +44,7 @@ pub struct World {
     pub counts: BTreeMap<&'static str, u64>,
     /// When something goes wrong next.
     pub fault: u64,
+    pub service: Service,
     submits: u64,
     next_submit: u64,
 }
@@ -52,6 +65,7 @@ impl World {
             judge: Judge::default(),
             counts: BTreeMap::new(),
             fault: 0,
+            service: Service::default(),
             submits: 0,
             next_submit: 0,
         };
@@ -64,6 +78,7 @@ impl World {
         let ring = world.config.ring.clone();
         world.config.acceptors = ring[..acceptors].to_vec();
         world.mix();
+        let has_service = world.below(4) == 0;
         let only_as_member = world.below(3) == 0;
         let keeps = [40, 400, 100_000][world.below(3) as usize];
         let config = &mut world.config;
@@ -75,6 +90,9 @@ impl World {
         config.word_bytes = 2000;
         config.kept_instances = keeps;
         config.only_as_member = only_as_member;
+        if has_service {
+            config.arbiter = Arbiter::Service;
+        }
         world.judge.only_as_member = only_as_member;
         let room = 6000 + world.below(30_000) as usize;
         world.links = Links::new(nodes, room);
@@ -122,9 +140,29 @@ impl World {
             self.answer(index);
             self.timer(index);
         }
+        self.serve();
         self.move_links();
         for index in 0..self.nodes.len() {
             self.deliver(index);
+        }
+    }
+
+    /// The coordination service answers what has reached it, and whom it can.
+    fn serve(&mut self) {
+        let now = self.now;
+        if self.service.stopped > now && !self.is_calm() {
+            return;
+        }
+        let asked = std::mem::take(&mut self.service.asked);
+        let (due, rest) = asked.into_iter().partition(|(at, ..)| *at <= now);
+        self.service.asked = rest;
+        let due: Vec<(u64, usize, u64, Bytes)> = due;
+        for (_, index, number, wanted) in due {
+            let stored = self.service.stored.entry(number).or_insert(wanted);
+            let chosen = stored.clone();
+            if self.is_awake(index) && self.below(10) > 0 {
+                self.handle(index, Input::Arbitrated { number, chosen });
+            }
         }
     }
 
@@ -141,6 +179,7 @@ impl World {
                 }
             }
         }
+        times.extend(self.service.asked.iter().map(|(at, ..)| *at));
         for link in self.links.links.values() {
             if link.up.is_none() && !link.cut {
                 times.push(link.retry);
@@ -216,6 +255,10 @@ impl World {
                     way.bytes += bytes.len();
                     assert!(way.bytes <= room, "more than the link takes");
                     way.under_way.push_back((at.max(last), bytes.into_bytes()));
+                }
+                Output::Arbitrate { number, wanted } => {
+                    let asked = (self.now + self.below(20 * MILLI), index, number, wanted);
+                    self.service.asked.push(asked);
                 }
                 other => panic!("{other:?}"),
             }
@@ -377,7 +420,8 @@ impl World {
             process: life.me,
             counter: life.submitted + 1,
         };
-        let service = [Service::Safe, Service::Agreed][(id.counter % 2) as usize];
+        let service =
+            [contract::Service::Safe, contract::Service::Agreed][(id.counter % 2) as usize];
         if let Ok(counter) = life.engine.submit(now, service, &payload(id)) {
             assert_eq!(counter, id.counter);
             life.submitted = counter;

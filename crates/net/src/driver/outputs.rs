@@ -81,6 +81,8 @@ impl<E: Engine> Driver<E> {
                     }
                 }
             }
+            // No node has a coordination service yet.
+            Output::Arbitrate { .. } => self.sockets.stats_mut().unsupported += 1,
             Output::Fetch { log, from, to } => {
                 self.answers.extend(self.durable.fetch(log, from, to));
             }
