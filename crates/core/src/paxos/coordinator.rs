@@ -222,12 +222,15 @@ fn kept(asking: &Asking) -> Instance {
 /// What has to be proposed at `at`, and up to where that is so.
 fn choose(asking: &Asking, at: Instance, end: Instance) -> (Value, Instance) {
     let promises = || asking.promises.values();
-    let votes = promises().filter_map(|promise| promise.at(at));
+    // What an acceptor holds is decided, in whatever round it has it.
+    let vote = |promise: &'_ Promise| Some((promise.held > at, promise.at(at)?.clone()));
+    let votes = promises().filter_map(vote);
     let best = if mutants::on(Mutant::N10) {
-        votes.min_by_key(|vote| vote.round)
+        votes.min_by_key(|(_, vote)| vote.round)
     } else {
-        votes.max_by_key(|vote| vote.round)
+        votes.max_by_key(|(is_held, vote)| (*is_held, vote.round))
     };
+    let best = best.map(|(_, vote)| vote);
     // Up to there all that was told is the same.
     let ends = promises()
         .filter_map(|promise| promise.at(at))

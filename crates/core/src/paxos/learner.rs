@@ -151,12 +151,11 @@ impl Learner {
         if let Some(vote) = self.chosen.take(self.next) {
             return Some(vote);
         }
+        // Of skipped instances a part may be known from elsewhere.
         let vote = self.proposed.at(self.next)?;
-        let is_decided = vote.first == self.next && vote.end() <= self.decided;
-        if !is_decided {
-            return None;
-        }
-        self.proposed.take(vote.first)
+        let part = vote.part(self.next, self.decided)?;
+        self.proposed.trim(part.end());
+        Some(part)
     }
 
     /// Instances that are decided, and of which it does not know as what: somebody has to be asked for them.

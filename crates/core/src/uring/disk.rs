@@ -59,6 +59,8 @@ pub struct Found {
 pub struct Disk {
     last: u64,
     state: Vec<LogRecord>,
+    /// What speaks of votes, and must not be durable before they are.
+    behind: Vec<LogRecord>,
     effects: Vec<Effect>,
     waiting: VecDeque<Waiting>,
     /// A request has failed: nothing is promised and voted for any more.
@@ -118,6 +120,16 @@ impl Found {
     }
 }
 
+fn state(key: u64, write: impl FnOnce(&mut Vec<u8>)) -> LogRecord {
+    let mut bytes = Vec::new();
+    write(&mut bytes);
+    LogRecord::Put {
+        log: STATE_LOG,
+        position: key,
+        bytes: bytes.into(),
+    }
+}
+
 impl Disk {
     /// Says something when all that has to be durable before it is.
     pub fn then(&mut self, effect: Effect) {
@@ -125,13 +137,7 @@ impl Disk {
     }
 
     fn put(&mut self, key: u64, write: impl FnOnce(&mut Vec<u8>)) {
-        let mut bytes = Vec::new();
-        write(&mut bytes);
-        self.state.push(LogRecord::Put {
-            log: STATE_LOG,
-            position: key,
-            bytes: bytes.into(),
-        });
+        self.state.push(state(key, write));
     }
 
     pub fn put_store(&mut self, store: u64) {
@@ -150,12 +156,13 @@ impl Disk {
     }
 
     pub fn put_base(&mut self, base: &Base) {
-        self.put(BASE, |out| put_base(out, base));
+        self.behind.push(state(BASE, |out| put_base(out, base)));
     }
 
     /// A hint for the next start.
     pub fn put_decided(&mut self, decided: Instance) {
-        self.put(DECIDED, |out| out.extend(decided.to_le_bytes()));
+        let hint = state(DECIDED, |out| out.extend(decided.to_le_bytes()));
+        self.behind.push(hint);
     }
 
     /// What there is to write now. What waits for nothing any more is in `ready`.
@@ -164,10 +171,19 @@ impl Disk {
         if self.failed {
             self.effects.clear();
             self.state.clear();
+            self.behind.clear();
             return None;
         }
+        let mut trimmed = 0;
         for record in records {
-            self.take(record);
+            match record {
+                paxos::Record::Trimmed(below) => trimmed = below.max(trimmed),
+                other => self.take(other),
+            }
+        }
+        self.state.append(&mut self.behind);
+        if trimmed > 0 {
+            self.trim(trimmed);
         }
         let effects = core::mem::take(&mut self.effects);
         if self.state.is_empty() {
@@ -204,14 +220,16 @@ impl Disk {
                     bytes: bytes.into(),
                 });
             }
-            paxos::Record::Trimmed(below) => {
-                self.put(KEPT, |out| out.extend(below.to_le_bytes()));
-                self.state.push(LogRecord::Trim {
-                    log: VOTES_LOG,
-                    position: below,
-                });
-            }
+            paxos::Record::Trimmed(below) => self.trim(below),
         }
+    }
+
+    fn trim(&mut self, below: Instance) {
+        self.put(KEPT, |out| out.extend(below.to_le_bytes()));
+        self.state.push(LogRecord::Trim {
+            log: VOTES_LOG,
+            position: below,
+        });
     }
 
     /// A request, and all before it, are durable: what may be said now.
@@ -229,6 +247,7 @@ impl Disk {
         self.failed = true;
         self.waiting.clear();
         self.state.clear();
+        self.behind.clear();
         self.effects.clear();
     }
 

@@ -2,6 +2,7 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::engine::URing;
@@ -10,8 +11,40 @@ use crate::contract::{
     Class, Delivery, Engine, Input, Output, Process, Service, Status, SubmitError, Time,
     TimerReason,
 };
+use crate::paxos::{Config, Instance, Round};
 
 impl URing {
+    /// The number of the newest configuration; 0 if there is none.
+    pub fn number(&self) -> Round {
+        self.config.as_ref().map_or(0, |config| config.number)
+    }
+
+    /// The newest configuration that this process knows.
+    pub fn config(&self) -> Option<&Arc<Config>> {
+        self.config.as_ref()
+    }
+
+    /// Up to where it has learnt. For simulations.
+    pub fn learnt(&self) -> Instance {
+        self.learner.next()
+    }
+
+    /// Whether it is in the ring, and knows where the round starts.
+    pub fn is_operational(&self) -> bool {
+        self.stream.is_some() && self.learner.round() == self.number() && self.number() > 0
+    }
+
+    /// Whether all that was decided before the newest configuration is known to be with a majority of its acceptors. For
+    /// simulations.
+    pub fn is_complete(&self) -> bool {
+        self.complete == self.number()
+    }
+
+    /// Whether all of its own messages are delivered.
+    pub fn is_settled(&self) -> bool {
+        self.own.is_settled() && self.hand_out.is_empty()
+    }
+
     pub(super) fn on_timer(&mut self) {
         let now = self.now;
         let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
@@ -145,6 +178,7 @@ impl Engine for URing {
             ("uring_values_decided", count.decided),
             ("uring_values_uncounted", count.uncounted),
             ("uring_values_late", count.late),
+            ("uring_values_early", count.early),
             ("uring_messages_malformed", self.hand_out.malformed),
             ("uring_instances_learnt", self.learner.next() - 1),
             ("uring_instances_forgotten", self.acceptor.kept() - 1),

@@ -178,10 +178,9 @@ impl URing {
     }
 
     fn ask_to_join(&mut self) {
-        self.election.join = self
-            .now
-            .after((self.election.waits + 1) * self.settings.patience.retry);
         let here = Word::Here(self.here());
+        let pause = (self.election.waits + 1) * self.settings.patience.retry;
+        self.election.join = self.now.after(pause);
         self.peers.say_to_all(&here);
     }
 

@@ -84,6 +84,7 @@ pub(super) struct Counters {
     pub decided: u64,
     pub uncounted: u64,
     pub late: u64,
+    pub early: u64,
 }
 
 impl URing {
@@ -134,37 +135,6 @@ impl URing {
             counters: Counters::default(),
             settings,
         }
-    }
-
-    /// The number of the newest configuration; 0 if there is none.
-    pub fn number(&self) -> Round {
-        self.config.as_ref().map_or(0, |config| config.number)
-    }
-
-    /// The newest configuration that this process knows.
-    pub fn config(&self) -> Option<&Arc<Config>> {
-        self.config.as_ref()
-    }
-
-    /// Up to where it has learnt. For simulations.
-    pub fn learnt(&self) -> Instance {
-        self.learner.next()
-    }
-
-    /// Whether it is in the ring, and knows where the round starts.
-    pub fn is_operational(&self) -> bool {
-        self.stream.is_some() && self.learner.round() == self.number() && self.number() > 0
-    }
-
-    /// Whether all that was decided before the newest configuration is known to be with a majority of its acceptors. For
-    /// simulations.
-    pub fn is_complete(&self) -> bool {
-        self.complete == self.number()
-    }
-
-    /// Whether all of its own messages are delivered.
-    pub fn is_settled(&self) -> bool {
-        self.own.is_settled() && self.hand_out.is_empty()
     }
 
     /// Whether this process votes in the newest configuration, or may in the next.
@@ -237,6 +207,8 @@ impl URing {
             self.register.restore(number, slot);
         }
         self.base = found.base.unwrap_or_default();
+        // What is older was perhaps never compared with what was decided.
+        self.acceptor.trim(self.base.next);
         self.learner = Learner::new(self.base.next);
         if self.base.next > 1 {
             self.hand_out.missed(1, &self.base, false, 0);
@@ -295,8 +267,14 @@ impl URing {
             number: self.number(),
             acceptor: self.votes().then(|| self.acceptor.id()),
             complete: self.complete,
-            joins: self.stream.is_none(),
+            joins: self.joins(),
         }
+    }
+
+    /// Whether it wants to be taken in now. Who is to vote has a name first: it would be taken in without a vote.
+    fn joins(&self) -> bool {
+        let is_ready = self.named || self.disk.failed || !self.is_acceptor();
+        self.stream.is_none() && is_ready && self.now >= self.election.join
     }
 
     fn on_persisted(&mut self, id: PersistId) {

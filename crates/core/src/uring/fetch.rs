@@ -64,6 +64,10 @@ impl URing {
     /// Somebody asks what was decided.
     pub(super) fn on_fetch(&mut self, node: NodeId, from: Instance, upto: Instance) {
         self.counters.served += 1;
+        if self.disk.failed {
+            // What was decided since is not in there, and something else may be.
+            return self.peers.say(node, &Word::Chosen(Vec::new()));
+        }
         if from >= self.acceptor.kept() {
             let word = Word::Chosen(self.chosen(from, upto));
             return self.peers.say(node, &word);
@@ -98,7 +102,9 @@ impl URing {
             return;
         }
         self.fetching.asked = None;
-        if votes.is_empty() {
+        let from = self.learner.missing().map_or(0, |missing| missing.start);
+        if votes.first().is_none_or(|first| first.first > from) {
+            // It does not know, or not what was asked for.
             self.ask_another();
         }
         for vote in votes {

@@ -152,10 +152,24 @@ impl URing {
         }
         self.try_to_found();
         let leads = self.stream.as_ref().is_some_and(Stream::leads);
-        if leads && self.election.admit.is_none() && self.joining().next().is_some() {
+        let wanted = || self.joining().next().is_some() || self.is_renamed(process);
+        if leads && self.election.admit.is_none() && wanted() {
             let wait = self.settings.patience.retry / 8;
             self.election.admit = Some(self.now.after(wait));
         }
+    }
+
+    /// Whether a process of the ring votes with another store than the configuration has.
+    fn is_renamed(&self, process: Process) -> bool {
+        let mut peers = self.peers.iter();
+        let here = peers.find(|peer| peer.process == process);
+        let now = here.and_then(|peer| peer.here?.acceptor);
+        let config = self.config.as_ref();
+        config.zip(now).is_some_and(|(config, now)| {
+            let mut old = config.acceptors.iter();
+            let is_old = old.any(|who| who.node == now.node && *who != now);
+            is_old && config.ring.contains(&process)
+        })
     }
 
     pub(super) fn on_leaving(&mut self, process: Process) {

@@ -30,6 +30,11 @@ impl Leading {
         }
     }
 
+    /// Open proposals say what counts, until that is known.
+    pub const fn knows_what_counts(&self) -> bool {
+        self.admits.is_some()
+    }
+
     /// The whole promise, when its last part has come.
     fn assemble(&mut self, part: Promise, more: bool) -> Option<Promise> {
         let who = part.acceptor;
@@ -84,7 +89,9 @@ impl URing {
     }
 
     pub(super) fn on_promise(&mut self, node: NodeId, part: Promise, more: bool) {
-        if part.acceptor.node != node {
+        let config = self.config.as_ref();
+        let is_asked = config.is_some_and(|config| config.asks(part.acceptor));
+        if part.acceptor.node != node || !is_asked {
             self.counters.refused += 1;
             return;
         }
@@ -163,6 +170,8 @@ impl URing {
                 table.take(id);
                 let vote = leading.machine.propose(Value::Packet { id, frame });
                 votes.extend(vote.cloned());
+            } else if table.last(id.process).is_some_and(|last| id.counter > last) {
+                self.counters.early += 1;
             } else {
                 self.counters.late += 1;
             }

@@ -17,7 +17,7 @@ impl URing {
         {
             self.counters.decided += 1;
             self.count(&vote);
-            if self.votes() {
+            if self.is_acceptor() && !self.disk.failed {
                 self.acceptor.learn(vote);
             }
         }
@@ -33,7 +33,9 @@ impl URing {
         }
         let reached = self.learner.reached();
         if let Some(leading) = &mut self.leading {
-            leading.machine.on_reached(reached);
+            if leading.knows_what_counts() {
+                leading.machine.on_reached(reached);
+            }
             if leading.machine.is_complete(reached) {
                 self.on_complete(number);
             }
@@ -60,6 +62,9 @@ impl URing {
         match &vote.value {
             Value::Packet { .. } if !counts => self.counters.uncounted += 1,
             Value::Packet { id, frame } => {
+                if let Some(stream) = &mut self.stream {
+                    stream.counted(*id);
+                }
                 if id.process == self.me {
                     self.own.on_counted(id.counter);
                 }

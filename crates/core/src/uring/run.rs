@@ -82,7 +82,6 @@ impl URing {
             self.counters.stale += 1;
             return;
         }
-        stream.heard = self.now;
         if head.start > 0 {
             self.round_start = (head.start, head.kept);
             self.learner.begin(&config, head.start);
@@ -97,6 +96,10 @@ impl URing {
                 self.refuse();
                 return;
             }
+        }
+        // What has to be refused again and again is as bad as silence.
+        if let Some(stream) = &mut self.stream {
+            stream.heard = self.now;
         }
     }
 
@@ -113,7 +116,9 @@ impl URing {
     fn on_record(&mut self, head: &Head, at: &mut Instance, record: Record) -> bool {
         match record {
             Record::Value(id, frame) => {
-                if let Some(stream) = &mut self.stream {
+                let counted = self.counted.counted(id.process);
+                let is_new = counted.is_none_or(|counted| id.counter > counted);
+                if let Some(stream) = self.stream.as_mut().filter(|_| is_new) {
                     stream.carry(id, frame);
                 }
                 true

@@ -226,11 +226,19 @@ impl Stream {
 
     /// A proposal of this round: the next one. It goes on to the successor.
     pub fn propose(&mut self, vote: Vote, whole: bool) {
-        if let Value::Packet { id, .. } = &vote.value {
+        // What is proposed again from an earlier round may not count, and is then proposed once more.
+        if let (Value::Packet { id, .. }, false) = (&vote.value, whole) {
             self.carried.remove(id);
         }
         self.next = vote.end();
         self.window.push_back(Item { vote, whole });
+    }
+
+    /// A value counts: it is not proposed any more.
+    pub fn counted(&mut self, id: ValueId) {
+        if !self.carried.is_empty() {
+            self.carried.remove(&id);
+        }
     }
 
     /// Where the next proposal is expected; 0 if any is.

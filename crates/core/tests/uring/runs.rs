@@ -29,6 +29,8 @@ fn one_order_for_all_and_nothing_is_lost() {
         messages += world.judge.order.len() as u64;
     }
     println!("{runs} runs, {messages} messages, {counts:#?}");
+    // Values come in the order of their proposers.
+    assert_eq!(counts.get("uring_values_early"), Some(&0));
     assert!(messages > 100 * runs);
     for (name, each) in [
         ("kills", 4),
