@@ -31,6 +31,8 @@ enum Item {
     Missed(Instance, u64, u64),
     /// Of what is not handed out: a message may go on behind it.
     Part(Process, Bytes),
+    /// The same, where what came before it is forgotten.
+    Begun(Process, Bytes),
 }
 
 /// Whether everything is handed out, or only while this process is a member.
@@ -146,7 +148,7 @@ impl HandOut {
         for (process, values) in &base.open {
             for value in values {
                 self.bytes += value.len();
-                self.waiting.push_back(Item::Part(*process, value.clone()));
+                self.waiting.push_back(Item::Begun(*process, value.clone()));
             }
         }
     }
@@ -162,6 +164,13 @@ impl HandOut {
                 Item::Part(process, bytes) => {
                     self.open(0, process, bytes);
                     while self.message().is_some() {}
+                }
+                Item::Begun(process, bytes) => {
+                    let malformed = self.malformed;
+                    self.open(0, process, bytes);
+                    while self.message().is_some() {}
+                    // It may begin with the end of a message that is over.
+                    self.malformed = malformed;
                 }
                 Item::Members(instance, members) => {
                     return Some(Delivery::Configuration(configuration(instance, &members)));
