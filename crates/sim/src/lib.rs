@@ -15,6 +15,7 @@ pub mod plan;
 pub mod ring;
 pub mod rng;
 pub mod trace;
+pub mod uring;
 pub mod view_checks;
 pub mod views;
 pub mod world;

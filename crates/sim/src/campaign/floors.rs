@@ -38,6 +38,16 @@ const OF_VIEWS: [(&str, u64); 9] = [
     ("stalls", 100),
 ];
 
+/// What U-Ring Paxos counts.
+const OF_URING: [&str; 6] = [
+    "uring_candidacies",
+    "uring_configurations",
+    "uring_suspicions",
+    "uring_values_late",
+    "uring_values_uncounted",
+    "uring_votes_fetched",
+];
+
 /// Where engines with views have clients, it is how often daemons tell each other of their groups that counts.
 const SMALLEST_EXCHANGES: u64 = 10_000;
 
@@ -56,6 +66,9 @@ const OF_EXCHANGES: [(&str, u64); 9] = [
 
 /// What is counted by the engines of a plan.
 pub(super) const fn counters(plan: &Plan) -> &'static [&'static str] {
+    if plan.uring.is_some() {
+        return &OF_URING;
+    }
     match (plan.views.is_some(), plan.links.is_some()) {
         (false, _) => &["obligations_kept", "members_deaf", "back_offs"],
         (true, false) => &[

@@ -23,6 +23,7 @@ use crate::observe::Finding;
 use crate::plan::Plan;
 use crate::ring::{Holds, Layered, Ring, SafeIsHeld};
 use crate::trace::Traces;
+use crate::uring::{Along, WholeChecks};
 use crate::view_checks::ViewChecks;
 use crate::views::{AllHold, Chain, Fast, InViews};
 use crate::world::{Outcome, System, Tally, World};
@@ -114,6 +115,7 @@ pub fn run_plan(options: &Options, plan: &Plan, traces: Option<&mut Traces>) -> 
     let run = AssertUnwindSafe(|| match options.engine {
         EngineName::FastCast => run_data_path(Fast, plan, traces),
         EngineName::Lcr => run_data_path(Chain, plan, traces),
+        EngineName::URingPaxos => run_whole(plan, traces),
         EngineName::AcceleratedRing | EngineName::TotemRing => run_ring(options, plan, traces),
     });
     panic::catch_unwind(run).unwrap_or_else(|what| Outcome {
@@ -154,6 +156,15 @@ where
     let mut world = World::new(plan, system)
         .probed_by(AllHold)
         .watched_by(&mut checks);
+    if let Some(traces) = traces {
+        world = world.watched_by(traces);
+    }
+    world.run()
+}
+
+fn run_whole(plan: &Plan, traces: Option<&mut Traces>) -> Outcome {
+    let mut checks = WholeChecks::new();
+    let mut world = World::new(plan, &Along).watched_by(&mut checks);
     if let Some(traces) = traces {
         world = world.watched_by(traces);
     }

@@ -22,15 +22,18 @@ pub enum EngineName {
     FastCast,
     /// LCR, in primary views.
     Lcr,
+    /// U-Ring Paxos.
+    URingPaxos,
 }
 
 impl EngineName {
     /// All of them, by the names of the command line.
-    pub const EACH: [Self; 4] = [
+    pub const EACH: [Self; 5] = [
         Self::AcceleratedRing,
         Self::TotemRing,
         Self::FastCast,
         Self::Lcr,
+        Self::URingPaxos,
     ];
     /// Those that are a ring and nothing else.
     pub const RINGS: [Self; 2] = [Self::AcceleratedRing, Self::TotemRing];
@@ -42,13 +45,17 @@ impl EngineName {
             Self::TotemRing => "totem-ring",
             Self::FastCast => "fastcast",
             Self::Lcr => "lcr",
+            Self::URingPaxos => "u-ring-paxos",
         }
     }
 
-    /// The protocol of the ring, or of the idle one beside a data path.
+    /// The protocol of the ring, or of the idle one beside a data path; where there is none, of that whose time-outs
+    /// it has.
     pub const fn protocol(self) -> Protocol {
         match self {
-            Self::AcceleratedRing | Self::FastCast | Self::Lcr => Protocol::Accelerated,
+            Self::AcceleratedRing | Self::FastCast | Self::Lcr | Self::URingPaxos => {
+                Protocol::Accelerated
+            }
             Self::TotemRing => Protocol::Original,
         }
     }
@@ -298,6 +305,9 @@ impl Options {
         if self.engine.has_views() {
             self.check_views()?;
         }
+        if self.engine == EngineName::URingPaxos {
+            self.check_uring()?;
+        }
         match &self.mutant {
             None => Ok(()),
             Some(name) if cfg!(feature = "mutants") => match self.mutant() {
@@ -315,6 +325,19 @@ impl Options {
         if self.primary == PrimaryChoice::None {
             let what =
                 format!("{engine} orders in primary configurations only: leave --primary out");
+            return Err(UsageError(what));
+        }
+        Ok(())
+    }
+
+    fn check_uring(&self) -> Result<(), UsageError> {
+        let engine = self.engine;
+        if !matches!(self.primary, PrimaryChoice::Drawn | PrimaryChoice::None) {
+            let what = format!("{engine} has no primary configurations: leave --primary out");
+            return Err(UsageError(what));
+        }
+        if self.groups == GroupsChoice::All {
+            let what = format!("no clients over {engine} here: leave --groups out");
             return Err(UsageError(what));
         }
         Ok(())
@@ -340,6 +363,9 @@ impl Options {
         }
         self.primary.apply(&mut plan);
         plan.bound_forgetting();
+        if self.engine == EngineName::URingPaxos {
+            plan.set_uring(matches!(self.faults, Profile::All | Profile::Disk));
+        }
         self.cuts.apply(&mut plan);
         plan
     }

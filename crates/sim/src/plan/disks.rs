@@ -27,6 +27,8 @@ pub struct DisksPlan {
     pub slow_for: u64,
     /// How long after the answer it is on the disk at last where the answer does not say so, in nanoseconds.
     pub lag: u64,
+    /// A request that failed is answered like any other: a driver that does so is wrong. Never drawn.
+    pub hides_failures: bool,
 }
 
 impl DisksPlan {
@@ -48,6 +50,7 @@ impl DisksPlan {
             slow: rng.pick(&[0, 1000, 20_000]),
             slow_for: rng.spread(10 * MILLIS, 4 * token_loss),
             lag: rng.spread(MILLIS, 4 * token_loss),
+            hides_failures: false,
         }
     }
 }
@@ -82,8 +85,8 @@ impl Plan {
         }
     }
 
-    /// What a majority of all has on disk has to stay there: so each disk is replaced once at most, and fewer than half
-    /// of them. Nobody puts an older copy back. Where an answer does not say that something is on the disk, no machine
+    /// What a majority of those who vote has on disk has to stay there: so each of their disks is replaced once at most, and
+    /// fewer than half of them. Nobody puts an older copy back. Where an answer does not say that something is on the disk, no machine
     /// loses its power; where it says nothing, the end of a process is that of its disk.
     fn bound_losses(&mut self, voters: usize) {
         let Some(DisksPlan { mode, .. }) = self.disks else {
@@ -92,6 +95,10 @@ impl Plan {
         let is_loss = |kind: &FaultKind| matches!(kind, FaultKind::PowerLoss { .. });
         self.faults
             .retain(|fault| mode == DiskMode::Sync || !is_loss(&fault.kind));
+        // Memory does not fail.
+        let fails = |kind: &FaultKind| matches!(kind, FaultKind::DiskFails { .. });
+        self.faults
+            .retain(|fault| mode != DiskMode::Memory || !fails(&fault.kind));
         let mut replaced: Vec<usize> = Vec::new();
         let most = voters.saturating_sub(1) / 2;
         self.faults.retain_mut(|fault| {
@@ -99,6 +106,7 @@ impl Plan {
                 host,
                 host_too,
                 disk,
+                for_good,
                 ..
             } = &mut fault.kind
             else {
@@ -112,7 +120,12 @@ impl Plan {
             } else if *disk == DiskLoss::Backup {
                 *disk = DiskLoss::Torn;
             }
+            if *host >= voters {
+                return true;
+            }
             let again = replaced.len() >= most || replaced.contains(host);
+            // A cluster that is not founded needs all who vote.
+            *for_good = false;
             if *disk == DiskLoss::Everything && again {
                 *disk = DiskLoss::Unsynced;
                 // In memory alone it cannot be spared.

@@ -10,6 +10,7 @@ mod fault;
 mod groups;
 mod profile;
 mod stories;
+mod uring;
 mod views;
 
 use rota_core::contract::Service;
@@ -19,6 +20,7 @@ pub use disks::{DiskMode, DisksPlan};
 pub use fault::{DiskLoss, Fault, FaultKind, Matrix};
 pub use groups::GroupsPlan;
 pub use profile::{Abilities, Profile};
+pub use uring::URingPlan;
 pub use views::{LinksPlan, ViewsPlan};
 
 use crate::rng::Ppm;
@@ -49,6 +51,8 @@ pub struct Plan {
     pub groups: Option<GroupsPlan>,
     /// What a data path beside the ring is told, if one orders the messages.
     pub views: Option<ViewsPlan>,
+    /// What U-Ring Paxos is told, if it orders the messages.
+    pub uring: Option<URingPlan>,
     /// Reliable links, if there are any.
     pub links: Option<LinksPlan>,
     /// The disks, where engines keep logs on them.
@@ -239,11 +243,7 @@ impl Plan {
     /// Time from healing until everybody shares one configuration, at most.
     pub const fn converges_within(&self) -> u64 {
         // Before a view begins, its members may have thousands of packets to tell each other over a slow ring.
-        let exchange = if self.views.is_some() {
-            10 * SECONDS
-        } else {
-            0
-        };
+        let exchange = if self.is_uniform() { 10 * SECONDS } else { 0 };
         // Three rounds of waiting and agreeing; a slow clock, coarse timers and the joins of many
         // nodes come on top.
         5 * (self.ring.timers.token_loss + self.consensus()) + SECONDS + exchange

@@ -62,7 +62,7 @@ impl ViewsPlan {
 }
 
 impl LinksPlan {
-    fn drawn(rng: &mut Rng, token_loss: u64) -> Self {
+    pub(super) fn drawn(rng: &mut Rng, token_loss: u64) -> Self {
         Self {
             queue_bytes: rng.pick(&[160 << 10, 256 << 10, 1 << 20]),
             patience: rng.spread(token_loss / 4, 4 * token_loss),

@@ -99,6 +99,9 @@ pub struct App {
     pub confs: u64,
     /// Messages delivered in this configuration: how many, and a sum that any order gives.
     pub delivered: (u64, u64),
+    /// Where the last place was that it was given, and where what it was given or has missed ends.
+    pub last: u64,
+    pub upto: u64,
     /// Messages it wants to submit.
     pub pending: u32,
     pub sent: u64,
@@ -118,6 +121,12 @@ impl App {
         self.members = members;
         self.confs += 1;
         self.delivered = (0, 0);
+    }
+
+    /// It is given what stands at a position.
+    pub fn got(&mut self, position: u64) {
+        self.last = position;
+        self.upto = self.upto.max(position);
     }
 
     pub fn delivered(&mut self, id: MessageId, me: Process) {

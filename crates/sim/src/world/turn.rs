@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use rota_check::event::{Conf, EventKind, Placed, Sent};
 use rota_core::contract::{
-    Class, ConfigurationKind, Delivery, Engine, Input, Message, MessageId, Service, SubmitError,
-    Time,
+    Class, ConfigurationKind, Delivery, Engine, Input, Message, MessageId, Process, RingId, Seq,
+    Service, SubmitError, Time, position,
 };
 
 use super::{System, World};
@@ -203,6 +203,9 @@ impl<S: System> World<'_, S> {
                 if let Some(life) = &mut self.hosts[at].life {
                     let members = configuration.members.clone();
                     life.app.configured(configuration.kind, members);
+                    if let ConfigurationKind::Regular(ring) = configuration.kind {
+                        life.app.got(position(ring.ring_seq, 0));
+                    }
                 }
                 let conf = Conf {
                     id: configuration.kind,
@@ -219,10 +222,23 @@ impl<S: System> World<'_, S> {
                 self.tally.cover("excluded");
                 self.emit(process, EventKind::Excluded(ring));
             }
-            Delivery::Missed { .. } => self.tally.cover("missed"),
+            Delivery::Missed { seq, count, own } => self.missed(at, seq + count, own),
             Delivery::Skips { .. } => self.found("skips", "nobody asked for skips"),
         }
         true
+    }
+
+    fn missed(&mut self, at: usize, next: Seq, own: u64) {
+        self.tally.cover("missed");
+        let Some(life) = &mut self.hosts[at].life else {
+            return;
+        };
+        life.app.upto = life.app.upto.max(position(next, 0));
+        for observer in &mut self.observers {
+            if let Err(finding) = observer.missed(life.process, next, own) {
+                self.finding.get_or_insert(finding);
+            }
+        }
     }
 
     fn deliver_message(&mut self, at: usize, message: &Message, conf: Option<ConfigurationKind>) {
@@ -231,12 +247,15 @@ impl<S: System> World<'_, S> {
         };
         let process = life.process;
         life.app.delivered(message.id, process);
+        life.app.got(message.position());
         self.tally.deliveries += 1;
         if self.plan.views.is_some() {
             let counter = message.id.counter;
             self.payloads.settle(message.id.process, counter..=counter);
         }
-        let Some(conf) = conf else {
+        // Where it was to come may be forgotten.
+        let unknown = self.plan.uring.as_ref().map(|_| nowhere(process));
+        let Some(conf) = conf.or(unknown) else {
             let what = format!("{} before any configuration, at {process:?}", message.id);
             return self.found("E4", what);
         };
@@ -337,9 +356,18 @@ impl<S: System> World<'_, S> {
             hash,
         };
         self.emit(message.process, EventKind::Send(sent));
-        if self.plan.views.is_some() {
+        if self.plan.is_uniform() {
             // Others give it its place.
             self.emit(message.process, EventKind::Broadcast(sent));
         }
     }
+}
+
+/// The configuration of a process that has not been told of any.
+const fn nowhere(process: Process) -> ConfigurationKind {
+    ConfigurationKind::Regular(RingId {
+        ring_seq: 0,
+        rep: process.node,
+        incarnation: process.incarnation,
+    })
 }

@@ -199,6 +199,7 @@ fn disks(mode: DiskMode) -> DisksPlan {
         slow: 100_000,
         slow_for: 60 * MILLIS,
         lag: 300 * MILLIS,
+        hides_failures: false,
     }
 }
 

@@ -121,6 +121,9 @@ impl Disk {
                 self.broken = Some(error.clone());
                 self.fail(&error, request.records, rng);
             }
+            if plan.is_some_and(|plan| plan.hides_failures) {
+                return Some(Input::Persisted { id });
+            }
             return Some(Input::PersistFailed { id, error });
         }
         if let Some(DisksPlan { mode, lag, .. }) = plan

@@ -12,6 +12,7 @@ const SYNC: DisksPlan = DisksPlan {
     slow: 0,
     slow_for: 1000,
     lag: 100,
+    hides_failures: false,
 };
 const ASYNC: DisksPlan = DisksPlan {
     mode: DiskMode::Async,

@@ -1,0 +1,87 @@
+//! What a seed has of U-Ring Paxos: who votes, the order of the ring, sizes; and the disks and links it works on.
+
+use rota_core::contract::NodeId;
+use rota_core::uring::URingConfig;
+
+use super::draw_faults::shuffled;
+use super::views::LinksPlan;
+use super::{FaultKind, Plan};
+use crate::rng::Rng;
+
+/// What the engine is told.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct URingPlan {
+    /// The first so many hosts vote.
+    pub voters: usize,
+    /// Hosts in the order of the ring.
+    pub order: Vec<usize>,
+    /// The largest own value, in bytes.
+    pub frame_bytes: usize,
+    /// Bytes of own values that a process may have under way.
+    pub window_bytes: usize,
+    /// Where a message to the successor ends.
+    pub batch_bytes: usize,
+    /// Where other messages with values end.
+    pub word_bytes: usize,
+    /// Instances that an acceptor keeps.
+    pub kept_instances: u64,
+}
+
+impl URingPlan {
+    fn drawn(rng: &mut Rng, nodes: usize) -> Self {
+        let few = [1, 3, 3, 3, 5, 5, 7];
+        let voters = rng.pick(&few).min(nodes);
+        let frame_bytes = rng.pick(&[300, 1400, 16_000]);
+        Self {
+            voters: if rng.percent(20) { nodes } else { voters },
+            order: shuffled(nodes, rng),
+            frame_bytes,
+            window_bytes: rng.pick(&[1 << 10, 16 << 10, 1 << 20]).max(frame_bytes),
+            batch_bytes: rng.pick(&[1 << 10, 8 << 10, 64 << 10]),
+            word_bytes: rng.pick(&[4 << 10, 128 << 10]),
+            kept_instances: rng.pick(&[200, 15_000, 15_000]),
+        }
+    }
+
+    /// As the engine is told.
+    pub fn config(&self, plan: &Plan) -> URingConfig {
+        let members = &plan.ring.members;
+        let ring: Vec<NodeId> = self.order.iter().map(|host| members[*host]).collect();
+        URingConfig {
+            acceptors: members[..self.voters].to_vec(),
+            frame_bytes: self.frame_bytes,
+            message_bytes: plan.ring.message_bytes,
+            backlog_bytes: plan.ring.backlog_bytes,
+            window_bytes: self.window_bytes,
+            batch_bytes: self.batch_bytes,
+            word_bytes: self.word_bytes,
+            kept_instances: self.kept_instances,
+            ..URingConfig::new(ring, &plan.ring.timers)
+        }
+    }
+}
+
+impl Plan {
+    /// The same world for U-Ring Paxos. `losses`: machines may lose their power.
+    pub fn set_uring(&mut self, losses: bool) {
+        let mut rng = Rng::split(self.seed, 15);
+        let uring = URingPlan::drawn(&mut rng, self.nodes());
+        self.links = Some(LinksPlan::drawn(&mut rng, self.ring.timers.token_loss));
+        (self.primary, self.groups, self.views) = (None, None, None);
+        // There are no moments at which a ring or a view is installed, and no datagrams.
+        let is_of_others = |kind: &FaultKind| {
+            matches!(
+                kind,
+                FaultKind::Snipe | FaultKind::Mute | FaultKind::Replay { .. }
+            )
+        };
+        self.faults.retain(|fault| !is_of_others(&fault.kind));
+        self.set_disks(uring.voters, losses);
+        self.uring = Some(uring);
+    }
+
+    /// Whether others give messages their places, in one order.
+    pub const fn is_uniform(&self) -> bool {
+        self.views.is_some() || self.uring.is_some()
+    }
+}

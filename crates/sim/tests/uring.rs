@@ -1,0 +1,132 @@
+//! U-Ring Paxos, under all faults, with disks.
+
+use rota_sim::campaign::{self, EngineName, Options, Report};
+use rota_sim::plan::{DiskLoss, DiskMode, DisksPlan, Fault, FaultKind, MILLIS, Plan, Profile};
+
+fn run(seeds: std::ops::Range<u64>, change: impl Fn(&mut Options)) -> Report {
+    let mut options = Options::new(EngineName::URingPaxos, seeds);
+    change(&mut options);
+    campaign::run(&options).expect("nothing is written")
+}
+
+#[test]
+fn one_order_whatever_fails() {
+    let report = run(0..14, |_| {});
+    assert_eq!(report.violations, []);
+    for rare in [
+        "crashes",
+        "link_breaks",
+        "losses_of_power",
+        "missed",
+        "places",
+        "uring_votes_fetched",
+        "written_together",
+    ] {
+        let count = report.coverage.get(rare).copied();
+        assert!(count.unwrap_or(0) > 0, "{rare}: {:?}", report.coverage);
+    }
+}
+
+#[test]
+fn each_family_of_faults_by_itself() {
+    for faults in Profile::EACH {
+        let report = run(100..101, |options| options.faults = faults);
+        assert_eq!(report.violations, [], "{faults}");
+        assert!(report.deliveries > 1000, "{faults}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let once = run(0..4, |_| {});
+    let again = run(0..4, |options| options.jobs = 2);
+    assert_eq!(once.trace_hash, again.trace_hash);
+}
+
+#[test]
+fn what_it_has_no_use_for_is_refused() {
+    let mut options = Options::new(EngineName::URingPaxos, 0..1);
+    options.groups = campaign::GroupsChoice::All;
+    assert!(options.check().is_err());
+    options.groups = campaign::GroupsChoice::None;
+    assert!(options.check().is_ok());
+    options.primary = campaign::PrimaryChoice::Dynamic;
+    assert!(options.check().is_err());
+}
+
+/// In how many of some seeds something is found where disks are like this, and these faults come at all hosts.
+fn found(disks: impl Fn(DisksPlan) -> DisksPlan, kind: impl Fn(usize, u64) -> FaultKind) -> usize {
+    let options = Options::new(EngineName::URingPaxos, 0..1);
+    let broken = (0..6).filter(|seed| {
+        let mut plan: Plan = options.plan(*seed);
+        plan.disks = plan.disks.map(&disks);
+        plan.faults.clear();
+        let (nodes, horizon) = (plan.nodes(), plan.horizon);
+        for round in 1..6 {
+            for host in 0..nodes {
+                let at = horizon * round / 7 + host as u64 % 3 * MILLIS;
+                let lasts = 50 * MILLIS;
+                let kind = kind(host, round);
+                plan.faults.push(Fault { at, lasts, kind });
+            }
+        }
+        campaign::run_plan(&options, &plan, None).finding.is_some()
+    });
+    broken.count()
+}
+
+fn sync(disks: DisksPlan) -> DisksPlan {
+    DisksPlan {
+        mode: DiskMode::Sync,
+        ..disks
+    }
+}
+
+fn power(host: usize, _: u64) -> FaultKind {
+    FaultKind::PowerLoss {
+        hosts: vec![host],
+        disk: DiskLoss::Unsynced,
+    }
+}
+
+fn kill(host: usize, disk: DiskLoss) -> FaultKind {
+    FaultKind::Kill {
+        host,
+        outputs: 0,
+        host_too: false,
+        disk,
+        for_good: false,
+    }
+}
+
+/// The checks see what is lost: all this is beyond what the engine promises.
+#[test]
+fn what_a_majority_loses_is_found() {
+    assert_eq!(found(sync, power), 0);
+    let lazy = |disks| DisksPlan {
+        mode: DiskMode::Async,
+        lag: 1 << 40,
+        ..disks
+    };
+    assert_eq!(found(lazy, |host, _| kill(host, DiskLoss::Torn)), 0);
+    assert!(found(lazy, power) > 0);
+    assert!(found(sync, |host, _| kill(host, DiskLoss::Backup)) > 0);
+}
+
+/// Mutant M36: a failed write passes for a good one.
+#[test]
+fn a_failed_write_that_passes_for_a_good_one_is_found() {
+    let fails = |host, round: u64| {
+        if round.is_multiple_of(2) {
+            kill(host, DiskLoss::Unsynced)
+        } else {
+            FaultKind::DiskFails { host, full: false }
+        }
+    };
+    let hides = |disks| DisksPlan {
+        hides_failures: true,
+        ..sync(disks)
+    };
+    assert_eq!(found(sync, fails), 0);
+    assert!(found(hides, fails) > 0);
+}
