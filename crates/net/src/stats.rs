@@ -10,7 +10,7 @@ macro_rules! net_stats {
 
         impl NetStats {
             /// All counters by name, for status pages.
-            pub const fn named(&self) -> [(&'static str, u64); 42] {
+            pub const fn named(&self) -> [(&'static str, u64); 40] {
                 [$((concat!("net_", stringify!($name)), self.$name),)*]
             }
 
@@ -79,10 +79,6 @@ net_stats! {
     faults,
     /// Requests to make something durable that the disk did not take: ring ids, what is known of primaries, votes.
     persist_failures,
-    /// Requests that the disk has made durable.
-    persisted,
-    /// Times that the ring's thread took answers to such requests: several at once, where they were made durable together.
-    persist_groups,
     /// Outputs this driver cannot carry out (links of an engine that wants none, records that this node does not keep).
     unsupported,
     /// Sessions of links that began.

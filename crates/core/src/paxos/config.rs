@@ -18,6 +18,8 @@ pub struct AcceptorId {
 /// A configuration. Every message of the protocol carries its number.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Config {
+    /// Drawn when the first one was made: those of another foundation are another cluster's.
+    pub founded: u64,
     /// One more than that of the configuration it follows; also the round in which it votes.
     pub number: Round,
     /// Who proposes in this round: a process, so that a node that was restarted does not go on where it knows nothing of.
@@ -58,6 +60,7 @@ impl Config {
         });
         prior.retain(|set| !same(&set.acceptors, &acceptors));
         Self {
+            founded: self.founded,
             number: self.number.saturating_add(1),
             coordinator,
             ring,

@@ -169,8 +169,9 @@ impl<T: Clone> Candidate<T> {
         }
     }
 
-    /// Tries again, with a higher ballot than any it knows of.
-    pub fn again(&mut self) {
+    /// Tries again, with a higher ballot than any it knows of, and for what is wanted now, if that is another.
+    pub fn again(&mut self, wanted: Option<T>) {
+        self.wanted = wanted.unwrap_or_else(|| self.wanted.clone());
         self.ballot.count = self.ballot.count.max(self.seen).saturating_add(1);
         self.phase = Phase::One {
             promised: BTreeSet::new(),

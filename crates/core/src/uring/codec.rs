@@ -90,6 +90,7 @@ impl Source {
 
     pub fn config(&mut self) -> Option<Arc<Config>> {
         let config = Config {
+            founded: self.u64()?,
             number: self.u64()?,
             coordinator: self.process()?,
             ring: self.list(Self::process)?,
@@ -167,11 +168,13 @@ impl Source {
         let table = Proposers::restore(lives);
         let open = self.list(|source| {
             let process = source.process()?;
-            let values = source.list(|source| {
+            let count = source.u32()?;
+            let value = |_| {
                 let len = usize::try_from(source.u32()?).ok()?;
                 source.bytes(len).filter(super::value::is_sound)
-            })?;
-            Some((process, values))
+            };
+            let values: Option<Vec<Bytes>> = (0..count).map(value).collect();
+            Some((process, values?))
         })?;
         let open = open.into_iter().collect();
         (next > 0).then_some(Base { next, table, open })
@@ -221,6 +224,7 @@ pub fn put_config(out: &mut Vec<u8>, config: &Config) {
     let put_set = |out: &mut Vec<u8>, set: &Vec<AcceptorId>| {
         put_list(out, set, |out, who| put_acceptor(out, *who));
     };
+    out.extend(config.founded.to_le_bytes());
     out.extend(config.number.to_le_bytes());
     put_process(out, config.coordinator);
     put_list(out, &config.ring, |out, who| put_process(out, *who));
@@ -313,10 +317,11 @@ pub fn put_base(out: &mut Vec<u8>, base: &Base) {
     let open: Vec<_> = base.open.iter().collect();
     put_list(out, &open, |out, (process, values)| {
         put_process(out, **process);
-        put_list(out, values, |out, value| {
+        out.extend((values.len() as u32).to_le_bytes());
+        for value in *values {
             out.extend((value.len() as u32).to_le_bytes());
             out.extend_from_slice(value);
-        });
+        }
     });
 }
 

@@ -22,6 +22,10 @@ const STORE: u64 = 4;
 const DECIDED: u64 = 5;
 const KEPT: u64 = 6;
 
+/// With more than this waiting for the disk a process takes no proposals, and so slows the ring, in bytes. Drivers
+/// have to take this, and a message more.
+const MOST_BYTES: usize = 16 << 20;
+
 /// What may be said when all before it is durable.
 #[derive(Clone, Debug)]
 pub enum Effect {
@@ -34,6 +38,7 @@ pub enum Effect {
 #[derive(Debug)]
 struct Waiting {
     id: PersistId,
+    bytes: usize,
     mark: Mark,
     effects: Vec<Effect>,
 }
@@ -63,6 +68,8 @@ pub struct Disk {
     behind: Vec<LogRecord>,
     effects: Vec<Effect>,
     waiting: VecDeque<Waiting>,
+    /// What waits, in bytes.
+    bytes: usize,
     /// A request has failed: nothing is promised and voted for any more.
     pub failed: bool,
 }
@@ -117,6 +124,13 @@ impl Found {
             .chain(votes.into_iter().map(paxos::Record::Voted))
             .chain([trimmed]);
         Acceptor::restore(id, records)
+    }
+}
+
+fn bytes_of(record: &LogRecord) -> usize {
+    match record {
+        LogRecord::Put { bytes, .. } => bytes.len(),
+        LogRecord::Trim { .. } => 0,
     }
 }
 
@@ -201,8 +215,15 @@ impl Disk {
         }
         self.last += 1;
         let id = PersistId(self.last);
-        self.waiting.push_back(Waiting { id, mark, effects });
         let records = core::mem::take(&mut self.state);
+        let bytes = records.iter().map(bytes_of).sum();
+        self.bytes += bytes;
+        self.waiting.push_back(Waiting {
+            id,
+            bytes,
+            mark,
+            effects,
+        });
         Some(Output::Persist { id, records })
     }
 
@@ -236,6 +257,7 @@ impl Disk {
     pub fn on_persisted(&mut self, id: PersistId, acceptor: &mut Acceptor) -> Vec<Effect> {
         let mut ready = Vec::new();
         while let Some(done) = self.waiting.pop_front_if(|waiting| waiting.id <= id) {
+            self.bytes -= done.bytes;
             acceptor.on_durable(done.mark);
             ready.extend(done.effects);
         }
@@ -245,10 +267,16 @@ impl Disk {
     /// A request failed: this acceptor is over.
     pub fn on_failed(&mut self) {
         self.failed = true;
+        self.bytes = 0;
         self.waiting.clear();
         self.state.clear();
         self.behind.clear();
         self.effects.clear();
+    }
+
+    /// Whether so much waits that nothing should be added.
+    pub const fn is_behind(&self) -> bool {
+        self.bytes > MOST_BYTES
     }
 
     /// Whether everything that was asked for is durable.

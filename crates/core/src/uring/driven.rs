@@ -42,7 +42,8 @@ impl URing {
 
     /// Whether all of its own messages are delivered.
     pub fn is_settled(&self) -> bool {
-        self.own.is_settled() && self.hand_out.is_empty()
+        let told = self.told.next == self.learner.next();
+        self.own.is_settled() && told && self.hand_out.is_empty()
     }
 
     pub(super) fn on_timer(&mut self) {
@@ -178,6 +179,7 @@ impl Engine for URing {
             ("uring_values_decided", count.decided),
             ("uring_values_uncounted", count.uncounted),
             ("uring_values_late", count.late),
+            ("uring_configurations_foreign", count.foreign),
             ("uring_values_early", count.early),
             ("uring_messages_malformed", self.hand_out.malformed),
             ("uring_instances_learnt", self.learner.next() - 1),

@@ -25,9 +25,10 @@ pub enum Candidacy {
 #[derive(Debug, Default)]
 pub struct Election {
     pub(super) candidate: Option<Candidacy>,
+    /// Whom the candidate leaves out though there is a link, and whether it is to coordinate.
+    pub(super) why: (Option<Process>, bool),
     /// When the candidate tries again.
     pub(super) again: Time,
-    pub(super) ballots: u64,
     /// When the configuration became known.
     pub(super) known: Time,
     /// Since when there is no link.
@@ -164,11 +165,15 @@ impl URing {
 
     /// The register has not answered: with a higher ballot, and for what is wanted now.
     fn stand_again(&mut self) {
+        let (suspect, lead) = self.election.why;
+        let wanted = self.wanted(suspect, lead);
         let Some(mut candidate) = self.election.candidate.take() else {
             return;
         };
-        if let Candidacy::Register(candidate) = &mut candidate {
-            candidate.again();
+        match (&mut candidate, wanted) {
+            (Candidacy::Register(candidate), wanted) => candidate.again(wanted),
+            (Candidacy::Service(old), Some(wanted)) => *old = wanted,
+            (Candidacy::Service(_), None) => {}
         }
         let patience = self.settings.patience;
         let random = self.random_below(2 * patience.retry);

@@ -44,6 +44,8 @@ pub struct URing {
     pub(super) learner: Learner,
     /// What has counted, up to where the learner is.
     pub(super) counted: Base,
+    /// The same, up to where it was handed out.
+    pub(super) told: Base,
     /// The same, up to where the acceptor has forgotten.
     pub(super) base: Base,
     pub(super) stream: Option<Stream>,
@@ -51,6 +53,8 @@ pub struct URing {
     pub(super) election: Election,
     pub(super) fetching: Fetching,
     pub(super) own: Own,
+    /// By acceptor of the configuration: what it has learnt, as far as is known.
+    pub(super) learnt: Vec<Instance>,
     /// Where the current round starts, and what was forgotten before it.
     pub(super) round_start: (Instance, Instance),
     pub(super) hand_out: HandOut,
@@ -84,6 +88,7 @@ pub(super) struct Counters {
     pub decided: u64,
     pub uncounted: u64,
     pub late: u64,
+    pub foreign: u64,
     pub early: u64,
 }
 
@@ -119,12 +124,14 @@ impl URing {
             disk: Disk::default(),
             learner: Learner::new(1),
             counted: Base::default(),
+            told: Base::default(),
             base: Base::default(),
             stream: None,
             leading: None,
             election: Election::default(),
             fetching: Fetching::default(),
             own: Own::new(outbox),
+            learnt: Vec::new(),
             round_start: (0, 0),
             loopback: VecDeque::new(),
             ready: Vec::new(),
@@ -178,7 +185,7 @@ impl URing {
                 bytes,
             } => self.peers.on_writable(peer, session, bytes),
             Input::Persisted { id } => self.on_persisted(id),
-            Input::PersistFailed { .. } => self.disk.on_failed(),
+            Input::PersistFailed { .. } => self.on_persist_failed(),
             Input::Timer => self.on_timer(),
             Input::Arbitrated { number, chosen } => self.on_arbitrated(number, chosen),
             Input::Datagrams { .. } | Input::Unreachable { .. } | Input::Fetched { .. } => {}
@@ -214,6 +221,7 @@ impl URing {
             self.hand_out.missed(1, &self.base, false, 0);
         }
         self.counted = self.base.clone();
+        self.told = self.base.clone();
         self.learn_own(found.decided);
         self.election.start(self.now);
         if let Some(config) = found.config {
@@ -239,7 +247,8 @@ impl URing {
         self.peers.on_up(process, session);
         self.election.down.remove(&process);
         let here = Word::Here(self.here());
-        if let Some(config) = &self.config {
+        if let Some(config) = self.config.as_ref().filter(|_| self.is_acceptor()) {
+            // Others must not hinder acceptors that have all lost their stores from founding anew.
             self.peers.say(process.node, &Word::Known(config.clone()));
         }
         self.peers.say(process.node, &here);
@@ -256,6 +265,9 @@ impl URing {
         };
         self.election.down.insert(process, self.now);
         self.stop_asking(node);
+        if let Some(leading) = &mut self.leading {
+            leading.forget_parts(node);
+        }
         if let Some(stream) = &mut self.stream {
             stream.on_link(process);
         }
@@ -286,6 +298,13 @@ impl URing {
             self.peers.say_to_all(&here);
             self.try_to_found();
         }
+    }
+
+    /// This acceptor is over: nobody waits for its votes.
+    fn on_persist_failed(&mut self) {
+        self.disk.on_failed();
+        let here = Word::Here(self.here());
+        self.peers.say_to_all(&here);
     }
 
     fn on_message(&mut self, node: NodeId, session: Session, bytes: Bytes) {

@@ -77,12 +77,7 @@ impl URing {
         }
         let mut bytes = Vec::new();
         put_base(&mut bytes, &self.base);
-        let mut bytes = Bytes::from(bytes);
-        while !bytes.is_empty() {
-            let part = bytes.split_to(bytes.len().min(self.settings.word_bytes));
-            self.peers
-                .say(node, &Word::Forgotten(part, !bytes.is_empty()));
-        }
+        self.peers.base(node, bytes.into());
     }
 
     /// What is known to be decided of a range, from its beginning on, as much as one word takes.

@@ -1,6 +1,7 @@
 //! Configurations: the first one, and what follows when one becomes known.
 
 use alloc::sync::Arc;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use super::config::Arbiter;
@@ -46,7 +47,9 @@ impl URing {
         let is_new = |peer: &&super::peers::Peer| peer.here.is_some_and(|here| here.number == 0);
         let others = self.peers.iter().filter(is_new).map(|peer| peer.process);
         let ring = self.sort(others.chain([self.me]));
+        let founded = self.random_below(u64::MAX);
         let first = Arc::new(Config {
+            founded,
             number: 1,
             coordinator: self.me,
             ring,
@@ -69,6 +72,12 @@ impl URing {
         if config.number <= self.number() {
             return;
         }
+        let founded = self.config.as_ref().map(|config| config.founded);
+        if founded.is_some_and(|founded| founded != config.founded) {
+            // All acceptors have lost their stores, and others have begun anew: this process belongs to what was before.
+            self.counters.foreign += 1;
+            return;
+        }
         let was_in = self.stream.is_some();
         self.counters.configurations += 1;
         self.config = Some(config.clone());
@@ -88,9 +97,14 @@ impl URing {
         }
         self.round_start = (0, 0);
         self.own.again();
-        self.stream = Stream::new(self.now, config, self.me);
+        let most_bytes = 4 * self.settings.window_bytes * config.ring.len().max(1);
+        self.stream = Stream::new(self.now, config, self.me, most_bytes);
+        self.learnt = vec![0; config.acceptors.len()];
         self.on_early_follow();
         self.begin_to_lead(config);
+        if stays {
+            self.election.waits = 0;
+        }
         if self.stream.is_none() {
             let waits = self.election.waits;
             let doubled = (2 * waits).clamp(1, MOST_WAITS);
@@ -125,7 +139,8 @@ impl URing {
         let place = self.place_among_acceptors();
         let random = self.random_below(patience.retry);
         self.election.join = self.now.after(self.election.waits * patience.retry);
-        let wait = patience.silence / 2 + place * patience.retry / 2 + random;
+        let waits = self.election.waits * patience.retry;
+        let wait = patience.silence / 2 + place * patience.retry / 2 + waits + random;
         self.election.stand = self.now.after(wait);
     }
 
@@ -144,9 +159,8 @@ impl URing {
             peer.here = Some(here);
         }
         self.on_complete(here.complete);
-        if here.number < self.number()
-            && let Some(config) = &self.config
-        {
+        let old = here.number < self.number() && (here.number > 0 || self.is_acceptor());
+        if old && let Some(config) = &self.config {
             let known = Word::Known(config.clone());
             return self.say(process.node, known);
         }

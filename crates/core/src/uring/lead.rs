@@ -35,11 +35,16 @@ impl Leading {
         self.admits.is_some()
     }
 
+    /// What the acceptors of a node have told in part is not gone on with: the link is another one.
+    pub fn forget_parts(&mut self, node: NodeId) {
+        self.parts.retain(|who, _| who.node != node);
+    }
+
     /// The whole promise, when its last part has come.
     fn assemble(&mut self, part: Promise, more: bool) -> Option<Promise> {
         let who = part.acceptor;
         let whole = match self.parts.remove(&who) {
-            Some(mut first) if first.round == part.round && first.from == part.from => {
+            Some(mut first) if goes_on(&first, &part) => {
                 first.votes.extend(part.votes);
                 first
             }
@@ -51,6 +56,14 @@ impl Leading {
         }
         Some(whole)
     }
+}
+
+/// Whether this is the next part of that promise, and not the beginning of another that was made later.
+fn goes_on(first: &Promise, part: &Promise) -> bool {
+    let head = |promise: &Promise| (promise.round, promise.from, promise.held, promise.kept);
+    let ends = first.votes.last().map_or(0, Vote::end);
+    let begins = part.votes.first().map_or(u64::MAX, |vote| vote.first);
+    head(first) == head(part) && ends <= begins
 }
 
 impl URing {

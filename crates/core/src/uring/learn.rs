@@ -2,7 +2,7 @@
 
 use super::base::Base;
 use super::engine::URing;
-use crate::paxos::{Instance, Value, Vote};
+use crate::paxos::{AcceptorId, Instance, Value, Vote};
 
 /// A hint at what is decided is written once for so many instances.
 const HINT_EVERY: u64 = 256;
@@ -12,15 +12,16 @@ impl URing {
     pub(super) fn vote_and_learn(&mut self) {
         let (round, next) = self.acceptor.voted();
         self.learner.on_voted(round, self.acceptor.id(), next);
-        while self.hand_out.has_room()
-            && let Some(vote) = self.learner.take()
-        {
+        while let Some(vote) = self.next_decided() {
             self.counters.decided += 1;
             self.count(&vote);
-            if self.is_acceptor() && !self.disk.failed {
+            if self.remembers() {
                 self.acceptor.learn(vote);
+            } else {
+                self.hand_out_one(&vote);
             }
         }
+        self.hand_out_more();
         self.on_reached();
         self.hint();
         self.trim();
@@ -42,7 +43,7 @@ impl URing {
         }
         let low = self.voted_by_all();
         if let Some(stream) = &mut self.stream {
-            stream.forget(low);
+            stream.forget(low, reached);
         }
     }
 
@@ -53,30 +54,99 @@ impl URing {
         };
         let nodes = Self::nodes(&config.ring);
         let voted = config.acceptors.iter().zip(self.learner.voted());
-        let voted = voted.filter(|(who, _)| nodes.contains(&who.node));
+        let voted = voted.filter(|(who, _)| nodes.contains(&who.node) && self.is_voting(**who));
         voted.map(|(_, next)| *next).min().unwrap_or(0)
     }
 
+    /// Whether an acceptor is one, as far as is known: its log may have failed.
+    fn is_voting(&self, who: AcceptorId) -> bool {
+        if who.node == self.me.node {
+            return self.votes() && self.acceptor.id() == who;
+        }
+        let mut peers = self.peers.iter();
+        let here = peers.find(|peer| peer.process.node == who.node);
+        let here = here.and_then(|peer| peer.here);
+        here.is_none_or(|here| here.acceptor == Some(who))
+    }
+
+    /// Whether what is learnt is kept, and can be read again.
+    fn remembers(&self) -> bool {
+        self.is_acceptor() && !self.disk.failed
+    }
+
+    /// Who keeps nothing learns only what the application has room for.
+    fn next_decided(&mut self) -> Option<Vote> {
+        if self.remembers() || self.hand_out.has_room() {
+            return self.learner.take();
+        }
+        None
+    }
+
+    /// What follows from what was decided next, but for the application.
     fn count(&mut self, vote: &Vote) {
         let counts = self.counted.advance(vote);
+        let Value::Packet { id, .. } = &vote.value else {
+            return;
+        };
+        if !counts {
+            self.counters.uncounted += 1;
+            return;
+        }
+        if let Some(stream) = &mut self.stream {
+            stream.counted(*id);
+        }
+        if id.process == self.me {
+            self.own.on_counted(id.counter);
+        }
+    }
+
+    /// As far as the application has room, it gets what was learnt.
+    fn hand_out_more(&mut self) {
+        let next = self.learner.next();
+        while self.told.next < next && self.hand_out.has_room() {
+            if self.told.next < self.acceptor.kept() {
+                // It was so slow that this is forgotten.
+                let is_base = self.base.next >= self.acceptor.kept();
+                let base = if is_base { &self.base } else { &self.counted };
+                self.miss(base.clone());
+                continue;
+            }
+            let vote = self.acceptor.votes().at(self.told.next);
+            let vote = vote.and_then(|vote| vote.part(self.told.next, next));
+            let Some(vote) = vote else {
+                return;
+            };
+            self.hand_out_one(&vote);
+        }
+    }
+
+    fn hand_out_one(&mut self, vote: &Vote) {
+        let counts = self.told.advance(vote);
         match &vote.value {
-            Value::Packet { .. } if !counts => self.counters.uncounted += 1,
-            Value::Packet { id, frame } => {
-                if let Some(stream) = &mut self.stream {
-                    stream.counted(*id);
-                }
+            Value::Packet { id, frame } if counts => {
                 if id.process == self.me {
-                    self.own.on_counted(id.counter);
+                    self.own.on_told(id.counter);
                 }
                 self.hand_out.packet(vote.first, *id, frame.clone());
             }
             Value::Members(members) => {
-                let (inside, own) = (members.contains(&self.me), self.own.done());
+                let (inside, own) = (members.contains(&self.me), self.own.told());
                 self.hand_out
                     .members(vote.first, members.clone(), inside, own);
             }
-            Value::Skip(_) => {}
+            Value::Packet { .. } | Value::Skip(_) => {}
         }
+    }
+
+    /// What comes next for the application is forgotten: it goes on at another place.
+    fn miss(&mut self, base: Base) {
+        let from = self.told.next;
+        if let Some(counted) = base.counted(self.me) {
+            self.own.on_told(counted);
+        }
+        let inside = base.table.members().any(|member| member == self.me);
+        self.hand_out.missed(from, &base, inside, self.own.told());
+        self.told = base;
     }
 
     /// The next start of this process need not ask others for what is below.
@@ -99,12 +169,30 @@ impl URing {
             // It forgot because others had, before it had learnt.
             return self.rest_on(self.counted.clone());
         }
+        let learnt = self.learnt_by_majority();
         let keep = self.settings.kept_instances;
         // Not one by one.
         let slack = (keep / 16).max(1);
         if next >= self.base.next + keep + slack {
-            self.trim_to(next - keep);
+            // What others have to learn yet is not forgotten: if this one dies, nobody else may be able to tell.
+            let below = learnt.min(next - keep);
+            if below > self.base.next {
+                self.trim_to(below);
+            }
         }
+    }
+
+    fn learnt_by_majority(&mut self) -> Instance {
+        let (id, next) = (self.acceptor.id(), self.learner.next());
+        let Some(config) = &self.config else {
+            return 0;
+        };
+        let place = |who: AcceptorId| config.acceptors.iter().position(|other| *other == who);
+        if let Some(learnt) = place(id).and_then(|at| self.learnt.get_mut(at)) {
+            *learnt = next.max(*learnt);
+        }
+        let learnt = |who| place(who).and_then(|at| self.learnt.get(at)).copied();
+        config.reached_by_majority(|who| learnt(who).unwrap_or(0))
     }
 
     fn rest_on(&mut self, base: Base) {
@@ -135,8 +223,9 @@ impl URing {
         if let Some(counted) = base.counted(self.me) {
             self.own.on_counted(counted);
         }
-        let inside = base.table.members().any(|member| member == self.me);
-        self.hand_out.missed(next, &base, inside, self.own.done());
+        if self.told.next < base.next {
+            self.miss(base.clone());
+        }
         if self.votes() {
             self.rest_on(base);
         }

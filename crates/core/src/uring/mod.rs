@@ -12,7 +12,7 @@
 //! `docs/protocols/uring.md` has the words, what is on the links and in the log, and what happens when processes die.
 //!
 //! * `engine`: the state, and what is told to it; `run`: what comes and goes; `driven`: the contract;
-//! * `stream`: one process in the ring of one configuration; `lead`: the coordinator; `learn`: what is decided;
+//! * `stream`: one process in the ring of one configuration, `window`: its proposals; `lead`: the coordinator; `learn`: what is decided;
 //! * `known`, `stand`, `elect`: configurations, and which one follows; `fetch`: what did not come along the ring; `disk`: what is durable;
 //! * `own`, `hand_out`: from and to the application; `word`, `wire`, `write`, `codec`, `value`: bytes.
 
@@ -34,6 +34,7 @@ mod run;
 mod stand;
 mod stream;
 mod value;
+mod window;
 mod wire;
 mod word;
 mod write;

@@ -25,6 +25,10 @@ pub struct Own {
     counted: u64,
     /// Messages up to this counter are delivered.
     done: u64,
+    /// Values that count and were not handed out here: their counters, and the messages that are done with them.
+    untold: VecDeque<(u64, u64)>,
+    /// Messages up to this counter were handed out here, or are known to be missed.
+    told: u64,
     /// So many of those that wait are on their way.
     sent: usize,
 }
@@ -38,6 +42,8 @@ impl Own {
             bytes: 0,
             counted: 0,
             done: 0,
+            untold: VecDeque::new(),
+            told: 0,
             sent: 0,
         }
     }
@@ -90,11 +96,19 @@ impl Own {
             self.sent = self.sent.saturating_sub(1);
             self.bytes -= value.bytes.len();
             self.done = value.done;
+            self.untold.push_back((self.counted, value.done));
         }
     }
 
-    /// Messages up to this counter are delivered.
-    pub const fn done(&self) -> u64 {
-        self.done
+    /// The value with this counter was handed out, or is known to be missed, and those before it.
+    pub fn on_told(&mut self, counter: u64) {
+        while let Some((_, done)) = self.untold.pop_front_if(|(of, _)| *of <= counter) {
+            self.told = done;
+        }
+    }
+
+    /// Messages up to this counter were handed out, or are known to be missed.
+    pub const fn told(&self) -> u64 {
+        self.told
     }
 }

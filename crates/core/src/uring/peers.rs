@@ -19,6 +19,8 @@ pub struct Peer {
     /// What it still takes, in bytes.
     room: usize,
     words: VecDeque<Bytes>,
+    /// What is left of a base to tell.
+    base: Option<Bytes>,
     /// Promises whose votes were not all sent, and how many were.
     promise: Option<(Promise, usize)>,
     /// What it has said of itself last.
@@ -50,6 +52,7 @@ impl Peers {
             session,
             room: 0,
             words: VecDeque::new(),
+            base: None,
             promise: None,
             here: None,
             early: None,
@@ -116,6 +119,13 @@ impl Peers {
         }
     }
 
+    /// Tells a base, in as many words as it takes.
+    pub fn base(&mut self, node: NodeId, base: Bytes) {
+        if let Some(peer) = self.up.get_mut(&node) {
+            peer.base = Some(base);
+        }
+    }
+
     /// The next word for which there is room.
     pub fn next_word(&mut self) -> Option<Output> {
         self.up
@@ -161,8 +171,22 @@ impl Peer {
         if !self.words.is_empty() {
             return None;
         }
-        let word = self.promise_part(enough)?;
+        let word = self.promise_part(enough);
+        let word = word.or_else(|| self.base_part(enough))?;
         Some(self.send(Bytes::from(word).into()))
+    }
+
+    /// The next part of a base.
+    fn base_part(&mut self, enough: usize) -> Option<alloc::vec::Vec<u8>> {
+        let base = self.base.as_mut()?;
+        let mut rest = base.clone();
+        let part = rest.split_to(rest.len().min(enough));
+        let word = Word::Forgotten(part, !rest.is_empty()).encode();
+        if word.len() > self.room {
+            return None;
+        }
+        self.base = (!rest.is_empty()).then_some(rest);
+        Some(word)
     }
 
     /// The next part of a promise.

@@ -82,6 +82,12 @@ impl URing {
             self.counters.stale += 1;
             return;
         }
+        if self.disk.is_behind() {
+            // It is not the predecessor that is slow.
+            stream.heard = self.now;
+            stream.hail = Hail::At(self.now.after(self.settings.patience.heartbeat));
+            return;
+        }
         if head.start > 0 {
             self.round_start = (head.start, head.kept);
             self.learner.begin(&config, head.start);
@@ -131,6 +137,13 @@ impl URing {
                     self.learner.on_voted(head.round, *who, next);
                 }
                 who.is_some()
+            }
+            Record::Learnt(index, next) => {
+                let learnt = self.learnt.get_mut(usize::from(index));
+                learnt.is_some_and(|learnt| {
+                    *learnt = next.max(*learnt);
+                    true
+                })
             }
         }
     }
@@ -234,7 +247,7 @@ impl URing {
                 .is_some_and(|who| who.node == to)
         };
         let sizes = (room, self.settings.batch_bytes);
-        let bytes = stream.batch(head, voted, own, sizes, force)?;
+        let bytes = stream.batch(head, (voted, &self.learnt), own, sizes, force)?;
         (stream.spoken, stream.beat) = (self.now, false);
         self.counters.batches += 1;
         self.counters.batch_bytes += bytes.len() as u64;

@@ -17,40 +17,42 @@ impl URing {
     /// Stands for a configuration without those that are not there, and with all who want to come in. `suspect`: one
     /// that may seem to be there. `lead`: with this process as coordinator.
     pub(super) fn stand(&mut self, suspect: Option<Process>, lead: bool) {
-        let Some(config) = self.config.clone() else {
-            return;
-        };
         let patience = self.settings.patience;
-        self.election.again = self
-            .now
-            .after(patience.retry / 2 + self.random_below(patience.retry));
-        let there = |process: &Process| self.is_there(*process) && Some(*process) != suspect;
-        let stay = config.ring.iter().copied().filter(there);
-        let come = self.joining().filter(there);
-        let ring = self.sort(stay.chain(come).chain([self.me]));
-        let mut ring: Vec<Process> = ring;
-        ring.dedup();
-        let acceptors = self.acceptors_of(&config, &ring);
-        let nodes = Self::nodes(&ring);
-        let voters = acceptors.iter().filter(|who| nodes.contains(&who.node));
-        if 2 * voters.count() <= acceptors.len() {
-            return;
-        }
-        let Some(coordinator) = self.coordinator_of(&config, &ring, &acceptors, lead) else {
+        let random = self.random_below(patience.retry);
+        self.election.again = self.now.after(patience.retry / 2 + random);
+        let (Some(wanted), Some(config)) = (self.wanted(suspect, lead), &self.config) else {
             return;
         };
-        let wanted = Arc::new(config.next(self.complete, coordinator, ring, acceptors));
         self.counters.candidacies += 1;
+        self.election.why = (suspect, lead);
         self.election.candidate = Some(match self.settings.arbiter {
             Arbiter::Service => Candidacy::Service(wanted),
             Arbiter::Embedded => {
-                self.election.ballots += 1;
-                let (number, ballot) = (wanted.number, self.election.ballots);
-                let voters = config.acceptors.clone();
-                Candidacy::Register(Candidate::new(number, voters, self.me, ballot, wanted))
+                let (number, voters) = (wanted.number, config.acceptors.clone());
+                // One candidate for each number: its ballots begin with 1.
+                Candidacy::Register(Candidate::new(number, voters, self.me, 1, wanted))
             }
         });
         self.say_candidacy(None);
+    }
+
+    /// What this process wants to follow now; `None` if too few acceptors are there for it.
+    pub(super) fn wanted(&self, suspect: Option<Process>, lead: bool) -> Option<Arc<Config>> {
+        let config = self.config.as_ref()?;
+        let there = |process: &Process| self.is_there(*process) && Some(*process) != suspect;
+        let stay = config.ring.iter().copied().filter(there);
+        let come = self.joining().filter(there);
+        let mut ring = self.sort(stay.chain(come).chain([self.me]));
+        ring.dedup();
+        let acceptors = self.acceptors_of(config, &ring);
+        let nodes = Self::nodes(&ring);
+        let voters = acceptors.iter().filter(|who| nodes.contains(&who.node));
+        if 2 * voters.count() <= acceptors.len() {
+            return None;
+        }
+        let coordinator = self.coordinator_of(config, &ring, &acceptors, lead)?;
+        let next = config.next(self.complete, coordinator, ring, acceptors);
+        Some(Arc::new(next))
     }
 
     /// Who has said that it wants to come in, and knows the newest configuration.

@@ -11,19 +11,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
+use super::window::Window;
 use super::word::{Follow, Head};
 use super::write::Writer;
 use crate::contract::{Pieces, Process, Session, Time};
 use crate::lcr::Fair;
 use crate::paxos::{Config, Instance, Round, Value, ValueId, Vote};
-
-/// A proposal of this round, as it goes on.
-#[derive(Clone, Debug)]
-struct Item {
-    vote: Vote,
-    /// Nobody has had the value before.
-    whole: bool,
-}
 
 /// Whether the predecessor knows from where on to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,6 +38,8 @@ struct Out {
     at: Instance,
     /// By acceptor: the last that was told of its votes.
     told: Vec<Instance>,
+    /// Likewise of what it has learnt.
+    told_learnt: Vec<Instance>,
     told_start: bool,
     told_complete: bool,
 }
@@ -75,9 +70,7 @@ pub struct Stream {
     /// It is to hear something even if there is nothing to say.
     pub beat: bool,
     out: Option<Out>,
-    window: VecDeque<Item>,
-    /// The first instance without a proposal; 0 if there was none at all.
-    next: Instance,
+    window: Window,
     /// What came by and was not proposed yet.
     carried: BTreeMap<ValueId, Bytes>,
     own: Queue,
@@ -87,7 +80,7 @@ pub struct Stream {
 
 impl Stream {
     /// Of this configuration; `None` if `me` is not in its ring.
-    pub fn new(now: Time, config: &Config, me: Process) -> Option<Self> {
+    pub fn new(now: Time, config: &Config, me: Process, most_bytes: usize) -> Option<Self> {
         let place = |who: Process| config.ring.iter().position(|other| *other == who);
         let (me, coordinator) = (place(me)?, place(config.coordinator)?);
         Some(Self {
@@ -101,8 +94,7 @@ impl Stream {
             spoken: now,
             beat: false,
             out: None,
-            window: VecDeque::new(),
-            next: 0,
+            window: Window::new(most_bytes),
             carried: BTreeMap::new(),
             own: Queue::default(),
             through: Queue::default(),
@@ -160,7 +152,7 @@ impl Stream {
         Follow {
             round: self.round,
             epoch: self.epoch,
-            next: self.next,
+            next: self.window.next(),
         }
     }
 
@@ -171,6 +163,7 @@ impl Stream {
             epoch: follow.epoch,
             at: follow.next,
             told: vec![0; acceptors],
+            told_learnt: vec![0; acceptors],
             told_start: false,
             told_complete: false,
         });
@@ -230,8 +223,7 @@ impl Stream {
         if let (Value::Packet { id, .. }, false) = (&vote.value, whole) {
             self.carried.remove(id);
         }
-        self.next = vote.end();
-        self.window.push_back(Item { vote, whole });
+        self.window.push(vote, whole);
     }
 
     /// A value counts: it is not proposed any more.
@@ -242,27 +234,27 @@ impl Stream {
     }
 
     /// Where the next proposal is expected; 0 if any is.
-    pub fn next(&self) -> Instance {
-        self.next
+    pub const fn next(&self) -> Instance {
+        self.window.next()
     }
 
     /// Proposals before this place do not come: somebody has forgotten them.
     pub fn jump(&mut self, to: Instance) {
-        self.window.clear();
-        self.next = to;
+        self.window.jump(to);
     }
 
-    /// All acceptors of the ring have voted for what is before `low`: who lacks it gets it elsewhere.
-    pub fn forget(&mut self, low: Instance) {
-        let at = self.out.as_ref().map_or(Instance::MAX, |out| out.at);
-        let keeps = self
-            .successor()
-            .is_some_and(|next| next != self.ring[self.coordinator]);
-        let done = |item: &mut Item| {
-            let end = item.vote.end();
-            !keeps || (end <= low && end <= at)
+    /// All acceptors of the ring have voted for what is before `low`, a majority for what is before `reached`: who lacks
+    /// that gets it elsewhere.
+    pub fn forget(&mut self, low: Instance, reached: Instance) {
+        let coordinator = self.ring[self.coordinator];
+        let goes_on = self.successor().is_some_and(|next| next != coordinator);
+        let sent = self.out.as_ref().map_or(Instance::MAX, |out| out.at);
+        let low = if goes_on {
+            low.min(sent)
+        } else {
+            Instance::MAX
         };
-        while self.window.pop_front_if(done).is_some() {}
+        self.window.forget(low, reached);
     }
 
     /// The session with the successor, if it has said what it wants.
@@ -275,15 +267,13 @@ impl Stream {
     pub fn batch(
         &mut self,
         mut head: Head,
-        voted: &[Instance],
+        (voted, learnt): (&[Instance], &[Instance]),
         own: impl Fn(usize) -> bool,
         (room, enough): (usize, usize),
         force: bool,
     ) -> Option<Pieces> {
         let mut out = self.out.take()?;
-        if let Some(first) = self.window.front() {
-            out.at = out.at.max(first.vote.first);
-        }
+        out.at = out.at.max(self.window.first());
         head.epoch = out.epoch;
         head.from = out.at;
         let mut batch = Writer::new(&head, room, enough);
@@ -298,16 +288,25 @@ impl Stream {
         let news = head.start > 0 && !out.told_start || head.complete && !out.told_complete;
         out.told_start |= head.start > 0;
         out.told_complete |= head.complete;
+        let leaves = !batch.is_empty() || news || force;
+        if leaves {
+            // Nobody waits for these.
+            for (index, (told, next)) in out.told_learnt.iter_mut().zip(learnt).enumerate() {
+                if *told < *next && !own(index) && batch.takes_vote() {
+                    batch.learnt(index as u8, *next);
+                    *told = *next;
+                }
+            }
+        }
         self.out = Some(out);
-        (!batch.is_empty() || news || force).then(|| batch.finish())
+        leaves.then(|| batch.finish())
     }
 
     fn put_proposals(&self, batch: &mut Writer, out: &mut Out) {
         if self.successor() == Some(self.ring[self.coordinator]) {
             return;
         }
-        let first = self.window.partition_point(|item| item.vote.first < out.at);
-        for item in self.window.iter().skip(first) {
+        for item in self.window.from(out.at) {
             match &item.vote.value {
                 Value::Packet { id, frame } => {
                     let place = self.place(id.process);

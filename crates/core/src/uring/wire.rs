@@ -40,6 +40,7 @@ pub const WHOLE: u8 = 4;
 pub const MEMBERS: u8 = 5;
 pub const SKIP: u8 = 6;
 pub const VOTED: u8 = 7;
+pub const LEARNT: u8 = 8;
 
 /// In place of an index in the ring: a process that is not in it, spelled out.
 pub const STRANGER: u8 = u8::MAX;
@@ -291,6 +292,7 @@ impl<'a> Records<'a> {
                 Record::Proposal(Proposal::Skip(count))
             }
             VOTED => Record::Voted(self.byte()?, self.varint()?),
+            LEARNT => Record::Learnt(self.byte()?, self.varint()?),
             _ => return None,
         })
     }

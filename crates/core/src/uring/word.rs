@@ -86,6 +86,8 @@ pub enum Record {
     Proposal(Proposal),
     /// The acceptor with this index in the configuration has voted for everything before this instance.
     Voted(u8, Instance),
+    /// The acceptor with this index has learnt everything before this instance.
+    Learnt(u8, Instance),
 }
 
 /// A proposal as it travels.

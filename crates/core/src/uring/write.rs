@@ -5,7 +5,8 @@ use bytes::Bytes;
 use core::mem::take;
 
 use super::wire::{
-    HEAD_BYTES, MEMBERS, NAMED, PACKET, SKIP, STRANGER, VALUE, VOTED, WHOLE, put_head, put_members,
+    HEAD_BYTES, LEARNT, MEMBERS, NAMED, PACKET, SKIP, STRANGER, VALUE, VOTED, WHOLE, put_head,
+    put_members,
 };
 use super::word::Head;
 use crate::contract::{Pieces, Process};
@@ -92,6 +93,12 @@ impl Writer {
     /// How far an acceptor's votes go.
     pub fn voted(&mut self, acceptor: u8, next: u64) {
         self.small.extend([VOTED, acceptor]);
+        put_varint(&mut self.small, next);
+    }
+
+    /// How far an acceptor has learnt.
+    pub fn learnt(&mut self, acceptor: u8, next: u64) {
+        self.small.extend([LEARNT, acceptor]);
         put_varint(&mut self.small, next);
     }
 

@@ -338,7 +338,7 @@ impl Life {
         let node = self.me.node;
         if let Some(candidate) = &mut self.candidate {
             if again {
-                candidate.again();
+                candidate.again(None);
                 self.ballots = self.ballots.max(1) + 1;
             }
             for voter in candidate.voters() {

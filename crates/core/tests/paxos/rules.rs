@@ -61,6 +61,7 @@ pub fn a_promise_waits_for_the_disk() -> bool {
 /// A configuration of these nodes, of which the first coordinates.
 pub fn config(number: u64, acceptors: &[u16]) -> Config {
     Config {
+        founded: 1,
         number,
         coordinator: process(1, 1),
         ring: acceptors.iter().map(|node| process(*node, 1)).collect(),

@@ -57,6 +57,7 @@ impl World {
             store: 1 + at as u64,
         });
         let first = Arc::new(Config {
+            founded: 1,
             number: 1,
             coordinator: first[0],
             ring: first,

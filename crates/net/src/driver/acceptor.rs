@@ -21,9 +21,8 @@ use crate::config::{NodeConfig, VoteStorage};
 /// So much is read at once when a node starts.
 const START_BYTES: usize = 1 << 20;
 
-/// Votes that are kept in memory, for fetches. No more than a few megabytes of large ones: nothing here outlives the
-/// engine, which has its votes itself.
-const IN_MEMORY: usize = 1000;
+/// Votes that are kept in memory, as many as the paper's acceptors keep (Multi-Ring Paxos, 2014, on its implementation).
+const IN_MEMORY: usize = 15_000;
 
 /// A cluster has one ring with votes.
 const RING: LogId = LogId(1);

@@ -337,18 +337,11 @@ impl<E: Engine> Driver<E> {
         if answers.is_empty() {
             return Ok(false);
         }
-        let before = self.sockets.stats().persisted;
         for answer in &answers {
             self.forget_on_links(answer);
-            let stats = self.sockets.stats_mut();
-            match answer {
-                Input::Persisted { .. } => stats.persisted += 1,
-                Input::PersistFailed { .. } => stats.persist_failures += 1,
-                _ => {}
-            }
+            let failed = matches!(answer, Input::PersistFailed { .. });
+            self.sockets.stats_mut().persist_failures += u64::from(failed);
         }
-        let stats = self.sockets.stats_mut();
-        stats.persist_groups += u64::from(stats.persisted > before);
         self.answers.extend(answers);
         self.carry_out()?;
         Ok(true)

@@ -284,11 +284,8 @@ fn the_ring_is_woken_once_for_a_group() {
         world.driver.turn(&mut Idle, None).unwrap();
     }
     opens.join().unwrap();
-    let stats = world.driver.stats();
-    let waits = stats.waits - waits;
+    let waits = world.driver.stats().waits - waits;
     assert!((1..=3).contains(&waits), "{waits}");
-    assert_eq!(stats.persisted, 50);
-    assert!((1..=2).contains(&stats.persist_groups), "{stats:?}");
 }
 
 #[test]

@@ -1,0 +1,80 @@
+//! Proposals of a round, as they go on to the successor, without a gap.
+
+use alloc::collections::VecDeque;
+
+use super::codec::vote_bytes;
+use crate::paxos::{Instance, Vote};
+
+/// A proposal.
+#[derive(Clone, Debug)]
+pub struct Item {
+    pub vote: Vote,
+    /// Nobody has had the value before.
+    pub whole: bool,
+}
+
+/// Those that somebody may still lack.
+#[derive(Debug)]
+pub struct Window {
+    items: VecDeque<Item>,
+    bytes: usize,
+    most_bytes: usize,
+    /// The first instance without a proposal; 0 if there was none at all.
+    next: Instance,
+}
+
+impl Window {
+    /// An empty one.
+    pub const fn new(most_bytes: usize) -> Self {
+        Self {
+            items: VecDeque::new(),
+            bytes: 0,
+            most_bytes,
+            next: 0,
+        }
+    }
+
+    /// The first instance without a proposal; 0 if there was none at all.
+    pub const fn next(&self) -> Instance {
+        self.next
+    }
+
+    /// The first instance that is in it; 0 if none is.
+    pub fn first(&self) -> Instance {
+        self.items.front().map_or(0, |item| item.vote.first)
+    }
+
+    /// Those from an instance on.
+    pub fn from(&self, at: Instance) -> impl Iterator<Item = &Item> {
+        let first = self.items.partition_point(|item| item.vote.first < at);
+        self.items.iter().skip(first)
+    }
+
+    /// The next proposal.
+    pub fn push(&mut self, vote: Vote, whole: bool) {
+        self.next = vote.end();
+        self.bytes += vote_bytes(&vote);
+        self.items.push_back(Item { vote, whole });
+    }
+
+    /// What is before this place does not come.
+    pub fn jump(&mut self, to: Instance) {
+        self.items.clear();
+        self.bytes = 0;
+        self.next = to;
+    }
+
+    /// What is before `low` nobody lacks. What is before `reached` is decided: an acceptor that is very far behind that
+    /// does not grow everybody's memory. It lacks proposals, and votes again in the next round.
+    pub fn forget(&mut self, low: Instance, reached: Instance) {
+        while let Some(item) = self.items.front() {
+            let end = item.vote.end();
+            let is_far = self.bytes > self.most_bytes && end <= reached;
+            if end > low && !is_far {
+                return;
+            }
+            self.bytes -= vote_bytes(&item.vote);
+            self.items.pop_front();
+        }
+    }
+}
