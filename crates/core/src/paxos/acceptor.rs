@@ -219,7 +219,9 @@ impl Acceptor {
         };
         let known = self.votes.at(vote.first);
         let known = known.and_then(|known| known.part(vote.first, vote.end()));
-        if known.is_none_or(|known| known.value != vote.value) {
+        // In one round there is one value for each instance.
+        let differs = |known: Vote| known.round != vote.round && known.value != vote.value;
+        if known.is_none_or(differs) {
             self.write(vote);
         }
     }

@@ -27,6 +27,8 @@ pub struct URingConfig {
     pub word_bytes: usize,
     /// Decided instances that an acceptor keeps for those who are behind.
     pub kept_instances: u64,
+    /// Nothing that this process promises and votes for survives it: what would be written is not even asked for.
+    pub forgets: bool,
     /// Nothing is delivered of what is ordered while this process is no member, as groups of clients need it. Otherwise
     /// it is delivered late: a replicated state machine misses nothing.
     pub only_as_member: bool,
@@ -86,6 +88,7 @@ impl URingConfig {
             batch_bytes: 32_000,
             word_bytes: 128 << 10,
             kept_instances: 15_000,
+            forgets: false,
             only_as_member: false,
             arbiter: Arbiter::Embedded,
             patience: Patience::derive(timers),

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::base::Base;
-use super::codec::{Source, put_base, put_cast, put_config, put_slot};
+use super::codec::{Source, put_base, put_cast, put_config, put_slot, vote_bytes};
 use super::word::Word;
 use crate::contract::{LogId, LogRecord, NodeId, Output, PersistId};
 use crate::paxos::{
@@ -70,6 +70,8 @@ pub struct Disk {
     waiting: VecDeque<Waiting>,
     /// What waits, in bytes.
     bytes: usize,
+    /// Nothing is kept.
+    forgets: bool,
     /// A request has failed: nothing is promised and voted for any more.
     pub failed: bool,
 }
@@ -145,6 +147,14 @@ fn state(key: u64, write: impl FnOnce(&mut Vec<u8>)) -> LogRecord {
 }
 
 impl Disk {
+    /// For an acceptor that forgets, or one that does not.
+    pub fn new(forgets: bool) -> Self {
+        Self {
+            forgets,
+            ..Self::default()
+        }
+    }
+
     /// Says something when all that has to be durable before it is.
     pub fn then(&mut self, effect: Effect) {
         self.effects.push(effect);
@@ -182,6 +192,13 @@ impl Disk {
     /// What there is to write now. What waits for nothing any more is in `ready`.
     pub fn request(&mut self, acceptor: &mut Acceptor, ready: &mut Vec<Effect>) -> Option<Output> {
         let (records, mark) = acceptor.records();
+        if self.forgets {
+            self.state.clear();
+            self.behind.clear();
+            acceptor.on_durable(mark);
+            ready.append(&mut self.effects);
+            return None;
+        }
         if self.failed {
             self.effects.clear();
             self.state.clear();
@@ -233,7 +250,7 @@ impl Disk {
                 self.put(PROMISED, |out| out.extend(round.to_le_bytes()));
             }
             paxos::Record::Voted(vote) => {
-                let mut bytes = Vec::new();
+                let mut bytes = Vec::with_capacity(vote_bytes(&vote));
                 put_cast(&mut bytes, &vote);
                 self.state.push(LogRecord::Put {
                     log: VOTES_LOG,

@@ -121,7 +121,7 @@ impl URing {
             acceptor: Acceptor::new(store),
             named: false,
             register: Register::default(),
-            disk: Disk::default(),
+            disk: Disk::new(settings.forgets),
             learner: Learner::new(1),
             counted: Base::default(),
             told: Base::default(),
@@ -206,7 +206,7 @@ impl URing {
         };
         self.disk.failed = found.damaged;
         self.acceptor = found.acceptor(id);
-        self.named = found.store.is_some();
+        self.named = found.store.is_some() || self.settings.forgets;
         if !self.named && self.is_acceptor() {
             self.disk.put_store(store);
         }
@@ -345,8 +345,10 @@ impl URing {
             self.vote_and_learn();
             self.propose_own();
             self.lead();
+            let voted = self.acceptor.voted();
             self.write();
-            if self.loopback.is_empty() && self.ready.is_empty() {
+            let is_over = self.loopback.is_empty() && self.ready.is_empty();
+            if is_over && voted == self.acceptor.voted() {
                 break;
             }
         }

@@ -271,7 +271,8 @@ impl<'a> Records<'a> {
             return None;
         }
         let frame = self.with(|source| source.bytes(len))?;
-        super::value::is_sound(&frame).then_some(frame)
+        // It is kept for long, and would keep the whole buffer it came in.
+        super::value::is_sound(&frame).then(|| Bytes::copy_from_slice(&frame))
     }
 
     fn read(&mut self) -> Option<Record> {

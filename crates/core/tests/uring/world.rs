@@ -79,6 +79,7 @@ impl World {
         world.config.acceptors = ring[..acceptors].to_vec();
         world.mix();
         let has_service = world.below(4) == 0;
+        let forgets = world.mode == Mode::Memory && world.below(2) == 0;
         let only_as_member = world.below(3) == 0;
         let keeps = [40, 400, 100_000][world.below(3) as usize];
         let config = &mut world.config;
@@ -90,6 +91,7 @@ impl World {
         config.word_bytes = 2000;
         config.kept_instances = keeps;
         config.only_as_member = only_as_member;
+        config.forgets = forgets;
         if has_service {
             config.arbiter = Arbiter::Service;
         }

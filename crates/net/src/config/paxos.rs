@@ -99,6 +99,7 @@ impl NodeConfig {
     /// What U-Ring Paxos is told: the settings of this file over the engine's defaults.
     pub fn uring_config(&self, ring: &RingConfig) -> URingConfig {
         let mut config = URingConfig::new(ring.members.clone(), &ring.timers);
+        config.forgets = self.vote_storage() == Some(VoteStorage::Memory);
         config.acceptors = self.acceptors();
         config.message_bytes = ring.message_bytes;
         config.backlog_bytes = ring.backlog_bytes;
