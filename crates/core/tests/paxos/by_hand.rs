@@ -94,7 +94,7 @@ fn a_trimmed_acceptor_tells_and_learns_nothing_below() {
     }
     acceptor.trim(4);
     acceptor.learn(vote(2, 1, packet(2)));
-    acceptor.learn(vote(2, 1, Value::Skip(3)));
+    acceptor.learn(vote(2, 2, Value::Skip(3)));
     acceptor.trim(3);
     let promise = acceptor.prepare(2, 1, 1).expect("a higher round");
     assert_eq!(
