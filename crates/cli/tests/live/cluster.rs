@@ -424,16 +424,15 @@ impl Cluster {
             members.find(|(member, _)| *member == node)
         };
         // Who was restarted begins there with configurations of before.
-        let in_present_lives = self.config.engine.has_votes()
-            || nodes
-                .iter()
-                .filter_map(|n| me(*n))
-                .eq(first.members.clone());
+        let in_present_lives = || {
+            let lives = nodes.iter().filter_map(|node| me(*node));
+            self.config.engine.has_votes() || lives.eq(first.members.clone())
+        };
         nodes.iter().all(|node| {
             let conf = self.ring(*node);
             conf.is_some_and(|conf| conf.id == first.id && conf.members == first.members)
         }) && first.nodes() == nodes
-            && in_present_lives
+            && in_present_lives()
     }
 
     /// Waits until these rings are there, and shows that they work: what each member submits is delivered
