@@ -177,7 +177,9 @@ mod tests {
                         assert!(mode == DiskMode::Sync || !host_too);
                         assert_ne!(*disk, DiskLoss::Backup);
                         assert!(mode != DiskMode::Memory || *disk == DiskLoss::Everything);
-                        replaced.extend((*disk == DiskLoss::Everything).then_some(*host));
+                        // Who does not vote may lose what it likes.
+                        let is_lost = *disk == DiskLoss::Everything && *host < VOTERS;
+                        replaced.extend(is_lost.then_some(*host));
                     }
                     _ => {}
                 }
