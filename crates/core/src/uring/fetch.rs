@@ -91,15 +91,20 @@ impl URing {
 
     /// The answer.
     pub(super) fn on_chosen(&mut self, process: Process, votes: &[Vote]) {
-        let is_answer = matches!(self.fetching.asked, Some((node, _)) if node == process.node);
-        if !is_answer {
-            self.counters.stale += 1;
-            return;
-        }
-        self.fetching.asked = None;
+        // One that comes late is as good: where links are slow, all may.
+        let is_awaited = matches!(self.fetching.asked, Some((node, _)) if node == process.node);
         let from = self.learner.missing().map_or(0, |missing| missing.start);
-        if votes.first().is_none_or(|first| first.first > from) {
+        let begins = votes.first().is_some_and(|first| first.first <= from);
+        let brings = votes
+            .last()
+            .is_some_and(|last| last.end() > self.learner.next());
+        let helps = begins && brings;
+        if helps {
+            self.fetching.asked = None;
+            self.fetching.pause = None;
+        } else if is_awaited {
             // It does not know, or not what was asked for.
+            self.fetching.asked = None;
             self.ask_another();
         }
         for vote in votes {
