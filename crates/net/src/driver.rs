@@ -13,6 +13,7 @@ mod durable;
 mod durable_tests;
 mod error;
 mod hand_out;
+mod helper;
 mod links;
 mod log_keeper;
 mod log_thread;

@@ -10,10 +10,11 @@
 use rota_core::contract::{Input, PersistError};
 use rota_storage::acceptor::{AppendError, DiskLog, LogDisk, LogFile, SyncDone, SyncJob};
 use std::io;
-use std::sync::{Arc, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use super::log_thread::{Desk, Request, Shared, Wanted};
+use super::helper::Shared;
+use super::log_thread::{Orders, Request, Wanted};
 use super::votes::{self, Change};
 
 /// An answer to a fetch holds about so many bytes: commits wait meanwhile.
@@ -34,7 +35,7 @@ pub(super) struct Syncer<F> {
 }
 
 impl<F: LogFile> Syncer<F> {
-    pub(super) fn start(shared: &Arc<Shared>, interval: Duration) -> io::Result<Self> {
+    pub(super) fn start(shared: &Arc<Shared<Orders>>, interval: Duration) -> io::Result<Self> {
         let (jobs, wanted) = mpsc::channel::<SyncJob<F>>();
         let shared = Arc::clone(shared);
         // It ends when the other one does.
@@ -68,7 +69,7 @@ struct Work {
 pub(super) struct Keeper<'a, D: LogDisk> {
     log: DiskLog<D>,
     syncer: Option<Syncer<D::File>>,
-    shared: &'a Shared,
+    shared: &'a Shared<Orders>,
     /// Something was appended then, and the mark is not durable yet.
     unsettled: Option<Instant>,
     /// There is more to be done between groups.
@@ -81,7 +82,7 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
     pub(super) fn new(
         log: DiskLog<D>,
         syncer: Option<Syncer<D::File>>,
-        shared: &'a Shared,
+        shared: &'a Shared<Orders>,
     ) -> Self {
         Self {
             log,
@@ -120,25 +121,7 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
 
     /// Waits until there is something to do, and takes it.
     fn wait(&self) -> Work {
-        let rest = self.rest();
-        let mut desk = self.shared.desk();
-        let idle = |desk: &Desk| {
-            let waits = desk.requests.is_empty() && desk.fetches.is_empty();
-            waits && desk.synced.is_none() && !desk.stop
-        };
-        if idle(&desk) && rest != Some(Duration::ZERO) {
-            desk.sleeps = true;
-            let changed = &self.shared.changed;
-            desk = match rest {
-                None => changed.wait_while(desk, |desk| idle(desk)),
-                Some(rest) => {
-                    let waited = changed.wait_timeout_while(desk, rest, |desk| idle(desk));
-                    Ok(waited.unwrap_or_else(PoisonError::into_inner).0)
-                }
-            }
-            .unwrap_or_else(PoisonError::into_inner);
-            desk.sleeps = false;
-        }
+        let mut desk = self.shared.wait(self.rest(), Orders::is_empty);
         Work {
             requests: std::mem::take(&mut desk.requests),
             fetch: desk.fetches.pop_front(),

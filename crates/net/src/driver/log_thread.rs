@@ -6,14 +6,12 @@
 use rota_core::contract::{Input, LogId, PersistError, PersistId};
 use rota_storage::acceptor::{DiskLog, LogDisk, Mode, SyncDone};
 use std::collections::VecDeque;
-use std::fmt;
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
-use std::time::Duration;
+use std::sync::Arc;
 
 use super::bell::Bell;
+use super::helper::{Helper, Shared};
 use super::log_keeper::{Keeper, Syncer};
 use super::votes::Change;
 
@@ -22,9 +20,6 @@ pub(super) const WAITING_LIMIT: usize = 64 << 20;
 
 /// Fetches that may be without an answer.
 pub(super) const FETCH_LIMIT: usize = 256;
-
-/// How long the end of a driver waits for the disk. What is being written then was promised to nobody.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A fetch that waits: which log, from which position on, and the one behind the last.
 pub(super) type Wanted = (LogId, u64, u64);
@@ -36,8 +31,9 @@ pub(super) struct Request {
     pub(super) bytes: usize,
 }
 
+/// What lies between the ring's thread and the log's.
 #[derive(Debug, Default)]
-pub(super) struct Desk {
+pub(super) struct Orders {
     /// Oldest first.
     pub(super) requests: Vec<Request>,
     /// Of those and of those that are being written.
@@ -49,33 +45,12 @@ pub(super) struct Desk {
     pub(super) durable: Option<PersistId>,
     pub(super) failed: Option<PersistError>,
     pub(super) fetched: Vec<Input>,
-    /// The thread waits for something to be put here.
-    pub(super) sleeps: bool,
-    pub(super) stop: bool,
-    ended: bool,
 }
 
-#[derive(Debug)]
-pub(super) struct Shared {
-    desk: Mutex<Desk>,
-    pub(super) changed: Condvar,
-    pub(super) bell: Arc<Bell>,
-}
-
-impl Shared {
-    pub(super) fn desk(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Puts something on the desk, and wakes who waits for it.
-    pub(super) fn put(&self, put: impl FnOnce(&mut Desk)) {
-        let mut desk = self.desk();
-        put(&mut desk);
-        let sleeps = std::mem::take(&mut desk.sleeps);
-        drop(desk);
-        if sleeps {
-            self.changed.notify_all();
-        }
+impl Orders {
+    /// Whether the log's thread has nothing to do.
+    pub(super) fn is_empty(&self) -> bool {
+        self.requests.is_empty() && self.fetches.is_empty() && self.synced.is_none()
     }
 }
 
@@ -90,10 +65,8 @@ pub(super) struct Taken {
 }
 
 /// A log, and the thread that it is in.
-pub(super) struct LogThread {
-    shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
-}
+#[derive(Debug)]
+pub(super) struct LogThread(Helper<Orders>);
 
 impl LogThread {
     pub(super) fn start<D: LogDisk + 'static>(
@@ -101,30 +74,21 @@ impl LogThread {
         mode: Mode,
         bell: Arc<Bell>,
     ) -> io::Result<Self> {
-        let shared = Arc::new(Shared {
-            desk: Mutex::default(),
-            changed: Condvar::new(),
-            bell,
-        });
+        let shared = Shared::new(bell);
         let syncer = match mode {
             Mode::Async { interval, .. } => Some(Syncer::start(&shared, interval)?),
             Mode::Sync | Mode::Memory { .. } => None,
         };
-        let end = End(Arc::clone(&shared));
-        let thread = std::thread::Builder::new()
-            .name("rota-votes".to_owned())
-            .spawn(move || Keeper::new(log, syncer, &end.0).work())?;
-        Ok(Self {
-            shared,
-            thread: Some(thread),
-        })
+        let work = move |shared: &Shared<Orders>| Keeper::new(log, syncer, shared).work();
+        let late = "the disk does not answer; the acceptor's log is still in use";
+        Helper::start(shared, "rota-votes", late, work).map(Self)
     }
 
     /// Starts a request, unless there are too many.
     pub(super) fn request(&self, id: PersistId, changes: Vec<Change>) -> Result<(), PersistError> {
         let bytes = changes.iter().map(Change::bytes).sum();
         let mut fits = true;
-        self.shared.put(|desk| {
+        self.0.put(|desk| {
             fits = desk.bytes.saturating_add(bytes) <= WAITING_LIMIT;
             if fits {
                 desk.bytes += bytes;
@@ -142,7 +106,7 @@ impl LogThread {
     /// Starts a fetch, unless there are too many.
     pub(super) fn fetch(&self, log: LogId, range: &Range<u64>) -> bool {
         let mut fits = true;
-        self.shared.put(|desk| {
+        self.0.put(|desk| {
             fits = desk.fetches.len() < FETCH_LIMIT;
             if fits {
                 desk.fetches.push_back((log, range.start, range.end));
@@ -153,7 +117,7 @@ impl LogThread {
 
     /// What has become of requests and fetches.
     pub(super) fn take(&self) -> Taken {
-        let mut desk = self.shared.desk();
+        let mut desk = self.0.desk();
         if desk.ended && desk.failed.is_none() {
             // It panicked, and that was shown.
             desk.failed = Some(PersistError::Io("the log's thread has ended".to_owned()));
@@ -163,40 +127,5 @@ impl LogThread {
             failed: desk.failed.clone(),
             fetched: std::mem::take(&mut desk.fetched),
         }
-    }
-}
-
-impl Drop for LogThread {
-    fn drop(&mut self) {
-        self.shared.put(|desk| desk.stop = true);
-        let (desk, _) = self
-            .shared
-            .changed
-            .wait_timeout_while(self.shared.desk(), PATIENCE, |desk| !desk.ended)
-            .unwrap_or_else(PoisonError::into_inner);
-        if !desk.ended {
-            tracing::warn!("the disk does not answer; the acceptor's log is still in use");
-            return;
-        }
-        drop(desk);
-        // A panic has been shown already.
-        let _ = self.thread.take().map(JoinHandle::join);
-    }
-}
-
-impl fmt::Debug for LogThread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LogThread").finish_non_exhaustive()
-    }
-}
-
-/// Says that the thread has ended, also when it panics.
-struct End(Arc<Shared>);
-
-impl Drop for End {
-    fn drop(&mut self) {
-        self.0.desk().ended = true;
-        self.0.changed.notify_all();
-        self.0.bell.ring();
     }
 }

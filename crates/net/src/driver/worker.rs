@@ -5,17 +5,13 @@
 //! all that has to reach the disk, and nothing grows while the disk does not answer.
 
 use rota_core::contract::{LogId, PersistError, PersistId};
-use std::fmt;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::bell::Bell;
+use super::helper::{Helper, Shared};
 use super::store::{Record, Store};
-
-/// How long the end of a driver waits for the disk. What is being written then was promised to nobody.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A write that takes so long is worth a word.
 const SLOW: Duration = Duration::from_millis(500);
@@ -23,68 +19,43 @@ const SLOW: Duration = Duration::from_millis(500);
 /// A request and all before it that are about the same log have become this.
 type Answer = (PersistId, LogId, Result<(), PersistError>);
 
+/// What lies between the ring's thread and the store's.
 #[derive(Debug, Default)]
-struct Desk {
+struct Orders {
     /// Oldest first, at most one of each kind.
     wanted: Vec<(PersistId, Record)>,
     /// The request that is being written.
     writing: Option<(PersistId, LogId)>,
     answers: Vec<Answer>,
-    stop: bool,
-    ended: bool,
-}
-
-#[derive(Debug)]
-struct Shared {
-    desk: Mutex<Desk>,
-    changed: Condvar,
-    bell: Arc<Bell>,
-}
-
-impl Shared {
-    fn desk(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A store, and the thread that it is in.
-pub(super) struct Worker {
-    shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
-}
+#[derive(Debug)]
+pub(super) struct Worker(Helper<Orders>);
 
 impl Worker {
     pub(super) fn start(store: Box<dyn Store>, bell: Arc<Bell>) -> io::Result<Self> {
-        let shared = Arc::new(Shared {
-            desk: Mutex::default(),
-            changed: Condvar::new(),
-            bell,
-        });
-        let end = End(Arc::clone(&shared));
-        let thread = std::thread::Builder::new()
-            .name("rota-storage".to_owned())
-            .spawn(move || work(store, &end))?;
-        Ok(Self {
-            shared,
-            thread: Some(thread),
-        })
+        let late = "the disk does not answer; its files are still in use";
+        let work = move |shared: &Shared<Orders>| work(store, shared);
+        Helper::start(Shared::new(bell), "rota-storage", late, work).map(Self)
     }
 
     pub(super) fn request(&self, id: PersistId, record: Record) {
-        let mut desk = self.shared.desk();
-        desk.wanted.retain(|(_, other)| other.log() != record.log());
-        desk.wanted.push((id, record));
-        if desk.ended {
+        let mut ended = false;
+        self.0.put(|desk| {
+            desk.wanted.retain(|(_, other)| other.log() != record.log());
+            desk.wanted.push((id, record));
+            ended = desk.ended;
+        });
+        if ended {
             // It fails when answers are taken.
-            self.shared.bell.ring();
+            self.0.bell.ring();
         }
-        drop(desk);
-        self.shared.changed.notify_all();
     }
 
     /// What was answered since this was last asked.
     pub(super) fn take_answers(&self) -> Vec<Answer> {
-        let mut desk = self.shared.desk();
+        let mut desk = self.0.desk();
         let mut answers = std::mem::take(&mut desk.answers);
         if desk.ended {
             // The store panicked. Whatever still comes fails, too.
@@ -99,49 +70,9 @@ impl Worker {
     }
 }
 
-impl Drop for Worker {
-    fn drop(&mut self) {
-        self.shared.desk().stop = true;
-        self.shared.changed.notify_all();
-        let (desk, _) = self
-            .shared
-            .changed
-            .wait_timeout_while(self.shared.desk(), PATIENCE, |desk| !desk.ended)
-            .unwrap_or_else(PoisonError::into_inner);
-        if !desk.ended {
-            tracing::warn!("the disk does not answer; its files are still in use");
-            return;
-        }
-        drop(desk);
-        // The panic of a store has been shown already.
-        let _ = self.thread.take().map(JoinHandle::join);
-    }
-}
-
-impl fmt::Debug for Worker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Worker").finish_non_exhaustive()
-    }
-}
-
-/// Says that the thread has ended, also when the store panics.
-struct End(Arc<Shared>);
-
-impl Drop for End {
-    fn drop(&mut self) {
-        self.0.desk().ended = true;
-        self.0.changed.notify_all();
-        self.0.bell.ring();
-    }
-}
-
-fn work(mut store: Box<dyn Store>, end: &End) {
-    let shared = &end.0;
+fn work(mut store: Box<dyn Store>, shared: &Shared<Orders>) {
     loop {
-        let mut desk = shared
-            .changed
-            .wait_while(shared.desk(), |desk| desk.wanted.is_empty() && !desk.stop)
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut desk = shared.wait(None, |desk| desk.wanted.is_empty());
         if desk.stop {
             return;
         }
