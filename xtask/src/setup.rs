@@ -7,8 +7,14 @@ use std::process::Command;
 use crate::purity::{BARE_TARGET, bare_target_installed};
 
 /// Programs the tests start, and the packages that have them.
-const TOOLS: &[&str] = &["ip", "tc", "python3", "pkg-config"];
-const PACKAGES: &[&str] = &["iproute2", "python3", "python3-venv", "pkg-config"];
+const TOOLS: &[&str] = &["ip", "tc", "python3", "pkg-config", "etcd"];
+const PACKAGES: &[&str] = &[
+    "iproute2",
+    "python3",
+    "python3-venv",
+    "pkg-config",
+    "etcd-server",
+];
 
 /// What to do where Python cannot make an environment of its own.
 pub const VENV_HINT: &str = "Python's venv is missing: `cargo xtask setup`";

@@ -349,6 +349,34 @@ fn who_votes_and_where_is_said_with_what_follows_from_it() {
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("acceptors              2 (set)"), "{text}");
     assert!(!text.contains("odd number") && !text.contains("votes_directory"));
+    let embedded = "coordination           embedded";
+    assert!(text.contains(embedded), "{text}");
+    let etcd = |settings: &str| {
+        said(
+            &format!("state_dir = \"/var/lib/rota\"\npaxos.coordination = \"etcd\"\n{settings}"),
+            &[],
+        )
+    };
+    let (code, text) = etcd("paxos.etcd = [\"http://10.0.0.1:2379\", \"http://10.0.0.2:2379\"]");
+    assert_eq!(code, Some(0), "{text}");
+    let members = "coordination           etcd at http://10.0.0.1:2379, http://10.0.0.2:2379, keys below \
+                   /rota/7/configurations/";
+    assert!(text.lines().any(|found| found == members), "{text}");
+    assert!(!text.contains("founded anew"), "{text}");
+    let (code, text) = etcd("paxos.etcd = [\"http://e:2379\"]\npaxos.storage = \"memory\"");
+    assert!(code == Some(0) && text.contains("founded anew"), "{text}");
+    for (settings, words) in [
+        ("", "has to know where etcd is"),
+        ("paxos.etcd = []", "has to know where etcd is"),
+        ("paxos.etcd = [\"10.0.0.1:2379\"]", "like http://HOST:PORT"),
+        ("paxos.etcd = [\"https://10.0.0.1:2379\"]", "neither TLS"),
+    ] {
+        let (code, text) = etcd(settings);
+        assert!(code == Some(2) && text.contains(words), "{text}");
+    }
+    let unused = "state_dir = \"/var/lib/rota\"\npaxos.etcd = [\"http://10.0.0.1:2379\"]";
+    let (code, text) = said(unused, &[]);
+    assert!(code == Some(2) && text.contains("is not asked"), "{text}");
     let (code, text) = said("", &[]);
     assert!(
         code == Some(2) && text.contains("set `state_dir`"),

@@ -6,6 +6,7 @@
 
 mod acceptor;
 mod app;
+mod arbiter;
 mod arrivals;
 mod bell;
 mod durable;
@@ -45,6 +46,7 @@ use crate::sockets::{Arrival, Outgoing, Sockets};
 use crate::stats::NetStats;
 use crate::sys;
 use crate::trace::Tracer;
+use arbiter::Arbiter;
 use arrivals::Arrivals;
 use durable::Durable;
 use rest::Doze;
@@ -74,6 +76,8 @@ pub struct Driver<E> {
     /// Inputs that arose while outputs were carried out.
     answers: Vec<Input>,
     durable: Durable,
+    /// `None`: no coordination service is configured.
+    arbiter: Option<Arbiter>,
     /// `None`: the engine wants none.
     links: Option<Box<Links>>,
     bursts_past_timer: u32,
@@ -131,6 +135,9 @@ impl<E: Engine> Driver<E> {
         let faults = faults.map(|faults| FaultLayer::new(faults, me.node, &config.members()));
         let links = engine.wants_links().then(|| Links::open(config, me, now));
         let links = links.transpose().map_err(DriverError::Links)?;
+        let service = config.coordination_service();
+        let arbiter = service.map(|service| Arbiter::start(service, durable.bell()));
+        let arbiter = arbiter.transpose().map_err(DriverError::System)?;
         engine.handle(
             now,
             Input::Start(StartState {
@@ -149,6 +156,7 @@ impl<E: Engine> Driver<E> {
             peeked: None,
             answers: Vec::new(),
             durable,
+            arbiter,
             links: links.map(Box::new),
             bursts_past_timer: 0,
             bursts_past_links: 0,
@@ -214,6 +222,7 @@ impl<E: Engine> Driver<E> {
     pub fn status(&self) -> Status {
         let mut status = self.engine.status();
         status.counters.extend(self.stats().named());
+        self.describe_arbiter(&mut status);
         status
     }
 

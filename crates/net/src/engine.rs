@@ -117,7 +117,8 @@ impl NodeEngine {
     }
 
     fn uring(node: &NodeConfig, ring: &RingConfig, for_groups: bool) -> Self {
-        if let Some(warning) = node.votes_warning() {
+        let warnings = [node.votes_warning(), node.coordination_warning()];
+        for warning in warnings.into_iter().flatten() {
             tracing::warn!("{warning}");
         }
         let mut config = node.uring_config(ring);

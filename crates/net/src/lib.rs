@@ -11,6 +11,7 @@
 //! than copying a whole burst.
 
 pub mod config;
+pub mod coordination;
 pub mod driver;
 mod engine;
 mod epoll;
@@ -33,9 +34,10 @@ mod sys;
 pub mod trace;
 
 pub use config::{
-    ConfigError, EngineName, NodeAddress, NodeConfig, PaxosConfig, PrimaryName, ResetPrimary,
-    TimingName, Transport, VoteStorage, path_of,
+    ConfigError, CoordinationName, EngineName, NodeAddress, NodeConfig, PaxosConfig, PrimaryName,
+    ResetPrimary, TimingName, Transport, VoteStorage, path_of,
 };
+pub use coordination::{Coordination, CoordinationError, Etcd};
 pub use driver::{App, Driver, DriverError, Submitter, TokenTimes, watched_counters};
 pub use engine::NodeEngine;
 pub use fault::FaultConfig;

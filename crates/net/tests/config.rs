@@ -4,8 +4,8 @@ use rota_core::contract::NodeId;
 use rota_core::primary::{OWN_BYTES, Rule};
 use rota_core::ring::{PriorityMethod, Protocol};
 use rota_net::{
-    ConfigError, EngineName, FaultConfig, NodeConfig, PaxosConfig, PrimaryName, ResetPrimary,
-    TimingName, Transport, VoteStorage,
+    ConfigError, CoordinationName, EngineName, FaultConfig, NodeConfig, PaxosConfig, PrimaryName,
+    ResetPrimary, TimingName, Transport, VoteStorage,
 };
 
 const GOOD: &str = r#"
@@ -312,6 +312,7 @@ fn who_votes_is_set_or_the_first_five_and_votes_are_synced_unless_something_else
     config.paxos = Some(PaxosConfig {
         acceptors: Some(vec![7, 2]),
         storage: VoteStorage::Memory,
+        ..PaxosConfig::default()
     });
     config.check().unwrap();
     assert_eq!(config.acceptors(), nodes(&[2, 7]));
@@ -319,4 +320,37 @@ fn who_votes_is_set_or_the_first_five_and_votes_are_synced_unless_something_else
     assert!(config.votes_warning().unwrap().contains("2 acceptors"));
     let again = NodeConfig::from_toml(&config.to_toml().unwrap()).unwrap();
     assert_eq!(again, config);
+}
+
+#[test]
+fn nodes_that_ask_etcd_are_another_cluster_and_say_what_they_depend_on() {
+    let mut config = NodeConfig::loopback(3, 22_000);
+    config.engine = EngineName::URingPaxos;
+    config.state_dir = Some("state".into());
+    let embedded = config.ring_config().cluster;
+    assert_eq!(config.etcd(), None);
+    let urls = vec!["http://127.0.0.1:2379".to_owned()];
+    config.paxos = Some(PaxosConfig {
+        coordination: CoordinationName::Etcd,
+        etcd: Some(urls.clone()),
+        ..PaxosConfig::default()
+    });
+    config.check().unwrap();
+    let prefix = "/rota/22000/configurations/".to_owned();
+    assert_eq!(config.etcd(), Some((&urls[..], prefix)));
+    assert_ne!(config.ring_config().cluster, embedded);
+    assert_eq!(config.coordination_warning(), None);
+    let again = NodeConfig::from_toml(&config.to_toml().unwrap()).unwrap();
+    assert_eq!(again, config);
+    config.paxos.as_mut().unwrap().storage = VoteStorage::Memory;
+    assert!(
+        config
+            .coordination_warning()
+            .unwrap()
+            .contains("/rota/22000/")
+    );
+    config.paxos.as_mut().unwrap().coordination = CoordinationName::Embedded;
+    assert!(matches!(config.check(), Err(ConfigError::EtcdUnused)));
+    config.engine = EngineName::Lcr;
+    assert!(matches!(config.check(), Err(ConfigError::PaxosUnused)));
 }

@@ -114,10 +114,11 @@ fn keep_votes(
     Ok(Some(directory))
 }
 
-const fn votes(storage: VoteStorage) -> PaxosConfig {
+fn votes(storage: VoteStorage) -> PaxosConfig {
     PaxosConfig {
         acceptors: None,
         storage,
+        ..PaxosConfig::default()
     }
 }
 

@@ -43,6 +43,13 @@ pub fn describe(config: &NodeConfig, ring: &RingConfig, me: Option<NodeId>, tabl
     if let Some(directory) = me.and_then(|me| config.votes_directory(me)) {
         table.row("votes_directory", directory.display());
     }
+    let coordination = match config.etcd() {
+        None => "embedded (the acceptors agree on the next configuration)".to_owned(),
+        Some((members, prefix)) => {
+            format!("etcd at {}, keys below {prefix}", members.join(", "))
+        }
+    };
+    table.row("coordination", coordination);
     let engine = config.uring_config(ring);
     table.row("value_bytes", engine.frame_bytes);
     table.row("window_bytes", engine.window_bytes);
@@ -56,7 +63,8 @@ pub fn describe(config: &NodeConfig, ring: &RingConfig, me: Option<NodeId>, tabl
     ] {
         table.row(name, nanos as f64 / 1e6);
     }
-    if let Some(warning) = config.votes_warning() {
+    let warnings = [config.votes_warning(), config.coordination_warning()];
+    for warning in warnings.into_iter().flatten() {
         complain(&warning);
     }
 }

@@ -315,6 +315,7 @@ fn config(options: &Options, base: u16, multicast: bool) -> NodeConfig {
         config.paxos = Some(PaxosConfig {
             acceptors: None,
             storage: VoteStorage::Memory,
+            ..PaxosConfig::default()
         });
     }
     if !multicast {

@@ -110,6 +110,7 @@ fn loaded(nodes: u16, storage: VoteStorage) -> Cluster {
     cluster.config.paxos = Some(PaxosConfig {
         acceptors: None,
         storage,
+        ..PaxosConfig::default()
     });
     cluster.start_all();
     cluster.expect_rings(&[&cluster.all()]);

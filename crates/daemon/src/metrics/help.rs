@@ -10,6 +10,14 @@ const HELP: &[(&str, &str)] = &[
         "log_lines_lost",
         "Lines of the log that were dropped because nobody took them.",
     ),
+    (
+        "coordination_requests",
+        "How often the coordination service was asked which configuration follows.",
+    ),
+    (
+        "coordination_failures",
+        "How often the coordination service had no answer.",
+    ),
     ("clients_connected", "Clients let in."),
     (
         "clients_with_memory",
@@ -208,6 +216,10 @@ const HELP: &[(&str, &str)] = &[
 pub(super) const GAUGES: &[(&str, &str)] = &[
     ("clients_now", "Clients that are connected."),
     (
+        "coordination_away",
+        "1 while the coordination service has no answer, 0 otherwise.",
+    ),
+    (
         "tls_crl_expires",
         "When the lists of revoked certificates expire, in seconds since 1970; 0 without lists.",
     ),
@@ -253,6 +265,7 @@ mod tests {
             "retransmissions",
             "net_kernel_drops",
             "clients_slow",
+            "coordination_failures",
             "groups_late",
             "fast_packets_sent",
             "lcr_batches_sent",

@@ -72,6 +72,12 @@ pub enum ConfigError {
     NoAcceptors,
     /// An acceptor is listed twice, or is no node.
     Acceptor(u16),
+    /// `etcd` without `coordination = "etcd"`.
+    EtcdUnused,
+    /// `coordination = "etcd"`, and `etcd` names no member.
+    NoEtcd,
+    /// This is no member of etcd.
+    Etcd(String),
     /// Windows or sizes do not fit together.
     Ring(RingConfigError),
     /// A path takes no packet with the smallest datagram.
@@ -91,7 +97,29 @@ impl ConfigError {
             }
             Self::OpenWithVotes => "open_membership is not for engines that vote: list all nodes",
             Self::NoAcceptors => "acceptors lists at least one node",
+            Self::EtcdUnused => {
+                "etcd lists members, and is not asked: set `coordination = \"etcd\"` in [paxos], or take it out"
+            }
+            Self::NoEtcd => {
+                "coordination = \"etcd\" has to know where etcd is: list its members, \
+                 `etcd = [\"http://HOST:2379\"]` in [paxos]"
+            }
             _ => "[paxos] is for engines that vote, and this one does not",
+        }
+    }
+
+    /// Something that [paxos] lists and should not.
+    fn fmt_listed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Acceptor(id) => {
+                write!(f, "acceptor {id} is listed twice, or there is no such node")
+            }
+            Self::Etcd(url) => write!(
+                f,
+                "etcd lists `{url}`, and members are named like http://HOST:PORT, mostly with port 2379; neither TLS \
+                 nor passwords are there yet"
+            ),
+            _ => Ok(()),
         }
     }
 }
@@ -140,11 +168,10 @@ impl fmt::Display for ConfigError {
             | Self::VotesNeedState
             | Self::PrimaryWithVotes
             | Self::OpenWithVotes
-            | Self::NoAcceptors => f.write_str(self.of_votes()),
-            Self::Acceptor(id) => write!(
-                f,
-                "acceptor {id} is listed twice, or there is no such node"
-            ),
+            | Self::NoAcceptors
+            | Self::EtcdUnused
+            | Self::NoEtcd => f.write_str(self.of_votes()),
+            Self::Acceptor(_) | Self::Etcd(_) => self.fmt_listed(f),
             Self::Ring(error) => error.fmt(f),
             Self::PathMtu(path) => write!(
                 f,

@@ -2,11 +2,12 @@
 
 use rota_core::contract::NodeId;
 use rota_core::ring::RingConfig;
-use rota_core::uring::URingConfig;
+use rota_core::uring::{Arbiter, URingConfig};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 use super::{ConfigError, NodeConfig, PrimaryName};
+use crate::coordination::{Coordination, Etcd, etcd};
 
 /// With more of them, and nothing said, not all vote: each more makes every decision wait for one more.
 const MOST_BY_DEFAULT: usize = 5;
@@ -38,6 +39,28 @@ impl VoteStorage {
     }
 }
 
+/// Who says which configuration follows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CoordinationName {
+    /// The acceptors of the configuration before.
+    #[default]
+    Embedded,
+    /// Whatever is stored first in etcd.
+    Etcd,
+}
+
+impl CoordinationName {
+    /// Nodes that are told differently could both be right, about different configurations: to each other they are
+    /// other clusters.
+    pub(super) const fn mark(self) -> u32 {
+        match self {
+            Self::Embedded => 0,
+            Self::Etcd => u32::from_be_bytes(*b"etcd"),
+        }
+    }
+}
+
 /// What engines of the Paxos family are told.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,6 +72,12 @@ pub struct PaxosConfig {
     /// What a vote waits for. All but `memory` need `state_dir`.
     #[serde(default)]
     pub storage: VoteStorage,
+    /// Who says which configuration follows; the same on all nodes, for as long as the cluster lives.
+    #[serde(default)]
+    pub coordination: CoordinationName,
+    /// `coordination = "etcd"`: its members, `http://HOST:PORT` each. They are asked one after the other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etcd: Option<Vec<String>>,
 }
 
 impl NodeConfig {
@@ -96,11 +125,48 @@ impl NodeConfig {
         })
     }
 
+    /// Who says which configuration follows.
+    pub const fn coordination(&self) -> CoordinationName {
+        match &self.paxos {
+            Some(paxos) => paxos.coordination,
+            None => CoordinationName::Embedded,
+        }
+    }
+
+    /// The members of etcd, and below which key configurations are there; `None` where it is not asked.
+    pub fn etcd(&self) -> Option<(&[String], String)> {
+        let paxos = self.paxos.as_ref();
+        let paxos = paxos.filter(|paxos| paxos.coordination == CoordinationName::Etcd)?;
+        Some((paxos.etcd.as_deref()?, etcd::prefix(self.cluster)))
+    }
+
+    /// The service to ask which configuration follows; `None` where there is none.
+    pub(crate) fn coordination_service(&self) -> Option<Box<dyn Coordination>> {
+        let (endpoints, _) = self.etcd()?;
+        Some(Box::new(Etcd::new(endpoints, self.cluster)))
+    }
+
+    /// What is allowed, and has to be known before it is needed, about coordination: a sentence.
+    pub fn coordination_warning(&self) -> Option<String> {
+        let (_, prefix) = self.etcd()?;
+        let forgets = self.vote_storage() == Some(VoteStorage::Memory);
+        forgets.then(|| {
+            format!(
+                "votes in memory are gone when a majority of the acceptors has ended, and etcd still knows the cluster: it \
+                 is founded anew only after the keys below {prefix} are deleted"
+            )
+        })
+    }
+
     /// What U-Ring Paxos is told: the settings of this file over the engine's defaults.
     pub fn uring_config(&self, ring: &RingConfig) -> URingConfig {
         let mut config = URingConfig::new(ring.members.clone(), &ring.timers);
         config.forgets = self.vote_storage() == Some(VoteStorage::Memory);
         config.acceptors = self.acceptors();
+        config.arbiter = match self.coordination() {
+            CoordinationName::Embedded => Arbiter::Embedded,
+            CoordinationName::Etcd => Arbiter::Service,
+        };
         config.message_bytes = ring.message_bytes;
         config.backlog_bytes = ring.backlog_bytes;
         config
@@ -122,6 +188,7 @@ impl NodeConfig {
         if self.open_membership {
             return Err(ConfigError::OpenWithVotes);
         }
+        self.check_coordination()?;
         let set = self
             .paxos
             .as_ref()
@@ -137,6 +204,23 @@ impl NodeConfig {
         match acceptors.windows(2).find(|pair| pair[0] == pair[1]) {
             Some(twice) => Err(ConfigError::Acceptor(twice[0].get())),
             None => Ok(()),
+        }
+    }
+    fn check_coordination(&self) -> Result<(), ConfigError> {
+        let Some(paxos) = &self.paxos else {
+            return Ok(());
+        };
+        match (paxos.coordination, &paxos.etcd) {
+            (CoordinationName::Embedded, None) => Ok(()),
+            (CoordinationName::Embedded, Some(_)) => Err(ConfigError::EtcdUnused),
+            (CoordinationName::Etcd, None) => Err(ConfigError::NoEtcd),
+            (CoordinationName::Etcd, Some(urls)) if urls.is_empty() => Err(ConfigError::NoEtcd),
+            (CoordinationName::Etcd, Some(urls)) => {
+                match urls.iter().find(|url| !etcd::is_endpoint(url)) {
+                    Some(url) => Err(ConfigError::Etcd(url.clone())),
+                    None => Ok(()),
+                }
+            }
         }
     }
 }

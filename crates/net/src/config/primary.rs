@@ -100,10 +100,13 @@ impl NodeConfig {
         }
     }
 
-    /// The number that this cluster's datagrams carry: nodes with different values of `primary` are
-    /// different clusters.
+    /// The number that this cluster's datagrams carry: nodes with different values of `primary`, or with different
+    /// ways to agree on configurations, are different clusters.
     pub const fn wire_cluster(&self) -> u32 {
-        self.cluster ^ self.primary_in_force().mark() ^ self.engine.mark()
+        self.cluster
+            ^ self.primary_in_force().mark()
+            ^ self.engine.mark()
+            ^ self.coordination().mark()
     }
 
     /// By which rule configurations are primary: engines with views do not do without one.

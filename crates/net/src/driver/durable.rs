@@ -18,6 +18,7 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use super::acceptor::{Acceptor, Kept};
+use super::arbiter::Arbiter;
 use super::bell::Bell;
 use super::store::{Files, Found, NEWEST, Record, Store};
 use super::votes::{self, Change};
@@ -78,7 +79,7 @@ pub(super) struct Durable {
     acceptor: Option<Acceptor>,
     /// What the acceptor's log held, until the engine is told.
     votes: Vec<(LogId, u64, Bytes)>,
-    /// Rung by the threads of both.
+    /// Rung by the threads of both, and by others that it is shared with.
     bell: Arc<Bell>,
     /// Fetches without an answer.
     fetching: usize,
@@ -236,26 +237,18 @@ impl Durable {
     }
 
     /// Whether there is an answer to come.
-    fn waits(&self) -> bool {
+    pub(super) fn waits(&self) -> bool {
         !self.pending.is_empty() || self.fetching > 0
     }
 
-    /// Readable when there may be answers.
-    pub(super) fn waker(&self) -> Option<RawFd> {
-        self.waits().then(|| self.bell.raw())
-    }
-
-    /// Whether there are answers.
-    pub(super) fn has_answers(&self) -> bool {
-        self.waits() && self.bell.is_rung()
+    /// Rung when there may be answers.
+    pub(super) fn bell(&self) -> Arc<Bell> {
+        Arc::clone(&self.bell)
     }
 
     /// The answers that have come, those to requests in their order. Sends that waited for what failed are
     /// forgotten.
-    pub(super) fn answers(&mut self) -> Vec<Input> {
-        if !self.waits() || !self.bell.answer() {
-            return Vec::new();
-        }
+    fn answers(&mut self) -> Vec<Input> {
         self.take_stored();
         let mut answers = self.take_votes();
         while let Some(answered) = self.pending.pop_front_if(|next| next.result.is_some()) {
@@ -327,13 +320,30 @@ impl Durable {
 }
 
 impl<E: Engine> Driver<E> {
-    /// Takes over what has become durable, and what failed; says whether there was any. Not while an output is stuck: the engine hears
-    /// of it after its outputs have left, as with everything that answers them.
+    /// Whether a thread beside the ring's has an answer to give.
+    fn waits_for_threads(&self) -> bool {
+        let arbiter = self.arbiter.as_ref();
+        self.durable.waits() || arbiter.is_some_and(|arbiter| arbiter.waits)
+    }
+
+    /// Readable when there may be answers of those threads.
+    pub(super) fn stored(&self) -> Option<RawFd> {
+        self.waits_for_threads().then(|| self.durable.bell.raw())
+    }
+
+    /// Whether there are answers of those threads.
+    pub(super) fn has_stored(&self) -> bool {
+        self.waits_for_threads() && self.durable.bell.is_rung()
+    }
+
+    /// Takes over what has become durable, what failed, and what a coordination service says; whether there was any. Not
+    /// while an output is stuck: the engine hears of it after its outputs have left, as with everything that answers them.
     pub(super) fn take_stored(&mut self) -> Result<bool, DriverError> {
-        if self.stuck.is_some() {
+        if self.stuck.is_some() || !self.waits_for_threads() || !self.durable.bell.answer() {
             return Ok(false);
         }
-        let answers = self.durable.answers();
+        let mut answers = self.durable.answers();
+        answers.extend(self.arbiter.as_mut().and_then(Arbiter::take));
         if answers.is_empty() {
             return Ok(false);
         }

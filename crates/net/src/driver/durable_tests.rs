@@ -256,7 +256,7 @@ fn a_newer_ring_id_overtakes_those_that_wait_and_answers_for_them() {
     world.gate.send(Ok(())).unwrap();
     assert_eq!(world.begun.recv_timeout(PATIENCE), Ok(12));
     assert_eq!(world.answers(1), [(1, false)]);
-    assert_eq!(world.arrived(), []);
+    assert_eq!(world.arrived(), [0_u8; 0]);
     world.gate.send(Ok(())).unwrap();
     assert_eq!(world.answers(3), [(1, false), (2, false), (3, false)]);
     assert_eq!(world.arrived(), [2]);
@@ -351,7 +351,7 @@ fn a_store_that_panics_fails_its_request_and_all_later_ones() {
     assert_eq!(world.answers(1), [(1, true)]);
     world.say([persist(2, 8), token(2, Some(2))]);
     assert_eq!(world.answers(2), [(1, true), (2, true)]);
-    assert_eq!(world.arrived(), []);
+    assert_eq!(world.arrived(), [0_u8; 0]);
 }
 
 #[test]
@@ -395,7 +395,7 @@ fn what_is_not_kept_is_refused() {
         assert_eq!(world.answers(number as usize).last(), Some(&(number, true)));
         assert_eq!(world.driver.stats().unsupported, number);
     }
-    assert_eq!(world.arrived(), []);
+    assert_eq!(world.arrived(), [0_u8; 0]);
 }
 
 /// Stores a ring id, and says what the engine was told at the start and by a fetch.

@@ -81,8 +81,7 @@ impl<E: Engine> Driver<E> {
                     }
                 }
             }
-            // No node has a coordination service yet.
-            Output::Arbitrate { .. } => self.sockets.stats_mut().unsupported += 1,
+            Output::Arbitrate { number, wanted } => self.arbitrate(number, wanted),
             Output::Fetch { log, from, to } => {
                 self.answers.extend(self.durable.fetch(log, from, to));
             }

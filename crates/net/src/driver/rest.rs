@@ -145,7 +145,7 @@ impl<E: Engine> Driver<E> {
                 self.doze.came();
                 return Ok(true);
             }
-            let stored = self.durable.has_answers();
+            let stored = self.has_stored();
             if stored || until.is_some_and(|until| until <= now) || !app.may_sleep() {
                 app.awake(false);
                 return Ok(true);
@@ -169,7 +169,7 @@ impl<E: Engine> Driver<E> {
                 .map(Outgoing::class),
             waker: app.waker(),
             // While an output is stuck the answer would only be left lying.
-            stored: self.durable.waker().filter(|_| self.stuck.is_none()),
+            stored: self.stored().filter(|_| self.stuck.is_none()),
             links: self.links.as_ref().map(|links| links.raw()),
         };
         self.sockets.stats_mut().waits += u64::from(nanos != Some(0));

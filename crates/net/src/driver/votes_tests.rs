@@ -485,6 +485,7 @@ fn voting(storage: VoteStorage, directory: Option<&Path>) -> NodeConfig {
     config.paxos = Some(PaxosConfig {
         acceptors: None,
         storage,
+        ..PaxosConfig::default()
     });
     config.state_dir = directory.map(Path::to_owned);
     config

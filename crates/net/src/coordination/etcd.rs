@@ -1,0 +1,253 @@
+//! Configurations in etcd, by its gateway for JSON, which every member has at its clients' port.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::fmt;
+use std::time::Duration;
+use ureq::http::Uri;
+use ureq::{Agent, Body};
+
+use super::{Coordination, CoordinationError};
+
+/// How long a member may take to accept a connection.
+const CONNECT: Duration = Duration::from_millis(500);
+
+/// How long it may take for all of it. A disk that is slow takes half a second, an election of etcd's a second.
+const ANSWER: Duration = Duration::from_secs(2);
+
+/// What an answer has at most: a configuration of the largest cluster is a few kilobytes.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Of what a member says that is no answer, so much is handed on.
+const MOST_SAID: usize = 200;
+
+/// The key below which the configurations of a cluster are.
+pub fn prefix(cluster: u32) -> String {
+    format!("/rota/{cluster}/configurations/")
+}
+
+/// Whether this is how a member of etcd is named: `http://HOST:PORT`.
+pub fn is_endpoint(text: &str) -> bool {
+    let Ok(uri) = text.parse::<Uri>() else {
+        return false;
+    };
+    let authority = uri.authority().map_or("", |authority| authority.as_str());
+    let is_root = matches!(uri.path(), "" | "/") && uri.query().is_none();
+    let has_port = uri.port_u16().is_some_and(|port| port > 0);
+    uri.scheme_str() == Some("http") && has_port && is_root && !authority.contains('@')
+}
+
+/// A client of one cluster of etcd.
+pub struct Etcd {
+    agent: Agent,
+    /// Of its members.
+    urls: Vec<String>,
+    /// The one that answered last.
+    current: usize,
+    prefix: String,
+}
+
+/// What etcd says to a transaction.
+#[derive(Deserialize)]
+struct Reply {
+    /// Left out where it is not so.
+    #[serde(default)]
+    succeeded: bool,
+    #[serde(default)]
+    responses: Vec<Response>,
+}
+
+#[derive(Deserialize)]
+struct Response {
+    response_range: Option<Range>,
+}
+
+#[derive(Deserialize)]
+struct Range {
+    #[serde(default)]
+    kvs: Vec<Pair>,
+}
+
+#[derive(Deserialize)]
+struct Pair {
+    /// Left out where it is empty.
+    #[serde(default)]
+    value: String,
+}
+
+impl Etcd {
+    /// A client that asks these members, `http://HOST:PORT` each, about the configurations of a cluster.
+    pub fn new(endpoints: &[String], cluster: u32) -> Self {
+        let config = Agent::config_builder()
+            .timeout_connect(Some(CONNECT))
+            .timeout_global(Some(ANSWER))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            // Whatever the environment says: members are asked themselves.
+            .proxy(None)
+            .build();
+        let url = |endpoint: &String| format!("{}/v3/kv/txn", endpoint.trim_end_matches('/'));
+        Self {
+            agent: config.new_agent(),
+            urls: endpoints.iter().map(url).collect(),
+            current: 0,
+            prefix: prefix(cluster),
+        }
+    }
+
+    /// Keys sort as their numbers do.
+    fn key(&self, number: u64) -> String {
+        format!("{}{number:020}", self.prefix)
+    }
+
+    /// Stores what is wanted where nothing is, and reads it otherwise; all in one step.
+    ///
+    /// Nothing is stored unless the configuration before is there: whoever asks for the next one has known it, and it
+    /// was stored then. So an etcd that has lost its data chooses nothing.
+    fn transaction(&self, number: u64, wanted: &Bytes) -> Value {
+        let key = BASE64_STANDARD.encode(self.key(number));
+        let mut compare = vec![json!({
+            "key": key, "target": "CREATE", "result": "EQUAL", "create_revision": "0"
+        })];
+        if number > 1 {
+            let before = BASE64_STANDARD.encode(self.key(number - 1));
+            compare.push(json!({
+                "key": before, "target": "CREATE", "result": "GREATER", "create_revision": "0"
+            }));
+        }
+        let value = BASE64_STANDARD.encode(wanted);
+        json!({
+            "compare": compare,
+            "success": [{ "request_put": { "key": key, "value": value } }],
+            "failure": [{ "request_range": { "key": key } }],
+        })
+    }
+
+    /// What one member says.
+    fn ask_one(&self, url: &str, body: &[u8]) -> Result<Reply, String> {
+        let request = self.agent.post(url);
+        let request = request.header("content-type", "application/json");
+        let mut answer = request.send(body).map_err(|error| error.to_string())?;
+        let status = answer.status();
+        let said = read(answer.body_mut())?;
+        if !status.is_success() {
+            let text = String::from_utf8_lossy(&said);
+            let text: String = text.chars().take(MOST_SAID).collect();
+            return Err(format!("{status}: {}", text.trim()));
+        }
+        serde_json::from_slice(&said).map_err(|error| format!("not an answer of etcd's: {error}"))
+    }
+}
+
+fn read(body: &mut Body) -> Result<Vec<u8>, String> {
+    let body = body.with_config().limit(MOST_BYTES);
+    body.read_to_vec().map_err(|error| error.to_string())
+}
+
+impl Reply {
+    /// What is stored; `None` where nothing is, and nothing was stored.
+    fn chosen(self, wanted: &Bytes) -> Result<Option<Bytes>, String> {
+        if self.succeeded {
+            return Ok(Some(wanted.clone()));
+        }
+        let ranges = self.responses.into_iter();
+        let Some(range) = ranges.filter_map(|response| response.response_range).next() else {
+            return Err("not an answer of etcd's: it says nothing of the key".to_owned());
+        };
+        let Some(pair) = range.kvs.into_iter().next() else {
+            return Ok(None);
+        };
+        let value = BASE64_STANDARD.decode(pair.value);
+        let value = value.map_err(|error| format!("not an answer of etcd's: {error}"))?;
+        Ok(Some(value.into()))
+    }
+}
+
+impl Coordination for Etcd {
+    fn ask(&mut self, number: u64, wanted: &Bytes) -> Result<Bytes, CoordinationError> {
+        let body = self.transaction(number, wanted).to_string();
+        let mut said = Vec::new();
+        for _ in 0..self.urls.len() {
+            let url = &self.urls[self.current];
+            let reply = self.ask_one(url, body.as_bytes());
+            match reply.and_then(|reply| reply.chosen(wanted)) {
+                Ok(Some(chosen)) => return Ok(chosen),
+                Ok(None) => {
+                    let before = self.key(number.saturating_sub(1));
+                    return Err(CoordinationError::Forgotten(before));
+                }
+                Err(error) => said.push(format!("{url}: {error}")),
+            }
+            self.current = (self.current + 1) % self.urls.len();
+        }
+        Err(CoordinationError::Unreachable(said.join("; ")))
+    }
+}
+
+impl fmt::Debug for Etcd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Etcd")
+            .field("urls", &self.urls)
+            .field("prefix", &self.prefix)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_named_by_host_and_port() {
+        for good in [
+            "http://127.0.0.1:2379",
+            "http://[::1]:2379/",
+            "http://etcd-1.example:2379",
+        ] {
+            assert!(is_endpoint(good), "{good}");
+        }
+        for bad in [
+            "",
+            "127.0.0.1:2379",
+            "http://127.0.0.1",
+            "http://127.0.0.1:0",
+            "https://127.0.0.1:2379",
+            "http://root:secret@127.0.0.1:2379",
+            "http://127.0.0.1:2379/v3",
+            "http://127.0.0.1:2379/?a=b",
+            "ftp://127.0.0.1:2379",
+        ] {
+            assert!(!is_endpoint(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn keys_sort_as_their_numbers_do() {
+        let etcd = Etcd::new(&[], 7);
+        assert_eq!(etcd.key(1), "/rota/7/configurations/00000000000000000001");
+        let keys = [9, 10, 11_000, u64::MAX].map(|number| etcd.key(number));
+        assert!(keys.is_sorted());
+    }
+
+    #[test]
+    fn what_is_no_answer_counts_as_none() {
+        let chosen = |text: &str| {
+            let reply: Reply = serde_json::from_str(text).unwrap();
+            reply.chosen(&Bytes::from_static(b"own"))
+        };
+        let stored = |value: &'static [u8]| Ok(Some(Bytes::from_static(value)));
+        assert_eq!(chosen(r#"{"succeeded":true}"#), stored(b"own"));
+        let other = r#"{"responses":[{"response_range":{"kvs":[{"value":"b3RoZXI="}]}}]}"#;
+        assert_eq!(chosen(other), stored(b"other"));
+        let empty = r#"{"responses":[{"response_range":{"kvs":[{}]}}]}"#;
+        assert_eq!(chosen(empty), stored(b""));
+        let none = r#"{"responses":[{"response_range":{}}]}"#;
+        assert_eq!(chosen(none), Ok(None));
+        assert!(chosen("{}").is_err());
+        let garbled = r#"{"responses":[{"response_range":{"kvs":[{"value":"%"}]}}]}"#;
+        assert!(chosen(garbled).is_err());
+    }
+}

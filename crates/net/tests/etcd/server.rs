@@ -1,0 +1,96 @@
+//! A real server of etcd, for as long as a test needs it.
+
+use std::io::{BufRead, BufReader};
+use std::net::IpAddr;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+/// What it says when it serves clients; the second since etcd 3.5.
+const READY: [&str; 2] = [
+    "serving insecure client requests",
+    "serving client traffic insecurely",
+];
+
+/// See the module. It ends with this value, also when a test panics.
+pub struct Server {
+    address: IpAddr,
+    ports: (u16, u16),
+    directory: TempDir,
+    child: Option<Child>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl Server {
+    /// One that does not run yet, at this address: ports for clients and for other members.
+    pub fn new(address: IpAddr, ports: (u16, u16)) -> Self {
+        Self {
+            address,
+            ports,
+            directory: tempfile::tempdir().expect("a directory"),
+            child: None,
+        }
+    }
+
+    /// What clients call it.
+    pub fn url(&self) -> String {
+        format!("http://{}:{}", self.address, self.ports.0)
+    }
+
+    /// Starts it with `command`, which runs the program `etcd`, on the data that it has left; waits until it serves.
+    pub fn start(&mut self, mut command: Command) {
+        let (clients, members) = (
+            self.url(),
+            format!("http://{}:{}", self.address, self.ports.1),
+        );
+        let child = command
+            .args(["--name", "one", "--data-dir"])
+            .arg(self.directory.path())
+            .args(["--listen-client-urls", &clients])
+            .args(["--advertise-client-urls", &clients])
+            .args(["--listen-peer-urls", &members])
+            .args(["--initial-advertise-peer-urls", &members])
+            .args(["--initial-cluster", &format!("one={members}")])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn();
+        let mut child = child.expect("`etcd`, of the package etcd-server: `cargo xtask setup`");
+        let lines = lines_of(&mut child);
+        self.child = Some(child);
+        loop {
+            let line = lines.recv_timeout(Duration::from_secs(20));
+            let line = line.expect("`etcd` (package etcd-server: `cargo xtask setup`) serves");
+            if READY.iter().any(|ready| line.contains(ready)) {
+                return;
+            }
+        }
+    }
+
+    /// Ends it as `kill -9` does, if it runs.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// What it says, for as long as anybody listens; what comes later is read and dropped.
+fn lines_of(child: &mut Child) -> Receiver<String> {
+    let stderr = child.stderr.take().expect("a pipe");
+    let (sender, lines) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+            let _ = sender.send(line);
+        }
+    });
+    lines
+}
