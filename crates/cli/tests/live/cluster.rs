@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -116,8 +116,14 @@ impl Drop for Cluster {
 impl Cluster {
     /// Room for `nodes` nodes, which keep their ring ids on disk. Without root this fails, as nothing here could be tested.
     pub fn new(nodes: u16, timing: TimingName) -> Self {
+        Self::with_guests(nodes, 0, timing)
+    }
+
+    /// The same, with room for other programs beside the nodes ([`Cluster::guest`]).
+    pub fn with_guests(nodes: u16, guests: u16, timing: TimingName) -> Self {
         let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let bed = Testbed::netns(usize::from(nodes), None, Offload::Pass).expect("namespaces");
+        let places = usize::from(nodes + guests);
+        let bed = Testbed::netns(places, None, Offload::Pass).expect("namespaces");
         bed.prepare_cuts().expect("filters");
         let mut config = NodeConfig::loopback(nodes, 7000);
         config.transport = Transport::Multicast(SocketAddr::from(([239, 192, 0, 7], 7000)));
@@ -164,6 +170,13 @@ impl Cluster {
         cluster.start_all();
         cluster.expect_rings(&[&cluster.all()]);
         cluster
+    }
+
+    /// The address of a guest, and what runs a program there.
+    pub fn guest(&self, guest: u16, program: &str) -> (IpAddr, Command) {
+        let place = self.lives.len() + usize::from(guest);
+        let command = self.bed.command_of(place, Path::new("env"), program);
+        (IpAddr::V4(self.bed.address(place)), command)
     }
 
     pub fn all(&self) -> Vec<u16> {

@@ -2,6 +2,7 @@
 //! which ring, sends there, and has all traces checked.
 
 mod cluster;
+mod etcd;
 mod lives;
 mod measure;
 mod memory;

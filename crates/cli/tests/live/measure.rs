@@ -5,10 +5,15 @@
 use std::time::Duration;
 
 use crate::cluster::{Cluster, between};
+use crate::etcd::Coordinated;
 use crate::setting;
-use rota_net::TimingName;
+use crate::votes;
+use rota_net::{TimingName, VoteStorage};
 
 const NODES: u16 = 8;
+
+/// Of those that vote.
+const VOTERS: u16 = 5;
 
 fn rounds() -> u64 {
     setting("ROTA_ROUNDS", 2)
@@ -82,6 +87,32 @@ fn killed(timing: TimingName, load: bool) -> Vec<u64> {
     times
 }
 
+/// The coordinator of the newest configuration, as a node says.
+fn coordinator(cluster: &mut Cluster) -> u16 {
+    let status = cluster.status(1);
+    let state = status["state"].as_str().expect("a state");
+    let (_, coordinator) = state.split_once("coordinator ").expect("a ring");
+    let digits = coordinator.split(|other: char| !other.is_ascii_digit());
+    let first = digits.into_iter().next().expect("a word");
+    first.parse().expect("a number")
+}
+
+/// Times until the last survivor of a killed coordinator has delivered the first message of the next round.
+fn coordinators_killed(cluster: &mut Cluster) -> Vec<u64> {
+    let mut times = Vec::new();
+    let all = cluster.all();
+    for _ in 0..rounds() {
+        let victim = coordinator(cluster);
+        let others = others(cluster, victim);
+        let at = cluster.kill(victim);
+        times.push(until_ring(cluster, &others, at));
+        votes::restart(cluster, &[victim]);
+        cluster.expect_rings(&[&all]);
+    }
+    votes::check(cluster);
+    times
+}
+
 /// Times until the others have noticed a cut, and from its end until all are on one ring.
 fn cut_off(timing: TimingName, load: bool) -> (Vec<u64>, Vec<u64>) {
     let mut cluster = cluster(timing, load);
@@ -130,6 +161,23 @@ fn halves(load: bool) -> Vec<u64> {
 fn time_after_a_kill() {
     print("killed, load", killed(TimingName::Default, true));
     print("killed, idle", killed(TimingName::Default, false));
+}
+
+#[test]
+#[ignore = "needs root, for network namespaces; prints times"]
+fn time_after_a_kill_of_the_coordinator() {
+    let mut cluster = votes::loaded(VOTERS, VoteStorage::Async);
+    print(
+        "coordinator killed, embedded",
+        coordinators_killed(&mut cluster),
+    );
+    drop(cluster);
+    let mut world = Coordinated::formed(VOTERS, VoteStorage::Async);
+    votes::set_load(&mut world.cluster);
+    print(
+        "coordinator killed, etcd",
+        coordinators_killed(&mut world.cluster),
+    );
 }
 
 #[test]

@@ -56,14 +56,14 @@ fn lives(file: &PathBuf) -> Vec<Life> {
 
 /// What a story has come across.
 #[derive(Debug)]
-struct Seen {
-    messages: usize,
-    lives: usize,
+pub struct Seen {
+    pub messages: usize,
+    pub lives: usize,
 }
 
 /// All are in one ring, and all processes have delivered a first part of one order; those that live all of it, and with it
 /// all that they have submitted. Ends the cluster.
-fn check(cluster: &mut Cluster) -> Seen {
+pub fn check(cluster: &mut Cluster) -> Seen {
     let all = cluster.all();
     let files = cluster.end(&[&all]);
     let lives: Vec<Life> = files.iter().flat_map(lives).collect();
@@ -104,7 +104,7 @@ fn check(cluster: &mut Cluster) -> Seen {
 }
 
 /// All in one ring, and load.
-fn loaded(nodes: u16, storage: VoteStorage) -> Cluster {
+pub fn loaded(nodes: u16, storage: VoteStorage) -> Cluster {
     let mut cluster = Cluster::new(nodes, TimingName::Default);
     cluster.config.engine = EngineName::URingPaxos;
     cluster.config.paxos = Some(PaxosConfig {
@@ -118,12 +118,12 @@ fn loaded(nodes: u16, storage: VoteStorage) -> Cluster {
     cluster
 }
 
-fn set_load(cluster: &mut Cluster) {
+pub fn set_load(cluster: &mut Cluster) {
     cluster.load(LOAD.0, LOAD.1);
     cluster.sleep(Duration::from_millis(200));
 }
 
-fn restart(cluster: &mut Cluster, nodes: &[u16]) {
+pub fn restart(cluster: &mut Cluster, nodes: &[u16]) {
     for node in nodes {
         cluster.start(*node);
     }

@@ -78,8 +78,8 @@ impl URing {
         if !self.is_operational() {
             return format!("configuration {number} begins");
         }
-        let ring = names(&config.ring);
-        format!("configuration {number}: ring {ring}")
+        let (ring, coordinator) = (names(&config.ring), config.coordinator.node);
+        format!("configuration {number}: ring {ring}, coordinator {coordinator}")
     }
 }
 
