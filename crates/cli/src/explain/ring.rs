@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Finding, Seen, list};
 
 /// Counters that say something by themselves when they grow, and what.
-const TELLING: [(&str, &str); 6] = [
+const TELLING: [(&str, &str); 7] = [
     (
         "duplicate_nodes",
         "another process goes by its number: stop one of the two",
@@ -21,6 +21,10 @@ const TELLING: [(&str, &str); 6] = [
     (
         "persist_failures",
         "its disk does not take ring numbers: it joins no ring",
+    ),
+    (
+        "coordination_failures",
+        "etcd does not answer, or has forgotten the cluster, and no ring changes until it is back: see the log",
     ),
     (
         "net_too_large",

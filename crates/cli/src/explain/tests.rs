@@ -334,6 +334,9 @@ fn what_happens_to_the_ring_is_said() {
     count(&mut seen[0], "duplicate_nodes", 1);
     only(&seen, "node 1: another process goes by its number");
     let mut seen = well();
+    count(&mut seen[1], "coordination_failures", 3);
+    only(&seen, "node 2: etcd does not answer");
+    let mut seen = well();
     (seen[0].before.groups_ready, seen[0].after.groups_ready) = (false, false);
     only(&seen, "node 1 waits for other daemons");
     let mut seen = well();

@@ -85,7 +85,8 @@ fn the_coordinator_is_killed_and_etcd_chooses_what_follows() {
     set_load(&mut world.cluster);
     for victim in [1, 2, 3] {
         let (state, _) = world.status(victim, "coordination_requests");
-        let leads = format!("ring 1, 2, 3, coordinator {victim}");
+        assert!(state.starts_with("operational: 1, 2, 3 ("), "{state}");
+        let leads = format!(", coordinator {victim})");
         assert!(state.ends_with(&leads), "{state}");
         world.cluster.kill(victim);
         let others = world.cluster.running();

@@ -97,11 +97,12 @@ fn coordinator(cluster: &mut Cluster) -> u16 {
     first.parse().expect("a number")
 }
 
-/// Times until the last survivor of a killed coordinator has delivered the first message of the next round.
-fn coordinators_killed(cluster: &mut Cluster) -> Vec<u64> {
+/// Times until the last survivor of a killed coordinator has delivered the first message of the next round. Ends the
+/// cluster.
+fn coordinators_killed(cluster: &mut Cluster, rounds: u64) -> Vec<u64> {
     let mut times = Vec::new();
     let all = cluster.all();
-    for _ in 0..rounds() {
+    for _ in 0..rounds {
         let victim = coordinator(cluster);
         let others = others(cluster, victim);
         let at = cluster.kill(victim);
@@ -166,18 +167,20 @@ fn time_after_a_kill() {
 #[test]
 #[ignore = "needs root, for network namespaces; prints times"]
 fn time_after_a_kill_of_the_coordinator() {
-    let mut cluster = votes::loaded(VOTERS, VoteStorage::Async);
-    print(
-        "coordinator killed, embedded",
-        coordinators_killed(&mut cluster),
-    );
-    drop(cluster);
-    let mut world = Coordinated::formed(VOTERS, VoteStorage::Async);
-    votes::set_load(&mut world.cluster);
-    print(
-        "coordinator killed, etcd",
-        coordinators_killed(&mut world.cluster),
-    );
+    // In one cluster so many that nothing of the order is forgotten, which is judged in the end.
+    let parts: Vec<u64> = (0..rounds()).step_by(5).collect();
+    let parts = || parts.iter().map(|first| (rounds() - first).min(5));
+    let embedded = parts().flat_map(|rounds| {
+        let mut cluster = votes::loaded(VOTERS, VoteStorage::Async);
+        coordinators_killed(&mut cluster, rounds)
+    });
+    print("coordinator killed, embedded", embedded.collect());
+    let etcd = parts().flat_map(|rounds| {
+        let mut world = Coordinated::formed(VOTERS, VoteStorage::Async);
+        votes::set_load(&mut world.cluster);
+        coordinators_killed(&mut world.cluster, rounds)
+    });
+    print("coordinator killed, etcd", etcd.collect());
 }
 
 #[test]

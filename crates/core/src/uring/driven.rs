@@ -79,7 +79,7 @@ impl URing {
             return format!("configuration {number} begins");
         }
         let (ring, coordinator) = (names(&config.ring), config.coordinator.node);
-        format!("configuration {number}: ring {ring}, coordinator {coordinator}")
+        format!("operational: {ring} (configuration {number}, coordinator {coordinator})")
     }
 }
 
