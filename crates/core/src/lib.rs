@@ -23,6 +23,7 @@ pub mod mutants;
 pub mod pack;
 pub mod paxos;
 pub mod primary;
+pub mod random;
 pub mod ring;
 pub mod uring;
 pub mod views;

@@ -55,7 +55,7 @@ pub use delivery::{Configuration, ConfigurationKind, Delivery, Message, MessageI
 pub use input::{Input, PersistError, StartState};
 pub use measures::{Histogram, PeerCounters};
 pub use output::{Burst, LogRecord, Output, Pace, Target, TimerReason};
-pub use pieces::Pieces;
+pub use pieces::{Pieces, PiecesWriter};
 pub use types::{
     Channel, Class, Engine, Incarnation, LogId, NodeId, PersistId, Process, RingId, Seq, Service,
     Session, Status, SubmitError, Time,

@@ -3,6 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 use bytes::Bytes;
+use core::mem;
 
 /// The bytes of one message, in pieces that follow each other. Who passes on what came from elsewhere need not copy it:
 /// what came is a piece of what leaves.
@@ -38,6 +39,53 @@ impl Pieces {
             return self.pieces.pop().unwrap_or_default();
         }
         self.pieces.concat().into()
+    }
+}
+
+/// A message while it is written: large parts are not copied into it.
+#[derive(Debug)]
+pub struct PiecesWriter {
+    pieces: Pieces,
+    /// What comes behind those pieces.
+    pub small: Vec<u8>,
+}
+
+impl PiecesWriter {
+    /// Bytes from this many on are a piece of their own; fewer are cheaper to copy than to name.
+    const PIECE_BYTES: usize = 1024;
+
+    /// A message that begins with this.
+    pub fn new(head: Vec<u8>) -> Self {
+        Self {
+            pieces: Pieces::default(),
+            small: head,
+        }
+    }
+
+    /// How many bytes it has.
+    pub const fn len(&self) -> usize {
+        self.pieces.len() + self.small.len()
+    }
+
+    /// Whether it has none.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Appends a part that is there already.
+    pub fn push(&mut self, part: &Bytes) {
+        if part.len() < Self::PIECE_BYTES {
+            self.small.extend_from_slice(part);
+            return;
+        }
+        self.pieces.push(mem::take(&mut self.small).into());
+        self.pieces.push(part.clone());
+    }
+
+    /// The message.
+    pub fn finish(mut self) -> Pieces {
+        self.pieces.push(self.small.into());
+        self.pieces
     }
 }
 

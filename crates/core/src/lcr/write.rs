@@ -1,21 +1,13 @@
 //! A message to the successor, while it is written.
 
-use alloc::vec::Vec;
-use core::mem::take;
-
 use super::wire::{BATCH, DELIVERED, Entry, HEAD_BYTES, STABLE, WORD_BYTES, head};
-use crate::contract::{Pieces, RingId};
+use crate::contract::{Pieces, PiecesWriter, RingId};
 use crate::wire::put_varint;
-
-/// A record from this size on is a piece of its own; smaller ones are cheaper to copy than to name.
-const PIECE_BYTES: usize = 1024;
 
 /// A batch that is being written. Large records are not copied into it.
 #[derive(Debug)]
 pub struct Writer {
-    pieces: Pieces,
-    /// What comes behind those pieces.
-    small: Vec<u8>,
+    batch: PiecesWriter,
     /// What the link takes.
     room: usize,
     /// When it is large enough.
@@ -27,8 +19,7 @@ impl Writer {
     /// An empty one, of at most `room` bytes, and of at most `enough` if it has more than one packet.
     pub fn new(ring: RingId, epoch: u32, room: usize, enough: usize) -> Self {
         Self {
-            pieces: Pieces::default(),
-            small: head(BATCH, ring, epoch),
+            batch: PiecesWriter::new(head(BATCH, ring, epoch)),
             room,
             enough,
             packets: 0,
@@ -41,7 +32,7 @@ impl Writer {
     }
 
     const fn size(&self) -> usize {
-        self.pieces.len() + self.small.len()
+        self.batch.len()
     }
 
     /// Packets in it.
@@ -58,12 +49,7 @@ impl Writer {
     /// Appends a packet that it takes.
     pub fn packet(&mut self, entry: &Entry) {
         self.packets += 1;
-        if entry.size() < PIECE_BYTES {
-            self.small.extend_from_slice(entry.record());
-            return;
-        }
-        self.pieces.push(take(&mut self.small).into());
-        self.pieces.push(entry.record().clone());
+        self.batch.push(entry.record());
     }
 
     /// Whether it takes one more word.
@@ -82,14 +68,13 @@ impl Writer {
     }
 
     fn word(&mut self, tag: u8, member: usize, number: u64) {
-        self.small.push(tag);
-        put_varint(&mut self.small, member as u64);
-        put_varint(&mut self.small, number);
+        self.batch.small.push(tag);
+        put_varint(&mut self.batch.small, member as u64);
+        put_varint(&mut self.batch.small, number);
     }
 
     /// The batch.
-    pub fn finish(mut self) -> Pieces {
-        self.pieces.push(self.small.into());
-        self.pieces
+    pub fn finish(self) -> Pieces {
+        self.batch.finish()
     }
 }

@@ -13,6 +13,7 @@ use crate::contract::{
 };
 use crate::mutants::{self, Mutant};
 use crate::pack::Outbox;
+use crate::random::Random;
 use crate::ring::{Context, Counters, Ordering, RingConfig, RingConfigError};
 use crate::wire::{self, Data, Packet};
 
@@ -21,7 +22,7 @@ use crate::wire::{self, Data, Packet};
 pub struct RingEngine {
     pub(super) config: RingConfig,
     pub(super) me: Process,
-    rng: u64,
+    pub(super) random: Random,
     /// The time of the newest call.
     pub(super) now: Time,
     pub(super) phase: Phase,
@@ -75,7 +76,7 @@ impl RingEngine {
         Ok(Self {
             config,
             me,
-            rng: 0,
+            random: Random::default(),
             now: Time(0),
             phase: Phase::Idle,
             installed: None,
@@ -188,18 +189,9 @@ impl RingEngine {
         Some(call(&mut recovery.next, &mut context))
     }
 
-    /// A random number below `end`, which must not be 0 (splitmix64).
-    pub(super) const fn random_below(&mut self, end: u64) -> u64 {
-        self.rng = self.rng.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.rng;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % end
-    }
-
     pub(super) fn start(&mut self, start: &StartState) {
         self.me = start.me;
-        self.rng = start.seed ^ start.me.incarnation.0 ^ u64::from(start.me.node.get()) << 48;
+        self.random = Random::of(start);
         self.ring_seq = RingSeq::new(start);
         self.form_first_ring();
     }

@@ -101,7 +101,7 @@ impl RingEngine {
 
     fn send_join(&mut self) {
         let timers = self.config.timers;
-        let wait = timers.join + self.random_below(timers.join / 2 + 1);
+        let wait = timers.join + self.random.below(timers.join / 2 + 1);
         let now = self.now;
         if let Phase::Gather(gather) = &mut self.phase {
             gather.join_at = now.after(wait);

@@ -69,6 +69,11 @@ impl Config {
         }
     }
 
+    /// Where an acceptor is in the list of those that vote.
+    pub fn place(&self, who: AcceptorId) -> Option<usize> {
+        self.acceptors.iter().position(|other| *other == who)
+    }
+
     /// Acceptors that are more than half of all.
     pub fn majority(&self) -> usize {
         self.acceptors.len() / 2 + 1

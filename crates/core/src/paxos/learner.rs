@@ -106,15 +106,12 @@ impl Learner {
         let Some(config) = self.config.as_ref().filter(|config| config.number == round) else {
             return;
         };
-        let Some(at) = config.acceptors.iter().position(|other| *other == who) else {
+        let Some(at) = config.place(who) else {
             return;
         };
         self.voted[at] = self.voted[at].max(next);
         let voted = &self.voted;
-        let of = |who: AcceptorId| {
-            let at = config.acceptors.iter().position(|other| *other == who);
-            at.map_or(0, |at| voted[at])
-        };
+        let of = |who: AcceptorId| config.place(who).map_or(0, |at| voted[at]);
         let reached = if mutants::on(Mutant::N11) {
             voted.iter().copied().max().unwrap_or(0)
         } else {

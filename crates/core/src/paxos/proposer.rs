@@ -4,7 +4,7 @@
 use alloc::collections::VecDeque;
 use bytes::Bytes;
 
-use super::value::{Value, ValueId};
+use super::value::ValueId;
 use crate::contract::Process;
 
 /// The machine.
@@ -21,7 +21,7 @@ pub struct Proposer {
 
 impl Proposer {
     /// Without values.
-    pub fn new(me: Process) -> Self {
+    pub const fn new(me: Process) -> Self {
         Self {
             me,
             waiting: VecDeque::new(),
@@ -43,19 +43,19 @@ impl Proposer {
         (self.waiting.len(), self.bytes)
     }
 
-    /// The next value to put on its way.
-    pub fn propose(&mut self) -> Option<Value> {
+    /// The next value to put on its way, and its name.
+    pub fn propose(&mut self) -> Option<(ValueId, Bytes)> {
         let frame = self.waiting.get(self.sent)?.clone();
         self.sent += 1;
         let id = ValueId {
             process: self.me,
             counter: self.delivered + self.sent as u64,
         };
-        Some(Value::Packet { id, frame })
+        Some((id, frame))
     }
 
     /// What was on its way may be lost: it is proposed again.
-    pub fn propose_again(&mut self) {
+    pub const fn propose_again(&mut self) {
         self.sent = 0;
     }
 

@@ -50,8 +50,18 @@ impl Proposers {
 
     /// The counter of a member's last value that counted; `None` if it is no member.
     pub fn last(&self, who: Process) -> Option<u64> {
-        let life = self.nodes.get(&who.node)?;
-        (life.member && life.incarnation == who.incarnation).then_some(life.last)
+        let life = self.life(who).filter(|life| life.member)?;
+        Some(life.last)
+    }
+
+    /// The counter of the last value that counted of the last life of a node, member or not; `None` for earlier ones.
+    pub fn counted(&self, who: Process) -> Option<u64> {
+        self.life(who).map(|life| life.last)
+    }
+
+    fn life(&self, who: Process) -> Option<&Life> {
+        let life = self.nodes.get(&who.node);
+        life.filter(|life| life.incarnation == who.incarnation)
     }
 
     /// From here on these are the members. A process that was one before goes on where it was, unless its node has had

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use crate::contract::Process;
+use crate::mutants::{self, Mutant};
 use crate::paxos::{Instance, Proposers, Value, Vote};
 
 /// What follows from all instances before one of them: the same for all.
@@ -34,7 +35,7 @@ impl Base {
         self.next = vote.end();
         match &vote.value {
             Value::Packet { id, frame } => {
-                let counts = self.table.take(*id);
+                let counts = self.table.take(*id) || mutants::on(Mutant::U07);
                 if counts {
                     self.open(id.process, frame);
                 }
@@ -56,11 +57,13 @@ impl Base {
 
     /// The counter of a process's last value that has counted, if it is its node's last life.
     pub fn counted(&self, process: Process) -> Option<u64> {
-        let mut lives = self.table.lives();
-        lives.find_map(|(who, last, ..)| (who == process).then_some(last))
+        self.table.counted(process)
     }
 
     fn open(&mut self, process: Process, value: &Bytes) {
+        if mutants::on(Mutant::U09) {
+            return;
+        }
         match super::value::cut(value) {
             None => {
                 self.open.remove(&process);

@@ -15,6 +15,9 @@ use crate::paxos::{
 /// The most of anything that a configuration lists.
 const MOST: usize = 1024;
 
+/// The largest instance, round and counter: whoever says more is not to be believed, and sums of two are numbers.
+pub const MOST_NUMBER: u64 = 1 << 62;
+
 const PACKET: u8 = 1;
 const MEMBERS: u8 = 2;
 const SKIP: u8 = 3;
@@ -37,6 +40,11 @@ impl Source {
 
     pub fn u64(&mut self) -> Option<u64> {
         self.0.try_get_u64_le().ok()
+    }
+
+    /// An instance, a round, or a counter.
+    pub fn number(&mut self) -> Option<u64> {
+        self.u64().filter(|number| *number <= MOST_NUMBER)
     }
 
     pub fn flag(&mut self) -> Option<bool> {
@@ -69,7 +77,7 @@ impl Source {
 
     pub fn value_id(&mut self) -> Option<ValueId> {
         let process = self.process()?;
-        let counter = self.u64()?;
+        let counter = self.number()?;
         (counter > 0).then_some(ValueId { process, counter })
     }
 
@@ -91,12 +99,12 @@ impl Source {
     pub fn config(&mut self) -> Option<Arc<Config>> {
         let config = Config {
             founded: self.u64()?,
-            number: self.u64()?,
+            number: self.number()?,
             coordinator: self.process()?,
             ring: self.list(Self::process)?,
             acceptors: self.list(Self::acceptor)?,
             prior: self.list(|source| {
-                let number = source.u64()?;
+                let number = source.number()?;
                 let acceptors = source.list(Self::acceptor)?;
                 Some(Prior { number, acceptors })
             })?,
@@ -105,7 +113,7 @@ impl Source {
     }
 
     pub fn vote(&mut self) -> Option<Vote> {
-        let (first, round, span) = (self.u64()?, self.u64()?, self.u64()?);
+        let (first, round, span) = (self.number()?, self.number()?, self.number()?);
         let value = match self.u8()? {
             PACKET => {
                 let id = self.value_id()?;
@@ -118,7 +126,7 @@ impl Source {
             _ => return None,
         };
         let fits = first > 0 && span > 0 && value.span() == span;
-        (fits && first.checked_add(span).is_some()).then_some(Vote {
+        (fits && first + span <= MOST_NUMBER).then_some(Vote {
             first,
             round,
             value,
@@ -132,7 +140,7 @@ impl Source {
     }
 
     fn ballot(&mut self) -> Option<Ballot> {
-        let (count, by) = (self.u64()?, self.process()?);
+        let (count, by) = (self.number()?, self.process()?);
         Some(Ballot { count, by })
     }
 
@@ -158,11 +166,14 @@ impl Source {
     }
 
     pub fn base(&mut self) -> Option<Base> {
-        let next = self.u64()?;
+        let next = self.number()?;
         let lives = self.list(|source| {
             let process = source.process()?;
-            let (last, member) = (source.u64()?, source.flag()?);
-            let over = source.list(|source| source.u64().map(Incarnation))?;
+            let (last, member) = (source.number()?, source.flag()?);
+            let over = source.list(|source| {
+                let life = source.u64().filter(|life| *life <= Incarnation::MAX);
+                life.map(Incarnation)
+            })?;
             Some((process, last, member, over))
         })?;
         let table = Proposers::restore(lives);

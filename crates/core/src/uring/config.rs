@@ -25,6 +25,8 @@ pub struct URingConfig {
     pub batch_bytes: usize,
     /// Where other messages with values end, in bytes. One value may be larger.
     pub word_bytes: usize,
+    /// What is learnt and waits for the application may take about so much, in bytes.
+    pub waiting_bytes: usize,
     /// Decided instances that an acceptor keeps for those who are behind.
     pub kept_instances: u64,
     /// Nothing that this process promises and votes for survives it: what would be written is not even asked for.
@@ -87,6 +89,7 @@ impl URingConfig {
             window_bytes: 1 << 20,
             batch_bytes: 32_000,
             word_bytes: 128 << 10,
+            waiting_bytes: 8 << 20,
             kept_instances: 15_000,
             forgets: false,
             only_as_member: false,

@@ -9,6 +9,7 @@ use super::base::Base;
 use super::codec::{Source, put_base, put_cast, put_config, put_slot, vote_bytes};
 use super::word::Word;
 use crate::contract::{LogId, LogRecord, NodeId, Output, PersistId};
+use crate::mutants::{self, Mutant};
 use crate::paxos::{
     self, Acceptor, AcceptorId, Config, Instance, Mark, Promise, Round, STATE_LOG, Slot, VOTES_LOG,
     Vote,
@@ -106,13 +107,13 @@ impl Found {
     fn on_state(&mut self, key: u64, bytes: Bytes) -> Option<()> {
         let mut source = Source(bytes);
         match key {
-            PROMISED => self.promised = source.u64()?,
+            PROMISED => self.promised = source.number()?,
             CONFIG => self.config = Some(source.config()?),
-            SLOT => self.slot = Some((source.u64()?, source.slot()?)),
+            SLOT => self.slot = Some((source.number()?, source.slot()?)),
             BASE => self.base = Some(source.base()?),
             STORE => self.store = Some(source.u64()?),
-            DECIDED => self.decided = source.u64()?,
-            KEPT => self.kept = source.u64()?,
+            DECIDED => self.decided = source.number()?,
+            KEPT => self.kept = source.number()?,
             _ => return None,
         }
         source.is_over().then_some(())
@@ -121,7 +122,13 @@ impl Found {
     /// The acceptor that all this is of.
     pub fn acceptor(&mut self, id: AcceptorId) -> Acceptor {
         let trimmed = paxos::Record::Trimmed(self.kept);
-        let votes = core::mem::take(&mut self.votes);
+        let mut votes = core::mem::take(&mut self.votes);
+        if mutants::on(Mutant::U18) {
+            votes.clear();
+        }
+        if mutants::on(Mutant::U24) {
+            self.promised = 0;
+        }
         let records = core::iter::once(paxos::Record::Promised(self.promised))
             .chain(votes.into_iter().map(paxos::Record::Voted))
             .chain([trimmed]);

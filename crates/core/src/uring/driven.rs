@@ -6,6 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::engine::URing;
+use super::stream::Stream;
 use super::word::Word;
 use crate::contract::{
     Class, Delivery, Engine, Input, Output, Process, Service, Status, SubmitError, Time,
@@ -38,6 +39,11 @@ impl URing {
     /// simulations.
     pub fn is_complete(&self) -> bool {
         self.complete == self.number()
+    }
+
+    /// What others' values and its own take here on their way to the coordinator, in bytes. For tests.
+    pub fn carried_bytes(&self) -> usize {
+        self.stream.as_ref().map_or(0, Stream::carried_bytes)
     }
 
     /// Whether all of its own messages are delivered.
@@ -126,7 +132,7 @@ impl Engine for URing {
     fn poll_delivery(&mut self) -> Option<Delivery> {
         let had_room = self.hand_out.has_room();
         let delivery = self.hand_out.next();
-        if delivery.is_some() && !had_room && self.hand_out.has_room() {
+        if !had_room && self.hand_out.has_room() {
             self.poke = true;
         }
         delivery

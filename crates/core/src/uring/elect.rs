@@ -176,7 +176,7 @@ impl URing {
             (Candidacy::Service(_), None) => {}
         }
         let patience = self.settings.patience;
-        let random = self.random_below(2 * patience.retry);
+        let random = self.random.below(2 * patience.retry);
         self.election.again = self.now.after(patience.retry / 2 + random);
         self.election.candidate = Some(candidate);
         self.say_candidacy(None);

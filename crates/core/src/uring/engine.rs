@@ -1,6 +1,6 @@
 //! The state of a process, and what it is told.
 
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -15,12 +15,14 @@ use super::lead::Leading;
 use super::own::Own;
 use super::peers::Peers;
 use super::stream::Stream;
-use super::word::{Here, Word};
+use super::word::Word;
 use crate::contract::{
     Incarnation, Input, NodeId, Output, PersistId, Process, Session, StartState, Time,
 };
+use crate::mutants::{self, Mutant};
 use crate::pack::Outbox;
 use crate::paxos::{Acceptor, AcceptorId, Config, Instance, Learner, Register, Round};
+use crate::random::Random;
 
 /// U-Ring Paxos: see the module's page.
 #[derive(Debug)]
@@ -28,7 +30,7 @@ pub struct URing {
     pub(super) settings: URingConfig,
     pub(super) me: Process,
     pub(super) now: Time,
-    pub(super) rng: u64,
+    pub(super) random: Random,
     pub(super) started: bool,
     pub(super) left: bool,
     pub(super) peers: Peers,
@@ -109,10 +111,10 @@ impl URing {
             store: 0,
         };
         Self {
-            hand_out: HandOut::new(settings.message_bytes, settings.only_as_member),
+            hand_out: HandOut::new(&settings),
             me: nobody,
             now: Time(0),
-            rng: 0,
+            random: Random::default(),
             started: false,
             left: false,
             peers: Peers::new(settings.word_bytes),
@@ -130,7 +132,7 @@ impl URing {
             leading: None,
             election: Election::default(),
             fetching: Fetching::default(),
-            own: Own::new(outbox),
+            own: Own::new(nobody, outbox),
             learnt: Vec::new(),
             round_start: (0, 0),
             loopback: VecDeque::new(),
@@ -159,15 +161,6 @@ impl URing {
             || self.config.as_ref().is_some_and(of_config)
     }
 
-    /// A random number below `end`, which must not be 0 (splitmix64).
-    pub(super) const fn random_below(&mut self, end: u64) -> u64 {
-        self.rng = self.rng.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.rng;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % end
-    }
-
     pub(super) fn on_input(&mut self, input: Input) {
         match input {
             Input::Start(start) => self.on_start(start),
@@ -185,6 +178,7 @@ impl URing {
                 bytes,
             } => self.peers.on_writable(peer, session, bytes),
             Input::Persisted { id } => self.on_persisted(id),
+            Input::PersistFailed { id, .. } if mutants::on(Mutant::U20) => self.on_persisted(id),
             Input::PersistFailed { .. } => self.on_persist_failed(),
             Input::Timer => self.on_timer(),
             Input::Arbitrated { number, chosen } => self.on_arbitrated(number, chosen),
@@ -195,11 +189,13 @@ impl URing {
     fn on_start(&mut self, start: StartState) {
         self.started = true;
         self.me = start.me;
-        self.rng = start.seed ^ start.me.incarnation.0 ^ u64::from(start.me.node.get()) << 48;
+        self.own.start(start.me);
+        self.random = Random::of(&start);
         let mut found = Found::read(start.records);
-        let store = found
-            .store
-            .unwrap_or_else(|| self.random_below(u64::MAX - 1) + 1);
+        let store = found.store.unwrap_or_else(|| {
+            let drawn = self.random.below(u64::MAX - 1) + 1;
+            if mutants::on(Mutant::U12) { 1 } else { drawn }
+        });
         let id = AcceptorId {
             node: self.me.node,
             store,
@@ -210,7 +206,7 @@ impl URing {
         if !self.named && self.is_acceptor() {
             self.disk.put_store(store);
         }
-        if let Some((number, slot)) = found.slot {
+        if let Some((number, slot)) = found.slot.filter(|_| !mutants::on(Mutant::U17)) {
             self.register.restore(number, slot);
         }
         self.base = found.base.unwrap_or_default();
@@ -263,6 +259,8 @@ impl URing {
         let Some(process) = self.peers.on_down(node, session) else {
             return;
         };
+        // Of each node one life.
+        self.election.down.retain(|who, _| who.node != process.node);
         self.election.down.insert(process, self.now);
         self.stop_asking(node);
         if let Some(leading) = &mut self.leading {
@@ -271,22 +269,6 @@ impl URing {
         if let Some(stream) = &mut self.stream {
             stream.on_link(process);
         }
-    }
-
-    /// What this process says of itself.
-    pub(super) fn here(&self) -> Here {
-        Here {
-            number: self.number(),
-            acceptor: self.votes().then(|| self.acceptor.id()),
-            complete: self.complete,
-            joins: self.joins(),
-        }
-    }
-
-    /// Whether it wants to be taken in now. Who is to vote has a name first: it would be taken in without a vote.
-    fn joins(&self) -> bool {
-        let is_ready = self.named || self.disk.failed || !self.is_acceptor();
-        self.stream.is_none() && is_ready && self.now >= self.election.join
     }
 
     fn on_persisted(&mut self, id: PersistId) {
@@ -329,11 +311,6 @@ impl URing {
         }
     }
 
-    /// Whether a process is this one, or there is a link to it and it has not said that it leaves.
-    pub(super) fn is_there(&self, process: Process) -> bool {
-        process == self.me || self.peers.has(process) && !self.election.gone.contains(&process)
-    }
-
     /// Everything that follows from what was told.
     pub(super) fn settle(&mut self) {
         self.poke = false;
@@ -371,30 +348,23 @@ impl URing {
         }
     }
 
+    /// Says something when all before it is durable; the mutant, at once.
+    pub(super) fn when_durable(&mut self, effect: Effect, early: Mutant) {
+        if mutants::on(early) {
+            self.ready.push(effect);
+        } else {
+            self.disk.then(effect);
+        }
+    }
+
     /// Own values, as far as the window is open.
     fn propose_own(&mut self) {
         let Some(stream) = &mut self.stream else {
             return;
         };
         let (window, frame) = (self.settings.window_bytes, self.settings.frame_bytes);
-        while let Some((id, value)) = self.own.next(self.me, window, frame) {
+        while let Some((id, value)) = self.own.next(window, frame) {
             stream.carry(id, value);
         }
-    }
-
-    /// Processes that are known to be there, by node.
-    pub(super) fn there(&self) -> BTreeMap<NodeId, Process> {
-        let peers = self.peers.iter().map(|peer| peer.process);
-        let there = peers.filter(|process| self.is_there(*process));
-        let me = core::iter::once(self.me);
-        there
-            .chain(me)
-            .map(|process| (process.node, process))
-            .collect()
-    }
-
-    /// Nodes of processes.
-    pub(super) fn nodes(of: &[Process]) -> BTreeSet<NodeId> {
-        of.iter().map(|process| process.node).collect()
     }
 }

@@ -7,6 +7,7 @@ use super::codec::{Source, fitting, put_base};
 use super::engine::URing;
 use super::word::Word;
 use crate::contract::{NodeId, Process, Time};
+use crate::mutants::{self, Mutant};
 use crate::paxos::{Instance, Vote};
 
 /// Votes that are looked at for one answer.
@@ -41,6 +42,12 @@ impl URing {
         let Some(missing) = self.learner.missing() else {
             return;
         };
+        if mutants::on(Mutant::U16) {
+            self.learner.skip_to(missing.end);
+            self.counted.next = missing.end;
+            self.told.next = missing.end;
+            return;
+        }
         let Some(node) = self.preferential() else {
             return;
         };
@@ -52,11 +59,12 @@ impl URing {
     /// Whom to ask: one of the acceptors there is a link to, always the same until it has no answer.
     fn preferential(&self) -> Option<NodeId> {
         let config = self.config.as_ref()?;
-        let there = self.there();
+        let is_there = |node: &NodeId| {
+            let mut peers = self.peers.iter().map(|peer| peer.process);
+            peers.any(|process| process.node == *node && self.is_there(process))
+        };
         let nodes = config.acceptors.iter().map(|who| who.node);
-        let nodes: Vec<NodeId> = nodes
-            .filter(|node| *node != self.me.node && there.contains_key(node))
-            .collect();
+        let nodes: Vec<NodeId> = nodes.filter(is_there).collect();
         let turn = self.fetching.turn.checked_rem(nodes.len())?;
         nodes.get(turn).copied()
     }
@@ -82,7 +90,12 @@ impl URing {
 
     /// What is known to be decided of a range, from its beginning on, as much as one word takes.
     fn chosen(&self, from: Instance, upto: Instance) -> Vec<Vote> {
-        let upto = upto.min(self.learner.next());
+        let known = self.learner.next();
+        let upto = if mutants::on(Mutant::U08) {
+            upto
+        } else {
+            upto.min(known)
+        };
         let votes = self.acceptor.votes().from(from);
         let votes = votes.map_while(|vote| vote.part(from, upto)).take(VOTES);
         let votes: Vec<Vote> = votes.collect();

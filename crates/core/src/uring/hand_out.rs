@@ -6,15 +6,13 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::base::Base;
+use super::config::URingConfig;
 use crate::contract::{
     Configuration, ConfigurationKind, Delivery, Incarnation, Message, MessageId, NodeId, Process,
     RingId, Service,
 };
 use crate::pack::Inbox;
 use crate::paxos::{Instance, ValueId};
-
-/// What may wait for the application, in bytes, before nothing more is taken from the learner.
-const WAITING_BYTES: usize = 8 << 20;
 
 /// The representative of no members: nothing was ever ordered.
 const NOBODY: NodeId = NodeId::new(u16::MAX).expect("not 0");
@@ -51,6 +49,7 @@ enum Membership {
 pub struct HandOut {
     waiting: VecDeque<Item>,
     bytes: usize,
+    most_bytes: usize,
     inbox: Inbox,
     current: Option<(Instance, Process, Service)>,
     /// Whose values were handed out last, by node.
@@ -63,10 +62,10 @@ pub struct HandOut {
 }
 
 impl HandOut {
-    /// For messages of at most `message_bytes`.
-    pub const fn new(message_bytes: usize, only_as_member: bool) -> Self {
+    /// Empty, with the bounds that are set.
+    pub const fn new(settings: &URingConfig) -> Self {
         Self {
-            membership: if only_as_member {
+            membership: if settings.only_as_member {
                 Membership::Outside(0)
             } else {
                 Membership::Any
@@ -74,7 +73,8 @@ impl HandOut {
             lacks_view: false,
             waiting: VecDeque::new(),
             bytes: 0,
-            inbox: Inbox::new(message_bytes),
+            most_bytes: settings.waiting_bytes,
+            inbox: Inbox::new(settings.message_bytes),
             current: None,
             lives: BTreeMap::new(),
             malformed: 0,
@@ -83,7 +83,7 @@ impl HandOut {
 
     /// Whether it takes more.
     pub const fn has_room(&self) -> bool {
-        self.bytes < WAITING_BYTES
+        self.bytes < self.most_bytes
     }
 
     /// Whether nothing waits.
@@ -118,7 +118,9 @@ impl HandOut {
             }
             (Membership::Outside(since), true) => {
                 self.membership = Membership::Inside;
-                if since > 0 {
+                // Also who has never been one, as far as it has seen, may have missed what happened to its messages.
+                if since > 0 || own > 0 {
+                    let since = if since > 0 { since } else { instance };
                     let count = instance.saturating_sub(since);
                     self.waiting.push_back(Item::Missed(since, count, own));
                 }

@@ -1,5 +1,6 @@
 //! Configurations: the first one, and what follows when one becomes known.
 
+use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -10,6 +11,7 @@ use super::engine::URing;
 use super::stream::Stream;
 use super::word::{Here, Word};
 use crate::contract::{NodeId, Process};
+use crate::mutants::{self, Mutant};
 use crate::paxos::Config;
 
 /// The wait to be taken in doubles up to so many times that of the first.
@@ -30,24 +32,36 @@ impl URing {
             return;
         }
         let fresh = |here: &Here| (here.number == 0).then_some(here.acceptor).flatten();
-        let mut acceptors = Vec::new();
-        for node in &self.settings.acceptors {
+        let acceptor = |node: &NodeId| {
+            if *node == self.me.node {
+                return Some(self.acceptor.id());
+            }
             let mut peers = self.peers.iter();
-            let acceptor = if *node == self.me.node {
-                Some(self.acceptor.id())
-            } else {
-                let peer = peers.find(|peer| peer.process.node == *node);
-                peer.and_then(|peer| peer.here.as_ref()).and_then(fresh)
-            };
-            let Some(acceptor) = acceptor.filter(|who| who.node == *node) else {
-                return;
-            };
-            acceptors.push(acceptor);
+            let here = peers
+                .find(|peer| peer.process.node == *node)?
+                .here
+                .as_ref()?;
+            fresh(here).filter(|who| who.node == *node)
+        };
+        let all = self.settings.acceptors.len();
+        let enough = if mutants::on(Mutant::U13) {
+            all / 2 + 1
+        } else {
+            all
+        };
+        let acceptors: Vec<_> = self
+            .settings
+            .acceptors
+            .iter()
+            .filter_map(acceptor)
+            .collect();
+        if acceptors.len() < enough {
+            return;
         }
         let is_new = |peer: &&super::peers::Peer| peer.here.is_some_and(|here| here.number == 0);
         let others = self.peers.iter().filter(is_new).map(|peer| peer.process);
         let ring = self.sort(others.chain([self.me]));
-        let founded = self.random_below(u64::MAX);
+        let founded = self.random.below(u64::MAX);
         let first = Arc::new(Config {
             founded,
             number: 1,
@@ -96,9 +110,10 @@ impl URing {
             self.peers.say_to_all(&here);
         }
         self.round_start = (0, 0);
-        self.own.again();
-        let most_bytes = 4 * self.settings.window_bytes * config.ring.len().max(1);
-        self.stream = Stream::new(self.now, config, self.me, most_bytes);
+        if !mutants::on(Mutant::U05) {
+            self.own.again();
+        }
+        self.stream = Stream::new(self.now, config, self.me, self.settings.window_bytes);
         self.learnt = vec![0; config.acceptors.len()];
         self.on_early_follow();
         self.begin_to_lead(config);
@@ -137,7 +152,7 @@ impl URing {
     pub(super) fn on_outside(&mut self) {
         let patience = self.settings.patience;
         let place = self.place_among_acceptors();
-        let random = self.random_below(patience.retry);
+        let random = self.random.below(patience.retry);
         self.election.join = self.now.after(self.election.waits * patience.retry);
         let waits = self.election.waits * patience.retry;
         let wait = patience.silence / 2 + place * patience.retry / 2 + waits + random;
@@ -187,6 +202,34 @@ impl URing {
     }
 
     pub(super) fn on_leaving(&mut self, process: Process) {
+        // Of each node one life.
+        self.election.gone.retain(|who| who.node != process.node);
         self.election.gone.insert(process);
+    }
+
+    /// What this process says of itself.
+    pub(super) fn here(&self) -> Here {
+        Here {
+            number: self.number(),
+            acceptor: self.votes().then(|| self.acceptor.id()),
+            complete: self.complete,
+            joins: self.joins(),
+        }
+    }
+
+    /// Whether it wants to be taken in now. Who is to vote has a name first: it would be taken in without a vote.
+    fn joins(&self) -> bool {
+        let is_ready = self.named || self.disk.failed || !self.is_acceptor();
+        self.stream.is_none() && is_ready && self.now >= self.election.join
+    }
+
+    /// Whether a process is this one, or there is a link to it and it has not said that it leaves.
+    pub(super) fn is_there(&self, process: Process) -> bool {
+        process == self.me || self.peers.has(process) && !self.election.gone.contains(&process)
+    }
+
+    /// Nodes of processes.
+    pub(super) fn nodes(of: &[Process]) -> BTreeSet<NodeId> {
+        of.iter().map(|process| process.node).collect()
     }
 }

@@ -4,12 +4,17 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use super::codec::vote_bytes;
 use super::engine::URing;
 use super::word::Word;
 use crate::contract::NodeId;
+use crate::mutants::{self, Mutant};
 use crate::paxos::{
     AcceptorId, Config, Coordinator, Progress, Promise, Proposers, Round, Value, Vote,
 };
+
+/// What is kept of one acceptor's promise, in bytes.
+const MOST_PROMISE: usize = 1 << 30;
 
 /// What the coordinator of a round has beside the core's machine.
 #[derive(Debug)]
@@ -43,6 +48,9 @@ impl Leading {
     /// The whole promise, when its last part has come.
     fn assemble(&mut self, part: Promise, more: bool) -> Option<Promise> {
         let who = part.acceptor;
+        if !self.machine.lacks(who) {
+            return None;
+        }
         let whole = match self.parts.remove(&who) {
             Some(mut first) if goes_on(&first, &part) => {
                 first.votes.extend(part.votes);
@@ -50,7 +58,11 @@ impl Leading {
             }
             _ => part,
         };
-        if more {
+        let bytes: usize = whole.votes.iter().map(vote_bytes).sum();
+        if bytes > MOST_PROMISE {
+            return None;
+        }
+        if more && !mutants::on(Mutant::U23) {
             self.parts.insert(who, whole);
             return None;
         }
@@ -105,7 +117,8 @@ impl URing {
         let config = self.config.as_ref();
         let is_asked = config.is_some_and(|config| config.asks(part.acceptor));
         if part.acceptor.node != node || !is_asked {
-            self.counters.refused += 1;
+            // Perhaps it was, for the configuration before.
+            self.counters.stale += 1;
             return;
         }
         let Some(leading) = &mut self.leading else {
@@ -160,7 +173,9 @@ impl URing {
         self.round_start = (start, leading.machine.kept());
         self.learner.begin(config, start);
         let members = Value::Members(config.ring.clone().into());
-        leading.machine.propose(members);
+        if !mutants::on(Mutant::U21) {
+            leading.machine.propose(members);
+        }
         let votes: Vec<Vote> = leading.machine.open().iter().cloned().collect();
         for vote in votes {
             self.adopt(vote, true);
@@ -179,7 +194,8 @@ impl URing {
         let mut votes = Vec::new();
         while let Some(id) = stream.next_value() {
             let frame = stream.take_value(id);
-            if let Some(frame) = frame.filter(|_| table.admits(id)) {
+            let admitted = table.admits(id) || mutants::on(Mutant::U07);
+            if let Some(frame) = frame.filter(|_| admitted) {
                 table.take(id);
                 let vote = leading.machine.propose(Value::Packet { id, frame });
                 votes.extend(vote.cloned());

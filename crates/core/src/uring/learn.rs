@@ -2,7 +2,8 @@
 
 use super::base::Base;
 use super::engine::URing;
-use crate::paxos::{AcceptorId, Instance, Value, Vote};
+use crate::mutants::{self, Mutant};
+use crate::paxos::{AcceptorId, Instance, Proposers, Value, Vote};
 
 /// A hint at what is decided is written once for so many instances.
 const HINT_EVERY: u64 = 256;
@@ -12,6 +13,9 @@ impl URing {
     pub(super) fn vote_and_learn(&mut self) {
         let (round, next) = self.acceptor.voted();
         self.learner.on_voted(round, self.acceptor.id(), next);
+        if !mutants::on(Mutant::U25) {
+            self.hand_out_more();
+        }
         while let Some(vote) = self.next_decided() {
             self.counters.decided += 1;
             self.count(&vote);
@@ -52,9 +56,9 @@ impl URing {
         let Some(config) = &self.config else {
             return 0;
         };
-        let nodes = Self::nodes(&config.ring);
+        let in_ring = |node| config.ring.iter().any(|process| process.node == node);
         let voted = config.acceptors.iter().zip(self.learner.voted());
-        let voted = voted.filter(|(who, _)| nodes.contains(&who.node) && self.is_voting(**who));
+        let voted = voted.filter(|(who, _)| in_ring(who.node) && self.is_voting(**who));
         voted.map(|(_, next)| *next).min().unwrap_or(0)
     }
 
@@ -74,9 +78,11 @@ impl URing {
         self.is_acceptor() && !self.disk.failed
     }
 
-    /// Who keeps nothing learns only what the application has room for.
+    /// Who keeps nothing learns only what the application has room for, and hands out before that what it has kept: its
+    /// log may have failed since.
     fn next_decided(&mut self) -> Option<Vote> {
-        if self.remembers() || self.hand_out.has_room() {
+        let is_next = self.told.next == self.learner.next() || mutants::on(Mutant::U25);
+        if self.remembers() || is_next && self.hand_out.has_room() {
             return self.learner.take();
         }
         None
@@ -95,7 +101,8 @@ impl URing {
         if let Some(stream) = &mut self.stream {
             stream.counted(*id);
         }
-        if id.process == self.me {
+        let of_before = mutants::on(Mutant::U22) && id.process.node == self.me.node;
+        if id.process == self.me || of_before {
             self.own.on_counted(id.counter);
         }
     }
@@ -155,7 +162,12 @@ impl URing {
         let is_due = next >= self.told_decided + HINT_EVERY;
         if is_due && self.votes() && self.disk.is_idle() {
             self.told_decided = next;
-            self.disk.put_decided(next);
+            let ahead = if mutants::on(Mutant::U14) {
+                HINT_EVERY
+            } else {
+                0
+            };
+            self.disk.put_decided(next + ahead);
         }
     }
 
@@ -169,30 +181,34 @@ impl URing {
             // It forgot because others had, before it had learnt.
             return self.rest_on(self.counted.clone());
         }
-        let learnt = self.learnt_by_majority();
+        self.note_learnt(next);
         let keep = self.settings.kept_instances;
         // Not one by one.
         let slack = (keep / 16).max(1);
         if next >= self.base.next + keep + slack {
             // What others have to learn yet is not forgotten: if this one dies, nobody else may be able to tell.
-            let below = learnt.min(next - keep);
+            let below = self.learnt_by_majority().min(next - keep);
             if below > self.base.next {
                 self.trim_to(below);
             }
         }
     }
 
-    fn learnt_by_majority(&mut self) -> Instance {
-        let (id, next) = (self.acceptor.id(), self.learner.next());
+    /// What this acceptor has learnt, for the others.
+    fn note_learnt(&mut self, next: Instance) {
+        let id = self.acceptor.id();
+        let place = self.config.as_ref().and_then(|config| config.place(id));
+        if let Some(learnt) = place.and_then(|at| self.learnt.get_mut(at)) {
+            *learnt = next.max(*learnt);
+        }
+    }
+
+    fn learnt_by_majority(&self) -> Instance {
         let Some(config) = &self.config else {
             return 0;
         };
-        let place = |who: AcceptorId| config.acceptors.iter().position(|other| *other == who);
-        if let Some(learnt) = place(id).and_then(|at| self.learnt.get_mut(at)) {
-            *learnt = next.max(*learnt);
-        }
-        let learnt = |who| place(who).and_then(|at| self.learnt.get(at)).copied();
-        config.reached_by_majority(|who| learnt(who).unwrap_or(0))
+        let learnt = |who| config.place(who).and_then(|at| self.learnt.get(at));
+        config.reached_by_majority(|who| learnt(who).copied().unwrap_or(0))
     }
 
     fn rest_on(&mut self, base: Base) {
@@ -206,7 +222,9 @@ impl URing {
         let mut base = self.base.clone();
         let votes = self.acceptor.votes().from(base.next);
         for vote in votes.map_while(|vote| vote.part(0, below)) {
-            base.advance(&vote);
+            if !mutants::on(Mutant::U11) {
+                base.advance(&vote);
+            }
         }
         base.next = below;
         self.rest_on(base);
@@ -220,6 +238,9 @@ impl URing {
         }
         self.learner.skip_to(base.next);
         self.counted = base.clone();
+        if mutants::on(Mutant::U10) {
+            self.counted.table = Proposers::default();
+        }
         if let Some(counted) = base.counted(self.me) {
             self.own.on_counted(counted);
         }

@@ -5,47 +5,34 @@ use bytes::Bytes;
 
 use crate::contract::{Process, Service, SubmitError};
 use crate::pack::Outbox;
-use crate::paxos::ValueId;
-
-/// A value that is not known to count.
-#[derive(Debug)]
-struct Value {
-    bytes: Bytes,
-    /// Messages up to this counter are delivered when it is.
-    done: u64,
-}
+use crate::paxos::{Proposer, ValueId};
 
 /// See the module's page.
 #[derive(Debug)]
 pub struct Own {
     outbox: Outbox,
-    waiting: VecDeque<Value>,
-    bytes: usize,
-    /// The counter of the last value that counted.
-    counted: u64,
-    /// Messages up to this counter are delivered.
-    done: u64,
-    /// Values that count and were not handed out here: their counters, and the messages that are done with them.
+    values: Proposer,
+    /// Values that were not handed out here: their counters, and up to which counter messages are delivered when they
+    /// are.
     untold: VecDeque<(u64, u64)>,
     /// Messages up to this counter were handed out here, or are known to be missed.
     told: u64,
-    /// So many of those that wait are on their way.
-    sent: usize,
 }
 
 impl Own {
     /// Nothing but an empty outbox.
-    pub const fn new(outbox: Outbox) -> Self {
+    pub const fn new(me: Process, outbox: Outbox) -> Self {
         Self {
             outbox,
-            waiting: VecDeque::new(),
-            bytes: 0,
-            counted: 0,
-            done: 0,
+            values: Proposer::new(me),
             untold: VecDeque::new(),
             told: 0,
-            sent: 0,
         }
+    }
+
+    /// The process has begun.
+    pub fn start(&mut self, me: Process) {
+        self.values = Proposer::new(me);
     }
 
     /// Takes a message and says its counter.
@@ -55,7 +42,7 @@ impl Own {
 
     /// Whether everything that was submitted is known to be delivered.
     pub fn is_settled(&self) -> bool {
-        self.outbox.is_empty() && self.waiting.is_empty()
+        self.outbox.is_empty() && self.values.waiting().0 == 0
     }
 
     /// Frames that wait to be sent.
@@ -64,40 +51,29 @@ impl Own {
     }
 
     /// The next value to send, if what is under way leaves room for it.
-    pub fn next(&mut self, me: Process, window: usize, frame: usize) -> Option<(ValueId, Bytes)> {
-        if self.sent == self.waiting.len() {
-            let is_open = self.waiting.is_empty() || self.bytes + frame <= window;
-            let out = is_open.then(|| self.outbox.take()).flatten()?;
-            let done = out.frame.end().counter - 1;
-            let bytes = super::value::of(out);
-            self.bytes += bytes.len();
-            self.waiting.push_back(Value { bytes, done });
+    pub fn next(&mut self, window: usize, frame: usize) -> Option<(ValueId, Bytes)> {
+        if let Some(value) = self.values.propose() {
+            return Some(value);
         }
-        let bytes = self.waiting[self.sent].bytes.clone();
-        self.sent += 1;
-        let id = ValueId {
-            process: me,
-            counter: self.counted + self.sent as u64,
-        };
-        Some((id, bytes))
+        let (count, bytes) = self.values.waiting();
+        if count > 0 && bytes + frame > window {
+            return None;
+        }
+        let out = self.outbox.take()?;
+        let done = out.frame.end().counter - 1;
+        let counter = self.values.submit(super::value::of(out));
+        self.untold.push_back((counter, done));
+        self.values.propose()
     }
 
     /// What was on its way may be lost: it is sent again.
     pub const fn again(&mut self) {
-        self.sent = 0;
+        self.values.propose_again();
     }
 
     /// The value with this counter counts, and those before it.
     pub fn on_counted(&mut self, counter: u64) {
-        while self.counted < counter
-            && let Some(value) = self.waiting.pop_front()
-        {
-            self.counted += 1;
-            self.sent = self.sent.saturating_sub(1);
-            self.bytes -= value.bytes.len();
-            self.done = value.done;
-            self.untold.push_back((self.counted, value.done));
-        }
+        self.values.on_delivered(counter);
     }
 
     /// The value with this counter was handed out, or is known to be missed, and those before it.

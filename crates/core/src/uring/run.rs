@@ -3,12 +3,14 @@
 use alloc::sync::Arc;
 use bytes::Bytes;
 
+use super::codec::MOST_NUMBER;
 use super::disk::Effect;
 use super::engine::URing;
 use super::stream::Hail;
 use super::wire::Records;
 use super::word::{Follow, Head, Proposal, Record, Word};
 use crate::contract::{Output, Process};
+use crate::mutants::Mutant;
 use crate::paxos::{Instance, Round, Value, Vote};
 
 impl URing {
@@ -48,7 +50,7 @@ impl URing {
         }
         let held = self.learner.next();
         if let Ok(promise) = self.acceptor.prepare(round, from, held) {
-            self.disk.then(Effect::Promise(process.node, promise));
+            self.when_durable(Effect::Promise(process.node, promise), Mutant::U01);
         }
     }
 
@@ -124,10 +126,8 @@ impl URing {
             Record::Value(id, frame) => {
                 let counted = self.counted.counted(id.process);
                 let is_new = counted.is_none_or(|counted| id.counter > counted);
-                if let Some(stream) = self.stream.as_mut().filter(|_| is_new) {
-                    stream.carry(id, frame);
-                }
-                true
+                let stream = self.stream.as_mut().filter(|_| is_new);
+                stream.is_none_or(|stream| stream.carry(id, frame))
             }
             Record::Proposal(proposal) => self.on_proposal(head, at, proposal),
             Record::Voted(index, next) => {
@@ -157,11 +157,8 @@ impl URing {
             return false;
         }
         let (value, whole) = match proposal {
-            Proposal::Named(id) if *at < stream.next() => {
-                // Its value was forgotten when it was proposed.
-                let _ = id;
-                (Value::Skip(1), false)
-            }
+            // It is here, and its value was forgotten when it was taken in.
+            Proposal::Named(_) if *at < stream.next() => (Value::Skip(1), false),
             Proposal::Named(id) => match stream.take_value(id) {
                 Some(frame) => (Value::Packet { id, frame }, false),
                 None => return false,
@@ -175,9 +172,10 @@ impl URing {
             round: head.round,
             value,
         };
-        let Some(end) = at.checked_add(vote.value.span()) else {
+        let end = vote.end();
+        if end > MOST_NUMBER {
             return false;
-        };
+        }
         *at = end;
         if vote.first < stream.next() {
             return true;

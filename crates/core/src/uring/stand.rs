@@ -11,6 +11,7 @@ use super::elect::Candidacy;
 use super::engine::URing;
 use super::word::{Arbitration, Here, Word};
 use crate::contract::{NodeId, Output, Process};
+use crate::mutants::Mutant;
 use crate::paxos::{self, AcceptorId, Candidate, Config, Round};
 
 impl URing {
@@ -18,7 +19,7 @@ impl URing {
     /// that may seem to be there. `lead`: with this process as coordinator.
     pub(super) fn stand(&mut self, suspect: Option<Process>, lead: bool) {
         let patience = self.settings.patience;
-        let random = self.random_below(patience.retry);
+        let random = self.random.below(patience.retry);
         self.election.again = self.now.after(patience.retry / 2 + random);
         let (Some(wanted), Some(config)) = (self.wanted(suspect, lead), &self.config) else {
             return;
@@ -143,7 +144,7 @@ impl URing {
             self.disk.put_slot(number, slot);
         }
         let answer = Word::Answer(number, self.acceptor.id(), answer);
-        self.disk.then(Effect::Say(node, answer));
+        self.when_durable(Effect::Say(node, answer), Mutant::U02);
     }
 
     /// The service says which configuration has a number.
@@ -167,11 +168,9 @@ impl URing {
         let Some(Candidacy::Register(candidate)) = &mut self.election.candidate else {
             return;
         };
-        let candidate = Some(candidate);
-        let candidate = candidate.filter(|candidate| candidate.number() == number);
-        let Some(candidate) = candidate.filter(|_| who.node == node) else {
+        if candidate.number() != number || who.node != node {
             return;
-        };
+        }
         let is_asking = |word: &Arbitration| matches!(word, paxos::Word::Prepare(_));
         let asked = is_asking(&candidate.word());
         let chosen = candidate.on_word(who, word);

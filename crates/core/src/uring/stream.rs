@@ -6,16 +6,17 @@
 //! is at the distance of the proposer or beyond has had the value on the first of these ways, and is sent only its
 //! name on the second; so a value crosses each link at most once (Multi-Ring Paxos §4, fig. 2).
 
-use alloc::collections::{BTreeMap, VecDeque};
-use alloc::vec;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
+use super::queue::{Carried, Queue};
+use super::successor::Successor;
 use super::window::Window;
 use super::word::{Follow, Head};
 use super::write::Writer;
 use crate::contract::{Pieces, Process, Session, Time};
 use crate::lcr::Fair;
+use crate::mutants::{self, Mutant};
 use crate::paxos::{Config, Instance, Round, Value, ValueId, Vote};
 
 /// Whether the predecessor knows from where on to send.
@@ -27,29 +28,6 @@ pub enum Hail {
     Said,
     /// What it sent was refused: it is told again at this time.
     At(Time),
-}
-
-/// What the successor wants.
-#[derive(Clone, Debug)]
-struct Out {
-    session: Session,
-    epoch: u32,
-    /// The next proposal to send.
-    at: Instance,
-    /// By acceptor: the last that was told of its votes.
-    told: Vec<Instance>,
-    /// Likewise of what it has learnt.
-    told_learnt: Vec<Instance>,
-    told_start: bool,
-    told_complete: bool,
-}
-
-/// Values on their way to the coordinator, in order.
-#[derive(Debug, Default)]
-struct Queue {
-    ids: VecDeque<ValueId>,
-    /// So many were sent in this session.
-    sent: usize,
 }
 
 /// The ring of a configuration, as one of its processes sees it.
@@ -69,18 +47,21 @@ pub struct Stream {
     pub spoken: Time,
     /// It is to hear something even if there is nothing to say.
     pub beat: bool,
-    out: Option<Out>,
+    out: Option<Successor>,
     window: Window,
     /// What came by and was not proposed yet.
-    carried: BTreeMap<ValueId, Bytes>,
+    carried: Carried,
     own: Queue,
     through: Queue,
     fair: Fair,
 }
 
 impl Stream {
-    /// Of this configuration; `None` if `me` is not in its ring.
-    pub fn new(now: Time, config: &Config, me: Process, most_bytes: usize) -> Option<Self> {
+    /// Of this configuration; `None` if `me` is not in its ring. `window_bytes`: what one process may have under way.
+    pub fn new(now: Time, config: &Config, me: Process, window_bytes: usize) -> Option<Self> {
+        let most_bytes = 4 * window_bytes * config.ring.len();
+        // One window on its way, and one that has counted where it comes from and not here.
+        let most_carried = 2 * window_bytes;
         let place = |who: Process| config.ring.iter().position(|other| *other == who);
         let (me, coordinator) = (place(me)?, place(config.coordinator)?);
         Some(Self {
@@ -95,7 +76,7 @@ impl Stream {
             beat: false,
             out: None,
             window: Window::new(most_bytes),
-            carried: BTreeMap::new(),
+            carried: Carried::new(config.ring.len(), most_carried),
             own: Queue::default(),
             through: Queue::default(),
             fair: Fair::new(config.ring.len(), me),
@@ -132,7 +113,8 @@ impl Stream {
     /// Whether the successor has had the values of this process on their way to the coordinator.
     fn successor_has(&self, place: Option<usize>) -> bool {
         let to = self.distance((self.me + 1) % self.ring.len());
-        place.is_some_and(|place| place != self.coordinator && to >= self.distance(place))
+        let had = |place| to >= self.distance(place) || mutants::on(Mutant::U06);
+        place.is_some_and(|place| place != self.coordinator && had(place))
     }
 
     /// A link to a neighbour has come up or gone down: both begin again.
@@ -158,40 +140,51 @@ impl Stream {
 
     /// The successor says what it has.
     pub fn on_follow(&mut self, session: Session, follow: Follow, acceptors: usize) {
-        self.out = Some(Out {
-            session,
-            epoch: follow.epoch,
-            at: follow.next,
-            told: vec![0; acceptors],
-            told_learnt: vec![0; acceptors],
-            told_start: false,
-            told_complete: false,
-        });
-        self.own.sent = 0;
-        self.through.sent = 0;
+        let mut out = Successor::new(session, &follow, acceptors);
+        if mutants::on(Mutant::U03) {
+            out.at = self.window.next();
+        }
+        self.out = Some(out);
+        if !mutants::on(Mutant::U04) {
+            self.own.sent = 0;
+            self.through.sent = 0;
+        }
     }
 
     /// Whether a batch answers the last [`Follow`].
     pub fn is_current(&self, head: &Head) -> bool {
-        head.round == self.round && head.epoch == self.epoch && self.hail == Hail::Said
+        let answers = head.epoch == self.epoch || mutants::on(Mutant::U19);
+        head.round == self.round && answers && self.hail == Hail::Said
     }
 
-    /// A value goes to the coordinator. `false` if it is known, or not a member's.
+    /// A value goes to the coordinator, if it is a member's and new. `false` if its proposer has more under way than it
+    /// may.
     pub fn carry(&mut self, id: ValueId, frame: Bytes) -> bool {
-        let Some(place) = self.place(id.process) else {
-            return false;
+        let place = self.place(id.process);
+        let Some(place) = place.filter(|_| self.carried.get(id).is_none()) else {
+            return true;
         };
-        if self.carried.contains_key(&id) {
-            return false;
-        }
-        self.carried.insert(id, frame);
         if place == self.me {
             self.own.ids.push_back(id);
-        } else {
+        } else if self.carried.has_room(place) {
             self.fair.on_arrival(place);
+            self.through.compact(&self.carried);
             self.through.ids.push_back(id);
+        } else {
+            return false;
         }
+        self.carried.put(place, id, frame);
         true
+    }
+
+    /// What is on its way to the coordinator here, in bytes.
+    pub fn carried_bytes(&self) -> usize {
+        self.carried.bytes()
+    }
+
+    fn uncarry(&mut self, id: ValueId) -> Option<(usize, Bytes)> {
+        let place = self.place(id.process)?;
+        Some((place, self.carried.take(place, id)?))
     }
 
     /// At the coordinator: the value that is to be proposed next. It stays until it is ([`Self::propose`]), or not
@@ -208,10 +201,8 @@ impl Stream {
 
     /// What came by under this name.
     pub fn take_value(&mut self, id: ValueId) -> Option<Bytes> {
-        let frame = self.carried.remove(&id)?;
-        if self.leads()
-            && let Some(place) = self.place(id.process)
-        {
+        let (place, frame) = self.uncarry(id)?;
+        if self.leads() {
             self.fair.on_served(place, frame.len());
         }
         Some(frame)
@@ -221,7 +212,7 @@ impl Stream {
     pub fn propose(&mut self, vote: Vote, whole: bool) {
         // What is proposed again from an earlier round may not count, and is then proposed once more.
         if let (Value::Packet { id, .. }, false) = (&vote.value, whole) {
-            self.carried.remove(id);
+            self.uncarry(*id);
         }
         self.window.push(vote, whole);
     }
@@ -229,7 +220,7 @@ impl Stream {
     /// A value counts: it is not proposed any more.
     pub fn counted(&mut self, id: ValueId) {
         if !self.carried.is_empty() {
-            self.carried.remove(&id);
+            self.uncarry(id);
         }
     }
 
@@ -302,7 +293,7 @@ impl Stream {
         leaves.then(|| batch.finish())
     }
 
-    fn put_proposals(&self, batch: &mut Writer, out: &mut Out) {
+    fn put_proposals(&self, batch: &mut Writer, out: &mut Successor) {
         if self.successor() == Some(self.ring[self.coordinator]) {
             return;
         }
@@ -353,7 +344,7 @@ impl Stream {
                 return;
             };
             let place = self.place(id.process);
-            if let Some(frame) = self.carried.get(&id) {
+            if let Some(frame) = self.carried.get(id) {
                 if !batch.takes(frame.len()) {
                     return;
                 }
@@ -372,11 +363,7 @@ impl Stream {
     /// Forgets names whose values were proposed, where they are first.
     fn clean(&mut self) {
         for queue in [&mut self.own, &mut self.through] {
-            let carried = &self.carried;
-            let gone = |id: &mut ValueId| !carried.contains_key(id);
-            while queue.ids.pop_front_if(gone).is_some() {
-                queue.sent = queue.sent.saturating_sub(1);
-            }
+            queue.clean(&self.carried);
         }
     }
 
@@ -389,11 +376,5 @@ impl Stream {
             self.spoken = now;
             self.beat = true;
         }
-    }
-}
-
-impl Queue {
-    fn unsent(&self) -> Option<ValueId> {
-        self.ids.get(self.sent).copied()
     }
 }

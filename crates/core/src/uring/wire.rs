@@ -5,7 +5,9 @@
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::codec::{Source, put_acceptor, put_arbitration, put_config, put_list, put_vote};
+use super::codec::{
+    MOST_NUMBER, Source, put_acceptor, put_arbitration, put_config, put_list, put_vote,
+};
 use super::word::{Follow, Head, Here, Proposal, Record, Word};
 use crate::contract::Process;
 use crate::paxos::{Promise, ValueId};
@@ -72,25 +74,25 @@ pub fn decode(bytes: Bytes) -> Option<Said> {
 fn word(kind: u8, source: &mut Source) -> Option<Word> {
     Some(match kind {
         HERE => Word::Here(Here {
-            number: source.u64()?,
+            number: source.number()?,
             acceptor: match source.flag()? {
                 true => Some(source.acceptor()?),
                 false => None,
             },
-            complete: source.u64()?,
+            complete: source.number()?,
             joins: source.flag()?,
         }),
         KNOWN => Word::Known(source.config()?),
-        ASK => Word::Ask(source.u64()?, source.arbitration()?),
-        ANSWER => Word::Answer(source.u64()?, source.acceptor()?, source.arbitration()?),
-        PREPARE => Word::Prepare(source.u64()?, source.u64()?),
+        ASK => Word::Ask(source.number()?, source.arbitration()?),
+        ANSWER => Word::Answer(source.number()?, source.acceptor()?, source.arbitration()?),
+        PREPARE => Word::Prepare(source.number()?, source.number()?),
         PROMISE => promise(source)?,
         FOLLOW => Word::Follow(Follow {
-            round: source.u64()?,
+            round: source.number()?,
             epoch: source.u32()?,
-            next: source.u64()?,
+            next: source.number()?,
         }),
-        FETCH => Word::Fetch(source.u64()?, source.u64()?),
+        FETCH => Word::Fetch(source.number()?, source.number()?),
         CHOSEN => Word::Chosen(votes(source)?),
         FORGOTTEN => {
             let more = source.flag()?;
@@ -104,11 +106,11 @@ fn word(kind: u8, source: &mut Source) -> Option<Word> {
 fn promise(source: &mut Source) -> Option<Word> {
     let more = source.flag()?;
     let promise = Promise {
-        round: source.u64()?,
+        round: source.number()?,
         acceptor: source.acceptor()?,
-        from: source.u64()?,
-        held: source.u64()?,
-        kept: source.u64()?,
+        from: source.number()?,
+        held: source.number()?,
+        kept: source.number()?,
         votes: votes(source)?,
     };
     Some(Word::Promise(promise, more))
@@ -125,11 +127,11 @@ fn votes(source: &mut Source) -> Option<Vec<crate::paxos::Vote>> {
 fn head(source: &mut Source) -> Option<Head> {
     Some(Head {
         complete: source.flag()?,
-        round: source.u64()?,
+        round: source.number()?,
         epoch: source.u32()?,
-        start: source.u64()?,
-        kept: source.u64()?,
-        from: source.u64()?,
+        start: source.number()?,
+        kept: source.number()?,
+        from: source.number()?,
     })
 }
 
@@ -241,7 +243,7 @@ impl<'a> Records<'a> {
     fn varint(&mut self) -> Option<u64> {
         let (number, size) = read_varint(&self.rest).ok()?;
         let _ = self.rest.split_to(size);
-        Some(number)
+        (number <= MOST_NUMBER).then_some(number)
     }
 
     fn byte(&mut self) -> Option<u8> {

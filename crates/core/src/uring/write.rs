@@ -1,21 +1,16 @@
 //! A batch along the ring, while it is written.
 
-use alloc::vec::Vec;
 use bytes::Bytes;
-use core::mem::take;
 
 use super::wire::{
     HEAD_BYTES, LEARNT, MEMBERS, NAMED, PACKET, SKIP, STRANGER, VALUE, VOTED, WHOLE, put_head,
     put_members,
 };
 use super::word::Head;
-use crate::contract::{Pieces, Process};
+use crate::contract::{Pieces, PiecesWriter, Process};
 use crate::groups::bytes::put_process;
 use crate::paxos::ValueId;
 use crate::wire::put_varint;
-
-/// Bytes from this many on are a piece of their own; fewer are cheaper to copy than to name.
-const PIECE_BYTES: usize = 1024;
 
 /// What a record takes beside a value's bytes, at most.
 const RECORD_BYTES: usize = 1 + 1 + 10 + 10 + 5;
@@ -23,9 +18,7 @@ const RECORD_BYTES: usize = 1 + 1 + 10 + 10 + 5;
 /// A batch that is being written. Large values are not copied into it.
 #[derive(Debug)]
 pub struct Writer {
-    pieces: Pieces,
-    /// What comes behind those pieces.
-    small: Vec<u8>,
+    batch: PiecesWriter,
     room: usize,
     enough: usize,
     records: usize,
@@ -35,8 +28,7 @@ impl Writer {
     /// An empty one, of at most `room` bytes, and of at most `enough` if it has more than one record.
     pub fn new(head: &Head, room: usize, enough: usize) -> Self {
         Self {
-            pieces: Pieces::default(),
-            small: put_head(head),
+            batch: PiecesWriter::new(put_head(head)),
             room,
             enough,
             records: 0,
@@ -45,18 +37,18 @@ impl Writer {
 
     /// Whether there is nothing in it.
     pub const fn is_empty(&self) -> bool {
-        self.pieces.len() + self.small.len() == HEAD_BYTES
+        self.batch.len() == HEAD_BYTES
     }
 
     /// Whether it takes a record with so many bytes.
     pub const fn takes(&self, bytes: usize) -> bool {
-        let after = self.pieces.len() + self.small.len() + RECORD_BYTES + bytes;
+        let after = self.batch.len() + RECORD_BYTES + bytes;
         after <= self.room && (self.records == 0 || after <= self.enough)
     }
 
     /// Whether it takes a word on votes.
     pub const fn takes_vote(&self) -> bool {
-        self.pieces.len() + self.small.len() + RECORD_BYTES <= self.room
+        self.batch.len() + RECORD_BYTES <= self.room
     }
 
     /// A value on its way to the coordinator. `at`: its proposer's place in the ring.
@@ -78,57 +70,51 @@ impl Writer {
 
     /// A proposal of members.
     pub fn members(&mut self, members: &[Process]) {
-        self.small.push(MEMBERS);
-        put_members(&mut self.small, members);
+        self.batch.small.push(MEMBERS);
+        put_members(&mut self.batch.small, members);
         self.records += 1;
     }
 
     /// A proposal of nothing.
     pub fn skip(&mut self, count: u64) {
-        self.small.push(SKIP);
-        put_varint(&mut self.small, count);
+        self.batch.small.push(SKIP);
+        put_varint(&mut self.batch.small, count);
         self.records += 1;
     }
 
     /// How far an acceptor's votes go.
     pub fn voted(&mut self, acceptor: u8, next: u64) {
-        self.small.extend([VOTED, acceptor]);
-        put_varint(&mut self.small, next);
+        self.batch.small.extend([VOTED, acceptor]);
+        put_varint(&mut self.batch.small, next);
     }
 
     /// How far an acceptor has learnt.
     pub fn learnt(&mut self, acceptor: u8, next: u64) {
-        self.small.extend([LEARNT, acceptor]);
-        put_varint(&mut self.small, next);
+        self.batch.small.extend([LEARNT, acceptor]);
+        put_varint(&mut self.batch.small, next);
     }
 
     fn named(&mut self, tag: u8, at: Option<usize>, id: ValueId) {
         self.records += 1;
-        self.small.push(tag);
+        self.batch.small.push(tag);
         let index = at.and_then(|at| u8::try_from(at).ok());
         match index.filter(|index| *index != STRANGER) {
-            Some(index) => self.small.push(index),
+            Some(index) => self.batch.small.push(index),
             None => {
-                self.small.push(STRANGER);
-                put_process(&mut self.small, id.process);
+                self.batch.small.push(STRANGER);
+                put_process(&mut self.batch.small, id.process);
             }
         }
-        put_varint(&mut self.small, id.counter);
+        put_varint(&mut self.batch.small, id.counter);
     }
 
     fn frame(&mut self, frame: &Bytes) {
-        put_varint(&mut self.small, frame.len() as u64);
-        if frame.len() < PIECE_BYTES {
-            self.small.extend_from_slice(frame);
-            return;
-        }
-        self.pieces.push(take(&mut self.small).into());
-        self.pieces.push(frame.clone());
+        put_varint(&mut self.batch.small, frame.len() as u64);
+        self.batch.push(frame);
     }
 
     /// The batch.
-    pub fn finish(mut self) -> Pieces {
-        self.pieces.push(self.small.into());
-        self.pieces
+    pub fn finish(self) -> Pieces {
+        self.batch.finish()
     }
 }

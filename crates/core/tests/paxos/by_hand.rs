@@ -312,11 +312,7 @@ fn a_proposer_goes_on_from_what_was_delivered() {
     }
     let counters = |proposer: &mut Proposer| {
         let values = std::iter::from_fn(|| proposer.propose());
-        let counter = |value| match value {
-            Value::Packet { id, .. } => id.counter,
-            other => panic!("{other:?}"),
-        };
-        values.map(counter).collect::<Vec<u64>>()
+        values.map(|(id, _)| id.counter).collect::<Vec<u64>>()
     };
     assert_eq!(counters(&mut proposer), [1, 2, 3]);
     proposer.on_delivered(1);

@@ -381,7 +381,8 @@ impl Life {
         if again {
             self.proposer.propose_again();
         }
-        while let Some(value) = self.proposer.propose() {
+        while let Some((id, frame)) = self.proposer.propose() {
+            let value = Value::Packet { id, frame };
             self.out
                 .push((self.config.coordinator.node, Say::Value(value)));
         }

@@ -1,10 +1,12 @@
 //! What must be so, whatever happens.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rota_core::contract::{
     Configuration, ConfigurationKind, Delivery, MessageId, Process, position,
 };
+use rota_core::paxos::Config;
 
 /// What one process has been handed since it began, or had missed something.
 #[derive(Default)]
@@ -32,12 +34,25 @@ pub struct Judge {
     pub excluded: u64,
     /// Where it was clear that somebody had missed something.
     pub missed: u64,
+    /// Configurations by number.
+    configs: BTreeMap<u64, Arc<Config>>,
     pub wrong: Option<String>,
 }
 
 impl Judge {
     pub fn found(&mut self, what: String) {
         self.wrong.get_or_insert(what);
+    }
+
+    /// There is one configuration with each number.
+    pub fn on_config(&mut self, me: Process, config: &Arc<Config>) {
+        let known = self.configs.entry(config.number);
+        let known = known.or_insert_with(|| config.clone()).clone();
+        if known != *config {
+            self.found(format!(
+                "configuration: {me:?} has {config:?}, others {known:?}"
+            ));
+        }
     }
 
     pub fn on_delivery(&mut self, me: Process, delivery: &Delivery) {

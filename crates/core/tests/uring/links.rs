@@ -10,6 +10,8 @@ pub struct Way {
     /// When each message arrives.
     pub under_way: VecDeque<(u64, Bytes)>,
     pub bytes: usize,
+    /// Nothing arrives before this time.
+    pub held: u64,
 }
 
 /// A link between two nodes, of which the first has the smaller index.
@@ -55,6 +57,14 @@ impl Links {
     pub fn way(&mut self, from: usize, to: usize) -> &mut Way {
         let direction = usize::from(from > to);
         &mut self.between(from, to).ways[direction]
+    }
+}
+
+impl Way {
+    /// When something arrives next.
+    pub fn next_time(&self) -> Option<u64> {
+        let first = self.under_way.front();
+        first.map(|(at, _)| self.held.max(*at))
     }
 }
 

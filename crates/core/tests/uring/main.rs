@@ -1,10 +1,21 @@
 //! U-Ring Paxos whole: engines, links that break, disks that are slow and forget what was not synced, processes that are
 //! killed one by one or all at once.
 
+#![cfg_attr(
+    feature = "mutants",
+    allow(dead_code, unused_imports, reason = "not all is used with them")
+)]
+
+mod alone;
 mod disk;
+#[cfg(not(feature = "mutants"))]
+mod hostile;
 mod judge;
 mod links;
+#[cfg(feature = "mutants")]
+mod mutants;
 mod node;
+mod rules;
 mod runs;
 mod trouble;
 mod world;

@@ -11,6 +11,10 @@ pub struct Life {
     pub submitted: u64,
     /// It takes no deliveries until then.
     pub busy: u64,
+    /// Its disk writes nothing any more.
+    pub failed: bool,
+    /// The newest configuration that was looked at.
+    pub seen: u64,
     /// It does nothing until then.
     pub stopped: u64,
 }

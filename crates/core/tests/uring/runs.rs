@@ -4,8 +4,14 @@ use std::collections::BTreeMap;
 
 use super::world::run;
 
+/// Runs that showed what was wrong once.
+const SHOWN: [u64; 1] = [
+    // A member, as others saw it, whose application was so slow that it never saw itself as one.
+    262,
+];
+
 /// `ROTA_SEEDS=A..B` in place of a few.
-fn seeds() -> std::ops::Range<u64> {
+pub fn seeds() -> std::ops::Range<u64> {
     let Ok(text) = std::env::var("ROTA_SEEDS") else {
         return 0..60;
     };
@@ -13,11 +19,12 @@ fn seeds() -> std::ops::Range<u64> {
     from.parse().expect("a number")..to.parse().expect("a number")
 }
 
+#[cfg(not(feature = "mutants"))]
 #[test]
 fn one_order_for_all_and_nothing_is_lost() {
     let mut counts = BTreeMap::new();
     let (mut runs, mut messages) = (0, 0);
-    for seed in seeds() {
+    for seed in seeds().chain(SHOWN) {
         let world = run(seed);
         assert_eq!(world.judge.wrong, None, "seed {seed}: {}", world.states());
         for (name, count) in &world.counts {

@@ -19,7 +19,8 @@ impl World {
         }
     }
 
-    fn kill(&mut self, index: usize) {
+    pub fn kill(&mut self, index: usize) {
+        self.judge_life(index);
         if self.nodes[index].life.take().is_none() {
             return;
         }
@@ -65,7 +66,7 @@ impl World {
     pub fn trouble(&mut self) {
         let index = self.below(self.nodes.len() as u64) as usize;
         let other = self.below(self.nodes.len() as u64) as usize;
-        match self.below(20) {
+        match self.below(23) {
             0..=5 if self.may_kill(index) => self.kill(index),
             6 if self.mode != Mode::Memory => {
                 self.add("kills of all");
@@ -105,13 +106,26 @@ impl World {
                     life.stopped = until;
                 }
             }
-            18 => {
+            18 if index != other => {
+                // The link is up, and nothing comes one way.
+                self.add("held");
+                let until = self.now + self.below(1500) * MILLI;
+                self.links.way(index, other).held = until;
+            }
+            19 if self.mode != Mode::Memory => {
+                let until = self.now + self.below(2) * 800 * MILLI;
+                if let Some(life) = &mut self.nodes[index].life {
+                    life.failed = true;
+                    life.busy = until;
+                }
+            }
+            20 => {
                 let until = self.now + self.below(1000) * MILLI;
                 if let Some(life) = &mut self.nodes[index].life {
                     life.busy = until;
                 }
             }
-            19 => self.service.stopped = self.now + self.below(2000) * MILLI,
+            21 => self.service.stopped = self.now + self.below(2000) * MILLI,
             _ => {}
         }
         let pause = [40, 300, 1500][self.below(3) as usize];

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use rota_core::contract;
 use rota_core::contract::{
-    Channel, Checked, Engine, Incarnation, Input, MessageId, NodeId, Output, Process, Session,
-    StartState, Time,
+    Channel, Checked, Engine, Incarnation, Input, MessageId, NodeId, Output, PersistError, Process,
+    Session, StartState, Time,
 };
 use rota_core::ring::{Timers, Timing};
 use rota_core::uring::{Arbiter, URing, URingConfig};
@@ -81,6 +81,7 @@ impl World {
         let has_service = world.below(4) == 0;
         let forgets = world.mode == Mode::Memory && world.below(2) == 0;
         let only_as_member = world.below(3) == 0;
+        let waits = [600, 8 << 20][world.below(2) as usize];
         let keeps = [40, 400, 100_000][world.below(3) as usize];
         let config = &mut world.config;
         config.frame_bytes = 200;
@@ -89,6 +90,7 @@ impl World {
         config.window_bytes = 4000;
         config.batch_bytes = 1500;
         config.word_bytes = 2000;
+        config.waiting_bytes = waits;
         config.kept_instances = keeps;
         config.only_as_member = only_as_member;
         config.forgets = forgets;
@@ -101,9 +103,10 @@ impl World {
         world.nodes = (0..nodes).map(|_| Node::default()).collect();
         world.submits = 1 + world.below(40);
         for index in 0..nodes {
-            world.nodes[index].again = world.below(400) * MILLI;
+            let late = if world.below(8) == 0 { 3000 } else { 400 };
+            world.nodes[index].again = world.below(late) * MILLI;
         }
-        world.fault = 1500 * MILLI;
+        world.fault = [0, 1500][world.below(2) as usize] * MILLI;
         world
     }
 
@@ -187,7 +190,7 @@ impl World {
                 times.push(link.retry);
             }
             let ways = link.ways.iter();
-            times.extend(ways.filter_map(|way| way.under_way.front().map(|(at, _)| *at)));
+            times.extend(ways.filter_map(|way| way.next_time()));
         }
         times.retain(|at| *at > self.now);
         times.into_iter().min().unwrap_or(self.now + MILLI)
@@ -213,6 +216,8 @@ impl World {
             engine,
             submitted: 0,
             busy: 0,
+            failed: false,
+            seen: 0,
             stopped: 0,
         });
         self.drain(index);
@@ -228,6 +233,7 @@ impl World {
 
     /// Carries out what a process wants.
     fn drain(&mut self, index: usize) {
+        self.look_at(index);
         while let Some(output) = self.output(index) {
             match output {
                 Output::Persist { id, records } => {
@@ -267,6 +273,18 @@ impl World {
         }
     }
 
+    fn look_at(&mut self, index: usize) {
+        let Some(life) = &mut self.nodes[index].life else {
+            return;
+        };
+        if let Some(config) = life.engine.get().config()
+            && config.number > life.seen
+        {
+            life.seen = config.number;
+            self.judge.on_config(life.me, config);
+        }
+    }
+
     fn output(&mut self, index: usize) -> Option<Output> {
         self.nodes[index].life.as_mut()?.engine.poll_output()
     }
@@ -291,6 +309,9 @@ impl World {
             return;
         };
         let id = *id;
+        if node.life.as_ref().is_some_and(|life| life.failed) {
+            return self.fail(index);
+        }
         node.disk.answer(id, mode);
         let rest = node.disk.waiting.is_empty();
         let delay = self.below(MILLI);
@@ -301,6 +322,32 @@ impl World {
             self.nodes[index].disk.sync(count);
         }
         self.handle(index, Input::Persisted { id });
+    }
+
+    /// The disk could not write: of what it was handed there is a first part at most.
+    fn fail(&mut self, index: usize) {
+        let disk = &mut self.nodes[index].disk;
+        let Some((id, records)) = disk.waiting.front() else {
+            return;
+        };
+        let (id, count) = (*id, records.len() as u64);
+        let there = self.below(count + 1) as usize;
+        let node = &mut self.nodes[index];
+        node.disk.end(there);
+        node.answers = None;
+        self.add("failed writes");
+        let error = PersistError::Io("no".to_owned());
+        self.handle(index, Input::PersistFailed { id, error });
+    }
+
+    /// Whose disk has failed is started again, on a disk that is well.
+    fn replace_failed(&mut self) {
+        for index in 0..self.nodes.len() {
+            let life = self.nodes[index].life.as_ref();
+            if life.is_some_and(|life| life.failed) {
+                self.kill(index);
+            }
+        }
     }
 
     fn timer(&mut self, index: usize) {
@@ -375,6 +422,9 @@ impl World {
                 return;
             };
             let way = self.links.way(from, to);
+            if way.held > now {
+                return;
+            }
             let Some((_, bytes)) = way.under_way.pop_front_if(|(at, _)| *at <= now) else {
                 return;
             };
@@ -400,17 +450,27 @@ impl World {
         }
     }
 
+    /// The application takes what there is, and what the engine has for it then.
     fn deliver(&mut self, index: usize) {
+        while self.deliver_some(index) {
+            self.timer(index);
+        }
+    }
+
+    fn deliver_some(&mut self, index: usize) -> bool {
         let now = self.now;
         let Some(life) = &mut self.nodes[index].life else {
-            return;
+            return false;
         };
         if life.busy > now || life.stopped > now {
-            return;
+            return false;
         }
+        let mut some = false;
         while let Some(delivery) = life.engine.poll_delivery() {
             self.judge.on_delivery(life.me, &delivery);
+            some = true;
         }
+        some || life.engine.next_timer().is_some_and(|(at, _)| at.0 <= now)
     }
 
     fn submit(&mut self, index: usize) {
@@ -434,6 +494,7 @@ impl World {
     pub fn mend(&mut self) {
         for link in self.links.links.values_mut() {
             link.cut = false;
+            link.ways.iter_mut().for_each(|way| way.held = 0);
         }
     }
 
@@ -451,6 +512,7 @@ impl World {
             self.step();
             if self.is_calm() {
                 self.mend();
+                self.replace_failed();
                 if self.is_settled() {
                     return self.judge_end();
                 }
@@ -477,11 +539,20 @@ impl World {
     }
 
     fn judge_end(&mut self) {
-        let lives = self.nodes.iter().filter_map(|node| node.life.as_ref());
-        for life in lives {
-            let status = life.engine.status();
-            for (name, count) in status.counters {
-                *self.counts.entry(name).or_default() += count;
+        (0..self.nodes.len()).for_each(|index| self.judge_life(index));
+    }
+
+    /// A life has ended: what it has counted.
+    pub fn judge_life(&mut self, index: usize) {
+        let Some(life) = &self.nodes[index].life else {
+            return;
+        };
+        for (name, count) in life.engine.status().counters {
+            *self.counts.entry(name).or_default() += count;
+            // Nobody here says what others could not understand, or refers to a value that they lack.
+            if name == "uring_messages_refused" && count > 0 {
+                self.judge
+                    .found(format!("refused: {:?}, {count} messages", life.me));
             }
         }
     }

@@ -1,0 +1,98 @@
+//! Values on their way to the coordinator.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec;
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use crate::paxos::ValueId;
+
+/// So many names of values that were proposed may be left in a queue.
+const IDLE_NAMES: usize = 64;
+
+/// Their names, in order.
+#[derive(Debug, Default)]
+pub struct Queue {
+    pub ids: VecDeque<ValueId>,
+    /// So many were sent in this session.
+    pub sent: usize,
+}
+
+impl Queue {
+    /// The next one to send.
+    pub fn unsent(&self) -> Option<ValueId> {
+        self.ids.get(self.sent).copied()
+    }
+
+    /// Forgets names whose values are gone, where they are first.
+    pub fn clean(&mut self, carried: &Carried) {
+        let gone = |id: &mut ValueId| carried.get(*id).is_none();
+        while self.ids.pop_front_if(gone).is_some() {
+            self.sent = self.sent.saturating_sub(1);
+        }
+    }
+
+    /// Forgets all names whose values are gone, when they are many.
+    pub fn compact(&mut self, carried: &Carried) {
+        if self.ids.len() <= 2 * carried.values.len() + IDLE_NAMES {
+            return;
+        }
+        let is_here = |id: &&ValueId| carried.get(**id).is_some();
+        self.sent = self.ids.iter().take(self.sent).filter(is_here).count();
+        self.ids.retain(|id| carried.get(*id).is_some());
+    }
+}
+
+/// What came by and was not proposed yet.
+#[derive(Debug)]
+pub struct Carried {
+    values: BTreeMap<ValueId, Bytes>,
+    /// By place in the ring: what its values take, in bytes.
+    bytes: Vec<usize>,
+    /// What those of one place may take, beside one value.
+    most_bytes: usize,
+}
+
+impl Carried {
+    /// Of so many processes, nothing.
+    pub fn new(places: usize, most_bytes: usize) -> Self {
+        Self {
+            values: BTreeMap::new(),
+            bytes: vec![0; places],
+            most_bytes,
+        }
+    }
+
+    /// A value, by its name.
+    pub fn get(&self, id: ValueId) -> Option<&Bytes> {
+        self.values.get(&id)
+    }
+
+    /// All of them, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes.iter().sum()
+    }
+
+    /// Whether the process at this place has less under way than it may.
+    pub fn has_room(&self, place: usize) -> bool {
+        self.bytes[place] <= self.most_bytes
+    }
+
+    /// A new one, of the process at this place.
+    pub fn put(&mut self, place: usize, id: ValueId, frame: Bytes) {
+        self.bytes[place] += frame.len();
+        self.values.insert(id, frame);
+    }
+
+    /// Takes one out, of the process at this place.
+    pub fn take(&mut self, place: usize, id: ValueId) -> Option<Bytes> {
+        let frame = self.values.remove(&id)?;
+        self.bytes[place] -= frame.len();
+        Some(frame)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+}

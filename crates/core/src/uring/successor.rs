@@ -1,0 +1,44 @@
+//! What the successor wants.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::word::Follow;
+use crate::contract::Session;
+use crate::mutants::{self, Mutant};
+use crate::paxos::Instance;
+
+/// What it has said, and what it was told since then.
+#[derive(Clone, Debug)]
+pub struct Successor {
+    pub session: Session,
+    pub epoch: u32,
+    /// The next proposal to send.
+    pub at: Instance,
+    /// By acceptor: the last that was told of its votes.
+    pub told: Vec<Instance>,
+    /// Likewise of what it has learnt.
+    pub told_learnt: Vec<Instance>,
+    pub told_start: bool,
+    pub told_complete: bool,
+}
+
+impl Successor {
+    /// One that has said this, and was told nothing of the votes of so many acceptors.
+    pub fn new(session: Session, follow: &Follow, acceptors: usize) -> Self {
+        let told = if mutants::on(Mutant::U15) {
+            follow.next
+        } else {
+            0
+        };
+        Self {
+            session,
+            epoch: follow.epoch,
+            at: follow.next,
+            told: vec![told; acceptors],
+            told_learnt: vec![0; acceptors],
+            told_start: false,
+            told_complete: false,
+        }
+    }
+}

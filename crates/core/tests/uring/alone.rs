@@ -1,0 +1,213 @@
+//! One engine, whose neighbours and whose disk are the test.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rota_core::contract::{
+    Channel, Engine, Incarnation, Input, LogId, LogRecord, NodeId, Output, PersistError, PersistId,
+    Process, Service, Session, StartState, Time,
+};
+use rota_core::paxos::{self, AcceptorId, Config, STATE_LOG};
+use rota_core::ring::{Timers, Timing};
+use rota_core::uring::{Follow, Record, Records, Said, URing, URingConfig, Word, decode};
+
+pub fn process(node: u16, life: u64) -> Process {
+    Process {
+        node: NodeId::new(node).expect("not 0"),
+        incarnation: Incarnation(life),
+    }
+}
+
+pub fn acceptor(node: u16) -> AcceptorId {
+    AcceptorId {
+        node: process(node, 1).node,
+        store: 100 + u64::from(node),
+    }
+}
+
+pub fn settings() -> URingConfig {
+    let ring = (1..=3).map(|node| process(node, 1).node).collect();
+    URingConfig::new(ring, &Timers::derive(Timing::Default, 3))
+}
+
+/// Three processes, in order.
+fn ring_with(me: Process) -> Vec<Process> {
+    let ring = [1, 2, 3].map(|node| process(node, 1));
+    let with_me = |who: Process| if who.node == me.node { me } else { who };
+    ring.map(with_me).to_vec()
+}
+
+/// An engine whose neighbours and whose disk are the test.
+pub struct Alone {
+    pub engine: URing,
+    pub now: Time,
+    me: Process,
+    written: PersistId,
+    records: Vec<LogRecord>,
+    pub said: Vec<Word>,
+    /// Along the ring.
+    pub batches: Vec<Vec<Record>>,
+}
+
+impl Alone {
+    pub fn new(me: Process, records: Vec<(LogId, u64, Bytes)>) -> Self {
+        Self::with(settings(), me, records)
+    }
+
+    pub fn with(settings: URingConfig, me: Process, records: Vec<(LogId, u64, Bytes)>) -> Self {
+        let mut alone = Self {
+            engine: URing::new(settings),
+            now: Time(1),
+            me,
+            written: PersistId(0),
+            records: Vec::new(),
+            said: Vec::new(),
+            batches: Vec::new(),
+        };
+        let seed = 1;
+        alone.tell(Input::Start(StartState { me, seed, records }));
+        alone.write();
+        alone
+    }
+
+    pub fn tell(&mut self, input: Input) {
+        self.engine.handle(self.now, input);
+        while let Some(output) = self.engine.poll_output() {
+            match output {
+                Output::Persist { id, records } => {
+                    self.written = id;
+                    self.records.extend(records);
+                }
+                Output::LinkSend { bytes, .. } => self.on_sent(bytes.into_bytes()),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    fn on_sent(&mut self, bytes: Bytes) {
+        match decode(bytes) {
+            Some(Said::Word(word)) => self.said.push(word),
+            Some(Said::Batch(_, body)) => {
+                let ring = ring_with(self.me);
+                let records: Result<Vec<Record>, ()> = Records::new(body, &ring).collect();
+                self.batches.push(records.expect("records"));
+            }
+            None => panic!("neither a word nor a batch"),
+        }
+    }
+
+    /// Nothing of what is asked for is written.
+    pub fn fail(&mut self) {
+        let (id, error) = (self.written, PersistError::Io("no".to_owned()));
+        self.tell(Input::PersistFailed { id, error });
+    }
+
+    pub fn submit(&mut self, payload: &[u8]) {
+        let taken = self.engine.submit(self.now, Service::Agreed, payload);
+        taken.expect("it has room");
+        self.tell(Input::Timer);
+    }
+
+    /// What was asked to be written, without a key of the log of states.
+    pub fn records_without(&self, key: Option<u64>) -> Vec<(LogId, u64, Bytes)> {
+        let kept = self.records.iter().filter_map(|record| match record {
+            LogRecord::Put {
+                log,
+                position,
+                bytes,
+            } => Some((*log, *position, bytes.clone())),
+            LogRecord::Trim { .. } => None,
+        });
+        kept.filter(|(log, at, _)| *log != STATE_LOG || Some(*at) != key)
+            .collect()
+    }
+
+    /// Everything is durable.
+    pub fn write(&mut self) {
+        let id = self.written;
+        self.tell(Input::Persisted { id });
+    }
+
+    pub fn link(&mut self, peer: Process) {
+        let session = Session(u64::from(peer.node.get()));
+        self.tell(Input::LinkUp { peer, session });
+        let (peer, bytes) = (peer.node, 1 << 20);
+        self.tell(Input::Writable {
+            peer,
+            session,
+            bytes,
+        });
+    }
+
+    pub fn hear(&mut self, from: u16, bytes: impl Into<Bytes>) {
+        self.tell(Input::LinkMessage {
+            peer: process(from, 1).node,
+            session: Session(u64::from(from)),
+            channel: Channel::default(),
+            bytes: bytes.into(),
+        });
+    }
+
+    /// What it votes as, by its own word.
+    pub fn votes_as(&self) -> AcceptorId {
+        let here = self.said.iter().rev().find_map(|word| match word {
+            Word::Here(here) => here.acceptor,
+            _ => None,
+        });
+        here.expect("it has a store")
+    }
+
+    /// A configuration of three with the first as coordinator.
+    pub fn config(&self, number: u64) -> Arc<Config> {
+        let mine = self.votes_as();
+        let acceptors = [1, 2, 3].map(acceptor);
+        let acceptors = acceptors.map(|who| if who.node == mine.node { mine } else { who });
+        let ring = ring_with(self.me);
+        Arc::new(Config {
+            founded: 1,
+            number,
+            coordinator: process(1, 1),
+            ring,
+            acceptors: acceptors.to_vec(),
+            prior: Vec::new(),
+        })
+    }
+
+    pub fn has_promised(&self, round: u64) -> bool {
+        let of = |word: &Word| matches!(word, Word::Promise(promise, _) if promise.round == round);
+        self.said.iter().any(of)
+    }
+
+    /// What it has told its predecessor last.
+    pub fn follow(&self) -> Follow {
+        self.followed().expect("it is in the ring")
+    }
+
+    /// The same, if it was ever in a ring.
+    pub fn followed(&self) -> Option<Follow> {
+        self.said.iter().rev().find_map(|word| match word {
+            Word::Follow(follow) => Some(*follow),
+            _ => None,
+        })
+    }
+
+    /// What it has answered last, as one of the register.
+    pub fn answer(&self) -> Option<paxos::Word<Arc<Config>>> {
+        self.said.iter().rev().find_map(|word| match word {
+            Word::Answer(_, _, answer) => Some(answer.clone()),
+            _ => None,
+        })
+    }
+
+    pub fn has_said(&self, word: &Word) -> bool {
+        self.said.contains(word)
+    }
+
+    /// The others are there, and the first configuration is known.
+    pub fn join(&mut self) {
+        self.link(process(1, 1));
+        self.link(process(3, 1));
+        let known = Word::Known(self.config(1));
+        self.hear(1, known.encode());
+    }
+}

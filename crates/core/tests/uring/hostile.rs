@@ -1,0 +1,251 @@
+//! Neighbours that say anything: a process that is told it neither panics, nor keeps more than it should, nor says
+//! what others could not read.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rota_core::contract::{Engine, Input, NodeId, Process, Session, Time};
+use rota_core::paxos::{self, AcceptorId, Ballot, Config, Prior, Promise, Value, ValueId, Vote};
+use rota_core::uring::{Follow, Head, Here, Said, Word, Writer, decode};
+
+use super::alone::{Alone, acceptor, process, settings};
+
+/// Mostly small, so that they meet; some that nobody believes.
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![8 => 0..8_u64, 2 => 0..10_000_u64, 1 => Just(1 << 60), 1 => Just(1 << 61), 1 => any::<u64>()]
+}
+
+fn who() -> impl Strategy<Value = Process> {
+    (1..5_u16, 1..3_u64).prop_map(|(node, life)| process(node, life))
+}
+
+fn store() -> impl Strategy<Value = AcceptorId> {
+    (1..5_u16).prop_map(acceptor)
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let frame = prop_oneof![Just(0_u8), any::<u8>()];
+    let packet = (who(), number(), vec(frame, 0..60));
+    prop_oneof![
+        packet.prop_map(|(process, counter, frame)| Value::Packet {
+            id: ValueId { process, counter },
+            frame: frame.into(),
+        }),
+        vec(who(), 1..4).prop_map(|members| Value::Members(members.into())),
+        number().prop_map(|count| Value::Skip(count.max(1))),
+    ]
+}
+
+fn vote() -> impl Strategy<Value = Vote> {
+    (number(), number(), value()).prop_map(|(first, round, value)| Vote {
+        first,
+        round,
+        value,
+    })
+}
+
+fn config() -> impl Strategy<Value = Arc<Config>> {
+    let lists = (vec(who(), 1..4), vec(store(), 1..4), vec(store(), 1..4));
+    let numbers = (0..3_u64, number(), number());
+    (numbers, who(), lists).prop_map(|((founded, number, prior), coordinator, lists)| {
+        let (ring, acceptors, before) = lists;
+        let prior = Prior {
+            number: prior,
+            acceptors: before,
+        };
+        Arc::new(Config {
+            founded,
+            number,
+            coordinator,
+            ring,
+            acceptors,
+            prior: vec![prior],
+        })
+    })
+}
+
+fn ballot() -> impl Strategy<Value = Ballot> {
+    (number(), who()).prop_map(|(count, by)| Ballot { count, by })
+}
+
+fn arbitration() -> impl Strategy<Value = paxos::Word<Arc<Config>>> {
+    prop_oneof![
+        ballot().prop_map(paxos::Word::Prepare),
+        (ballot(), proptest::option::of((ballot(), config())))
+            .prop_map(|(ballot, accepted)| paxos::Word::Promise(ballot, accepted)),
+        (ballot(), config()).prop_map(|(ballot, config)| paxos::Word::Accept(ballot, config)),
+        ballot().prop_map(paxos::Word::Accepted),
+        (ballot(), ballot()).prop_map(|(one, other)| paxos::Word::Refused(one, other)),
+    ]
+}
+
+fn word() -> impl Strategy<Value = Word> {
+    let here = (
+        number(),
+        proptest::option::of(store()),
+        number(),
+        any::<bool>(),
+    );
+    let promise = (number(), store(), number(), number(), number());
+    prop_oneof![
+        here.prop_map(|(number, acceptor, complete, joins)| Word::Here(Here {
+            number,
+            acceptor,
+            complete,
+            joins,
+        })),
+        config().prop_map(Word::Known),
+        (number(), arbitration()).prop_map(|(number, word)| Word::Ask(number, word)),
+        (number(), store(), arbitration())
+            .prop_map(|(number, who, word)| Word::Answer(number, who, word)),
+        (number(), number()).prop_map(|(round, from)| Word::Prepare(round, from)),
+        (promise, vec(vote(), 0..4), any::<bool>()).prop_map(|(head, votes, more)| {
+            let (round, acceptor, from, held, kept) = head;
+            let promise = Promise {
+                round,
+                acceptor,
+                from,
+                held,
+                kept,
+                votes,
+            };
+            Word::Promise(promise, more)
+        }),
+        (number(), any::<u32>(), number())
+            .prop_map(|(round, epoch, next)| { Word::Follow(Follow { round, epoch, next }) }),
+        (number(), number()).prop_map(|(from, upto)| Word::Fetch(from, upto)),
+        vec(vote(), 0..4).prop_map(Word::Chosen),
+        (vec(any::<u8>(), 0..80), any::<bool>())
+            .prop_map(|(part, more)| Word::Forgotten(part.into(), more)),
+        Just(Word::Leaving),
+    ]
+}
+
+/// What happens to the process.
+#[derive(Clone, Debug)]
+enum Step {
+    Up(Process),
+    Down(u16),
+    Word(u16, Word),
+    /// With what the process expects of its predecessor at the head, if that is so.
+    Batch(u16, bool, Head, Vec<Vote>),
+    Bytes(u16, Vec<u8>),
+    Written,
+    Failed,
+    Time(u64),
+    Submit,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let head = (
+        number(),
+        any::<u32>(),
+        number(),
+        number(),
+        number(),
+        any::<bool>(),
+    );
+    let head = head.prop_map(|(round, epoch, start, kept, from, complete)| Head {
+        round,
+        epoch,
+        start,
+        kept,
+        from,
+        complete,
+    });
+    prop_oneof![
+        2 => who().prop_map(Step::Up),
+        1 => (1..5_u16).prop_map(Step::Down),
+        12 => (1..5_u16, word()).prop_map(|(from, word)| Step::Word(from, word)),
+        4 => (1..5_u16, any::<bool>(), head, vec(vote(), 0..4))
+            .prop_map(|(from, fits, head, votes)| Step::Batch(from, fits, head, votes)),
+        1 => (1..5_u16, vec(any::<u8>(), 0..60)).prop_map(|(from, bytes)| Step::Bytes(from, bytes)),
+        3 => Just(Step::Written),
+        1 => Just(Step::Failed),
+        2 => (0..3_000_000_000_u64).prop_map(Step::Time),
+        2 => Just(Step::Submit),
+    ]
+}
+
+fn batch(head: &Head, votes: &[Vote]) -> Bytes {
+    let mut batch = Writer::new(head, usize::MAX, usize::MAX);
+    for (index, vote) in votes.iter().enumerate() {
+        match &vote.value {
+            Value::Packet { id, frame } if index % 2 == 0 => batch.value(None, *id, frame),
+            Value::Packet { id, frame } => batch.packet(None, *id, frame, vote.round % 2 == 0),
+            Value::Members(members) => batch.members(members),
+            Value::Skip(count) => batch.skip(*count),
+        }
+        batch.voted(index as u8, vote.first);
+        batch.learnt(index as u8, vote.round);
+    }
+    batch.finish().into_bytes()
+}
+
+fn take(alone: &mut Alone, step: Step) {
+    match step {
+        Step::Up(peer) if peer.node != process(2, 1).node => alone.link(peer),
+        Step::Up(_) => {}
+        Step::Down(node) => {
+            let peer = NodeId::new(node).expect("not 0");
+            let session = Session(u64::from(node));
+            alone.tell(Input::LinkDown { peer, session });
+        }
+        Step::Word(from, word) => alone.hear(from, word.encode()),
+        Step::Batch(from, fits, mut head, votes) => {
+            if let (true, Some(follow)) = (fits, alone.followed()) {
+                (head.round, head.epoch) = (follow.round, follow.epoch);
+                (head.start, head.from) = (head.start.max(1), follow.next.max(1));
+            }
+            alone.hear(from, batch(&head, &votes));
+        }
+        Step::Bytes(from, bytes) => alone.hear(from, bytes),
+        Step::Written => alone.write(),
+        Step::Failed => alone.fail(),
+        Step::Time(pass) => {
+            alone.now = Time(alone.now.0 + pass);
+            alone.tell(Input::Timer);
+        }
+        Step::Submit => alone.submit(b"something"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+
+    #[test]
+    fn anything_may_be_said(first in any::<bool>(), steps in vec(step(), 0..120)) {
+        let mut alone = Alone::new(process(2, 1), Vec::new());
+        if first {
+            alone.join();
+        }
+        for step in steps {
+            take(&mut alone, step);
+            while alone.engine.poll_delivery().is_some() {}
+            let most = 5 * (2 * settings().window_bytes + 64);
+            prop_assert!(alone.engine.carried_bytes() <= most);
+        }
+        // What it leaves on its disk it can begin with.
+        let _ = Alone::new(process(2, 2), alone.records_without(None));
+    }
+
+    #[test]
+    fn words_are_read_as_they_were_written(word in word()) {
+        let bytes = Bytes::from(word.encode());
+        if let Some(read) = decode(bytes) {
+            prop_assert_eq!(read, Said::Word(word));
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_not(bytes in vec(any::<u8>(), 0..200), kind in 0..14_u8) {
+        let _ = decode(bytes.clone().into());
+        let mut named = vec![1, kind];
+        named.extend(bytes);
+        if let Some(Said::Word(word)) = decode(named.clone().into()) {
+            prop_assert_eq!(word.encode(), named);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Broken versions of the engine and of what it is built on, which have to be noticed.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use rota_core::mutants::{self, Mutant};
+
+use super::rules::RULES;
+use super::world::run;
+
+/// What is wrong in the run of a seed. That a mutant panics does not count.
+fn wrong(mutant: Mutant, seed: u64) -> Option<String> {
+    mutants::set(Some(mutant));
+    let world = catch_unwind(AssertUnwindSafe(|| run(seed)));
+    mutants::set(None);
+    world.ok()?.judge.wrong
+}
+
+/// Looks for mutants in the seeds that `ROTA_SEEDS` names.
+fn search(names: &str) {
+    for mutant in Mutant::ALL {
+        if names.split(',').any(|name| name == mutant.to_string()) {
+            let mut seeds = super::runs::seeds();
+            let found = seeds.find_map(|seed| Some((seed, wrong(mutant, seed)?)));
+            println!("{mutant}: {found:.200?}");
+        }
+    }
+}
+
+/// Mutants, each with a seed that shows it, and as what.
+const SEEDS: [(Mutant, u64, &str); 13] = [
+    (Mutant::U03, 4, "silence"),
+    (Mutant::U05, 1, "silence"),
+    (Mutant::U06, 1, "refused"),
+    (Mutant::U07, 0, "fifo"),
+    (Mutant::U09, 5, "order"),
+    (Mutant::U10, 1, "order"),
+    (Mutant::U11, 1, "silence"),
+    (Mutant::U14, 4, "order"),
+    (Mutant::U16, 0, "order"),
+    (Mutant::U18, 0, "order"),
+    (Mutant::U21, 0, "silence"),
+    (Mutant::U22, 26, "refused"),
+    (Mutant::U23, 2, "order"),
+];
+
+#[test]
+fn each_broken_version_is_found_out() {
+    if let Ok(names) = std::env::var("ROTA_MUTANTS") {
+        return search(&names);
+    }
+    for (mutant, seed, what) in SEEDS {
+        let found = wrong(mutant, seed).unwrap_or_default();
+        assert!(found.starts_with(what), "{mutant}, seed {seed}: {found}");
+    }
+    for (mutant, rule) in RULES {
+        mutants::set(Some(mutant));
+        let holds = rule();
+        mutants::set(None);
+        assert!(!holds, "{mutant}: its rule holds");
+    }
+}

@@ -1,0 +1,259 @@
+//! Rules that one engine keeps, whoever the others are: those that chance hardly ever gets to.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rota_core::contract::{Delivery, Engine, Input};
+use rota_core::mutants::Mutant;
+use rota_core::paxos::{self, Ballot, Config, STATE_LOG, ValueId};
+use rota_core::uring::{Follow, Head, Here, Record, Word, Writer};
+
+use super::alone::{Alone, acceptor, process, settings};
+
+/// The key of what was promised, in the log of states.
+const PROMISED: u64 = 0;
+
+/// A rule, and the broken version that it notices.
+pub type Rule = (Mutant, fn() -> bool);
+
+pub const RULES: [Rule; 12] = [
+    (Mutant::U01, a_promise_waits_for_the_disk),
+    (Mutant::U02, an_answer_waits_for_the_disk),
+    (Mutant::U04, a_link_that_comes_back_has_lost_values),
+    (Mutant::U08, nobody_is_told_what_is_not_decided),
+    (Mutant::U12, who_has_forgotten_is_another_acceptor),
+    (Mutant::U13, all_found_it),
+    (Mutant::U15, a_link_that_comes_back_has_lost_votes),
+    (Mutant::U17, what_was_accepted_outlives_the_process),
+    (Mutant::U19, only_the_last_epoch_counts),
+    (Mutant::U20, what_was_not_written_is_not_said),
+    (Mutant::U24, a_promise_outlives_the_process),
+    (Mutant::U25, a_slow_application_misses_nothing),
+];
+
+/// The second of three, in the first configuration.
+fn second() -> Alone {
+    let mut alone = Alone::new(process(2, 1), Vec::new());
+    alone.join();
+    alone
+}
+
+fn ballot(count: u64) -> Ballot {
+    let by = process(1, 1);
+    Ballot { count, by }
+}
+
+fn ask(word: paxos::Word<Arc<Config>>) -> Vec<u8> {
+    Word::Ask(2, word).encode()
+}
+
+/// The third wants what comes from this instance on.
+fn follow(alone: &mut Alone, epoch: u32, next: u64) {
+    let round = 1;
+    let follow = Follow { round, epoch, next };
+    alone.hear(3, Word::Follow(follow).encode());
+}
+
+/// The first sends what is put in it, from the first instance on.
+fn batch(alone: &mut Alone, write: impl FnOnce(&mut Writer)) {
+    let epoch = alone.follow().epoch;
+    batch_of(alone, epoch, 1, write);
+}
+
+fn batch_of(alone: &mut Alone, epoch: u32, from: u64, write: impl FnOnce(&mut Writer)) {
+    let head = Head {
+        round: 1,
+        epoch,
+        start: 1,
+        kept: 1,
+        from,
+        complete: false,
+    };
+    let mut batch = Writer::new(&head, 10_000, 10_000);
+    write(&mut batch);
+    alone.hear(1, batch.finish().into_bytes());
+}
+
+fn a_promise_waits_for_the_disk() -> bool {
+    let mut alone = second();
+    alone.hear(1, Word::Prepare(1, 1).encode());
+    let early = alone.has_promised(1);
+    alone.write();
+    !early && alone.has_promised(1)
+}
+
+fn an_answer_waits_for_the_disk() -> bool {
+    let mut alone = second();
+    alone.hear(1, ask(paxos::Word::Prepare(ballot(1))));
+    let early = alone.answer();
+    alone.write();
+    early.is_none() && alone.answer() == Some(paxos::Word::Promise(ballot(1), None))
+}
+
+fn what_was_not_written_is_not_said() -> bool {
+    let mut alone = second();
+    alone.hear(1, ask(paxos::Word::Prepare(ballot(1))));
+    alone.fail();
+    alone.answer().is_none()
+}
+
+fn what_was_accepted_outlives_the_process() -> bool {
+    let mut alone = second();
+    let next = alone.config(2);
+    alone.hear(1, ask(paxos::Word::Accept(ballot(3), next.clone())));
+    alone.write();
+    let mut again = Alone::new(process(2, 2), alone.records_without(None));
+    again.link(process(1, 1));
+    again.hear(1, ask(paxos::Word::Prepare(ballot(4))));
+    again.write();
+    let accepted = Some((ballot(3), next));
+    again.answer() == Some(paxos::Word::Promise(ballot(4), accepted))
+}
+
+/// Who was restarted promises nothing below what it had promised.
+fn a_promise_outlives_the_process() -> bool {
+    let mut records = second().records_without(Some(PROMISED));
+    let promised = 9_u64.to_le_bytes().to_vec();
+    records.push((STATE_LOG, PROMISED, promised.into()));
+    let mut again = Alone::new(process(2, 2), records);
+    again.link(process(1, 1));
+    let mut ask = |number: u64| {
+        let known = Word::Known(again.config(number));
+        again.hear(1, known.encode());
+        again.hear(1, Word::Prepare(number, 1).encode());
+        again.write();
+        again.has_promised(number)
+    };
+    !ask(5) && ask(10)
+}
+
+fn who_has_forgotten_is_another_acceptor() -> bool {
+    let of = |life| {
+        let mut alone = Alone::new(process(2, life), Vec::new());
+        alone.link(process(1, 1));
+        alone.votes_as()
+    };
+    of(1) != of(2)
+}
+
+/// The cluster is founded when all acceptors are there.
+fn all_found_it() -> bool {
+    let mut first = Alone::new(process(1, 1), Vec::new());
+    let mut comes = |node: u16| {
+        first.link(process(node, 1));
+        let here = Here {
+            number: 0,
+            acceptor: Some(acceptor(node)),
+            complete: 0,
+            joins: true,
+        };
+        first.hear(node, Word::Here(here).encode());
+        first.engine.number() == 1
+    };
+    !comes(2) && comes(3)
+}
+
+/// What was sent before the predecessor was told where to begin is not taken in.
+fn only_the_last_epoch_counts() -> bool {
+    let mut alone = second();
+    let epoch = alone.follow().epoch;
+    batch_of(&mut alone, epoch.wrapping_sub(1), 1, |batch| batch.skip(1));
+    let early = alone.engine.is_operational();
+    batch_of(&mut alone, epoch, 1, |batch| batch.skip(1));
+    !early && alone.engine.is_operational()
+}
+
+fn a_link_that_comes_back_has_lost_values() -> bool {
+    let mut alone = second();
+    alone.submit(b"value");
+    let is_value = |record: &Record| matches!(record, Record::Value(id, _) if id.counter == 1);
+    let mut sent = |epoch| {
+        alone.batches.clear();
+        follow(&mut alone, epoch, 0);
+        alone.batches.iter().flatten().any(is_value)
+    };
+    sent(1) && sent(2)
+}
+
+fn a_link_that_comes_back_has_lost_votes() -> bool {
+    let mut alone = second();
+    batch(&mut alone, |batch| {
+        batch.skip(4);
+        batch.voted(0, 5);
+    });
+    follow(&mut alone, 1, 5);
+    let mut sent = alone.batches.iter().flatten();
+    sent.any(|record| *record == Record::Voted(0, 5))
+}
+
+/// Only the first has voted for what the second is asked for: that is no majority, as the log is slow.
+fn nobody_is_told_what_is_not_decided() -> bool {
+    let mut alone = second();
+    batch(&mut alone, |batch| batch.skip(4));
+    alone.hear(3, Word::Fetch(1, 5).encode());
+    alone.has_said(&Word::Chosen(Vec::new()))
+}
+
+/// Values of the third process, of one message each.
+fn values() -> Vec<(ValueId, Bytes)> {
+    let mut third = Alone::new(process(3, 1), Vec::new());
+    third.join();
+    let (round, epoch, next) = (1, 1, 0);
+    let follow = Follow { round, epoch, next };
+    third.hear(1, Word::Follow(follow).encode());
+    (0..30).for_each(|_| third.submit(&[7; 100]));
+    let records = third.batches.into_iter().flatten();
+    let value = |record| match record {
+        Record::Value(id, frame) => Some((id, frame)),
+        _ => None,
+    };
+    records.filter_map(value).collect()
+}
+
+/// Its log fails while there is more than its application takes.
+fn a_slow_application_misses_nothing() -> bool {
+    let mut settings = settings();
+    settings.waiting_bytes = 600;
+    let mut alone = Alone::with(settings, process(2, 1), Vec::new());
+    alone.join();
+    let (epoch, values) = (alone.follow().epoch, values());
+    assert_eq!(values.len(), 30);
+    let ring = alone.config(1).ring.clone();
+    batch_of(&mut alone, epoch, 1, |batch| {
+        batch.members(&ring);
+        for (id, frame) in &values[..20] {
+            batch.packet(None, *id, frame, true);
+        }
+        batch.voted(0, 22);
+    });
+    alone.write();
+    batch_of(&mut alone, epoch, 22, |batch| {
+        for (id, frame) in &values[20..] {
+            batch.packet(None, *id, frame, true);
+        }
+    });
+    alone.fail();
+    batch_of(&mut alone, epoch, 32, |batch| {
+        batch.voted(0, 32);
+        batch.voted(2, 32);
+    });
+    let mut counters = Vec::new();
+    for _ in 0..100 {
+        let next = std::iter::from_fn(|| alone.engine.poll_delivery());
+        counters.extend(next.filter_map(|delivery| match delivery {
+            Delivery::Message(message) => Some(message.id.counter),
+            _ => None,
+        }));
+        alone.tell(Input::Timer);
+    }
+    counters == (1..=30).collect::<Vec<u64>>()
+}
+
+/// All of them hold.
+#[cfg(not(feature = "mutants"))]
+#[test]
+fn rules() {
+    for (at, (_, rule)) in RULES.iter().enumerate() {
+        assert!(rule(), "rule {at}");
+    }
+}

@@ -1,0 +1,174 @@
+//! Neighbours on the ring of U-Ring Paxos may say anything: it is read or refused, what was read is written as it
+//! was, and a process that is told it neither panics, nor keeps more than its windows allow, nor says what others could not
+//! read; and it can begin with what it has written.
+#![no_main]
+
+use bytes::Bytes;
+use libfuzzer_sys::fuzz_target;
+use rota_core::contract::{
+    Channel, Engine, Incarnation, Input, LogRecord, NodeId, Output, PersistId, Process, Service,
+    Session, StartState, Time,
+};
+use rota_core::ring::{Timers, Timing};
+use rota_core::uring::{Follow, Head, Said, URing, URingConfig, Word, Writer, decode};
+
+const NODES: u16 = 3;
+
+fn process(node: u16) -> Process {
+    Process {
+        node: NodeId::new(node).expect("not 0"),
+        incarnation: Incarnation(1),
+    }
+}
+
+fn settings() -> URingConfig {
+    let ring = (1..=NODES).map(|node| process(node).node).collect();
+    let mut settings = URingConfig::new(ring, &Timers::derive(Timing::Default, NODES));
+    settings.window_bytes = 2000;
+    settings.kept_instances = 8;
+    settings
+}
+
+struct Told {
+    engine: URing,
+    now: Time,
+    written: PersistId,
+    records: Vec<LogRecord>,
+    follow: Option<Follow>,
+}
+
+fuzz_target!(|data: &[u8]| {
+    written_again(data);
+    let mut told = Told::new(Vec::new());
+    let mut rest = data;
+    // The first byte of each piece says what it is, the second how long.
+    while let [what, len, more @ ..] = rest {
+        let (piece, after) = more.split_at(more.len().min(usize::from(*len)));
+        told.step(*what, piece);
+        rest = after;
+    }
+    let most = usize::from(NODES) * (2 * 2000 + rota_core::uring::MAX_FRAME_BYTES);
+    assert!(told.engine.carried_bytes() <= most);
+    Told::new(told.records);
+});
+
+fn written_again(data: &[u8]) {
+    if let Some(Said::Word(word)) = decode(Bytes::copy_from_slice(data)) {
+        assert_eq!(word.encode(), data);
+    }
+}
+
+impl Told {
+    fn new(records: Vec<LogRecord>) -> Self {
+        let mut told = Self {
+            engine: URing::new(settings()),
+            now: Time(1),
+            written: PersistId(0),
+            records: Vec::new(),
+            follow: None,
+        };
+        let of = |record| match record {
+            LogRecord::Put {
+                log,
+                position,
+                bytes,
+            } => Some((log, position, bytes)),
+            LogRecord::Trim { .. } => None,
+        };
+        let records = records.into_iter().filter_map(of).collect();
+        let (me, seed) = (process(2), 1);
+        told.tell(Input::Start(StartState { me, seed, records }));
+        for node in [1, 3] {
+            told.link(node);
+        }
+        told
+    }
+
+    fn link(&mut self, node: u16) {
+        let (process, session) = (process(node), Session(u64::from(node)));
+        self.tell(Input::LinkUp {
+            peer: process,
+            session,
+        });
+        let (peer, bytes) = (process.node, 1 << 20);
+        self.tell(Input::Writable {
+            peer,
+            session,
+            bytes,
+        });
+    }
+
+    fn hear(&mut self, node: u16, bytes: Bytes) {
+        self.tell(Input::LinkMessage {
+            peer: process(node).node,
+            session: Session(u64::from(node)),
+            channel: Channel::default(),
+            bytes,
+        });
+    }
+
+    fn step(&mut self, what: u8, piece: &[u8]) {
+        let node = if what & 0x80 == 0 { 1 } else { 3 };
+        match what & 0x7f {
+            0..60 => self.hear(node, Bytes::copy_from_slice(piece)),
+            60..90 => self.batch(node, piece),
+            90..95 => {
+                let (peer, session) = (process(node).node, Session(u64::from(node)));
+                self.tell(Input::LinkDown { peer, session });
+                self.link(node);
+            }
+            95..105 => {
+                let id = self.written;
+                self.tell(Input::Persisted { id });
+            }
+            105..115 => {
+                self.now = self
+                    .now
+                    .after(1_000_000 * u64::from(piece.first().copied().unwrap_or(1)));
+                self.tell(Input::Timer);
+            }
+            _ => {
+                let _ = self.engine.submit(self.now, Service::Agreed, piece);
+                self.tell(Input::Timer);
+            }
+        }
+    }
+
+    /// Records behind the head that the process expects.
+    fn batch(&mut self, node: u16, records: &[u8]) {
+        let Some(follow) = self.follow else { return };
+        let head = Head {
+            round: follow.round,
+            epoch: follow.epoch,
+            start: 1,
+            kept: 1,
+            from: follow.next.max(1),
+            complete: false,
+        };
+        let mut bytes = Writer::new(&head, usize::MAX, usize::MAX)
+            .finish()
+            .into_bytes()
+            .to_vec();
+        bytes.extend_from_slice(records);
+        self.hear(node, bytes.into());
+    }
+
+    fn tell(&mut self, input: Input) {
+        self.engine.handle(self.now, input);
+        while let Some(output) = self.engine.poll_output() {
+            match output {
+                Output::Persist { id, records } => {
+                    self.written = id;
+                    self.records.extend(records);
+                }
+                Output::LinkSend { bytes, .. } => {
+                    if let Some(Said::Word(Word::Follow(follow))) = decode(bytes.into_bytes()) {
+                        self.follow = Some(follow);
+                    }
+                }
+                _ => {}
+            }
+        }
+        while self.engine.poll_delivery().is_some() {}
+    }
+}
