@@ -48,12 +48,25 @@ impl URing {
             self.told.next = missing.end;
             return;
         }
+        let upto = missing.end.min(self.brought());
+        if missing.start >= upto {
+            return;
+        }
         let Some(node) = self.preferential() else {
             return;
         };
         self.fetching.asked = Some((node, self.now));
         self.fetching.part.clear();
-        self.say(node, Word::Fetch(missing.start, missing.end));
+        self.say(node, Word::Fetch(missing.start, upto));
+    }
+
+    /// What is not before this the ring still brings. It is not learnt elsewhere: what has counted is not carried any
+    /// more, and the proposal that comes may name a value without bringing it.
+    fn brought(&self) -> Instance {
+        let stream = self.stream.as_ref();
+        stream.map_or(Instance::MAX, |stream| {
+            stream.next().max(self.round_start.0)
+        })
     }
 
     /// Whom to ask: one of the acceptors there is a link to, always the same until it has no answer.

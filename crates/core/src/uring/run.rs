@@ -93,6 +93,8 @@ impl URing {
         if head.start > 0 {
             self.round_start = (head.start, head.kept);
             self.learner.begin(&config, head.start);
+            // What is before the predecessor has forgotten.
+            stream.jump(head.from);
         }
         if head.complete {
             self.on_complete(head.round);
@@ -179,9 +181,6 @@ impl URing {
         *at = end;
         if vote.first < stream.next() {
             return true;
-        }
-        if vote.first > stream.next() {
-            stream.jump(vote.first);
         }
         self.adopt(vote, whole);
         true

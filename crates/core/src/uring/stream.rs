@@ -231,7 +231,9 @@ impl Stream {
 
     /// Proposals before this place do not come: somebody has forgotten them.
     pub fn jump(&mut self, to: Instance) {
-        self.window.jump(to);
+        if to > self.window.next() {
+            self.window.jump(to);
+        }
     }
 
     /// All acceptors of the ring have voted for what is before `low`, a majority for what is before `reached`: who lacks

@@ -39,9 +39,10 @@ impl Window {
         self.next
     }
 
-    /// The first instance that is in it; 0 if none is.
+    /// The first instance that is in it, or would be.
     pub fn first(&self) -> Instance {
-        self.items.front().map_or(0, |item| item.vote.first)
+        let first = self.items.front();
+        first.map_or(self.next, |item| item.vote.first)
     }
 
     /// Those from an instance on.

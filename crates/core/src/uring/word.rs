@@ -71,7 +71,7 @@ pub struct Head {
     pub start: Instance,
     /// Before this somebody has forgotten what was decided.
     pub kept: Instance,
-    /// The first instance of the batch's proposals.
+    /// The first instance of the batch's proposals, or of those that follow: what is before is here, or forgotten.
     pub from: Instance,
     /// The configuration is complete.
     pub complete: bool,
