@@ -3,13 +3,14 @@
 mod server;
 
 use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
-use rota_core::contract::{Delivery, NodeId, Service};
+use rota_core::contract::{Delivery, MessageId, NodeId, Seq, Service};
 use rota_net::{
     Coordination, CoordinationError, CoordinationName, EngineName, Etcd, Node, NodeConfig,
     PaxosConfig, VoteStorage,
@@ -36,6 +37,15 @@ fn running() -> Server {
     server
 }
 
+/// Lets a process stand still, or go on.
+fn signal(server: &Server, signal: libc::c_int) {
+    let pid = server.pid().expect("it runs") as libc::pid_t;
+    let status = Command::new("kill")
+        .args([format!("-{signal}"), pid.to_string()])
+        .status();
+    assert!(status.unwrap().success());
+}
+
 fn client(urls: &[String], cluster: u32) -> Etcd {
     Etcd::new(urls, cluster)
 }
@@ -49,6 +59,16 @@ fn delete_all(server: &Server, cluster: u32) {
     });
     let url = format!("{}/v3/kv/deleterange", server.url());
     let answer = ureq::post(&url).send(range.to_string());
+    assert!(answer.unwrap().status().is_success());
+}
+
+fn put(server: &Server, key: &str, value: &str) {
+    let pair = json!({
+        "key": BASE64_STANDARD.encode(key),
+        "value": BASE64_STANDARD.encode(value),
+    });
+    let url = format!("{}/v3/kv/put", server.url());
+    let answer = ureq::post(&url).send(pair.to_string());
     assert!(answer.unwrap().status().is_success());
 }
 
@@ -114,18 +134,84 @@ fn members_are_asked_one_after_the_other_and_data_outlives_their_processes() {
     assert_eq!(client.ask(1, &other), Ok(own));
 }
 
-/// Three nodes that keep their votes in memory.
+/// It takes connections and says nothing. The next one is asked after two seconds, and first from then on.
+#[test]
+fn a_member_that_hangs_is_waited_for_once() {
+    let (hung, well) = (running(), running());
+    let mut client = client(&[hung.url(), well.url()], 7);
+    let own = Bytes::from_static(b"own");
+    signal(&hung, libc::SIGSTOP);
+    for (number, longest) in [(1, 4), (2, 1), (3, 1)] {
+        let began = Instant::now();
+        assert_eq!(client.ask(number, &own).as_ref(), Ok(&own));
+        assert!(began.elapsed() < Duration::from_secs(longest));
+    }
+    signal(&hung, libc::SIGCONT);
+}
+
+/// Of three members one after the other ends, the leader among them, and comes back: what was chosen stays, and with two
+/// of them there is always an answer.
+#[test]
+fn two_of_three_members_go_on() {
+    let ports = [(); 3].map(|()| (free_port(), free_port()));
+    let mut servers = Server::members(Ipv4Addr::LOCALHOST.into(), &ports);
+    let launched: Vec<_> = servers
+        .iter_mut()
+        .map(|server| server.launch(etcd()))
+        .collect();
+    for (server, lines) in servers.iter().zip(&launched) {
+        server.expect_ready(lines);
+    }
+    let urls: Vec<String> = servers.iter().map(Server::url).collect();
+    let mut client = client(&urls, 7);
+    let value = |number: u64| Bytes::from(number.to_string());
+    // An election of etcd's takes a second, in which there are no answers.
+    let mut ask = |number: u64| {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match client.ask(number, &value(number)) {
+                Ok(chosen) => return chosen,
+                Err(error) => assert!(Instant::now() < until, "{error}"),
+            }
+        }
+    };
+    let mut number = 0;
+    for victim in [0, 1, 2] {
+        servers[victim].kill();
+        for _ in 0..3 {
+            number += 1;
+            assert_eq!(ask(number), value(number));
+        }
+        servers[victim].start(etcd());
+        for old in 1..=number {
+            assert_eq!(ask(old), value(old));
+        }
+    }
+    servers[0].kill();
+    servers[1].kill();
+    let asked = Etcd::new(&urls, 7).ask(number + 1, &value(0));
+    assert!(
+        matches!(asked, Err(CoordinationError::Unreachable(_))),
+        "{asked:?}"
+    );
+}
+
+/// Three nodes.
 struct Nodes {
     config: NodeConfig,
     nodes: Vec<Node>,
+    /// What each has delivered in its present life.
+    delivered: [Vec<(MessageId, Seq)>; 3],
 }
 
 impl Nodes {
-    fn start(url: String) -> Self {
-        let mut config = NodeConfig::loopback(3, 24_800);
+    fn start(url: String, base_port: u16, state: Option<&Path>) -> Self {
+        let mut config = NodeConfig::loopback(3, base_port);
         config.engine = EngineName::URingPaxos;
+        config.state_dir = state.map(Path::to_owned);
+        let storage = state.map_or(VoteStorage::Memory, |_| VoteStorage::Async);
         config.paxos = Some(PaxosConfig {
-            storage: VoteStorage::Memory,
+            storage,
             coordination: CoordinationName::Etcd,
             etcd: Some(vec![url]),
             ..PaxosConfig::default()
@@ -134,42 +220,52 @@ impl Nodes {
         let mut this = Self {
             config,
             nodes: Vec::new(),
+            delivered: Default::default(),
         };
         this.restart();
         this
     }
 
+    /// Ends all, and starts them anew; each submits a message.
     fn restart(&mut self) {
         self.nodes.clear();
+        self.delivered = Default::default();
         let start = |id| Node::start(self.config.clone(), NodeId::new(id).unwrap()).unwrap();
         self.nodes = (1..=3).map(start).collect();
-    }
-
-    /// Every node submits, and all deliver the same, within so long.
-    fn order(&self, within: Duration) -> bool {
         for node in &self.nodes {
             node.submit(Service::Agreed, b"message").unwrap();
         }
-        let until = Instant::now() + within;
-        let take = |node: &Node| {
-            let mut messages = Vec::new();
-            while messages.len() < 3 {
-                let left = until.saturating_duration_since(Instant::now());
-                match node.recv_timeout(left).ok()? {
-                    Delivery::Message(message) => messages.push((message.id, message.seq)),
-                    _ => continue,
-                }
-            }
-            Some(messages)
-        };
-        let orders: Vec<Option<Vec<_>>> = self.nodes.iter().map(take).collect();
-        assert!(orders.windows(2).all(|two| two[0] == two[1]), "{orders:?}");
-        orders[0].is_some()
     }
 
-    fn counter(&self, name: &str) -> u64 {
-        let statuses = self.nodes.iter().filter_map(Node::status);
-        statuses.map(|status| status.engine.counters[name]).sum()
+    /// Whether all deliver so many in one order, within so long.
+    fn all_have(&mut self, count: usize, within: Duration) -> bool {
+        let until = Instant::now() + within;
+        for (node, delivered) in self.nodes.iter().zip(&mut self.delivered) {
+            while delivered.len() < count {
+                let left = until.saturating_duration_since(Instant::now());
+                match node.recv_timeout(left) {
+                    Ok(Delivery::Message(message)) => delivered.push((message.id, message.seq)),
+                    Ok(_) => {}
+                    Err(_) => break,
+                }
+            }
+        }
+        let longest = self
+            .delivered
+            .iter()
+            .max_by_key(|order| order.len())
+            .unwrap();
+        let agrees = |order: &Vec<_>| longest.starts_with(order);
+        assert!(self.delivered.iter().all(agrees), "{:?}", self.delivered);
+        self.delivered.iter().all(|order| order.len() == count)
+    }
+
+    /// What the nodes say for this counter.
+    fn counters(&self, name: &str) -> Vec<u64> {
+        let statuses = self.nodes.iter().map(|node| node.status().unwrap());
+        statuses
+            .map(|status| status.engine.counters[name])
+            .collect()
     }
 }
 
@@ -177,14 +273,40 @@ impl Nodes {
 #[test]
 fn a_cluster_that_lost_all_stores_is_founded_anew_when_the_keys_are_deleted() {
     let server = running();
-    let mut nodes = Nodes::start(server.url());
-    assert!(nodes.order(PATIENCE));
-    assert!(nodes.counter("coordination_requests") > 0);
-    assert_eq!(nodes.counter("coordination_away"), 0);
+    let mut nodes = Nodes::start(server.url(), 24_800, None);
+    assert!(nodes.all_have(3, PATIENCE));
+    assert!(nodes.counters("coordination_requests").iter().sum::<u64>() > 0);
+    assert_eq!(nodes.counters("coordination_away"), [0; 3]);
     nodes.restart();
-    assert!(!nodes.order(Duration::from_secs(2)));
+    assert!(!nodes.all_have(1, Duration::from_secs(2)));
     nodes.nodes.clear();
     delete_all(&server, nodes.config.cluster);
     nodes.restart();
-    assert!(nodes.order(PATIENCE));
+    assert!(nodes.all_have(3, PATIENCE));
+}
+
+/// Nobody goes on by a configuration that another may have been chosen for. When the key that all miss is there the order
+/// goes on where it was.
+#[test]
+fn an_etcd_that_lost_its_data_is_told_where_the_cluster_is() {
+    let (server, state) = (running(), tempfile::tempdir().unwrap());
+    let mut nodes = Nodes::start(server.url(), 24_820, Some(state.path()));
+    assert!(nodes.all_have(3, PATIENCE));
+    let before = nodes.delivered[0].clone();
+    nodes.nodes.clear();
+    delete_all(&server, nodes.config.cluster);
+    nodes.restart();
+    nodes.all_have(6, Duration::from_secs(2));
+    let numbers = nodes.counters("uring_configuration");
+    assert!(numbers[0] > 0 && numbers == [numbers[0]; 3], "{numbers:?}");
+    let failures = nodes.counters("coordination_failures");
+    assert!(failures.iter().any(|count| *count > 0), "{failures:?}");
+    assert!(nodes.delivered.iter().all(|order| order.len() <= 3));
+    let key = format!(
+        "/rota/{}/configurations/{:020}",
+        nodes.config.cluster, numbers[0]
+    );
+    put(&server, &key, "lost");
+    assert!(nodes.all_have(6, PATIENCE));
+    assert_eq!(nodes.delivered[0][..3], before);
 }

@@ -18,6 +18,8 @@ const READY: [&str; 2] = [
 pub struct Server {
     address: IpAddr,
     ports: (u16, u16),
+    /// What all members call each other: `NAME=URL`, by commas.
+    members: String,
     directory: TempDir,
     child: Option<Child>,
 }
@@ -31,12 +33,21 @@ impl Drop for Server {
 impl Server {
     /// One that does not run yet, at this address: ports for clients and for other members.
     pub fn new(address: IpAddr, ports: (u16, u16)) -> Self {
-        Self {
+        Self::members(address, &[ports]).remove(0)
+    }
+
+    /// The members of one cluster, which do not run yet.
+    pub fn members(address: IpAddr, ports: &[(u16, u16)]) -> Vec<Self> {
+        let member = |(_, port): &(u16, u16)| format!("at-{port}=http://{address}:{port}");
+        let members: Vec<String> = ports.iter().map(member).collect();
+        let one = |ports: &(u16, u16)| Self {
             address,
-            ports,
+            ports: *ports,
+            members: members.join(","),
             directory: tempfile::tempdir().expect("a directory"),
             child: None,
-        }
+        };
+        ports.iter().map(one).collect()
     }
 
     /// What clients call it.
@@ -45,19 +56,23 @@ impl Server {
     }
 
     /// Starts it with `command`, which runs the program `etcd`, on the data that it has left; waits until it serves.
-    pub fn start(&mut self, mut command: Command) {
-        let (clients, members) = (
-            self.url(),
-            format!("http://{}:{}", self.address, self.ports.1),
-        );
+    pub fn start(&mut self, command: Command) {
+        let lines = self.launch(command);
+        self.expect_ready(&lines);
+    }
+
+    /// Starts it, and does not wait; hands back what it says.
+    pub fn launch(&mut self, mut command: Command) -> Receiver<String> {
+        let port = self.ports.1;
+        let (clients, members) = (self.url(), format!("http://{}:{port}", self.address));
         let child = command
-            .args(["--name", "one", "--data-dir"])
+            .args(["--name", &format!("at-{port}"), "--data-dir"])
             .arg(self.directory.path())
             .args(["--listen-client-urls", &clients])
             .args(["--advertise-client-urls", &clients])
             .args(["--listen-peer-urls", &members])
             .args(["--initial-advertise-peer-urls", &members])
-            .args(["--initial-cluster", &format!("one={members}")])
+            .args(["--initial-cluster", &self.members])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -65,6 +80,11 @@ impl Server {
         let mut child = child.expect("`etcd`, of the package etcd-server: `cargo xtask setup`");
         let lines = lines_of(&mut child);
         self.child = Some(child);
+        lines
+    }
+
+    /// Waits until it serves clients.
+    pub fn expect_ready(&self, lines: &Receiver<String>) {
         loop {
             let line = lines.recv_timeout(Duration::from_secs(20));
             let line = line.expect("`etcd` (package etcd-server: `cargo xtask setup`) serves");
@@ -72,6 +92,11 @@ impl Server {
                 return;
             }
         }
+    }
+
+    /// Its process, if it runs.
+    pub fn pid(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
     }
 
     /// Ends it as `kill -9` does, if it runs.
