@@ -45,29 +45,29 @@ pub fn check(options: &CheckOptions) -> ExitCode {
 fn checked(file: &Path, node: Option<u16>) -> Result<String, String> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
-    let wrong = |error| format!("{}: {error}", file.display());
-    let config = NodeConfig::from_toml(&text).map_err(wrong)?;
+    let wrong = |error: &dyn Display| format!("{}: {error}", file.display());
+    let config = NodeConfig::from_toml(&text).map_err(|error| wrong(&error))?;
     let node = node.and_then(NodeId::new);
     if let Some(node) = node {
-        config.check_for(node).map_err(wrong)?;
+        config.check_for(node).map_err(|error| wrong(&error))?;
     }
-    let daemon =
-        DaemonConfig::from_toml(&text).map_err(|error| format!("{}: {error}", file.display()))?;
+    let daemon = DaemonConfig::from_toml(&text).map_err(|error| wrong(&error))?;
     let mut checked = daemon.check_here();
     if config.daemon.is_some() {
         checked = checked.and_then(|()| daemon.check_ring(&config));
     }
-    checked.map_err(|error| format!("{}: {error}", file.display()))?;
+    checked.map_err(|error| wrong(&error))?;
     let keys = config.keys().map_err(|error| {
         let path = config.key_file.clone().unwrap_or_default();
         format!("{}: {error}", path.display())
     })?;
-    let mut table = describe(&config, keys.as_ref(), node).map_err(wrong)?;
+    let described = describe(&config, keys.as_ref(), node);
+    let mut table = described.map_err(|error| wrong(&error))?;
     // Files of certificates are those of one host.
+    let etcd = node.map_or(Ok(()), |node| config.check_etcd_files(node));
+    etcd.map_err(|error| wrong(&error))?;
     let lists = match (&daemon.tls, node) {
-        (Some(tls), Some(node)) => tls
-            .check_files(node)
-            .map_err(|error| format!("{}: {error}", file.display()))?,
+        (Some(tls), Some(node)) => tls.check_files(node).map_err(|error| wrong(&error))?,
         _ => None,
     };
     describe_daemon(&daemon, lists, &mut table);

@@ -369,11 +369,30 @@ fn who_votes_and_where_is_said_with_what_follows_from_it() {
         ("", "has to know where etcd is"),
         ("paxos.etcd = []", "has to know where etcd is"),
         ("paxos.etcd = [\"10.0.0.1:2379\"]", "like http://HOST:PORT"),
-        ("paxos.etcd = [\"https://10.0.0.1:2379\"]", "neither TLS"),
+        (
+            "paxos.etcd = [\"https://10.0.0.1:2379\"]",
+            "with `etcd_tls`",
+        ),
+        (
+            "paxos.etcd = [\"http://10.0.0.1:2379\"]\npaxos.etcd_tls = { ca = \"ca.pem\" }",
+            "like https://HOST:PORT",
+        ),
+        (
+            "paxos.etcd = [\"https://10.0.0.1:2379\"]\npaxos.etcd_tls = { ca = \"ca.pem\", key = \"k\" }",
+            "set both or none",
+        ),
     ] {
         let (code, text) = etcd(settings);
         assert!(code == Some(2) && text.contains(words), "{text}");
     }
+    let tls = "paxos.etcd = [\"https://e:2379\"]\npaxos.etcd_tls = { ca = \"missing-ca.pem\" }";
+    assert_eq!(etcd(tls).0, Some(0));
+    let settings = format!("paxos.storage = \"memory\"\npaxos.coordination = \"etcd\"\n{tls}");
+    let (code, text) = said(&settings, &["--node", "2"]);
+    assert!(
+        code == Some(2) && text.contains("etcd_tls: missing-ca.pem: "),
+        "{text}"
+    );
     let unused = "state_dir = \"/var/lib/rota\"\npaxos.etcd = [\"http://10.0.0.1:2379\"]";
     let (code, text) = said(unused, &[]);
     assert!(code == Some(2) && text.contains("is not asked"), "{text}");

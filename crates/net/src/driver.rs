@@ -135,7 +135,8 @@ impl<E: Engine> Driver<E> {
         let faults = faults.map(|faults| FaultLayer::new(faults, me.node, &config.members()));
         let links = engine.wants_links().then(|| Links::open(config, me, now));
         let links = links.transpose().map_err(DriverError::Links)?;
-        let service = config.coordination_service();
+        let service = config.coordination_service(me.node);
+        let service = service.map_err(DriverError::Coordination)?;
         let arbiter = service.map(|service| Arbiter::start(service, durable.bell()));
         let arbiter = arbiter.transpose().map_err(DriverError::System)?;
         engine.handle(

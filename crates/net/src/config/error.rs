@@ -78,6 +78,8 @@ pub enum ConfigError {
     NoEtcd,
     /// This is no member of etcd.
     Etcd(String),
+    /// `etcd_tls` has a certificate without a key, or a key without a certificate.
+    EtcdCertificate,
     /// Windows or sizes do not fit together.
     Ring(RingConfigError),
     /// A path takes no packet with the smallest datagram.
@@ -98,11 +100,14 @@ impl ConfigError {
             Self::OpenWithVotes => "open_membership is not for engines that vote: list all nodes",
             Self::NoAcceptors => "acceptors lists at least one node",
             Self::EtcdUnused => {
-                "etcd lists members, and is not asked: set `coordination = \"etcd\"` in [paxos], or take it out"
+                "etcd is not asked: set `coordination = \"etcd\"` in [paxos], or take out `etcd` and `etcd_tls`"
             }
             Self::NoEtcd => {
                 "coordination = \"etcd\" has to know where etcd is: list its members, \
                  `etcd = [\"http://HOST:2379\"]` in [paxos]"
+            }
+            Self::EtcdCertificate => {
+                "etcd_tls has one of `certificate` and `key`: they belong together, set both or none"
             }
             _ => "[paxos] is for engines that vote, and this one does not",
         }
@@ -116,8 +121,8 @@ impl ConfigError {
             }
             Self::Etcd(url) => write!(
                 f,
-                "etcd lists `{url}`, and members are named like http://HOST:PORT, mostly with port 2379; neither TLS \
-                 nor passwords are there yet"
+                "etcd lists `{url}`, and members are named like http://HOST:PORT, mostly with port 2379; with `etcd_tls`, \
+                 which says whom to trust, like https://HOST:PORT"
             ),
             _ => Ok(()),
         }
@@ -170,7 +175,8 @@ impl fmt::Display for ConfigError {
             | Self::OpenWithVotes
             | Self::NoAcceptors
             | Self::EtcdUnused
-            | Self::NoEtcd => f.write_str(self.of_votes()),
+            | Self::NoEtcd
+            | Self::EtcdCertificate => f.write_str(self.of_votes()),
             Self::Acceptor(_) | Self::Etcd(_) => self.fmt_listed(f),
             Self::Ring(error) => error.fmt(f),
             Self::PathMtu(path) => write!(

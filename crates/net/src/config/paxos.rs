@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 use super::{ConfigError, NodeConfig, PrimaryName};
-use crate::coordination::{Coordination, Etcd, etcd};
+use crate::coordination::{Coordination, Etcd, EtcdTls, EtcdTlsError, etcd};
 
 /// With more of them, and nothing said, not all vote: each more makes every decision wait for one more.
 const MOST_BY_DEFAULT: usize = 5;
@@ -75,9 +75,13 @@ pub struct PaxosConfig {
     /// Who says which configuration follows; the same on all nodes, for as long as the cluster lives.
     #[serde(default)]
     pub coordination: CoordinationName,
-    /// `coordination = "etcd"`: its members, `http://HOST:PORT` each. They are asked one after the other.
+    /// `coordination = "etcd"`: its members, `http://HOST:PORT` each, or `https://HOST:PORT` with `etcd_tls`. They are
+    /// asked one after the other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub etcd: Option<Vec<String>>,
+    /// Ask by TLS, with these files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etcd_tls: Option<EtcdTls>,
 }
 
 impl NodeConfig {
@@ -140,10 +144,31 @@ impl NodeConfig {
         Some((paxos.etcd.as_deref()?, etcd::prefix(self.cluster)))
     }
 
-    /// The service to ask which configuration follows; `None` where there is none.
-    pub(crate) fn coordination_service(&self) -> Option<Box<dyn Coordination>> {
-        let (endpoints, _) = self.etcd()?;
-        Some(Box::new(Etcd::new(endpoints, self.cluster)))
+    fn etcd_tls(&self) -> Option<&EtcdTls> {
+        self.paxos.as_ref()?.etcd_tls.as_ref()
+    }
+
+    /// Reads the files of node `me` for TLS to etcd, if there are any.
+    ///
+    /// # Errors
+    /// [`EtcdTlsError`]: one of them cannot be used.
+    pub fn check_etcd_files(&self, me: NodeId) -> Result<(), EtcdTlsError> {
+        self.coordination_service(me).map(|_| ())
+    }
+
+    /// The service that node `me` asks which configuration follows; `None` where there is none.
+    pub(crate) fn coordination_service(
+        &self,
+        me: NodeId,
+    ) -> Result<Option<Box<dyn Coordination>>, EtcdTlsError> {
+        let Some((endpoints, _)) = self.etcd() else {
+            return Ok(None);
+        };
+        let etcd = match self.etcd_tls() {
+            Some(tls) => Etcd::with_tls(endpoints, self.cluster, &tls.of(me))?,
+            None => Etcd::new(endpoints, self.cluster),
+        };
+        Ok(Some(Box::new(etcd)))
     }
 
     /// What is allowed, and has to be known before it is needed, about coordination: a sentence.
@@ -210,13 +235,20 @@ impl NodeConfig {
         let Some(paxos) = &self.paxos else {
             return Ok(());
         };
+        let tls = self.etcd_tls();
+        if tls.is_some_and(|tls| tls.certificate.is_some() != tls.key.is_some()) {
+            return Err(ConfigError::EtcdCertificate);
+        }
         match (paxos.coordination, &paxos.etcd) {
-            (CoordinationName::Embedded, None) => Ok(()),
-            (CoordinationName::Embedded, Some(_)) => Err(ConfigError::EtcdUnused),
+            (CoordinationName::Embedded, None) if tls.is_none() => Ok(()),
+            (CoordinationName::Embedded, _) => Err(ConfigError::EtcdUnused),
             (CoordinationName::Etcd, None) => Err(ConfigError::NoEtcd),
             (CoordinationName::Etcd, Some(urls)) if urls.is_empty() => Err(ConfigError::NoEtcd),
             (CoordinationName::Etcd, Some(urls)) => {
-                match urls.iter().find(|url| !etcd::is_endpoint(url)) {
+                match urls
+                    .iter()
+                    .find(|url| !etcd::is_endpoint(url, tls.is_some()))
+                {
                     Some(url) => Err(ConfigError::Etcd(url.clone())),
                     None => Ok(()),
                 }

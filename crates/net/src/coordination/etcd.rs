@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::time::Duration;
 use ureq::http::Uri;
+use ureq::tls::TlsConfig;
 use ureq::{Agent, Body};
 
-use super::{Coordination, CoordinationError};
+use super::{Coordination, CoordinationError, EtcdTls, EtcdTlsError};
 
 /// How long a member may take to accept a connection.
 const CONNECT: Duration = Duration::from_millis(500);
@@ -29,15 +30,16 @@ pub fn prefix(cluster: u32) -> String {
     format!("/rota/{cluster}/configurations/")
 }
 
-/// Whether this is how a member of etcd is named: `http://HOST:PORT`.
-pub fn is_endpoint(text: &str) -> bool {
+/// Whether this is how a member of etcd is named: `http://HOST:PORT`, or `https://` with TLS.
+pub fn is_endpoint(text: &str, with_tls: bool) -> bool {
     let Ok(uri) = text.parse::<Uri>() else {
         return false;
     };
     let authority = uri.authority().map_or("", |authority| authority.as_str());
     let is_root = matches!(uri.path(), "" | "/") && uri.query().is_none();
     let has_port = uri.port_u16().is_some_and(|port| port > 0);
-    uri.scheme_str() == Some("http") && has_port && is_root && !authority.contains('@')
+    let scheme = if with_tls { "https" } else { "http" };
+    uri.scheme_str() == Some(scheme) && has_port && is_root && !authority.contains('@')
 }
 
 /// A client of one cluster of etcd.
@@ -81,7 +83,24 @@ struct Pair {
 impl Etcd {
     /// A client that asks these members, `http://HOST:PORT` each, about the configurations of a cluster.
     pub fn new(endpoints: &[String], cluster: u32) -> Self {
+        Self::with_config(endpoints, cluster, TlsConfig::default())
+    }
+
+    /// The same by TLS: `https://HOST:PORT` each.
+    ///
+    /// # Errors
+    /// [`EtcdTlsError`]: a file that cannot be used.
+    pub fn with_tls(
+        endpoints: &[String],
+        cluster: u32,
+        tls: &EtcdTls,
+    ) -> Result<Self, EtcdTlsError> {
+        Ok(Self::with_config(endpoints, cluster, tls.load()?))
+    }
+
+    fn with_config(endpoints: &[String], cluster: u32, tls: TlsConfig) -> Self {
         let config = Agent::config_builder()
+            .tls_config(tls)
             .timeout_connect(Some(CONNECT))
             .timeout_global(Some(ANSWER))
             .http_status_as_error(false)
@@ -207,7 +226,10 @@ mod tests {
             "http://[::1]:2379/",
             "http://etcd-1.example:2379",
         ] {
-            assert!(is_endpoint(good), "{good}");
+            assert!(is_endpoint(good, false), "{good}");
+            let with_tls = good.replace("http:", "https:");
+            assert!(is_endpoint(&with_tls, true), "{with_tls}");
+            assert!(!is_endpoint(good, true) && !is_endpoint(&with_tls, false));
         }
         for bad in [
             "",
@@ -220,7 +242,7 @@ mod tests {
             "http://127.0.0.1:2379/?a=b",
             "ftp://127.0.0.1:2379",
         ] {
-            assert!(!is_endpoint(bad), "{bad}");
+            assert!(!is_endpoint(bad, false), "{bad}");
         }
     }
 

@@ -4,8 +4,10 @@
 //! the same. Rings that are established do not need it.
 
 pub(crate) mod etcd;
+mod tls;
 
 pub use etcd::Etcd;
+pub use tls::{EtcdTls, EtcdTlsError};
 
 use bytes::Bytes;
 use std::fmt;

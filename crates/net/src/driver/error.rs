@@ -5,6 +5,8 @@ use rota_storage::acceptor::{FetchError, LogOpenError};
 use std::fmt;
 use std::io;
 
+use crate::coordination::EtcdTlsError;
+
 /// Why a driver stopped.
 #[derive(Debug)]
 pub enum DriverError {
@@ -22,6 +24,8 @@ pub enum DriverError {
     ReadVotes(FetchError),
     /// Votes are to be kept on disk, and nothing says where.
     NoVotes,
+    /// A file for TLS to a coordination service cannot be used.
+    Coordination(EtcdTlsError),
     /// The system has no random numbers, threads or descriptors for the node.
     System(io::Error),
 }
@@ -39,6 +43,7 @@ impl fmt::Display for DriverError {
             Self::Votes(error) => error.fmt(f),
             Self::ReadVotes(error) => write!(f, "the acceptor's log: {error}"),
             Self::NoVotes => f.write_str("nothing says where votes are kept: set `state_dir`"),
+            Self::Coordination(error) => error.fmt(f),
             Self::System(error) => {
                 write!(f, "no random numbers or threads from the system: {error}")
             }

@@ -2,17 +2,19 @@
 
 mod server;
 
+use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rota_core::contract::{Delivery, MessageId, NodeId, Seq, Service};
 use rota_net::{
-    Coordination, CoordinationError, CoordinationName, EngineName, Etcd, Node, NodeConfig,
+    Coordination, CoordinationError, CoordinationName, EngineName, Etcd, EtcdTls, Node, NodeConfig,
     PaxosConfig, VoteStorage,
 };
 use serde_json::json;
@@ -39,7 +41,7 @@ fn running() -> Server {
 
 /// Lets a process stand still, or go on.
 fn signal(server: &Server, signal: libc::c_int) {
-    let pid = server.pid().expect("it runs") as libc::pid_t;
+    let pid = server.child.as_ref().expect("it runs").id();
     let status = Command::new("kill")
         .args([format!("-{signal}"), pid.to_string()])
         .status();
@@ -193,6 +195,120 @@ fn two_of_three_members_go_on() {
     assert!(
         matches!(asked, Err(CoordinationError::Unreachable(_))),
         "{asked:?}"
+    );
+}
+
+/// Certificates in files: `NAME.pem` and `NAME.key`.
+struct Pki(tempfile::TempDir);
+
+impl Pki {
+    fn path(&self, file: &str) -> PathBuf {
+        self.0.path().join(file)
+    }
+
+    fn root(&self, name: &str) -> Issuer<'static, KeyPair> {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let pem = params.self_signed(&key).unwrap().pem();
+        fs::write(self.path(&format!("{name}.pem")), pem).unwrap();
+        Issuer::new(params, key)
+    }
+
+    fn issue(&self, name: &str, by: &Issuer<'static, KeyPair>) {
+        let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let pem = params.signed_by(&key, by).unwrap().pem();
+        fs::write(self.path(&format!("{name}.pem")), pem).unwrap();
+        fs::write(self.path(&format!("{name}.key")), key.serialize_pem()).unwrap();
+    }
+
+    fn tls(&self, ca: &str, own: Option<(&str, &str)>) -> EtcdTls {
+        EtcdTls {
+            ca: self.path(ca),
+            certificate: own.map(|(certificate, _)| self.path(certificate)),
+            key: own.map(|(_, key)| self.path(key)),
+        }
+    }
+}
+
+#[test]
+fn by_tls_both_sides_have_to_be_who_they_say() {
+    let pki = Pki(tempfile::tempdir().unwrap());
+    let (root, other) = (pki.root("ca"), pki.root("other-ca"));
+    pki.issue("server", &root);
+    pki.issue("node", &root);
+    pki.issue("stranger", &other);
+    let ports = (free_port(), free_port());
+    let mut server = Server::new(Ipv4Addr::LOCALHOST.into(), ports);
+    server.scheme = "https";
+    let mut command = etcd();
+    for (option, file) in [
+        ("--trusted-ca-file", "ca.pem"),
+        ("--cert-file", "server.pem"),
+        ("--key-file", "server.key"),
+    ] {
+        command.arg(option).arg(pki.path(file));
+    }
+    command.arg("--client-cert-auth");
+    server.start(command);
+    let ask = |tls: EtcdTls| {
+        let mut client = Etcd::with_tls(&[server.url()], 7, &tls).unwrap();
+        client.ask(1, &Bytes::from_static(b"own"))
+    };
+    let own = Some(("node.pem", "node.key"));
+    assert_eq!(ask(pki.tls("ca.pem", own)), Ok(Bytes::from_static(b"own")));
+    for (ca, shown) in [
+        ("other-ca.pem", own),
+        ("ca.pem", Some(("stranger.pem", "stranger.key"))),
+        ("ca.pem", None),
+    ] {
+        let asked = ask(pki.tls(ca, shown));
+        assert!(
+            matches!(asked, Err(CoordinationError::Unreachable(_))),
+            "{asked:?}"
+        );
+    }
+}
+
+#[test]
+fn a_file_that_is_none_is_said_before_anybody_is_asked() {
+    let pki = Pki(tempfile::tempdir().unwrap());
+    let root = pki.root("ca");
+    pki.issue("node", &root);
+    pki.issue("other", &root);
+    fs::write(pki.path("empty.pem"), "").unwrap();
+    for (ca, own, culprit) in [
+        ("missing.pem", None, "missing.pem"),
+        ("empty.pem", None, "empty.pem: no certificate"),
+        (
+            "ca.pem",
+            Some(("empty.pem", "node.key")),
+            "empty.pem: no certificate",
+        ),
+        ("ca.pem", Some(("node.pem", "node.pem")), "node.pem"),
+        ("ca.pem", Some(("node.pem", "other.key")), "other.key"),
+    ] {
+        let made = Etcd::with_tls(&[], 7, &pki.tls(ca, own));
+        let said = made.unwrap_err().to_string();
+        assert!(said.contains(culprit), "{said}");
+    }
+    let mut config = NodeConfig::loopback(3, 24_840);
+    config.engine = EngineName::URingPaxos;
+    config.paxos = Some(PaxosConfig {
+        storage: VoteStorage::Memory,
+        coordination: CoordinationName::Etcd,
+        etcd: Some(vec!["https://127.0.0.1:2379".to_owned()]),
+        etcd_tls: Some(pki.tls("missing-{node}.pem", None)),
+        ..PaxosConfig::default()
+    });
+    let node = NodeId::new(2).unwrap();
+    let said = config.check_etcd_files(node).unwrap_err().to_string();
+    assert!(said.contains("missing-2.pem"), "{said}");
+    let said = Node::start(config, node).unwrap_err().to_string();
+    assert!(
+        said.contains("etcd_tls: ") && said.contains("missing-2.pem"),
+        "{said}"
     );
 }
 

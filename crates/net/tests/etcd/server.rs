@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-/// What it says when it serves clients; the second since etcd 3.5.
-const READY: [&str; 2] = [
+/// What it says when it serves clients, without TLS and with it; since etcd 3.5 the latter two.
+const READY: [&str; 4] = [
     "serving insecure client requests",
+    "serving client requests on",
     "serving client traffic insecurely",
+    "serving client traffic securely",
 ];
 
 /// See the module. It ends with this value, also when a test panics.
@@ -20,8 +22,11 @@ pub struct Server {
     ports: (u16, u16),
     /// What all members call each other: `NAME=URL`, by commas.
     members: String,
+    /// What clients are to use; how to serve `https` the command has to say.
+    pub scheme: &'static str,
     directory: TempDir,
-    child: Option<Child>,
+    /// Its process, while it runs.
+    pub child: Option<Child>,
 }
 
 impl Drop for Server {
@@ -44,6 +49,7 @@ impl Server {
             address,
             ports: *ports,
             members: members.join(","),
+            scheme: "http",
             directory: tempfile::tempdir().expect("a directory"),
             child: None,
         };
@@ -52,7 +58,8 @@ impl Server {
 
     /// What clients call it.
     pub fn url(&self) -> String {
-        format!("http://{}:{}", self.address, self.ports.0)
+        let scheme = self.scheme;
+        format!("{scheme}://{}:{}", self.address, self.ports.0)
     }
 
     /// Starts it with `command`, which runs the program `etcd`, on the data that it has left; waits until it serves.
@@ -92,11 +99,6 @@ impl Server {
                 return;
             }
         }
-    }
-
-    /// Its process, if it runs.
-    pub fn pid(&self) -> Option<u32> {
-        self.child.as_ref().map(Child::id)
     }
 
     /// Ends it as `kill -9` does, if it runs.
