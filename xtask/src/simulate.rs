@@ -11,6 +11,9 @@ const SEEDS: u64 = 300;
 /// The same for the engines with views, whose worlds take longer.
 const SEEDS_WITH_VIEWS: u64 = 60;
 
+/// The same where disks are simulated, too.
+const SEEDS_WITH_DISKS: u64 = 12;
+
 /// Seeds that are run twice, to see that a run depends on its seed only.
 const TWICE: u64 = 25;
 
@@ -20,11 +23,12 @@ const FEW_MUTANTS: [&str; 11] = [
 ];
 
 /// Each with how many fresh seeds.
-const ENGINES: [(&str, u64); 4] = [
+const ENGINES: [(&str, u64); 5] = [
     ("accelerated-ring", SEEDS),
     ("totem-ring", SEEDS),
     ("fastcast", SEEDS_WITH_VIEWS),
     ("lcr", SEEDS_WITH_VIEWS),
+    ("u-ring-paxos", SEEDS_WITH_DISKS),
 ];
 
 /// What the test command simulates. One result each.
@@ -35,7 +39,10 @@ pub fn smoke(workspace: &Workspace) -> Vec<bool> {
         let seeds = format!("{first}..{}", first + fresh);
         let line = format!("sim run --engine {engine} --seeds {seeds} --jobs 2");
         results.push(report(&line, rota(workspace, &line).is_ok()));
-        let line = format!("sim run --engine {engine} --seeds 0..{TWICE} --json");
+        let line = format!(
+            "sim run --engine {engine} --seeds 0..{} --json",
+            TWICE.min(fresh)
+        );
         let hash = |line: &str| {
             rota(workspace, line)
                 .ok()

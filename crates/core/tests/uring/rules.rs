@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rota_core::contract::{Delivery, Engine, Input};
+use rota_core::contract::{Delivery, Engine, Input, Time};
 use rota_core::mutants::Mutant;
 use rota_core::paxos::{self, Ballot, Config, STATE_LOG, ValueId};
 use rota_core::uring::{Follow, Head, Here, Record, Word, Writer};
@@ -249,6 +249,23 @@ fn a_slow_application_misses_nothing() -> bool {
     counters == (1..=30).collect::<Vec<u64>>()
 }
 
+/// Phase 1 of a coordinator whose acceptors do not appear: nothing is asked again and again.
+fn a_coordinator_alone_is_quiet() -> bool {
+    let mut first = Alone::new(process(1, 1), Vec::new());
+    first.join();
+    first.said.clear();
+    for second in 1..60 {
+        first.now = Time(second * 1_000_000_000);
+        first.tell(Input::Timer);
+    }
+    let prepares = first.said.iter();
+    prepares
+        .filter(|word| matches!(word, Word::Prepare(..)))
+        .count()
+        == 0
+        && first.said.len() < 600
+}
+
 /// All of them hold.
 #[cfg(not(feature = "mutants"))]
 #[test]
@@ -256,4 +273,5 @@ fn rules() {
     for (at, (_, rule)) in RULES.iter().enumerate() {
         assert!(rule(), "rule {at}");
     }
+    assert!(a_coordinator_alone_is_quiet());
 }
