@@ -73,8 +73,8 @@ impl URing {
     fn preferential(&self) -> Option<NodeId> {
         let config = self.config.as_ref()?;
         let is_there = |node: &NodeId| {
-            let mut peers = self.peers.iter().map(|peer| peer.process);
-            peers.any(|process| process.node == *node && self.is_there(process))
+            let peer = self.peers.at(*node);
+            peer.is_some_and(|peer| self.is_there(peer.process))
         };
         let nodes = config.acceptors.iter().map(|who| who.node);
         let nodes: Vec<NodeId> = nodes.filter(is_there).collect();

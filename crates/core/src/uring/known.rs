@@ -31,17 +31,13 @@ impl URing {
         if !is_founder || self.config.is_some() || !self.votes() {
             return;
         }
-        let fresh = |here: &Here| (here.number == 0).then_some(here.acceptor).flatten();
         let acceptor = |node: &NodeId| {
             if *node == self.me.node {
                 return Some(self.acceptor.id());
             }
-            let mut peers = self.peers.iter();
-            let here = peers
-                .find(|peer| peer.process.node == *node)?
-                .here
-                .as_ref()?;
-            fresh(here).filter(|who| who.node == *node)
+            let here = self.peers.at(*node)?.here?;
+            let acceptor = here.acceptor.filter(|_| here.number == 0);
+            acceptor.filter(|who| who.node == *node)
         };
         let all = self.settings.acceptors.len();
         let enough = if mutants::on(Mutant::U13) {
@@ -190,9 +186,7 @@ impl URing {
 
     /// Whether a process of the ring votes with another store than the configuration has.
     fn is_renamed(&self, process: Process) -> bool {
-        let mut peers = self.peers.iter();
-        let here = peers.find(|peer| peer.process == process);
-        let now = here.and_then(|peer| peer.here?.acceptor);
+        let now = self.peers.acceptor_of(process);
         let config = self.config.as_ref();
         config.zip(now).is_some_and(|(config, now)| {
             let mut old = config.acceptors.iter();

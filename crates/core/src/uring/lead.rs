@@ -22,8 +22,8 @@ pub struct Leading {
     pub machine: Coordinator,
     /// What counts when everything is decided that was proposed; `None` until that is known.
     admits: Option<Proposers>,
-    /// Promises of which more parts have to come.
-    parts: BTreeMap<AcceptorId, Promise>,
+    /// Promises of which more parts have to come, and what their votes take, in bytes.
+    parts: BTreeMap<AcceptorId, (Promise, usize)>,
 }
 
 impl Leading {
@@ -51,19 +51,19 @@ impl Leading {
         if !self.machine.lacks(who) {
             return None;
         }
-        let whole = match self.parts.remove(&who) {
-            Some(mut first) if goes_on(&first, &part) => {
+        let bytes: usize = part.votes.iter().map(vote_bytes).sum();
+        let (whole, bytes) = match self.parts.remove(&who) {
+            Some((mut first, before)) if goes_on(&first, &part) => {
                 first.votes.extend(part.votes);
-                first
+                (first, before + bytes)
             }
-            _ => part,
+            _ => (part, bytes),
         };
-        let bytes: usize = whole.votes.iter().map(vote_bytes).sum();
         if bytes > MOST_PROMISE {
             return None;
         }
         if more && !mutants::on(Mutant::U23) {
-            self.parts.insert(who, whole);
+            self.parts.insert(who, (whole, bytes));
             return None;
         }
         Some(whole)

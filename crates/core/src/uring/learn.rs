@@ -67,9 +67,7 @@ impl URing {
         if who.node == self.me.node {
             return self.votes() && self.acceptor.id() == who;
         }
-        let mut peers = self.peers.iter();
-        let here = peers.find(|peer| peer.process.node == who.node);
-        let here = here.and_then(|peer| peer.here);
+        let here = self.peers.at(who.node).and_then(|peer| peer.here);
         here.is_none_or(|here| here.acceptor == Some(who))
     }
 

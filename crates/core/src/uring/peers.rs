@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 use super::word::{Follow, Here, Word};
 use crate::contract::{Channel, NodeId, Output, Pieces, Process, Session};
-use crate::paxos::Promise;
+use crate::paxos::{AcceptorId, Promise};
 
 /// Words that may wait for one link; more than that nobody needs to hear.
 const WORDS: usize = 64;
@@ -86,10 +86,22 @@ impl Peers {
             .filter(|peer| peer.process == process)
     }
 
+    /// The link to a node.
+    pub fn at(&self, node: NodeId) -> Option<&Peer> {
+        self.up.get(&node)
+    }
+
     /// Whether there is a link to this process.
     pub fn has(&self, process: Process) -> bool {
-        let peer = self.up.get(&process.node);
+        let peer = self.at(process.node);
         peer.is_some_and(|peer| peer.process == process)
+    }
+
+    /// What a process would vote as, if there is a link to it and it has said so.
+    pub fn acceptor_of(&self, process: Process) -> Option<AcceptorId> {
+        let peer = self.at(process.node);
+        let peer = peer.filter(|peer| peer.process == process)?;
+        peer.here?.acceptor
     }
 
     /// All that are up.

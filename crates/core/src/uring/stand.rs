@@ -75,9 +75,8 @@ impl URing {
             if *process == self.me {
                 return self.votes().then(|| self.acceptor.id());
             }
-            let mut peers = self.peers.iter();
-            let peer = peers.find(|peer| peer.process == *process)?;
-            peer.here?.acceptor.filter(|now| now.node == who.node)
+            let now = self.peers.acceptor_of(*process);
+            now.filter(|now| now.node == who.node)
         };
         let acceptors = config.acceptors.iter();
         acceptors.map(|who| now(who).unwrap_or(*who)).collect()

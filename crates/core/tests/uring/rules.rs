@@ -186,7 +186,7 @@ fn a_link_that_comes_back_has_lost_votes() -> bool {
     sent.any(|record| *record == Record::Voted(0, 5))
 }
 
-/// Only the first has voted for what the second is asked for: that is no majority, as the log is slow.
+/// The second's own vote for what it is asked for is not durable, and it knows of no other.
 fn nobody_is_told_what_is_not_decided() -> bool {
     let mut alone = second();
     batch(&mut alone, |batch| batch.skip(4));

@@ -78,7 +78,12 @@ impl Arbiter {
     }
 
     pub(super) fn health(&self) -> Health {
-        self.helper.desk().health
+        let desk = self.helper.desk();
+        Health {
+            // A thread that panicked answers nothing any more.
+            is_away: desk.health.is_away || desk.ended,
+            ..desk.health
+        }
     }
 }
 
@@ -308,5 +313,22 @@ mod tests {
         drop(arbiter);
         assert!(began.elapsed() < LONGEST_PAUSE);
         assert!(asked.recv().is_err());
+    }
+
+    #[test]
+    fn a_thread_that_has_panicked_counts_as_away() {
+        struct Broken;
+        impl Coordination for Broken {
+            fn ask(&mut self, _: u64, _: &Bytes) -> Result<Bytes, CoordinationError> {
+                panic!("as the test wants")
+            }
+        }
+        let bell = Arc::new(Bell::new().unwrap());
+        let mut arbiter = Arbiter::start(Box::new(Broken), bell).unwrap();
+        assert!(!arbiter.health().is_away);
+        arbiter.ask(1, Bytes::new());
+        while !arbiter.health().is_away {
+            std::thread::yield_now();
+        }
     }
 }
