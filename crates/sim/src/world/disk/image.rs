@@ -31,8 +31,9 @@ impl Image {
                 if log == VOTES_LOG {
                     self.cut(0, position);
                 }
-                self.records
-                    .retain(|&(in_log, at), _| in_log != log || at >= position);
+                let below = (log, 0)..(log, position);
+                let gone = self.records.extract_if(below, |_, _| true);
+                gone.for_each(drop);
             }
         }
     }

@@ -50,7 +50,9 @@ pub enum Crash {
 #[derive(Default, Debug)]
 pub struct Disk {
     durable: Image,
+    /// What it looked like when it was copied last, and what was answered since; `None` if that is not all that has changed.
     backup: Image,
+    since: Option<Vec<LogRecord>>,
     /// In the order in which they were answered.
     unsynced: VecDeque<Unsynced>,
     pending: VecDeque<Request>,
@@ -126,6 +128,9 @@ impl Disk {
             }
             return Some(Input::PersistFailed { id, error });
         }
+        if let Some(since) = &mut self.since {
+            since.extend_from_slice(&request.records);
+        }
         if let Some(DisksPlan { mode, lag, .. }) = plan
             && *mode == DiskMode::Async
         {
@@ -140,9 +145,19 @@ impl Disk {
             }
         }
         if rng.percent(20) {
-            self.backup = self.seen();
+            self.copy();
         }
         Some(Input::Persisted { id })
+    }
+
+    /// A backup is taken: only what is new is copied.
+    fn copy(&mut self) {
+        match self.since.replace(Vec::new()) {
+            Some(since) => since
+                .into_iter()
+                .for_each(|record| self.backup.apply(record)),
+            None => self.backup = self.seen(),
+        }
     }
 
     /// Of what could not be written some may be there all the same; where there was no room nothing is.
@@ -174,6 +189,7 @@ impl Disk {
     /// The process has died, or the machine: this much is lost.
     pub fn crash(&mut self, now: u64, what: Crash, loss: DiskLoss, rng: &mut Rng) {
         self.sync(now);
+        self.since = None;
         let mut pending = std::mem::take(&mut self.pending);
         if self.broken.take().is_some() {
             pending.clear();

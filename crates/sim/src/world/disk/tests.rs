@@ -219,6 +219,39 @@ fn nothing_goes_well_after_a_failure_until_another_life() {
     assert_eq!(left, expected);
 }
 
+/// Writes that are answered, and losses of power between them; then the disk is what it once was.
+#[test]
+fn a_backup_is_what_the_disk_once_looked_like() {
+    let mut found = BTreeSet::new();
+    for seed in 0..200 {
+        let plan = if seed % 2 == 0 { SYNC } else { ASYNC };
+        let (mut disk, mut rng) = (Disk::default(), Rng::new(seed));
+        let mut once = vec![Vec::new()];
+        for id in 1..60 {
+            let now = id * 10;
+            let mut records = vec![put(id)];
+            if id % 7 == 0 {
+                records.push(LogRecord::Trim {
+                    log: LOG,
+                    position: id - rng.below(7),
+                });
+            }
+            disk.hand_over(PersistId(id), records);
+            disk.begin(&plan, now, &mut rng);
+            disk.written(Some(&plan), now + 10, &mut rng);
+            once.push(positions(&disk));
+            if rng.percent(5) {
+                disk.crash(now + 10, Crash::Power, DiskLoss::Unsynced, &mut rng);
+            }
+        }
+        disk.crash(600, Crash::Process, DiskLoss::Backup, &mut rng);
+        let left = positions(&disk);
+        assert!(once.contains(&left), "seed {seed}: {left:?} of {once:?}");
+        found.insert(left.last().copied());
+    }
+    assert!(found.len() > 10, "{found:?}");
+}
+
 fn vote(first: u64, span: u64) -> LogRecord {
     let head = VoteHead { round: 1, span };
     LogRecord::Put {
