@@ -176,33 +176,28 @@ impl Peer {
         }
     }
 
+    /// Parts are made one at a time, and wait for their room as words do: what goes along the ring does not take it.
     fn next_word(&mut self, enough: usize) -> Option<Output> {
-        if let Some(word) = self.words.pop_front_if(|word| word.len() <= self.room) {
-            return Some(self.send(word.into()));
+        if self.words.is_empty() {
+            let part = self.promise_part(enough);
+            let part = part.or_else(|| self.base_part(enough))?;
+            self.words.push_back(part.encode().into());
         }
-        if !self.words.is_empty() {
-            return None;
-        }
-        let word = self.promise_part(enough);
-        let word = word.or_else(|| self.base_part(enough))?;
-        Some(self.send(Bytes::from(word).into()))
+        let word = self.words.pop_front_if(|word| word.len() <= self.room)?;
+        Some(self.send(word.into()))
     }
 
     /// The next part of a base.
-    fn base_part(&mut self, enough: usize) -> Option<alloc::vec::Vec<u8>> {
-        let base = self.base.as_mut()?;
-        let mut rest = base.clone();
+    fn base_part(&mut self, enough: usize) -> Option<Word> {
+        let mut rest = self.base.take()?;
         let part = rest.split_to(rest.len().min(enough));
-        let word = Word::Forgotten(part, !rest.is_empty()).encode();
-        if word.len() > self.room {
-            return None;
-        }
-        self.base = (!rest.is_empty()).then_some(rest);
-        Some(word)
+        let more = !rest.is_empty();
+        self.base = more.then_some(rest);
+        Some(Word::Forgotten(part, more))
     }
 
     /// The next part of a promise.
-    fn promise_part(&mut self, enough: usize) -> Option<alloc::vec::Vec<u8>> {
+    fn promise_part(&mut self, enough: usize) -> Option<Word> {
         let (promise, told) = self.promise.as_mut()?;
         let rest = &promise.votes[*told..];
         let votes = super::codec::fitting(rest, enough);
@@ -215,15 +210,10 @@ impl Peer {
             kept: promise.kept,
             votes: votes.to_vec(),
         };
-        let count = votes.len();
-        let word = Word::Promise(part, more).encode();
-        if word.len() > self.room {
-            return None;
-        }
-        *told += count;
+        *told += votes.len();
         if !more {
             self.promise = None;
         }
-        Some(word)
+        Some(Word::Promise(part, more))
     }
 }

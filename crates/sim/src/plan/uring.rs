@@ -65,8 +65,11 @@ impl Plan {
     /// The same world for U-Ring Paxos. `losses`: machines may lose their power.
     pub fn set_uring(&mut self, losses: bool) {
         let mut rng = Rng::split(self.seed, 15);
-        let uring = URingPlan::drawn(&mut rng, self.nodes());
-        self.links = Some(LinksPlan::drawn(&mut rng, self.ring.timers.token_loss));
+        let mut uring = URingPlan::drawn(&mut rng, self.nodes());
+        let links = LinksPlan::drawn(&mut rng, self.ring.timers.token_loss);
+        // A link with nothing to do has room for half of its queue, and for no more as far as anybody is told.
+        uring.word_bytes = uring.word_bytes.min(links.queue_bytes / 2);
+        self.links = Some(links);
         (self.primary, self.groups, self.views) = (None, None, None);
         // There are no moments at which a ring or a view is installed, and no datagrams.
         let is_of_others = |kind: &FaultKind| {
