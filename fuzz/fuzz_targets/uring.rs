@@ -23,7 +23,7 @@ fn process(node: u16) -> Process {
 
 fn settings() -> URingConfig {
     let ring = (1..=NODES).map(|node| process(node).node).collect();
-    let mut settings = URingConfig::new(ring, &Timers::derive(Timing::Default, NODES));
+    let mut settings = URingConfig::new(ring, &Timers::derive(Timing::Default, usize::from(NODES)));
     settings.window_bytes = 2000;
     settings.kept_instances = 8;
     settings
