@@ -1,6 +1,7 @@
 //! A place in the order to begin at, and what has to be known of everything before it.
 
 use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
@@ -15,6 +16,8 @@ pub struct Base {
     pub next: Instance,
     /// Which values have counted.
     pub table: Proposers,
+    /// In which instance the members were named last, and who they are.
+    pub view: Option<(Instance, Arc<[Process]>)>,
     /// The values of messages that are cut and go on behind it.
     pub open: BTreeMap<Process, Vec<Bytes>>,
 }
@@ -24,6 +27,7 @@ impl Default for Base {
         Self {
             next: 1,
             table: Proposers::default(),
+            view: None,
             open: BTreeMap::new(),
         }
     }
@@ -43,6 +47,9 @@ impl Base {
             }
             Value::Members(members) => {
                 self.table.install(members);
+                if !mutants::on(Mutant::U26) {
+                    self.view = Some((vote.first, members.clone()));
+                }
                 // Another life of the node begins with a whole message.
                 let goes_on = |process: &Process| {
                     let mut lives = members.iter().filter(|who| who.node == process.node);

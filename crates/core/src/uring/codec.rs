@@ -133,10 +133,10 @@ impl Source {
         })
     }
 
-    /// At least one.
+    /// At least one, and of each node one life.
     pub fn members(&mut self) -> Option<Vec<Process>> {
-        self.list(Self::process)
-            .filter(|members| !members.is_empty())
+        let members = self.list(Self::process)?;
+        (!members.is_empty() && is_once(&members)).then_some(members)
     }
 
     fn ballot(&mut self) -> Option<Ballot> {
@@ -177,6 +177,10 @@ impl Source {
             Some((process, last, member, over))
         })?;
         let table = Proposers::restore(lives);
+        let view = self.maybe(|source| {
+            let first = source.number().filter(|first| (1..next).contains(first))?;
+            Some((first, source.members()?.into()))
+        })?;
         let open = self.list(|source| {
             let process = source.process()?;
             let count = source.u32()?;
@@ -188,8 +192,20 @@ impl Source {
             Some((process, values?))
         })?;
         let open = open.into_iter().collect();
-        (next > 0).then_some(Base { next, table, open })
+        (next > 0 && self.is_over()).then_some(Base {
+            next,
+            table,
+            view,
+            open,
+        })
     }
+}
+
+/// Whether each node is there once.
+fn is_once(processes: &[Process]) -> bool {
+    let mut nodes: Vec<NodeId> = processes.iter().map(|who| who.node).collect();
+    nodes.sort_unstable();
+    nodes.windows(2).all(|pair| pair[0] != pair[1])
 }
 
 /// Whether a configuration can be one: a peer may say anything.
@@ -199,13 +215,14 @@ fn is_sound(config: &Config) -> bool {
         nodes.sort_unstable();
         nodes.windows(2).all(|pair| pair[0] != pair[1])
     };
-    let mut ring: Vec<NodeId> = config.ring.iter().map(|who| who.node).collect();
-    ring.sort_unstable();
-    let once = ring.windows(2).all(|pair| pair[0] != pair[1]);
     let votes = !config.acceptors.is_empty() && config.acceptors.len() <= usize::from(u8::MAX);
     let sets =
         distinct(&config.acceptors) && config.prior.iter().all(|set| distinct(&set.acceptors));
-    config.number > 0 && votes && sets && once && config.ring.contains(&config.coordinator)
+    config.number > 0
+        && votes
+        && sets
+        && is_once(&config.ring)
+        && config.ring.contains(&config.coordinator)
 }
 
 pub fn put_acceptor(out: &mut Vec<u8>, who: AcceptorId) {
@@ -324,6 +341,10 @@ pub fn put_base(out: &mut Vec<u8>, base: &Base) {
         out.extend(last.to_le_bytes());
         out.push(u8::from(*member));
         put_list(out, over, |out, life| out.extend(life.0.to_le_bytes()));
+    });
+    put_maybe(out, base.view.as_ref(), |out, (first, members)| {
+        out.extend(first.to_le_bytes());
+        put_list(out, members, |out, who| put_process(out, *who));
     });
     let open: Vec<_> = base.open.iter().collect();
     put_list(out, &open, |out, (process, values)| {

@@ -133,10 +133,7 @@ impl HandOut {
     /// What is forgotten everywhere: everything up to a base. `inside`: this process is a member there.
     pub fn missed(&mut self, first: Instance, base: &Base, inside: bool, own: u64) {
         match self.membership {
-            Membership::Any => {
-                let count = base.next.saturating_sub(first);
-                self.waiting.push_back(Item::Missed(first, count, own));
-            }
+            Membership::Any => self.missed_by_all(first, base, own),
             Membership::Inside => {
                 self.membership = Membership::Outside(first);
                 let members = base.table.members().collect();
@@ -152,6 +149,23 @@ impl HandOut {
                 self.bytes += value.len();
                 self.waiting.push_back(Item::Begun(*process, value.clone()));
             }
+        }
+    }
+
+    /// The same where everything is handed out: who was named in there last is not named again behind it.
+    fn missed_by_all(&mut self, first: Instance, base: &Base, own: u64) {
+        let mut from = first;
+        if let Some((at, members)) = base.view.clone().filter(|(at, _)| *at >= first) {
+            self.leave_out(first, at, own);
+            self.waiting.push_back(Item::Members(at, members));
+            from = at + 1;
+        }
+        self.leave_out(from, base.next, own);
+    }
+
+    fn leave_out(&mut self, from: Instance, upto: Instance, own: u64) {
+        if from < upto {
+            self.waiting.push_back(Item::Missed(from, upto - from, own));
         }
     }
 

@@ -11,6 +11,7 @@ use rota_core::paxos::{self, AcceptorId, Ballot, Config, Prior, Promise, Value, 
 use rota_core::uring::{Follow, Head, Here, Said, Word, Writer, decode};
 
 use super::alone::{Alone, acceptor, process, settings};
+use super::base;
 
 /// Mostly small, so that they meet; some that nobody believes.
 fn number() -> impl Strategy<Value = u64> {
@@ -63,6 +64,18 @@ fn config() -> impl Strategy<Value = Arc<Config>> {
             acceptors,
             prior: vec![prior],
         })
+    })
+}
+
+fn base() -> impl Strategy<Value = base::Bytes> {
+    let view = proptest::option::of((number(), vec(who(), 0..4)));
+    let open = vec((who(), vec(any::<u8>(), 0..40)), 0..3);
+    let lives = vec((who(), number()), 0..4);
+    (number(), lives, view, open).prop_map(|(next, lives, view, open)| base::Bytes {
+        next,
+        lives,
+        view,
+        open,
     })
 }
 
@@ -119,6 +132,7 @@ fn word() -> impl Strategy<Value = Word> {
         vec(vote(), 0..4).prop_map(Word::Chosen),
         (vec(any::<u8>(), 0..80), any::<bool>())
             .prop_map(|(part, more)| Word::Forgotten(part.into(), more)),
+        base().prop_map(|base| Word::Forgotten(base.encode().into(), false)),
         Just(Word::Leaving),
     ]
 }
@@ -228,6 +242,18 @@ proptest! {
             prop_assert!(alone.engine.carried_bytes() <= most);
         }
         // What it leaves on its disk it can begin with.
+        let _ = Alone::new(process(2, 2), alone.records_without(None));
+    }
+
+    /// Who has asked for what was forgotten begins there, or goes on asking.
+    #[test]
+    fn any_base_may_be_the_answer(base in base(), steps in vec(step(), 0..40)) {
+        let mut alone = base::behind();
+        let answer = Word::Forgotten(base.encode().into(), false);
+        for step in std::iter::once(Step::Word(1, answer)).chain(steps) {
+            take(&mut alone, step);
+            while alone.engine.poll_delivery().is_some() {}
+        }
         let _ = Alone::new(process(2, 2), alone.records_without(None));
     }
 

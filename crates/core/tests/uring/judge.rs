@@ -29,6 +29,8 @@ pub struct Judge {
     readers: BTreeMap<Process, Reader>,
     /// Processes get only what is ordered while they are members.
     pub only_as_member: bool,
+    /// Whom each process has been told of as the members last.
+    members: BTreeMap<Process, Configuration>,
     /// Who has been told that it is none.
     outside: BTreeMap<Process, bool>,
     pub excluded: u64,
@@ -88,6 +90,7 @@ impl Judge {
     }
 
     fn on_configuration(&mut self, me: Process, config: &Configuration) {
+        self.members.insert(me, config.clone());
         if !self.only_as_member {
             return;
         }
@@ -159,6 +162,13 @@ impl Judge {
         let upto = self.readers.get(&me).map_or(0, |reader| reader.upto);
         let outside = self.outside.get(&me).copied();
         !outside.unwrap_or(self.only_as_member) && self.order.range(upto..).next().is_none()
+    }
+
+    /// Whether these know of the same members.
+    pub fn agree(&self, all: impl Iterator<Item = Process>) -> bool {
+        let mut last = all.map(|me| self.members.get(&me));
+        let first = last.next().flatten();
+        first.is_some() && last.all(|members| members == first)
     }
 
     /// The counter of a process's last message that is known to be in the order.

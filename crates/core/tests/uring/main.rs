@@ -7,6 +7,8 @@
 )]
 
 mod alone;
+#[cfg(not(feature = "mutants"))]
+mod base;
 mod disk;
 #[cfg(not(feature = "mutants"))]
 mod hostile;

@@ -32,7 +32,7 @@ pub const RULES: [Rule; 12] = [
 ];
 
 /// The second of three, in the first configuration.
-fn second() -> Alone {
+pub fn second() -> Alone {
     let mut alone = Alone::new(process(2, 1), Vec::new());
     alone.join();
     alone
@@ -60,7 +60,7 @@ fn batch(alone: &mut Alone, write: impl FnOnce(&mut Writer)) {
     batch_of(alone, epoch, 1, write);
 }
 
-fn batch_of(alone: &mut Alone, epoch: u32, from: u64, write: impl FnOnce(&mut Writer)) {
+pub fn batch_of(alone: &mut Alone, epoch: u32, from: u64, write: impl FnOnce(&mut Writer)) {
     let head = Head {
         round: 1,
         epoch,

@@ -499,12 +499,14 @@ impl World {
     }
 
     fn is_settled(&self) -> bool {
-        self.nodes.iter().all(|node| {
+        let all_have_all = self.nodes.iter().all(|node| {
             node.life.as_ref().is_some_and(|life| {
                 let sent = self.judge.last(life.me) == life.submitted;
                 sent && life.engine.get().is_settled() && self.judge.is_at_end(life.me)
             })
-        })
+        });
+        let lives = self.nodes.iter().filter_map(|node| node.life.as_ref());
+        all_have_all && self.judge.agree(lives.map(|life| life.me))
     }
 
     pub fn go(&mut self) {

@@ -1,0 +1,149 @@
+//! What others have forgotten: the base that a process begins at, as it comes over a link.
+
+use rota_core::contract::{ConfigurationKind, Delivery, Engine, Process};
+use rota_core::uring::Word;
+
+use super::alone::{Alone, process};
+use super::rules::{batch_of, second};
+
+/// The bytes of a base.
+#[derive(Clone, Debug)]
+pub struct Bytes {
+    pub next: u64,
+    /// Members and the counters of their last values, and one life of each that is over.
+    pub lives: Vec<(Process, u64)>,
+    pub view: Option<(u64, Vec<Process>)>,
+    /// Values that go on behind it.
+    pub open: Vec<(Process, Vec<u8>)>,
+}
+
+fn put_process(out: &mut Vec<u8>, who: Process) {
+    out.extend(who.node.get().to_le_bytes());
+    out.extend(who.incarnation.0.to_le_bytes());
+}
+
+fn put_count(out: &mut Vec<u8>, count: usize) {
+    out.extend((count as u16).to_le_bytes());
+}
+
+impl Bytes {
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = self.next.to_le_bytes().to_vec();
+        put_count(&mut out, self.lives.len());
+        for (who, last) in &self.lives {
+            put_process(&mut out, *who);
+            out.extend(last.to_le_bytes());
+            out.push(1);
+            put_count(&mut out, 1);
+            out.extend(7_u64.to_le_bytes());
+        }
+        out.push(u8::from(self.view.is_some()));
+        if let Some((first, members)) = &self.view {
+            out.extend(first.to_le_bytes());
+            put_count(&mut out, members.len());
+            members.iter().for_each(|who| put_process(&mut out, *who));
+        }
+        put_count(&mut out, self.open.len());
+        for (who, value) in &self.open {
+            put_process(&mut out, *who);
+            out.extend(1_u32.to_le_bytes());
+            out.extend((value.len() as u32).to_le_bytes());
+            out.extend(value);
+        }
+        out
+    }
+}
+
+/// Everything before the tenth instance, where these were named in one of them.
+fn with_view(first: u64, members: &[(u16, u64)]) -> Bytes {
+    let members = members.iter().map(|(node, life)| process(*node, *life));
+    Bytes {
+        next: 10,
+        lives: vec![(process(1, 1), 3), (process(3, 1), 0)],
+        view: Some((first, members.collect())),
+        open: Vec::new(),
+    }
+}
+
+/// The second of three, to which the ring brings what comes from the tenth instance on: it has asked the first for the rest.
+pub fn behind() -> Alone {
+    let mut alone = second();
+    let epoch = alone.follow().epoch;
+    batch_of(&mut alone, epoch, 10, |batch| {
+        batch.skip(2);
+        batch.voted(0, 12);
+        batch.voted(2, 12);
+    });
+    assert!(alone.has_said(&Word::Fetch(1, 10)), "{:?}", alone.said);
+    alone
+}
+
+/// What the application is told by who gets this base: places, how many are missed, or who the members are.
+fn told(base: &Bytes) -> Vec<(u64, u64, Vec<u16>)> {
+    let mut alone = behind();
+    alone.hear(1, Word::Forgotten(base.encode().into(), false).encode());
+    let deliveries = std::iter::from_fn(|| alone.engine.poll_delivery());
+    let deliveries = deliveries.map(|delivery| match delivery {
+        Delivery::Missed { seq, count, .. } => (seq, count, Vec::new()),
+        Delivery::Configuration(config) => {
+            let ConfigurationKind::Regular(ring) = config.kind else {
+                panic!("{config:?}");
+            };
+            let nodes = config.members.iter().map(|who| who.node.get());
+            (ring.ring_seq, 0, nodes.collect())
+        }
+        other => panic!("{other:?}"),
+    });
+    deliveries.collect()
+}
+
+#[test]
+fn who_begins_behind_what_is_forgotten_gets_to_know_the_members() {
+    let named = |first| told(&with_view(first, &[(1, 1), (3, 1)]));
+    assert_eq!(
+        named(4),
+        [(1, 3, vec![]), (4, 0, vec![1, 3]), (5, 5, vec![])]
+    );
+    assert_eq!(named(1), [(1, 0, vec![1, 3]), (2, 8, vec![])]);
+    assert_eq!(named(9), [(1, 8, vec![]), (9, 0, vec![1, 3])]);
+    let nobody = Bytes {
+        view: None,
+        ..with_view(1, &[])
+    };
+    assert_eq!(told(&nobody), [(1, 9, vec![])]);
+}
+
+#[test]
+fn a_base_that_cannot_be_is_refused() {
+    let members = [(1, 1), (3, 1)];
+    for wrong in [
+        with_view(0, &members),
+        with_view(10, &members),
+        with_view(u64::MAX, &members),
+        with_view(4, &[]),
+        with_view(4, &[(1, 1), (1, 2)]),
+        with_view(4, &[(1, u64::MAX)]),
+        Bytes {
+            next: 0,
+            ..with_view(4, &members)
+        },
+        Bytes {
+            next: (1 << 62) + 1,
+            ..with_view(4, &members)
+        },
+    ] {
+        assert_eq!(told(&wrong), [], "{wrong:?}");
+    }
+    let right = with_view(4, &members).encode();
+    for length in 0..right.len() {
+        let mut alone = behind();
+        let part = right[..length].to_vec();
+        alone.hear(1, Word::Forgotten(part.into(), false).encode());
+        assert!(alone.engine.poll_delivery().is_none(), "{length} bytes");
+    }
+    let mut more = right;
+    more.push(0);
+    let mut alone = behind();
+    alone.hear(1, Word::Forgotten(more.into(), false).encode());
+    assert!(alone.engine.poll_delivery().is_none(), "one byte more");
+}
