@@ -35,7 +35,7 @@ const SEEDS: [(Mutant, u64, &str); 14] = [
     (Mutant::U09, 5, "order"),
     (Mutant::U10, 1, "order"),
     (Mutant::U11, 1, "silence"),
-    (Mutant::U14, 4, "order"),
+    (Mutant::U14, 2, "order"),
     (Mutant::U16, 0, "order"),
     (Mutant::U18, 0, "order"),
     (Mutant::U21, 0, "silence"),
