@@ -20,10 +20,6 @@ pub struct Host<E> {
     pub life: Option<Life<E>>,
     /// How many processes it has started.
     pub lives: u32,
-    /// Counts wake-ups: only the latest one asked for counts.
-    pub ticket: u32,
-    /// When that is.
-    pub wakes_at: u64,
     pub paused_until: u64,
     pub stalled_until: u64,
     /// Nobody says that nobody listens.

@@ -243,11 +243,7 @@ impl<'a, S: System> World<'a, S> {
 
     fn happen(&mut self, what: What) {
         match what {
-            What::Wake { host, ticket } => {
-                if self.hosts[usize::from(host)].ticket == ticket {
-                    self.step(usize::from(host));
-                }
-            }
+            What::Wake(host) => self.step(host.into()),
             What::Arrive(slot) => self.arrive(slot),
             What::Unreachable { host, peer } => self.unreachable(host.into(), peer.into()),
             What::Written { host, life } => self.written(host.into(), life),
@@ -269,24 +265,14 @@ impl<'a, S: System> World<'a, S> {
 
     /// Has a host's loop turn at a time; an earlier wake-up no longer counts.
     fn wake(&mut self, at: usize, time: u64) {
-        let host = &mut self.hosts[at];
-        host.ticket = host.ticket.wrapping_add(1);
-        host.wakes_at = time;
-        let ticket = host.ticket;
-        self.queue.push(
-            time,
-            What::Wake {
-                host: at as u16,
-                ticket,
-            },
-        );
+        self.queue.wake(at as u16, time);
     }
 
     /// Something is there for a host to look at, if it is not in the middle of something.
     fn wake_now(&mut self, at: usize) {
         let host = &self.hosts[at];
         let idle = host.life.as_ref().is_some_and(|life| !life.busy);
-        if idle && host.paused_until <= self.now && host.wakes_at > self.now {
+        if idle && host.paused_until <= self.now && self.queue.wakes_at(at as u16) > self.now {
             self.wake(at, self.now);
         }
     }
@@ -343,8 +329,6 @@ fn new_host<E>(plan: &Plan, at: usize, host: &HostPlan) -> Host<E> {
         disk: Disk::default(),
         life: None,
         lives: 0,
-        ticket: 0,
-        wakes_at: u64::MAX,
         paused_until: 0,
         stalled_until: 0,
         gone: false,

@@ -7,8 +7,8 @@ use std::collections::BinaryHeap;
 /// Something that is going to happen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum What {
-    /// A host's loop turns; `ticket` tells the latest wake-up from earlier ones.
-    Wake { host: u16, ticket: u32 },
+    /// A host's loop turns.
+    Wake(u16),
     /// Datagrams arrive: their place in the slab.
     Arrive(u32),
     /// A host learns that nobody listens at a peer.
@@ -70,18 +70,46 @@ impl PartialOrd for Item {
 #[derive(Default, Debug)]
 pub struct Queue {
     heap: BinaryHeap<Item>,
+    /// By host: each has one wake-up at most, and puts it off very often.
+    wakes: Vec<Option<Item>>,
     asked: u64,
 }
 
 impl Queue {
     pub fn push(&mut self, time: u64, what: What) {
-        self.asked += 1;
-        let tie = self.asked;
-        self.heap.push(Item { time, tie, what });
+        let item = self.item(time, what);
+        self.heap.push(item);
+    }
+
+    /// A host's loop turns at a time, and not at the one that was asked for before.
+    pub fn wake(&mut self, host: u16, time: u64) {
+        let item = self.item(time, What::Wake(host));
+        let at = usize::from(host);
+        if self.wakes.len() <= at {
+            self.wakes.resize(at + 1, None);
+        }
+        self.wakes[at] = Some(item);
+    }
+
+    /// When a host's loop turns; the end of all times if nobody has asked for that.
+    pub fn wakes_at(&self, host: u16) -> u64 {
+        let item = self.wakes.get(usize::from(host)).copied().flatten();
+        item.map_or(u64::MAX, |item| item.time)
     }
 
     pub fn pop(&mut self) -> Option<(u64, What)> {
-        self.heap.pop().map(|item| (item.time, item.what))
+        let wake = self.wakes.iter_mut().max_by_key(|item| **item);
+        let item = match wake.filter(|item| **item > self.heap.peek().copied()) {
+            Some(wake) => wake.take(),
+            None => self.heap.pop(),
+        };
+        item.map(|item| (item.time, item.what))
+    }
+
+    const fn item(&mut self, time: u64, what: What) -> Item {
+        self.asked += 1;
+        let tie = self.asked;
+        Item { time, tie, what }
     }
 }
 
@@ -102,5 +130,27 @@ mod tests {
             (7, What::Start(2)),
         ];
         assert_eq!(order, expected);
+    }
+
+    #[test]
+    fn a_host_wakes_up_when_it_asked_for_that_last() {
+        let mut queue = Queue::default();
+        queue.wake(1, 5);
+        queue.wake(0, 9);
+        queue.push(7, What::Look);
+        queue.wake(1, 7);
+        queue.push(7, What::Heal);
+        queue.wake(3, 2);
+        assert_eq!([queue.wakes_at(1), queue.wakes_at(2)], [7, u64::MAX]);
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
+        let expected = [
+            (2, What::Wake(3)),
+            (7, What::Look),
+            (7, What::Wake(1)),
+            (7, What::Heal),
+            (9, What::Wake(0)),
+        ];
+        assert_eq!(order, expected);
+        assert_eq!(queue.wakes_at(1), u64::MAX);
     }
 }

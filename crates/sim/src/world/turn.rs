@@ -19,7 +19,6 @@ impl<S: System> World<'_, S> {
     /// A host's loop turns, or would.
     pub(super) fn step(&mut self, at: usize) {
         let host = &mut self.hosts[at];
-        host.wakes_at = u64::MAX;
         let until = host.paused_until;
         let Some(life) = &mut host.life else { return };
         if until > self.now {
