@@ -3,12 +3,15 @@
 //! read; and it can begin with what it has written.
 #![no_main]
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use rota_core::contract::{
     Channel, Engine, Incarnation, Input, LogRecord, NodeId, Output, PersistId, Process, Service,
     Session, StartState, Time,
 };
+use rota_core::paxos::{AcceptorId, Config};
 use rota_core::ring::{Timers, Timing};
 use rota_core::uring::{Follow, Head, Said, URing, URingConfig, Word, Writer, decode};
 
@@ -34,6 +37,7 @@ struct Told {
     now: Time,
     written: PersistId,
     records: Vec<LogRecord>,
+    votes_as: Option<AcceptorId>,
     follow: Option<Follow>,
 }
 
@@ -41,6 +45,11 @@ fuzz_target!(|data: &[u8]| {
     written_again(data);
     let mut told = Told::new(Vec::new());
     let mut rest = data;
+    // The first byte of all says which of the three coordinates, if there is a configuration.
+    if let Some((first, more)) = data.split_first() {
+        told.know(u16::from(*first % 4));
+        rest = more;
+    }
     // The first byte of each piece says what it is, the second how long.
     while let [what, len, more @ ..] = rest {
         let (piece, after) = more.split_at(more.len().min(usize::from(*len)));
@@ -65,6 +74,7 @@ impl Told {
             now: Time(1),
             written: PersistId(0),
             records: Vec::new(),
+            votes_as: None,
             follow: None,
         };
         let of = |record| match record {
@@ -82,6 +92,29 @@ impl Told {
             told.link(node);
         }
         told
+    }
+
+    /// There is a configuration of all three, with this coordinator; of nobody there is none.
+    fn know(&mut self, coordinator: u16) {
+        let id = self.written;
+        self.tell(Input::Persisted { id });
+        let acceptor = |node| AcceptorId {
+            node: process(node).node,
+            store: node.into(),
+        };
+        let mine = self.votes_as;
+        let named = |who: AcceptorId| mine.filter(|mine| mine.node == who.node).unwrap_or(who);
+        if coordinator > 0 {
+            let config = Config {
+                founded: 1,
+                number: 1,
+                coordinator: process(coordinator),
+                ring: (1..=NODES).map(process).collect(),
+                acceptors: (1..=NODES).map(acceptor).map(named).collect(),
+                prior: Vec::new(),
+            };
+            self.hear(1, Word::Known(Arc::new(config)).encode().into());
+        }
     }
 
     fn link(&mut self, node: u16) {
@@ -162,8 +195,11 @@ impl Told {
                     self.records.extend(records);
                 }
                 Output::LinkSend { bytes, .. } => {
-                    if let Some(Said::Word(Word::Follow(follow))) = decode(bytes.into_bytes()) {
-                        self.follow = Some(follow);
+                    // What others could not read it does not say.
+                    match decode(bytes.into_bytes()).expect("it can be read") {
+                        Said::Word(Word::Follow(follow)) => self.follow = Some(follow),
+                        Said::Word(Word::Here(here)) => self.votes_as = here.acceptor,
+                        Said::Word(_) | Said::Batch(..) => {}
                     }
                 }
                 _ => {}

@@ -29,9 +29,10 @@ pub enum Delivery {
     /// gone on without this process. Only engines that order in primary configurations alone
     /// deliver it ([`crate::views`]).
     Excluded(RingId),
-    /// This process has missed views, and what was delivered in them: it gets nothing of that any more. The
-    /// configuration that takes it in again comes next. Only engines that order in primary configurations
-    /// alone deliver it ([`crate::views`]).
+    /// This process has missed what stands at these places: it gets nothing of that any more. Only engines that order in
+    /// primary configurations alone deliver it. With views ([`crate::views`]) the configuration that takes it in again
+    /// comes next; where members are named within the order ([`crate::uring`]) the one that was named last comes at
+    /// its place, between two such stretches.
     Missed {
         /// The first position that it skips.
         seq: Seq,
