@@ -197,7 +197,7 @@ impl Told {
                 Output::LinkSend { bytes, .. } => {
                     // What others could not read it does not say.
                     match decode(bytes.into_bytes()).expect("it can be read") {
-                        Said::Word(Word::Follow(follow)) => self.follow = Some(follow),
+                        Said::Word(Word::Follow(follow, _)) => self.follow = Some(follow),
                         Said::Word(Word::Here(here)) => self.votes_as = here.acceptor,
                         Said::Word(_) | Said::Batch(..) => {}
                     }

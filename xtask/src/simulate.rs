@@ -23,11 +23,12 @@ const FEW_MUTANTS: [&str; 11] = [
 ];
 
 /// Each with how many fresh seeds.
-const ENGINES: [(&str, u64); 5] = [
+const ENGINES: [(&str, u64); 6] = [
     ("accelerated-ring", SEEDS),
     ("totem-ring", SEEDS),
     ("fastcast", SEEDS_WITH_VIEWS),
     ("lcr", SEEDS_WITH_VIEWS),
+    ("ring-paxos", SEEDS_WITH_DISKS),
     ("u-ring-paxos", SEEDS_WITH_DISKS),
 ];
 

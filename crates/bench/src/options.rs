@@ -175,8 +175,17 @@ names! {
         FastCast = "fastcast",
         /// Vector clocks on a ring of reliable links.
         Lcr = "lcr",
+        /// Instances of Paxos: values are multicast, the rest goes along a ring of reliable links.
+        RingPaxos = "ring-paxos",
         /// Instances of Paxos on a ring of reliable links.
         URingPaxos = "u-ring-paxos",
+    }
+}
+
+impl EngineName {
+    /// Whether acceptors vote.
+    pub const fn has_votes(self) -> bool {
+        matches!(self, Self::RingPaxos | Self::URingPaxos)
     }
 }
 

@@ -100,7 +100,7 @@ struct LoadArgs {
     place: PlaceArgs,
     /// Which protocol orders the messages
     #[arg(long, default_value = "accelerated-ring",
-        value_parser = one_of::<EngineName>(&["accelerated-ring", "totem-ring", "fastcast", "lcr", "u-ring-paxos"]))]
+        value_parser = one_of::<EngineName>(&["accelerated-ring", "totem-ring", "fastcast", "lcr", "ring-paxos", "u-ring-paxos"]))]
     engine: EngineName,
     /// What the load goes through
     #[arg(long, default_value = "library", value_parser = one_of::<Mode>(&["library", "daemon"]))]
@@ -150,7 +150,7 @@ struct LoadArgs {
     #[arg(long, default_value = "configured",
         value_parser = one_of::<LinkShares>(&["configured", "yielding", "estimated", "off"]))]
     shares: LinkShares,
-    /// What the votes of u-ring-paxos wait for; on disk they are in the system's temporary directory
+    /// What the votes of ring-paxos and u-ring-paxos wait for; on disk they are in the system's temporary directory
     #[arg(long, default_value = "memory",
         value_parser = one_of::<StorageName>(&["memory", "async", "sync"]))]
     storage: StorageName,

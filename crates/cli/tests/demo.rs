@@ -175,7 +175,7 @@ fn safe_and_the_original_protocol() {
 
 #[test]
 fn one_order_over_views() {
-    for engine in ["fastcast", "lcr", "u-ring-paxos"] {
+    for engine in ["fastcast", "lcr", "ring-paxos", "u-ring-paxos"] {
         let report = demo(&["--engine", engine, "--messages", "2000"]);
         assert_eq!(report["engine"], engine);
         for nodes in ["1", "2", "7"] {
@@ -219,7 +219,7 @@ fn when_one_is_killed_the_others_go_on() {
 
 #[test]
 fn when_one_is_killed_the_others_go_on_in_a_view() {
-    for engine in ["fastcast", "lcr", "u-ring-paxos"] {
+    for engine in ["fastcast", "lcr", "ring-paxos", "u-ring-paxos"] {
         for node in [1, 2, 3] {
             let kill = format!("--kill-one={node}");
             let three = ["--nodes", "3", "--messages", "6000", "--engine", engine];
@@ -232,7 +232,7 @@ fn when_one_is_killed_the_others_go_on_in_a_view() {
 /// One of two is no majority.
 #[test]
 fn nobody_can_be_killed_where_nobody_could_go_on() {
-    for engine in ["fastcast", "lcr", "u-ring-paxos"] {
+    for engine in ["fastcast", "lcr", "ring-paxos", "u-ring-paxos"] {
         let output = rota(&["demo", "--kill-one", "--nodes", "2", "--engine", engine]);
         assert_eq!(output.status.code(), Some(2), "{engine}");
         let err = text(&output.stderr);

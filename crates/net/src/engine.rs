@@ -36,7 +36,7 @@ pub enum NodeEngine {
     FastCast(Box<ViewEngine<FastCast>>),
     /// `engine = "lcr"`.
     Lcr(Box<ViewEngine<Lcr>>),
-    /// `engine = "u-ring-paxos"`.
+    /// `engine = "ring-paxos"` and `engine = "u-ring-paxos"`.
     URing(Box<URing>),
 }
 
@@ -75,7 +75,9 @@ impl NodeEngine {
         Ok(match (config.engine, config.primary_rule(me)) {
             (EngineName::FastCast, Some(rule)) => Self::fastcast(config, &ring, rule)?,
             (EngineName::Lcr, Some(rule)) => Self::lcr(&ring, rule)?,
-            (EngineName::URingPaxos, _) => Self::uring(config, &ring, for_groups),
+            (EngineName::RingPaxos | EngineName::URingPaxos, _) => {
+                Self::uring(config, &ring, for_groups)
+            }
             (_, None) => Self::Ring(Box::new(engine(ring)?)),
             (_, Some(rule)) => Self::Primary(Box::new(Primary::new(engine(ring)?, rule))),
         })

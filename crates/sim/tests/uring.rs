@@ -140,3 +140,25 @@ fn a_failed_write_that_passes_for_a_good_one_is_found() {
     assert_eq!(found(sync, fails), 0);
     assert!(found(hides, fails) > 0);
 }
+
+/// The same faults, and those of datagrams.
+#[test]
+fn one_order_where_values_are_multicast() {
+    let report = run(0..8, |options| options.engine = EngineName::RingPaxos);
+    assert_eq!(report.violations, []);
+    // Who sent all it had before it listened again was taken for dead by all, and all did so with each new ring.
+    let shown = run(32..33, |options| options.engine = EngineName::RingPaxos);
+    assert_eq!(shown.violations, []);
+    for rare in [
+        "crashes",
+        "datagrams_lost",
+        "link_breaks",
+        "losses_of_power",
+        "places",
+        "uring_values_asked_for",
+        "uring_values_sent_again",
+    ] {
+        let count = report.coverage.get(rare).copied();
+        assert!(count.unwrap_or(0) > 0, "{rare}: {:?}", report.coverage);
+    }
+}

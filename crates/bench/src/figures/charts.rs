@@ -71,6 +71,7 @@ const fn color(series: Series) -> usize {
         Series::Multicast | Series::AllAck => 4,
         Series::Tcp | Series::Hop => 5,
         Series::Engine(EngineName::URingPaxos) => 6,
+        Series::Engine(EngineName::RingPaxos) => 7,
     }
 }
 

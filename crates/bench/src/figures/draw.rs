@@ -7,8 +7,8 @@ use crate::error::BenchError;
 
 /// Size of a drawing, in pixels.
 const SIZE: (u32, u32) = (760, 440);
-/// Colours that people who see few of them tell apart, too (Okabe and Ito), then black.
-const COLORS: [RGBColor; 7] = [
+/// Colours that people who see few of them tell apart, too (Okabe and Ito), then black and light blue.
+const COLORS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -16,6 +16,7 @@ const COLORS: [RGBColor; 7] = [
     RGBColor(120, 120, 120),
     RGBColor(230, 159, 0),
     RGBColor(0, 0, 0),
+    RGBColor(86, 180, 233),
 ];
 const FONT: &str = "sans-serif";
 /// Pixels of a dash, and of the gap behind it.

@@ -168,6 +168,7 @@ pub(crate) fn node_config(
         EngineName::Totem => NetEngine::TotemRing,
         EngineName::FastCast => NetEngine::FastCast,
         EngineName::Lcr => NetEngine::Lcr,
+        EngineName::RingPaxos => NetEngine::RingPaxos,
         EngineName::URingPaxos => NetEngine::URingPaxos,
     };
     if options.engine == EngineName::FastCast {

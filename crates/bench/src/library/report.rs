@@ -9,8 +9,17 @@ use serde::Serialize;
 use super::node::Measured;
 use super::verdict::Verdict;
 use crate::hist::{Counts, Latencies, Summary};
-use crate::options::{BenchOptions, EngineName, Mode};
+use crate::options::{BenchOptions, Mode};
 use crate::testbed::{Testbed, Values};
+
+/// What engines count of what was sent again.
+const SENT_AGAIN: [&str; 5] = [
+    "retransmissions",
+    "fast_packets_resent",
+    "fast_packets_repeated",
+    "uring_values_asked_for",
+    "uring_values_sent_again",
+];
 
 /// The result of a run; serialized it is the JSON object of `--json`.
 #[derive(Clone, Debug, Serialize)]
@@ -116,7 +125,7 @@ impl BenchReport {
             senders: options.senders.of(results.len()),
             size_bytes: options.size,
             service: options.service.name(),
-            storage: (options.engine == EngineName::URingPaxos).then(|| options.storage.name()),
+            storage: options.engine.has_votes().then(|| options.storage.name()),
             sealed: options.sealed,
             load: options.load,
             messages: deliveries / results.len().max(1) as u64,
@@ -130,9 +139,7 @@ impl BenchReport {
             latency_slowest_us: slowest(results),
             first_message_us: first_messages(results),
             tcp_mbps: None,
-            retransmissions: counter("retransmissions")
-                + counter("fast_packets_resent")
-                + counter("fast_packets_repeated"),
+            retransmissions: SENT_AGAIN.into_iter().map(counter).sum(),
             // Each node counts the tokens it accepts: one in a rotation.
             token_rotations: counter("token_rotations") / results.len().max(1) as u64,
             reconfigurations: reconfigurations.max().unwrap_or(0),

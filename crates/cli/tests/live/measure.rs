@@ -171,7 +171,8 @@ fn time_after_a_kill_of_the_coordinator() {
     let parts: Vec<u64> = (0..rounds()).step_by(5).collect();
     let parts = || parts.iter().map(|first| (rounds() - first).min(5));
     let embedded = parts().flat_map(|rounds| {
-        let mut cluster = votes::loaded(VOTERS, VoteStorage::Async);
+        let mut cluster =
+            votes::loaded(rota_net::EngineName::URingPaxos, VOTERS, VoteStorage::Async);
         coordinators_killed(&mut cluster, rounds)
     });
     print("coordinator killed, embedded", embedded.collect());

@@ -104,9 +104,9 @@ pub fn check(cluster: &mut Cluster) -> Seen {
 }
 
 /// All in one ring, and load.
-pub fn loaded(nodes: u16, storage: VoteStorage) -> Cluster {
+pub fn loaded(engine: EngineName, nodes: u16, storage: VoteStorage) -> Cluster {
     let mut cluster = Cluster::new(nodes, TimingName::Default);
-    cluster.config.engine = EngineName::URingPaxos;
+    cluster.config.engine = engine;
     cluster.config.paxos = Some(PaxosConfig {
         acceptors: None,
         storage,
@@ -133,8 +133,8 @@ pub fn restart(cluster: &mut Cluster, nodes: &[u16]) {
 }
 
 /// The coordinator and others, one after the other: the rest goes on, and who comes back gets everything.
-fn one_after_the_other_is_killed_and_restarted(storage: VoteStorage) {
-    let mut cluster = loaded(4, storage);
+fn one_after_the_other_is_killed_and_restarted(engine: EngineName, storage: VoteStorage) {
+    let mut cluster = loaded(engine, 4, storage);
     for victim in [1, 3, 1, 4] {
         cluster.kill(victim);
         let others = cluster.running();
@@ -142,28 +142,38 @@ fn one_after_the_other_is_killed_and_restarted(storage: VoteStorage) {
         restart(&mut cluster, &[victim]);
     }
     let seen = check(&mut cluster);
-    println!("{storage:?}: {seen:?}");
+    println!("{engine:?}, {storage:?}: {seen:?}");
     assert!(seen.lives == 8 && seen.messages > 200, "{seen:?}");
 }
 
 #[test]
 #[ignore = "needs root, for network namespaces"]
 fn whoever_is_killed_comes_back_with_its_votes() {
-    one_after_the_other_is_killed_and_restarted(VoteStorage::Async);
+    one_after_the_other_is_killed_and_restarted(EngineName::URingPaxos, VoteStorage::Async);
+}
+
+#[test]
+#[ignore = "needs root, for network namespaces"]
+fn whoever_is_killed_comes_back_where_values_are_multicast() {
+    one_after_the_other_is_killed_and_restarted(EngineName::RingPaxos, VoteStorage::Async);
 }
 
 #[test]
 #[ignore = "needs root, for network namespaces"]
 fn whoever_has_forgotten_comes_back_as_another_acceptor() {
-    one_after_the_other_is_killed_and_restarted(VoteStorage::Memory);
+    one_after_the_other_is_killed_and_restarted(EngineName::URingPaxos, VoteStorage::Memory);
 }
 
 /// What anybody has delivered before is the first part of what all deliver afterwards.
 #[test]
 #[ignore = "needs root, for network namespaces"]
 fn all_are_killed_and_go_on_with_what_they_had_ordered() {
-    for storage in [VoteStorage::Async, VoteStorage::Sync] {
-        let mut cluster = loaded(3, storage);
+    for (engine, storage) in [
+        (EngineName::URingPaxos, VoteStorage::Async),
+        (EngineName::URingPaxos, VoteStorage::Sync),
+        (EngineName::RingPaxos, VoteStorage::Sync),
+    ] {
+        let mut cluster = loaded(engine, 3, storage);
         for _ in 0..2 {
             for node in cluster.all() {
                 cluster.kill(node);
@@ -172,7 +182,7 @@ fn all_are_killed_and_go_on_with_what_they_had_ordered() {
             restart(&mut cluster, &all);
         }
         let seen = check(&mut cluster);
-        println!("{storage:?}: {seen:?}");
+        println!("{engine:?}, {storage:?}: {seen:?}");
         assert!(seen.lives == 9 && seen.messages > 150, "{seen:?}");
     }
 }
@@ -181,7 +191,13 @@ fn all_are_killed_and_go_on_with_what_they_had_ordered() {
 #[test]
 #[ignore = "needs root, for network namespaces"]
 fn a_minority_waits_and_has_everything_afterwards() {
-    let mut cluster = loaded(5, VoteStorage::Memory);
+    for engine in [EngineName::URingPaxos, EngineName::RingPaxos] {
+        minority_waits(engine);
+    }
+}
+
+fn minority_waits(engine: EngineName) {
+    let mut cluster = loaded(engine, 5, VoteStorage::Memory);
     for (some, others) in [([1, 4], [2, 3, 5]), ([3, 5], [1, 2, 4])] {
         let wall = between(&some, &others);
         cluster.cut(&wall);

@@ -59,6 +59,12 @@ impl Proposer {
         self.sent = 0;
     }
 
+    /// The value with this counter, if it waits.
+    pub fn value(&self, counter: u64) -> Option<Bytes> {
+        let at = usize::try_from(counter.checked_sub(self.delivered + 1)?).ok()?;
+        self.waiting.get(at).cloned()
+    }
+
     /// The value with this counter was delivered, or has been while this process was away; so have those before it.
     pub fn on_delivered(&mut self, counter: u64) {
         while self.delivered < counter

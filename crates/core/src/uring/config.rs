@@ -35,10 +35,23 @@ pub struct URingConfig {
     /// Nothing is delivered of what is ordered while this process is no member, as groups of clients need it. Otherwise
     /// it is delivered late: a replicated state machine misses nothing.
     pub only_as_member: bool,
+    /// Values are multicast (Ring Paxos); otherwise they go along the ring (U-Ring Paxos). The same on all nodes.
+    pub multicast: Option<Multicast>,
     /// The same on all nodes, for ever.
     pub arbiter: Arbiter,
     /// How long things take before they count as broken.
     pub patience: Patience,
+}
+
+/// How values travel that are multicast.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Multicast {
+    /// Datagrams of other clusters are dropped.
+    pub cluster: u32,
+    /// The largest datagram, in bytes of UDP payload.
+    pub datagram_bytes: usize,
+    /// How many of them, at the end, are for whoever owns the sockets: a checksum, or a seal.
+    pub seal_bytes: usize,
 }
 
 /// Who says which configuration follows when several are wanted.
@@ -94,6 +107,7 @@ impl URingConfig {
             kept_instances: 15_000,
             forgets: false,
             only_as_member: false,
+            multicast: None,
             arbiter: Arbiter::Embedded,
             patience: Patience::derive(timers),
         }

@@ -61,6 +61,9 @@ impl URing {
         if is_due(self.election_at()) {
             self.on_election_timer();
         }
+        if is_due(self.multicast_at()) {
+            self.on_multicast_timer();
+        }
         if let Some(stream) = &mut self.stream {
             stream.on_time(now, self.settings.patience.heartbeat);
         }
@@ -154,7 +157,13 @@ impl Engine for URing {
             .map(|at| (at, "u-ring: ask for what is missing"));
         let election = self.election_at().map(|at| (at, "u-ring: who is there"));
         let ring = self.ring_at().map(|at| (at, "u-ring: the neighbours"));
-        let times = [poke, fetch, election, ring].into_iter().flatten();
+        let more = self.has_more();
+        let more = more.then_some((self.now, "ring paxos: more values to send"));
+        let values = self.multicast_at();
+        let values = values.map(|at| (at, "ring paxos: values that did not come"));
+        let times = [poke, more, fetch, election, ring, values]
+            .into_iter()
+            .flatten();
         let (at, what) = times.min()?;
         Some((at, TimerReason::Other(what)))
     }
@@ -187,6 +196,9 @@ impl Engine for URing {
             ("uring_values_late", count.late),
             ("uring_configurations_foreign", count.foreign),
             ("uring_values_early", count.early),
+            ("uring_parts_received", count.parts),
+            ("uring_values_asked_for", count.asked),
+            ("uring_values_sent_again", count.again),
             ("uring_messages_malformed", self.hand_out.malformed),
             ("uring_instances_learnt", self.learner.next() - 1),
             ("uring_instances_forgotten", self.acceptor.kept() - 1),

@@ -198,6 +198,6 @@ impl URing {
         };
         let heartbeat = self.settings.patience.heartbeat;
         let beat = stream.session().map(|_| stream.spoken.after(heartbeat));
-        hail.into_iter().chain(beat).min()
+        hail.into_iter().chain(beat).chain(stream.put_off).min()
     }
 }

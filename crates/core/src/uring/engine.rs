@@ -12,12 +12,13 @@ use super::elect::Election;
 use super::fetch::Fetching;
 use super::hand_out::HandOut;
 use super::lead::Leading;
+use super::multicast::AT_ONCE;
 use super::own::Own;
 use super::peers::Peers;
 use super::stream::Stream;
 use super::word::Word;
 use crate::contract::{
-    Incarnation, Input, NodeId, Output, PersistId, Process, Session, StartState, Time,
+    Burst, Incarnation, Input, NodeId, Output, PersistId, Process, Session, StartState, Time,
 };
 use crate::mutants::{self, Mutant};
 use crate::pack::Outbox;
@@ -65,6 +66,10 @@ pub struct URing {
     /// What may be said now.
     pub(super) ready: Vec<Effect>,
     pub(super) out: VecDeque<Output>,
+    /// Datagrams of an own value that are next.
+    pub(super) bursts: VecDeque<Burst>,
+    /// Bytes of own values that may leave before something is heard.
+    pub(super) spare: usize,
     /// The hint that was written last.
     pub(super) told_decided: Instance,
     /// Something was submitted since the last output.
@@ -92,6 +97,9 @@ pub(super) struct Counters {
     pub late: u64,
     pub foreign: u64,
     pub early: u64,
+    pub parts: u64,
+    pub asked: u64,
+    pub again: u64,
 }
 
 impl URing {
@@ -138,6 +146,8 @@ impl URing {
             loopback: VecDeque::new(),
             ready: Vec::new(),
             out: VecDeque::new(),
+            bursts: VecDeque::new(),
+            spare: 0,
             told_decided: 0,
             submitted: false,
             poke: false,
@@ -182,7 +192,8 @@ impl URing {
             Input::PersistFailed { .. } => self.on_persist_failed(),
             Input::Timer => self.on_timer(),
             Input::Arbitrated { number, chosen } => self.on_arbitrated(number, chosen),
-            Input::Datagrams { .. } | Input::Unreachable { .. } | Input::Fetched { .. } => {}
+            Input::Datagrams { bytes, segment, .. } => self.on_datagrams(&bytes, segment),
+            Input::Unreachable { .. } | Input::Fetched { .. } => {}
         }
     }
 
@@ -314,11 +325,13 @@ impl URing {
     /// Everything that follows from what was told.
     pub(super) fn settle(&mut self) {
         self.poke = false;
+        self.spare = AT_ONCE;
         loop {
             if let Some(word) = self.loopback.pop_front() {
                 self.on_word(self.me, word);
                 continue;
             }
+            self.release();
             self.vote_and_learn();
             self.propose_own();
             self.lead();
@@ -330,6 +343,7 @@ impl URing {
             }
         }
         self.fetch();
+        self.watch();
     }
 
     /// What has to be durable is asked for; what need not wait is said.
@@ -359,10 +373,10 @@ impl URing {
 
     /// Own values, as far as the window is open.
     fn propose_own(&mut self) {
+        let (window, frame) = (self.own_window(), self.settings.frame_bytes);
         let Some(stream) = &mut self.stream else {
             return;
         };
-        let (window, frame) = (self.settings.window_bytes, self.settings.frame_bytes);
         while let Some((id, value)) = self.own.next(window, frame) {
             stream.carry(id, value);
         }

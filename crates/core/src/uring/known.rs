@@ -109,7 +109,7 @@ impl URing {
         if !mutants::on(Mutant::U05) {
             self.own.again();
         }
-        self.stream = Stream::new(self.now, config, self.me, self.settings.window_bytes);
+        self.stream = self.stream_of(config);
         self.learnt = vec![0; config.acceptors.len()];
         self.on_early_follow();
         self.begin_to_lead(config);
@@ -140,7 +140,7 @@ impl URing {
                 .config
                 .as_ref()
                 .map_or(0, |config| config.acceptors.len());
-            stream.on_follow(session, follow, acceptors);
+            stream.on_follow(session, (follow, Vec::new()), acceptors);
         }
     }
 

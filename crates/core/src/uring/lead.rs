@@ -40,6 +40,11 @@ impl Leading {
         self.admits.is_some()
     }
 
+    /// What counts when everything is decided that was proposed, if that is known.
+    pub const fn table(&self) -> Option<&Proposers> {
+        self.admits.as_ref()
+    }
+
     /// What the acceptors of a node have told in part is not gone on with: the link is another one.
     pub fn forget_parts(&mut self, node: NodeId) {
         self.parts.retain(|who, _| who.node != node);
@@ -192,7 +197,7 @@ impl URing {
             return;
         };
         let mut votes = Vec::new();
-        while let Some(id) = stream.next_value() {
+        while let Some(id) = stream.next_value(table) {
             let frame = stream.take_value(id);
             let admitted = table.admits(id) || mutants::on(Mutant::U07);
             if let Some(frame) = frame.filter(|_| admitted) {

@@ -89,7 +89,7 @@ impl URing {
     /// What follows from what was decided next, but for the application.
     fn count(&mut self, vote: &Vote) {
         let counts = self.counted.advance(vote);
-        let Value::Packet { id, .. } = &vote.value else {
+        let Value::Packet { id, frame } = &vote.value else {
             return;
         };
         if !counts {
@@ -99,6 +99,7 @@ impl URing {
         if let Some(stream) = &mut self.stream {
             stream.counted(*id);
         }
+        self.grow(*id, frame.len());
         let of_before = mutants::on(Mutant::U22) && id.process.node == self.me.node;
         if id.process == self.me || of_before {
             self.own.on_counted(id.counter);
@@ -241,6 +242,9 @@ impl URing {
         }
         if let Some(counted) = base.counted(self.me) {
             self.own.on_counted(counted);
+        }
+        if let Some(stream) = &mut self.stream {
+            stream.counted_to(|who| base.counted(who));
         }
         if self.told.next < base.next {
             self.miss(base.clone());

@@ -17,6 +17,7 @@
 //! * `own`, `hand_out`: from and to the application; `word`, `wire`, `write`, `codec`, `value`: bytes.
 
 mod base;
+mod cast;
 mod codec;
 mod config;
 mod disk;
@@ -25,10 +26,13 @@ mod elect;
 mod engine;
 mod fetch;
 mod hand_out;
+mod held;
 mod known;
 mod lead;
 mod learn;
+mod multicast;
 mod own;
+mod parts;
 mod peers;
 mod queue;
 mod run;
@@ -42,7 +46,7 @@ mod word;
 mod write;
 
 pub use base::Base;
-pub use config::{Arbiter, Patience, URingConfig};
+pub use config::{Arbiter, Multicast, Patience, URingConfig};
 pub use engine::URing;
 pub use wire::{MAX_FRAME_BYTES, Records, Said, decode};
 pub use word::{Follow, Head, Here, Proposal, Record, Word};

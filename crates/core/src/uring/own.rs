@@ -71,6 +71,11 @@ impl Own {
         self.values.propose_again();
     }
 
+    /// The own value with this counter, if it has not counted.
+    pub fn value(&self, counter: u64) -> Option<Bytes> {
+        self.values.value(counter)
+    }
+
     /// The value with this counter counts, and those before it.
     pub fn on_counted(&mut self, counter: u64) {
         self.values.on_delivered(counter);

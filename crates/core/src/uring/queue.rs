@@ -68,6 +68,11 @@ impl Carried {
         self.values.get(&id)
     }
 
+    /// What those of one process may take, beside one value, in bytes.
+    pub const fn most_bytes(&self) -> usize {
+        self.most_bytes
+    }
+
     /// All of them, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes.iter().sum()
@@ -89,6 +94,14 @@ impl Carried {
         let frame = self.values.remove(&id)?;
         self.bytes[place] -= frame.len();
         Some(frame)
+    }
+
+    /// Forgets those of a process, which is at this place, up to this one.
+    pub fn forget_to(&mut self, place: usize, last: ValueId) {
+        let first = ValueId { counter: 0, ..last };
+        while let Some((&id, _)) = self.values.range(first..=last).next() {
+            self.take(place, id);
+        }
     }
 
     /// Whether there are none.

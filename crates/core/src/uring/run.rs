@@ -1,6 +1,7 @@
 //! What comes from others, and what goes to them.
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::codec::MOST_NUMBER;
@@ -11,7 +12,11 @@ use super::wire::Records;
 use super::word::{Follow, Head, Proposal, Record, Word};
 use crate::contract::{Output, Process};
 use crate::mutants::Mutant;
-use crate::paxos::{Instance, Round, Value, Vote};
+use crate::paxos::{Instance, Round, ValueId, Vote};
+
+/// Where values are multicast messages along the ring are small, and many: between two of them is a heartbeat divided by
+/// this, at least.
+const SPACING: u64 = 256;
 
 impl URing {
     /// A word of another process, or of this one to itself.
@@ -24,11 +29,15 @@ impl URing {
             Word::Answer(number, who, word) => self.on_answer(node, number, who, word),
             Word::Prepare(round, from) => self.on_prepare(process, round, from),
             Word::Promise(promise, more) => self.on_promise(node, promise, more),
-            Word::Follow(follow) => self.on_follow(process, follow),
+            Word::Follow(follow, lacks) => self.on_follow(process, follow, lacks),
             Word::Fetch(from, upto) => self.on_fetch(node, from, upto),
             Word::Chosen(votes) => self.on_chosen(process, &votes),
             Word::Forgotten(part, more) => self.on_forgotten(process, &part, more),
             Word::Leaving => self.on_leaving(process),
+            Word::Want(counters) => self.on_want(process, &counters),
+            Word::Value(counter, frame) => {
+                let _ = self.on_value(ValueId { process, counter }, frame);
+            }
         }
     }
 
@@ -55,7 +64,8 @@ impl URing {
     }
 
     /// The successor says what it has.
-    fn on_follow(&mut self, process: Process, follow: Follow) {
+    fn on_follow(&mut self, process: Process, follow: Follow, mut lacks: Vec<Instance>) {
+        lacks.sort_unstable();
         let number = self.number();
         let Some(peer) = self.peers.process(process) else {
             return;
@@ -68,7 +78,7 @@ impl URing {
             return;
         };
         if follow.round == number && stream.successor() == Some(process) {
-            stream.on_follow(peer.session, follow, config.acceptors.len());
+            stream.on_follow(peer.session, (follow, lacks), config.acceptors.len());
         } else if follow.round < number {
             peer.say(&Word::Known(config.clone()));
         }
@@ -125,12 +135,7 @@ impl URing {
 
     fn on_record(&mut self, head: &Head, at: &mut Instance, record: Record) -> bool {
         match record {
-            Record::Value(id, frame) => {
-                let counted = self.counted.counted(id.process);
-                let is_new = counted.is_none_or(|counted| id.counter > counted);
-                let stream = self.stream.as_mut().filter(|_| is_new);
-                stream.is_none_or(|stream| stream.carry(id, frame))
-            }
+            Record::Value(id, frame) => self.on_value(id, frame),
             Record::Proposal(proposal) => self.on_proposal(head, at, proposal),
             Record::Voted(index, next) => {
                 let config = self.config.as_ref();
@@ -147,7 +152,17 @@ impl URing {
                     true
                 })
             }
+            Record::Lost(place, count) => self.on_lost(usize::from(place), count),
         }
+    }
+
+    /// A value on its way to the coordinator, if it is one that may still count. `false` if its proposer has more under
+    /// way than it may.
+    pub(super) fn on_value(&mut self, id: ValueId, frame: Bytes) -> bool {
+        let counted = self.counted.counted(id.process);
+        let is_new = counted.is_none_or(|counted| id.counter > counted);
+        let stream = self.stream.as_mut().filter(|_| is_new);
+        stream.is_none_or(|stream| stream.carry(id, frame))
     }
 
     /// The next proposal of the round, or one that is here already.
@@ -155,34 +170,31 @@ impl URing {
         let Some(stream) = &mut self.stream else {
             return false;
         };
-        if *at == 0 || head.start == 0 || stream.leads() {
+        let (first, span) = (*at, proposal.span());
+        let is_none = first == 0 || head.start == 0 || stream.leads();
+        if is_none || span > MOST_NUMBER || first + span > MOST_NUMBER {
             return false;
         }
-        let (value, whole) = match proposal {
+        *at = first + span;
+        if first < stream.next() {
             // It is here, and its value was forgotten when it was taken in.
-            Proposal::Named(_) if *at < stream.next() => (Value::Skip(1), false),
-            Proposal::Named(id) => match stream.take_value(id) {
-                Some(frame) => (Value::Packet { id, frame }, false),
-                None => return false,
-            },
-            Proposal::Packet { id, frame, whole } => (Value::Packet { id, frame }, whole),
-            Proposal::Members(members) => (Value::Members(members), true),
-            Proposal::Skip(count) => (Value::Skip(count), true),
-        };
-        let vote = Vote {
-            first: *at,
-            round: head.round,
-            value,
-        };
-        let end = vote.end();
-        if end > MOST_NUMBER {
-            return false;
-        }
-        *at = end;
-        if vote.first < stream.next() {
             return true;
         }
-        self.adopt(vote, whole);
+        if stream.has_to_wait(&proposal) {
+            return stream.hold(first, proposal);
+        }
+        let Some((value, whole)) = stream.resolve(proposal) else {
+            return false;
+        };
+        let round = head.round;
+        self.adopt(
+            Vote {
+                first,
+                round,
+                value,
+            },
+            whole,
+        );
         true
     }
 
@@ -197,7 +209,8 @@ impl URing {
         if self.left {
             return None;
         }
-        self.follow().or_else(|| self.batch())
+        let output = self.follow().or_else(|| self.batch());
+        output.or_else(|| self.next_burst())
     }
 
     /// Tells the predecessor from where on to send, if it is to be told and can be.
@@ -207,7 +220,8 @@ impl URing {
             return None;
         }
         let peer = self.peers.process(stream.predecessor()?)?;
-        let word = Word::Follow(stream.follow());
+        let (follow, lacks) = stream.follow();
+        let word = Word::Follow(follow, lacks);
         peer.say(&word);
         self.peers.next_word()
     }
@@ -243,6 +257,10 @@ impl URing {
                 .get(index)
                 .is_some_and(|who| who.node == to)
         };
+        let spacing = self.settings.patience.heartbeat / SPACING;
+        if !force && stream.puts_off(self.now, spacing, &head, (voted, &own)) {
+            return None;
+        }
         let sizes = (room, self.settings.batch_bytes);
         let bytes = stream.batch(head, (voted, &self.learnt), own, sizes, force)?;
         (stream.spoken, stream.beat) = (self.now, false);

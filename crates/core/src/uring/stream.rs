@@ -6,18 +6,21 @@
 //! is at the distance of the proposer or beyond has had the value on the first of these ways, and is sent only its
 //! name on the second; so a value crosses each link at most once (Multi-Ring Paxos §4, fig. 2).
 
+mod multicast;
+mod pass;
+
 use alloc::vec::Vec;
 use bytes::Bytes;
 
+use super::cast::Cast;
 use super::queue::{Carried, Queue};
 use super::successor::Successor;
 use super::window::Window;
-use super::word::{Follow, Head};
-use super::write::Writer;
-use crate::contract::{Pieces, Process, Session, Time};
+use super::word::{Follow, Head, Proposal};
+use crate::contract::{Process, Session, Time};
 use crate::lcr::Fair;
 use crate::mutants::{self, Mutant};
-use crate::paxos::{Config, Instance, Round, Value, ValueId, Vote};
+use crate::paxos::{Config, Instance, Proposers, Round, Value, ValueId, Vote};
 
 /// Whether the predecessor knows from where on to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,12 +51,16 @@ pub struct Stream {
     /// It is to hear something even if there is nothing to say.
     pub beat: bool,
     out: Option<Successor>,
+    /// When what was put off is said.
+    pub put_off: Option<Time>,
     window: Window,
     /// What came by and was not proposed yet.
     carried: Carried,
     own: Queue,
     through: Queue,
     fair: Fair,
+    /// Where values are multicast.
+    pub cast: Option<Cast>,
 }
 
 impl Stream {
@@ -75,11 +82,13 @@ impl Stream {
             spoken: now,
             beat: false,
             out: None,
+            put_off: None,
             window: Window::new(most_bytes),
             carried: Carried::new(config.ring.len(), most_carried),
             own: Queue::default(),
             through: Queue::default(),
             fair: Fair::new(config.ring.len(), me),
+            cast: None,
         })
     }
 
@@ -106,7 +115,8 @@ impl Stream {
         (place + count - self.coordinator) % count
     }
 
-    fn place(&self, who: Process) -> Option<usize> {
+    /// The place of a process in the ring.
+    pub fn place(&self, who: Process) -> Option<usize> {
         self.ring.iter().position(|other| *other == who)
     }
 
@@ -114,7 +124,8 @@ impl Stream {
     fn successor_has(&self, place: Option<usize>) -> bool {
         let to = self.distance((self.me + 1) % self.ring.len());
         let had = |place| to >= self.distance(place) || mutants::on(Mutant::U06);
-        place.is_some_and(|place| place != self.coordinator && had(place))
+        let along = |place| place != self.coordinator && had(place);
+        place.is_some_and(|place| self.cast.is_some() || along(place))
     }
 
     /// A link to a neighbour has come up or gone down: both begin again.
@@ -127,25 +138,37 @@ impl Stream {
         }
     }
 
-    /// What to tell the predecessor now.
-    pub fn follow(&mut self) -> Follow {
+    /// What to tell the predecessor now, and in which instances it is to bring the values.
+    pub fn follow(&mut self) -> (Follow, Vec<Instance>) {
+        let lacks = self.lacks();
+        // They are named again.
+        if let Some(cast) = &mut self.cast {
+            cast.held.clear();
+        }
         self.epoch = self.epoch.wrapping_add(1);
         self.hail = Hail::Said;
-        Follow {
+        let follow = Follow {
             round: self.round,
             epoch: self.epoch,
             next: self.window.next(),
-        }
+        };
+        (follow, lacks)
     }
 
     /// The successor says what it has.
-    pub fn on_follow(&mut self, session: Session, follow: Follow, acceptors: usize) {
-        let mut out = Successor::new(session, &follow, acceptors);
+    pub fn on_follow(
+        &mut self,
+        session: Session,
+        (follow, lacks): (Follow, Vec<Instance>),
+        acceptors: usize,
+    ) {
+        let sizes = (acceptors, self.ring.len());
+        let mut out = Successor::new(session, (&follow, lacks), sizes);
         if mutants::on(Mutant::U03) {
             out.at = self.window.next();
         }
         self.out = Some(out);
-        if !mutants::on(Mutant::U04) {
+        if self.cast.is_none() && !mutants::on(Mutant::U04) {
             self.own.sent = 0;
             self.through.sent = 0;
         }
@@ -166,20 +189,22 @@ impl Stream {
         };
         if place == self.me {
             self.own.ids.push_back(id);
-        } else if self.carried.has_room(place) {
+        } else if !self.carried.has_room(place) {
+            return false;
+        } else if self.cast.is_none() {
             self.fair.on_arrival(place);
             self.through.compact(&self.carried);
             self.through.ids.push_back(id);
-        } else {
-            return false;
         }
         self.carried.put(place, id, frame);
+        self.forget_part(place, id);
         true
     }
 
     /// What is on its way to the coordinator here, in bytes.
     pub fn carried_bytes(&self) -> usize {
-        self.carried.bytes()
+        let cast = self.cast.as_ref().map_or(0, Cast::bytes);
+        self.carried.bytes() + cast
     }
 
     fn uncarry(&mut self, id: ValueId) -> Option<(usize, Bytes)> {
@@ -187,9 +212,11 @@ impl Stream {
         Some((place, self.carried.take(place, id)?))
     }
 
-    /// At the coordinator: the value that is to be proposed next. It stays until it is ([`Self::propose`]), or not
-    /// ([`Self::drop_value`]).
-    pub fn next_value(&mut self) -> Option<ValueId> {
+    /// At the coordinator: the value that is to be proposed next. `table`: what counts behind all that was.
+    pub fn next_value(&mut self, table: &Proposers) -> Option<ValueId> {
+        if self.cast.is_some() {
+            return self.next_multicast(table);
+        }
         self.clean();
         let through = self.through.ids.front().copied();
         let next = through.and_then(|id| self.place(id.process));
@@ -217,10 +244,37 @@ impl Stream {
         self.window.push(vote, whole);
     }
 
+    /// What a proposal proposes, and whether nobody had the value before; `None` if its value is not here.
+    pub fn resolve(&mut self, proposal: Proposal) -> Option<(Value, bool)> {
+        Some(match proposal {
+            Proposal::Named(id) => {
+                let Some(frame) = self.take_value(id) else {
+                    return mutants::on(Mutant::U27).then_some((Value::Skip(1), false));
+                };
+                (Value::Packet { id, frame }, false)
+            }
+            Proposal::Packet { id, frame, whole } => (Value::Packet { id, frame }, whole),
+            Proposal::Members(members) => (Value::Members(members), true),
+            Proposal::Skip(count) => (Value::Skip(count), true),
+        })
+    }
+
     /// A value counts: it is not proposed any more.
     pub fn counted(&mut self, id: ValueId) {
         if !self.carried.is_empty() {
             self.uncarry(id);
+        }
+        self.forget_parts(id);
+    }
+
+    /// Of each process, values up to some counter have counted.
+    pub fn counted_to(&mut self, counted: impl Fn(Process) -> Option<u64>) {
+        for (place, process) in self.ring.clone().into_iter().enumerate() {
+            if let Some(counter) = counted(process) {
+                let last = ValueId { process, counter };
+                self.carried.forget_to(place, last);
+                self.forget_parts(last);
+            }
         }
     }
 
@@ -231,8 +285,13 @@ impl Stream {
 
     /// Proposals before this place do not come: somebody has forgotten them.
     pub fn jump(&mut self, to: Instance) {
-        if to > self.window.next() {
+        let waits = self.cast.as_mut().map(|cast| &mut cast.held);
+        let end = waits.as_ref().and_then(|held| held.end());
+        if to > end.unwrap_or(self.window.next()) {
             self.window.jump(to);
+            if let Some(held) = waits {
+                held.clear();
+            }
         }
     }
 
@@ -255,113 +314,6 @@ impl Stream {
         self.out.as_ref().map(|out| out.session)
     }
 
-    /// The next message to the successor, of at most `room` bytes; with nothing in it only if `force`. `own`: which
-    /// votes are the successor's.
-    pub fn batch(
-        &mut self,
-        mut head: Head,
-        (voted, learnt): (&[Instance], &[Instance]),
-        own: impl Fn(usize) -> bool,
-        (room, enough): (usize, usize),
-        force: bool,
-    ) -> Option<Pieces> {
-        let mut out = self.out.take()?;
-        out.at = out.at.max(self.window.first());
-        head.epoch = out.epoch;
-        head.from = out.at;
-        let mut batch = Writer::new(&head, room, enough);
-        self.put_proposals(&mut batch, &mut out);
-        self.put_values(&mut batch);
-        for (index, (told, next)) in out.told.iter_mut().zip(voted).enumerate() {
-            if *told < *next && !own(index) && batch.takes_vote() {
-                batch.voted(index as u8, *next);
-                *told = *next;
-            }
-        }
-        let news = head.start > 0 && !out.told_start || head.complete && !out.told_complete;
-        out.told_start |= head.start > 0;
-        out.told_complete |= head.complete;
-        let leaves = !batch.is_empty() || news || force;
-        if leaves {
-            // Nobody waits for these.
-            for (index, (told, next)) in out.told_learnt.iter_mut().zip(learnt).enumerate() {
-                if *told < *next && !own(index) && batch.takes_vote() {
-                    batch.learnt(index as u8, *next);
-                    *told = *next;
-                }
-            }
-        }
-        self.out = Some(out);
-        leaves.then(|| batch.finish())
-    }
-
-    fn put_proposals(&self, batch: &mut Writer, out: &mut Successor) {
-        if self.successor() == Some(self.ring[self.coordinator]) {
-            return;
-        }
-        for item in self.window.from(out.at) {
-            match &item.vote.value {
-                Value::Packet { id, frame } => {
-                    let place = self.place(id.process);
-                    if !item.whole && self.successor_has(place) {
-                        if !batch.takes(0) {
-                            return;
-                        }
-                        batch.proposal(place, *id);
-                    } else {
-                        if !batch.takes(frame.len()) {
-                            return;
-                        }
-                        batch.packet(place, *id, frame, item.whole);
-                    }
-                }
-                Value::Members(members) => {
-                    if !batch.takes(2 + 10 * members.len()) {
-                        return;
-                    }
-                    batch.members(members);
-                }
-                Value::Skip(count) => {
-                    if !batch.takes(0) {
-                        return;
-                    }
-                    batch.skip(*count);
-                }
-            }
-            out.at = item.vote.end();
-        }
-    }
-
-    fn put_values(&mut self, batch: &mut Writer) {
-        if self.leads() {
-            return;
-        }
-        self.clean();
-        loop {
-            let through = self.through.unsent();
-            let own = self.own.unsent();
-            let next = through.and_then(|id| self.place(id.process));
-            let own_first = self.fair.own_first(own.is_some(), next);
-            let Some(id) = (if own_first { own } else { through }) else {
-                return;
-            };
-            let place = self.place(id.process);
-            if let Some(frame) = self.carried.get(id) {
-                if !batch.takes(frame.len()) {
-                    return;
-                }
-                batch.value(place, id, frame);
-                self.fair.on_served(place.unwrap_or(self.me), frame.len());
-            }
-            let queue = if own_first {
-                &mut self.own
-            } else {
-                &mut self.through
-            };
-            queue.sent += 1;
-        }
-    }
-
     /// Forgets names whose values were proposed, where they are first.
     fn clean(&mut self) {
         for queue in [&mut self.own, &mut self.through] {
@@ -374,6 +326,7 @@ impl Stream {
         if matches!(self.hail, Hail::At(at) if at <= now) {
             self.hail = Hail::Due;
         }
+        self.put_off.take_if(|at| *at <= now);
         if self.out.is_some() && self.spoken.after(heartbeat) <= now {
             self.spoken = now;
             self.beat = true;

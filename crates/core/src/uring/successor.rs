@@ -19,13 +19,21 @@ pub struct Successor {
     pub told: Vec<Instance>,
     /// Likewise of what it has learnt.
     pub told_learnt: Vec<Instance>,
+    /// By place in the ring: the last that was told of how often values had to be asked for.
+    pub told_losses: Vec<u64>,
+    /// It wants the values of proposals in these instances.
+    pub lacks: Vec<Instance>,
     pub told_start: bool,
     pub told_complete: bool,
 }
 
 impl Successor {
-    /// One that has said this, and was told nothing of the votes of so many acceptors.
-    pub fn new(session: Session, follow: &Follow, acceptors: usize) -> Self {
+    /// One that has said this, and was told nothing of so many acceptors and processes.
+    pub fn new(
+        session: Session,
+        (follow, lacks): (&Follow, Vec<Instance>),
+        (acceptors, places): (usize, usize),
+    ) -> Self {
         let told = if mutants::on(Mutant::U15) {
             follow.next
         } else {
@@ -37,6 +45,8 @@ impl Successor {
             at: follow.next,
             told: vec![told; acceptors],
             told_learnt: vec![0; acceptors],
+            told_losses: vec![0; places],
+            lacks,
             told_start: false,
             told_complete: false,
         }

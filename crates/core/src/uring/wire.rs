@@ -34,6 +34,8 @@ const CHOSEN: u8 = 9;
 const FORGOTTEN: u8 = 10;
 const LEAVING: u8 = 11;
 pub const BATCH: u8 = 12;
+const WANT: u8 = 13;
+const ONE: u8 = 14;
 
 pub const VALUE: u8 = 1;
 pub const NAMED: u8 = 2;
@@ -43,6 +45,7 @@ pub const MEMBERS: u8 = 5;
 pub const SKIP: u8 = 6;
 pub const VOTED: u8 = 7;
 pub const LEARNT: u8 = 8;
+pub const LOST: u8 = 9;
 
 /// In place of an index in the ring: a process that is not in it, spelled out.
 pub const STRANGER: u8 = u8::MAX;
@@ -87,11 +90,14 @@ fn word(kind: u8, source: &mut Source) -> Option<Word> {
         ANSWER => Word::Answer(source.number()?, source.acceptor()?, source.arbitration()?),
         PREPARE => Word::Prepare(source.number()?, source.number()?),
         PROMISE => promise(source)?,
-        FOLLOW => Word::Follow(Follow {
-            round: source.number()?,
-            epoch: source.u32()?,
-            next: source.number()?,
-        }),
+        FOLLOW => {
+            let follow = Follow {
+                round: source.number()?,
+                epoch: source.u32()?,
+                next: source.number()?,
+            };
+            Word::Follow(follow, source.list(Source::number)?)
+        }
         FETCH => Word::Fetch(source.number()?, source.number()?),
         CHOSEN => Word::Chosen(votes(source)?),
         FORGOTTEN => {
@@ -99,8 +105,17 @@ fn word(kind: u8, source: &mut Source) -> Option<Word> {
             Word::Forgotten(core::mem::take(&mut source.0), more)
         }
         LEAVING => Word::Leaving,
+        WANT => Word::Want(source.list(Source::number)?),
+        ONE => value(source)?,
         _ => return None,
     })
+}
+
+fn value(source: &mut Source) -> Option<Word> {
+    let counter = source.number().filter(|counter| *counter > 0)?;
+    let frame = core::mem::take(&mut source.0);
+    let is_one = frame.len() <= MAX_FRAME_BYTES && super::value::is_sound(&frame);
+    is_one.then(|| Word::Value(counter, Bytes::copy_from_slice(&frame)))
 }
 
 fn promise(source: &mut Source) -> Option<Word> {
@@ -175,10 +190,11 @@ impl Word {
                 out.extend(other.to_le_bytes());
             }
             Self::Promise(promise, more) => put_promise(&mut out, promise, *more),
-            Self::Follow(follow) => {
+            Self::Follow(follow, lacks) => {
                 out.extend(follow.round.to_le_bytes());
                 out.extend(follow.epoch.to_le_bytes());
                 out.extend(follow.next.to_le_bytes());
+                put_numbers(&mut out, lacks);
             }
             Self::Chosen(votes) => votes.iter().for_each(|vote| put_vote(&mut out, vote)),
             Self::Forgotten(part, more) => {
@@ -186,6 +202,11 @@ impl Word {
                 out.extend_from_slice(part);
             }
             Self::Leaving => {}
+            Self::Want(counters) => put_numbers(&mut out, counters),
+            Self::Value(counter, frame) => {
+                out.extend(counter.to_le_bytes());
+                out.extend_from_slice(frame);
+            }
         }
         out
     }
@@ -198,13 +219,19 @@ impl Word {
             Self::Answer(..) => ANSWER,
             Self::Prepare(..) => PREPARE,
             Self::Promise(..) => PROMISE,
-            Self::Follow(_) => FOLLOW,
+            Self::Follow(..) => FOLLOW,
             Self::Fetch(..) => FETCH,
             Self::Chosen(_) => CHOSEN,
             Self::Forgotten(..) => FORGOTTEN,
             Self::Leaving => LEAVING,
+            Self::Want(_) => WANT,
+            Self::Value(..) => ONE,
         }
     }
+}
+
+fn put_numbers(out: &mut Vec<u8>, numbers: &[u64]) {
+    put_list(out, numbers, |out, number| out.extend(number.to_le_bytes()));
 }
 
 fn put_here(out: &mut Vec<u8>, here: &Here) {
@@ -296,6 +323,7 @@ impl<'a> Records<'a> {
             }
             VOTED => Record::Voted(self.byte()?, self.varint()?),
             LEARNT => Record::Learnt(self.byte()?, self.varint()?),
+            LOST => Record::Lost(self.byte()?, self.varint()?),
             _ => return None,
         })
     }

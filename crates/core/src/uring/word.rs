@@ -24,8 +24,8 @@ pub enum Word {
     Prepare(Round, Instance),
     /// Phase 1B, or a part of it: `true` if more votes come.
     Promise(Promise, bool),
-    /// To the predecessor: send, from this place in the round on.
-    Follow(Follow),
+    /// To the predecessor: send, from this place in the round on; proposals in these instances with their values.
+    Follow(Follow, Vec<Instance>),
     /// What was decided in these instances?
     Fetch(Instance, Instance),
     /// That, or a first part of it.
@@ -34,6 +34,10 @@ pub enum Word {
     Forgotten(Bytes, bool),
     /// The speaker leaves of its own will.
     Leaving,
+    /// The coordinator lacks the receiver's values with these counters.
+    Want(Vec<u64>),
+    /// The speaker's value with this counter.
+    Value(u64, Bytes),
 }
 
 /// What a process says of itself.
@@ -88,6 +92,18 @@ pub enum Record {
     Voted(u8, Instance),
     /// The acceptor with this index has learnt everything before this instance.
     Learnt(u8, Instance),
+    /// The process at this place of the ring had to ask for values so often.
+    Lost(u8, u64),
+}
+
+impl Proposal {
+    /// How many instances it takes.
+    pub const fn span(&self) -> u64 {
+        match self {
+            Self::Named(_) | Self::Packet { .. } | Self::Members(_) => 1,
+            Self::Skip(count) => *count,
+        }
+    }
 }
 
 /// A proposal as it travels.

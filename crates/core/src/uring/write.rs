@@ -3,8 +3,8 @@
 use bytes::Bytes;
 
 use super::wire::{
-    HEAD_BYTES, LEARNT, MEMBERS, NAMED, PACKET, SKIP, STRANGER, VALUE, VOTED, WHOLE, put_head,
-    put_members,
+    HEAD_BYTES, LEARNT, LOST, MEMBERS, NAMED, PACKET, SKIP, STRANGER, VALUE, VOTED, WHOLE,
+    put_head, put_members,
 };
 use super::word::Head;
 use crate::contract::{Pieces, PiecesWriter, Process};
@@ -92,6 +92,12 @@ impl Writer {
     pub fn learnt(&mut self, acceptor: u8, next: u64) {
         self.batch.small.extend([LEARNT, acceptor]);
         put_varint(&mut self.batch.small, next);
+    }
+
+    /// How often the process at this place had to ask for values.
+    pub fn lost(&mut self, place: u8, count: u64) {
+        self.batch.small.extend([LOST, place]);
+        put_varint(&mut self.batch.small, count);
     }
 
     fn named(&mut self, tag: u8, at: Option<usize>, id: ValueId) {

@@ -31,6 +31,8 @@ pub enum DecodeError {
     Commit(&'static str),
     /// A FastCast control datagram whose fields contradict each other.
     Control(&'static str),
+    /// A part of a value that does not fit into it.
+    Part(&'static str),
     /// A frame whose records contradict each other.
     Frame(&'static str),
     /// A message between neighbours of a view's ring whose records contradict each other.
@@ -53,6 +55,7 @@ impl fmt::Display for DecodeError {
             | Self::Join(what)
             | Self::Commit(what)
             | Self::Control(what)
+            | Self::Part(what)
             | Self::Frame(what)
             | Self::Lcr(what) => f.write_str(what),
         }

@@ -6,7 +6,7 @@ use bytes::{Buf, Bytes};
 
 use super::commit::MAX_MEMBERS;
 use super::header::{HEADER_BYTES, Header, Kind, service_code};
-use super::{DecodeError, Frame};
+use super::{DecodeError, Frame, read_header};
 use crate::contract::{NodeId, RingId, Seq};
 use crate::views::Load;
 
@@ -166,11 +166,8 @@ impl FastPacket {
     ///
     /// # Errors
     /// Any bytes that are no FastCast datagram.
-    pub fn decode(mut bytes: Bytes, seal_bytes: usize) -> Result<Self, DecodeError> {
-        let sealed_at = bytes.len().checked_sub(seal_bytes);
-        bytes.truncate(sealed_at.ok_or(DecodeError::Short)?);
-        let header = Header::read(&bytes)?;
-        bytes.advance(HEADER_BYTES);
+    pub fn decode(bytes: Bytes, seal_bytes: usize) -> Result<Self, DecodeError> {
+        let (header, mut bytes) = read_header(bytes, seal_bytes)?;
         match header.kind {
             Kind::FastData => {
                 let load = Load::Messages(header.service()?);

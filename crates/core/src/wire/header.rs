@@ -33,6 +33,8 @@ pub(super) enum Kind {
     FastOwn = 10,
     /// A packet of messages of the leader, with its place.
     FastPlaced = 11,
+    /// A part of a value of Ring Paxos.
+    Part = 12,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -162,6 +164,7 @@ const fn kind(code: u8) -> Result<Kind, DecodeError> {
         9 => Ok(Kind::FastControl),
         10 => Ok(Kind::FastOwn),
         11 => Ok(Kind::FastPlaced),
+        12 => Ok(Kind::Part),
         other => Err(DecodeError::Kind(other)),
     }
 }

@@ -24,6 +24,7 @@ mod fast;
 mod frame;
 mod header;
 mod join;
+mod part;
 mod token;
 
 use alloc::vec::Vec;
@@ -42,6 +43,7 @@ pub use header::{HEADER_BYTES, MAX_SEAL_BYTES, SEAL_BYTES, VERSION, is_for_data_
 use header::{Header, Kind};
 pub(crate) use header::{service_code, service_of};
 pub use join::{Join, MAX_JOIN_PROCESSES, Presence};
+pub use part::{Part, PartHead, part_bytes};
 pub use token::{MAX_REQUEST_RANGES, RequestRange, Token, request_ranges_in};
 
 /// What a data packet with a checksum adds to its frame, in bytes.
@@ -106,11 +108,8 @@ pub fn decode(bytes: Bytes) -> Result<Packet, DecodeError> {
 }
 
 /// Reads one datagram whose last `seal_bytes` bytes are for whoever owns the sockets.
-pub fn decode_sealed(mut bytes: Bytes, seal_bytes: usize) -> Result<Packet, DecodeError> {
-    let sealed_at = bytes.len().checked_sub(seal_bytes);
-    bytes.truncate(sealed_at.ok_or(DecodeError::Short)?);
-    let header = Header::read(&bytes)?;
-    bytes.advance(HEADER_BYTES);
+pub fn decode_sealed(bytes: Bytes, seal_bytes: usize) -> Result<Packet, DecodeError> {
+    let (header, bytes) = read_header(bytes, seal_bytes)?;
     match header.kind {
         Kind::Data => decode_data(&header, bytes, false),
         Kind::Recovered => decode_data(&header, bytes, true),
@@ -127,11 +126,22 @@ pub fn decode_sealed(mut bytes: Bytes, seal_bytes: usize) -> Result<Packet, Deco
         Kind::Join => Join::read(&header, &bytes).map(Packet::Join),
         Kind::Commit => Commit::read(&header, &bytes).map(Packet::Commit),
         Kind::Presence => Presence::read(&header, &bytes).map(Packet::Presence),
-        // For the data path of a view: see `fast`.
-        kind @ (Kind::FastData | Kind::FastControl | Kind::FastOwn | Kind::FastPlaced) => {
-            Err(DecodeError::Kind(kind as u8))
-        }
+        // For the data path of a view, and for Ring Paxos: see `fast` and `part`.
+        kind @ (Kind::FastData
+        | Kind::FastControl
+        | Kind::FastOwn
+        | Kind::FastPlaced
+        | Kind::Part) => Err(DecodeError::Kind(kind as u8)),
     }
+}
+
+/// The header of a datagram, and what is between it and the last `seal_bytes` bytes.
+fn read_header(mut bytes: Bytes, seal_bytes: usize) -> Result<(Header, Bytes), DecodeError> {
+    let sealed_at = bytes.len().checked_sub(seal_bytes);
+    bytes.truncate(sealed_at.ok_or(DecodeError::Short)?);
+    let header = Header::read(&bytes)?;
+    bytes.advance(HEADER_BYTES);
+    Ok((header, bytes))
 }
 
 fn decode_data(header: &Header, body: Bytes, encapsulated: bool) -> Result<Packet, DecodeError> {

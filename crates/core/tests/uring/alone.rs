@@ -4,16 +4,22 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rota_core::contract::{
-    Channel, Engine, Incarnation, Input, LogId, LogRecord, NodeId, Output, PersistError, PersistId,
-    Process, Service, Session, StartState, Time,
+    Channel, Class, Engine, Incarnation, Input, LogId, LogRecord, NodeId, Output, PersistError,
+    PersistId, Process, Service, Session, StartState, Time,
 };
 use rota_core::paxos::{self, AcceptorId, Config, STATE_LOG};
 use rota_core::ring::{Timers, Timing};
 use rota_core::uring::{Follow, Record, Records, Said, URing, URingConfig, Word, decode};
+use rota_core::wire::PartHead;
 
-pub fn process(node: u16, life: u64) -> Process {
+use super::datagrams::SETTINGS;
+
+pub const fn process(node: u16, life: u64) -> Process {
     Process {
-        node: NodeId::new(node).expect("not 0"),
+        node: match NodeId::new(node) {
+            Some(node) => node,
+            None => panic!("not 0"),
+        },
         incarnation: Incarnation(life),
     }
 }
@@ -45,6 +51,8 @@ pub struct Alone {
     written: PersistId,
     records: Vec<LogRecord>,
     pub said: Vec<Word>,
+    /// Datagrams.
+    pub sent: Vec<Bytes>,
     /// Along the ring.
     pub batches: Vec<Vec<Record>>,
 }
@@ -62,6 +70,7 @@ impl Alone {
             written: PersistId(0),
             records: Vec::new(),
             said: Vec::new(),
+            sent: Vec::new(),
             batches: Vec::new(),
         };
         let seed = 1;
@@ -79,6 +88,10 @@ impl Alone {
                     self.records.extend(records);
                 }
                 Output::LinkSend { bytes, .. } => self.on_sent(bytes.into_bytes()),
+                Output::Send { burst, .. } => {
+                    let datagrams = burst.datagrams();
+                    self.sent.extend(datagrams.map(Bytes::copy_from_slice));
+                }
                 other => panic!("{other:?}"),
             }
         }
@@ -148,6 +161,24 @@ impl Alone {
         });
     }
 
+    /// A part of a value comes.
+    pub fn datagram(&mut self, head: &PartHead, bytes: &[u8]) {
+        let mut datagram = Vec::new();
+        head.encode_into(bytes, &mut datagram, SETTINGS.seal_bytes);
+        self.datagrams(datagram.into());
+    }
+
+    /// A datagram comes.
+    pub fn datagrams(&mut self, bytes: Bytes) {
+        let (class, channel, segment) = (Class::Data, Channel::default(), bytes.len());
+        self.tell(Input::Datagrams {
+            class,
+            channel,
+            bytes,
+            segment,
+        });
+    }
+
     /// What it votes as, by its own word.
     pub fn votes_as(&self) -> AcceptorId {
         let here = self.said.iter().rev().find_map(|word| match word {
@@ -186,7 +217,7 @@ impl Alone {
     /// The same, if it was ever in a ring.
     pub fn followed(&self) -> Option<Follow> {
         self.said.iter().rev().find_map(|word| match word {
-            Word::Follow(follow) => Some(*follow),
+            Word::Follow(follow, _) => Some(*follow),
             _ => None,
         })
     }
@@ -205,8 +236,11 @@ impl Alone {
 
     /// The others are there, and the first configuration is known.
     pub fn join(&mut self) {
-        self.link(process(1, 1));
-        self.link(process(3, 1));
+        for node in [1, 2, 3] {
+            if node != self.me.node.get() {
+                self.link(process(node, 1));
+            }
+        }
         let known = Word::Known(self.config(1));
         self.hear(1, known.encode());
     }

@@ -8,10 +8,12 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use rota_core::contract::{Engine, Input, NodeId, Process, Session, Time};
 use rota_core::paxos::{self, AcceptorId, Ballot, Config, Prior, Promise, Value, ValueId, Vote};
-use rota_core::uring::{Follow, Head, Here, Said, Word, Writer, decode};
+use rota_core::uring::{Follow, Head, Here, Said, URingConfig, Word, Writer, decode};
+use rota_core::wire::PartHead;
 
 use super::alone::{Alone, acceptor, process, settings};
 use super::base;
+use super::datagrams::SETTINGS;
 
 /// Mostly small, so that they meet; some that nobody believes.
 fn number() -> impl Strategy<Value = u64> {
@@ -126,14 +128,18 @@ fn word() -> impl Strategy<Value = Word> {
             };
             Word::Promise(promise, more)
         }),
-        (number(), any::<u32>(), number())
-            .prop_map(|(round, epoch, next)| { Word::Follow(Follow { round, epoch, next }) }),
+        (number(), any::<u32>(), number()).prop_map(|(round, epoch, next)| {
+            Word::Follow(Follow { round, epoch, next }, vec![next])
+        }),
         (number(), number()).prop_map(|(from, upto)| Word::Fetch(from, upto)),
         vec(vote(), 0..4).prop_map(Word::Chosen),
         (vec(any::<u8>(), 0..80), any::<bool>())
             .prop_map(|(part, more)| Word::Forgotten(part.into(), more)),
         base().prop_map(|base| Word::Forgotten(base.encode().into(), false)),
         Just(Word::Leaving),
+        vec(number(), 0..4).prop_map(Word::Want),
+        (1..9_u64, vec(any::<u8>(), 0..60))
+            .prop_map(|(counter, value)| Word::Value(counter, value.into())),
     ]
 }
 
@@ -146,6 +152,8 @@ enum Step {
     /// With what the process expects of its predecessor at the head, if that is so.
     Batch(u16, bool, Head, Vec<Vote>),
     Bytes(u16, Vec<u8>),
+    /// A part of a value, or nearly.
+    Part(PartHead, usize),
     Written,
     Failed,
     Time(u64),
@@ -176,11 +184,24 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (1..5_u16, any::<bool>(), head, vec(vote(), 0..4))
             .prop_map(|(from, fits, head, votes)| Step::Batch(from, fits, head, votes)),
         1 => (1..5_u16, vec(any::<u8>(), 0..60)).prop_map(|(from, bytes)| Step::Bytes(from, bytes)),
+        4 => (part(), 1..62_usize).prop_map(|(head, len)| Step::Part(head, len)),
         3 => Just(Step::Written),
         1 => Just(Step::Failed),
         2 => (0..3_000_000_000_u64).prop_map(Step::Time),
         2 => Just(Step::Submit),
     ]
+}
+
+fn part() -> impl Strategy<Value = PartHead> {
+    let numbers = (0..4_u16, 1..4_u16, 1..200_u32);
+    (who(), 1..9_u64, numbers).prop_map(|(proposer, counter, (index, count, total))| PartHead {
+        cluster: SETTINGS.cluster,
+        proposer,
+        counter,
+        index,
+        count,
+        total,
+    })
 }
 
 fn batch(head: &Head, votes: &[Vote]) -> Bytes {
@@ -194,6 +215,7 @@ fn batch(head: &Head, votes: &[Vote]) -> Bytes {
         }
         batch.voted(index as u8, vote.first);
         batch.learnt(index as u8, vote.round);
+        batch.lost(index as u8, vote.round);
     }
     batch.finish().into_bytes()
 }
@@ -216,6 +238,7 @@ fn take(alone: &mut Alone, step: Step) {
             alone.hear(from, batch(&head, &votes));
         }
         Step::Bytes(from, bytes) => alone.hear(from, bytes),
+        Step::Part(head, len) => alone.datagram(&head, &[0; 62][..len]),
         Step::Written => alone.write(),
         Step::Failed => alone.fail(),
         Step::Time(pass) => {
@@ -230,15 +253,21 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
     #[test]
-    fn anything_may_be_said(first in any::<bool>(), steps in vec(step(), 0..120)) {
-        let mut alone = Alone::new(process(2, 1), Vec::new());
+    fn anything_may_be_said(
+        first in any::<bool>(),
+        multicast in any::<bool>(),
+        steps in vec(step(), 0..120),
+    ) {
+        let multicast = multicast.then_some(SETTINGS);
+        let settings = URingConfig { multicast, ..settings() };
+        let mut alone = Alone::with(settings.clone(), process(2, 1), Vec::new());
         if first {
             alone.join();
         }
         for step in steps {
             take(&mut alone, step);
             while alone.engine.poll_delivery().is_some() {}
-            let most = 5 * (2 * settings().window_bytes + 64);
+            let most = 15 * (2 * settings.window_bytes + 64);
             prop_assert!(alone.engine.carried_bytes() <= most);
         }
         // What it leaves on its disk it can begin with.
@@ -266,7 +295,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_not(bytes in vec(any::<u8>(), 0..200), kind in 0..14_u8) {
+    fn any_bytes_are_read_or_not(bytes in vec(any::<u8>(), 0..200), kind in 0..16_u8) {
         let _ = decode(bytes.clone().into());
         let mut named = vec![1, kind];
         named.extend(bytes);

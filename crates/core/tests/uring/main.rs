@@ -1,4 +1,4 @@
-//! U-Ring Paxos whole: engines, links that break, disks that are slow and forget what was not synced, processes that are
+//! U-Ring Paxos, and Ring Paxos, whole: engines, links that break, disks that are slow and forget what was not synced, processes that are
 //! killed one by one or all at once.
 
 #![cfg_attr(
@@ -9,11 +9,13 @@
 mod alone;
 #[cfg(not(feature = "mutants"))]
 mod base;
+mod datagrams;
 mod disk;
 #[cfg(not(feature = "mutants"))]
 mod hostile;
 mod judge;
 mod links;
+mod lost;
 #[cfg(feature = "mutants")]
 mod mutants;
 mod node;

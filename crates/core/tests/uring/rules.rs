@@ -9,6 +9,7 @@ use rota_core::paxos::{self, Ballot, Config, STATE_LOG, ValueId};
 use rota_core::uring::{Follow, Head, Here, Record, Word, Writer};
 
 use super::alone::{Alone, acceptor, process, settings};
+use super::lost;
 
 /// The key of what was promised, in the log of states.
 const PROMISED: u64 = 0;
@@ -16,7 +17,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 12] = [
+pub const RULES: [Rule; 16] = [
     (Mutant::U01, a_promise_waits_for_the_disk),
     (Mutant::U02, an_answer_waits_for_the_disk),
     (Mutant::U04, a_link_that_comes_back_has_lost_values),
@@ -29,6 +30,13 @@ pub const RULES: [Rule; 12] = [
     (Mutant::U20, what_was_not_written_is_not_said),
     (Mutant::U24, a_promise_outlives_the_process),
     (Mutant::U25, a_slow_application_misses_nothing),
+    (Mutant::U27, lost::a_vote_needs_the_value),
+    (Mutant::U28, lost::what_is_missing_is_asked_for),
+    (Mutant::U29, lost::who_asks_is_brought_the_value),
+    (
+        Mutant::U31,
+        lost::an_own_value_that_is_not_proposed_is_sent_to_the_coordinator,
+    ),
 ];
 
 /// The second of three, in the first configuration.
@@ -48,10 +56,10 @@ fn ask(word: paxos::Word<Arc<Config>>) -> Vec<u8> {
 }
 
 /// The third wants what comes from this instance on.
-fn follow(alone: &mut Alone, epoch: u32, next: u64) {
+pub fn follow(alone: &mut Alone, epoch: u32, next: u64) {
     let round = 1;
     let follow = Follow { round, epoch, next };
-    alone.hear(3, Word::Follow(follow).encode());
+    alone.hear(3, Word::Follow(follow, Vec::new()).encode());
 }
 
 /// The first sends what is put in it, from the first instance on.
@@ -200,7 +208,7 @@ fn values() -> Vec<(ValueId, Bytes)> {
     third.join();
     let (round, epoch, next) = (1, 1, 0);
     let follow = Follow { round, epoch, next };
-    third.hear(1, Word::Follow(follow).encode());
+    third.hear(1, Word::Follow(follow, Vec::new()).encode());
     (0..30).for_each(|_| third.submit(&[7; 100]));
     let records = third.batches.into_iter().flatten();
     let value = |record| match record {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::world::run;
+use super::world::{MILLI, run, run_with_losses};
 
 /// Runs that showed what was wrong once.
 const SHOWN: [u64; 2] = [
@@ -10,6 +10,12 @@ const SHOWN: [u64; 2] = [
     326,
     // A member, as others saw it, whose application was so slow that it never saw itself as one.
     262,
+];
+
+/// The same where values are multicast.
+const SHOWN_MULTICAST: [u64; 1] = [
+    // Who began at a base went on sending the own values that had counted before it.
+    196,
 ];
 
 /// `ROTA_SEEDS=A..B` in place of a few.
@@ -24,10 +30,29 @@ pub fn seeds() -> std::ops::Range<u64> {
 #[cfg(not(feature = "mutants"))]
 #[test]
 fn one_order_for_all_and_nothing_is_lost() {
+    let seeds = seeds().chain(SHOWN);
+    let counts = all_are_right(seeds, false);
+    // Values come in the order of their proposers.
+    assert_eq!(counts.get("uring_values_early"), Some(&0));
+}
+
+#[cfg(not(feature = "mutants"))]
+#[test]
+fn one_order_for_all_where_values_are_multicast() {
+    let counts = all_are_right(seeds().chain(SHOWN_MULTICAST), true);
+    for rare in ["uring_values_asked_for", "uring_values_sent_again"] {
+        let count = counts.get(rare).copied();
+        assert!(count.unwrap_or(0) > 0, "{rare}");
+    }
+}
+
+/// Runs these; what was counted in all of them.
+#[cfg(not(feature = "mutants"))]
+fn all_are_right(seeds: impl Iterator<Item = u64>, multicast: bool) -> BTreeMap<&'static str, u64> {
     let mut counts = BTreeMap::new();
     let (mut runs, mut messages) = (0, 0);
-    for seed in seeds().chain(SHOWN) {
-        let world = run(seed);
+    for seed in seeds {
+        let world = run(seed, multicast);
         assert_eq!(world.judge.wrong, None, "seed {seed}: {}", world.states());
         for (name, count) in &world.counts {
             *counts.entry(*name).or_insert(0) += count;
@@ -38,8 +63,6 @@ fn one_order_for_all_and_nothing_is_lost() {
         messages += world.judge.order.len() as u64;
     }
     println!("{runs} runs, {messages} messages, {counts:#?}");
-    // Values come in the order of their proposers.
-    assert_eq!(counts.get("uring_values_early"), Some(&0));
     assert!(messages > 100 * runs);
     for (name, each) in [
         ("kills", 4),
@@ -48,5 +71,26 @@ fn one_order_for_all_and_nothing_is_lost() {
     ] {
         let count = counts.get(name).copied().unwrap_or(0);
         assert!(count > each * runs, "{name}: {count}");
+    }
+    counts
+}
+
+/// What is lost is asked for soon: nobody waits for a process to be suspected.
+#[cfg(not(feature = "mutants"))]
+#[test]
+fn what_is_lost_comes_soon() {
+    for seed in 0..12 {
+        for lost in [0, 2, 30] {
+            let world = run_with_losses(seed, lost);
+            assert_eq!(world.judge.wrong, None, "seed {seed}: {}", world.states());
+            let asked = world.counts["uring_values_asked_for"];
+            // Where nothing is lost only those ask who did not know yet that they were in the ring.
+            assert!(
+                lost > 0 || asked < 20,
+                "seed {seed}: {asked} of nothing lost"
+            );
+            let slowest = world.slowest / MILLI;
+            assert!(slowest < 500, "seed {seed}, {lost} %: {slowest} ms");
+        }
     }
 }

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use rota_core::contract;
 use rota_core::contract::{
-    Channel, Checked, Engine, Incarnation, Input, MessageId, NodeId, Output, PersistError, Process,
-    Session, StartState, Time,
+    Channel, Checked, Delivery, Engine, Incarnation, Input, MessageId, NodeId, Output,
+    PersistError, Process, Session, StartState, Time,
 };
 use rota_core::ring::{Timers, Timing};
 use rota_core::uring::{Arbiter, URing, URingConfig};
 
+use super::datagrams::{self, Datagrams};
 use super::disk::Mode;
 use super::judge::{Judge, payload};
 use super::links::Links;
@@ -20,6 +21,8 @@ pub const MILLI: u64 = 1_000_000;
 
 /// Faults end after this time.
 const TROUBLE: u64 = 8_000 * MILLI;
+/// By then all have started.
+const BEGUN: u64 = 4_000 * MILLI;
 /// After that all has to be well again.
 const CALM: u64 = 20_000 * MILLI;
 
@@ -40,6 +43,8 @@ pub struct World {
     pub config: URingConfig,
     pub nodes: Vec<Node>,
     pub links: Links,
+    /// Of Ring Paxos.
+    pub datagrams: Datagrams,
     pub judge: Judge,
     pub counts: BTreeMap<&'static str, u64>,
     /// When something goes wrong next.
@@ -47,10 +52,23 @@ pub struct World {
     pub service: Service,
     submits: u64,
     next_submit: u64,
+    /// When each message that its own process was not handed yet was taken.
+    taken: BTreeMap<MessageId, u64>,
+    /// The longest time until a process was handed its own message.
+    pub slowest: u64,
 }
 
 pub fn node_id(index: usize) -> NodeId {
     NodeId::new(index as u16 + 1).expect("not 0")
+}
+
+/// The next number of these dice.
+pub fn roll(dice: &mut u64) -> u64 {
+    *dice = dice.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *dice;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 impl World {
@@ -62,12 +80,15 @@ impl World {
             config: URingConfig::new(Vec::new(), &Timers::derive(Timing::Default, 3)),
             nodes: Vec::new(),
             links: Links::new(0, 0),
+            datagrams: Datagrams::default(),
             judge: Judge::default(),
             counts: BTreeMap::new(),
             fault: 0,
             service: Service::default(),
             submits: 0,
             next_submit: 0,
+            taken: BTreeMap::new(),
+            slowest: 0,
         };
         world.mode = [Mode::Memory, Mode::Async, Mode::Sync][world.below(3) as usize];
         let acceptors = [1, 3, 3, 3, 5][world.below(5) as usize];
@@ -119,11 +140,7 @@ impl World {
     }
 
     pub fn below(&mut self, end: u64) -> u64 {
-        self.rng = self.rng.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.rng;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % end
+        roll(&mut self.rng) % end
     }
 
     pub fn add(&mut self, what: &'static str) {
@@ -147,6 +164,7 @@ impl World {
         }
         self.serve();
         self.move_links();
+        self.move_datagrams();
         for index in 0..self.nodes.len() {
             self.deliver(index);
         }
@@ -185,6 +203,7 @@ impl World {
             }
         }
         times.extend(self.service.asked.iter().map(|(at, ..)| *at));
+        times.extend(self.datagrams.next_time());
         for link in self.links.links.values() {
             if link.up.is_none() && !link.cut {
                 times.push(link.retry);
@@ -268,6 +287,7 @@ impl World {
                     let asked = (self.now + self.below(20 * MILLI), index, number, wanted);
                     self.service.asked.push(asked);
                 }
+                Output::Send { burst, .. } => self.multicast(index, &burst),
                 other => panic!("{other:?}"),
             }
         }
@@ -289,7 +309,7 @@ impl World {
         self.nodes[index].life.as_mut()?.engine.poll_output()
     }
 
-    fn is_awake(&self, index: usize) -> bool {
+    pub fn is_awake(&self, index: usize) -> bool {
         let life = self.nodes[index].life.as_ref();
         life.is_some_and(|life| life.stopped <= self.now)
     }
@@ -468,6 +488,12 @@ impl World {
         let mut some = false;
         while let Some(delivery) = life.engine.poll_delivery() {
             self.judge.on_delivery(life.me, &delivery);
+            if let Delivery::Message(message) = &delivery
+                && message.id.process == life.me
+                && let Some(at) = self.taken.remove(&message.id)
+            {
+                self.slowest = self.slowest.max(now - at);
+            }
             some = true;
         }
         some || life.engine.next_timer().is_some_and(|(at, _)| at.0 <= now)
@@ -487,6 +513,9 @@ impl World {
         if let Ok(counter) = life.engine.submit(now, service, &payload(id)) {
             assert_eq!(counter, id.counter);
             life.submitted = counter;
+            if now.0 > BEGUN {
+                self.taken.insert(id, now.0);
+            }
         }
         self.drain(index);
     }
@@ -583,8 +612,26 @@ impl World {
     }
 }
 
-pub fn run(seed: u64) -> World {
+/// A run with votes in memory in which nothing fails, but datagrams are lost: so many of a hundred.
+pub fn run_with_losses(seed: u64, lost: u64) -> World {
     let mut world = World::new(seed);
+    world.mode = Mode::Memory;
+    world.config.forgets = true;
+    world.fault = u64::MAX;
+    world.datagrams = Datagrams::new(seed);
+    (world.datagrams.lost, world.datagrams.late) = (lost, 0);
+    world.config.multicast = Some(datagrams::SETTINGS);
+    world.go();
+    world
+}
+
+/// A run with values along the ring, or multicast.
+pub fn run(seed: u64, multicast: bool) -> World {
+    let mut world = World::new(seed);
+    if multicast {
+        world.datagrams = Datagrams::new(seed);
+        world.config.multicast = Some(datagrams::SETTINGS);
+    }
     world.go();
     world
 }

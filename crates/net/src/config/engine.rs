@@ -24,6 +24,9 @@ pub enum EngineName {
     /// Vector clocks, along a ring of reliable links.
     #[serde(rename = "lcr")]
     Lcr,
+    /// Instances of Paxos: proposers multicast values, and the rest goes along a ring of reliable links.
+    #[serde(rename = "ring-paxos")]
+    RingPaxos,
     /// Instances of Paxos, in which everything goes along a ring of reliable links.
     #[serde(rename = "u-ring-paxos")]
     URingPaxos,
@@ -31,11 +34,12 @@ pub enum EngineName {
 
 impl EngineName {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::AcceleratedRing,
         Self::TotemRing,
         Self::FastCast,
         Self::Lcr,
+        Self::RingPaxos,
         Self::URingPaxos,
     ];
 
@@ -46,12 +50,12 @@ impl EngineName {
 
     /// Whether nodes have reliable links between them, by TCP.
     pub const fn has_links(self) -> bool {
-        matches!(self, Self::Lcr | Self::URingPaxos)
+        matches!(self, Self::Lcr | Self::RingPaxos | Self::URingPaxos)
     }
 
     /// Whether acceptors vote, which must not forget what for.
     pub const fn has_votes(self) -> bool {
-        matches!(self, Self::URingPaxos)
+        matches!(self, Self::RingPaxos | Self::URingPaxos)
     }
 
     /// Whether messages are delivered in one order only, for all that a majority goes on with, and get their places
@@ -67,6 +71,7 @@ impl EngineName {
             Self::TotemRing => "totem-ring",
             Self::FastCast => "fastcast",
             Self::Lcr => "lcr",
+            Self::RingPaxos => "ring-paxos",
             Self::URingPaxos => "u-ring-paxos",
         }
     }
@@ -78,6 +83,7 @@ impl EngineName {
             Self::AcceleratedRing | Self::TotemRing => 0,
             Self::FastCast => u32::from_be_bytes(*b"fast"),
             Self::Lcr => u32::from_be_bytes(*b"lcr "),
+            Self::RingPaxos => u32::from_be_bytes(*b"ring"),
             Self::URingPaxos => u32::from_be_bytes(*b"urng"),
         }
     }

@@ -2,10 +2,11 @@
 
 use rota_core::contract::NodeId;
 use rota_core::ring::RingConfig;
-use rota_core::uring::{Arbiter, URingConfig};
+use rota_core::uring::{Arbiter, Multicast, URingConfig};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
+use super::engine::EngineName;
 use super::{ConfigError, NodeConfig, PrimaryName};
 use crate::coordination::{Coordination, Etcd, EtcdTls, EtcdTlsError, etcd};
 
@@ -183,7 +184,7 @@ impl NodeConfig {
         })
     }
 
-    /// What U-Ring Paxos is told: the settings of this file over the engine's defaults.
+    /// What Ring Paxos and U-Ring Paxos are told: the settings of this file over the engine's defaults.
     pub fn uring_config(&self, ring: &RingConfig) -> URingConfig {
         let mut config = URingConfig::new(ring.members.clone(), &ring.timers);
         config.forgets = self.vote_storage() == Some(VoteStorage::Memory);
@@ -192,6 +193,11 @@ impl NodeConfig {
             CoordinationName::Embedded => Arbiter::Embedded,
             CoordinationName::Etcd => Arbiter::Service,
         };
+        config.multicast = (self.engine == EngineName::RingPaxos).then_some(Multicast {
+            cluster: ring.cluster,
+            datagram_bytes: ring.datagram_bytes,
+            seal_bytes: ring.seal_bytes,
+        });
         config.message_bytes = ring.message_bytes;
         config.backlog_bytes = ring.backlog_bytes;
         config

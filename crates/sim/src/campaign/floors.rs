@@ -48,6 +48,18 @@ const OF_URING: [&str; 6] = [
     "uring_votes_fetched",
 ];
 
+/// What Ring Paxos counts.
+const OF_RING_PAXOS: [&str; 8] = [
+    "uring_candidacies",
+    "uring_configurations",
+    "uring_suspicions",
+    "uring_values_asked_for",
+    "uring_values_late",
+    "uring_values_sent_again",
+    "uring_values_uncounted",
+    "uring_votes_fetched",
+];
+
 /// Where engines with views have clients, it is how often daemons tell each other of their groups that counts.
 const SMALLEST_EXCHANGES: u64 = 10_000;
 
@@ -66,8 +78,10 @@ const OF_EXCHANGES: [(&str, u64); 9] = [
 
 /// What is counted by the engines of a plan.
 pub(super) const fn counters(plan: &Plan) -> &'static [&'static str] {
-    if plan.uring.is_some() {
-        return &OF_URING;
+    match &plan.uring {
+        Some(uring) if uring.multicast => return &OF_RING_PAXOS,
+        Some(_) => return &OF_URING,
+        None => {}
     }
     match (plan.views.is_some(), plan.links.is_some()) {
         (false, _) => &["obligations_kept", "members_deaf", "back_offs"],

@@ -115,7 +115,7 @@ pub fn run_plan(options: &Options, plan: &Plan, traces: Option<&mut Traces>) -> 
     let run = AssertUnwindSafe(|| match options.engine {
         EngineName::FastCast => run_data_path(Fast, plan, traces),
         EngineName::Lcr => run_data_path(Chain, plan, traces),
-        EngineName::URingPaxos => run_whole(plan, traces),
+        EngineName::RingPaxos | EngineName::URingPaxos => run_whole(plan, traces),
         EngineName::AcceleratedRing | EngineName::TotemRing => run_ring(options, plan, traces),
     });
     panic::catch_unwind(run).unwrap_or_else(|what| Outcome {

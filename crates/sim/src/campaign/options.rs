@@ -22,17 +22,20 @@ pub enum EngineName {
     FastCast,
     /// LCR, in primary views.
     Lcr,
+    /// Ring Paxos, with values multicast.
+    RingPaxos,
     /// U-Ring Paxos.
     URingPaxos,
 }
 
 impl EngineName {
     /// All of them, by the names of the command line.
-    pub const EACH: [Self; 5] = [
+    pub const EACH: [Self; 6] = [
         Self::AcceleratedRing,
         Self::TotemRing,
         Self::FastCast,
         Self::Lcr,
+        Self::RingPaxos,
         Self::URingPaxos,
     ];
     /// Those that are a ring and nothing else.
@@ -45,6 +48,7 @@ impl EngineName {
             Self::TotemRing => "totem-ring",
             Self::FastCast => "fastcast",
             Self::Lcr => "lcr",
+            Self::RingPaxos => "ring-paxos",
             Self::URingPaxos => "u-ring-paxos",
         }
     }
@@ -53,11 +57,14 @@ impl EngineName {
     /// it has.
     pub const fn protocol(self) -> Protocol {
         match self {
-            Self::AcceleratedRing | Self::FastCast | Self::Lcr | Self::URingPaxos => {
-                Protocol::Accelerated
-            }
             Self::TotemRing => Protocol::Original,
+            _ => Protocol::Accelerated,
         }
+    }
+
+    /// Whether acceptors vote.
+    pub const fn has_votes(self) -> bool {
+        matches!(self, Self::RingPaxos | Self::URingPaxos)
     }
 
     /// Whether it orders in primary views only, beside an idle ring that says which those are.
@@ -305,7 +312,7 @@ impl Options {
         if self.engine.has_views() {
             self.check_views()?;
         }
-        if self.engine == EngineName::URingPaxos {
+        if self.engine.has_votes() {
             self.check_uring()?;
         }
         match &self.mutant {
@@ -363,8 +370,10 @@ impl Options {
         }
         self.primary.apply(&mut plan);
         plan.bound_forgetting();
-        if self.engine == EngineName::URingPaxos {
-            plan.set_uring(matches!(self.faults, Profile::All | Profile::Disk));
+        if self.engine.has_votes() {
+            let multicast = self.engine == EngineName::RingPaxos;
+            let losses = matches!(self.faults, Profile::All | Profile::Disk);
+            plan.set_uring(losses, multicast);
         }
         self.cuts.apply(&mut plan);
         plan

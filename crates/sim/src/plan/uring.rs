@@ -1,7 +1,7 @@
-//! What a seed has of U-Ring Paxos: who votes, the order of the ring, sizes; and the disks and links it works on.
+//! What a seed has of U-Ring Paxos and Ring Paxos: who votes, the order of the ring, sizes; and the disks and links it works on.
 
 use rota_core::contract::NodeId;
-use rota_core::uring::URingConfig;
+use rota_core::uring::{Multicast, URingConfig};
 
 use super::draw_faults::shuffled;
 use super::views::LinksPlan;
@@ -25,6 +25,8 @@ pub struct URingPlan {
     pub word_bytes: usize,
     /// Instances that an acceptor keeps.
     pub kept_instances: u64,
+    /// Values are multicast.
+    pub multicast: bool,
 }
 
 impl URingPlan {
@@ -40,6 +42,7 @@ impl URingPlan {
             batch_bytes: rng.pick(&[1 << 10, 8 << 10, 64 << 10]),
             word_bytes: rng.pick(&[4 << 10, 128 << 10]),
             kept_instances: rng.pick(&[200, 15_000, 15_000]),
+            multicast: false,
         }
     }
 
@@ -56,27 +59,32 @@ impl URingPlan {
             batch_bytes: self.batch_bytes,
             word_bytes: self.word_bytes,
             kept_instances: self.kept_instances,
+            multicast: self.multicast.then_some(Multicast {
+                cluster: plan.ring.cluster,
+                datagram_bytes: plan.ring.datagram_bytes,
+                seal_bytes: plan.ring.seal_bytes,
+            }),
             ..URingConfig::new(ring, &plan.ring.timers)
         }
     }
 }
 
 impl Plan {
-    /// The same world for U-Ring Paxos. `losses`: machines may lose their power.
-    pub fn set_uring(&mut self, losses: bool) {
+    /// The same world for U-Ring Paxos, or, with `multicast`, for Ring Paxos. `losses`: machines may lose their power.
+    pub fn set_uring(&mut self, losses: bool, multicast: bool) {
         let mut rng = Rng::split(self.seed, 15);
         let mut uring = URingPlan::drawn(&mut rng, self.nodes());
+        uring.multicast = multicast;
         let links = LinksPlan::drawn(&mut rng, self.ring.timers.token_loss);
         // A link with nothing to do has room for half of its queue, and for no more as far as anybody is told.
         uring.word_bytes = uring.word_bytes.min(links.queue_bytes / 2);
         self.links = Some(links);
         (self.primary, self.groups, self.views) = (None, None, None);
-        // There are no moments at which a ring or a view is installed, and no datagrams.
-        let is_of_others = |kind: &FaultKind| {
-            matches!(
-                kind,
-                FaultKind::Snipe | FaultKind::Mute | FaultKind::Replay { .. }
-            )
+        // There are no moments at which a ring or a view is installed.
+        let is_of_others = |kind: &FaultKind| match kind {
+            FaultKind::Snipe | FaultKind::Mute => true,
+            FaultKind::Replay { .. } => !multicast,
+            _ => false,
         };
         self.faults.retain(|fault| !is_of_others(&fault.kind));
         self.set_disks(uring.voters, losses);

@@ -1,0 +1,262 @@
+//! Values by multicast, as the engine does it: what is sent, what has come, and what is asked for.
+
+use alloc::sync::Arc;
+use bytes::Bytes;
+
+use super::cast::Lack;
+use super::engine::URing;
+use super::parts;
+use super::stream::{Hail, Stream};
+use super::word::Word;
+use crate::contract::{Channel, Class, Output, Process, Target, Time};
+use crate::mutants::{self, Mutant};
+use crate::paxos::{Config, ValueId, Vote};
+use crate::wire::Part;
+
+/// What was sent before something that has come is waited for so many times shorter than a heartbeat takes.
+const SHORT: u64 = 64;
+/// Likewise what nothing was sent behind.
+const LONG: u64 = 6;
+/// Bytes of own values that leave before others are heard again.
+pub(super) const AT_ONCE: usize = 64 << 10;
+/// What a small one counts for, since each is a send.
+const LEAST: usize = AT_ONCE / 16;
+
+impl URing {
+    /// The ring of a configuration, if this process is in it.
+    pub(super) fn stream_of(&self, config: &Config) -> Option<Stream> {
+        let (window, frame) = (self.settings.window_bytes, self.settings.frame_bytes);
+        let stream = Stream::new(self.now, config, self.me, window)?;
+        Some(match self.settings.multicast {
+            Some(_) => stream.multicasts(window, frame),
+            None => stream,
+        })
+    }
+
+    /// Own values that may be under way, in bytes.
+    pub(super) fn own_window(&self) -> usize {
+        let stream = self.stream.as_ref();
+        let cast = stream.and_then(|stream| stream.cast.as_ref());
+        cast.map_or(self.settings.window_bytes, super::cast::Cast::window)
+    }
+
+    /// Parts of values that came together.
+    pub(super) fn on_datagrams(&mut self, bytes: &Bytes, segment: usize) {
+        let Some(settings) = self.settings.multicast else {
+            return;
+        };
+        for start in (0..bytes.len()).step_by(segment.max(1)) {
+            let datagram = bytes.slice(start..bytes.len().min(start + segment));
+            match Part::decode(datagram, settings.seal_bytes) {
+                Ok(part) if part.head.cluster == settings.cluster => self.on_part(&part),
+                Ok(_) => {}
+                Err(_) => self.counters.refused += 1,
+            }
+        }
+    }
+
+    fn on_part(&mut self, part: &Part) {
+        self.counters.parts += 1;
+        let counted = self.counted.counted(part.head.proposer);
+        if counted.is_some_and(|counted| part.head.counter <= counted) {
+            return;
+        }
+        let whole = self.stream.as_mut().and_then(|stream| stream.on_part(part));
+        if let Some((id, frame)) = whole
+            && super::value::is_sound(&frame)
+        {
+            let _ = self.on_value(id, frame);
+        }
+    }
+
+    /// The next datagrams of own values, after everything else that there is to say, and not all at once: who does
+    /// nothing but send is taken for dead.
+    pub(super) fn next_burst(&mut self) -> Option<Output> {
+        let settings = self.settings.multicast?;
+        if self.bursts.is_empty() {
+            let stream = self.stream.as_mut().filter(|_| self.spare > 0)?;
+            stream.successor()?;
+            let (id, frame) = stream.next_own()?;
+            // The coordinator may propose it now.
+            self.submitted |= stream.leads();
+            self.spare = self.spare.saturating_sub(frame.len().max(LEAST));
+            self.bursts.extend(parts::cut(&settings, id, &frame));
+        }
+        let burst = self.bursts.pop_front()?;
+        Some(Output::Send {
+            class: Class::Data,
+            channel: Channel::default(),
+            to: Target::Others,
+            burst,
+            after: None,
+            pace: None,
+        })
+    }
+
+    /// Whether own values wait to leave, that others may come first.
+    pub(super) fn has_more(&self) -> bool {
+        let has_own = |stream: &Stream| stream.cast.is_some() && stream.has_own();
+        self.spare == 0 && self.stream.as_ref().is_some_and(has_own)
+    }
+
+    /// Proposals that have waited for their values.
+    pub(super) fn release(&mut self) {
+        let round = self.number();
+        while let Some(stream) = &mut self.stream
+            && let Some((first, value, whole)) = stream.release()
+        {
+            self.adopt(
+                Vote {
+                    first,
+                    round,
+                    value,
+                },
+                whole,
+            );
+        }
+    }
+
+    /// Looks what is missing, so that it is asked for in time.
+    pub(super) fn watch(&mut self) {
+        let heartbeat = self.settings.patience.heartbeat;
+        let leading = self.leading.as_ref();
+        let begun = self.learner.round() == self.number();
+        let Some(stream) = &mut self.stream else {
+            return;
+        };
+        if stream.cast.is_none() {
+            return;
+        }
+        let lack = stream.lack(leading.and_then(super::lead::Leading::table));
+        let first = stream.first_own().map(|(id, _)| id.counter);
+        let first = first.filter(|_| begun && !stream.leads());
+        let Some(cast) = &mut stream.cast else {
+            return;
+        };
+        let wait = |has_come: bool| heartbeat / if has_come { SHORT } else { LONG };
+        cast.watch(
+            self.now,
+            lack.map(|(lack, has_come)| (lack, wait(has_come))),
+        );
+        cast.late = match (cast.late, first) {
+            (Some((old, at, pause)), Some(first)) if old == first => Some((old, at, pause)),
+            (_, Some(first)) => Some((first, self.now.after(wait(false)), wait(false))),
+            (_, None) => None,
+        };
+    }
+
+    /// When something is to be asked for, or sent once more.
+    pub(super) fn multicast_at(&self) -> Option<Time> {
+        let cast = self.stream.as_ref()?.cast.as_ref()?;
+        let lack = cast.lack.map(|(_, at)| at);
+        lack.into_iter().chain(cast.late.map(|(_, at, _)| at)).min()
+    }
+
+    pub(super) fn on_multicast_timer(&mut self) {
+        let now = self.now;
+        let Some(cast) = self.stream.as_ref().and_then(|stream| stream.cast.as_ref()) else {
+            return;
+        };
+        let (lack, late) = (cast.lack, cast.late);
+        if let Some((lack, _)) = lack.filter(|(_, at)| *at <= now) {
+            self.ask_for(lack);
+        }
+        if let Some((_, _, pause)) = late.filter(|(_, at, _)| *at <= now) {
+            self.send_late(pause);
+        }
+    }
+
+    fn ask_for(&mut self, lack: Lack) {
+        let again = self.now.after(self.settings.patience.heartbeat / LONG);
+        self.counters.asked += 1;
+        let Some(stream) = &mut self.stream else {
+            return;
+        };
+        let wanted = match lack {
+            Lack::Of(_) => {
+                stream.hail = Hail::Due;
+                None
+            }
+            Lack::Next(place, from) => Some(stream.wanted(place, from)),
+        };
+        if let Some(cast) = &mut stream.cast {
+            cast.lack = Some((lack, again));
+        }
+        stream.lost_here();
+        self.slow_down();
+        if let Some((process, counters)) = wanted {
+            self.say(process.node, Word::Want(counters));
+        }
+    }
+
+    /// The coordinator seems not to have had an own value: it is sent that by its link.
+    fn send_late(&mut self, pause: u64) {
+        let (Some(stream), Some(config)) = (&mut self.stream, &self.config) else {
+            return;
+        };
+        let to = config.coordinator.node;
+        let Some((id, frame)) = stream.first_own() else {
+            return;
+        };
+        let next = (2 * pause).min(self.settings.patience.silence);
+        if let Some(cast) = &mut stream.cast {
+            cast.late = Some((id.counter, self.now.after(pause), next));
+        }
+        if !mutants::on(Mutant::U31) {
+            self.counters.again += 1;
+            self.say(to, Word::Value(id.counter, frame));
+        }
+    }
+
+    /// The coordinator lacks own values.
+    pub(super) fn on_want(&mut self, process: Process, counters: &[u64]) {
+        let is_asked = |config: &Arc<Config>| config.coordinator == process;
+        if !self.config.as_ref().is_some_and(is_asked) {
+            return;
+        }
+        let mut room = self.settings.word_bytes;
+        for counter in counters {
+            let Some(frame) = self.own.value(*counter) else {
+                continue;
+            };
+            room = room.saturating_sub(frame.len());
+            self.counters.again += 1;
+            self.say(process.node, Word::Value(*counter, frame));
+            if room == 0 {
+                // What is lacking then is asked for again.
+                return;
+            }
+        }
+    }
+
+    /// Somebody had to ask for values, and says how often.
+    pub(super) fn on_lost(&mut self, place: usize, count: u64) -> bool {
+        let stream = self.stream.as_mut();
+        let Some(cast) = stream.and_then(|stream| stream.cast.as_mut()) else {
+            return false;
+        };
+        if place >= cast.losses.len() {
+            return false;
+        }
+        if cast.on_losses(place, count) {
+            self.slow_down();
+        }
+        true
+    }
+
+    fn slow_down(&mut self) {
+        let pause = self.settings.patience.heartbeat / LONG;
+        let stream = self.stream.as_mut();
+        if let Some(cast) = stream.and_then(|stream| stream.cast.as_mut()) {
+            cast.slow_down(self.now, pause);
+        }
+    }
+
+    /// An own value has counted.
+    pub(super) fn grow(&mut self, id: ValueId, bytes: usize) {
+        let stream = self.stream.as_mut().filter(|_| id.process == self.me);
+        if let Some(cast) = stream.and_then(|stream| stream.cast.as_mut()) {
+            cast.on_counted(bytes);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Values that do not go along the ring: see `cast`.
+
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::super::cast::{Cast, Lack};
+use super::super::word::Proposal;
+use super::Stream;
+use crate::contract::Process;
+use crate::mutants::{self, Mutant};
+use crate::paxos::{Instance, Proposers, Value, ValueId};
+use crate::wire::Part;
+
+/// Values that are asked of their proposers at once.
+const MOST_WANTED: usize = 64;
+
+/// Values that are asked of the predecessor at once.
+const MOST_LACKS: usize = 1000;
+
+impl Stream {
+    /// Values are multicast. Of own values `window_bytes` may be under way, and always one of `frame_bytes`.
+    pub fn multicasts(mut self, window_bytes: usize, frame_bytes: usize) -> Self {
+        self.cast = Some(Cast::new(self.ring.len(), window_bytes, frame_bytes));
+        self
+    }
+
+    /// A part of a value: the whole of it, if that was the last one, and nobody has proposed it yet.
+    pub fn on_part(&mut self, part: &Part) -> Option<(ValueId, Bytes)> {
+        let id = ValueId {
+            process: part.head.proposer,
+            counter: part.head.counter,
+        };
+        let place = self.place(id.process).filter(|place| *place != self.me)?;
+        if self.carried.get(id).is_some() {
+            return None;
+        }
+        let room = self.carried.most_bytes();
+        let arriving = &mut self.cast.as_mut()?.arriving[place];
+        Some((id, arriving.on_part(part, room)?))
+    }
+
+    /// Whether there is an own value to multicast.
+    pub fn has_own(&self) -> bool {
+        self.successor().is_some() && self.own.unsent().is_some()
+    }
+
+    /// The next own value to multicast.
+    pub fn next_own(&mut self) -> Option<(ValueId, Bytes)> {
+        self.own.clean(&self.carried);
+        while let Some(id) = self.own.unsent() {
+            self.own.sent += 1;
+            if let Some(frame) = self.carried.get(id) {
+                return Some((id, frame.clone()));
+            }
+        }
+        None
+    }
+
+    /// The first own value that was not proposed.
+    pub fn first_own(&mut self) -> Option<(ValueId, Bytes)> {
+        self.own.clean(&self.carried);
+        let id = *self.own.ids.front()?;
+        Some((id, self.carried.get(id)?.clone()))
+    }
+
+    /// A value counts: what has come of it, and of those before, is not needed.
+    pub(super) fn forget_parts(&mut self, id: ValueId) {
+        let place = self.cast.is_some().then(|| self.place(id.process));
+        if let (Some(Some(place)), Some(cast)) = (place, &mut self.cast) {
+            cast.arriving[place].forget_to(id.counter);
+        }
+    }
+
+    /// A value has come in another way.
+    pub(super) fn forget_part(&mut self, place: usize, id: ValueId) {
+        if let Some(cast) = &mut self.cast {
+            cast.arriving[place].drop_value(id.counter);
+        }
+    }
+
+    /// Whether a proposal has to wait for its value, or behind others that wait. Where values go along the ring none
+    /// does.
+    pub fn has_to_wait(&self, proposal: &Proposal) -> bool {
+        let lacks = |id: &ValueId| self.carried.get(*id).is_none() && !mutants::on(Mutant::U27);
+        self.cast.as_ref().is_some_and(|cast| {
+            let lacks = matches!(proposal, Proposal::Named(id) if lacks(id));
+            lacks || !cast.held.is_empty()
+        })
+    }
+
+    /// It waits. `false` if enough wait already.
+    pub fn hold(&mut self, at: Instance, proposal: Proposal) -> bool {
+        let most_bytes = self.carried.most_bytes() * self.ring.len();
+        let cast = self.cast.as_mut();
+        cast.is_some_and(|cast| cast.held.put(at, proposal, most_bytes))
+    }
+
+    /// The next proposal that has waited and need not any more: its instance, its value, and whether nobody had that
+    /// before.
+    pub fn release(&mut self) -> Option<(Instance, Value, bool)> {
+        loop {
+            let held = &mut self.cast.as_mut()?.held;
+            let (at, proposal) = held.first()?;
+            if let Proposal::Named(id) = proposal
+                && *at >= self.window.next()
+                && self.carried.get(*id).is_none()
+            {
+                return None;
+            }
+            let (at, proposal) = held.take()?;
+            if at >= self.window.next() {
+                let (value, whole) = self.resolve(proposal)?;
+                return Some((at, value, whole));
+            }
+        }
+    }
+
+    /// At the coordinator: the value that is to be proposed next, of each proposer in turn.
+    pub(super) fn next_multicast(&mut self, table: &Proposers) -> Option<ValueId> {
+        let (count, turn) = (self.ring.len(), self.cast.as_ref()?.turn);
+        let unsent = self.own.unsent().filter(|_| self.successor().is_some());
+        let next = |place: usize| {
+            let id = self.next_of(place, table)?;
+            // What it proposes it forgets here: own values leave before.
+            let has_left =
+                place != self.me || unsent.is_none_or(|unsent| id.counter < unsent.counter);
+            let is_here = self.carried.get(id).is_some();
+            (is_here && has_left).then_some((place, id))
+        };
+        let (place, id) = (0..count).find_map(|step| next((turn + step) % count))?;
+        self.cast.as_mut()?.turn = place + 1;
+        Some(id)
+    }
+
+    fn next_of(&self, place: usize, table: &Proposers) -> Option<ValueId> {
+        let process: Process = self.ring[place];
+        let counter = table.last(process)? + 1;
+        Some(ValueId { process, counter })
+    }
+
+    /// What is missing first, and whether something has come that was sent later. `table`: at the coordinator.
+    pub fn lack(&self, table: Option<&Proposers>) -> Option<(Lack, bool)> {
+        let cast = self.cast.as_ref()?;
+        let has_come = |id: ValueId| {
+            let place = self.place(id.process);
+            place.is_some_and(|place| cast.arriving[place].top() > id.counter)
+        };
+        if let Some((at, proposal)) = cast.held.first() {
+            return Some(match proposal {
+                Proposal::Named(id) => (Lack::Of(*at), has_come(*id)),
+                _ => (Lack::Of(*at), true),
+            });
+        }
+        let table = table?;
+        let lacks = |place: usize| {
+            let id = self.next_of(place, table)?;
+            let is_here = place == self.me || self.carried.get(id).is_some();
+            let was_sent = cast.arriving[place].top() >= id.counter;
+            let lack = Lack::Next(place, id.counter);
+            (!is_here && was_sent).then(|| (lack, has_come(id)))
+        };
+        (0..self.ring.len()).find_map(lacks)
+    }
+
+    /// Values had to be asked for here.
+    pub fn lost_here(&mut self) {
+        let me = self.me;
+        if let Some(cast) = &mut self.cast {
+            cast.losses[me] += 1;
+        }
+    }
+
+    /// Instances of proposals that wait here for their values.
+    pub fn lacks(&self) -> Vec<Instance> {
+        let is_here = |id| self.carried.get(id).is_some();
+        let held = self.cast.as_ref().map(|cast| &cast.held);
+        held.map_or_else(Vec::new, |held| held.lacks(MOST_LACKS, is_here))
+    }
+
+    /// Whose values the coordinator lacks, from this counter on, and which.
+    pub fn wanted(&self, place: usize, from: u64) -> (Process, Vec<u64>) {
+        let process = self.ring[place];
+        let top = self
+            .cast
+            .as_ref()
+            .map_or(0, |cast| cast.arriving[place].top());
+        let is_here = |counter: &u64| {
+            let counter = *counter;
+            self.carried.get(ValueId { process, counter }).is_some()
+        };
+        let counters = (from..=top)
+            .take(4 * MOST_WANTED)
+            .filter(|counter| !is_here(counter));
+        (process, counters.take(MOST_WANTED).collect())
+    }
+}

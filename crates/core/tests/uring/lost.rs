@@ -1,0 +1,150 @@
+//! Rules of a process that values are multicast to, and of which one does not come.
+
+use bytes::Bytes;
+use rota_core::contract::Time;
+use rota_core::paxos::ValueId;
+use rota_core::uring::{Head, Record, URingConfig, Word, Writer};
+
+use super::alone::{Alone, process, settings};
+use super::datagrams::SETTINGS;
+use super::rules::follow;
+
+fn alone(node: u16) -> Alone {
+    let settings = URingConfig {
+        multicast: Some(SETTINGS),
+        ..settings()
+    };
+    let mut alone = Alone::with(settings, process(node, 1), Vec::new());
+    alone.join();
+    alone
+}
+
+/// The datagrams of values of the third process, of 150 bytes each: three to a value.
+fn datagrams(count: usize) -> Vec<Vec<Bytes>> {
+    let mut third = alone(3);
+    let one = |_| {
+        third.sent.clear();
+        third.submit(&[7; 150]);
+        third.sent.clone()
+    };
+    (0..count).map(one).collect()
+}
+
+const fn value(counter: u64) -> ValueId {
+    let process = process(3, 1);
+    ValueId { process, counter }
+}
+
+/// The first proposes these values of the third, and says that it has voted.
+fn name(second: &mut Alone, counters: std::ops::RangeInclusive<u64>) {
+    let head = Head {
+        round: 1,
+        epoch: second.follow().epoch,
+        start: 1,
+        kept: 1,
+        from: *counters.start(),
+        complete: false,
+    };
+    let mut batch = Writer::new(&head, 10_000, 10_000);
+    for counter in counters {
+        batch.proposal(Some(2), value(counter));
+    }
+    second.hear(1, batch.finish().into_bytes());
+    second.write();
+}
+
+/// Up to where the second says that it has voted.
+fn voted(second: &Alone) -> u64 {
+    let records = second.batches.iter().flatten();
+    let own = records.filter_map(|record| match record {
+        Record::Voted(1, next) => Some(*next),
+        _ => None,
+    });
+    own.max().unwrap_or(0)
+}
+
+/// Who lacks a value neither votes for it nor names it to others; when it comes, both.
+pub fn a_vote_needs_the_value() -> bool {
+    let mut second = alone(2);
+    follow(&mut second, 1, 0);
+    let values = datagrams(1);
+    assert_eq!(values[0].len(), 3);
+    for part in &values[0][1..] {
+        second.datagrams(part.clone());
+    }
+    name(&mut second, 1..=1);
+    let names = |second: &Alone| {
+        let mut records = second.batches.iter().flatten();
+        records.any(|record| matches!(record, Record::Proposal(_)))
+    };
+    let early = voted(&second) > 1 || names(&second);
+    second.datagrams(values[0][0].clone());
+    second.write();
+    second.now = Time(second.now.0 + 1_000_000);
+    second.tell(rota_core::contract::Input::Timer);
+    !early && voted(&second) == 2 && names(&second)
+}
+
+/// What does not come is asked of the predecessor, by its instance, and not what has come behind it.
+pub fn what_is_missing_is_asked_for() -> bool {
+    let mut second = alone(2);
+    let values = datagrams(3);
+    for part in values[0].iter().chain(&values[2]) {
+        second.datagrams(part.clone());
+    }
+    name(&mut second, 1..=3);
+    second.said.clear();
+    second.now = Time(second.now.0 + 100_000_000);
+    second.tell(rota_core::contract::Input::Timer);
+    let asked = second.said.iter().find_map(|word| match word {
+        Word::Follow(follow, lacks) => Some((follow.next, lacks.clone())),
+        _ => None,
+    });
+    asked == Some((2, vec![2]))
+}
+
+/// The successor that asks for a value gets it.
+pub fn who_asks_is_brought_the_value() -> bool {
+    let mut second = alone(2);
+    for part in datagrams(1).iter().flatten() {
+        second.datagrams(part.clone());
+    }
+    name(&mut second, 1..=1);
+    second.batches.clear();
+    let follow = rota_core::uring::Follow {
+        round: 1,
+        epoch: 7,
+        next: 1,
+    };
+    second.hear(3, Word::Follow(follow, vec![1]).encode());
+    let mut records = second.batches.iter().flatten();
+    records.any(|record| {
+        let packet = |id: &ValueId| *id == value(1);
+        matches!(record, Record::Proposal(rota_core::uring::Proposal::Packet { id, .. }) if packet(id))
+    })
+}
+
+/// A value whose name comes first is only late.
+pub fn an_own_value_that_is_not_proposed_is_sent_to_the_coordinator() -> bool {
+    let mut third = alone(3);
+    let (round, epoch, next) = (1, third.follow().epoch, 1);
+    let head = Head {
+        round,
+        epoch,
+        start: 1,
+        kept: 1,
+        from: next,
+        complete: false,
+    };
+    let batch = Writer::new(&head, 10_000, 10_000);
+    third.hear(2, batch.finish().into_bytes());
+    third.submit(b"value");
+    let is_sent = |third: &Alone| {
+        let mut said = third.said.iter();
+        said.any(|word| matches!(word, Word::Value(1, _)))
+    };
+    let early = is_sent(&third);
+    third.now = Time(third.now.0 + 100_000_000);
+    third.tell(rota_core::contract::Input::Timer);
+    !early && is_sent(&third)
+}
