@@ -20,6 +20,16 @@ pub enum Lack {
     Next(usize, u64),
 }
 
+/// What is missing first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lacking {
+    pub lack: Lack,
+    /// When it is asked for.
+    pub at: Time,
+    /// How long the last question is given, in nanoseconds; 0 if there was none.
+    pub pause: u64,
+}
+
 /// What a process in the ring of one configuration has for that.
 #[derive(Debug)]
 pub struct Cast {
@@ -35,7 +45,7 @@ pub struct Cast {
     /// When it was made smaller last.
     slowed: Time,
     /// What is missing first, and when it is asked for.
-    pub lack: Option<(Lack, Time)>,
+    pub lack: Option<Lacking>,
     /// The own value that is to be proposed next, when it is sent to the coordinator alone, and after how long again.
     pub late: Option<(u64, Time, u64)>,
     /// Whose value the coordinator looks for first.
@@ -96,10 +106,16 @@ impl Cast {
     /// Something is missing, or nothing: when it is asked for.
     pub fn watch(&mut self, now: Time, lack: Option<(Lack, u64)>) {
         self.lack = match (self.lack, lack) {
-            (Some((old, at)), Some((new, wait))) if old == new => {
-                Some((old, at.min(now.after(wait))))
+            (Some(old), Some((new, wait))) if old.lack == new => {
+                let sooner = old.at.min(now.after(wait));
+                let at = if old.pause > 0 { old.at } else { sooner };
+                Some(Lacking { at, ..old })
             }
-            (_, Some((new, wait))) if !mutants::on(Mutant::U28) => Some((new, now.after(wait))),
+            (_, Some((lack, wait))) if !mutants::on(Mutant::U28) => Some(Lacking {
+                lack,
+                at: now.after(wait),
+                pause: 0,
+            }),
             _ => None,
         };
     }

@@ -6,6 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::engine::URing;
+use super::multicast::AT_ONCE;
 use super::stream::Stream;
 use super::word::Word;
 use crate::contract::{
@@ -106,6 +107,7 @@ impl Engine for URing {
             }
             return;
         }
+        self.spare = AT_ONCE;
         self.on_input(input);
         self.settle();
     }

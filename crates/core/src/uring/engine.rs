@@ -12,7 +12,6 @@ use super::elect::Election;
 use super::fetch::Fetching;
 use super::hand_out::HandOut;
 use super::lead::Leading;
-use super::multicast::AT_ONCE;
 use super::own::Own;
 use super::peers::Peers;
 use super::stream::Stream;
@@ -325,7 +324,6 @@ impl URing {
     /// Everything that follows from what was told.
     pub(super) fn settle(&mut self) {
         self.poke = false;
-        self.spare = AT_ONCE;
         loop {
             if let Some(word) = self.loopback.pop_front() {
                 self.on_word(self.me, word);

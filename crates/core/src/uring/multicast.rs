@@ -1,9 +1,10 @@
 //! Values by multicast, as the engine does it: what is sent, what has come, and what is asked for.
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::cast::Lack;
+use super::cast::{Lack, Lacking};
 use super::engine::URing;
 use super::parts;
 use super::stream::{Hail, Stream};
@@ -57,8 +58,10 @@ impl URing {
 
     fn on_part(&mut self, part: &Part) {
         self.counters.parts += 1;
-        let counted = self.counted.counted(part.head.proposer);
-        if counted.is_some_and(|counted| part.head.counter <= counted) {
+        let counted = self.counted.counted(part.head.proposer).unwrap_or(0);
+        // Nobody has more values under way than bytes.
+        let ahead = 2 * self.settings.window_bytes as u64;
+        if part.head.counter <= counted || part.head.counter - counted > ahead {
             return;
         }
         let whole = self.stream.as_mut().and_then(|stream| stream.on_part(part));
@@ -148,7 +151,7 @@ impl URing {
     /// When something is to be asked for, or sent once more.
     pub(super) fn multicast_at(&self) -> Option<Time> {
         let cast = self.stream.as_ref()?.cast.as_ref()?;
-        let lack = cast.lack.map(|(_, at)| at);
+        let lack = cast.lack.map(|lacking| lacking.at);
         lack.into_iter().chain(cast.late.map(|(_, at, _)| at)).min()
     }
 
@@ -158,33 +161,48 @@ impl URing {
             return;
         };
         let (lack, late) = (cast.lack, cast.late);
-        if let Some((lack, _)) = lack.filter(|(_, at)| *at <= now) {
-            self.ask_for(lack);
+        if let Some(lacking) = lack.filter(|lacking| lacking.at <= now) {
+            self.ask_for(lacking);
         }
         if let Some((_, _, pause)) = late.filter(|(_, at, _)| *at <= now) {
             self.send_late(pause);
         }
     }
 
-    fn ask_for(&mut self, lack: Lack) {
-        let again = self.now.after(self.settings.patience.heartbeat / LONG);
-        self.counters.asked += 1;
+    fn ask_for(&mut self, lacking: Lacking) {
+        let patience = self.settings.patience;
+        let pause = (2 * lacking.pause).clamp(patience.heartbeat / LONG, patience.heartbeat);
+        let at = self.now.after(pause);
+        let table = self.leading.as_ref().and_then(super::lead::Leading::table);
         let Some(stream) = &mut self.stream else {
             return;
         };
-        let wanted = match lack {
-            Lack::Of(_) => {
-                stream.hail = Hail::Due;
-                None
-            }
-            Lack::Next(place, from) => Some(stream.wanted(place, from)),
+        let mut wanted = match lacking.lack {
+            Lack::Of(_) => Vec::new(),
+            Lack::Next(..) => table.map_or_else(Vec::new, |table| stream.wanted(table)),
         };
+        wanted.retain(|(process, _)| self.peers.has(*process));
+        let before = stream.predecessor();
+        let follows =
+            matches!(lacking.lack, Lack::Of(_)) && before.is_some_and(|who| self.peers.has(who));
         if let Some(cast) = &mut stream.cast {
-            cast.lack = Some((lack, again));
+            cast.lack = Some(Lacking {
+                at,
+                pause,
+                ..lacking
+            });
+        }
+        if !follows && wanted.is_empty() {
+            // There is nobody to ask. That is no loss for which others should slow down.
+            return;
+        }
+        if follows {
+            stream.hail = Hail::Due;
         }
         stream.lost_here();
+        self.counters.asked += 1;
         self.slow_down();
-        if let Some((process, counters)) = wanted {
+        for (process, counters) in wanted {
             self.say(process.node, Word::Want(counters));
         }
     }
@@ -194,17 +212,25 @@ impl URing {
         let (Some(stream), Some(config)) = (&mut self.stream, &self.config) else {
             return;
         };
-        let to = config.coordinator.node;
+        let to = config.coordinator;
         let Some((id, frame)) = stream.first_own() else {
             return;
         };
         let next = (2 * pause).min(self.settings.patience.silence);
         if let Some(cast) = &mut stream.cast {
-            cast.late = Some((id.counter, self.now.after(pause), next));
+            cast.late = Some((id.counter, self.now.after(next), next));
         }
-        if !mutants::on(Mutant::U31) {
-            self.counters.again += 1;
-            self.say(to, Word::Value(id.counter, frame));
+        if mutants::on(Mutant::U31) {
+            return;
+        }
+        self.counters.again += 1;
+        if self.peers.has(to) {
+            let peer = self.peers.process(to);
+            if peer.is_some_and(|peer| !peer.has_words()) {
+                self.peers.say(to.node, &Word::Value(id.counter, frame));
+            }
+        } else {
+            stream.goes_along(id);
         }
     }
 
@@ -214,16 +240,20 @@ impl URing {
         if !self.config.as_ref().is_some_and(is_asked) {
             return;
         }
+        let peer = self.peers.process(process);
+        if peer.is_none_or(|peer| peer.has_words()) {
+            // It is asked for again, and what waits may be an answer.
+            return;
+        }
         let mut room = self.settings.word_bytes;
         for counter in counters {
             let Some(frame) = self.own.value(*counter) else {
                 continue;
             };
-            room = room.saturating_sub(frame.len());
             self.counters.again += 1;
-            self.say(process.node, Word::Value(*counter, frame));
+            room = room.saturating_sub(frame.len());
+            self.peers.say(process.node, &Word::Value(*counter, frame));
             if room == 0 {
-                // What is lacking then is asked for again.
                 return;
             }
         }
@@ -231,11 +261,14 @@ impl URing {
 
     /// Somebody had to ask for values, and says how often.
     pub(super) fn on_lost(&mut self, place: usize, count: u64) -> bool {
-        let stream = self.stream.as_mut();
-        let Some(cast) = stream.and_then(|stream| stream.cast.as_mut()) else {
+        let Some(stream) = &mut self.stream else {
             return false;
         };
-        if place >= cast.losses.len() {
+        let is_own = stream.place(self.me) == Some(place);
+        let Some(cast) = &mut stream.cast else {
+            return false;
+        };
+        if place >= cast.losses.len() || is_own {
             return false;
         }
         if cast.on_losses(place, count) {

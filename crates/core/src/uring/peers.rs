@@ -158,6 +158,11 @@ impl Peer {
         }
     }
 
+    /// Whether words wait for room.
+    pub fn has_words(&self) -> bool {
+        !self.words.is_empty()
+    }
+
     /// What the link takes now, in bytes, beside the words that wait.
     pub fn room(&self) -> usize {
         if self.words.is_empty() { self.room } else { 0 }

@@ -83,6 +83,20 @@ impl Carried {
         self.bytes[place] <= self.most_bytes
     }
 
+    /// Forgets the last value of a process, which is at this place, for one that is before it.
+    pub fn makes_room(&mut self, place: usize, id: ValueId) -> bool {
+        let end = ValueId {
+            counter: u64::MAX,
+            ..id
+        };
+        let last = self
+            .values
+            .range(id..=end)
+            .next_back()
+            .map(|(last, _)| *last);
+        last.is_some_and(|last| self.take(place, last).is_some())
+    }
+
     /// A new one, of the process at this place.
     pub fn put(&mut self, place: usize, id: ValueId, frame: Bytes) {
         self.bytes[place] += frame.len();

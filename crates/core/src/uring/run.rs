@@ -7,6 +7,7 @@ use bytes::Bytes;
 use super::codec::MOST_NUMBER;
 use super::disk::Effect;
 use super::engine::URing;
+use super::lead::Leading;
 use super::stream::Hail;
 use super::wire::Records;
 use super::word::{Follow, Head, Proposal, Record, Word};
@@ -135,7 +136,13 @@ impl URing {
 
     fn on_record(&mut self, head: &Head, at: &mut Instance, record: Record) -> bool {
         match record {
-            Record::Value(id, frame) => self.on_value(id, frame),
+            Record::Value(id, frame) => {
+                let taken = self.on_value(id, frame);
+                if let Some(stream) = &mut self.stream {
+                    stream.goes_along(id);
+                }
+                taken
+            }
             Record::Proposal(proposal) => self.on_proposal(head, at, proposal),
             Record::Voted(index, next) => {
                 let config = self.config.as_ref();
@@ -160,7 +167,11 @@ impl URing {
     /// way than it may.
     pub(super) fn on_value(&mut self, id: ValueId, frame: Bytes) -> bool {
         let counted = self.counted.counted(id.process);
-        let is_new = counted.is_none_or(|counted| id.counter > counted);
+        let table = self.leading.as_ref().and_then(Leading::table);
+        // What was multicast may come again when the coordinator has proposed it.
+        let table = table.filter(|_| self.settings.multicast.is_some());
+        let proposed = table.and_then(|table| table.last(id.process));
+        let is_new = counted.max(proposed).is_none_or(|last| id.counter > last);
         let stream = self.stream.as_mut().filter(|_| is_new);
         stream.is_none_or(|stream| stream.carry(id, frame))
     }
@@ -220,6 +231,9 @@ impl URing {
             return None;
         }
         let peer = self.peers.process(stream.predecessor()?)?;
+        if peer.has_words() {
+            return None;
+        }
         let (follow, lacks) = stream.follow();
         let word = Word::Follow(follow, lacks);
         peer.say(&word);

@@ -144,6 +144,7 @@ impl Stream {
         // They are named again.
         if let Some(cast) = &mut self.cast {
             cast.held.clear();
+            cast.lack = None;
         }
         self.epoch = self.epoch.wrapping_add(1);
         self.hail = Hail::Said;
@@ -168,9 +169,11 @@ impl Stream {
             out.at = self.window.next();
         }
         self.out = Some(out);
-        if self.cast.is_none() && !mutants::on(Mutant::U04) {
-            self.own.sent = 0;
+        if !mutants::on(Mutant::U04) {
             self.through.sent = 0;
+            if self.cast.is_none() {
+                self.own.sent = 0;
+            }
         }
     }
 
@@ -189,7 +192,7 @@ impl Stream {
         };
         if place == self.me {
             self.own.ids.push_back(id);
-        } else if !self.carried.has_room(place) {
+        } else if !self.has_room(place, id) {
             return false;
         } else if self.cast.is_none() {
             self.fair.on_arrival(place);
@@ -199,6 +202,11 @@ impl Stream {
         self.carried.put(place, id, frame);
         self.forget_part(place, id);
         true
+    }
+
+    /// Whether there is room for a value, if need be in place of one that comes behind it.
+    fn has_room(&mut self, place: usize, id: ValueId) -> bool {
+        self.carried.has_room(place) || self.cast.is_some() && self.carried.makes_room(place, id)
     }
 
     /// What is on its way to the coordinator here, in bytes.

@@ -39,6 +39,11 @@ impl Window {
         self.next
     }
 
+    /// Whether so much is in it that who lacks it should catch up first.
+    pub const fn is_long(&self) -> bool {
+        self.bytes > self.most_bytes / 2
+    }
+
     /// The first instance that is in it, or would be.
     pub fn first(&self) -> Instance {
         let first = self.items.front();

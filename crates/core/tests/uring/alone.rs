@@ -152,6 +152,12 @@ impl Alone {
         });
     }
 
+    pub fn unlink(&mut self, node: u16) {
+        let peer = process(node, 1).node;
+        let session = Session(u64::from(node));
+        self.tell(Input::LinkDown { peer, session });
+    }
+
     pub fn hear(&mut self, from: u16, bytes: impl Into<Bytes>) {
         self.tell(Input::LinkMessage {
             peer: process(from, 1).node,

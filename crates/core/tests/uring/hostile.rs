@@ -194,7 +194,8 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn part() -> impl Strategy<Value = PartHead> {
     let numbers = (0..4_u16, 1..4_u16, 1..200_u32);
-    (who(), 1..9_u64, numbers).prop_map(|(proposer, counter, (index, count, total))| PartHead {
+    let counter = prop_oneof![8 => 1..9_u64, 1 => Just(u64::MAX), 1 => 1..100_000_u64];
+    (who(), counter, numbers).prop_map(|(proposer, counter, (index, count, total))| PartHead {
         cluster: SETTINGS.cluster,
         proposer,
         counter,
@@ -220,9 +221,9 @@ fn batch(head: &Head, votes: &[Vote]) -> Bytes {
     batch.finish().into_bytes()
 }
 
-fn take(alone: &mut Alone, step: Step) {
+fn take(alone: &mut Alone, me: u16, step: Step) {
     match step {
-        Step::Up(peer) if peer.node != process(2, 1).node => alone.link(peer),
+        Step::Up(peer) if peer.node != process(me, 1).node => alone.link(peer),
         Step::Up(_) => {}
         Step::Down(node) => {
             let peer = NodeId::new(node).expect("not 0");
@@ -256,22 +257,28 @@ proptest! {
     fn anything_may_be_said(
         first in any::<bool>(),
         multicast in any::<bool>(),
+        me in 1..3_u16,
         steps in vec(step(), 0..120),
     ) {
         let multicast = multicast.then_some(SETTINGS);
-        let settings = URingConfig { multicast, ..settings() };
-        let mut alone = Alone::with(settings.clone(), process(2, 1), Vec::new());
+        let settings = URingConfig {
+            multicast,
+            window_bytes: 300,
+            frame_bytes: 100,
+            ..settings()
+        };
+        let mut alone = Alone::with(settings.clone(), process(me, 1), Vec::new());
         if first {
             alone.join();
         }
         for step in steps {
-            take(&mut alone, step);
+            take(&mut alone, me, step);
             while alone.engine.poll_delivery().is_some() {}
             let most = 15 * (2 * settings.window_bytes + 64);
             prop_assert!(alone.engine.carried_bytes() <= most);
         }
         // What it leaves on its disk it can begin with.
-        let _ = Alone::new(process(2, 2), alone.records_without(None));
+        let _ = Alone::new(process(me, 2), alone.records_without(None));
     }
 
     /// Who has asked for what was forgotten begins there, or goes on asking.
@@ -280,7 +287,7 @@ proptest! {
         let mut alone = base::behind();
         let answer = Word::Forgotten(base.encode().into(), false);
         for step in std::iter::once(Step::Word(1, answer)).chain(steps) {
-            take(&mut alone, step);
+            take(&mut alone, 2, step);
             while alone.engine.poll_delivery().is_some() {}
         }
         let _ = Alone::new(process(2, 2), alone.records_without(None));

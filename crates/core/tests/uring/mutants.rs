@@ -49,9 +49,9 @@ const SEEDS: [(Mutant, u64, &str); 14] = [
 const MULTICAST_SEEDS: [(Mutant, u64, &str); 5] = [
     (Mutant::U27, 0, "order"),
     (Mutant::U28, 1, "silence"),
-    (Mutant::U29, 2, "silence"),
+    (Mutant::U29, 1, "silence"),
     (Mutant::U30, 0, "contents"),
-    (Mutant::U31, 5, "silence"),
+    (Mutant::U31, 3, "silence"),
 ];
 
 #[test]

@@ -282,4 +282,6 @@ fn rules() {
         assert!(rule(), "rule {at}");
     }
     assert!(a_coordinator_alone_is_quiet());
+    assert!(lost::who_has_asked_waits());
+    assert!(lost::a_value_goes_along_the_ring_if_there_is_no_other_way());
 }

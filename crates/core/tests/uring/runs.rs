@@ -90,6 +90,11 @@ fn what_is_lost_comes_soon() {
                 "seed {seed}: {asked} of nothing lost"
             );
             let slowest = world.slowest / MILLI;
+            let is_alone = world.nodes.len() == 1;
+            assert!(
+                lost < 30 || is_alone || asked > 0 && slowest > 0,
+                "seed {seed}"
+            );
             assert!(slowest < 500, "seed {seed}, {lost} %: {slowest} ms");
         }
     }

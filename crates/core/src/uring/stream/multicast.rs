@@ -117,6 +117,10 @@ impl Stream {
 
     /// At the coordinator: the value that is to be proposed next, of each proposer in turn.
     pub(super) fn next_multicast(&mut self, table: &Proposers) -> Option<ValueId> {
+        if self.window.is_long() {
+            // Along the ring a slow acceptor holds values back. Here they come past it, and it would fall behind for good.
+            return None;
+        }
         let (count, turn) = (self.ring.len(), self.cast.as_ref()?.turn);
         let unsent = self.own.unsent().filter(|_| self.successor().is_some());
         let next = |place: usize| {
@@ -177,20 +181,32 @@ impl Stream {
         held.map_or_else(Vec::new, |held| held.lacks(MOST_LACKS, is_here))
     }
 
-    /// Whose values the coordinator lacks, from this counter on, and which.
-    pub fn wanted(&self, place: usize, from: u64) -> (Process, Vec<u64>) {
-        let process = self.ring[place];
-        let top = self
-            .cast
-            .as_ref()
-            .map_or(0, |cast| cast.arriving[place].top());
+    /// A value goes along the ring to the coordinator, which does not get it otherwise, unless it was proposed.
+    pub fn goes_along(&mut self, id: ValueId) {
+        let waits = self.cast.is_some() && !self.leads() && self.carried.get(id).is_some();
+        if waits && !self.through.ids.contains(&id) {
+            self.through.ids.push_back(id);
+        }
+    }
+
+    /// Whose values the coordinator lacks, and which.
+    pub fn wanted(&self, table: &Proposers) -> Vec<(Process, Vec<u64>)> {
+        let places = 0..self.ring.len();
+        let wanted = places.filter_map(|place| self.wanted_of(place, table));
+        wanted
+            .filter(|(_, counters)| !counters.is_empty())
+            .collect()
+    }
+
+    fn wanted_of(&self, place: usize, table: &Proposers) -> Option<(Process, Vec<u64>)> {
+        let first = self.next_of(place, table)?;
+        let top = self.cast.as_ref()?.arriving[place].top();
         let is_here = |counter: &u64| {
             let counter = *counter;
-            self.carried.get(ValueId { process, counter }).is_some()
+            self.carried.get(ValueId { counter, ..first }).is_some()
         };
-        let counters = (from..=top)
-            .take(4 * MOST_WANTED)
-            .filter(|counter| !is_here(counter));
-        (process, counters.take(MOST_WANTED).collect())
+        let counters = (first.counter..=top).take(4 * MOST_WANTED);
+        let lacks = counters.filter(|counter| place != self.me && !is_here(counter));
+        Some((first.process, lacks.take(MOST_WANTED).collect()))
     }
 }

@@ -114,13 +114,14 @@ impl Stream {
     }
 
     fn put_values(&mut self, batch: &mut Writer) {
-        if self.leads() || self.cast.is_some() {
+        if self.leads() {
             return;
         }
         self.clean();
         loop {
             let through = self.through.unsent();
-            let own = self.own.unsent();
+            // What is multicast does not go along the ring, but for what does not get there.
+            let own = self.own.unsent().filter(|_| self.cast.is_none());
             let next = through.and_then(|id| self.place(id.process));
             let own_first = self.fair.own_first(own.is_some(), next);
             let Some(id) = (if own_first { own } else { through }) else {
