@@ -9,22 +9,29 @@ fn run(seeds: std::ops::Range<u64>, change: impl Fn(&mut Options)) -> Report {
     campaign::run(&options).expect("nothing is written")
 }
 
+fn happened(report: &Report, rare: &[&str]) {
+    for what in rare {
+        let count = report.coverage.get(*what).copied();
+        assert!(count.unwrap_or(0) > 0, "{what}: {:?}", report.coverage);
+    }
+}
+
 #[test]
 fn one_order_whatever_fails() {
     let report = run(0..14, |_| {});
     assert_eq!(report.violations, []);
-    for rare in [
-        "crashes",
-        "link_breaks",
-        "losses_of_power",
-        "missed",
-        "places",
-        "uring_votes_fetched",
-        "written_together",
-    ] {
-        let count = report.coverage.get(rare).copied();
-        assert!(count.unwrap_or(0) > 0, "{rare}: {:?}", report.coverage);
-    }
+    happened(
+        &report,
+        &[
+            "crashes",
+            "link_breaks",
+            "losses_of_power",
+            "missed",
+            "places",
+            "uring_votes_fetched",
+            "written_together",
+        ],
+    );
 }
 
 /// Runs that did not come to an end: who had to begin behind what others have forgotten did not get to know who the
@@ -149,16 +156,16 @@ fn one_order_where_values_are_multicast() {
     // Who sent all it had before it listened again was taken for dead by all, and all did so with each new ring.
     let shown = run(32..33, |options| options.engine = EngineName::RingPaxos);
     assert_eq!(shown.violations, []);
-    for rare in [
-        "crashes",
-        "datagrams_lost",
-        "link_breaks",
-        "losses_of_power",
-        "places",
-        "uring_values_asked_for",
-        "uring_values_sent_again",
-    ] {
-        let count = report.coverage.get(rare).copied();
-        assert!(count.unwrap_or(0) > 0, "{rare}: {:?}", report.coverage);
-    }
+    happened(
+        &report,
+        &[
+            "crashes",
+            "datagrams_lost",
+            "link_breaks",
+            "losses_of_power",
+            "places",
+            "uring_values_asked_for",
+            "uring_values_sent_again",
+        ],
+    );
 }

@@ -83,6 +83,8 @@ pub(super) struct LoadApp {
     pub garbled: u64,
     pub submitted: u64,
     pub refused: Option<SubmitError>,
+    /// How often this node was told that it missed what others have delivered.
+    pub missed: u64,
 }
 
 impl LoadApp {
@@ -108,6 +110,7 @@ impl LoadApp {
             garbled: 0,
             submitted: 0,
             refused: None,
+            missed: 0,
         }
     }
 
@@ -210,6 +213,9 @@ impl Measuring for LoadApp {
     }
 
     fn refused(&self) -> Option<String> {
+        if self.missed > 0 {
+            return Some("a node fell behind what others keep, and missed messages".to_owned());
+        }
         let error = self.refused.as_ref()?;
         Some(format!("a message was refused: {error}"))
     }
@@ -220,10 +226,9 @@ impl App for LoadApp {
         match delivery {
             Delivery::Message(message) => self.on_message(&message),
             Delivery::Configuration(configuration) => self.on_configuration(&configuration),
-            Delivery::Skips { .. }
-            | Delivery::Primary(_)
-            | Delivery::Excluded(_)
-            | Delivery::Missed { .. } => {}
+            // Before the load there is nothing to miss.
+            Delivery::Missed { .. } => self.missed += u64::from(self.span.is_some()),
+            Delivery::Skips { .. } | Delivery::Primary(_) | Delivery::Excluded(_) => {}
         }
     }
 

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use crate::contract::NodeId;
 use crate::ring::Timers;
+use crate::wire::HEADER_BYTES;
 
 /// Everything that is set from outside. All nodes have the same `ring` and `acceptors`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,6 +53,15 @@ pub struct Multicast {
     pub datagram_bytes: usize,
     /// How many of them, at the end, are for whoever owns the sockets: a checksum, or a seal.
     pub seal_bytes: usize,
+}
+
+impl Multicast {
+    /// Whether its datagrams can carry values of this size.
+    pub(super) fn takes(&self, frame_bytes: usize) -> bool {
+        let around = HEADER_BYTES + self.seal_bytes;
+        let part = self.datagram_bytes.saturating_sub(around);
+        part > 0 && frame_bytes.div_ceil(part) <= usize::from(u16::MAX)
+    }
 }
 
 /// Who says which configuration follows when several are wanted.

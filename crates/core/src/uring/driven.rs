@@ -199,6 +199,7 @@ impl Engine for URing {
             ("uring_configurations_foreign", count.foreign),
             ("uring_values_early", count.early),
             ("uring_parts_received", count.parts),
+            ("uring_parts_dropped", count.parts_dropped),
             ("uring_values_asked_for", count.asked),
             ("uring_values_sent_again", count.again),
             ("uring_messages_malformed", self.hand_out.malformed),

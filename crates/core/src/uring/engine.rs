@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::base::Base;
-use super::config::URingConfig;
+use super::config::{Multicast, URingConfig};
 use super::disk::{Disk, Effect, Found};
 use super::elect::Election;
 use super::fetch::Fetching;
@@ -97,13 +97,23 @@ pub(super) struct Counters {
     pub foreign: u64,
     pub early: u64,
     pub parts: u64,
+    pub parts_dropped: u64,
     pub asked: u64,
     pub again: u64,
 }
 
 impl URing {
     /// A process that was not started.
+    ///
+    /// # Panics
+    /// Where values are multicast in datagrams that have no room for them.
     pub fn new(settings: URingConfig) -> Self {
+        let takes = |multicast: Multicast| multicast.takes(settings.frame_bytes);
+        assert!(
+            settings.multicast.is_none_or(takes),
+            "datagrams have no room for parts of values: {:?}",
+            settings.multicast
+        );
         let nobody = Process {
             node: NodeId::new(1).expect("not 0"),
             incarnation: Incarnation(0),

@@ -10,7 +10,7 @@ use super::word::Word;
 use crate::contract::NodeId;
 use crate::mutants::{self, Mutant};
 use crate::paxos::{
-    AcceptorId, Config, Coordinator, Progress, Promise, Proposers, Round, Value, Vote,
+    AcceptorId, Config, Coordinator, Instance, Progress, Promise, Proposers, Round, Value, Vote,
 };
 
 /// What is kept of one acceptor's promise, in bytes.
@@ -237,6 +237,17 @@ impl URing {
             }
         }
         leading.admits = Some(table);
+    }
+
+    /// The next proposal of this round, from its first instance on.
+    pub(super) fn adopt_next(&mut self, first: Instance, (value, whole): (Value, bool)) {
+        let round = self.number();
+        let vote = Vote {
+            first,
+            round,
+            value,
+        };
+        self.adopt(vote, whole);
     }
 
     /// A proposal of this round: voted for, learnt, and passed on.

@@ -9,10 +9,15 @@
 //!   ring with whatever else does. Proposals do not wait for that: all acceptors write at the same time;
 //! * whoever knows how far a majority has voted knows what is decided.
 //!
-//! `docs/protocols/uring.md` has the words, what is on the links and in the log, and what happens when processes die.
+//! *Ring Paxos* differs in one thing: values do not go along the ring, their proposers multicast them. The ring carries
+//! names, votes and configurations. Both are this engine ([`URingConfig::multicast`]).
+//!
+//! `docs/protocols/uring.md` and `docs/protocols/ring-paxos.md` have the words, what is on the links and in the log, and
+//! what happens when processes die.
 //!
 //! * `engine`: the state, and what is told to it; `run`: what comes and goes; `driven`: the contract;
-//! * `stream`: one process in the ring of one configuration, `window`: its proposals; `lead`: the coordinator; `learn`: what is decided;
+//! * `stream`: one process in the ring of one configuration, `window`: its proposals, `queue`: values on their way; `lead`: the coordinator; `learn`: what is decided;
+//! * `multicast`: Ring Paxos, with `cast` (what is missing), `parts` (datagrams) and `held` (proposals that wait for values);
 //! * `known`, `stand`, `elect`: configurations, and which one follows; `fetch`: what did not come along the ring; `disk`: what is durable;
 //! * `own`, `hand_out`: from and to the application; `word`, `wire`, `write`, `codec`, `value`: bytes.
 

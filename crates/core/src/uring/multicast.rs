@@ -1,17 +1,16 @@
 //! Values by multicast, as the engine does it: what is sent, what has come, and what is asked for.
 
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::cast::{Lack, Lacking};
 use super::engine::URing;
-use super::parts;
+use super::parts::{self, Dropped};
 use super::stream::{Hail, Stream};
 use super::word::Word;
 use crate::contract::{Channel, Class, Output, Process, Target, Time};
 use crate::mutants::{self, Mutant};
-use crate::paxos::{Config, ValueId, Vote};
+use crate::paxos::{Config, Proposers, ValueId};
 use crate::wire::Part;
 
 /// What was sent before something that has come is waited for so many times shorter than a heartbeat takes.
@@ -49,27 +48,33 @@ impl URing {
         for start in (0..bytes.len()).step_by(segment.max(1)) {
             let datagram = bytes.slice(start..bytes.len().min(start + segment));
             match Part::decode(datagram, settings.seal_bytes) {
-                Ok(part) if part.head.cluster == settings.cluster => self.on_part(&part),
-                Ok(_) => {}
+                Ok(part) => self.on_part(settings.cluster, &part),
                 Err(_) => self.counters.refused += 1,
             }
         }
     }
 
-    fn on_part(&mut self, part: &Part) {
+    fn on_part(&mut self, cluster: u32, part: &Part) {
         self.counters.parts += 1;
         let counted = self.counted.counted(part.head.proposer).unwrap_or(0);
-        // Nobody has more values under way than bytes.
-        let ahead = 2 * self.settings.window_bytes as u64;
-        if part.head.counter <= counted || part.head.counter - counted > ahead {
+        if part.head.counter <= counted {
             return;
         }
-        let whole = self.stream.as_mut().and_then(|stream| stream.on_part(part));
-        if let Some((id, frame)) = whole
-            && super::value::is_sound(&frame)
-        {
-            let _ = self.on_value(id, frame);
+        // Nobody has more values under way than bytes.
+        let ahead = 2 * self.settings.window_bytes as u64;
+        let is_sound = part.head.cluster == cluster && part.head.counter - counted <= ahead;
+        if !is_sound || self.take_part(part).is_err() {
+            self.counters.parts_dropped += 1;
         }
+    }
+
+    fn take_part(&mut self, part: &Part) -> Result<(), Dropped> {
+        let stream = self.stream.as_mut().ok_or(Dropped)?;
+        let Some((id, frame)) = stream.on_part(part)? else {
+            return Ok(());
+        };
+        let is_kept = super::value::is_sound(&frame) && self.on_value(id, frame);
+        is_kept.then_some(()).ok_or(Dropped)
     }
 
     /// The next datagrams of own values, after everything else that there is to say, and not all at once: who does
@@ -104,18 +109,10 @@ impl URing {
 
     /// Proposals that have waited for their values.
     pub(super) fn release(&mut self) {
-        let round = self.number();
         while let Some(stream) = &mut self.stream
-            && let Some((first, value, whole)) = stream.release()
+            && let Some((first, proposed)) = stream.release()
         {
-            self.adopt(
-                Vote {
-                    first,
-                    round,
-                    value,
-                },
-                whole,
-            );
+            self.adopt_next(first, proposed);
         }
     }
 
@@ -173,38 +170,52 @@ impl URing {
         let patience = self.settings.patience;
         let pause = (2 * lacking.pause).clamp(patience.heartbeat / LONG, patience.heartbeat);
         let at = self.now.after(pause);
-        let table = self.leading.as_ref().and_then(super::lead::Leading::table);
-        let Some(stream) = &mut self.stream else {
+        let Some(cast) = self.stream.as_mut().and_then(|stream| stream.cast.as_mut()) else {
             return;
         };
-        let mut wanted = match lacking.lack {
-            Lack::Of(_) => Vec::new(),
-            Lack::Next(..) => table.map_or_else(Vec::new, |table| stream.wanted(table)),
+        cast.lack = Some(Lacking {
+            at,
+            pause,
+            ..lacking
+        });
+        let is_asked = match lacking.lack {
+            Lack::Of(_) => self.ask_predecessor(),
+            Lack::Next(..) => self.ask_proposers(),
         };
-        wanted.retain(|(process, _)| self.peers.has(*process));
-        let before = stream.predecessor();
-        let follows =
-            matches!(lacking.lack, Lack::Of(_)) && before.is_some_and(|who| self.peers.has(who));
-        if let Some(cast) = &mut stream.cast {
-            cast.lack = Some(Lacking {
-                at,
-                pause,
-                ..lacking
-            });
-        }
-        if !follows && wanted.is_empty() {
+        if !is_asked {
             // There is nobody to ask. That is no loss for which others should slow down.
             return;
         }
-        if follows {
-            stream.hail = Hail::Due;
+        if let Some(stream) = &mut self.stream {
+            stream.lost_here();
         }
-        stream.lost_here();
         self.counters.asked += 1;
         self.slow_down();
+    }
+
+    /// The predecessor has the values that it named.
+    fn ask_predecessor(&mut self) -> bool {
+        let Some(stream) = &mut self.stream else {
+            return false;
+        };
+        let has_link = stream.predecessor().is_some_and(|who| self.peers.has(who));
+        if has_link {
+            stream.hail = Hail::Due;
+        }
+        has_link
+    }
+
+    /// The coordinator asks for what it has not proposed.
+    fn ask_proposers(&mut self) -> bool {
+        let table = self.leading.as_ref().and_then(super::lead::Leading::table);
+        let wanted = |table: &Proposers| Some(self.stream.as_ref()?.wanted(table));
+        let mut wanted = table.and_then(wanted).unwrap_or_default();
+        wanted.retain(|(process, _)| self.peers.has(*process));
+        let is_asked = !wanted.is_empty();
         for (process, counters) in wanted {
             self.say(process.node, Word::Want(counters));
         }
+        is_asked
     }
 
     /// The coordinator seems not to have had an own value: it is sent that by its link.
@@ -223,28 +234,27 @@ impl URing {
         if mutants::on(Mutant::U31) {
             return;
         }
-        self.counters.again += 1;
-        if self.peers.has(to) {
-            let peer = self.peers.process(to);
-            if peer.is_some_and(|peer| !peer.has_words()) {
-                self.peers.say(to.node, &Word::Value(id.counter, frame));
-            }
-        } else {
-            stream.goes_along(id);
+        match self.peers.process(to) {
+            None => stream.goes_along(id),
+            // It may be among them.
+            Some(peer) if peer.has_words() => return,
+            Some(peer) => peer.say(&Word::Value(id.counter, frame)),
         }
+        self.counters.again += 1;
     }
 
     /// The coordinator lacks own values.
     pub(super) fn on_want(&mut self, process: Process, counters: &[u64]) {
         let is_asked = |config: &Arc<Config>| config.coordinator == process;
         if !self.config.as_ref().is_some_and(is_asked) {
+            self.counters.stale += 1;
             return;
         }
         let peer = self.peers.process(process);
-        if peer.is_none_or(|peer| peer.has_words()) {
-            // It is asked for again, and what waits may be an answer.
+        // What waits may be an answer; and it is asked for again.
+        let Some(peer) = peer.filter(|peer| !peer.has_words()) else {
             return;
-        }
+        };
         let mut room = self.settings.word_bytes;
         for counter in counters {
             let Some(frame) = self.own.value(*counter) else {
@@ -252,7 +262,7 @@ impl URing {
             };
             self.counters.again += 1;
             room = room.saturating_sub(frame.len());
-            self.peers.say(process.node, &Word::Value(*counter, frame));
+            peer.say(&Word::Value(*counter, frame));
             if room == 0 {
                 return;
             }

@@ -44,6 +44,10 @@ pub fn cut(settings: &Multicast, id: ValueId, value: &Bytes) -> Vec<Burst> {
     bursts
 }
 
+/// A part that is of no use: it contradicts others, its process has more under way than it may, or is no member.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Dropped;
+
 /// A value of which something has come.
 #[derive(Debug)]
 struct Partial {
@@ -121,32 +125,32 @@ impl Arriving {
     }
 
     /// A part of a value: the whole of it, if that was the last one. What would take more than `room` is not kept.
-    pub fn on_part(&mut self, part: &Part, room: usize) -> Option<Bytes> {
+    pub fn on_part(&mut self, part: &Part, room: usize) -> Result<Option<Bytes>, Dropped> {
         let (counter, total) = (part.head.counter, part.head.total as usize);
         if total > MAX_FRAME_BYTES {
-            return None;
+            return Err(Dropped);
         }
         self.top = self.top.max(counter);
         if part.head.count == 1 {
             // It is kept for long, and would keep the whole buffer it came in.
-            return Some(Bytes::copy_from_slice(&part.bytes));
+            return Ok(Some(Bytes::copy_from_slice(&part.bytes)));
         }
         if !self.values.contains_key(&counter) {
             if self.values.len() >= MOST_PARTIAL || self.bytes + total > room {
-                return None;
+                return Err(Dropped);
             }
             self.bytes += total;
             self.values.insert(counter, Partial::new(part));
         }
-        let partial = self.values.get_mut(&counter)?;
-        if partial.suits(part) {
-            partial.put(part);
-        }
+        let partial = self.values.get_mut(&counter);
+        let partial = partial.filter(|partial| partial.suits(part));
+        let partial = partial.ok_or(Dropped)?;
+        partial.put(part);
         if partial.lacks > 0 {
-            return None;
+            return Ok(None);
         }
-        let whole = self.forget(counter)?;
-        Some(whole.bytes.into())
+        let whole = self.forget(counter);
+        Ok(whole.map(|whole| whole.bytes.into()))
     }
 
     /// A value has come in another way, or nobody needs it any more.

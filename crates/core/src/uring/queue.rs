@@ -83,18 +83,21 @@ impl Carried {
         self.bytes[place] <= self.most_bytes
     }
 
-    /// Forgets the last value of a process, which is at this place, for one that is before it.
+    /// Whether there is room for a value of the process at this place. What comes behind it is forgotten for that, the
+    /// last first: it is asked for when it is the next.
     pub fn makes_room(&mut self, place: usize, id: ValueId) -> bool {
         let end = ValueId {
             counter: u64::MAX,
             ..id
         };
-        let last = self
-            .values
-            .range(id..=end)
-            .next_back()
-            .map(|(last, _)| *last);
-        last.is_some_and(|last| self.take(place, last).is_some())
+        while !self.has_room(place) {
+            let last = self.values.range(id..=end).next_back();
+            let Some(last) = last.map(|(last, _)| *last) else {
+                return false;
+            };
+            self.take(place, last);
+        }
+        true
     }
 
     /// A new one, of the process at this place.
@@ -121,5 +124,44 @@ impl Carried {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::{Incarnation, NodeId, Process};
+
+    fn id(counter: u64) -> ValueId {
+        let process = Process {
+            node: NodeId::new(2).unwrap(),
+            incarnation: Incarnation(1),
+        };
+        ValueId { process, counter }
+    }
+
+    fn puts(carried: &mut Carried, counter: u64, bytes: usize) -> bool {
+        let has_room = carried.makes_room(0, id(counter));
+        if has_room {
+            carried.put(0, id(counter), vec![0; bytes].into());
+        }
+        has_room
+    }
+
+    /// Whoever sends small values that come late, and then large ones that come soon, gets no more room by that.
+    #[test]
+    fn room_is_made_by_size_and_not_by_number() {
+        let (most, large) = (1000, 900);
+        let mut carried = Carried::new(1, most);
+        for counter in 1000..1200 {
+            puts(&mut carried, counter, 10);
+        }
+        assert!(carried.bytes() > most);
+        for counter in (1..=100).rev() {
+            assert!(puts(&mut carried, counter, large));
+            assert!(carried.bytes() <= most + large, "{}", carried.bytes());
+        }
+        assert!(carried.get(id(1)).is_some() && carried.get(id(1000)).is_none());
+        assert!(!puts(&mut carried, 5000, 10));
     }
 }

@@ -13,7 +13,7 @@ use super::wire::Records;
 use super::word::{Follow, Head, Proposal, Record, Word};
 use crate::contract::{Output, Process};
 use crate::mutants::Mutant;
-use crate::paxos::{Instance, Round, ValueId, Vote};
+use crate::paxos::{Instance, Round, ValueId};
 
 /// Where values are multicast messages along the ring are small, and many: between two of them is a heartbeat divided by
 /// this, at least.
@@ -194,18 +194,10 @@ impl URing {
         if stream.has_to_wait(&proposal) {
             return stream.hold(first, proposal);
         }
-        let Some((value, whole)) = stream.resolve(proposal) else {
+        let Some(proposed) = stream.resolve(proposal) else {
             return false;
         };
-        let round = head.round;
-        self.adopt(
-            Vote {
-                first,
-                round,
-                value,
-            },
-            whole,
-        );
+        self.adopt_next(first, proposed);
         true
     }
 

@@ -206,7 +206,11 @@ impl Stream {
 
     /// Whether there is room for a value, if need be in place of one that comes behind it.
     fn has_room(&mut self, place: usize, id: ValueId) -> bool {
-        self.carried.has_room(place) || self.cast.is_some() && self.carried.makes_room(place, id)
+        if self.cast.is_some() {
+            self.carried.makes_room(place, id)
+        } else {
+            self.carried.has_room(place)
+        }
     }
 
     /// What is on its way to the coordinator here, in bytes.

@@ -1,9 +1,10 @@
 //! Rules of a process that values are multicast to, and of which one does not come.
 
 use bytes::Bytes;
-use rota_core::contract::Time;
+use rota_core::contract::{Engine, Input, Time};
 use rota_core::paxos::ValueId;
-use rota_core::uring::{Head, Record, URingConfig, Word, Writer};
+use rota_core::uring::{Head, Multicast, Record, URing, URingConfig, Word, Writer};
+use rota_core::wire::PartHead;
 
 use super::alone::{Alone, process, settings};
 use super::datagrams::SETTINGS;
@@ -63,6 +64,24 @@ fn voted(second: &Alone) -> u64 {
     own.max().unwrap_or(0)
 }
 
+/// So much later.
+fn wait(alone: &mut Alone, millis: u64) {
+    alone.now = Time(alone.now.0 + millis * 1_000_000);
+    alone.tell(Input::Timer);
+}
+
+/// The second of three values of the third does not come to the second.
+fn one_is_lost() -> Alone {
+    let mut second = alone(2);
+    let values = datagrams(3);
+    for part in values[0].iter().chain(&values[2]) {
+        second.datagrams(part.clone());
+    }
+    name(&mut second, 1..4);
+    second.said.clear();
+    second
+}
+
 /// Who lacks a value neither votes for it nor names it to others; when it comes, both.
 pub fn a_vote_needs_the_value() -> bool {
     let mut second = alone(2);
@@ -80,22 +99,14 @@ pub fn a_vote_needs_the_value() -> bool {
     let early = voted(&second) > 1 || names(&second);
     second.datagrams(values[0][0].clone());
     second.write();
-    second.now = Time(second.now.0 + 1_000_000);
-    second.tell(rota_core::contract::Input::Timer);
+    wait(&mut second, 1);
     !early && voted(&second) == 2 && names(&second)
 }
 
 /// What does not come is asked of the predecessor, by its instance, and not what has come behind it.
 pub fn what_is_missing_is_asked_for() -> bool {
-    let mut second = alone(2);
-    let values = datagrams(3);
-    for part in values[0].iter().chain(&values[2]) {
-        second.datagrams(part.clone());
-    }
-    name(&mut second, 1..4);
-    second.said.clear();
-    second.now = Time(second.now.0 + 100_000_000);
-    second.tell(rota_core::contract::Input::Timer);
+    let mut second = one_is_lost();
+    wait(&mut second, 100);
     let asked = second.said.iter().find_map(|word| match word {
         Word::Follow(follow, lacks) => Some((follow.next, lacks.clone())),
         _ => None,
@@ -144,23 +155,15 @@ pub fn an_own_value_that_is_not_proposed_is_sent_to_the_coordinator() -> bool {
         said.any(|word| matches!(word, Word::Value(1, _)))
     };
     let early = is_sent(&third);
-    third.now = Time(third.now.0 + 100_000_000);
-    third.tell(rota_core::contract::Input::Timer);
+    wait(&mut third, 100);
     !early && is_sent(&third)
 }
 
 /// One question at a time: the next one would have the answer to this one thrown away.
 pub fn who_has_asked_waits() -> bool {
-    let mut second = alone(2);
-    let values = datagrams(3);
-    for part in values[0].iter().chain(&values[2]) {
-        second.datagrams(part.clone());
-    }
-    name(&mut second, 1..4);
-    second.said.clear();
+    let mut second = one_is_lost();
     for _ in 0..40 {
-        second.now = Time(second.now.0 + 1_000_000);
-        second.tell(rota_core::contract::Input::Timer);
+        wait(&mut second, 1);
     }
     let follows = second.said.iter();
     let follows = follows.filter(|word| matches!(word, Word::Follow(..)));
@@ -174,8 +177,7 @@ pub fn a_value_goes_along_the_ring_if_there_is_no_other_way() -> bool {
     name(&mut second, 1..1);
     second.unlink(1);
     second.submit(b"value");
-    second.now = Time(second.now.0 + 20_000_000);
-    second.tell(rota_core::contract::Input::Timer);
+    wait(&mut second, 20);
     let mut sent = second.batches.into_iter().flatten();
     let value = sent.find_map(|record| match record {
         Record::Value(id, frame) => Some((id, frame)),
@@ -204,4 +206,46 @@ pub fn a_value_goes_along_the_ring_if_there_is_no_other_way() -> bool {
     third.hear(2, batch.finish().into_bytes());
     let mut sent = third.batches.iter().flatten();
     sent.any(|record| matches!(record, Record::Value(passed, _) if *passed == id))
+}
+
+/// Datagrams that cannot be parts of what is under way are counted, and those that come again are not.
+pub fn what_is_of_no_use_is_counted() -> bool {
+    let mut second = alone(2);
+    let value = datagrams(1).remove(0);
+    let head = |proposer, counter, cluster| PartHead {
+        cluster,
+        proposer,
+        counter,
+        index: 0,
+        count: 1,
+        total: 5,
+    };
+    let (member, here) = (process(3, 1), SETTINGS.cluster);
+    for useless in [
+        head(process(3, 2), 1, here),
+        head(member, 1 << 40, here),
+        head(member, 1, here + 1),
+        // No value begins like this.
+        head(member, 2, here),
+    ] {
+        second.datagram(&useless, b"value");
+    }
+    for part in value.iter().chain(&value) {
+        second.datagrams(part.clone());
+    }
+    let status = second.engine.status();
+    status.counters.get("uring_parts_dropped") == Some(&4)
+}
+
+#[test]
+#[should_panic(expected = "no room for parts")]
+fn datagrams_have_room_for_parts() {
+    let multicast = Multicast {
+        datagram_bytes: 40,
+        ..SETTINGS
+    };
+    URing::new(URingConfig {
+        multicast: Some(multicast),
+        ..settings()
+    });
 }

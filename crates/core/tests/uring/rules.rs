@@ -283,5 +283,6 @@ fn rules() {
     }
     assert!(a_coordinator_alone_is_quiet());
     assert!(lost::who_has_asked_waits());
+    assert!(lost::what_is_of_no_use_is_counted());
     assert!(lost::a_value_goes_along_the_ring_if_there_is_no_other_way());
 }

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::super::cast::{Cast, Lack};
+use super::super::parts::Dropped;
 use super::super::word::Proposal;
 use super::Stream;
 use crate::contract::Process;
@@ -25,18 +26,19 @@ impl Stream {
     }
 
     /// A part of a value: the whole of it, if that was the last one, and nobody has proposed it yet.
-    pub fn on_part(&mut self, part: &Part) -> Option<(ValueId, Bytes)> {
+    pub fn on_part(&mut self, part: &Part) -> Result<Option<(ValueId, Bytes)>, Dropped> {
         let id = ValueId {
             process: part.head.proposer,
             counter: part.head.counter,
         };
-        let place = self.place(id.process).filter(|place| *place != self.me)?;
+        let place = self.place(id.process).filter(|place| *place != self.me);
+        let (place, cast) = place.zip(self.cast.as_mut()).ok_or(Dropped)?;
         if self.carried.get(id).is_some() {
-            return None;
+            return Ok(None);
         }
         let room = self.carried.most_bytes();
-        let arriving = &mut self.cast.as_mut()?.arriving[place];
-        Some((id, arriving.on_part(part, room)?))
+        let whole = cast.arriving[place].on_part(part, room)?;
+        Ok(whole.map(|frame| (id, frame)))
     }
 
     /// Whether there is an own value to multicast.
@@ -97,7 +99,7 @@ impl Stream {
 
     /// The next proposal that has waited and need not any more: its instance, its value, and whether nobody had that
     /// before.
-    pub fn release(&mut self) -> Option<(Instance, Value, bool)> {
+    pub fn release(&mut self) -> Option<(Instance, (Value, bool))> {
         loop {
             let held = &mut self.cast.as_mut()?.held;
             let (at, proposal) = held.first()?;
@@ -109,8 +111,7 @@ impl Stream {
             }
             let (at, proposal) = held.take()?;
             if at >= self.window.next() {
-                let (value, whole) = self.resolve(proposal)?;
-                return Some((at, value, whole));
+                return Some((at, self.resolve(proposal)?));
             }
         }
     }
@@ -149,11 +150,9 @@ impl Stream {
             let place = self.place(id.process);
             place.is_some_and(|place| cast.arriving[place].top() > id.counter)
         };
-        if let Some((at, proposal)) = cast.held.first() {
-            return Some(match proposal {
-                Proposal::Named(id) => (Lack::Of(*at), has_come(*id)),
-                _ => (Lack::Of(*at), true),
-            });
+        // The others go on when what they wait for has come.
+        if let Some((at, Proposal::Named(id))) = cast.held.first() {
+            return Some((Lack::Of(*at), has_come(*id)));
         }
         let table = table?;
         let lacks = |place: usize| {
