@@ -22,9 +22,6 @@ const FAST_PACKETS: usize = 2048;
 /// Bytes that they may have under way with LCR.
 const LCR_BYTES: usize = 8 << 20;
 
-/// Bytes of the headers of Ethernet, IPv4 and UDP before a datagram.
-const HEADER_BYTES: u64 = 14 + 20 + 8;
-
 /// A node's engine, as its configuration's `primary` asks for.
 #[derive(Debug)]
 pub enum NodeEngine {
@@ -87,8 +84,7 @@ impl NodeEngine {
         let mut config = FastConfig::beside(ring);
         let packets = share(FAST_PACKETS, ring).max(FastConfig::DEFAULT_WINDOW as usize);
         config.window = packets as u32;
-        let payload = |mbps| payload_of(mbps, config.datagram_bytes);
-        config.capacity = node.link_mbps.map(payload);
+        config.capacity = node.capacity(ring);
         config.yields = node.link_yields;
         if config.yields {
             config.capacity.get_or_insert(Capacity::UNKNOWN);
@@ -208,12 +204,6 @@ impl Engine for NodeEngine {
 
 fn engine(ring: RingConfig) -> Result<RingEngine, ConfigError> {
     RingEngine::new(ring).map_err(ConfigError::Ring)
-}
-
-/// What a link takes in of UDP payload, in datagrams of this size.
-fn payload_of(mbps: std::num::NonZeroU32, datagram_bytes: usize) -> Capacity {
-    let (all, payload) = (u64::from(mbps.get()) * 1_000_000, datagram_bytes as u64);
-    Capacity::new(all / (payload + HEADER_BYTES) * payload)
 }
 
 /// What each member gets of what all members together may have under way.

@@ -122,7 +122,7 @@ fn votes(storage: VoteStorage) -> PaxosConfig {
     }
 }
 
-/// What FastCast's senders go by.
+/// What senders go by, with FastCast and Ring Paxos.
 fn share_links(options: &BenchOptions, config: &mut NodeConfig) {
     let rate = options.place.link_rate;
     let mbps = rate.and_then(|rate| u32::try_from(rate.0 / 1_000_000).ok());
@@ -171,7 +171,7 @@ pub(crate) fn node_config(
         EngineName::RingPaxos => NetEngine::RingPaxos,
         EngineName::URingPaxos => NetEngine::URingPaxos,
     };
-    if options.engine == EngineName::FastCast {
+    if matches!(options.engine, EngineName::FastCast | EngineName::RingPaxos) {
         share_links(options, &mut config);
     }
     config.personal_window = options.personal_window;

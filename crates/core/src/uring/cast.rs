@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use super::held::Held;
 use super::parts::Arriving;
+use super::rate::Rate;
 use crate::contract::Time;
 use crate::mutants::{self, Mutant};
 use crate::paxos::Instance;
@@ -50,6 +51,8 @@ pub struct Cast {
     pub late: Option<(u64, Time, u64)>,
     /// Whose value the coordinator looks for first.
     pub turn: usize,
+    /// Where it is known what links take in.
+    pub rate: Option<Rate>,
 }
 
 impl Cast {
@@ -68,6 +71,7 @@ impl Cast {
             lack: None,
             late: None,
             turn: 0,
+            rate: None,
         }
     }
 

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::contract::NodeId;
+use crate::fastcast::shares::Capacity;
 use crate::ring::Timers;
 use crate::wire::HEADER_BYTES;
 
@@ -53,6 +54,8 @@ pub struct Multicast {
     pub datagram_bytes: usize,
     /// How many of them, at the end, are for whoever owns the sockets: a checksum, or a seal.
     pub seal_bytes: usize,
+    /// What the slowest link takes in; all keep to their shares of it. Without it they slow down by losses only.
+    pub capacity: Option<Capacity>,
 }
 
 impl Multicast {

@@ -206,6 +206,12 @@ impl Engine for URing {
             ("uring_instances_learnt", self.learner.next() - 1),
             ("uring_instances_forgotten", self.acceptor.kept() - 1),
         ]);
+        let cast = self.stream.as_ref().and_then(|stream| stream.cast.as_ref());
+        let rate = cast.and_then(|cast| cast.rate.as_ref());
+        let kbps = rate.map(|rate| rate.bits_per_second() / 1_000);
+        status
+            .counters
+            .extend(kbps.map(|kbps| ("uring_rate_kbps", kbps)));
         status
     }
 }

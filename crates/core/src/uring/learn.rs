@@ -45,21 +45,25 @@ impl URing {
                 self.on_complete(number);
             }
         }
-        let low = self.voted_by_all();
+        let voted = |at: usize| self.learner.voted()[at];
+        let low = self.reached_by_all(voted);
+        // Some do not vote in a round, but learn.
+        let has = self.reached_by_all(|at| voted(at).max(self.learnt[at]));
         if let Some(stream) = &mut self.stream {
             stream.forget(low, reached);
+            stream.pass(has);
         }
     }
 
-    /// Before this instance all acceptors in the ring have voted.
-    fn voted_by_all(&self) -> Instance {
+    /// All acceptors in the ring have reached this instance, each the one of its place in the configuration.
+    fn reached_by_all(&self, reached: impl Fn(usize) -> Instance) -> Instance {
         let Some(config) = &self.config else {
             return 0;
         };
         let in_ring = |node| config.ring.iter().any(|process| process.node == node);
-        let voted = config.acceptors.iter().zip(self.learner.voted());
-        let voted = voted.filter(|(who, _)| in_ring(who.node) && self.is_voting(**who));
-        voted.map(|(_, next)| *next).min().unwrap_or(0)
+        let acceptors = config.acceptors.iter().enumerate();
+        let voting = acceptors.filter(|(_, who)| in_ring(who.node) && self.is_voting(**who));
+        voting.map(|(at, _)| reached(at)).min().unwrap_or(0)
     }
 
     /// Whether an acceptor is one, as far as is known: its log may have failed.

@@ -17,7 +17,8 @@
 //!
 //! * `engine`: the state, and what is told to it; `run`: what comes and goes; `driven`: the contract;
 //! * `stream`: one process in the ring of one configuration, `window`: its proposals, `queue`: values on their way; `lead`: the coordinator; `learn`: what is decided;
-//! * `multicast`: Ring Paxos, with `cast` (what is missing), `parts` (datagrams) and `held` (proposals that wait for values);
+//! * `multicast`: Ring Paxos, with `cast` (what is missing), `parts` (datagrams), `held`
+//!   (proposals that wait for values) and `rate`;
 //! * `known`, `stand`, `elect`: configurations, and which one follows; `fetch`: what did not come along the ring; `disk`: what is durable;
 //! * `own`, `hand_out`: from and to the application; `word`, `wire`, `write`, `codec`, `value`: bytes.
 
@@ -40,6 +41,7 @@ mod own;
 mod parts;
 mod peers;
 mod queue;
+mod rate;
 mod run;
 mod stand;
 mod stream;

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use super::cast::{Lack, Lacking};
 use super::engine::URing;
 use super::parts::{self, Dropped};
+use super::rate::Rate;
 use super::stream::{Hail, Stream};
 use super::word::Word;
 use crate::contract::{Channel, Class, Output, Process, Target, Time};
@@ -19,6 +20,8 @@ const SHORT: u64 = 64;
 const LONG: u64 = 6;
 /// Bytes of own values that leave before others are heard again.
 pub(super) const AT_ONCE: usize = 64 << 10;
+/// So many values may be under way at any rate.
+const SOME: usize = 4;
 /// What a small one counts for, since each is a send.
 const LEAST: usize = AT_ONCE / 16;
 
@@ -28,7 +31,9 @@ impl URing {
         let (window, frame) = (self.settings.window_bytes, self.settings.frame_bytes);
         let stream = Stream::new(self.now, config, self.me, window)?;
         Some(match self.settings.multicast {
-            Some(_) => stream.multicasts(window, frame),
+            Some(multicast) => stream
+                .multicasts(window, frame)
+                .keeps_to(self.now, multicast.capacity),
             None => stream,
         })
     }
@@ -37,7 +42,12 @@ impl URing {
     pub(super) fn own_window(&self) -> usize {
         let stream = self.stream.as_ref();
         let cast = stream.and_then(|stream| stream.cast.as_ref());
-        cast.map_or(self.settings.window_bytes, super::cast::Cast::window)
+        let Some(cast) = cast else {
+            return self.settings.window_bytes;
+        };
+        let by_rate = cast.rate.as_ref().map_or(usize::MAX, Rate::window);
+        let some = SOME * self.settings.frame_bytes;
+        cast.window().min(by_rate.max(some))
     }
 
     /// Parts of values that came together.
@@ -70,7 +80,7 @@ impl URing {
 
     fn take_part(&mut self, part: &Part) -> Result<(), Dropped> {
         let stream = self.stream.as_mut().ok_or(Dropped)?;
-        let Some((id, frame)) = stream.on_part(part)? else {
+        let Some((id, frame)) = stream.on_part(self.now, part)? else {
             return Ok(());
         };
         let is_kept = super::value::is_sound(&frame) && self.on_value(id, frame);
@@ -84,13 +94,16 @@ impl URing {
         if self.bursts.is_empty() {
             let stream = self.stream.as_mut().filter(|_| self.spare > 0)?;
             stream.successor()?;
-            let (id, frame) = stream.next_own()?;
+            let (id, frame) = stream.next_own(self.now)?;
             // The coordinator may propose it now.
             self.submitted |= stream.leads();
             self.spare = self.spare.saturating_sub(frame.len().max(LEAST));
             self.bursts.extend(parts::cut(&settings, id, &frame));
         }
         let burst = self.bursts.pop_front()?;
+        if let Some(rate) = self.stream.as_mut().and_then(Stream::rate) {
+            rate.leaves(self.now, burst.bytes.len());
+        }
         Some(Output::Send {
             class: Class::Data,
             channel: Channel::default(),
@@ -149,7 +162,9 @@ impl URing {
     pub(super) fn multicast_at(&self) -> Option<Time> {
         let cast = self.stream.as_ref()?.cast.as_ref()?;
         let lack = cast.lack.map(|lacking| lacking.at);
-        lack.into_iter().chain(cast.late.map(|(_, at, _)| at)).min()
+        let late = cast.late.map(|(_, at, _)| at);
+        let rate = cast.rate.as_ref().and_then(Rate::next_time);
+        lack.into_iter().chain(late).chain(rate).min()
     }
 
     pub(super) fn on_multicast_timer(&mut self) {

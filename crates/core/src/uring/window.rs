@@ -1,9 +1,10 @@
 //! Proposals of a round, as they go on to the successor, without a gap.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 
 use super::codec::vote_bytes;
-use crate::paxos::{Instance, Vote};
+use crate::contract::Process;
+use crate::paxos::{Instance, Value, Vote};
 
 /// A proposal.
 #[derive(Clone, Debug)]
@@ -19,6 +20,10 @@ pub struct Window {
     items: VecDeque<Item>,
     bytes: usize,
     most_bytes: usize,
+    /// So many of the first were passed: all have them.
+    passed: usize,
+    /// What of each process was not, in bytes.
+    ahead: BTreeMap<Process, usize>,
     /// The first instance without a proposal; 0 if there was none at all.
     next: Instance,
 }
@@ -30,6 +35,8 @@ impl Window {
             items: VecDeque::new(),
             bytes: 0,
             most_bytes,
+            passed: 0,
+            ahead: BTreeMap::new(),
             next: 0,
         }
     }
@@ -39,9 +46,19 @@ impl Window {
         self.next
     }
 
-    /// Whether so much is in it that who lacks it should catch up first.
-    pub const fn is_long(&self) -> bool {
-        self.bytes > self.most_bytes / 2
+    /// What of a process some may lack, in bytes.
+    pub fn ahead(&self, process: Process) -> usize {
+        self.ahead.get(&process).copied().unwrap_or(0)
+    }
+
+    /// All have what is before this place.
+    pub fn pass(&mut self, low: Instance) {
+        while let Some(item) = self.items.get(self.passed)
+            && item.vote.end() <= low
+        {
+            is_passed(&mut self.ahead, &item.vote);
+            self.passed += 1;
+        }
     }
 
     /// The first instance that is in it, or would be.
@@ -60,12 +77,17 @@ impl Window {
     pub fn push(&mut self, vote: Vote, whole: bool) {
         self.next = vote.end();
         self.bytes += vote_bytes(&vote);
+        if let Value::Packet { id, frame } = &vote.value {
+            *self.ahead.entry(id.process).or_insert(0) += frame.len();
+        }
         self.items.push_back(Item { vote, whole });
     }
 
     /// What is before this place does not come.
     pub fn jump(&mut self, to: Instance) {
         self.items.clear();
+        self.ahead.clear();
+        self.passed = 0;
         self.bytes = 0;
         self.next = to;
     }
@@ -80,7 +102,19 @@ impl Window {
                 return;
             }
             self.bytes -= vote_bytes(&item.vote);
+            if self.passed == 0 {
+                is_passed(&mut self.ahead, &item.vote);
+            }
+            self.passed = self.passed.saturating_sub(1);
             self.items.pop_front();
         }
+    }
+}
+
+fn is_passed(ahead: &mut BTreeMap<Process, usize>, vote: &Vote) {
+    if let Value::Packet { id, frame } = &vote.value
+        && let Some(bytes) = ahead.get_mut(&id.process)
+    {
+        *bytes -= frame.len();
     }
 }

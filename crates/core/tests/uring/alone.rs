@@ -248,6 +248,7 @@ impl Alone {
             }
         }
         let known = Word::Known(self.config(1));
-        self.hear(1, known.encode());
+        let from = if self.me.node.get() == 1 { 2 } else { 1 };
+        self.hear(from, known.encode());
     }
 }

@@ -64,6 +64,7 @@ pub const SETTINGS: Multicast = Multicast {
     cluster: 3,
     datagram_bytes: 100,
     seal_bytes: 4,
+    capacity: None,
 };
 
 impl World {

@@ -21,7 +21,7 @@ fn alone(node: u16) -> Alone {
 }
 
 /// The datagrams of values of the third process, of 150 bytes each: three to a value.
-fn datagrams(count: usize) -> Vec<Vec<Bytes>> {
+pub fn datagrams(count: usize) -> Vec<Vec<Bytes>> {
     let mut third = alone(3);
     let one = |_| {
         third.sent.clear();

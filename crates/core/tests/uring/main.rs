@@ -19,6 +19,7 @@ mod lost;
 #[cfg(feature = "mutants")]
 mod mutants;
 mod node;
+mod rate;
 mod rules;
 mod runs;
 mod trouble;

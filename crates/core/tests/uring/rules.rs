@@ -9,7 +9,7 @@ use rota_core::paxos::{self, Ballot, Config, STATE_LOG, ValueId};
 use rota_core::uring::{Follow, Head, Here, Record, Word, Writer};
 
 use super::alone::{Alone, acceptor, process, settings};
-use super::lost;
+use super::{lost, rate};
 
 /// The key of what was promised, in the log of states.
 const PROMISED: u64 = 0;
@@ -17,7 +17,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 16] = [
+pub const RULES: [Rule; 18] = [
     (Mutant::U01, a_promise_waits_for_the_disk),
     (Mutant::U02, an_answer_waits_for_the_disk),
     (Mutant::U04, a_link_that_comes_back_has_lost_values),
@@ -36,6 +36,11 @@ pub const RULES: [Rule; 16] = [
     (
         Mutant::U31,
         lost::an_own_value_that_is_not_proposed_is_sent_to_the_coordinator,
+    ),
+    (Mutant::U32, rate::a_slow_acceptor_is_waited_for),
+    (
+        Mutant::U33,
+        rate::values_leave_no_faster_than_links_take_them_in,
     ),
 ];
 

@@ -8,8 +8,9 @@ use rota_core::contract::{
     Channel, Checked, Delivery, Engine, Incarnation, Input, MessageId, NodeId, Output,
     PersistError, Process, Session, StartState, Time,
 };
+use rota_core::fastcast::shares::Capacity;
 use rota_core::ring::{Timers, Timing};
-use rota_core::uring::{Arbiter, URing, URingConfig};
+use rota_core::uring::{Arbiter, Multicast, URing, URingConfig};
 
 use super::datagrams::{self, Datagrams};
 use super::disk::Mode;
@@ -630,7 +631,11 @@ pub fn run(seed: u64, multicast: bool) -> World {
     let mut world = World::new(seed);
     if multicast {
         world.datagrams = Datagrams::new(seed);
-        world.config.multicast = Some(datagrams::SETTINGS);
+        let slow = Capacity::new(4_000_000);
+        world.config.multicast = Some(Multicast {
+            capacity: (seed % 3 == 2).then_some(slow),
+            ..datagrams::SETTINGS
+        });
     }
     world.go();
     world

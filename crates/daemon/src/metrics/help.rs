@@ -7,6 +7,94 @@ use rota_net::NetStats;
 /// What the daemon itself counts.
 const HELP: &[(&str, &str)] = &[
     (
+        "uring_configurations",
+        "Configurations that this node got to know.",
+    ),
+    (
+        "uring_candidacies",
+        "How often this node wanted to say which configuration follows.",
+    ),
+    (
+        "uring_suspicions",
+        "How often this node took its predecessor in the ring for dead.",
+    ),
+    (
+        "uring_rounds_led",
+        "Rounds in which this node was the coordinator.",
+    ),
+    (
+        "uring_batches_sent",
+        "Messages to the successor in the ring.",
+    ),
+    (
+        "uring_batch_bytes_sent",
+        "Bytes of messages to the successor in the ring.",
+    ),
+    (
+        "uring_messages_refused",
+        "Messages that could not be read or taken in.",
+    ),
+    (
+        "uring_messages_stale",
+        "Messages of an earlier session, configuration or question.",
+    ),
+    (
+        "uring_votes_fetched",
+        "Votes that did not come along the ring and were asked for.",
+    ),
+    (
+        "uring_fetches_served",
+        "Answers to those who asked for votes.",
+    ),
+    (
+        "uring_values_decided",
+        "Values that were decided, as far as this node has learnt.",
+    ),
+    (
+        "uring_values_uncounted",
+        "Decided values that do not count, as another copy did before.",
+    ),
+    (
+        "uring_values_late",
+        "Values that came to the coordinator after a copy was proposed.",
+    ),
+    (
+        "uring_values_early",
+        "Values that came to the coordinator before an earlier one of their proposer.",
+    ),
+    (
+        "uring_configurations_foreign",
+        "Configurations of a cluster that was founded by others.",
+    ),
+    (
+        "uring_parts_received",
+        "Datagrams with parts of values (Ring Paxos).",
+    ),
+    (
+        "uring_parts_dropped",
+        "Datagrams with parts of values that were of no use.",
+    ),
+    (
+        "uring_values_asked_for",
+        "How often this node had to ask for values that did not come by multicast.",
+    ),
+    (
+        "uring_values_sent_again",
+        "Own values sent to the coordinator by its link, as they did not come by multicast.",
+    ),
+    (
+        "uring_messages_malformed",
+        "Decided values that hold no messages.",
+    ),
+    (
+        "uring_instances_learnt",
+        "Instances whose values this node knows.",
+    ),
+    (
+        "uring_instances_forgotten",
+        "Instances whose votes this acceptor has forgotten.",
+    ),
+    (
         "log_lines_lost",
         "Lines of the log that were dropped because nobody took them.",
     ),
@@ -240,6 +328,14 @@ pub(super) const GAUGES: &[(&str, &str)] = &[
         "What this node may send now, in kbit/s of UDP payload; 0 while there is no view.",
     ),
     (
+        "uring_configuration",
+        "The number of the newest configuration that this node knows.",
+    ),
+    (
+        "uring_rate_kbps",
+        "What this node may multicast now, in kbit/s of UDP payload, where link_mbps is set.",
+    ),
+    (
         "rotation_longest_us",
         "Longest time between two visits of the token, in microseconds, unless it was held.",
     ),
@@ -258,6 +354,9 @@ pub(super) fn help(name: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rota_core::contract::{Engine, NodeId};
+    use rota_core::ring::{Timers, Timing};
+    use rota_core::uring::{URing, URingConfig};
 
     #[test]
     fn counters_of_all_rooms_have_words() {
@@ -275,5 +374,16 @@ mod tests {
             assert!(help.len() > 5 && !help.ends_with('.'), "{name}: {help}");
         }
         assert_eq!(help("nonsense"), None);
+    }
+
+    #[test]
+    fn all_that_the_engine_of_votes_counts_has_words() {
+        let ring = vec![NodeId::new(1).unwrap()];
+        let timers = Timers::derive(Timing::Default, 1);
+        let engine = URing::new(URingConfig::new(ring, &timers));
+        for name in engine.status().counters.keys() {
+            let is_gauge = GAUGES.iter().any(|(gauge, _)| gauge == name);
+            assert!(is_gauge || help(name).is_some(), "{name}");
+        }
     }
 }

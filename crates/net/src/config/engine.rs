@@ -1,13 +1,18 @@
 //! Which protocol orders the messages, and the ring beside it if it is none itself.
 
+use rota_core::fastcast::shares::Capacity;
 use rota_core::ring::RingConfig;
 use rota_core::views::WORD_BYTES;
 use serde::{Deserialize, Serialize};
+use std::num::NonZeroU32;
 
 use super::NodeConfig;
 
 /// What a member of a view has to tell the others waits for the ring beside up to this, in bytes.
 const VIEW_BACKLOG_BYTES: usize = 4 << 20;
+
+/// Bytes of the headers of Ethernet, IPv4 and UDP before a datagram.
+const HEADER_BYTES: u64 = 14 + 20 + 8;
 
 /// Which protocol orders the messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -98,5 +103,12 @@ impl NodeConfig {
         beside.backlog_bytes = VIEW_BACKLOG_BYTES;
         beside.trace = false;
         beside
+    }
+
+    /// What the slowest link takes in of UDP payload, in datagrams of this size, if that is known.
+    pub(crate) fn capacity(&self, ring: &RingConfig) -> Option<Capacity> {
+        let payload = ring.datagram_bytes as u64;
+        let of = |mbps: NonZeroU32| u64::from(mbps.get()) * 1_000_000 / (payload + HEADER_BYTES);
+        self.link_mbps.map(|mbps| Capacity::new(of(mbps) * payload))
     }
 }

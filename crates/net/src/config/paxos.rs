@@ -197,6 +197,7 @@ impl NodeConfig {
             cluster: ring.cluster,
             datagram_bytes: ring.datagram_bytes,
             seal_bytes: ring.seal_bytes,
+            capacity: self.capacity(ring),
         });
         config.message_bytes = ring.message_bytes;
         config.backlog_bytes = ring.backlog_bytes;

@@ -1,6 +1,7 @@
 //! What a seed has of U-Ring Paxos and Ring Paxos: who votes, the order of the ring, sizes; and the disks and links it works on.
 
 use rota_core::contract::NodeId;
+use rota_core::fastcast::shares::Capacity;
 use rota_core::uring::{Multicast, URingConfig};
 
 use super::draw_faults::shuffled;
@@ -27,6 +28,8 @@ pub struct URingPlan {
     pub kept_instances: u64,
     /// Values are multicast.
     pub multicast: bool,
+    /// What they take a link to take in, in bits per second, if they do.
+    pub capacity: Option<u64>,
 }
 
 impl URingPlan {
@@ -43,6 +46,7 @@ impl URingPlan {
             word_bytes: rng.pick(&[4 << 10, 128 << 10]),
             kept_instances: rng.pick(&[200, 15_000, 15_000]),
             multicast: false,
+            capacity: None,
         }
     }
 
@@ -63,6 +67,7 @@ impl URingPlan {
                 cluster: plan.ring.cluster,
                 datagram_bytes: plan.ring.datagram_bytes,
                 seal_bytes: plan.ring.seal_bytes,
+                capacity: self.capacity.map(Capacity::new),
             }),
             ..URingConfig::new(ring, &plan.ring.timers)
         }
@@ -75,6 +80,8 @@ impl Plan {
         let mut rng = Rng::split(self.seed, 15);
         let mut uring = URingPlan::drawn(&mut rng, self.nodes());
         uring.multicast = multicast;
+        let capacities = [None, None, Some(20_000_000), Some(1_000_000_000)];
+        uring.capacity = Rng::split(self.seed, 16).pick(&capacities);
         let links = LinksPlan::drawn(&mut rng, self.ring.timers.token_loss);
         // A link with nothing to do has room for half of its queue, and for no more as far as anybody is told.
         uring.word_bytes = uring.word_bytes.min(links.queue_bytes / 2);

@@ -5,12 +5,14 @@ use bytes::Bytes;
 
 use super::super::cast::{Cast, Lack};
 use super::super::parts::Dropped;
+use super::super::rate::Rate;
 use super::super::word::Proposal;
 use super::Stream;
-use crate::contract::Process;
+use crate::contract::{Process, Time};
+use crate::fastcast::shares::Capacity;
 use crate::mutants::{self, Mutant};
 use crate::paxos::{Instance, Proposers, Value, ValueId};
-use crate::wire::Part;
+use crate::wire::{HEADER_BYTES, Part};
 
 /// Values that are asked of their proposers at once.
 const MOST_WANTED: usize = 64;
@@ -25,14 +27,31 @@ impl Stream {
         self
     }
 
+    /// Values are multicast no faster than links take them in.
+    pub fn keeps_to(mut self, now: Time, capacity: Option<Capacity>) -> Self {
+        let new = |capacity| Rate::new(now, capacity, self.me, self.ring.len());
+        if let Some(cast) = &mut self.cast {
+            cast.rate = capacity.map(new);
+        }
+        self
+    }
+
+    /// The rate that own values keep to.
+    pub fn rate(&mut self) -> Option<&mut Rate> {
+        self.cast.as_mut()?.rate.as_mut()
+    }
+
     /// A part of a value: the whole of it, if that was the last one, and nobody has proposed it yet.
-    pub fn on_part(&mut self, part: &Part) -> Result<Option<(ValueId, Bytes)>, Dropped> {
+    pub fn on_part(&mut self, now: Time, part: &Part) -> Result<Option<(ValueId, Bytes)>, Dropped> {
         let id = ValueId {
             process: part.head.proposer,
             counter: part.head.counter,
         };
         let place = self.place(id.process).filter(|place| *place != self.me);
         let (place, cast) = place.zip(self.cast.as_mut()).ok_or(Dropped)?;
+        if let Some(rate) = &mut cast.rate {
+            rate.on_sent(now, place, part.bytes.len() + HEADER_BYTES);
+        }
         if self.carried.get(id).is_some() {
             return Ok(None);
         }
@@ -41,26 +60,36 @@ impl Stream {
         Ok(whole.map(|frame| (id, frame)))
     }
 
-    /// Whether there is an own value to multicast.
+    /// Whether there is an own value to multicast, which waits for nothing.
     pub fn has_own(&self) -> bool {
-        self.successor().is_some() && self.own.unsent().is_some()
+        let rate = self.cast.as_ref().and_then(|cast| cast.rate.as_ref());
+        let waits = rate.is_some_and(Rate::holds);
+        !waits && self.successor().is_some() && self.own.unsent().is_some()
     }
 
-    /// The next own value to multicast.
-    pub fn next_own(&mut self) -> Option<(ValueId, Bytes)> {
+    /// The next own value to multicast, if it may leave.
+    pub fn next_own(&mut self, now: Time) -> Option<(ValueId, Bytes)> {
         self.own.clean(&self.carried);
         while let Some(id) = self.own.unsent() {
-            self.own.sent += 1;
             if let Some(frame) = self.carried.get(id) {
-                return Some((id, frame.clone()));
+                let frame = frame.clone();
+                if self.rate().is_some_and(|rate| !rate.lets(now, frame.len())) {
+                    return None;
+                }
+                self.own.sent += 1;
+                return Some((id, frame));
             }
+            self.own.sent += 1;
         }
         None
     }
 
-    /// The first own value that was not proposed.
+    /// The first own value that was not proposed, unless it waits for the rate.
     pub fn first_own(&mut self) -> Option<(ValueId, Bytes)> {
         self.own.clean(&self.carried);
+        if self.own.sent == 0 && self.rate().is_some_and(|rate| rate.holds()) {
+            return None;
+        }
         let id = *self.own.ids.front()?;
         Some((id, self.carried.get(id)?.clone()))
     }
@@ -118,14 +147,13 @@ impl Stream {
 
     /// At the coordinator: the value that is to be proposed next, of each proposer in turn.
     pub(super) fn next_multicast(&mut self, table: &Proposers) -> Option<ValueId> {
-        if self.window.is_long() {
-            // Along the ring a slow acceptor holds values back. Here they come past it, and it would fall behind for good.
-            return None;
-        }
         let (count, turn) = (self.ring.len(), self.cast.as_ref()?.turn);
         let unsent = self.own.unsent().filter(|_| self.successor().is_some());
         let next = |place: usize| {
             let id = self.next_of(place, table)?;
+            if self.is_far_ahead(id.process) {
+                return None;
+            }
             // What it proposes it forgets here: own values leave before.
             let has_left =
                 place != self.me || unsent.is_none_or(|unsent| id.counter < unsent.counter);
@@ -135,6 +163,19 @@ impl Stream {
         let (place, id) = (0..count).find_map(|step| next((turn + step) % count))?;
         self.cast.as_mut()?.turn = place + 1;
         Some(id)
+    }
+
+    /// Whether an acceptor may lack a window of what was proposed of a process. Along the ring a slow one holds values back;
+    /// here they come past it, and what it has no room for any more is lost to it.
+    fn is_far_ahead(&self, process: Process) -> bool {
+        2 * self.window.ahead(process) > self.carried.most_bytes() && !mutants::on(Mutant::U32)
+    }
+
+    /// All acceptors of the ring have what is before this place.
+    pub fn pass(&mut self, low: Instance) {
+        if self.cast.is_some() {
+            self.window.pass(low);
+        }
     }
 
     fn next_of(&self, place: usize, table: &Proposers) -> Option<ValueId> {
@@ -173,7 +214,8 @@ impl Stream {
         }
     }
 
-    /// Instances of proposals that wait here for their values.
+    /// Instances of proposals that wait here for their values. Those behind the first may only be late; but who asks for
+    /// a few at a time waits for each answer.
     pub fn lacks(&self) -> Vec<Instance> {
         let is_here = |id| self.carried.get(id).is_some();
         let held = self.cast.as_ref().map(|cast| &cast.held);

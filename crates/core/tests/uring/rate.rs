@@ -1,0 +1,146 @@
+//! What a process that multicasts values keeps to: what links take in, and what others have room for.
+
+use bytes::Bytes;
+use rota_core::contract::{Engine, Input, Time};
+use rota_core::fastcast::shares::Capacity;
+use rota_core::paxos::Promise;
+use rota_core::uring::{Follow, Head, Multicast, Record, URingConfig, Word, Writer};
+
+use super::alone::{Alone, acceptor, process, settings};
+use super::datagrams::SETTINGS;
+use super::lost::datagrams;
+use super::rules::follow;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// All that leaves in so many nanoseconds, by a clock that goes on to whatever the engine waits for: in bytes, and how
+/// often something left.
+fn sends(alone: &mut Alone, nanos: u64) -> (usize, usize) {
+    let until = Time(alone.now.0 + nanos);
+    let (mut bytes, mut times) = (0, 0);
+    while let Some((at, _)) = alone.engine.next_timer().filter(|(at, _)| *at <= until) {
+        alone.now = alone.now.max(at);
+        alone.sent.clear();
+        alone.tell(Input::Timer);
+        let count: usize = alone.sent.iter().map(Bytes::len).sum();
+        bytes += count;
+        times += usize::from(count > 0);
+    }
+    alone.now = until;
+    (bytes, times)
+}
+
+/// Of what may be under way a burst leaves at once.
+pub fn values_leave_no_faster_than_links_take_them_in() -> bool {
+    let multicast = Multicast {
+        capacity: Some(Capacity::new(8_000_000)),
+        ..SETTINGS
+    };
+    let settings = URingConfig {
+        multicast: Some(multicast),
+        ..settings()
+    };
+    let mut second = Alone::with(settings, process(2, 1), Vec::new());
+    second.join();
+    follow(&mut second, 1, 0);
+    for _ in 0..200 {
+        second.submit(&[7; 1000]);
+    }
+    let at_once: usize = second.sent.iter().map(Bytes::len).sum();
+    let (by_and_by, times) = sends(&mut second, SECOND);
+    at_once > 10_000 && by_and_by > 3 * at_once && times >= 3
+}
+
+/// A coordinator with a small window, of whose acceptors the third is slow.
+fn coordinator() -> Alone {
+    let settings = URingConfig {
+        multicast: Some(SETTINGS),
+        window_bytes: 1000,
+        frame_bytes: 200,
+        ..settings()
+    };
+    let mut first = Alone::with(settings, process(1, 1), Vec::new());
+    first.join();
+    first.write();
+    let promise = Promise {
+        round: 1,
+        acceptor: acceptor(2),
+        from: 1,
+        held: 1,
+        kept: 1,
+        votes: Vec::new(),
+    };
+    first.hear(2, Word::Promise(promise, false).encode());
+    first.write();
+    let (round, epoch, next) = (1, 1, 0);
+    let follow = Follow { round, epoch, next };
+    first.hear(2, Word::Follow(follow, Vec::new()).encode());
+    first
+}
+
+/// The third says how far it and the second have voted, or learnt.
+fn hear(first: &mut Alone, write: impl FnOnce(&mut Writer)) {
+    let head = Head {
+        round: 1,
+        epoch: first.follow().epoch,
+        start: 1,
+        kept: 1,
+        from: 0,
+        complete: false,
+    };
+    let mut batch = Writer::new(&head, 10_000, 10_000);
+    write(&mut batch);
+    first.hear(3, batch.finish().into_bytes());
+    first.write();
+    first.now = Time(first.now.0 + SECOND / 1000);
+    first.tell(Input::Timer);
+}
+
+/// Values that were named.
+fn named(first: &Alone) -> usize {
+    let records = first.batches.iter().flatten();
+    let is_proposal = |record: &&Record| matches!(record, Record::Proposal(_));
+    // The first proposal says who is a member.
+    records.filter(is_proposal).count() - 1
+}
+
+/// How many values are named when the second and the third have voted for the members; when the second has voted for those,
+/// too; and after each of two times that the third says something of all that was named.
+fn named_beside(third: impl Fn(&mut Writer, u64)) -> [usize; 4] {
+    let mut first = coordinator();
+    for datagram in datagrams(30).into_iter().flatten() {
+        first.datagrams(datagram);
+        first.write();
+    }
+    let mut counts = [0; 4];
+    let mut voted = 2;
+    for (step, count) in counts.iter_mut().enumerate() {
+        hear(&mut first, |batch| {
+            batch.voted(1, voted);
+            let of_third = if step < 2 { 2 } else { voted };
+            third(batch, of_third);
+        });
+        *count = named(&first);
+        voted = 2 + *count as u64;
+    }
+    counts
+}
+
+/// Who lacks more than it has room for never catches up by what is multicast. A majority is not enough.
+pub fn a_slow_acceptor_is_waited_for() -> bool {
+    let [before, voted, then, _] = named_beside(|batch, next| batch.voted(2, next));
+    (5..=9).contains(&before) && voted == before && then >= before + 5
+}
+
+/// Not all vote in each round; who has learnt what is decided has had it.
+#[test]
+fn who_learns_is_not_waited_for() {
+    let [before, voted, then, _] = named_beside(|batch, next| {
+        batch.voted(2, 2);
+        batch.learnt(2, next);
+    });
+    assert!(
+        voted == before && then >= before + 5,
+        "{before} {voted} {then}"
+    );
+}
