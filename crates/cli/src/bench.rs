@@ -145,8 +145,8 @@ struct LoadArgs {
     /// Packets all nodes together may send in one rotation
     #[arg(long, value_name = "PACKETS")]
     global_window: Option<u32>,
-    /// What links take in, by which FastCast's senders go: what --link-rate says, less while packets get lost, what
-    /// losses tell, or nothing
+    /// What links take in, by which senders go with fastcast: what --link-rate says, less while packets get lost, what
+    /// losses tell, or nothing; with ring-paxos: what --link-rate says, or (estimated, off) nothing
     #[arg(long, default_value = "configured",
         value_parser = one_of::<LinkShares>(&["configured", "yielding", "estimated", "off"]))]
     shares: LinkShares,
