@@ -336,6 +336,8 @@ pub struct BenchOptions {
     pub shares: LinkShares,
     /// What the votes of engines that have any wait for.
     pub storage: StorageName,
+    /// The nodes that vote, by number, with engines of which some do; empty: as many as by default.
+    pub acceptors: Vec<u16>,
     /// A TCP stream from node 1 to node 2 uses the same links.
     pub beside_tcp: bool,
     /// Whether the caller wants JSON on the last line.
@@ -363,6 +365,7 @@ impl Default for BenchOptions {
             global_window: None,
             shares: LinkShares::Configured,
             storage: StorageName::Memory,
+            acceptors: Vec::new(),
             beside_tcp: false,
             json: false,
         }

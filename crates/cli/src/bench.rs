@@ -154,6 +154,10 @@ struct LoadArgs {
     #[arg(long, default_value = "memory",
         value_parser = one_of::<StorageName>(&["memory", "async", "sync"]))]
     storage: StorageName,
+    /// Which nodes vote with ring-paxos and u-ring-paxos, as their numbers with commas between them; the others propose
+    /// and learn
+    #[arg(long, value_name = "NODES", value_delimiter = ',')]
+    acceptors: Vec<u16>,
     /// A TCP stream from node 1 to node 2 uses the same links
     #[arg(long)]
     beside_tcp: bool,
@@ -180,6 +184,7 @@ impl LoadArgs {
             global_window: self.global_window,
             shares: self.shares,
             storage: self.storage,
+            acceptors: self.acceptors.clone(),
             beside_tcp: self.beside_tcp,
             json: self.place.json,
         }

@@ -42,6 +42,16 @@ fn a_load_that_all_nodes_deliver_is_a_success() {
 }
 
 #[test]
+fn who_votes_may_be_said() {
+    let engine = ["--engine", "ring-paxos", "--acceptors", "2"];
+    let options = ["--rate", "5mbit", "--senders", "1"];
+    let (output, report) = bench(&[engine.as_slice(), &options].concat());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(report["acceptors"], serde_json::json!([2]));
+    assert_eq!(report["complete"], true);
+}
+
+#[test]
 fn messages_that_do_not_arrive_are_a_failure_that_is_reported_all_the_same() {
     // Node 2 receives no data at all.
     let (output, report) = bench(&["--rate", "5mbit", "--senders", "1", "--loss", "1"]);

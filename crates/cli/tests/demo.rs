@@ -312,6 +312,8 @@ fn wrong_use_is_status_2() {
         &["bench", "--rate", "fast"],
         &["bench", "--duration", "5"],
         &["bench", "--size", "1"],
+        &["bench", "--acceptors", "1"],
+        &["bench", "--engine", "u-ring-paxos", "--acceptors", "9"],
         &["bench", "raw", "--pattern", "circle"],
         &["check"],
         &["check", "/no/such/trace"],

@@ -87,6 +87,9 @@ fn check(options: &BenchOptions) -> Result<(), BenchError> {
     if options.beside_tcp && options.place.nodes < 2 {
         return usage("--beside-tcp needs two nodes".into());
     }
+    if !options.acceptors.is_empty() && !options.engine.has_votes() {
+        return usage("--acceptors is for engines in which some nodes vote".into());
+    }
     if options.duration.is_zero() {
         return usage("--duration must not be 0".into());
     }
@@ -106,7 +109,7 @@ fn keep_votes(
         StorageName::Async => VoteStorage::Async,
         StorageName::Sync => VoteStorage::Sync,
     };
-    config.paxos = Some(votes(storage));
+    config.paxos = Some(votes(options, storage));
     let directory = tempfile::Builder::new().prefix("rota-bench-").tempdir();
     let directory =
         directory.map_err(|error| BenchError::Usage(format!("no directory for votes: {error}")))?;
@@ -114,9 +117,10 @@ fn keep_votes(
     Ok(Some(directory))
 }
 
-fn votes(storage: VoteStorage) -> PaxosConfig {
+fn votes(options: &BenchOptions, storage: VoteStorage) -> PaxosConfig {
+    let listed = !options.acceptors.is_empty();
     PaxosConfig {
-        acceptors: None,
+        acceptors: listed.then(|| options.acceptors.clone()),
         storage,
         ..PaxosConfig::default()
     }
@@ -198,7 +202,7 @@ pub(crate) fn node_config(
     config.paxos = config
         .engine
         .has_votes()
-        .then(|| votes(VoteStorage::Memory));
+        .then(|| votes(options, VoteStorage::Memory));
     config
         .check()
         .map_err(|error| BenchError::Usage(error.to_string()))?;

@@ -39,6 +39,9 @@ pub struct BenchReport {
     /// What votes waited for, with engines that have any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub storage: Option<&'static str>,
+    /// The nodes that vote, if not the default.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub acceptors: Vec<u16>,
     /// Datagrams between nodes were sealed.
     pub sealed: bool,
     /// The load, as it was given.
@@ -126,6 +129,7 @@ impl BenchReport {
             size_bytes: options.size,
             service: options.service.name(),
             storage: options.engine.has_votes().then(|| options.storage.name()),
+            acceptors: options.acceptors.clone(),
             sealed: options.sealed,
             load: options.load,
             messages: deliveries / results.len().max(1) as u64,
@@ -233,7 +237,13 @@ impl BenchReport {
     /// What the engine was told.
     fn setting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(storage) = self.storage {
-            writeln!(f, "  votes: {storage}")?;
+            let numbers: Vec<String> = self.acceptors.iter().map(u16::to_string).collect();
+            let of = if numbers.is_empty() {
+                ""
+            } else {
+                ", of nodes "
+            };
+            writeln!(f, "  votes: {storage}{of}{}", numbers.join(", "))?;
         }
         if let Some([personal, accelerated, global]) = self.windows {
             writeln!(
