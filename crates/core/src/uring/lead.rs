@@ -10,7 +10,8 @@ use super::word::Word;
 use crate::contract::NodeId;
 use crate::mutants::{self, Mutant};
 use crate::paxos::{
-    AcceptorId, Config, Coordinator, Instance, Progress, Promise, Proposers, Round, Value, Vote,
+    AcceptorId, Config, Coordinator, Instance, Progress, Promise, Proposers, Round, Value, ValueId,
+    Vote,
 };
 
 /// What is kept of one acceptor's promise, in bytes.
@@ -190,29 +191,37 @@ impl URing {
     /// Proposes what has come from proposers; each value that is the next of its own.
     pub(super) fn lead(&mut self) {
         self.try_to_admit();
-        let (Some(leading), Some(stream)) = (&mut self.leading, &mut self.stream) else {
-            return;
-        };
-        let Some(table) = &mut leading.admits else {
-            return;
-        };
-        let mut votes = Vec::new();
-        while let Some(id) = stream.next_value(table) {
-            let frame = stream.take_value(id);
-            let admitted = table.admits(id) || mutants::on(Mutant::U07);
-            if let Some(frame) = frame.filter(|_| admitted) {
-                table.take(id);
-                let vote = leading.machine.propose(Value::Packet { id, frame });
-                votes.extend(vote.cloned());
-            } else if table.last(id.process).is_some_and(|last| id.counter > last) {
-                self.counters.early += 1;
-            } else {
-                self.counters.late += 1;
+        while let Some(id) = self.next_value() {
+            // How far those who are slow lag behind is known with each.
+            if let Some(vote) = self.propose(id) {
+                self.adopt(vote, false);
             }
         }
-        for vote in votes {
-            self.adopt(vote, false);
+    }
+
+    /// What is to be proposed next.
+    fn next_value(&mut self) -> Option<ValueId> {
+        let table = self.leading.as_ref()?.table()?;
+        self.stream.as_mut()?.next_value(table)
+    }
+
+    /// Proposes a value if it is the next of its proposer; otherwise it is forgotten.
+    fn propose(&mut self, id: ValueId) -> Option<Vote> {
+        let leading = self.leading.as_mut()?;
+        let table = leading.admits.as_mut()?;
+        let frame = self.stream.as_mut()?.take_value(id);
+        let admitted = table.admits(id) || mutants::on(Mutant::U07);
+        if let Some(frame) = frame.filter(|_| admitted) {
+            table.take(id);
+            let value = Value::Packet { id, frame };
+            return leading.machine.propose(value).cloned();
         }
+        if table.last(id.process).is_some_and(|last| id.counter > last) {
+            self.counters.early += 1;
+        } else {
+            self.counters.late += 1;
+        }
+        None
     }
 
     /// When everything before the round is learnt, it is known what counts behind its open proposals.

@@ -45,7 +45,9 @@ impl URing {
         let Some(cast) = cast else {
             return self.settings.window_bytes;
         };
-        let by_rate = cast.rate.as_ref().map_or(usize::MAX, Rate::window);
+        let is_alone = stream.is_none_or(|stream| stream.successor().is_none());
+        let rate = cast.rate.as_ref().filter(|_| !is_alone);
+        let by_rate = rate.map_or(usize::MAX, Rate::window);
         let some = SOME * self.settings.frame_bytes;
         cast.window().min(by_rate.max(some))
     }
@@ -78,13 +80,20 @@ impl URing {
         }
     }
 
+    /// Who is not in the ring has no use for any.
     fn take_part(&mut self, part: &Part) -> Result<(), Dropped> {
-        let stream = self.stream.as_mut().ok_or(Dropped)?;
+        let Some(stream) = &mut self.stream else {
+            return Ok(());
+        };
         let Some((id, frame)) = stream.on_part(self.now, part)? else {
             return Ok(());
         };
-        let is_kept = super::value::is_sound(&frame) && self.on_value(id, frame);
-        is_kept.then_some(()).ok_or(Dropped)
+        if !super::value::is_sound(&frame) {
+            return Err(Dropped);
+        }
+        // Without room for it, it is asked for later.
+        let _ = self.on_value(id, frame);
+        Ok(())
     }
 
     /// The next datagrams of own values, after everything else that there is to say, and not all at once: who does
@@ -315,6 +324,9 @@ impl URing {
         let stream = self.stream.as_mut().filter(|_| id.process == self.me);
         if let Some(cast) = stream.and_then(|stream| stream.cast.as_mut()) {
             cast.on_counted(bytes);
+            if let Some(rate) = &mut cast.rate {
+                rate.on_counted(self.now, id.counter);
+            }
         }
     }
 }

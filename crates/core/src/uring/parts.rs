@@ -44,7 +44,7 @@ pub fn cut(settings: &Multicast, id: ValueId, value: &Bytes) -> Vec<Burst> {
     bursts
 }
 
-/// A part that is of no use: it contradicts others, its process has more under way than it may, or is no member.
+/// A part that no process of the cluster sends: it contradicts others, or is of no value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dropped;
 
@@ -137,7 +137,7 @@ impl Arriving {
         }
         if !self.values.contains_key(&counter) {
             if self.values.len() >= MOST_PARTIAL || self.bytes + total > room {
-                return Err(Dropped);
+                return Ok(None);
             }
             self.bytes += total;
             self.values.insert(counter, Partial::new(part));

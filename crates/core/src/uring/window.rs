@@ -116,5 +116,8 @@ fn is_passed(ahead: &mut BTreeMap<Process, usize>, vote: &Vote) {
         && let Some(bytes) = ahead.get_mut(&id.process)
     {
         *bytes -= frame.len();
+        if *bytes == 0 {
+            ahead.remove(&id.process);
+        }
     }
 }

@@ -222,7 +222,6 @@ pub fn what_is_of_no_use_is_counted() -> bool {
     };
     let (member, here) = (process(3, 1), SETTINGS.cluster);
     for useless in [
-        head(process(3, 2), 1, here),
         head(member, 1 << 40, here),
         head(member, 1, here + 1),
         // No value begins like this.
@@ -230,11 +229,13 @@ pub fn what_is_of_no_use_is_counted() -> bool {
     ] {
         second.datagram(&useless, b"value");
     }
+    // Who has another life may be new, or old.
+    second.datagram(&head(process(3, 2), 1, here), b"value");
     for part in value.iter().chain(&value) {
         second.datagrams(part.clone());
     }
     let status = second.engine.status();
-    status.counters.get("uring_parts_dropped") == Some(&4)
+    status.counters.get("uring_parts_dropped") == Some(&3)
 }
 
 #[test]

@@ -48,7 +48,9 @@ impl Stream {
             counter: part.head.counter,
         };
         let place = self.place(id.process).filter(|place| *place != self.me);
-        let (place, cast) = place.zip(self.cast.as_mut()).ok_or(Dropped)?;
+        let Some((place, cast)) = place.zip(self.cast.as_mut()) else {
+            return Ok(None);
+        };
         if let Some(rate) = &mut cast.rate {
             rate.on_sent(now, place, part.bytes.len() + HEADER_BYTES);
         }
@@ -70,6 +72,9 @@ impl Stream {
     /// The next own value to multicast, if it may leave.
     pub fn next_own(&mut self, now: Time) -> Option<(ValueId, Bytes)> {
         self.own.clean(&self.carried);
+        if let Some(rate) = self.rate() {
+            rate.forget();
+        }
         while let Some(id) = self.own.unsent() {
             if let Some(frame) = self.carried.get(id) {
                 let frame = frame.clone();
@@ -77,6 +82,9 @@ impl Stream {
                     return None;
                 }
                 self.own.sent += 1;
+                if let Some(rate) = self.rate() {
+                    rate.watch(now, id.counter);
+                }
                 return Some((id, frame));
             }
             self.own.sent += 1;

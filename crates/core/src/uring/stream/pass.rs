@@ -61,7 +61,7 @@ impl Stream {
         out.told_complete |= head.complete;
         let leaves = !batch.is_empty() || news || force;
         if leaves {
-            // Nobody waits for these.
+            // They go with what else there is to say, or with the next heartbeat.
             for (index, (told, next)) in out.told_learnt.iter_mut().zip(learnt).enumerate() {
                 if *told < *next && !own(index) && batch.takes_vote() {
                     batch.learnt(index as u8, *next);
