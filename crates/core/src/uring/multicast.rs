@@ -30,9 +30,10 @@ impl URing {
     pub(super) fn stream_of(&self, config: &Config) -> Option<Stream> {
         let (window, frame) = (self.settings.window_bytes, self.settings.frame_bytes);
         let stream = Stream::new(self.now, config, self.me, window)?;
+        let patience = self.settings.patience.silence;
         Some(match self.settings.multicast {
             Some(multicast) => stream
-                .multicasts(window, frame)
+                .multicasts(self.now, (window, frame), patience)
                 .keeps_to(self.now, multicast.capacity),
             None => stream,
         })
@@ -155,7 +156,13 @@ impl URing {
         let Some(cast) = &mut stream.cast else {
             return;
         };
-        let wait = |has_come: bool| heartbeat / if has_come { SHORT } else { LONG };
+        // On a slow link a value takes long, and names come before it.
+        let frame = self.settings.frame_bytes;
+        let takes = cast.rate.as_ref().map_or(0, |rate| rate.takes(2 * frame));
+        let wait = |has_come: bool| match has_come {
+            true => heartbeat / SHORT,
+            false => heartbeat / LONG + takes,
+        };
         cast.watch(
             self.now,
             lack.map(|(lack, has_come)| (lack, wait(has_come))),
