@@ -53,20 +53,11 @@ pub struct Cast {
     pub turn: usize,
     /// Where it is known what links take in.
     pub rate: Option<Rate>,
-    /// When all acceptors had something more, or everything, last.
-    pub progress: Time,
-    /// Who lacks something and does not get on is waited for so long, in nanoseconds.
-    pub patience: u64,
 }
 
 impl Cast {
     /// In a ring of so many; own values of `most_window` bytes may be under way, and always one of `least_window`.
-    pub fn new(
-        now: Time,
-        places: usize,
-        (most_window, least_window): (usize, usize),
-        patience: u64,
-    ) -> Self {
+    pub fn new(places: usize, most_window: usize, least_window: usize) -> Self {
         let mut arriving = Vec::new();
         arriving.resize_with(places, Arriving::default);
         Self {
@@ -81,8 +72,6 @@ impl Cast {
             late: None,
             turn: 0,
             rate: None,
-            progress: now,
-            patience,
         }
     }
 

@@ -202,7 +202,7 @@ impl URing {
     /// What is to be proposed next.
     fn next_value(&mut self) -> Option<ValueId> {
         let table = self.leading.as_ref()?.table()?;
-        self.stream.as_mut()?.next_value(self.now, table)
+        self.stream.as_mut()?.next_value(table)
     }
 
     /// Proposes a value if it is the next of its proposer; otherwise it is forgotten.

@@ -51,7 +51,7 @@ impl URing {
         let has = self.reached_by_all(|at| voted(at).max(self.learnt[at]));
         if let Some(stream) = &mut self.stream {
             stream.forget(low, reached);
-            stream.pass(self.now, has);
+            stream.pass(has);
         }
     }
 

@@ -30,10 +30,9 @@ impl URing {
     pub(super) fn stream_of(&self, config: &Config) -> Option<Stream> {
         let (window, frame) = (self.settings.window_bytes, self.settings.frame_bytes);
         let stream = Stream::new(self.now, config, self.me, window)?;
-        let patience = self.settings.patience.silence;
         Some(match self.settings.multicast {
             Some(multicast) => stream
-                .multicasts(self.now, (window, frame), patience)
+                .multicasts(window, frame)
                 .keeps_to(self.now, multicast.capacity),
             None => stream,
         })
@@ -156,13 +155,7 @@ impl URing {
         let Some(cast) = &mut stream.cast else {
             return;
         };
-        // On a slow link a value takes long, and names come before it.
-        let frame = self.settings.frame_bytes;
-        let takes = cast.rate.as_ref().map_or(0, |rate| rate.takes(2 * frame));
-        let wait = |has_come: bool| match has_come {
-            true => heartbeat / SHORT,
-            false => heartbeat / LONG + takes,
-        };
+        let wait = |has_come: bool| heartbeat / if has_come { SHORT } else { LONG };
         cast.watch(
             self.now,
             lack.map(|(lack, has_come)| (lack, wait(has_come))),

@@ -77,12 +77,6 @@ impl Rate {
         usize::try_from(bytes).unwrap_or(usize::MAX)
     }
 
-    /// How long so many bytes take at the rate, in nanoseconds.
-    pub fn takes(&self, bytes: usize) -> u64 {
-        let bits = bytes as u64 * 8;
-        bits.saturating_mul(1_000_000_000) / self.bits_per_second().max(1)
-    }
-
     /// An own value leaves: one at a time is watched.
     pub fn watch(&mut self, now: Time, counter: u64) {
         self.watched.get_or_insert((counter, now));

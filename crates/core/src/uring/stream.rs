@@ -225,9 +225,9 @@ impl Stream {
     }
 
     /// At the coordinator: the value that is to be proposed next. `table`: what counts behind all that was.
-    pub fn next_value(&mut self, now: Time, table: &Proposers) -> Option<ValueId> {
+    pub fn next_value(&mut self, table: &Proposers) -> Option<ValueId> {
         if self.cast.is_some() {
-            return self.next_multicast(now, table);
+            return self.next_multicast(table);
         }
         self.clean();
         let through = self.through.ids.front().copied();

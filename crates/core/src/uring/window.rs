@@ -51,16 +51,14 @@ impl Window {
         self.ahead.get(&process).copied().unwrap_or(0)
     }
 
-    /// All have what is before this place. Whether that is news, or all there is.
-    pub fn pass(&mut self, low: Instance) -> bool {
-        let before = self.passed;
+    /// All have what is before this place.
+    pub fn pass(&mut self, low: Instance) {
         while let Some(item) = self.items.get(self.passed)
             && item.vote.end() <= low
         {
             is_passed(&mut self.ahead, &item.vote);
             self.passed += 1;
         }
-        self.passed > before || self.passed == self.items.len()
     }
 
     /// The first instance that is in it, or would be.

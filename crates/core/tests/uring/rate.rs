@@ -191,24 +191,3 @@ fn who_learns_is_not_waited_for() {
         "{before} {voted} {then}"
     );
 }
-
-/// Nobody stops for ever because of an acceptor that says nothing: its log may have failed, and the coordinator not know.
-#[test]
-fn who_does_not_get_on_is_not_waited_for() {
-    let mut first = coordinator();
-    for datagram in datagrams(30).into_iter().flatten() {
-        first.datagrams(datagram);
-        first.write();
-    }
-    let mut say = |seconds: u64| {
-        first.now = Time(first.now.0 + seconds * SECOND);
-        hear(&mut first, |batch| {
-            batch.voted(1, 2);
-            batch.voted(2, 2);
-        });
-        named(&first)
-    };
-    let before = say(0);
-    assert_eq!(say(0), before);
-    assert!(say(2) > before);
-}

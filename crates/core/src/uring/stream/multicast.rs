@@ -21,10 +21,9 @@ const MOST_WANTED: usize = 64;
 const MOST_LACKS: usize = 1000;
 
 impl Stream {
-    /// Values are multicast. Of own values so many bytes may be under way, and always one of the second size. Acceptors that
-    /// get on are waited for, others for so long, in nanoseconds.
-    pub fn multicasts(mut self, now: Time, sizes: (usize, usize), patience: u64) -> Self {
-        self.cast = Some(Cast::new(now, self.ring.len(), sizes, patience));
+    /// Values are multicast. Of own values `window_bytes` may be under way, and always one of `frame_bytes`.
+    pub fn multicasts(mut self, window_bytes: usize, frame_bytes: usize) -> Self {
+        self.cast = Some(Cast::new(self.ring.len(), window_bytes, frame_bytes));
         self
     }
 
@@ -155,12 +154,12 @@ impl Stream {
     }
 
     /// At the coordinator: the value that is to be proposed next, of each proposer in turn.
-    pub(super) fn next_multicast(&mut self, now: Time, table: &Proposers) -> Option<ValueId> {
+    pub(super) fn next_multicast(&mut self, table: &Proposers) -> Option<ValueId> {
         let (count, turn) = (self.ring.len(), self.cast.as_ref()?.turn);
         let unsent = self.own.unsent().filter(|_| self.successor().is_some());
         let next = |place: usize| {
             let id = self.next_of(place, table)?;
-            if self.is_far_ahead(now, id.process) {
+            if self.is_far_ahead(id.process) {
                 return None;
             }
             // What it proposes it forgets here: own values leave before.
@@ -175,20 +174,15 @@ impl Stream {
     }
 
     /// Whether an acceptor may lack a window of what was proposed of a process. Along the ring a slow one holds values back;
-    /// here they come past it, and what it has no room for any more is lost to it. One that does not get on at all is not
-    /// waited for: perhaps its log has failed, and nobody here knows.
-    fn is_far_ahead(&self, now: Time, process: Process) -> bool {
-        let gets_on = |cast: &Cast| now.since(cast.progress) < cast.patience;
-        let is_waited_for = self.cast.as_ref().is_some_and(gets_on) && !mutants::on(Mutant::U32);
-        is_waited_for && 2 * self.window.ahead(process) > self.carried.most_bytes()
+    /// here they come past it, and what it has no room for any more is lost to it.
+    fn is_far_ahead(&self, process: Process) -> bool {
+        2 * self.window.ahead(process) > self.carried.most_bytes() && !mutants::on(Mutant::U32)
     }
 
     /// All acceptors of the ring have what is before this place.
-    pub fn pass(&mut self, now: Time, low: Instance) {
-        if let Some(cast) = &mut self.cast
-            && self.window.pass(low)
-        {
-            cast.progress = now;
+    pub fn pass(&mut self, low: Instance) {
+        if self.cast.is_some() {
+            self.window.pass(low);
         }
     }
 
@@ -239,19 +233,9 @@ impl Stream {
     /// A value goes along the ring to the coordinator, which does not get it otherwise, unless it was proposed.
     pub fn goes_along(&mut self, id: ValueId) {
         let waits = self.cast.is_some() && !self.leads() && self.carried.get(id).is_some();
-        if !waits {
-            return;
+        if waits && !self.through.ids.contains(&id) {
+            self.through.ids.push_back(id);
         }
-        match self.through.ids.iter().position(|waiting| *waiting == id) {
-            // It was sent, and whoever had no room for it has forgotten it.
-            Some(at) if at < self.through.sent => {
-                self.through.ids.remove(at);
-                self.through.sent -= 1;
-            }
-            Some(_) => return,
-            None => {}
-        }
-        self.through.ids.push_back(id);
     }
 
     /// Whose values the coordinator lacks, and which.
