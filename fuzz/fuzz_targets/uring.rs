@@ -1,4 +1,4 @@
-//! Neighbours on the ring of U-Ring Paxos may say anything: it is read or refused, what was read is written as it
+//! Neighbours on the ring of U-Ring Paxos and Ring Paxos may say anything, and anybody may send parts of values: it is read or refused, what was read is written as it
 //! was, and a process that is told it neither panics, nor keeps more than its windows allow, nor says what others could not
 //! read; and it can begin with what it has written.
 #![no_main]
@@ -8,12 +8,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use rota_core::contract::{
-    Channel, Engine, Incarnation, Input, LogRecord, NodeId, Output, PersistId, Process, Service,
-    Session, StartState, Time,
+    Channel, Class, Engine, Incarnation, Input, LogRecord, NodeId, Output, PersistId, Process,
+    Service, Session, StartState, Time,
 };
 use rota_core::paxos::{AcceptorId, Config};
 use rota_core::ring::{Timers, Timing};
-use rota_core::uring::{Follow, Head, Said, URing, URingConfig, Word, Writer, decode};
+use rota_core::uring::{Follow, Head, Multicast, Said, URing, URingConfig, Word, Writer, decode};
+use rota_core::wire::PartHead;
 
 const NODES: u16 = 3;
 
@@ -24,11 +25,20 @@ fn process(node: u16) -> Process {
     }
 }
 
-fn settings() -> URingConfig {
+const MULTICAST: Multicast = Multicast {
+    cluster: 3,
+    datagram_bytes: 100,
+    seal_bytes: 4,
+    capacity: None,
+};
+
+fn settings(multicast: bool) -> URingConfig {
     let ring = (1..=NODES).map(|node| process(node).node).collect();
     let mut settings = URingConfig::new(ring, &Timers::derive(Timing::Default, usize::from(NODES)));
     settings.window_bytes = 2000;
     settings.kept_instances = 8;
+    settings.frame_bytes = 1000;
+    settings.multicast = multicast.then_some(MULTICAST);
     settings
 }
 
@@ -43,9 +53,10 @@ struct Told {
 
 fuzz_target!(|data: &[u8]| {
     written_again(data);
-    let mut told = Told::new(Vec::new());
+    let multicast = data.first().is_some_and(|first| first & 4 > 0);
+    let mut told = Told::new(multicast, Vec::new());
     let mut rest = data;
-    // The first byte of all says which of the three coordinates, if there is a configuration.
+    // The first byte of all says whether values are multicast, and which of the three coordinates, if there is a configuration.
     if let Some((first, more)) = data.split_first() {
         told.know(u16::from(*first % 4));
         rest = more;
@@ -57,8 +68,10 @@ fuzz_target!(|data: &[u8]| {
         rest = after;
     }
     let most = usize::from(NODES) * (2 * 2000 + rota_core::uring::MAX_FRAME_BYTES);
-    assert!(told.engine.carried_bytes() <= most);
-    Told::new(told.records);
+    // What has come in part, and proposals that wait for their values.
+    let more = if multicast { 2 * most } else { 0 };
+    assert!(told.engine.carried_bytes() <= most + more);
+    Told::new(multicast, told.records);
 });
 
 fn written_again(data: &[u8]) {
@@ -68,9 +81,9 @@ fn written_again(data: &[u8]) {
 }
 
 impl Told {
-    fn new(records: Vec<LogRecord>) -> Self {
+    fn new(multicast: bool, records: Vec<LogRecord>) -> Self {
         let mut told = Self {
-            engine: URing::new(settings()),
+            engine: URing::new(settings(multicast)),
             now: Time(1),
             written: PersistId(0),
             records: Vec::new(),
@@ -143,7 +156,9 @@ impl Told {
     fn step(&mut self, what: u8, piece: &[u8]) {
         let node = if what & 0x80 == 0 { 1 } else { 3 };
         match what & 0x7f {
-            0..60 => self.hear(node, Bytes::copy_from_slice(piece)),
+            0..40 => self.hear(node, Bytes::copy_from_slice(piece)),
+            40..45 => self.datagram(piece.to_vec()),
+            45..60 => self.part(node, piece),
             60..90 => self.batch(node, piece),
             90..95 => {
                 let (peer, session) = (process(node).node, Session(u64::from(node)));
@@ -165,6 +180,34 @@ impl Told {
                 self.tell(Input::Timer);
             }
         }
+    }
+
+    fn datagram(&mut self, bytes: Vec<u8>) {
+        let segment = bytes.len();
+        self.tell(Input::Datagrams {
+            class: Class::Data,
+            channel: Channel::default(),
+            bytes: bytes.into(),
+            segment,
+        });
+    }
+
+    /// A part of a value of this node: the first four bytes say which.
+    fn part(&mut self, node: u16, piece: &[u8]) {
+        let [counter, index, count, total, bytes @ ..] = piece else {
+            return;
+        };
+        let head = PartHead {
+            cluster: MULTICAST.cluster,
+            proposer: process(node),
+            counter: u64::from(*counter),
+            index: u16::from(*index),
+            count: u16::from(*count),
+            total: 4 * u32::from(*total),
+        };
+        let mut out = Vec::new();
+        head.encode_into(bytes, &mut out, MULTICAST.seal_bytes);
+        self.datagram(out);
     }
 
     /// Records behind the head that the process expects.

@@ -14,6 +14,7 @@
 extern crate alloc;
 
 pub mod contract;
+mod counted;
 pub mod fastcast;
 mod fingerprint;
 pub mod groups;

@@ -9,7 +9,7 @@
 #[rustfmt::skip]
 pub enum Mutant {
     M01 = 1, M02, M03, M04, M05, M06, M07, M08, M09, M10, M11, M12, M13, M14, M15, M16, M17, M18,
-    M19, M20, M21, M22, M23, M24, M25, M26, M27, M28, M29, M30, M31, M33, M34,
+    M19, M20, M21, M22, M23, M24, M25, M26, M27, M28, M29, M30, M31, M33, M34, M36, M37,
     R01, R02, R03, R04, R05, R06, R07, R08, R09, R10,
     P01, P02, P03, P04, G01, G02, G03, G04, G05, G06, G07, G08, G09,
     G10, G11, G12, G13, G14, G15, G16, G17, G18, G19, G20, G21,
@@ -20,18 +20,18 @@ pub enum Mutant {
         L01, L02, L03, L04, L05, L06, L07, L08, L09, L10,
         M40, N01, N02, N03, N04, N05, N06, N07, N08, N09, N10, N11, N12, N13, N14, N15, N16,
     U01, U02, U03, U04, U05, U06, U07, U08, U09, U10, U11, U12, U13, U14,
-    U15, U16, U17, U18, U19, U20, U21, U22, U23, U24, U25, U26, U27, U28, U29, U30, U31, U32, U33,
+    U15, U16, U17, U18, U19, U20, U21, U22, U23, U24, U25, U26, U27, U28, U29, U30, U31, U32, U33, U34,
 }
 
 impl Mutant {
     /// All of them.
     #[rustfmt::skip]
-    pub const ALL: [Self; 167] = [
+    pub const ALL: [Self; 170] = [
         Self::M01, Self::M02, Self::M03, Self::M04, Self::M05, Self::M06, Self::M07, Self::M08,
         Self::M09, Self::M10, Self::M11, Self::M12, Self::M13, Self::M14, Self::M15, Self::M16,
         Self::M17, Self::M18, Self::M19, Self::M20, Self::M21, Self::M22, Self::M23, Self::M24,
         Self::M25, Self::M26, Self::M27, Self::M28, Self::M29, Self::M30, Self::M31, Self::M33,
-        Self::M34, Self::R01, Self::R02, Self::R03, Self::R04, Self::R05, Self::R06, Self::R07,
+        Self::M34, Self::M36, Self::M37, Self::R01, Self::R02, Self::R03, Self::R04, Self::R05, Self::R06, Self::R07,
         Self::R08, Self::R09, Self::R10, Self::P01, Self::P02, Self::P03, Self::P04, Self::G01,
         Self::G02, Self::G03, Self::G04, Self::G05, Self::G06, Self::G07, Self::G08, Self::G09,
         Self::G10, Self::G11, Self::G12, Self::G13, Self::G14, Self::G15, Self::G16,
@@ -49,7 +49,7 @@ impl Mutant {
         Self::U01, Self::U02, Self::U03, Self::U04, Self::U05, Self::U06, Self::U07, Self::U08, Self::U09,
         Self::U10, Self::U11, Self::U12, Self::U13, Self::U14, Self::U15, Self::U16, Self::U17, Self::U18,
         Self::U19, Self::U20, Self::U21, Self::U22, Self::U23, Self::U24, Self::U25, Self::U26, Self::U27,
-        Self::U28, Self::U29, Self::U30, Self::U31, Self::U32, Self::U33,
+        Self::U28, Self::U29, Self::U30, Self::U31, Self::U32, Self::U33, Self::U34,
     ];
 }
 

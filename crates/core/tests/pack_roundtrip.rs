@@ -163,6 +163,38 @@ fn small_messages_share_frames_at_three_bytes_each() {
 }
 
 #[test]
+fn each_message_has_frames_of_its_own_if_that_is_wanted() {
+    let mut outbox = Outbox::new(1432, MESSAGE_BYTES, BACKLOG).with_one_each();
+    let sizes = [10, 0, 2000, 10, 1400, 3000, 3000];
+    let messages: Vec<Sent> = sizes
+        .iter()
+        .map(|&size| (Service::Agreed, content(size, 1)))
+        .collect();
+    for (service, payload) in &messages {
+        outbox.push(*service, payload).expect("there is room");
+    }
+    let frames = all(&mut outbox);
+    assert_eq!(frames.len(), 1 + 1 + 2 + 1 + 1 + 3 + 3);
+    assert!(frames.iter().all(|out| out.frame.records().count() == 1));
+    carries(&frames, &messages).expect("all of them");
+}
+
+/// Frames that wait keep the memory they were written to.
+#[test]
+fn messages_with_frames_of_their_own_lie_side_by_side() {
+    let mut outbox = Outbox::new(33_000, MESSAGE_BYTES, BACKLOG).with_one_each();
+    for _ in 0..1000 {
+        outbox
+            .push(Service::Agreed, &[7; 10])
+            .expect("there is room");
+    }
+    let frames = all(&mut outbox);
+    let at = |out: &OutFrame| out.frame.bytes().as_ptr().addr();
+    let next = |pair: &&[OutFrame]| at(&pair[0]) + pair[0].frame.bytes().len() == at(&pair[1]);
+    assert!(frames.windows(2).filter(next).count() >= 997);
+}
+
+#[test]
 fn messages_of_another_service_start_another_frame() {
     let mut outbox = Outbox::new(1432, MESSAGE_BYTES, BACKLOG);
     for service in [

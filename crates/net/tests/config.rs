@@ -1,5 +1,7 @@
 //! Configuration files: what is accepted, and what is said about what is not.
 
+use std::num::NonZeroU64;
+
 use rota_core::contract::NodeId;
 use rota_core::primary::{OWN_BYTES, Rule};
 use rota_core::ring::{PriorityMethod, Protocol};
@@ -312,10 +314,15 @@ fn who_votes_is_set_or_the_first_five_and_votes_are_synced_unless_something_else
     config.paxos = Some(PaxosConfig {
         acceptors: Some(vec![7, 2]),
         storage: VoteStorage::Memory,
+        instance_per_message: true,
+        kept_instances: NonZeroU64::new(70_000),
         ..PaxosConfig::default()
     });
     config.check().unwrap();
     assert_eq!(config.acceptors(), nodes(&[2, 7]));
+    let engine = config.uring_config(&config.ring_config());
+    assert!(engine.value_per_message);
+    assert_eq!(engine.kept_instances, 70_000);
     assert_eq!(config.votes_directory(me), None);
     assert!(config.votes_warning().unwrap().contains("2 acceptors"));
     let again = NodeConfig::from_toml(&config.to_toml().unwrap()).unwrap();

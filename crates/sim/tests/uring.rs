@@ -71,6 +71,18 @@ fn what_it_has_no_use_for_is_refused() {
     assert!(options.check().is_err());
 }
 
+#[test]
+fn what_is_not_on_disk_is_not_asked_to_survive_losses_of_power() {
+    for engine in [EngineName::AcceleratedRing, EngineName::Lcr] {
+        let mut options = Options::new(engine, 0..1);
+        options.faults = Profile::Power;
+        assert!(options.check().is_err(), "{engine}");
+    }
+    let report = run(102..104, |options| options.faults = Profile::Power);
+    assert_eq!(report.violations, []);
+    assert!(report.coverage["losses_of_power"] >= 2);
+}
+
 /// In how many of some seeds something is found where disks are like this, and these faults come at all hosts.
 fn found(disks: impl Fn(DisksPlan) -> DisksPlan, kind: impl Fn(usize, u64) -> FaultKind) -> usize {
     let options = Options::new(EngineName::URingPaxos, 0..1);

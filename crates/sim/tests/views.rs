@@ -33,7 +33,9 @@ fn one_order_whatever_fails() {
 #[test]
 fn each_family_of_faults_by_itself() {
     for engine in ENGINES {
-        for faults in Profile::EACH {
+        // Power is for those who vote.
+        let each = Profile::EACH.into_iter();
+        for faults in each.filter(|faults| *faults != Profile::Power) {
             let report = run(engine, 100..103, |options| options.faults = faults);
             assert_eq!(report.violations, [], "{engine}, {faults}");
             assert!(report.deliveries > 1000, "{engine}, {faults}");

@@ -1,33 +1,11 @@
 //! What is counted, for people and metrics.
 
-use alloc::collections::BTreeMap;
-
-macro_rules! counters {
-    ($($(#[doc = $doc:literal])* $name:ident,)*) => {
-        /// Monotone counters of a FastCast member.
-        #[derive(Clone, Debug, Default, PartialEq, Eq)]
-        pub struct FastCounters {
-            $($(#[doc = $doc])* pub $name: u64,)*
-        }
-
-        impl FastCounters {
-            /// Adds all of them, by name.
-            pub fn add_to(&self, counters: &mut BTreeMap<&'static str, u64>) {
-                $(*counters.entry(stringify!($name)).or_default() += self.$name;)*
-            }
-
-            /// What a counter says, for people.
-            pub fn help(name: &str) -> Option<&'static str> {
-                match name {
-                    $(stringify!($name) => Some(concat!($($doc),*)),)*
-                    _ => None,
-                }
-            }
-        }
-    };
-}
+use crate::counted::counters;
 
 counters! {
+    /// Monotone counters of a FastCast member.
+    FastCounters:
+
     /// Packets of its own that this member sent for the first time.
     fast_packets_sent,
     /// Packets of others that came for the first time.

@@ -27,6 +27,8 @@ pub struct Outbox {
     frame_bytes: usize,
     message_bytes: usize,
     backlog_bytes: usize,
+    /// Small messages share frames.
+    shares: bool,
     queued_bytes: usize,
     next_counter: u64,
     ready: VecDeque<Ready>,
@@ -64,6 +66,7 @@ impl Outbox {
             frame_bytes,
             message_bytes,
             backlog_bytes,
+            shares: true,
             queued_bytes: 0,
             next_counter: 1,
             ready: VecDeque::new(),
@@ -72,6 +75,12 @@ impl Outbox {
             unfinished: Vec::new(),
             next_to_leave: 1,
         }
+    }
+
+    /// The same, in which no frame has more than one message, or parts of one.
+    pub const fn with_one_each(mut self) -> Self {
+        self.shares = false;
+        self
     }
 
     /// Frames waiting.
@@ -178,18 +187,26 @@ impl Outbox {
 
     fn push_small(&mut self, service: Service, counter: u64, payload: &[u8]) {
         let size = WHOLE_RECORD_BYTES + payload.len();
-        let room = self.open == Some(service) && self.chunk.len() + size <= self.frame_bytes;
-        if !room {
-            self.open(service, counter);
+        let room = self.chunk.len() + size <= self.frame_bytes;
+        if !self.takes(service) || !room {
+            // A chunk has the frames of many messages, also where none of them are shared.
+            let alone = COUNTER_BYTES + size;
+            let needs = if self.shares { self.frame_bytes } else { alone };
+            self.open(service, counter, needs);
         }
         push_whole(&mut self.chunk, payload);
         self.queued_bytes += size;
     }
 
-    /// Opens a frame that starts with message `counter`.
-    fn open(&mut self, service: Service, counter: u64) {
+    /// Whether there is an open frame for one more message of this service.
+    fn takes(&self, service: Service) -> bool {
+        self.shares && self.open == Some(service)
+    }
+
+    /// Opens a frame that starts with message `counter` and takes so many bytes at most.
+    fn open(&mut self, service: Service, counter: u64, needs: usize) {
         self.close();
-        if self.chunk.capacity() < self.frame_bytes {
+        if self.chunk.capacity() < needs {
             self.chunk = BytesMut::with_capacity(CHUNK_BYTES.max(self.frame_bytes));
         }
         start_frame(&mut self.chunk, counter);
@@ -218,7 +235,7 @@ impl Outbox {
         let mut index = 0_u16;
         while !rest.is_empty() {
             index += 1;
-            self.open(service, counter);
+            self.open(service, counter, self.frame_bytes);
             let room = self.frame_bytes - self.chunk.len() - NEXT_RECORD_BYTES;
             let (part, next) = rest.split_at(rest.len().min(room));
             push_next(&mut self.chunk, reliable, index, next.is_empty(), part);
@@ -231,8 +248,8 @@ impl Outbox {
     /// full, into one that is opened for it.
     fn room_for_first(&mut self, service: Service, counter: u64) -> usize {
         let full = self.chunk.len() + FIRST_RECORD_BYTES >= self.frame_bytes;
-        if self.open != Some(service) || full {
-            self.open(service, counter);
+        if !self.takes(service) || full {
+            self.open(service, counter, self.frame_bytes);
         }
         self.frame_bytes - self.chunk.len() - FIRST_RECORD_BYTES
     }

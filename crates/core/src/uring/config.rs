@@ -17,6 +17,8 @@ pub struct URingConfig {
     /// The largest own value, in bytes: several messages, or a part of one. Values of 32 KiB whole are what the papers
     /// measure, and a message that is not cut need not be put together.
     pub frame_bytes: usize,
+    /// Every message is a value of its own, or several, however small it is.
+    pub value_per_message: bool,
     /// The largest message, in bytes.
     pub message_bytes: usize,
     /// What was submitted and has not left waits up to this, in bytes.
@@ -111,6 +113,7 @@ impl URingConfig {
             acceptors: ring.clone(),
             ring,
             frame_bytes: 33_000,
+            value_per_message: false,
             message_bytes: 1 << 20,
             backlog_bytes: 4 << 20,
             window_bytes: 1 << 20,

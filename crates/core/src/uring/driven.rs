@@ -5,6 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use super::counters::URingCounters;
 use super::engine::URing;
 use super::multicast::AT_ONCE;
 use super::stream::Stream;
@@ -180,32 +181,15 @@ impl Engine for URing {
             waiting: self.own.waiting(),
             ..Status::default()
         };
-        let count = &self.counters;
-        status.counters.extend([
-            ("uring_configuration", self.number()),
-            ("uring_configurations", count.configurations),
-            ("uring_candidacies", count.candidacies),
-            ("uring_suspicions", count.suspicions),
-            ("uring_rounds_led", count.rounds_led),
-            ("uring_batches_sent", count.batches),
-            ("uring_batch_bytes_sent", count.batch_bytes),
-            ("uring_messages_refused", count.refused),
-            ("uring_messages_stale", count.stale),
-            ("uring_votes_fetched", count.fetched),
-            ("uring_fetches_served", count.served),
-            ("uring_values_decided", count.decided),
-            ("uring_values_uncounted", count.uncounted),
-            ("uring_values_late", count.late),
-            ("uring_configurations_foreign", count.foreign),
-            ("uring_values_early", count.early),
-            ("uring_parts_received", count.parts),
-            ("uring_parts_dropped", count.parts_dropped),
-            ("uring_values_asked_for", count.asked),
-            ("uring_values_sent_again", count.again),
-            ("uring_messages_malformed", self.hand_out.malformed),
-            ("uring_instances_learnt", self.learner.next() - 1),
-            ("uring_instances_forgotten", self.acceptor.kept() - 1),
-        ]);
+        let counters = URingCounters {
+            uring_messages_malformed: self.hand_out.malformed,
+            uring_instances_learnt: self.learner.next() - 1,
+            uring_instances_forgotten: self.acceptor.kept() - 1,
+            ..self.counters.clone()
+        };
+        counters.add_to(&mut status.counters);
+        let configuration = ("uring_configuration", self.number());
+        status.counters.extend([configuration]);
         let cast = self.stream.as_ref().and_then(|stream| stream.cast.as_ref());
         let rate = cast.and_then(|cast| cast.rate.as_ref());
         let kbps = rate.map(|rate| rate.bits_per_second() / 1_000);

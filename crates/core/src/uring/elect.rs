@@ -128,7 +128,7 @@ impl URing {
             return;
         }
         if is_due(self.suspect_at()) {
-            self.counters.suspicions += 1;
+            self.counters.uring_suspicions += 1;
             let suspect = self.stream.as_ref().and_then(Stream::predecessor);
             self.stand(suspect, false);
         } else if is_due(self.stalled_at()) || is_due(self.stand_at()) {

@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use super::base::Base;
 use super::config::{Multicast, URingConfig};
+use super::counters::URingCounters;
 use super::disk::{Disk, Effect, Found};
 use super::elect::Election;
 use super::fetch::Fetching;
@@ -57,6 +58,8 @@ pub struct URing {
     pub(super) own: Own,
     /// By acceptor of the configuration: what it has learnt, as far as is known.
     pub(super) learnt: Vec<Instance>,
+    /// Likewise: whether its log has failed.
+    pub(super) mute: Vec<bool>,
     /// Where the current round starts, and what was forgotten before it.
     pub(super) round_start: (Instance, Instance),
     pub(super) hand_out: HandOut,
@@ -75,31 +78,7 @@ pub struct URing {
     pub(super) submitted: bool,
     /// The application has taken what kept the learner waiting.
     pub(super) poke: bool,
-    pub(super) counters: Counters,
-}
-
-/// What is counted, for people.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counters {
-    pub configurations: u64,
-    pub candidacies: u64,
-    pub suspicions: u64,
-    pub rounds_led: u64,
-    pub batches: u64,
-    pub batch_bytes: u64,
-    pub refused: u64,
-    pub stale: u64,
-    pub fetched: u64,
-    pub served: u64,
-    pub decided: u64,
-    pub uncounted: u64,
-    pub late: u64,
-    pub foreign: u64,
-    pub early: u64,
-    pub parts: u64,
-    pub parts_dropped: u64,
-    pub asked: u64,
-    pub again: u64,
+    pub(super) counters: URingCounters,
 }
 
 impl URing {
@@ -118,11 +97,7 @@ impl URing {
             node: NodeId::new(1).expect("not 0"),
             incarnation: Incarnation(0),
         };
-        let outbox = Outbox::new(
-            settings.frame_bytes,
-            settings.message_bytes,
-            settings.backlog_bytes,
-        );
+        let outbox = outbox(&settings);
         let store = AcceptorId {
             node: nobody.node,
             store: 0,
@@ -151,6 +126,7 @@ impl URing {
             fetching: Fetching::default(),
             own: Own::new(nobody, outbox),
             learnt: Vec::new(),
+            mute: Vec::new(),
             round_start: (0, 0),
             loopback: VecDeque::new(),
             ready: Vec::new(),
@@ -160,7 +136,7 @@ impl URing {
             told_decided: 0,
             submitted: false,
             poke: false,
-            counters: Counters::default(),
+            counters: URingCounters::default(),
             settings,
         }
     }
@@ -311,14 +287,14 @@ impl URing {
 
     fn on_message(&mut self, node: NodeId, session: Session, bytes: Bytes) {
         let Some(peer) = self.peers.session(node, session) else {
-            self.counters.stale += 1;
+            self.counters.uring_messages_stale += 1;
             return;
         };
         let process = peer.process;
         match super::wire::decode(bytes) {
             Some(super::wire::Said::Word(word)) => self.on_word(process, word),
             Some(super::wire::Said::Batch(head, body)) => self.on_batch(process, &head, body),
-            None => self.counters.refused += 1,
+            None => self.counters.uring_messages_refused += 1,
         }
     }
 
@@ -388,5 +364,18 @@ impl URing {
         while let Some((id, value)) = self.own.next(window, frame) {
             stream.carry(id, value);
         }
+    }
+}
+
+/// What holds messages until they become values.
+fn outbox(settings: &URingConfig) -> Outbox {
+    let outbox = Outbox::new(
+        settings.frame_bytes,
+        settings.message_bytes,
+        settings.backlog_bytes,
+    );
+    match settings.value_per_message {
+        true => outbox.with_one_each(),
+        false => outbox,
     }
 }

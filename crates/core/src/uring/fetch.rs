@@ -84,7 +84,7 @@ impl URing {
 
     /// Somebody asks what was decided.
     pub(super) fn on_fetch(&mut self, node: NodeId, from: Instance, upto: Instance) {
-        self.counters.served += 1;
+        self.counters.uring_fetches_served += 1;
         if self.disk.failed {
             // What was decided since is not in there, and something else may be.
             return self.peers.say(node, &Word::Chosen(Vec::new()));
@@ -134,7 +134,7 @@ impl URing {
             self.ask_another();
         }
         for vote in votes {
-            self.counters.fetched += 1;
+            self.counters.uring_votes_fetched += 1;
             self.learner.on_chosen(vote);
         }
     }
@@ -170,7 +170,7 @@ impl URing {
     pub(super) fn on_forgotten(&mut self, process: Process, part: &Bytes, more: bool) {
         let is_answer = matches!(self.fetching.asked, Some((node, _)) if node == process.node);
         if !is_answer {
-            self.counters.stale += 1;
+            self.counters.uring_messages_stale += 1;
             return;
         }
         self.fetching.part.extend_from_slice(part);
@@ -183,7 +183,7 @@ impl URing {
         match Source(bytes.into()).base().filter(|_| !more) {
             Some(base) => self.begin_at(base),
             None => {
-                self.counters.refused += 1;
+                self.counters.uring_messages_refused += 1;
                 self.ask_another();
             }
         }

@@ -85,11 +85,11 @@ impl URing {
         let founded = self.config.as_ref().map(|config| config.founded);
         if founded.is_some_and(|founded| founded != config.founded) {
             // All acceptors have lost their stores, and others have begun anew: this process belongs to what was before.
-            self.counters.foreign += 1;
+            self.counters.uring_configurations_foreign += 1;
             return;
         }
         let was_in = self.stream.is_some();
-        self.counters.configurations += 1;
+        self.counters.uring_configurations += 1;
         self.config = Some(config.clone());
         self.register.forget(config.number);
         if self.is_acceptor() {
@@ -111,6 +111,7 @@ impl URing {
         }
         self.stream = self.stream_of(config);
         self.learnt = vec![0; config.acceptors.len()];
+        self.mute = vec![false; config.acceptors.len()];
         self.on_early_follow();
         self.begin_to_lead(config);
         if stays {

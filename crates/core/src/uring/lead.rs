@@ -91,7 +91,7 @@ impl URing {
         if config.coordinator != self.me {
             return;
         }
-        self.counters.rounds_led += 1;
+        self.counters.uring_rounds_led += 1;
         let mut leading = Leading::new(config.clone(), self.learner.next());
         leading.machine.on_complete(self.complete);
         self.leading = Some(leading);
@@ -124,7 +124,7 @@ impl URing {
         let is_asked = config.is_some_and(|config| config.asks(part.acceptor));
         if part.acceptor.node != node || !is_asked {
             // Perhaps it was, for the configuration before.
-            self.counters.stale += 1;
+            self.counters.uring_messages_stale += 1;
             return;
         }
         let Some(leading) = &mut self.leading else {
@@ -217,9 +217,9 @@ impl URing {
             return leading.machine.propose(value).cloned();
         }
         if table.last(id.process).is_some_and(|last| id.counter > last) {
-            self.counters.early += 1;
+            self.counters.uring_values_early += 1;
         } else {
-            self.counters.late += 1;
+            self.counters.uring_values_late += 1;
         }
         None
     }

@@ -17,7 +17,7 @@ impl URing {
             self.hand_out_more();
         }
         while let Some(vote) = self.next_decided() {
-            self.counters.decided += 1;
+            self.counters.uring_values_decided += 1;
             self.count(&vote);
             if self.remembers() {
                 self.acceptor.learn(vote);
@@ -48,10 +48,13 @@ impl URing {
         let voted = |at: usize| self.learner.voted()[at];
         let low = self.reached_by_all(voted);
         // Some do not vote in a round, but learn.
-        let has = self.reached_by_all(|at| voted(at).max(self.learnt[at]));
+        let has = || self.reached_by_all(|at| voted(at).max(self.learnt[at]));
+        let has = self.settings.multicast.is_some().then(has);
         if let Some(stream) = &mut self.stream {
             stream.forget(low, reached);
-            stream.pass(has);
+            if let Some(has) = has {
+                stream.pass(has);
+            }
         }
     }
 
@@ -61,8 +64,10 @@ impl URing {
             return 0;
         };
         let in_ring = |node| config.ring.iter().any(|process| process.node == node);
+        let is_mute = |at: usize| self.mute.get(at).is_some_and(|mute| *mute);
         let acceptors = config.acceptors.iter().enumerate();
-        let voting = acceptors.filter(|(_, who)| in_ring(who.node) && self.is_voting(**who));
+        let voting = acceptors
+            .filter(|(at, who)| in_ring(who.node) && !is_mute(*at) && self.is_voting(**who));
         voting.map(|(at, _)| reached(at)).min().unwrap_or(0)
     }
 
@@ -97,7 +102,7 @@ impl URing {
             return;
         };
         if !counts {
-            self.counters.uncounted += 1;
+            self.counters.uring_values_uncounted += 1;
             return;
         }
         if let Some(stream) = &mut self.stream {
@@ -197,11 +202,26 @@ impl URing {
         }
     }
 
+    /// The log of this acceptor has failed: others that have no link to it are told along the ring.
+    pub(super) fn note_mute(&mut self) {
+        if !self.disk.failed || mutants::on(Mutant::U34) {
+            return;
+        }
+        let mute = self.own_place().and_then(|at| self.mute.get_mut(at));
+        if let Some(mute) = mute {
+            *mute = true;
+        }
+    }
+
+    /// The index of this acceptor in the configuration.
+    fn own_place(&self) -> Option<usize> {
+        let id = self.acceptor.id();
+        self.config.as_ref().and_then(|config| config.place(id))
+    }
+
     /// What this acceptor has learnt, for the others.
     fn note_learnt(&mut self, next: Instance) {
-        let id = self.acceptor.id();
-        let place = self.config.as_ref().and_then(|config| config.place(id));
-        if let Some(learnt) = place.and_then(|at| self.learnt.get_mut(at)) {
+        if let Some(learnt) = self.own_place().and_then(|at| self.learnt.get_mut(at)) {
             *learnt = next.max(*learnt);
         }
     }

@@ -20,12 +20,14 @@
 //! * `multicast`: Ring Paxos, with `cast` (what is missing), `parts` (datagrams), `held`
 //!   (proposals that wait for values) and `rate`;
 //! * `known`, `stand`, `elect`: configurations, and which one follows; `fetch`: what did not come along the ring; `disk`: what is durable;
+//! * `counters`: what is counted, with words for people;
 //! * `own`, `hand_out`: from and to the application; `word`, `wire`, `write`, `codec`, `value`: bytes.
 
 mod base;
 mod cast;
 mod codec;
 mod config;
+mod counters;
 mod disk;
 mod driven;
 mod elect;
@@ -54,6 +56,7 @@ mod write;
 
 pub use base::Base;
 pub use config::{Arbiter, Multicast, Patience, URingConfig};
+pub use counters::URingCounters;
 pub use engine::URing;
 pub use wire::{MAX_FRAME_BYTES, Records, Said, decode};
 pub use word::{Follow, Head, Here, Proposal, Record, Word};

@@ -1,7 +1,6 @@
 //! Values by multicast, as the engine does it: what is sent, what has come, and what is asked for.
 
 use alloc::sync::Arc;
-use bytes::Bytes;
 
 use super::cast::{Lack, Lacking};
 use super::engine::URing;
@@ -53,21 +52,21 @@ impl URing {
     }
 
     /// Parts of values that came together.
-    pub(super) fn on_datagrams(&mut self, bytes: &Bytes, segment: usize) {
+    pub(super) fn on_datagrams(&mut self, bytes: &[u8], segment: usize) {
         let Some(settings) = self.settings.multicast else {
             return;
         };
         for start in (0..bytes.len()).step_by(segment.max(1)) {
-            let datagram = bytes.slice(start..bytes.len().min(start + segment));
+            let datagram = &bytes[start..bytes.len().min(start + segment)];
             match Part::decode(datagram, settings.seal_bytes) {
                 Ok(part) => self.on_part(settings.cluster, &part),
-                Err(_) => self.counters.refused += 1,
+                Err(_) => self.counters.uring_messages_refused += 1,
             }
         }
     }
 
-    fn on_part(&mut self, cluster: u32, part: &Part) {
-        self.counters.parts += 1;
+    fn on_part(&mut self, cluster: u32, part: &Part<'_>) {
+        self.counters.uring_parts_received += 1;
         let counted = self.counted.counted(part.head.proposer).unwrap_or(0);
         if part.head.counter <= counted {
             return;
@@ -76,12 +75,12 @@ impl URing {
         let ahead = 2 * self.settings.window_bytes as u64;
         let is_sound = part.head.cluster == cluster && part.head.counter - counted <= ahead;
         if !is_sound || self.take_part(part).is_err() {
-            self.counters.parts_dropped += 1;
+            self.counters.uring_parts_dropped += 1;
         }
     }
 
     /// Who is not in the ring has no use for any.
-    fn take_part(&mut self, part: &Part) -> Result<(), Dropped> {
+    fn take_part(&mut self, part: &Part<'_>) -> Result<(), Dropped> {
         let Some(stream) = &mut self.stream else {
             return Ok(());
         };
@@ -140,7 +139,7 @@ impl URing {
 
     /// Looks what is missing, so that it is asked for in time.
     pub(super) fn watch(&mut self) {
-        let heartbeat = self.settings.patience.heartbeat;
+        let patience = self.settings.patience;
         let leading = self.leading.as_ref();
         let begun = self.learner.round() == self.number();
         let Some(stream) = &mut self.stream else {
@@ -155,14 +154,23 @@ impl URing {
         let Some(cast) = &mut stream.cast else {
             return;
         };
-        let wait = |has_come: bool| heartbeat / if has_come { SHORT } else { LONG };
+        // On a slow link a value takes long, and names come before it.
+        let most = 2 * self.settings.frame_bytes;
+        let rate = cast.rate.as_ref();
+        let on_links = rate.map_or(0, |rate| rate.takes_on_links(most));
+        let own = rate.map_or(0, |rate| rate.takes(most));
+        let long = |takes: u64| patience.heartbeat / LONG + takes.min(patience.silence);
+        let wait = |has_come: bool| match has_come {
+            true => patience.heartbeat / SHORT,
+            false => long(on_links),
+        };
         cast.watch(
             self.now,
             lack.map(|(lack, has_come)| (lack, wait(has_come))),
         );
         cast.late = match (cast.late, first) {
             (Some((old, at, pause)), Some(first)) if old == first => Some((old, at, pause)),
-            (_, Some(first)) => Some((first, self.now.after(wait(false)), wait(false))),
+            (_, Some(first)) => Some((first, self.now.after(long(own)), long(own))),
             (_, None) => None,
         };
     }
@@ -213,7 +221,7 @@ impl URing {
         if let Some(stream) = &mut self.stream {
             stream.lost_here();
         }
-        self.counters.asked += 1;
+        self.counters.uring_values_asked_for += 1;
         self.slow_down();
     }
 
@@ -264,14 +272,14 @@ impl URing {
             Some(peer) if peer.has_words() => return,
             Some(peer) => peer.say(&Word::Value(id.counter, frame)),
         }
-        self.counters.again += 1;
+        self.counters.uring_values_sent_again += 1;
     }
 
     /// The coordinator lacks own values.
     pub(super) fn on_want(&mut self, process: Process, counters: &[u64]) {
         let is_asked = |config: &Arc<Config>| config.coordinator == process;
         if !self.config.as_ref().is_some_and(is_asked) {
-            self.counters.stale += 1;
+            self.counters.uring_messages_stale += 1;
             return;
         }
         let peer = self.peers.process(process);
@@ -284,7 +292,7 @@ impl URing {
             let Some(frame) = self.own.value(*counter) else {
                 continue;
             };
-            self.counters.again += 1;
+            self.counters.uring_values_sent_again += 1;
             room = room.saturating_sub(frame.len());
             peer.say(&Word::Value(*counter, frame));
             if room == 0 {

@@ -72,7 +72,7 @@ pub struct Arriving {
 }
 
 impl Partial {
-    fn new(part: &Part) -> Self {
+    fn new(part: &Part<'_>) -> Self {
         let count = usize::from(part.head.count);
         Self {
             bytes: Vec::with_capacity(part.head.total as usize),
@@ -85,13 +85,13 @@ impl Partial {
     }
 
     /// Whether all that has come says the same of the value.
-    fn suits(&self, part: &Part) -> bool {
+    fn suits(&self, part: &Part<'_>) -> bool {
         part.head.total as usize == self.total
             && usize::from(part.head.count) == self.count
             && part.size() == self.size
     }
 
-    fn put(&mut self, part: &Part) {
+    fn put(&mut self, part: &Part<'_>) {
         let index = usize::from(part.head.index);
         let bit = 1 << (index % WORD);
         let have = &mut self.have[index / WORD];
@@ -103,13 +103,13 @@ impl Partial {
         let end = part.offset + part.bytes.len();
         if self.bytes.len() == part.offset {
             // They come in order, usually.
-            self.bytes.extend_from_slice(&part.bytes);
+            self.bytes.extend_from_slice(part.bytes);
             return;
         }
         if self.bytes.len() < end {
             self.bytes.resize(end, 0);
         }
-        self.bytes[part.offset..end].copy_from_slice(&part.bytes);
+        self.bytes[part.offset..end].copy_from_slice(part.bytes);
     }
 }
 
@@ -125,15 +125,14 @@ impl Arriving {
     }
 
     /// A part of a value: the whole of it, if that was the last one. What would take more than `room` is not kept.
-    pub fn on_part(&mut self, part: &Part, room: usize) -> Result<Option<Bytes>, Dropped> {
+    pub fn on_part(&mut self, part: &Part<'_>, room: usize) -> Result<Option<Bytes>, Dropped> {
         let (counter, total) = (part.head.counter, part.head.total as usize);
         if total > MAX_FRAME_BYTES {
             return Err(Dropped);
         }
         self.top = self.top.max(counter);
         if part.head.count == 1 {
-            // It is kept for long, and would keep the whole buffer it came in.
-            return Ok(Some(Bytes::copy_from_slice(&part.bytes)));
+            return Ok(Some(Bytes::copy_from_slice(part.bytes)));
         }
         if !self.values.contains_key(&counter) {
             if self.values.len() >= MOST_PARTIAL || self.bytes + total > room {

@@ -77,6 +77,16 @@ impl Rate {
         usize::try_from(bytes).unwrap_or(usize::MAX)
     }
 
+    /// How long so many own bytes take, in nanoseconds.
+    pub fn takes(&self, bytes: usize) -> u64 {
+        time_of(bytes, self.bits_per_second())
+    }
+
+    /// How long they take on a link, whoever sends them.
+    pub fn takes_on_links(&self, bytes: usize) -> u64 {
+        time_of(bytes, self.capacity.shared())
+    }
+
     /// An own value leaves: one at a time is watched.
     pub fn watch(&mut self, now: Time, counter: u64) {
         self.watched.get_or_insert((counter, now));
@@ -166,6 +176,11 @@ impl Rate {
         let is_all = place == self.me || sent >= share - share / 8;
         if is_all { u64::MAX } else { with_fourth(sent) }
     }
+}
+
+fn time_of(bytes: usize, bits_per_second: u64) -> u64 {
+    let bits = bytes as u64 * 8;
+    bits.saturating_mul(1_000_000_000) / bits_per_second.max(1)
 }
 
 #[cfg(test)]

@@ -88,11 +88,11 @@ impl URing {
     /// What the predecessor sent. It is taken in up to the first record that cannot be.
     pub(super) fn on_batch(&mut self, process: Process, head: &Head, body: Bytes) {
         let (Some(stream), Some(config)) = (&mut self.stream, self.config.clone()) else {
-            self.counters.stale += 1;
+            self.counters.uring_messages_stale += 1;
             return;
         };
         if stream.predecessor() != Some(process) || !stream.is_current(head) {
-            self.counters.stale += 1;
+            self.counters.uring_messages_stale += 1;
             return;
         }
         if self.disk.is_behind() {
@@ -127,7 +127,7 @@ impl URing {
     /// The predecessor is to begin again from what was taken in, but not at once, lest two processes that do not
     /// understand each other do nothing else.
     fn refuse(&mut self) {
-        self.counters.refused += 1;
+        self.counters.uring_messages_refused += 1;
         let at = self.now.after(self.settings.patience.heartbeat);
         if let Some(stream) = &mut self.stream {
             stream.hail = Hail::At(at);
@@ -160,6 +160,13 @@ impl URing {
                 })
             }
             Record::Lost(place, count) => self.on_lost(usize::from(place), count),
+            Record::Mute(index) => {
+                let mute = self.mute.get_mut(usize::from(index));
+                mute.is_some_and(|mute| {
+                    *mute = true;
+                    true
+                })
+            }
         }
     }
 
@@ -233,6 +240,7 @@ impl URing {
     }
 
     fn batch(&mut self) -> Option<Output> {
+        self.note_mute();
         let config: &Arc<_> = self.config.as_ref()?;
         let stream = self.stream.as_mut()?;
         let session = stream.session()?;
@@ -268,10 +276,10 @@ impl URing {
             return None;
         }
         let sizes = (room, self.settings.batch_bytes);
-        let bytes = stream.batch(head, (voted, &self.learnt), own, sizes, force)?;
+        let bytes = stream.batch(head, (voted, &self.learnt, &self.mute), own, sizes, force)?;
         (stream.spoken, stream.beat) = (self.now, false);
-        self.counters.batches += 1;
-        self.counters.batch_bytes += bytes.len() as u64;
+        self.counters.uring_batches_sent += 1;
+        self.counters.uring_batch_bytes_sent += bytes.len() as u64;
         Some(peer.send(bytes))
     }
 }

@@ -24,7 +24,7 @@ impl URing {
         let (Some(wanted), Some(config)) = (self.wanted(suspect, lead), &self.config) else {
             return;
         };
-        self.counters.candidacies += 1;
+        self.counters.uring_candidacies += 1;
         self.election.why = (suspect, lead);
         self.election.candidate = Some(match self.settings.arbiter {
             Arbiter::Service => Candidacy::Service(wanted),
@@ -152,7 +152,7 @@ impl URing {
         let config = source.config().filter(|_| source.is_over());
         match config.filter(|config| config.number == number) {
             Some(config) => self.know(&config),
-            None => self.counters.refused += 1,
+            None => self.counters.uring_messages_refused += 1,
         }
     }
 

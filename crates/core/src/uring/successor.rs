@@ -19,6 +19,8 @@ pub struct Successor {
     pub told: Vec<Instance>,
     /// Likewise of what it has learnt.
     pub told_learnt: Vec<Instance>,
+    /// Likewise whether it was told that its log has failed.
+    pub told_mute: Vec<bool>,
     /// By place in the ring: the last that was told of how often values had to be asked for.
     pub told_losses: Vec<u64>,
     /// It wants the values of proposals in these instances.
@@ -45,6 +47,7 @@ impl Successor {
             at: follow.next,
             told: vec![told; acceptors],
             told_learnt: vec![0; acceptors],
+            told_mute: vec![false; acceptors],
             told_losses: vec![0; places],
             lacks,
             told_start: false,

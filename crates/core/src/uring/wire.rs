@@ -46,6 +46,7 @@ pub const SKIP: u8 = 6;
 pub const VOTED: u8 = 7;
 pub const LEARNT: u8 = 8;
 pub const LOST: u8 = 9;
+pub const MUTE: u8 = 10;
 
 /// In place of an index in the ring: a process that is not in it, spelled out.
 pub const STRANGER: u8 = u8::MAX;
@@ -324,6 +325,7 @@ impl<'a> Records<'a> {
             VOTED => Record::Voted(self.byte()?, self.varint()?),
             LEARNT => Record::Learnt(self.byte()?, self.varint()?),
             LOST => Record::Lost(self.byte()?, self.varint()?),
+            MUTE => Record::Mute(self.byte()?),
             _ => return None,
         })
     }

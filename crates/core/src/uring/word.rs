@@ -94,6 +94,8 @@ pub enum Record {
     Learnt(u8, Instance),
     /// The process at this place of the ring had to ask for values so often.
     Lost(u8, u64),
+    /// The acceptor with this index has no votes any more: its log has failed.
+    Mute(u8),
 }
 
 impl Proposal {

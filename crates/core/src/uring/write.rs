@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::wire::{
-    HEAD_BYTES, LEARNT, LOST, MEMBERS, NAMED, PACKET, SKIP, STRANGER, VALUE, VOTED, WHOLE,
+    HEAD_BYTES, LEARNT, LOST, MEMBERS, MUTE, NAMED, PACKET, SKIP, STRANGER, VALUE, VOTED, WHOLE,
     put_head, put_members,
 };
 use super::word::Head;
@@ -98,6 +98,11 @@ impl Writer {
     pub fn lost(&mut self, place: u8, count: u64) {
         self.batch.small.extend([LOST, place]);
         put_varint(&mut self.batch.small, count);
+    }
+
+    /// An acceptor has no votes any more.
+    pub fn mute(&mut self, acceptor: u8) {
+        self.batch.small.extend([MUTE, acceptor]);
     }
 
     fn named(&mut self, tag: u8, at: Option<usize>, id: ValueId) {

@@ -137,11 +137,19 @@ pub fn decode_sealed(bytes: Bytes, seal_bytes: usize) -> Result<Packet, DecodeEr
 
 /// The header of a datagram, and what is between it and the last `seal_bytes` bytes.
 fn read_header(mut bytes: Bytes, seal_bytes: usize) -> Result<(Header, Bytes), DecodeError> {
-    let sealed_at = bytes.len().checked_sub(seal_bytes);
-    bytes.truncate(sealed_at.ok_or(DecodeError::Short)?);
-    let header = Header::read(&bytes)?;
+    let (header, body) = split_header(&bytes, seal_bytes)?;
+    let end = HEADER_BYTES + body.len();
+    bytes.truncate(end);
     bytes.advance(HEADER_BYTES);
     Ok((header, bytes))
+}
+
+/// The same, where what is between them is only looked at.
+fn split_header(bytes: &[u8], seal_bytes: usize) -> Result<(Header, &[u8]), DecodeError> {
+    let sealed_at = bytes.len().checked_sub(seal_bytes);
+    let bytes = &bytes[..sealed_at.ok_or(DecodeError::Short)?];
+    let header = Header::read(bytes)?;
+    Ok((header, &bytes[HEADER_BYTES..]))
 }
 
 fn decode_data(header: &Header, body: Bytes, encapsulated: bool) -> Result<Packet, DecodeError> {

@@ -4,10 +4,9 @@
 //! part), `rep` (how many parts there are) and `ring_seq` (the value's size in bytes).
 
 use alloc::vec::Vec;
-use bytes::Bytes;
 
 use super::header::{HEADER_BYTES, Header, Kind};
-use super::{DecodeError, read_header};
+use super::{DecodeError, split_header};
 use crate::contract::{Incarnation, Process};
 
 /// Which part of which value.
@@ -27,26 +26,26 @@ pub struct PartHead {
     pub total: u32,
 }
 
-/// A part of a value.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Part {
+/// A part of a value. It is copied into its value at once, so that its bytes are only lent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Part<'a> {
     /// Which.
     pub head: PartHead,
     /// Where in the value it begins.
     pub offset: usize,
     /// Its bytes.
-    pub bytes: Bytes,
+    pub bytes: &'a [u8],
 }
 
 const CONTRADICTION: DecodeError = DecodeError::Part("a part does not fit into its value");
 
-impl Part {
+impl<'a> Part<'a> {
     /// Reads one datagram whose last `seal_bytes` bytes are for whoever owns the sockets.
     ///
     /// # Errors
     /// Any bytes that are no part of a value.
-    pub fn decode(bytes: Bytes, seal_bytes: usize) -> Result<Self, DecodeError> {
-        let (header, bytes) = read_header(bytes, seal_bytes)?;
+    pub fn decode(bytes: &'a [u8], seal_bytes: usize) -> Result<Self, DecodeError> {
+        let (header, bytes) = split_header(bytes, seal_bytes)?;
         if !matches!(header.kind, Kind::Part) || header.service != 0 {
             return Err(DecodeError::Kind(header.kind as u8));
         }
@@ -144,20 +143,22 @@ mod tests {
         }
     }
 
-    fn read(head: PartHead, len: usize) -> Result<Part, DecodeError> {
+    fn encode(head: PartHead, len: usize) -> Vec<u8> {
         let mut out = Vec::new();
         head.encode_into(&[1; 200][..len], &mut out, 4);
-        Part::decode(out.into(), 4)
+        out
     }
 
     #[test]
     fn every_part_knows_its_place() {
         for (index, len, offset) in [(0, 100, 0), (1, 100, 100), (2, 30, 200)] {
-            let part = read(head(index, 3, 230), len).unwrap();
+            let datagram = encode(head(index, 3, 230), len);
+            let part = Part::decode(&datagram, 4).unwrap();
             assert_eq!((part.offset, part.size()), (offset, 100));
             assert_eq!(part.head, head(index, 3, 230));
         }
-        let only = read(head(0, 1, 40), 40).unwrap();
+        let datagram = encode(head(0, 1, 40), 40);
+        let only = Part::decode(&datagram, 4).unwrap();
         assert_eq!((only.offset, only.size()), (0, 40));
     }
 
@@ -174,7 +175,8 @@ mod tests {
             (2, 3, 10, 30),
             (1, 2, 130, 100),
         ] {
-            let read = read(head(index, count, total), len);
+            let datagram = encode(head(index, count, total), len);
+            let read = Part::decode(&datagram, 4);
             assert_eq!(read, Err(CONTRADICTION), "{index} {count} {total} {len}");
         }
     }
@@ -183,16 +185,16 @@ mod tests {
     fn other_datagrams_are_none() {
         let mut out = Vec::new();
         head(0, 1, 5).encode_into(b"value", &mut out, 4);
-        assert!(Part::decode(out.clone().into(), 4).is_ok());
+        assert!(Part::decode(&out, 4).is_ok());
         for cut in 0..out.len() {
-            assert!(Part::decode(Bytes::from(out[..cut].to_vec()), 4).is_err());
+            assert!(Part::decode(&out[..cut], 4).is_err());
         }
         for (at, byte) in [(0, 1), (1, 0), (1, 12 | 16), (23, 0xff)] {
             let mut other = out.clone();
             other[at] = byte;
-            assert!(Part::decode(other.into(), 4).is_err(), "{at}");
+            assert!(Part::decode(&other, 4).is_err(), "{at}");
         }
         out[24..32].fill(0);
-        assert_eq!(Part::decode(out.into(), 4), Err(DecodeError::ZeroSeq));
+        assert_eq!(Part::decode(&out, 4), Err(DecodeError::ZeroSeq));
     }
 }

@@ -217,6 +217,7 @@ fn batch(head: &Head, votes: &[Vote]) -> Bytes {
         batch.voted(index as u8, vote.first);
         batch.learnt(index as u8, vote.round);
         batch.lost(index as u8, vote.round);
+        batch.mute(index as u8);
     }
     batch.finish().into_bytes()
 }

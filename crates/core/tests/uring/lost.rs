@@ -3,12 +3,12 @@
 use bytes::Bytes;
 use rota_core::contract::{Engine, Input, Time};
 use rota_core::paxos::ValueId;
-use rota_core::uring::{Head, Multicast, Record, URing, URingConfig, Word, Writer};
+use rota_core::uring::{Multicast, Record, URing, URingConfig, Word};
 use rota_core::wire::PartHead;
 
 use super::alone::{Alone, process, settings};
 use super::datagrams::SETTINGS;
-use super::rules::follow;
+use super::rules::{batch_by, batch_of, follow};
 
 fn alone(node: u16) -> Alone {
     let settings = URingConfig {
@@ -38,19 +38,12 @@ const fn value(counter: u64) -> ValueId {
 
 /// The first proposes these values of the third, and says that it has voted.
 fn name(second: &mut Alone, counters: std::ops::Range<u64>) {
-    let head = Head {
-        round: 1,
-        epoch: second.follow().epoch,
-        start: 1,
-        kept: 1,
-        from: counters.start,
-        complete: false,
-    };
-    let mut batch = Writer::new(&head, 10_000, 10_000);
-    for counter in counters {
-        batch.proposal(Some(2), value(counter));
-    }
-    second.hear(1, batch.finish().into_bytes());
+    let epoch = second.follow().epoch;
+    batch_of(second, epoch, counters.start, |batch| {
+        for counter in counters {
+            batch.proposal(Some(2), value(counter));
+        }
+    });
     second.write();
 }
 
@@ -138,17 +131,8 @@ pub fn who_asks_is_brought_the_value() -> bool {
 /// A value whose name comes first is only late.
 pub fn an_own_value_that_is_not_proposed_is_sent_to_the_coordinator() -> bool {
     let mut third = alone(3);
-    let (round, epoch, next) = (1, third.follow().epoch, 1);
-    let head = Head {
-        round,
-        epoch,
-        start: 1,
-        kept: 1,
-        from: next,
-        complete: false,
-    };
-    let batch = Writer::new(&head, 10_000, 10_000);
-    third.hear(2, batch.finish().into_bytes());
+    let epoch = third.follow().epoch;
+    batch_by(&mut third, 2, (epoch, 1), |_| {});
     third.submit(b"value");
     let is_sent = |third: &Alone| {
         let mut said = third.said.iter();
@@ -178,12 +162,18 @@ pub fn a_value_goes_along_the_ring_if_there_is_no_other_way() -> bool {
     second.unlink(1);
     second.submit(b"value");
     wait(&mut second, 20);
-    let mut sent = second.batches.into_iter().flatten();
-    let value = sent.find_map(|record| match record {
-        Record::Value(id, frame) => Some((id, frame)),
+    let value = |record: &Record| match record {
+        Record::Value(id, frame) => Some((*id, frame.clone())),
         _ => None,
-    });
-    let Some((id, frame)) = value else {
+    };
+    let sent = second.batches.iter().flatten();
+    let sent: Vec<_> = sent.filter_map(value).collect();
+    // Whoever had no room for it has forgotten it.
+    for _ in 0..5 {
+        wait(&mut second, 20);
+    }
+    let again = second.batches.iter().flatten().filter_map(value).count();
+    let Some((id, frame)) = sent.first().filter(|_| again > sent.len()).cloned() else {
         return false;
     };
     let mut third = alone(3);
@@ -193,19 +183,16 @@ pub fn a_value_goes_along_the_ring_if_there_is_no_other_way() -> bool {
         next: 0,
     };
     third.hear(1, Word::Follow(along, Vec::new()).encode());
-    let head = Head {
-        round: 1,
-        epoch: third.follow().epoch,
-        start: 1,
-        kept: 1,
-        from: 1,
-        complete: false,
+    let epoch = third.follow().epoch;
+    let mut passed = || {
+        batch_by(&mut third, 2, (epoch, 1), |batch| {
+            batch.value(Some(1), id, &frame);
+        });
+        wait(&mut third, 1);
+        let sent = third.batches.iter().flatten();
+        sent.filter_map(value).filter(|(of, _)| *of == id).count()
     };
-    let mut batch = Writer::new(&head, 10_000, 10_000);
-    batch.value(Some(1), id, &frame);
-    third.hear(2, batch.finish().into_bytes());
-    let mut sent = third.batches.iter().flatten();
-    sent.any(|record| matches!(record, Record::Value(passed, _) if *passed == id))
+    passed() == 1 && passed() == 2
 }
 
 /// Datagrams that cannot be parts of what is under way are counted, and those that come again are not.

@@ -6,13 +6,13 @@ use bytes::Bytes;
 use rota_core::contract::{Engine, Input, Time};
 use rota_core::fastcast::shares::Capacity;
 use rota_core::paxos::{Promise, ValueId};
-use rota_core::uring::{Follow, Head, Multicast, Record, URingConfig, Word, Writer};
+use rota_core::uring::{Follow, Multicast, Record, URingConfig, Word, Writer};
 use rota_core::wire::Part;
 
 use super::alone::{Alone, acceptor, process, settings};
 use super::datagrams::SETTINGS;
 use super::lost::datagrams;
-use super::rules::{batch_of, follow};
+use super::rules::{batch_by, batch_of, follow};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -64,9 +64,9 @@ pub fn values_leave_no_faster_than_links_take_them_in() -> bool {
 fn values(sent: &[Bytes]) -> BTreeMap<u64, Vec<u8>> {
     let mut values = BTreeMap::<u64, Vec<u8>>::new();
     for datagram in sent {
-        let part = Part::decode(datagram.clone(), SETTINGS.seal_bytes).expect("a part");
+        let part = Part::decode(datagram, SETTINGS.seal_bytes).expect("a part");
         let value = values.entry(part.head.counter).or_default();
-        value.extend_from_slice(&part.bytes);
+        value.extend_from_slice(part.bytes);
     }
     values
 }
@@ -95,6 +95,30 @@ fn what_need_not_leave_any_more_is_not_waited_for() {
     assert_eq!(second.engine.learnt(), 2 + own.len() as u64);
     let (at, what) = second.engine.next_timer().expect("heartbeats");
     assert!(at > second.now, "{what:?}");
+}
+
+/// How often an own value is sent to the coordinator by its link in so many nanoseconds, if it is not proposed.
+fn sent_by_link(capacity: Option<u64>, nanos: u64) -> usize {
+    let mut second = second(capacity, 0);
+    let epoch = second.follow().epoch;
+    batch_of(&mut second, epoch, 1, |_| {});
+    second.submit(&[7; 100]);
+    sends(&mut second, nanos);
+    let said = second.said.iter();
+    said.filter(|word| matches!(word, Word::Value(..))).count()
+}
+
+/// It is on its way for as long as the link takes for it.
+#[test]
+fn on_slow_links_values_are_not_sent_twice() {
+    let soon = SECOND / 10;
+    assert!(sent_by_link(None, soon) > 0);
+    assert!(sent_by_link(Some(1_000_000_000), soon) > 0);
+    assert_eq!(sent_by_link(Some(8_000_000), soon), 0);
+    // However slow a link is said to be.
+    for slow in [8_000_000, 1000] {
+        assert!(sent_by_link(Some(slow), SECOND) > 0);
+    }
 }
 
 /// A coordinator with a small window, of whose acceptors the third is slow.
@@ -126,17 +150,8 @@ fn coordinator() -> Alone {
 
 /// The third says how far it and the second have voted, or learnt.
 fn hear(first: &mut Alone, write: impl FnOnce(&mut Writer)) {
-    let head = Head {
-        round: 1,
-        epoch: first.follow().epoch,
-        start: 1,
-        kept: 1,
-        from: 0,
-        complete: false,
-    };
-    let mut batch = Writer::new(&head, 10_000, 10_000);
-    write(&mut batch);
-    first.hear(3, batch.finish().into_bytes());
+    let epoch = first.follow().epoch;
+    batch_by(first, 3, (epoch, 0), write);
     first.write();
     first.now = Time(first.now.0 + SECOND / 1000);
     first.tell(Input::Timer);
@@ -177,6 +192,21 @@ pub fn a_slow_acceptor_is_waited_for() -> bool {
     let [before, voted, then, _] = named_beside(|batch, next| batch.voted(2, next));
     let step = 5..=9;
     step.contains(&before) && voted == before && step.contains(&(then - before))
+}
+
+/// The log of the third has failed, which those tell whom it has no link to.
+#[test]
+fn who_has_no_log_is_not_waited_for() {
+    let [before, voted, then, _] = named_beside(|batch, next| {
+        batch.voted(2, 2);
+        if next > 2 {
+            batch.mute(2);
+        }
+    });
+    assert!(
+        voted == before && then >= before + 5,
+        "{before} {voted} {then}"
+    );
 }
 
 /// Not all vote in each round; who has learnt what is decided has had it.

@@ -17,7 +17,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 18] = [
+pub const RULES: [Rule; 19] = [
     (Mutant::U01, a_promise_waits_for_the_disk),
     (Mutant::U02, an_answer_waits_for_the_disk),
     (Mutant::U04, a_link_that_comes_back_has_lost_values),
@@ -42,6 +42,7 @@ pub const RULES: [Rule; 18] = [
         Mutant::U33,
         rate::values_leave_no_faster_than_links_take_them_in,
     ),
+    (Mutant::U34, who_has_no_log_says_so_along_the_ring),
 ];
 
 /// The second of three, in the first configuration.
@@ -74,6 +75,16 @@ fn batch(alone: &mut Alone, write: impl FnOnce(&mut Writer)) {
 }
 
 pub fn batch_of(alone: &mut Alone, epoch: u32, from: u64, write: impl FnOnce(&mut Writer)) {
+    batch_by(alone, 1, (epoch, from), write);
+}
+
+/// A batch of this node, with proposals from an instance on.
+pub fn batch_by(
+    alone: &mut Alone,
+    who: u16,
+    (epoch, from): (u32, u64),
+    write: impl FnOnce(&mut Writer),
+) {
     let head = Head {
         round: 1,
         epoch,
@@ -84,7 +95,7 @@ pub fn batch_of(alone: &mut Alone, epoch: u32, from: u64, write: impl FnOnce(&mu
     };
     let mut batch = Writer::new(&head, 10_000, 10_000);
     write(&mut batch);
-    alone.hear(1, batch.finish().into_bytes());
+    alone.hear(who, batch.finish().into_bytes());
 }
 
 fn a_promise_waits_for_the_disk() -> bool {
@@ -108,6 +119,22 @@ fn what_was_not_written_is_not_said() -> bool {
     alone.hear(1, ask(paxos::Word::Prepare(ballot(1))));
     alone.fail();
     alone.answer().is_none()
+}
+
+/// The coordinator may have no link to it, and would wait for its votes.
+fn who_has_no_log_says_so_along_the_ring() -> bool {
+    let mut alone = second();
+    follow(&mut alone, 1, 0);
+    alone.hear(1, ask(paxos::Word::Prepare(ballot(1))));
+    let says = |alone: &mut Alone| {
+        alone.now = Time(alone.now.0 + 1_000_000_000);
+        alone.tell(Input::Timer);
+        let records = alone.batches.iter().flatten();
+        records.filter(|record| **record == Record::Mute(1)).count()
+    };
+    let before = says(&mut alone);
+    alone.fail();
+    before == 0 && says(&mut alone) == 1 && says(&mut alone) == 1
 }
 
 fn what_was_accepted_outlives_the_process() -> bool {

@@ -2,98 +2,11 @@
 
 use rota_core::fastcast::FastCounters;
 use rota_core::ring;
+use rota_core::uring::URingCounters;
 use rota_net::NetStats;
 
 /// What the daemon itself counts.
 const HELP: &[(&str, &str)] = &[
-    (
-        "uring_configurations",
-        "Configurations that this node got to know.",
-    ),
-    (
-        "uring_candidacies",
-        "How often this node wanted to say which configuration follows.",
-    ),
-    (
-        "uring_suspicions",
-        "How often this node took its predecessor in the ring for dead.",
-    ),
-    (
-        "uring_rounds_led",
-        "Rounds in which this node was the coordinator.",
-    ),
-    (
-        "uring_batches_sent",
-        "Messages to the successor in the ring.",
-    ),
-    (
-        "uring_batch_bytes_sent",
-        "Bytes of messages to the successor in the ring.",
-    ),
-    (
-        "uring_messages_refused",
-        "Messages that could not be read or taken in.",
-    ),
-    (
-        "uring_messages_stale",
-        "Messages of an earlier session, configuration or question.",
-    ),
-    (
-        "uring_votes_fetched",
-        "Votes that did not come along the ring and were asked for.",
-    ),
-    (
-        "uring_fetches_served",
-        "Answers to those who asked for votes.",
-    ),
-    (
-        "uring_values_decided",
-        "Values that were decided, as far as this node has learnt.",
-    ),
-    (
-        "uring_values_uncounted",
-        "Decided values that do not count, as another copy did before.",
-    ),
-    (
-        "uring_values_late",
-        "Values that came to the coordinator after a copy was proposed.",
-    ),
-    (
-        "uring_values_early",
-        "Values that came to the coordinator before an earlier one of their proposer.",
-    ),
-    (
-        "uring_configurations_foreign",
-        "Configurations of a cluster that was founded by others.",
-    ),
-    (
-        "uring_parts_received",
-        "Datagrams with parts of values (Ring Paxos).",
-    ),
-    (
-        "uring_parts_dropped",
-        "Datagrams with parts of values that were of no use.",
-    ),
-    (
-        "uring_values_asked_for",
-        "How often this node had to ask for values that did not come by multicast.",
-    ),
-    (
-        "uring_values_sent_again",
-        "Own values sent to the coordinator by its link, as they did not come by multicast.",
-    ),
-    (
-        "uring_messages_malformed",
-        "Decided values that hold no messages.",
-    ),
-    (
-        "uring_instances_learnt",
-        "Instances whose values this node knows.",
-    ),
-    (
-        "uring_instances_forgotten",
-        "Instances whose votes this acceptor has forgotten.",
-    ),
     (
         "log_lines_lost",
         "Lines of the log that were dropped because nobody took them.",
@@ -346,6 +259,7 @@ pub(super) fn help(name: &str) -> Option<&'static str> {
     let own = || HELP.iter().find(|(own, _)| *own == name);
     ring::Counters::help(name)
         .or_else(|| FastCounters::help(name))
+        .or_else(|| URingCounters::help(name))
         .or_else(|| NetStats::help(name))
         .or_else(|| own().map(|(_, help)| *help))
         .map(|help| help.trim().trim_end_matches('.'))

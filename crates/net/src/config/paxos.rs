@@ -4,6 +4,7 @@ use rota_core::contract::NodeId;
 use rota_core::ring::RingConfig;
 use rota_core::uring::{Arbiter, Multicast, URingConfig};
 use serde::{Deserialize, Serialize};
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use super::engine::EngineName;
@@ -73,6 +74,12 @@ pub struct PaxosConfig {
     /// What a vote waits for. All but `memory` need `state_dir`.
     #[serde(default)]
     pub storage: VoteStorage,
+    /// Decided instances that acceptors keep for nodes that are behind: in memory, and on disk where votes are (15,000).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_instances: Option<NonZeroU64>,
+    /// Every message has an instance of its own, however small it is, or several. Otherwise small ones share instances.
+    #[serde(default)]
+    pub instance_per_message: bool,
     /// Who says which configuration follows; the same on all nodes, for as long as the cluster lives.
     #[serde(default)]
     pub coordination: CoordinationName,
@@ -188,6 +195,10 @@ impl NodeConfig {
     pub fn uring_config(&self, ring: &RingConfig) -> URingConfig {
         let mut config = URingConfig::new(ring.members.clone(), &ring.timers);
         config.forgets = self.vote_storage() == Some(VoteStorage::Memory);
+        let paxos = self.paxos.as_ref();
+        config.value_per_message = paxos.is_some_and(|paxos| paxos.instance_per_message);
+        let kept = paxos.and_then(|paxos| paxos.kept_instances);
+        config.kept_instances = kept.map_or(config.kept_instances, NonZeroU64::get);
         config.acceptors = self.acceptors();
         config.arbiter = match self.coordination() {
             CoordinationName::Embedded => Arbiter::Embedded,

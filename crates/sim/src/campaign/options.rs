@@ -304,7 +304,8 @@ impl Options {
                 "--seeds A..B excludes B: A must be less".to_owned(),
             ));
         }
-        if !self.faults.suits(ABILITIES) {
+        let on_disk = self.engine.has_votes() || self.faults != Profile::Power;
+        if !self.faults.suits(ABILITIES) || !on_disk {
             let (engine, faults) = (self.engine, self.faults);
             let what = format!("{engine} does not claim to survive {faults}: try --faults all");
             return Err(UsageError(what));
@@ -372,8 +373,7 @@ impl Options {
         plan.bound_forgetting();
         if self.engine.has_votes() {
             let multicast = self.engine == EngineName::RingPaxos;
-            let losses = matches!(self.faults, Profile::All | Profile::Disk);
-            plan.set_uring(losses, multicast);
+            plan.set_uring(self.faults.power(), multicast);
         }
         self.cuts.apply(&mut plan);
         plan

@@ -31,15 +31,30 @@ pub struct DisksPlan {
     pub hides_failures: bool,
 }
 
+/// Whether machines lose their power, where what is answered is on disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Power {
+    /// They do not.
+    Lasts,
+    /// Some seeds have it.
+    MayFail,
+    /// They do, and what is answered is on disk in every seed.
+    Fails,
+}
+
 impl DisksPlan {
-    fn drawn(rng: &mut Rng, token_loss: u64) -> Self {
-        let mode = rng.pick(&[
+    fn drawn(rng: &mut Rng, token_loss: u64, power: Power) -> Self {
+        let drawn = rng.pick(&[
             DiskMode::Sync,
             DiskMode::Sync,
             DiskMode::Sync,
             DiskMode::Async,
             DiskMode::Memory,
         ]);
+        let mode = match power {
+            Power::Fails => DiskMode::Sync,
+            Power::Lasts | Power::MayFail => drawn,
+        };
         let least = match mode {
             DiskMode::Sync => rng.spread(10 * MICROS, 5 * MILLIS),
             DiskMode::Async | DiskMode::Memory => MICROS,
@@ -56,22 +71,23 @@ impl DisksPlan {
 }
 
 impl Plan {
-    /// The same world for an engine that keeps a log at so many nodes, the first ones. `losses`: machines may lose their
-    /// power as well.
-    pub fn set_disks(&mut self, voters: usize, losses: bool) {
+    /// The same world for an engine that keeps a log at so many nodes, the first ones.
+    pub fn set_disks(&mut self, voters: usize, power: Power) {
         let mut rng = Rng::split(self.seed, 14);
-        let disks = DisksPlan::drawn(&mut rng, self.ring.timers.token_loss);
+        let disks = DisksPlan::drawn(&mut rng, self.ring.timers.token_loss, power);
         self.disks = Some(disks);
-        if losses {
-            self.draw_losses_of_power(&mut rng);
+        match power {
+            Power::Lasts => {}
+            Power::MayFail => self.draw_losses_of_power(&mut rng, [0, 1, 1, 2]),
+            Power::Fails => self.draw_losses_of_power(&mut rng, [1, 1, 2, 3]),
         }
         self.bound_losses(voters);
     }
 
     /// They come behind the other faults, so that those have the places that they have without.
-    fn draw_losses_of_power(&mut self, rng: &mut Rng) {
+    fn draw_losses_of_power(&mut self, rng: &mut Rng, counts: [u32; 4]) {
         let nodes = self.nodes();
-        for _ in 0..rng.pick(&[0, 1, 1, 2]) {
+        for _ in 0..rng.pick(&counts) {
             let at = rng.range(self.horizon / 20, self.horizon * 9 / 10);
             let all = rng.percent(60);
             let one = rng.index(nodes);
@@ -148,18 +164,33 @@ mod tests {
 
     const VOTERS: usize = 5;
 
-    fn plans() -> impl Iterator<Item = Plan> {
-        (0..300).map(|seed| {
+    fn plans(power: Power) -> impl Iterator<Item = Plan> {
+        (0..300).map(move |seed| {
             let mut plan = Plan::random(seed, Protocol::Accelerated, Profile::All, Abilities::ALL);
-            plan.set_disks(VOTERS, true);
+            plan.set_disks(VOTERS, power);
             plan
         })
     }
 
     #[test]
+    fn power_fails_in_every_seed_where_it_is_asked_for() {
+        let is_loss = |fault: &Fault| matches!(fault.kind, FaultKind::PowerLoss { .. });
+        let mut more = 0;
+        for plan in plans(Power::Fails) {
+            let losses = plan.faults.iter().filter(|fault| is_loss(fault)).count();
+            let mode = plan.disks.expect("they were drawn").mode;
+            assert!(mode == DiskMode::Sync && losses > 0, "seed {}", plan.seed);
+            more += usize::from(losses > 1);
+        }
+        assert!(more > 100, "{more}");
+        let lasts = plans(Power::Lasts).flat_map(|plan| plan.faults);
+        assert_eq!(lasts.filter(is_loss).count(), 0);
+    }
+
+    #[test]
     fn nothing_is_lost_that_a_majority_has_to_keep() {
         let mut seen = [0; 3];
-        for plan in plans() {
+        for plan in plans(Power::MayFail) {
             let mode = plan.disks.expect("they were drawn").mode;
             let mut replaced = Vec::new();
             for fault in &plan.faults {

@@ -16,7 +16,7 @@ mod views;
 use rota_core::contract::Service;
 use rota_core::ring::RingConfig;
 
-pub use disks::{DiskMode, DisksPlan};
+pub use disks::{DiskMode, DisksPlan, Power};
 pub use fault::{DiskLoss, Fault, FaultKind, Matrix};
 pub use groups::GroupsPlan;
 pub use profile::{Abilities, Profile};

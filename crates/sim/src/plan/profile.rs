@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::Power;
+
 /// What an engine claims to survive. Faults beyond are not drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Abilities {
@@ -40,6 +42,8 @@ pub enum Profile {
     Partitions,
     /// Processes die and disks fail as well.
     Disk,
+    /// All of it; and what is answered is on disk, and machines lose their power, once at least. Of engines that vote.
+    Power,
     /// All of it.
     #[default]
     All,
@@ -57,13 +61,14 @@ pub(super) struct Allowed {
 
 impl Profile {
     /// All of them.
-    pub const EACH: [Self; 7] = [
+    pub const EACH: [Self; 8] = [
         Self::None,
         Self::Loss,
         Self::Pauses,
         Self::Crashes,
         Self::Partitions,
         Self::Disk,
+        Self::Power,
         Self::All,
     ];
 
@@ -76,6 +81,7 @@ impl Profile {
             Self::Crashes => "crashes",
             Self::Partitions => "partitions",
             Self::Disk => "disk",
+            Self::Power => "power",
             Self::All => "all",
         }
     }
@@ -84,14 +90,23 @@ impl Profile {
     /// gets all that it survives.
     pub const fn suits(self, abilities: Abilities) -> bool {
         match self {
-            Self::Crashes | Self::Disk => abilities.crashes,
+            Self::Crashes | Self::Disk | Self::Power => abilities.crashes,
             Self::Partitions => abilities.partitions,
             Self::None | Self::Loss | Self::Pauses | Self::All => true,
         }
     }
 
+    /// Whether machines lose their power.
+    pub const fn power(self) -> Power {
+        match self {
+            Self::Power => Power::Fails,
+            Self::All | Self::Disk => Power::MayFail,
+            _ => Power::Lasts,
+        }
+    }
+
     pub(super) const fn allowed(self, abilities: Abilities) -> Allowed {
-        let all = matches!(self, Self::All);
+        let all = matches!(self, Self::All | Self::Power);
         let disk = all || matches!(self, Self::Disk);
         Allowed {
             network: !matches!(self, Self::None),

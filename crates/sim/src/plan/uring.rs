@@ -6,7 +6,7 @@ use rota_core::uring::{Multicast, URingConfig};
 
 use super::draw_faults::shuffled;
 use super::views::LinksPlan;
-use super::{FaultKind, Plan};
+use super::{FaultKind, Plan, Power};
 use crate::rng::Rng;
 
 /// What the engine is told.
@@ -75,8 +75,8 @@ impl URingPlan {
 }
 
 impl Plan {
-    /// The same world for U-Ring Paxos, or, with `multicast`, for Ring Paxos. `losses`: machines may lose their power.
-    pub fn set_uring(&mut self, losses: bool, multicast: bool) {
+    /// The same world for U-Ring Paxos, or, with `multicast`, for Ring Paxos.
+    pub fn set_uring(&mut self, power: Power, multicast: bool) {
         let mut rng = Rng::split(self.seed, 15);
         let mut uring = URingPlan::drawn(&mut rng, self.nodes());
         uring.multicast = multicast;
@@ -94,7 +94,7 @@ impl Plan {
             _ => false,
         };
         self.faults.retain(|fault| !is_of_others(&fault.kind));
-        self.set_disks(uring.voters, losses);
+        self.set_disks(uring.voters, power);
         self.uring = Some(uring);
     }
 

@@ -14,6 +14,7 @@
 //!
 //! The header has a checksum of its own, so that a length is known to be good before anybody acts on it.
 
+use rota_core::mutants::{self, Mutant};
 use std::fmt;
 
 /// What a record holds beside its payload.
@@ -185,7 +186,9 @@ impl Header {
     pub fn decode(bytes: &[u8], key: u32, offset: u64) -> Option<Self> {
         let bytes: &[u8; HEADER_BYTES] = bytes.first_chunk()?;
         let sum = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        if sum != header_sum(bytes, key, offset) {
+        // Where nothing was written there are zeros.
+        let is_believed = sum > 0 && mutants::on(Mutant::M37);
+        if sum != header_sum(bytes, key, offset) && !is_believed {
             return None;
         }
         let u32_at = |at: usize| {

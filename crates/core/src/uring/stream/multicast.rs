@@ -42,7 +42,11 @@ impl Stream {
     }
 
     /// A part of a value: the whole of it, if that was the last one, and nobody has proposed it yet.
-    pub fn on_part(&mut self, now: Time, part: &Part) -> Result<Option<(ValueId, Bytes)>, Dropped> {
+    pub fn on_part(
+        &mut self,
+        now: Time,
+        part: &Part<'_>,
+    ) -> Result<Option<(ValueId, Bytes)>, Dropped> {
         let id = ValueId {
             process: part.head.proposer,
             counter: part.head.counter,
@@ -181,9 +185,7 @@ impl Stream {
 
     /// All acceptors of the ring have what is before this place.
     pub fn pass(&mut self, low: Instance) {
-        if self.cast.is_some() {
-            self.window.pass(low);
-        }
+        self.window.pass(low);
     }
 
     fn next_of(&self, place: usize, table: &Proposers) -> Option<ValueId> {
@@ -233,9 +235,19 @@ impl Stream {
     /// A value goes along the ring to the coordinator, which does not get it otherwise, unless it was proposed.
     pub fn goes_along(&mut self, id: ValueId) {
         let waits = self.cast.is_some() && !self.leads() && self.carried.get(id).is_some();
-        if waits && !self.through.ids.contains(&id) {
-            self.through.ids.push_back(id);
+        if !waits {
+            return;
         }
+        match self.through.ids.iter().position(|waiting| *waiting == id) {
+            Some(at) if at >= self.through.sent => return,
+            // It was sent, and somebody had no room for it.
+            Some(at) => {
+                self.through.ids.remove(at);
+                self.through.sent -= 1;
+            }
+            None => {}
+        }
+        self.through.ids.push_back(id);
     }
 
     /// Whose values the coordinator lacks, and which.

@@ -29,7 +29,8 @@ impl Stream {
         let mut votes = out.told.iter().zip(voted).enumerate();
         let has_votes = votes.any(|(index, (told, next))| told < next && !own(index));
         let has_proposals = out.at < self.window.next();
-        self.put_off = (has_votes || has_proposals).then_some(at);
+        let has_values = self.through.unsent().is_some();
+        self.put_off = (has_votes || has_proposals || has_values).then_some(at);
         true
     }
 
@@ -38,7 +39,7 @@ impl Stream {
     pub fn batch(
         &mut self,
         mut head: Head,
-        (voted, learnt): (&[Instance], &[Instance]),
+        (voted, learnt, mute): (&[Instance], &[Instance], &[bool]),
         own: impl Fn(usize) -> bool,
         (room, enough): (usize, usize),
         force: bool,
@@ -66,6 +67,12 @@ impl Stream {
                 if *told < *next && !own(index) && batch.takes_vote() {
                     batch.learnt(index as u8, *next);
                     *told = *next;
+                }
+            }
+            for (index, (told, mute)) in out.told_mute.iter_mut().zip(mute).enumerate() {
+                if *mute && !*told && !own(index) && batch.takes_vote() {
+                    batch.mute(index as u8);
+                    *told = true;
                 }
             }
             self.put_losses(&mut batch, &mut out);

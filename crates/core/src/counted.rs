@@ -1,0 +1,28 @@
+//! What an engine counts, for people and metrics: a number of each name, with words.
+
+macro_rules! counters {
+    ($(#[doc = $about:literal])* $owner:ident: $($(#[doc = $doc:literal])* $name:ident,)*) => {
+        $(#[doc = $about])*
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct $owner {
+            $($(#[doc = $doc])* pub $name: u64,)*
+        }
+
+        impl $owner {
+            /// Adds all of them, by name.
+            pub fn add_to(&self, counters: &mut ::alloc::collections::BTreeMap<&'static str, u64>) {
+                $(*counters.entry(stringify!($name)).or_default() += self.$name;)*
+            }
+
+            /// What a counter says, for people.
+            pub fn help(name: &str) -> Option<&'static str> {
+                match name {
+                    $(stringify!($name) => Some(concat!($($doc),*)),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use counters;

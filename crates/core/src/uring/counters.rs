@@ -1,0 +1,53 @@
+//! What is counted, for people and metrics.
+
+use crate::counted::counters;
+
+counters! {
+    /// Monotone counters of a member of Ring Paxos or U-Ring Paxos.
+    URingCounters:
+
+    /// Configurations that this node got to know.
+    uring_configurations,
+    /// How often this node wanted to say which configuration follows.
+    uring_candidacies,
+    /// How often this node took its predecessor in the ring for dead.
+    uring_suspicions,
+    /// Rounds in which this node was the coordinator.
+    uring_rounds_led,
+    /// Messages to the successor in the ring.
+    uring_batches_sent,
+    /// Bytes of messages to the successor in the ring.
+    uring_batch_bytes_sent,
+    /// Messages that could not be read or taken in.
+    uring_messages_refused,
+    /// Messages of an earlier session, configuration or question.
+    uring_messages_stale,
+    /// Votes that did not come along the ring and were asked for.
+    uring_votes_fetched,
+    /// Answers to those who asked for votes.
+    uring_fetches_served,
+    /// Values that were decided, as far as this node has learnt.
+    uring_values_decided,
+    /// Decided values that do not count, as another copy did before.
+    uring_values_uncounted,
+    /// Values that came to the coordinator after a copy was proposed.
+    uring_values_late,
+    /// Configurations of a cluster that was founded by others.
+    uring_configurations_foreign,
+    /// Values that came to the coordinator before an earlier one of their proposer.
+    uring_values_early,
+    /// Datagrams with parts of values (Ring Paxos).
+    uring_parts_received,
+    /// Datagrams with parts of values that were of no use here.
+    uring_parts_dropped,
+    /// How often this node had to ask for values that did not come by multicast.
+    uring_values_asked_for,
+    /// Own values sent to the coordinator by its link, as they did not come by multicast.
+    uring_values_sent_again,
+    /// Decided values that hold no messages.
+    uring_messages_malformed,
+    /// Instances whose values this node knows.
+    uring_instances_learnt,
+    /// Instances whose votes this acceptor has forgotten.
+    uring_instances_forgotten,
+}
