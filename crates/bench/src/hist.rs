@@ -84,6 +84,12 @@ impl Latencies {
         }
     }
 
+    /// So many of all were no longer than this, in microseconds; `None` if nothing was recorded.
+    pub fn quantile(&self, share: f64) -> Option<f64> {
+        let nanos = || self.counts.value_at_quantile(share) as f64;
+        (!self.is_empty()).then(|| nanos() / 1000.0)
+    }
+
     /// The figures; `None` if nothing was recorded.
     pub fn summary(&self) -> Option<Summary> {
         if self.is_empty() {
@@ -169,6 +175,13 @@ mod tests {
         let whole = of((1..500).map(|v| v * 37).chain((1..700).map(|v| v * 91)));
         assert_eq!(merged.to_counts(), whole.to_counts());
         assert_eq!(merged.summary(), whole.summary());
+    }
+
+    #[test]
+    fn quantiles_are_in_microseconds() {
+        let latencies = of((1..=100).map(|us| us * 1000));
+        assert!(close(latencies.quantile(0.9).expect("not empty"), 90.0));
+        assert_eq!(Latencies::new().quantile(0.9), None);
     }
 
     #[test]

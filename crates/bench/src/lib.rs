@@ -17,6 +17,7 @@ mod hist;
 mod library;
 mod options;
 mod raw;
+mod scratch;
 mod shares;
 mod socket;
 mod testbed;
@@ -24,7 +25,7 @@ mod testbed;
 pub use above_client::{ToGroup, configuration_of, message_of, node_of};
 pub use error::BenchError;
 pub use figures::{
-    Figure, FigureReport, FiguresOptions, FiguresReport, Series, draw_figures, run_figures,
+    Figure, FigureReport, FiguresOptions, FiguresReport, Paper, Series, draw_figures, run_figures,
 };
 pub use hist::{Latencies, Summary};
 pub use library::{BenchReport, Digest, bench_node_main, run_bench};
@@ -32,6 +33,6 @@ pub use options::{
     BenchOptions, BitRate, EngineName, LinkShares, Load, Mode, Offload, ParseError, Pattern, Pin,
     Place, RawOptions, Senders, ServiceName, StorageName, TestbedKind, parse_duration,
 };
-pub use raw::{HopTimes, RawReport, raw_node_main, run_raw};
+pub use raw::{DiskTimes, HopTimes, RawReport, raw_node_main, run_raw};
 pub use shares::{SharesOptions, SharesReport, run_shares, shares_node_main};
 pub use testbed::{Testbed, Values};

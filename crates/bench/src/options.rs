@@ -8,9 +8,12 @@ use rota_core::contract::Service;
 use serde::{Deserialize, Serialize};
 
 mod engine;
+mod load;
 mod rate;
 mod raw;
 
+pub use load::Load;
+pub(crate) use load::share;
 pub use rate::BitRate;
 pub use raw::RawOptions;
 
@@ -28,31 +31,6 @@ impl std::error::Error for ParseError {}
 
 pub(crate) fn wrong<T>(text: &str, hint: &str) -> Result<T, ParseError> {
     Err(ParseError(format!("`{text}` is not {hint}")))
-}
-
-/// How much all senders together send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Load {
-    /// As much as the ring takes: the backlog is never empty when the token comes.
-    Max,
-    /// At fixed times, this much clean payload in all; 0 measures the idle ring.
-    Fixed(BitRate),
-}
-
-impl FromStr for Load {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        match text {
-            "max" => Ok(Self::Max),
-            _ => text.parse().map(Self::Fixed).or_else(|_| {
-                wrong(
-                    text,
-                    "a load; write a rate like 100mbit, `max`, or 0 for an idle ring",
-                )
-            }),
-        }
-    }
 }
 
 /// Which nodes send.
@@ -267,6 +245,8 @@ names! {
         AllAck = "all-ack",
         /// One message at a time over a ring of TCP links, and the word that all have it.
         Hop = "hop",
+        /// Groups of records into a file of each node's own, made durable.
+        Disk = "disk",
     }
 }
 
@@ -338,6 +318,8 @@ pub struct BenchOptions {
     pub storage: StorageName,
     /// The nodes that vote, by number, with engines of which some do; empty: as many as by default.
     pub acceptors: Vec<u16>,
+    /// Every message has an instance of its own, with engines of Paxos.
+    pub instance_per_message: bool,
     /// A TCP stream from node 1 to node 2 uses the same links.
     pub beside_tcp: bool,
     /// Whether the caller wants JSON on the last line.
@@ -366,6 +348,7 @@ impl Default for BenchOptions {
             shares: LinkShares::Configured,
             storage: StorageName::Memory,
             acceptors: Vec::new(),
+            instance_per_message: false,
             beside_tcp: false,
             json: false,
         }

@@ -37,10 +37,11 @@ pub struct Bench {
 
 #[derive(Clone, Debug, clap::Subcommand)]
 enum Command {
-    /// The same sockets with no protocol: what the machine can do
+    /// The same sockets, or the same disk, with no protocol: what the machine can do
     #[command(after_help = "Examples:\n  rota bench raw --nodes 4 --duration 2s\n  \
         rota bench raw --pattern token --nodes 8\n  \
-        rota bench raw --pattern hop --size 10000 --rate 1mbit\n\n\
+        rota bench raw --pattern hop --size 10000 --rate 1mbit\n  \
+        rota bench raw --pattern disk --nodes 3 --size 1000 --outstanding 200\n\n\
         Exit status: 0 if it was measured, 1 if that failed, 2 for wrong use.")]
     Raw(RawArgs),
     /// Four nodes that share links, and what they want changes (FastCast §4.2)
@@ -50,9 +51,10 @@ enum Command {
         printed all the same), 2 for wrong use."
     )]
     Shares(SharesArgs),
-    /// FastCast's figures 5 to 8, measured here: a table and a drawing for each
+    /// FastCast's figures 5 to 8, or figure 3 of Multi-Ring Paxos, measured here: tables and drawings
     #[command(after_help = "Examples:\n  rota bench figures --output figures\n  \
         rota bench figures --only 6,8 --nodes 2,4,8 --rounds 1 --output figures\n  \
+        rota bench figures --paper multi-ring --only 3 --output figures\n  \
         rota bench figures --from figures --output drawings\n\n\
         Exit status: 0 if all was measured, 1 if a benchmark failed (what was measured is drawn all the same), 2 for\n\
         wrong use.")]
@@ -111,6 +113,12 @@ struct LoadArgs {
     /// What all senders together send: a rate like 500mbit, max, or 0 for an idle ring
     #[arg(long, value_name = "RATE", default_value = "max")]
     rate: Load,
+    /// Instead, a closed loop: so many messages under way in all. Each sender keeps the same share of them (what is left over
+    /// goes to the first nodes, one each) and submits the next when one of its own is delivered to it; latencies count from
+    /// the submission
+    #[arg(long, value_name = "N", conflicts_with_all = ["rate", "first_message"],
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    outstanding: Option<u32>,
     /// Which nodes send: all, half, or how many
     #[arg(long, default_value = "all")]
     senders: Senders,
@@ -158,6 +166,9 @@ struct LoadArgs {
     /// and learn
     #[arg(long, value_name = "NODES", value_delimiter = ',')]
     acceptors: Vec<u16>,
+    /// Every message has an instance of ring-paxos and u-ring-paxos of its own, however small it is
+    #[arg(long)]
+    instance_per_message: bool,
     /// A TCP stream from node 1 to node 2 uses the same links
     #[arg(long)]
     beside_tcp: bool,
@@ -170,7 +181,7 @@ impl LoadArgs {
             engine: self.engine,
             mode: self.mode,
             size: self.size,
-            load: self.rate,
+            load: self.outstanding.map_or(self.rate, Load::Outstanding),
             senders: self.senders,
             loss: self.loss,
             loss_distance: self.loss_distance,
@@ -185,6 +196,7 @@ impl LoadArgs {
             shares: self.shares,
             storage: self.storage,
             acceptors: self.acceptors.clone(),
+            instance_per_message: self.instance_per_message,
             beside_tcp: self.beside_tcp,
             json: self.place.json,
         }
@@ -196,25 +208,29 @@ struct RawArgs {
     #[command(flatten)]
     place: PlaceArgs,
     /// What is sent: bursts to all, a token round the ring, messages that all acknowledge to all, or messages that go
-    /// round a ring of TCP links with the word behind them that all have them
+    /// round a ring of TCP links with the word behind them that all have them. With disk nothing is: each node makes groups
+    /// of records durable, in a file of its own where rota bench --storage has its votes
     #[arg(long, default_value = "multicast",
-        value_parser = one_of::<Pattern>(&["multicast", "token", "all-ack", "hop"]))]
+        value_parser = one_of::<Pattern>(&["multicast", "token", "all-ack", "hop", "disk"]))]
     pattern: Pattern,
     /// One TCP stream to a neighbour instead
     #[arg(long, conflicts_with = "pattern")]
     tcp: bool,
-    /// Payload of a packet, or with all-ack and hop of a message, in bytes
+    /// Payload of a packet, with all-ack and hop of a message, or with disk a record's size, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1350)]
     size: usize,
     /// What all senders together send with all-ack and hop, like 1mbit [default: the next message when all have one]
     #[arg(long, value_name = "RATE", conflicts_with = "tcp")]
     rate: Option<BitRate>,
-    /// Which nodes send: all, half, or how many
+    /// Which nodes send: all, half, or how many; with disk all write
     #[arg(long, default_value = "1")]
     senders: Senders,
     /// Packets in one burst [default: what fits 64 KB]
     #[arg(long, value_name = "PACKETS")]
     burst: Option<usize>,
+    /// Records that are made durable together with disk [default: 1]
+    #[arg(long, value_name = "RECORDS", conflicts_with = "tcp")]
+    outstanding: Option<u32>,
     /// How long to measure, like 2s
     #[arg(long, default_value = "2s", value_parser = parse_duration)]
     duration: Duration,
@@ -233,6 +249,7 @@ impl RawArgs {
             rate: self.rate,
             senders: self.senders,
             burst: self.burst,
+            outstanding: self.outstanding,
             duration: self.duration,
             warm_up: self.warm_up,
             json: self.place.json,

@@ -96,7 +96,8 @@ enum Command {
     /// Load a cluster that this starts, and measure it
     #[command(
         after_help = "Examples:\n  rota bench --nodes 4 --size 1350 --rate max --duration 5s\n  \
-        rota bench --rate 300mbit --service safe --json\n  rota bench raw --nodes 4\n\n\
+        rota bench --rate 300mbit --service safe --json\n  \
+        rota bench --engine u-ring-paxos --storage sync --nodes 3 --size 1000 --outstanding 200\n  rota bench raw --nodes 4\n\n\
         Exit status: 0 if all nodes delivered the same order and everything that was submitted, 1 if \
         not (the report\nis printed all the same), 2 for wrong use."
     )]

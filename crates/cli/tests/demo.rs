@@ -314,6 +314,7 @@ fn wrong_use_is_status_2() {
         &["bench", "--size", "1"],
         &["bench", "--acceptors", "1"],
         &["bench", "--engine", "u-ring-paxos", "--acceptors", "9"],
+        &["bench", "--engine", "lcr", "--instance-per-message"],
         &["bench", "raw", "--pattern", "circle"],
         &["check"],
         &["check", "/no/such/trace"],

@@ -1,15 +1,17 @@
 //! From what was measured to what is drawn.
 
-use super::draw::{Chart, Line};
+use super::draw::{Chart, Corner, Line};
 use super::measure::sustained;
 use super::series::{Figure, Series};
+use super::storage;
 use super::table::Table;
 use crate::options::EngineName;
 use crate::shares::NODES;
 
-/// What to draw of a table.
-pub(super) fn chart(figure: Figure, table: &Table) -> Chart {
-    match figure {
+/// What to draw of a table: several drawings have names each.
+pub(super) fn charts(figure: Figure, table: &Table) -> Vec<(&'static str, Chart)> {
+    let one = match figure {
+        Figure::Storage => return storage::charts(table),
         Figure::Shares => shares(table),
         Figure::Throughput => Chart {
             title: "Throughput at each node, all sending as much as they can".to_owned(),
@@ -25,7 +27,7 @@ pub(super) fn chart(figure: Figure, table: &Table) -> Chart {
             y: "mean, ms",
             lines: lines(figure, table),
             logarithmic: true,
-            rising: true,
+            names: Corner::UpperLeft,
             ..Chart::default()
         },
         Figure::Latency => Chart {
@@ -33,11 +35,12 @@ pub(super) fn chart(figure: Figure, table: &Table) -> Chart {
             x: "nodes",
             y: "mean, ms",
             lines: lines(figure, table),
-            rising: true,
+            names: Corner::UpperLeft,
             whole_x: true,
             ..Chart::default()
         },
-    }
+    };
+    vec![("", one)]
 }
 
 fn lines(figure: Figure, table: &Table) -> Vec<Line> {
@@ -113,8 +116,25 @@ fn value(figure: Figure, series: Series, x: f64, table: &Table, row: &[String]) 
     }
 }
 
+/// Medians over rows with the same place on the axis, in its order.
+pub(super) fn line_points(
+    rows: &[&Vec<String>],
+    value: &impl Fn(&[String]) -> Option<f64>,
+) -> Vec<(f64, f64)> {
+    let place = |row: &[String]| row.first()?.parse::<f64>().ok();
+    let mut places: Vec<f64> = rows.iter().filter_map(|row| place(row)).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    let points = places.iter().filter_map(|&x| {
+        let here = rows.iter().filter(|row| place(row) == Some(x));
+        let values = here.filter_map(|row| value(row));
+        Some((x, median(values.collect())?))
+    });
+    points.collect()
+}
+
 /// The middle one; of two in the middle their mean.
-fn median(mut values: Vec<f64>) -> Option<f64> {
+pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let upper = *values.get(values.len() / 2)?;
     let lower = values[(values.len() - 1) / 2];
@@ -164,6 +184,10 @@ fn shares(table: &Table) -> Chart {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn chart(figure: Figure, table: &Table) -> Chart {
+        charts(figure, table).remove(0).1
+    }
 
     fn table(columns: &[&str], rows: &[&str]) -> Table {
         let mut table = Table::new(Vec::new(), columns);

@@ -33,12 +33,33 @@ pub(super) struct Chart {
     pub lines: Vec<Line>,
     /// The axis of y shows orders of magnitude.
     pub logarithmic: bool,
-    /// The names stand on the left, for lines that rise.
-    pub rising: bool,
+    /// The axis of x shows powers of this.
+    pub logarithmic_x: Option<f64>,
+    /// Where the names stand.
+    pub names: Corner,
     /// Free room above the lines for the names, as a share of what they take.
     pub headroom: f64,
     /// The axis of x has whole numbers only, each of them.
     pub whole_x: bool,
+}
+
+/// A corner of a chart in which there are few lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Corner {
+    #[default]
+    UpperRight,
+    UpperLeft,
+    LowerRight,
+}
+
+impl From<Corner> for SeriesLabelPosition {
+    fn from(corner: Corner) -> Self {
+        match corner {
+            Corner::UpperRight => Self::UpperRight,
+            Corner::UpperLeft => Self::UpperLeft,
+            Corner::LowerRight => Self::LowerRight,
+        }
+    }
 }
 
 /// A line of a chart.
@@ -72,30 +93,75 @@ impl Chart {
         let mut text = String::new();
         let area = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
         let margin = if self.whole_x { 0.15 } else { 0.0 };
-        let x = least.0.min(if self.whole_x { least.0 } else { 0.0 }) - margin..most.0 + margin;
-        let drawn = if self.logarithmic {
-            let y = (least.1 / ROOM..most.1 * ROOM).log_scale();
-            self.draw(&area, x, y)
+        let from = if self.whole_x {
+            least.0
         } else {
-            self.draw(&area, x, 0.0..most.1 * (ROOM + self.headroom))
+            least.0.min(0.0)
+        };
+        let x = from - margin..most.0 + margin;
+        let drawn = match self.logarithmic_x {
+            None => self.draw_over(&area, x, (least.1, most.1)),
+            Some(base) => {
+                let x = (least.0 / ROOM..most.0 * ROOM).log_scale().base(base);
+                self.draw_over(&area, x, (least.1, most.1))
+            }
         };
         drawn.map_err(|error| BenchError::Figure(format!("cannot draw: {error}")))?;
         drop(area);
         Ok(text)
     }
 
-    fn draw<DB: DrawingBackend, Y>(
+    /// Over this axis of x, with an axis of y for values from `least` to `most`.
+    fn draw_over<DB: DrawingBackend, X>(
         &self,
         area: &DrawingArea<DB, plotters::coord::Shift>,
-        x: std::ops::Range<f64>,
+        x: X,
+        (least, most): (f64, f64),
+    ) -> Result<(), DrawingAreaErrorKind<DB::ErrorType>>
+    where
+        X: AsRangedCoord<Value = f64>,
+        X::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
+    {
+        if self.logarithmic {
+            let y = (least / ROOM..most * ROOM).log_scale();
+            self.draw(area, x, y)
+        } else {
+            self.draw(area, x, 0.0..most * (ROOM + self.headroom))
+        }
+    }
+
+    /// Labels of the axis of x: each whole number, or as many as there is room for.
+    fn x_labels(&self) -> usize {
+        let places = || {
+            self.lines
+                .iter()
+                .flat_map(|line| &line.points)
+                .map(|at| at.0)
+        };
+        if self.whole_x {
+            let (least, most) = (
+                places().fold(f64::MAX, f64::min),
+                places().fold(f64::MIN, f64::max),
+            );
+            (most - least) as usize + 1
+        } else {
+            11
+        }
+    }
+
+    fn draw<DB: DrawingBackend, X, Y>(
+        &self,
+        area: &DrawingArea<DB, plotters::coord::Shift>,
+        x: X,
         y: Y,
     ) -> Result<(), DrawingAreaErrorKind<DB::ErrorType>>
     where
+        X: AsRangedCoord<Value = f64>,
+        X::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
         Y: AsRangedCoord<Value = f64>,
         Y::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
     {
         area.fill(&WHITE)?;
-        let whole = (x.end.floor() - x.start.ceil()) as usize + 1;
         let mut chart = ChartBuilder::on(area)
             .caption(&self.title, (FONT, 17))
             .margin(10)
@@ -106,8 +172,11 @@ impl Chart {
             .configure_mesh()
             .light_line_style(WHITE)
             .bold_line_style(BLACK.mix(0.12))
-            .x_labels(if self.whole_x { whole } else { 11 })
-            .x_label_formatter(&|x| format!("{x:.0}"))
+            .x_labels(self.x_labels())
+            .x_label_formatter(&|x| match self.logarithmic_x {
+                Some(_) => number(*x),
+                None => format!("{x:.0}"),
+            })
             .y_label_formatter(&|y| number(*y))
             .label_style((FONT, 13))
             .axis_desc_style((FONT, 14))
@@ -133,11 +202,7 @@ impl Chart {
         }
         chart
             .configure_series_labels()
-            .position(if self.rising {
-                SeriesLabelPosition::UpperLeft
-            } else {
-                SeriesLabelPosition::UpperRight
-            })
+            .position(self.names.into())
             .background_style(WHITE.mix(0.8))
             .border_style(BLACK.mix(0.3))
             .label_font((FONT, 13))
@@ -190,6 +255,22 @@ mod tests {
             assert!(svg.matches("<polyline").count() > 10, "{svg}");
             assert_eq!(svg.matches("<circle").count(), 6, "{svg}");
             assert!(svg.contains("#0072B2") && svg.contains("#787878"), "{svg}");
+        }
+    }
+
+    #[test]
+    fn an_axis_of_powers_has_powers_at_its_marks() {
+        let powers = [(512.0, 1.0), (1024.0, 2.0), (4096.0, 3.0)];
+        let mut chart = chart();
+        chart.lines[0].points = powers.to_vec();
+        chart.lines.truncate(1);
+        let mark = |svg: &str, text: &str| svg.contains(&format!("\n{text}\n"));
+        let svg = chart.svg().expect("it can be drawn");
+        assert!(!mark(&svg, "512") && !mark(&svg, "2048"), "{svg}");
+        chart.logarithmic_x = Some(2.0);
+        let svg = chart.svg().expect("it can be drawn");
+        for text in ["512", "1024", "2048", "4096"] {
+            assert!(mark(&svg, text), "{text}: {svg}");
         }
     }
 

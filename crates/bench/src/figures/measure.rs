@@ -3,6 +3,7 @@
 use super::FiguresOptions;
 use super::plan::{Run, Spec};
 use super::series::{Figure, Series};
+use super::storage;
 use super::table::Table;
 use crate::error::BenchError;
 use crate::hist::Summary;
@@ -70,13 +71,16 @@ struct Values {
     identical: Option<bool>,
 }
 
-/// Runs one benchmark of figures 6 to 8.
+/// Runs one benchmark of a figure with lines.
 pub(super) fn run(figure: Figure, run: &Run, round: u32) -> Result<Outcome, BenchError> {
     match &run.spec {
         Spec::Load(options) => {
             let report = run_bench(options)?;
             let failure = failure(figure, &report);
-            let row = row(run.x, run.series, round, &of_engine(&report));
+            let row = match figure {
+                Figure::Storage => storage::row(run, round, &report),
+                _ => row(run.x, run.series, round, &of_engine(&report)),
+            };
             Ok(Outcome { row, failure })
         }
         Spec::Raw(options) => {

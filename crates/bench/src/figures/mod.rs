@@ -1,4 +1,4 @@
-//! `rota bench figures`: FastCast's figures 5 to 8, measured here.
+//! `rota bench figures`: FastCast's figures 5 to 8 and figure 3 of Multi-Ring Paxos, measured here.
 //!
 //! What is compared takes turns, so that a busy minute of the machine hits all of it. Everything that was measured is
 //! written to one table for each figure, and what is drawn is drawn from these tables: again at any time, without
@@ -7,20 +7,24 @@
 mod charts;
 mod draw;
 mod measure;
+mod paper;
 mod plan;
 mod report;
 mod series;
+mod storage;
 mod table;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use paper::Paper;
 pub use report::{FigureReport, FiguresReport};
 pub use series::{Figure, Series};
 
 use crate::error::BenchError;
-use crate::options::{BitRate, Place, TestbedKind};
+use crate::library::MIN_PAYLOAD;
+use crate::options::{BitRate, Place, StorageName, TestbedKind};
 use table::Table;
 
 /// Options of `rota bench figures`.
@@ -38,7 +42,11 @@ pub struct FiguresOptions {
     pub loads: Vec<BitRate>,
     /// Clean payload of a message in figures 6 to 8.
     pub size: usize,
-    /// How long each benchmark of figures 6 to 8 measures.
+    /// Sizes of requests in figure 3.
+    pub sizes: Vec<usize>,
+    /// Storages in figure 3.
+    pub storages: Vec<StorageName>,
+    /// How long each benchmark measures; not in figure 5.
     pub duration: Duration,
     /// How long its load runs before that.
     pub warm_up: Duration,
@@ -56,11 +64,13 @@ impl Default for FiguresOptions {
     fn default() -> Self {
         Self {
             place: Place::default(),
-            figures: Figure::ALL.to_vec(),
+            figures: Paper::FastCast.figures(),
             series: Vec::new(),
             nodes: (2..=8).collect(),
             loads: Vec::new(),
             size: 10_000,
+            sizes: (9..=15).map(|power| 1 << power).collect(),
+            storages: StorageName::ALL.to_vec(),
             duration: Duration::from_secs(2),
             warm_up: Duration::from_millis(500),
             phase: Duration::from_secs(10),
@@ -112,15 +122,16 @@ fn finish(
     mut failures: Vec<String>,
     report: &mut FiguresReport,
 ) -> Result<(), BenchError> {
-    let svg = match draw_table(figure, table, &options.output) {
-        Ok(svg) => Some(svg),
+    let drawings = match draw_table(figure, table, &options.output) {
+        Ok(drawings) => drawings,
         Err(BenchError::Figure(what)) => {
             failures.push(what);
-            None
+            Vec::new()
         }
         Err(error) => return Err(error),
     };
-    report.add(figure, table, (csv(&options.output, figure), svg), failures);
+    let files = (csv(&options.output, figure), drawings);
+    report.add(figure, table, files, failures);
     Ok(())
 }
 
@@ -146,8 +157,8 @@ pub fn draw_figures(
     let mut report = FiguresReport::default();
     for figure in figures {
         let table = Table::read(&csv(from, figure))?;
-        let svg = draw_table(figure, &table, output)?;
-        report.add(figure, &table, (csv(from, figure), Some(svg)), Vec::new());
+        let drawings = draw_table(figure, &table, output)?;
+        report.add(figure, &table, (csv(from, figure), drawings), Vec::new());
     }
     Ok(report)
 }
@@ -162,6 +173,10 @@ fn check(options: &FiguresOptions) -> Result<(), BenchError> {
         "figure 5 is about shares of links: it needs --testbed netns and --link-rate"
     } else if wants(Figure::ResponseTime) && options.loads.is_empty() {
         "figure 7 needs loads"
+    } else if wants(Figure::Storage) && (options.sizes.is_empty() || options.storages.is_empty()) {
+        "figure 3 needs sizes of requests and storages"
+    } else if wants(Figure::Storage) && options.sizes.iter().any(|size| *size < MIN_PAYLOAD) {
+        "a size of requests is too small: each carries its time"
     } else if no_nodes {
         "a cluster has two nodes at least"
     } else if options.rounds == 0 {
@@ -179,7 +194,9 @@ fn csv(folder: &Path, figure: Figure) -> PathBuf {
 /// A table with nothing in it but how it is measured, or the one that is to be gone on with.
 fn begin(figure: Figure, options: &FiguresOptions) -> Result<Table, BenchError> {
     let path = csv(&options.output, figure);
-    let new = Table::new(notes(figure, options), &columns(figure));
+    let columns = columns(figure);
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let new = Table::new(notes(figure, options), &columns);
     match (path.exists(), options.append) {
         (true, true) => new.append_to(Table::read(&path)?),
         (true, false) => Err(BenchError::Usage(format!(
@@ -190,18 +207,23 @@ fn begin(figure: Figure, options: &FiguresOptions) -> Result<Table, BenchError> 
     }
 }
 
-fn columns(figure: Figure) -> Vec<&'static str> {
+fn columns(figure: Figure) -> Vec<String> {
     let axis = match figure {
-        Figure::Shares => return measure::SHARES_COLUMNS.to_vec(),
+        Figure::Shares => return measure::SHARES_COLUMNS.map(str::to_owned).to_vec(),
+        Figure::Storage => return storage::columns(),
         Figure::ResponseTime => "load_mbps",
         Figure::Throughput | Figure::Latency => "nodes",
     };
-    std::iter::once(axis).chain(measure::COLUMNS).collect()
+    let columns = std::iter::once(axis).chain(measure::COLUMNS);
+    columns.map(str::to_owned).collect()
 }
 
 /// How a figure is measured: the command of each benchmark, and the settings of the testbed.
 fn notes(figure: Figure, options: &FiguresOptions) -> Vec<String> {
-    let mut notes = vec![format!("FastCast figure {figure}: rota bench figures")];
+    let mut notes = vec![match figure.paper() {
+        Paper::FastCast => format!("FastCast figure {figure}: rota bench figures"),
+        paper => format!("Multi-Ring Paxos figure {figure}: rota bench figures --paper {paper}"),
+    }];
     let testbed = crate::testbed::Values::of(&options.place);
     notes.push(testbed.to_string());
     if figure == Figure::Shares {
@@ -226,7 +248,7 @@ fn notes(figure: Figure, options: &FiguresOptions) -> Vec<String> {
     notes
 }
 
-/// Measures one round of figures 6 to 8, and writes down each benchmark when it is done.
+/// Measures one round of a figure with lines, and writes down each benchmark when it is done.
 fn lines_round(
     figure: Figure,
     options: &FiguresOptions,
@@ -240,7 +262,12 @@ fn lines_round(
         if over.contains(&run.series) {
             continue;
         }
-        let name = format!("{} at {}", run.series, run.x);
+        let name = format!(
+            "{}{} at {}",
+            run.series,
+            plan::storage_of(figure, &run.spec),
+            run.x
+        );
         let outcome = match measure::run(figure, &run, round) {
             Ok(outcome) => outcome,
             Err(error @ BenchError::Usage(_)) => return Err(error),
@@ -304,11 +331,20 @@ fn shares_round(
     Ok(())
 }
 
-fn draw_table(figure: Figure, table: &Table, output: &Path) -> Result<PathBuf, BenchError> {
-    let text = charts::chart(figure, table).svg()?;
-    let path = output.join(format!("{}.svg", figure.stem()));
-    fs::write(&path, text).map_err(BenchError::io("cannot write a drawing"))?;
-    Ok(path)
+fn draw_table(figure: Figure, table: &Table, output: &Path) -> Result<Vec<PathBuf>, BenchError> {
+    let mut drawings = Vec::new();
+    for (name, chart) in charts::charts(figure, table) {
+        let text = chart.svg()?;
+        let name = if name.is_empty() {
+            format!("{}.svg", figure.stem())
+        } else {
+            format!("{}-{name}.svg", figure.stem())
+        };
+        let path = output.join(name);
+        fs::write(&path, text).map_err(BenchError::io("cannot write a drawing"))?;
+        drawings.push(path);
+    }
+    Ok(drawings)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::FiguresOptions;
 use super::series::{Figure, Series};
+use super::storage;
 use crate::options::{
     BenchOptions, BitRate, Load, Offload, Pattern, Pin, Place, RawOptions, Senders, ServiceName,
 };
@@ -29,6 +30,9 @@ pub(super) enum Spec {
 
 /// One round of a figure: for each place on its axis, all that is compared, one after the other.
 pub(super) fn round(figure: Figure, options: &FiguresOptions) -> Vec<Run> {
+    if figure == Figure::Storage {
+        return storage::runs(options);
+    }
     let wanted = |series: &&Series| options.series.is_empty() || options.series.contains(series);
     let series: Vec<Series> = figure.series().iter().filter(wanted).copied().collect();
     let nodes = options.nodes.iter().map(|&nodes| (nodes as f64, nodes, 0));
@@ -36,7 +40,7 @@ pub(super) fn round(figure: Figure, options: &FiguresOptions) -> Vec<Run> {
     let loads = options.loads.iter().map(|rate| rate.0);
     let loads = loads.map(|rate| (rate as f64 / 1e6, most, rate));
     let places: Vec<(f64, usize, u64)> = match figure {
-        Figure::Shares => Vec::new(),
+        Figure::Shares | Figure::Storage => Vec::new(),
         Figure::ResponseTime => loads.collect(),
         Figure::Throughput | Figure::Latency => nodes.collect(),
     };
@@ -62,7 +66,7 @@ fn spec(
         ..options.place.clone()
     };
     let rate = match figure {
-        Figure::Shares | Figure::Throughput => None,
+        Figure::Shares | Figure::Throughput | Figure::Storage => None,
         Figure::ResponseTime => Some(load),
         Figure::Latency => Some(LITTLE),
     };
@@ -104,7 +108,7 @@ fn engine(
     senders: Senders,
     options: &FiguresOptions,
 ) -> BenchOptions {
-    let mut bench = BenchOptions {
+    series.of(BenchOptions {
         place,
         size: options.size,
         load: rate.map_or(Load::Max, Load::Fixed),
@@ -114,35 +118,41 @@ fn engine(
         duration: options.duration,
         warm_up: options.warm_up,
         ..BenchOptions::default()
-    };
-    if let Series::Engine(engine) = series {
-        bench.engine = engine;
-    }
-    bench
+    })
 }
 
 /// The command that runs one benchmark of a figure, with `N` and `RATE` for what the figure's axis has.
 pub(super) fn command(figure: Figure, spec: &Spec) -> String {
     let nodes = |place: &Place| match figure {
-        Figure::ResponseTime => place.nodes.to_string(),
+        Figure::ResponseTime | Figure::Storage => place.nodes.to_string(),
         _ => "N".to_owned(),
     };
     let rate = |rate: BitRate| match figure {
         Figure::ResponseTime => "RATE".to_owned(),
         _ => rate.to_string(),
     };
+    let size = |bytes: usize| match figure {
+        Figure::Storage => "BYTES".to_owned(),
+        _ => bytes.to_string(),
+    };
     match spec {
         Spec::Load(bench) => {
             let load = match bench.load {
-                Load::Max => "max".to_owned(),
-                Load::Fixed(fixed) => rate(fixed),
+                Load::Max => "--rate max".to_owned(),
+                Load::Fixed(fixed) => format!("--rate {}", rate(fixed)),
+                Load::Outstanding(count) => format!("--outstanding {count}"),
             };
             format!(
-                "rota bench --engine {}{} --nodes {} --size {} --rate {load} --senders {} --service {}{}",
+                "rota bench --engine {}{}{} --nodes {} --size {} {load} --senders {} --service {}{}",
                 bench.engine,
+                if figure == Figure::Storage {
+                    " --storage STORAGE --instance-per-message"
+                } else {
+                    ""
+                },
                 place(&bench.place),
                 nodes(&bench.place),
-                bench.size,
+                size(bench.size),
                 who(bench.senders),
                 bench.service,
                 times(bench.duration, bench.warm_up),
@@ -163,6 +173,14 @@ pub(super) fn command(figure: Figure, spec: &Spec) -> String {
                 times(raw.duration, raw.warm_up),
             )
         }
+    }
+}
+
+/// Of a figure that compares storages, which one a benchmark has.
+pub(super) fn storage_of(figure: Figure, spec: &Spec) -> String {
+    match spec {
+        Spec::Load(bench) if figure == Figure::Storage => format!(", {}", bench.storage),
+        _ => String::new(),
     }
 }
 
@@ -247,8 +265,8 @@ mod tests {
             (200.0, "lcr"),
         ];
         assert_eq!(names(&runs), turns);
-        assert_eq!(round(Figure::Throughput, &options()).len(), 2 * 6);
-        assert_eq!(round(Figure::Latency, &options()).len(), 2 * 6);
+        assert_eq!(round(Figure::Throughput, &options()).len(), 2 * 8);
+        assert_eq!(round(Figure::Latency, &options()).len(), 2 * 8);
     }
 
     #[test]
@@ -260,20 +278,25 @@ mod tests {
              --senders all --service safe --duration 1000ms --warm-up 500ms"
         );
         assert_eq!(
-            of(Figure::ResponseTime, 4),
+            of(Figure::ResponseTime, 6),
             "rota bench raw --pattern all-ack --senders all --testbed netns --link-rate 1gbit --nodes 8 \
              --size 10000 --rate RATE --duration 1000ms --warm-up 500ms"
         );
         assert_eq!(
-            of(Figure::Latency, 5),
+            of(Figure::Latency, 7),
             "rota bench raw --pattern hop --senders 1 --testbed netns --link-rate 1gbit --nodes N --size 10000 \
              --rate 1mbit --duration 1000ms --warm-up 500ms"
         );
-        let multicast = of(Figure::Throughput, 4);
+        let paxos = of(Figure::Throughput, 4);
+        assert!(
+            paxos.starts_with("rota bench --engine ring-paxos "),
+            "{paxos}"
+        );
+        let multicast = of(Figure::Throughput, 6);
         assert!(
             multicast.contains("--pattern multicast --senders 1 ")
                 && multicast.contains("--size 1472 ")
         );
-        assert!(of(Figure::Throughput, 5).starts_with("rota bench raw --tcp --testbed netns"));
+        assert!(of(Figure::Throughput, 7).starts_with("rota bench raw --tcp --testbed netns"));
     }
 }

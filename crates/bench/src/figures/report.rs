@@ -15,9 +15,8 @@ pub struct FigureReport {
     pub figure: Figure,
     /// The table of all that was measured.
     pub csv: PathBuf,
-    /// The drawing, if there was anything to draw.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub svg: Option<PathBuf>,
+    /// The drawings, if there was anything to draw.
+    pub drawings: Vec<PathBuf>,
     /// Lines of the table.
     pub rows: usize,
     /// Benchmarks that failed, and drawings: a sentence for each.
@@ -36,14 +35,14 @@ impl FiguresReport {
         &mut self,
         figure: Figure,
         table: &Table,
-        (csv, svg): (PathBuf, Option<PathBuf>),
+        (csv, drawings): (PathBuf, Vec<PathBuf>),
         failures: Vec<String>,
     ) {
         let rows = table.rows.len();
         self.figures.push(FigureReport {
             figure,
             csv,
-            svg,
+            drawings,
             rows,
             failures,
         });
@@ -62,13 +61,15 @@ impl fmt::Display for FiguresReport {
             let FigureReport {
                 figure,
                 csv,
-                svg,
+                drawings,
                 rows,
                 failures,
             } = report;
-            match svg {
-                Some(svg) => writeln!(f, "figure {figure}: {}", svg.display())?,
-                None => writeln!(f, "figure {figure}: nothing to draw")?,
+            for drawing in drawings {
+                writeln!(f, "figure {figure}: {}", drawing.display())?;
+            }
+            if drawings.is_empty() {
+                writeln!(f, "figure {figure}: nothing to draw")?;
             }
             write!(f, "  {rows} rows in {}", csv.display())?;
             match failures.len() {

@@ -5,9 +5,10 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-use crate::options::{EngineName, ParseError, Pattern, wrong};
+use super::paper::Paper;
+use crate::options::{BenchOptions, EngineName, ParseError, Pattern, wrong};
 
-/// One of FastCast's figures (§4).
+/// A figure that is measured here: FastCast's (§4), and one of Multi-Ring Paxos (§8.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Figure {
     /// Bandwidth of each sender over time.
@@ -18,16 +19,27 @@ pub enum Figure {
     ResponseTime,
     /// Latency at little load against the number of nodes.
     Latency,
+    /// Throughput, latency and processor time of one ring against the size of requests and the storage.
+    Storage,
 }
 
 impl Figure {
     /// All of them.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Shares,
         Self::Throughput,
         Self::ResponseTime,
         Self::Latency,
+        Self::Storage,
     ];
+
+    /// Whose it is.
+    pub const fn paper(self) -> Paper {
+        match self {
+            Self::Shares | Self::Throughput | Self::ResponseTime | Self::Latency => Paper::FastCast,
+            Self::Storage => Paper::MultiRing,
+        }
+    }
 
     /// Its number in the paper.
     pub const fn number(self) -> u8 {
@@ -36,6 +48,7 @@ impl Figure {
             Self::Throughput => 6,
             Self::ResponseTime => 7,
             Self::Latency => 8,
+            Self::Storage => 3,
         }
     }
 
@@ -46,6 +59,7 @@ impl Figure {
             Self::Throughput => "figure-6-throughput",
             Self::ResponseTime => "figure-7-response-time",
             Self::Latency => "figure-8-latency",
+            Self::Storage => "multi-ring-figure-3",
         }
     }
 
@@ -56,11 +70,14 @@ impl Figure {
         const LCR: Series = Engine(EngineName::Lcr);
         const RING: Series = Engine(EngineName::Accelerated);
         const TOTEM: Series = Engine(EngineName::Totem);
+        const PAXOS: Series = Engine(EngineName::RingPaxos);
+        const U_RING: Series = Engine(EngineName::URingPaxos);
         match self {
             Self::Shares => &[],
-            Self::Throughput => &[FAST, LCR, RING, TOTEM, Multicast, Tcp],
-            Self::ResponseTime => &[FAST, LCR, RING, TOTEM, AllAck],
-            Self::Latency => &[FAST, LCR, RING, TOTEM, AllAck, Hop],
+            Self::Throughput => &[FAST, LCR, RING, TOTEM, PAXOS, U_RING, Multicast, Tcp],
+            Self::ResponseTime => &[FAST, LCR, RING, TOTEM, PAXOS, U_RING, AllAck],
+            Self::Storage => &[PAXOS, U_RING],
+            Self::Latency => &[FAST, LCR, RING, TOTEM, PAXOS, U_RING, AllAck, Hop],
         }
     }
 }
@@ -68,18 +85,6 @@ impl Figure {
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.number().fmt(f)
-    }
-}
-
-impl FromStr for Figure {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        let named = |figure: &Self| figure.number().to_string() == text;
-        match Self::ALL.into_iter().find(named) {
-            Some(figure) => Ok(figure),
-            None => wrong(text, "a figure: 5, 6, 7 or 8"),
-        }
     }
 }
 
@@ -106,11 +111,13 @@ pub enum Series {
 
 impl Series {
     /// All there are.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Engine(EngineName::FastCast),
         Self::Engine(EngineName::Lcr),
         Self::Engine(EngineName::Accelerated),
         Self::Engine(EngineName::Totem),
+        Self::Engine(EngineName::RingPaxos),
+        Self::Engine(EngineName::URingPaxos),
         Self::Multicast,
         Self::Tcp,
         Self::AllAck,
@@ -125,6 +132,14 @@ impl Series {
             Self::Tcp => "raw-tcp",
             Self::AllAck => "raw-all-ack",
             Self::Hop => "raw-hop",
+        }
+    }
+
+    /// A benchmark with its engine, if it has one.
+    pub(super) fn of(self, bench: BenchOptions) -> BenchOptions {
+        match self {
+            Self::Engine(engine) => BenchOptions { engine, ..bench },
+            _ => bench,
         }
     }
 
@@ -164,15 +179,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_numbers_are_read_back() {
+    fn names_are_read_back() {
         for figure in Figure::ALL {
-            assert_eq!(figure.to_string().parse(), Ok(figure));
-            assert!(figure.stem().starts_with(&format!("figure-{figure}-")));
+            assert!(figure.stem().contains(&format!("figure-{figure}")));
         }
         for series in Series::ALL {
             assert_eq!(series.to_string().parse(), Ok(series));
         }
-        assert!("4".parse::<Figure>().is_err());
         assert!("paxos".parse::<Series>().is_err());
     }
 

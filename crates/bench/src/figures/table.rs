@@ -74,9 +74,22 @@ impl Table {
         write().map_err(BenchError::io("cannot write what was measured"))
     }
 
-    /// Goes on with what `before` has, if it was measured in the same way.
+    /// Goes on with what `before` has, if it was measured in the same way. What is compared with it for the first time
+    /// may come to it.
     pub fn append_to(self, mut before: Self) -> Result<Self, BenchError> {
-        if before.columns != self.columns || !before.notes.starts_with(&self.notes) {
+        let mut at = 0;
+        let mut same = before.columns == self.columns;
+        for note in self.notes {
+            if let Some(there) = before.notes.iter().position(|other| *other == note) {
+                at = there + 1;
+                continue;
+            }
+            let name = command_of(&note);
+            same &= name.is_some() && before.notes.iter().all(|other| command_of(other) != name);
+            before.notes.insert(at, note);
+            at += 1;
+        }
+        if !same {
             let was = before.notes.first().map_or("nothing", String::as_str);
             return Err(BenchError::Usage(format!(
                 "--append goes on with what was measured in the same way, and not with `{was}`"
@@ -105,6 +118,12 @@ impl Table {
             .ok()
             .filter(|n: &f64| n.is_finite())
     }
+}
+
+/// Of a note that has the command of something that is compared: its name.
+fn command_of(note: &str) -> Option<&str> {
+    let (name, command) = note.split_once(": ")?;
+    command.starts_with("rota bench --engine ").then_some(name)
 }
 
 #[cfg(test)]
@@ -160,5 +179,30 @@ mod tests {
         let mut other = table();
         other.columns.pop();
         assert!(table().append_to(other).is_err());
+    }
+
+    #[test]
+    fn an_engine_may_be_compared_later_but_not_in_another_way() {
+        let with = |commands: &[&str]| {
+            let mut table = table();
+            let commands = commands.iter().map(|command| (*command).to_owned());
+            table.notes.extend(commands);
+            table
+        };
+        let (lcr, paxos) = ("lcr: rota bench --engine lcr", "p: rota bench --engine p");
+        let tcp = "raw-tcp: rota bench raw --tcp";
+        let before = with(&[lcr, tcp, "round 1: a word"]);
+        let both = with(&[lcr, paxos, tcp]).append_to(before.clone());
+        let both = both.expect("only an engine is new");
+        assert_eq!(both.notes[1..], [lcr, paxos, tcp, "round 1: a word"]);
+        for other in ["lcr: rota bench --engine lcr --size 1", "another testbed"] {
+            let wrong = with(&[other, tcp]).append_to(before.clone());
+            assert!(
+                wrong
+                    .expect_err("not the same")
+                    .to_string()
+                    .contains("same way")
+            );
+        }
     }
 }

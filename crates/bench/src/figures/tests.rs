@@ -41,6 +41,12 @@ fn what_cannot_be_measured_is_refused_before_anything_is() {
         };
         assert!(refused(&few).contains("two nodes"));
     }
+    let unsized_requests = FiguresOptions {
+        figures: vec![Figure::Storage],
+        sizes: Vec::new(),
+        ..good.clone()
+    };
+    assert!(refused(&unsized_requests).contains("figure 3 needs sizes"));
     let never = FiguresOptions { rounds: 0, ..good };
     assert!(refused(&never).contains("--rounds"));
     assert!(!never.output.exists());
@@ -82,7 +88,19 @@ fn notes_have_the_testbed_and_a_command_for_each_line() {
         "{latency:?}"
     );
     assert!(latency[2].starts_with("fastcast: rota bench --engine fastcast "));
-    assert!(latency[7].starts_with("raw-hop: rota bench raw --pattern hop "));
+    assert!(latency[9].starts_with("raw-hop: rota bench raw --pattern hop "));
+    let storage = notes(Figure::Storage);
+    assert_eq!(
+        storage[0],
+        "Multi-Ring Paxos figure 3: rota bench figures --paper multi-ring"
+    );
+    assert_eq!(storage.len(), 2 + 2, "{storage:?}");
+    assert!(
+        storage[2].starts_with(
+            "ring-paxos: rota bench --engine ring-paxos --storage STORAGE --instance-per-message "
+        ) && storage[2].contains(" --nodes 3 --size BYTES --outstanding 30 "),
+        "{storage:?}"
+    );
     let shares = notes(Figure::Shares);
     assert_eq!(
         shares[2],
@@ -96,7 +114,9 @@ fn figures_are_drawn_again_from_their_tables() {
     let (from, to) = (from.expect("a folder"), to.expect("a folder"));
     let nothing = draw_figures(from.path(), None, to.path());
     assert!(matches!(nothing, Err(BenchError::Usage(_))), "{nothing:?}");
-    let mut table = Table::new(vec!["how".to_owned()], &columns(Figure::Latency));
+    let columns = columns(Figure::Latency);
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let mut table = Table::new(vec!["how".to_owned()], &columns);
     for (nodes, us) in [("2", "500"), ("8", "1500.5")] {
         let mut row = vec![String::new(); table.columns.len()];
         (row[0], row[1], row[2]) = (nodes.to_owned(), "lcr".to_owned(), "1".to_owned());
@@ -108,7 +128,7 @@ fn figures_are_drawn_again_from_their_tables() {
         .expect("written");
     let report = draw_figures(from.path(), None, to.path()).expect("drawn");
     assert_eq!(report.figures.len(), 1);
-    let svg = report.figures[0].svg.as_ref().expect("a drawing");
+    let svg = &report.figures[0].drawings[0];
     let svg = fs::read_to_string(svg).expect("it can be read");
     assert!(
         svg.contains("\nlcr\n") && !svg.contains("\nfastcast\n"),
@@ -130,7 +150,7 @@ fn a_figure_with_nothing_to_draw_does_not_keep_others_from_being_measured() {
     let failures = vec!["lcr at 2: a node did not come up".to_owned()];
     finish(figure, &empty, &options, failures, &mut report).expect("the next has its turn");
     assert_eq!(report.failure(), Some("lcr at 2: a node did not come up"));
-    assert_eq!(report.figures[0].svg, None);
+    assert!(report.figures[0].drawings.is_empty());
     let said = report.to_string();
     assert!(
         said.contains("figure 8: nothing to draw")

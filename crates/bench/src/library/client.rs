@@ -15,7 +15,7 @@ use serde::Deserialize;
 use tempfile::TempDir;
 
 use super::load::{LoadApp, Span};
-use super::node::{DRAIN_NS, FORM_NS, Look, Measured, Task, measured};
+use super::node::{DRAIN_NS, FORM_NS, Look, Measured, Task, coordinates, measured};
 use crate::above_client::{ToGroup, configuration_of, message_of, node_of};
 use crate::child::Coordinator;
 use crate::clock::{now_ns, process_cpu_ns, process_cpu_ns_of, sleep_until};
@@ -195,7 +195,7 @@ impl Load {
         Ok(())
     }
 
-    fn look(&self, daemon: &Daemon) -> Result<Look, String> {
+    fn look(&self, daemon: &Daemon, node: u16) -> Result<Look, String> {
         let status = daemon.status()?;
         Ok(Look {
             at: now_ns(),
@@ -203,6 +203,7 @@ impl Load {
             client_cpu: process_cpu_ns(),
             delivered: self.app.delivered,
             counters: status.counters,
+            coordinates: coordinates(&status.ring, node),
         })
     }
 }
@@ -231,9 +232,9 @@ pub(super) fn work(task: &Task, coordinator: &Coordinator) -> Result<Measured, B
     };
     load.app.begin(span);
     load.turn_until(span.from).map_err(failed)?;
-    let before = load.look(&daemon).map_err(failed)?;
+    let before = load.look(&daemon, task.node).map_err(failed)?;
     load.turn_until(span.until).map_err(failed)?;
-    let after = load.look(&daemon).map_err(failed)?;
+    let after = load.look(&daemon, task.node).map_err(failed)?;
     load.turn_until(span.until + DRAIN_NS).map_err(failed)?;
     if let Some(error) = load.app.refused {
         return Err(failed(format!("a message was refused: {error}")));

@@ -19,8 +19,10 @@ use crate::cluster::Cluster;
 use crate::error::BenchError;
 use crate::options::{
     BenchOptions, BitRate, EngineName, LinkShares, Load, Mode, Offload, StorageName, TestbedKind,
+    share,
 };
 use crate::raw::TcpBeside;
+use crate::scratch;
 use crate::testbed::Testbed;
 
 /// How long the nodes may take to start and to form a ring.
@@ -29,6 +31,8 @@ pub(crate) const FORM_PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) const HEAD_START_NS: u64 = 100_000_000;
 /// Personal windows of messages that wait at a sender under full load.
 const BACKLOG_WINDOWS: usize = 2;
+/// What a message takes of a backlog beside its payload, at most, in bytes.
+const MESSAGE_COST: usize = 256;
 /// Silence before each trial of a first message: the ring has long gone idle.
 pub(super) const TRIAL_GAP_NS: u64 = 600_000_000;
 /// UDP ports of a cluster in namespaces, from here on.
@@ -84,11 +88,25 @@ fn check(options: &BenchOptions) -> Result<(), BenchError> {
     if options.first_message == Some(0) {
         return usage("--first-message needs at least one trial".into());
     }
+    if let Load::Outstanding(count) = options.load {
+        if count == 0 {
+            return usage("--outstanding needs at least one message under way".into());
+        }
+        if options.first_message.is_some() {
+            return usage(
+                "--outstanding keeps messages under way, and --first-message waits for silence"
+                    .into(),
+            );
+        }
+    }
     if options.beside_tcp && options.place.nodes < 2 {
         return usage("--beside-tcp needs two nodes".into());
     }
     if !options.acceptors.is_empty() && !options.engine.has_votes() {
         return usage("--acceptors is for engines in which some nodes vote".into());
+    }
+    if options.instance_per_message && !options.engine.has_votes() {
+        return usage("--instance-per-message is for engines with instances of Paxos".into());
     }
     if options.duration.is_zero() {
         return usage("--duration must not be 0".into());
@@ -110,9 +128,7 @@ fn keep_votes(
         StorageName::Sync => VoteStorage::Sync,
     };
     config.paxos = Some(votes(options, storage));
-    let directory = tempfile::Builder::new().prefix("rota-bench-").tempdir();
-    let directory =
-        directory.map_err(|error| BenchError::Usage(format!("no directory for votes: {error}")))?;
+    let directory = scratch::directory()?;
     config.state_dir = Some(directory.path().to_owned());
     Ok(Some(directory))
 }
@@ -122,6 +138,7 @@ fn votes(options: &BenchOptions, storage: VoteStorage) -> PaxosConfig {
     PaxosConfig {
         acceptors: listed.then(|| options.acceptors.clone()),
         storage,
+        instance_per_message: options.instance_per_message,
         ..PaxosConfig::default()
     }
 }
@@ -136,6 +153,25 @@ fn share_links(options: &BenchOptions, config: &mut NodeConfig) {
     );
     config.link_mbps = mbps.filter(|_| known).and_then(NonZeroU32::new);
     config.link_yields = matches!(options.shares, LinkShares::Yielding | LinkShares::Estimated);
+}
+
+/// What may wait at a sender: under full load little, and what is to be under way where that is said.
+fn size_backlog(options: &BenchOptions, nodes: usize, config: &mut NodeConfig) {
+    let ring = config.ring_config();
+    match options.load {
+        Load::Max if options.mode == Mode::Library => {
+            let windows = BACKLOG_WINDOWS * ring.personal_window as usize * ring.frame_bytes();
+            let backlog = windows.max(2 * options.size);
+            config.backlog_bytes = Some(backlog);
+            config.message_bytes = Some(backlog.min(ring.message_bytes));
+        }
+        Load::Outstanding(count) => {
+            let senders = options.load.senders(options.senders, nodes);
+            let most = share(count, 0, senders) as usize * (options.size + MESSAGE_COST);
+            config.backlog_bytes = Some(most.max(ring.backlog_bytes));
+        }
+        Load::Max | Load::Fixed(_) => {}
+    }
 }
 
 /// A key for this run, in a file that is gone after it.
@@ -191,13 +227,7 @@ pub(crate) fn node_config(
             ..FaultConfig::default()
         });
     }
-    if options.load == Load::Max && options.mode == Mode::Library {
-        let ring = config.ring_config();
-        let windows = BACKLOG_WINDOWS * ring.personal_window as usize * ring.frame_bytes();
-        let backlog = windows.max(2 * options.size);
-        config.backlog_bytes = Some(backlog);
-        config.message_bytes = Some(backlog.min(ring.message_bytes));
-    }
+    size_backlog(options, testbed.nodes(), &mut config);
     // Where they are kept is known when the run begins.
     config.paxos = config
         .engine
@@ -228,7 +258,7 @@ fn task(options: &BenchOptions, config: &NodeConfig, node: usize, nodes: usize) 
                 offset: warm_up_ns as f64 + (node - 1) as f64 * TRIAL_GAP_NS as f64,
                 interval: nodes as f64 * TRIAL_GAP_NS as f64,
             },
-            None => plan(options, node, options.senders.of(nodes)),
+            None => plan(options, node, options.load.senders(options.senders, nodes)),
         },
         warm_up_ns,
         duration_ns,
@@ -241,6 +271,7 @@ fn plan(options: &BenchOptions, node: usize, senders: usize) -> Plan {
         _ if node > senders => Plan::Silent,
         Load::Max => Plan::Max,
         Load::Fixed(BitRate(0)) => Plan::Silent,
+        Load::Outstanding(count) => Plan::UnderWay(share(count, node - 1, senders)),
         Load::Fixed(BitRate(rate)) => {
             let interval = options.size as f64 * 8e9 * senders as f64 / rate as f64;
             // Each sender has its own phase, or all would tick together.

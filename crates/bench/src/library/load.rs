@@ -1,7 +1,8 @@
 //! The application of a benchmark node: submits by its plan, measures what is delivered.
 //!
 //! Free of coordinated omission: a message's latency counts from when the plan wanted it sent. A ring
-//! that stalls delays its sender too, and those delays are in the figures.
+//! that stalls delays its sender too, and those delays are in the figures. In a closed loop ([`Plan::UnderWay`]) there is no
+//! such time: a latency counts from the submission, and a ring that stalls is given less.
 
 use rota_core::contract::{
     Configuration, ConfigurationKind, Delivery, Message, Service, SubmitError, Time,
@@ -36,6 +37,8 @@ pub(super) enum Plan {
         /// Between two messages of this node.
         interval: f64,
     },
+    /// When one of its own is delivered, so that so many are under way.
+    UnderWay(u32),
 }
 
 /// The measured part of a run, on the common clock.
@@ -65,6 +68,10 @@ pub(super) struct LoadApp {
     /// Number of the next message.
     next: u32,
     last_fill: u64,
+    /// Own messages that were submitted and not delivered here.
+    under_way: u32,
+    /// One was delivered since the last chance to submit.
+    freed: bool,
     clock: u64,
     clock_uses: u32,
     /// The configuration with all members has been delivered.
@@ -98,6 +105,8 @@ impl LoadApp {
             span: None,
             next: 0,
             last_fill: 0,
+            under_way: 0,
+            freed: false,
             clock: 0,
             clock_uses: 0,
             formed: false,
@@ -124,12 +133,17 @@ impl LoadApp {
         let span = self.span?;
         let at = match self.plan {
             Plan::Silent => return None,
-            Plan::Max => span.start,
+            Plan::Max | Plan::UnderWay(_) => span.start,
             Plan::Fixed { offset, interval } => {
                 span.start + (offset + interval * f64::from(self.next)) as u64
             }
         };
         (at < span.until).then_some(at)
+    }
+
+    /// As many own messages are under way as the plan wants.
+    fn has_enough(&self) -> bool {
+        matches!(self.plan, Plan::UnderWay(most) if self.under_way >= most)
     }
 
     /// Submits one message that was due at `at`; `false` if the ring takes no more.
@@ -141,6 +155,7 @@ impl LoadApp {
             Ok(_) => {
                 self.next = self.next.wrapping_add(1);
                 self.submitted += 1;
+                self.under_way = self.under_way.saturating_add(1);
                 true
             }
             Err(SubmitError::Full) => false,
@@ -164,6 +179,8 @@ impl LoadApp {
         let own = sender == self.me;
         if own {
             self.delivered.own_bytes += message.payload.len() as u64;
+            self.under_way = self.under_way.saturating_sub(1);
+            self.freed = true;
         }
         let Some((at, number)) = read_payload(&message.payload, sender, self.payload.len()) else {
             self.garbled += 1;
@@ -238,13 +255,15 @@ impl App for LoadApp {
 
     fn fill(&mut self, now: Time, submitter: &mut dyn Submitter) {
         self.last_fill = now.0;
+        self.freed = false;
         while let Some(due) = self.due() {
             let over = self.span.is_some_and(|span| now.0 >= span.until);
-            if due > now.0 || self.refused.is_some() || (self.plan == Plan::Max && over) {
+            let timed = matches!(self.plan, Plan::Fixed { .. });
+            if due > now.0 || self.refused.is_some() || (!timed && over) || self.has_enough() {
                 return;
             }
             // Without a plan of times, a message is due when the ring would take it.
-            let at = if self.plan == Plan::Max { now.0 } else { due };
+            let at = if timed { due } else { now.0 };
             if !self.submit(now, at, submitter) {
                 return;
             }
@@ -255,11 +274,15 @@ impl App for LoadApp {
         self.refused.is_some()
     }
 
+    fn may_sleep(&mut self) -> bool {
+        !(self.freed && matches!(self.plan, Plan::UnderWay(_)))
+    }
+
     fn next_wake(&self) -> Option<Time> {
         let due = self.due()?;
         match self.plan {
             // The backlog is full, or the start is still to come.
-            Plan::Max if self.next > 0 => None,
+            Plan::Max | Plan::UnderWay(_) if self.next > 0 => None,
             Plan::Silent => None,
             _ => {
                 let wake = wake_for(self.last_fill, due);
@@ -268,3 +291,6 @@ impl App for LoadApp {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -55,6 +55,9 @@ pub(super) struct Measured {
     pub order: Order,
     pub submitted_ever: u64,
     pub garbled: u64,
+    /// It coordinates, with engines in which one node does.
+    #[serde(default)]
+    pub coordinates: bool,
 }
 
 /// A look at everything that grows.
@@ -66,6 +69,12 @@ pub(super) struct Look {
     pub client_cpu: u64,
     pub delivered: Delivered,
     pub counters: BTreeMap<String, u64>,
+    pub coordinates: bool,
+}
+
+/// Whether an engine's state names this node as the one that coordinates.
+pub(super) fn coordinates(state: &str, node: u16) -> bool {
+    state.ends_with(&format!("coordinator {node})"))
 }
 
 /// The hidden subcommand `bench-node`: one node of `rota bench`.
@@ -115,9 +124,9 @@ fn work(task: Task, coordinator: &Coordinator) -> Result<Measured, BenchError> {
     };
     app.begin(span);
     turn_until(&mut driver, &mut app, span.from).map_err(failed)?;
-    let before = look(&driver, &app);
+    let before = look(&driver, &app, task.node);
     turn_until(&mut driver, &mut app, span.until).map_err(failed)?;
-    let after = look(&driver, &app);
+    let after = look(&driver, &app, task.node);
     turn_until(&mut driver, &mut app, span.until + DRAIN_NS).map_err(failed)?;
     if let Some(why) = app.refused() {
         return Err(failed(why));
@@ -171,14 +180,16 @@ pub(crate) fn turn_until(
     }
 }
 
-fn look(driver: &NodeDriver, app: &LoadApp) -> Look {
-    let counters = driver.status().counters.into_iter();
+fn look(driver: &NodeDriver, app: &LoadApp, node: u16) -> Look {
+    let status = driver.status();
+    let counters = status.counters.into_iter();
     Look {
         at: now_ns(),
         cpu: process_cpu_ns(),
         client_cpu: 0,
         delivered: app.delivered,
         counters: counters.map(|(name, n)| (name.to_owned(), n)).collect(),
+        coordinates: coordinates(&status.state, node),
     }
 }
 
@@ -203,5 +214,6 @@ pub(super) fn measured(app: LoadApp, before: &Look, after: Look) -> Measured {
         order: app.order,
         submitted_ever: app.submitted,
         garbled: app.garbled,
+        coordinates: after.coordinates,
     }
 }

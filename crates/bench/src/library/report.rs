@@ -6,10 +6,11 @@ use std::fmt;
 use rota_core::ring::RingConfig;
 use serde::Serialize;
 
+use super::load::Delivered;
 use super::node::Measured;
 use super::verdict::Verdict;
 use crate::hist::{Counts, Latencies, Summary};
-use crate::options::{BenchOptions, Mode};
+use crate::options::{BenchOptions, Load, Mode};
 use crate::testbed::{Testbed, Values};
 
 /// What engines count of what was sent again.
@@ -42,10 +43,12 @@ pub struct BenchReport {
     /// The nodes that vote, if not the default.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub acceptors: Vec<u16>,
+    /// Whether every message had an instance of its own.
+    pub instance_per_message: bool,
     /// Datagrams between nodes were sealed.
     pub sealed: bool,
     /// The load, as it was given.
-    pub load: crate::options::Load,
+    pub load: Load,
     /// Messages delivered in the measured time, mean over the nodes.
     pub messages: u64,
     /// All nodes delivered everything that was submitted, drain included.
@@ -89,6 +92,9 @@ pub struct BenchReport {
     pub client_cpu_ns_per_delivery: Option<f64>,
     /// Share of a CPU that a node used, mean.
     pub cpu_percent_per_node: f64,
+    /// The same of the node that coordinates, with engines in which one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_percent_coordinator: Option<f64>,
     /// Length of the measured time.
     pub seconds: f64,
     /// Windows of the ring: personal, accelerated, global.
@@ -97,6 +103,9 @@ pub struct BenchReport {
     pub counters: BTreeMap<String, u64>,
     /// Where it ran.
     pub testbed: Values,
+    /// All of `latency_sender_us`.
+    #[serde(skip)]
+    pub latencies_at_sender: Latencies,
 }
 
 impl BenchReport {
@@ -113,33 +122,32 @@ impl BenchReport {
         let verdict = Verdict::new(results);
         let counter = |name: &str| counters.get(name).copied().unwrap_or(0);
         let deliveries = sum(|r| r.delivered.messages);
-        let mbps = |bytes: u64, ns: u64| bytes as f64 * 8e3 / ns.max(1) as f64;
-        let goodput = results
-            .iter()
-            .map(|r| mbps(r.delivered.bytes, r.elapsed_ns));
-        let received = results
-            .iter()
-            .map(|r| mbps(r.delivered.bytes - r.delivered.own_bytes, r.elapsed_ns));
+        let mbps = |bytes: fn(&Delivered) -> u64| {
+            let rate = |r: &Measured| bytes(&r.delivered) as f64 * 8e3 / r.elapsed_ns.max(1) as f64;
+            results.iter().map(rate).sum::<f64>() / nodes
+        };
         let reconfigurations = results.iter().map(|r| r.reconfigurations);
+        let at_sender = all(results, |r| &r.own_latencies);
         Self {
             engine: options.engine.name(),
             mode: options.mode.name(),
             nodes: results.len(),
-            senders: options.senders.of(results.len()),
+            senders: options.load.senders(options.senders, results.len()),
             size_bytes: options.size,
             service: options.service.name(),
             storage: options.engine.has_votes().then(|| options.storage.name()),
             acceptors: options.acceptors.clone(),
+            instance_per_message: options.instance_per_message,
             sealed: options.sealed,
             load: options.load,
             messages: deliveries / results.len().max(1) as u64,
             complete: verdict.complete,
             identical: verdict.identical,
             failure: verdict.failure,
-            goodput_mbps: goodput.sum::<f64>() / nodes,
-            received_mbps: received.sum::<f64>() / nodes,
+            goodput_mbps: mbps(|delivered| delivered.bytes),
+            received_mbps: mbps(|delivered| delivered.bytes - delivered.own_bytes),
             latency_us: merged(results, |r| &r.latencies),
-            latency_sender_us: merged(results, |r| &r.own_latencies),
+            latency_sender_us: at_sender.summary(),
             latency_slowest_us: slowest(results),
             first_message_us: first_messages(results),
             tcp_mbps: None,
@@ -151,11 +159,13 @@ impl BenchReport {
             cpu_us_per_message: sum(|r| r.cpu_ns) as f64 * nodes / 1e3 / deliveries.max(1) as f64,
             client_cpu_ns_per_delivery: (options.mode == Mode::Daemon)
                 .then(|| sum(|r| r.client_cpu_ns) as f64 / deliveries.max(1) as f64),
-            cpu_percent_per_node: mean(|r| 100.0 * r.cpu_ns as f64 / r.elapsed_ns.max(1) as f64),
+            cpu_percent_per_node: mean(cpu_percent),
+            cpu_percent_coordinator: results.iter().find(|r| r.coordinates).map(cpu_percent),
             seconds: mean(|r| r.elapsed_ns as f64 / 1e9),
             windows: options.engine.is_ring().then(|| windows(ring)),
             counters,
             testbed: testbed.values().clone(),
+            latencies_at_sender: at_sender,
         }
     }
 }
@@ -177,10 +187,19 @@ fn summed(results: &[Measured]) -> BTreeMap<String, u64> {
     counters
 }
 
-fn merged(results: &[Measured], of: fn(&Measured) -> &Counts) -> Option<Summary> {
+fn all(results: &[Measured], of: fn(&Measured) -> &Counts) -> Latencies {
     let mut latencies = Latencies::new();
     results.iter().for_each(|r| latencies.merge(of(r)));
-    latencies.summary()
+    latencies
+}
+
+fn merged(results: &[Measured], of: fn(&Measured) -> &Counts) -> Option<Summary> {
+    all(results, of).summary()
+}
+
+/// Share of a CPU that a node used.
+fn cpu_percent(result: &Measured) -> f64 {
+    100.0 * result.cpu_ns as f64 / result.elapsed_ns.max(1) as f64
 }
 
 /// Latencies at the node that waits longest for others' messages. Where one node sends and messages go round a ring,
@@ -219,6 +238,9 @@ impl BenchReport {
                 f,
                 "  CPU         {ns:10.0} ns a delivery, {percent:.2} % of a core a node"
             )?;
+            if let Some(percent) = self.cpu_percent_coordinator {
+                writeln!(f, "  coordinator {percent:10.2} % of a core")?;
+            }
             if let Some(client) = self.client_cpu_ns_per_delivery {
                 let us = self.cpu_us_per_message;
                 writeln!(
@@ -243,7 +265,18 @@ impl BenchReport {
             } else {
                 ", of nodes "
             };
-            writeln!(f, "  votes: {storage}{of}{}", numbers.join(", "))?;
+            let each = if self.instance_per_message {
+                ", an instance for each message"
+            } else {
+                ""
+            };
+            writeln!(f, "  votes: {storage}{of}{}{each}", numbers.join(", "))?;
+        }
+        if let Load::Outstanding(count) = self.load {
+            writeln!(
+                f,
+                "  load: {count} messages under way in all, a closed loop"
+            )?;
         }
         if let Some([personal, accelerated, global]) = self.windows {
             writeln!(

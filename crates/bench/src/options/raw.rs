@@ -13,7 +13,7 @@ pub struct RawOptions {
     pub pattern: Pattern,
     /// One TCP stream from node 1 to node 2 instead.
     pub tcp: bool,
-    /// Payload of a packet, or with `all-ack` and `hop` of a message, in bytes.
+    /// Payload of a packet, with `all-ack` and `hop` of a message, or a record's size with `disk`, in bytes.
     pub size: usize,
     /// What all senders together send with `all-ack` and `hop`; otherwise a message follows when all have the one before.
     pub rate: Option<BitRate>,
@@ -21,6 +21,8 @@ pub struct RawOptions {
     pub senders: Senders,
     /// Packets in one burst; by default what fits 64 KB.
     pub burst: Option<usize>,
+    /// Records that are made durable together with `disk`; one by default.
+    pub outstanding: Option<u32>,
     /// How long is measured.
     pub duration: Duration,
     /// How long it runs before that.
@@ -39,6 +41,7 @@ impl Default for RawOptions {
             rate: None,
             senders: Senders::Count(1),
             burst: None,
+            outstanding: None,
             duration: Duration::from_secs(2),
             warm_up: Duration::from_millis(300),
             json: false,

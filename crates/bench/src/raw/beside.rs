@@ -30,6 +30,7 @@ impl TcpBeside {
             senders: 1,
             size: 1,
             burst: 1,
+            directory: None,
             offload: true,
             packets_per_second: None,
             warm_up_ns: warm_up.as_nanos() as u64,

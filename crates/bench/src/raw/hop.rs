@@ -281,12 +281,13 @@ impl Node<'_> {
     }
 
     fn take(&mut self, header: Header) -> Result<(), BenchError> {
+        // The time before it is passed on: a node that loses its processor after that would have had it later than the
+        // next one. The rest comes after what others wait for.
+        let took = now_ns().saturating_sub(header.due_at);
         if let Some(what) = self.part.passes_on(header.what) {
-            // What is measured comes after what others wait for.
             self.send(Header { what, ..header })?;
         }
         let counts = self.counts(header.due_at);
-        let took = now_ns().saturating_sub(header.due_at);
         match header.what {
             What::Message => {
                 self.measured.received_ever += 1;

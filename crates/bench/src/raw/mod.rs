@@ -1,8 +1,9 @@
-//! `rota bench raw`: the same sockets and offloads with no protocol. What the machine can do, and
+//! `rota bench raw`: the same sockets and offloads, and the same disk, with no protocol. What the machine can do, and
 //! so the yardstick for what Rota makes of it.
 
 mod all_ack;
 mod beside;
+mod disk;
 mod hop;
 mod multicast;
 mod node;
@@ -10,9 +11,11 @@ mod report;
 mod tcp;
 mod token;
 
+use std::path::Path;
 use std::time::Duration;
 
 pub(crate) use beside::TcpBeside;
+pub use disk::DiskTimes;
 pub use node::raw_node_main;
 pub use report::{HopTimes, RawReport};
 
@@ -20,9 +23,11 @@ use crate::clock;
 use crate::cluster::Cluster;
 use crate::error::BenchError;
 use crate::options::{BitRate, Offload, Pattern, RawOptions, TestbedKind};
+use crate::scratch;
 use crate::socket::{MAX_BURST_BYTES, MAX_BURST_PACKETS};
 use crate::testbed::Testbed;
 use node::{Task, Work};
+use tempfile::TempDir;
 
 /// Bytes that Ethernet, IPv4 and UDP put before a payload, as the shaper counts them.
 const WIRE_HEADERS: f64 = 42.0;
@@ -39,8 +44,13 @@ const HEAD_START_NS: u64 = 50_000_000;
 pub fn run_raw(options: &RawOptions) -> Result<RawReport, BenchError> {
     let burst = burst_packets(options)?;
     let testbed = Testbed::new(&options.place)?;
+    let files = match options.pattern {
+        Pattern::Disk => Some(scratch::directory()?),
+        _ => None,
+    };
+    let directory = files.as_ref().map(TempDir::path);
     let tasks: Vec<Task> = (1..=testbed.nodes())
-        .map(|node| task(options, &testbed, node, burst))
+        .map(|node| task(options, &testbed, node, burst, directory))
         .collect();
     let mut cluster = Cluster::start(&testbed, "raw-node", &tasks)?;
     cluster.wait_ready(START_PATIENCE)?;
@@ -56,6 +66,12 @@ fn burst_packets(options: &RawOptions) -> Result<usize, BenchError> {
     let usage = |what: String| Err(BenchError::Usage(what));
     if options.rate.is_some() && !one_at_a_time(options) {
         return usage("--rate is for --pattern all-ack and hop".to_owned());
+    }
+    if options.pattern == Pattern::Disk {
+        return group_records(options).map_err(BenchError::Usage);
+    }
+    if options.outstanding.is_some() {
+        return usage("--outstanding is for --pattern disk".to_owned());
     }
     if !(multicast::HEADER_BYTES..=MAX_BURST_BYTES).contains(&options.size) {
         return usage(format!(
@@ -77,6 +93,23 @@ fn burst_packets(options: &RawOptions) -> Result<usize, BenchError> {
         None => Ok(most),
         Some(packets) if (1..=most).contains(&packets) => Ok(packets),
         Some(_) => usage(format!("--burst must be 1 to {most} packets of this size")),
+    }
+}
+
+/// Records of a group that is made durable; or what is wrong with the options.
+fn group_records(options: &RawOptions) -> Result<usize, String> {
+    if options.burst.is_some() {
+        return Err(
+            "--burst is not for --pattern disk: --outstanding says how large a group is".to_owned(),
+        );
+    }
+    let records = options.outstanding.unwrap_or(1) as usize;
+    match records.checked_mul(options.size) {
+        Some(bytes) if (1..=disk::FILE_BYTES).contains(&bytes) => Ok(records),
+        _ => Err(format!(
+            "a group of --outstanding records of --size has to have 1 to {} bytes",
+            disk::FILE_BYTES
+        )),
     }
 }
 
@@ -113,7 +146,13 @@ fn message_packets(options: &RawOptions) -> Result<usize, String> {
     Ok(all_ack::packets(options.size))
 }
 
-fn task(options: &RawOptions, testbed: &Testbed, node: usize, burst: usize) -> Task {
+fn task(
+    options: &RawOptions,
+    testbed: &Testbed,
+    node: usize,
+    burst: usize,
+    directory: Option<&Path>,
+) -> Task {
     let nodes = testbed.nodes();
     let senders = options.senders.of(nodes);
     Task {
@@ -128,6 +167,7 @@ fn task(options: &RawOptions, testbed: &Testbed, node: usize, burst: usize) -> T
         senders,
         size: options.size,
         burst,
+        directory: directory.map(Path::to_owned),
         // In namespaces the device splits; on loopback there is none that could.
         offload: testbed.values().kind == TestbedKind::Netns
             || options.place.offload == Offload::Pass,
@@ -210,7 +250,39 @@ mod tests {
             ..hop()
         };
         assert_eq!(burst_packets(&half).ok(), Some(1));
+        let pattern = Pattern::Disk;
+        assert!(refused(RawOptions { pattern, ..hop() }).contains("--rate is for"));
         let pattern = Pattern::Token;
         assert!(refused(RawOptions { pattern, ..hop() }).contains("--rate is for"));
+    }
+
+    #[test]
+    fn a_group_of_records_fits_its_file_and_is_for_files_only() {
+        let group = |size, outstanding| {
+            burst_packets(&RawOptions {
+                pattern: Pattern::Disk,
+                size,
+                outstanding,
+                ..RawOptions::default()
+            })
+        };
+        assert_eq!(group(1, None).ok(), Some(1));
+        assert_eq!(group(32_768, Some(200)).ok(), Some(200));
+        assert_eq!(group(disk::FILE_BYTES, Some(1)).ok(), Some(1));
+        for (size, outstanding) in [(0, 1), (100, 0), (disk::FILE_BYTES, 2)] {
+            let refused = group(size, Some(outstanding));
+            assert!(matches!(refused, Err(BenchError::Usage(_))), "{refused:?}");
+        }
+        let elsewhere = burst_packets(&RawOptions {
+            outstanding: Some(2),
+            ..RawOptions::default()
+        });
+        assert!(matches!(elsewhere, Err(BenchError::Usage(_))));
+        let burst = burst_packets(&RawOptions {
+            pattern: Pattern::Disk,
+            burst: Some(2),
+            ..RawOptions::default()
+        });
+        assert!(matches!(burst, Err(BenchError::Usage(_))));
     }
 }

@@ -1,11 +1,12 @@
 //! A node of the raw benchmark.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 
-use super::{all_ack, hop, multicast, tcp, token};
+use super::{all_ack, disk, hop, multicast, tcp, token};
 use crate::child::{self, Coordinator};
 use crate::error::BenchError;
 use crate::hist::Counts;
@@ -27,10 +28,12 @@ pub(super) struct Task {
     pub work: Work,
     /// Nodes 1 to this send.
     pub senders: usize,
-    /// Bytes of a packet; where all acknowledge, of a message.
+    /// Bytes of a packet; where all acknowledge, of a message; of a record.
     pub size: usize,
-    /// Packets of a burst, or of such a message.
+    /// Packets of a burst, or of such a message; records of a group.
     pub burst: usize,
+    /// Where files are.
+    pub directory: Option<PathBuf>,
     /// Whether sockets use segmentation and receive offload.
     pub offload: bool,
     /// Pace of each sender, in packets; none: as fast as the receivers follow.
@@ -55,7 +58,7 @@ pub(super) enum Work {
 pub(super) struct Measured {
     /// Packets sent in the measured time.
     pub sent: u64,
-    /// Packets received in the measured time.
+    /// Packets received, or records made durable, in the measured time.
     pub received: u64,
     /// Packets sent in the whole run.
     pub sent_ever: u64,
@@ -69,7 +72,8 @@ pub(super) struct Measured {
     pub elapsed_ns: u64,
     /// Times that something did not come in time.
     pub stalls: u64,
-    /// Rotations, or messages acknowledged by all, or until the last of a ring knows that all have a message.
+    /// Rotations, or messages acknowledged by all, or until the last of a ring knows that all have a message, or until a group
+    /// of records is durable.
     pub latencies: Counts,
     /// On a ring of links: until the sender of a message knows that.
     #[serde(default)]
@@ -77,6 +81,9 @@ pub(super) struct Measured {
     /// On a ring of links: until the end of the ring has a message.
     #[serde(default)]
     pub arrivals: Counts,
+    /// With files: syncs alone.
+    #[serde(default)]
+    pub syncs: Counts,
 }
 
 impl Task {
@@ -108,6 +115,7 @@ fn work(task: Task, coordinator: &Coordinator) -> Result<Measured, BenchError> {
         Work::Pattern(Pattern::Token) => token::run(&task, coordinator),
         Work::Pattern(Pattern::AllAck) => all_ack::run(&task, coordinator),
         Work::Pattern(Pattern::Hop) => hop::run(&task, coordinator),
+        Work::Pattern(Pattern::Disk) => disk::run(&task, coordinator),
         Work::Pattern(Pattern::Multicast) => multicast::run(&task, coordinator),
         Work::Tcp => tcp::run(&task, coordinator),
     }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::disk::DiskTimes;
 use super::node::Measured;
 use crate::hist::{Counts, Latencies, Summary};
 use crate::options::{Pattern, RawOptions};
@@ -45,21 +46,21 @@ impl HopTimes {
 /// The result of a raw run; serialized it is the JSON object of `--json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct RawReport {
-    /// `multicast`, `token`, `all-ack`, `hop` or `tcp`.
+    /// `multicast`, `token`, `all-ack`, `hop`, `disk` or `tcp`.
     pub pattern: &'static str,
     /// How many nodes.
     pub nodes: usize,
-    /// How many of them sent.
+    /// How many of them sent, or wrote.
     pub senders: usize,
-    /// Bytes of a packet; where all acknowledge, of a message.
+    /// Bytes of a packet; where all acknowledge, of a message; of a record.
     pub size_bytes: usize,
-    /// Packets of a burst, or of such a message.
+    /// Packets of a burst, or of such a message; records of a group.
     pub burst_packets: usize,
     /// Packets that left all senders in a second.
     pub sent_pps: f64,
     /// Payload received, mean over the receivers.
     pub received_mbps: f64,
-    /// Packets received by all receivers together.
+    /// Packets received by all receivers together, or records made durable by all writers.
     pub deliveries: u64,
     /// Share of the deliveries due that did not come.
     pub loss: f64,
@@ -71,15 +72,18 @@ pub struct RawReport {
     /// Whatever else runs on this host is in it.
     pub softirqd_ns_per_delivery: f64,
     /// Rotation time of the token, time until all have acknowledged a message, or until the last node of a ring of
-    /// links knows that all have it.
+    /// links knows that all have it, or until a group of records is durable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_us: Option<Summary>,
-    /// Rotations of the token, or messages that all acknowledged.
+    /// Rotations of the token, messages that all acknowledged, or groups of records.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u64>,
     /// Hops over a ring of links.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hops: Option<HopTimes>,
+    /// What writers got of a disk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk: Option<DiskTimes>,
     /// Length of the measured time.
     pub seconds: f64,
     /// Where it ran.
@@ -117,11 +121,7 @@ impl RawReport {
                 options.pattern.name()
             },
             nodes: testbed.nodes(),
-            senders: if options.tcp || token {
-                1
-            } else {
-                options.senders.of(testbed.nodes())
-            },
+            senders: senders(options, testbed.nodes()),
             size_bytes: if token { 64 } else { options.size },
             burst_packets: if token || options.tcp { 1 } else { burst },
             sent_pps: sum(|m| m.sent) as f64 / seconds,
@@ -138,49 +138,26 @@ impl RawReport {
             latency_us: latencies.summary(),
             rounds: (!latencies.is_empty()).then_some(latencies.len()),
             hops: HopTimes::new(measured),
+            disk: DiskTimes::new(options.size, measured),
             seconds,
             testbed: testbed.values().clone(),
         }
     }
 }
 
-impl fmt::Display for RawReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            pattern,
-            nodes,
-            senders,
-            size_bytes,
-            burst_packets,
-            ..
-        } = self;
-        write!(f, "raw {pattern}: {nodes} nodes, {senders} sending, ")?;
-        if *pattern == Pattern::AllAck.name() {
-            writeln!(f, "{size_bytes} bytes in {burst_packets} packets")?;
-        } else {
-            writeln!(f, "{burst_packets} x {size_bytes} bytes")?;
-        }
-        writeln!(f, "  {}", self.testbed)?;
-        if self.received_mbps > 0.0 {
-            writeln!(
-                f,
-                "  received    {:10.1} Mbit/s at each receiver (mean)",
-                self.received_mbps
-            )?;
-            writeln!(f, "  sent        {:10.0} packets/s", self.sent_pps)?;
-            writeln!(
-                f,
-                "  loss        {:10.3} %   stalls {}",
-                self.loss * 100.0,
-                self.stalls
-            )?;
-        }
-        writeln!(f, "  deliveries  {:10}", self.deliveries)?;
-        writeln!(
-            f,
-            "  CPU         {:10.0} ns a delivery",
-            self.cpu_ns_per_delivery
-        )?;
+/// How many send or write.
+fn senders(options: &RawOptions, nodes: usize) -> usize {
+    match options.pattern {
+        _ if options.tcp => 1,
+        Pattern::Token => 1,
+        Pattern::Disk => nodes,
+        _ => options.senders.of(nodes),
+    }
+}
+
+impl RawReport {
+    /// How long rounds and hops took.
+    fn times(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(us) = self.latency_us {
             let rounds = self.rounds.unwrap_or_default();
             writeln!(
@@ -202,6 +179,61 @@ impl fmt::Display for RawReport {
             )?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for RawReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            pattern,
+            nodes,
+            senders,
+            size_bytes,
+            burst_packets,
+            ..
+        } = self;
+        let does = if self.disk.is_some() {
+            "writing groups of"
+        } else {
+            "sending,"
+        };
+        write!(f, "raw {pattern}: {nodes} nodes, {senders} {does} ")?;
+        if *pattern == Pattern::AllAck.name() {
+            writeln!(f, "{size_bytes} bytes in {burst_packets} packets")?;
+        } else {
+            writeln!(f, "{burst_packets} x {size_bytes} bytes")?;
+        }
+        writeln!(f, "  {}", self.testbed)?;
+        if self.received_mbps > 0.0 {
+            writeln!(
+                f,
+                "  received    {:10.1} Mbit/s at each receiver (mean)",
+                self.received_mbps
+            )?;
+            writeln!(f, "  sent        {:10.0} packets/s", self.sent_pps)?;
+            writeln!(
+                f,
+                "  loss        {:10.3} %   stalls {}",
+                self.loss * 100.0,
+                self.stalls
+            )?;
+        }
+        let what = match &self.disk {
+            Some(disk) => {
+                disk.fmt(f)?;
+                "record"
+            }
+            None => {
+                writeln!(f, "  deliveries  {:10}", self.deliveries)?;
+                "delivery"
+            }
+        };
+        writeln!(
+            f,
+            "  CPU         {:10.0} ns a {what}",
+            self.cpu_ns_per_delivery
+        )?;
+        self.times(f)
     }
 }
 

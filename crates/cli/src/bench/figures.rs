@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::value_parser;
 use rota_bench::{
-    BitRate, Figure, FiguresOptions, Place, Series, TestbedKind, draw_figures, parse_duration,
-    run_figures,
+    BenchError, BitRate, Figure, FiguresOptions, FiguresReport, Paper, Place, Series, StorageName,
+    TestbedKind, draw_figures, parse_duration, run_figures,
 };
 
 use super::{one_of, show};
@@ -25,16 +25,19 @@ pub struct FiguresArgs {
     /// Only draw, from the tables in this folder
     #[arg(long, value_name = "DIR", conflicts_with_all = ["append", "series"])]
     from: Option<PathBuf>,
+    /// Whose figures: 5 to 8 of fastcast, 3 of multi-ring [default: fastcast; with --from both]
+    #[arg(long, value_parser = one_of::<Paper>(&["fastcast", "multi-ring"]))]
+    paper: Option<Paper>,
     /// Which figures of the paper, like 6,8 [default: all; with --from those that are there]
     #[arg(long, value_name = "FIGURES", value_delimiter = ',')]
-    only: Option<Vec<Figure>>,
+    only: Option<Vec<String>>,
     /// What to compare: engines, raw-multicast, raw-tcp, raw-all-ack, raw-hop [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     series: Vec<Series>,
     /// Where the nodes run; namespaces need root
     #[arg(long, default_value = "netns", value_parser = one_of::<TestbedKind>(&["loopback", "netns"]))]
     testbed: TestbedKind,
-    /// Speed of every link [default: 1gbit in namespaces]
+    /// Speed of every link [default: 1gbit in namespaces; not limited for multi-ring]
     #[arg(long, value_name = "RATE")]
     link_rate: Option<BitRate>,
     /// Numbers of nodes for figures 6 and 8; figure 7 has the largest
@@ -52,7 +55,19 @@ pub struct FiguresArgs {
     /// Clean payload of a message for figures 6 to 8, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 10_000)]
     size: usize,
-    /// How long each benchmark of figures 6 to 8 measures
+    /// Sizes of requests for figure 3 of multi-ring, in bytes
+    #[arg(
+        long,
+        value_name = "BYTES",
+        value_delimiter = ',',
+        default_value = "512,1024,2048,4096,8192,16384,32768"
+    )]
+    sizes: Vec<usize>,
+    /// Storages for figure 3 of multi-ring
+    #[arg(long, value_delimiter = ',', default_value = "memory,async,sync",
+        value_parser = one_of::<StorageName>(&["memory", "async", "sync"]))]
+    storage: Vec<StorageName>,
+    /// How long each benchmark measures; not in figure 5
     #[arg(long, default_value = "2s", value_parser = parse_duration)]
     duration: Duration,
     /// How long its load runs before that
@@ -73,19 +88,38 @@ pub struct FiguresArgs {
 }
 
 impl FiguresArgs {
-    fn options(&self) -> FiguresOptions {
-        let in_namespaces = self.testbed == TestbedKind::Netns;
+    /// The figures that are asked for by number, or all of the paper.
+    fn figures(&self) -> Result<Vec<Figure>, BenchError> {
+        let paper = self.paper.unwrap_or(Paper::FastCast);
+        let Some(numbers) = &self.only else {
+            return Ok(paper.figures());
+        };
+        // What is drawn is that of both.
+        let is_open = self.from.is_some() && self.paper.is_none();
+        let figures = numbers.iter().map(|number| match paper.figure(number) {
+            Err(_) if is_open => Paper::MultiRing.figure(number),
+            figure => figure,
+        });
+        let figures: Result<Vec<Figure>, _> = figures.collect();
+        figures.map_err(|error| BenchError::Usage(error.to_string()))
+    }
+
+    fn options(&self, figures: Vec<Figure>) -> FiguresOptions {
+        // The paper's links took in more than two processors send.
+        let limited = self.testbed == TestbedKind::Netns && self.paper != Some(Paper::MultiRing);
         FiguresOptions {
             place: Place {
                 testbed: self.testbed,
-                link_rate: self.link_rate.or(in_namespaces.then_some(LINK)),
+                link_rate: self.link_rate.or(limited.then_some(LINK)),
                 ..Place::default()
             },
-            figures: self.only.clone().unwrap_or_else(|| Figure::ALL.to_vec()),
+            figures,
             series: self.series.clone(),
             nodes: self.nodes.iter().map(|nodes| usize::from(*nodes)).collect(),
             loads: self.loads.clone(),
             size: self.size,
+            sizes: self.sizes.clone(),
+            storages: self.storage.clone(),
             duration: self.duration,
             warm_up: self.warm_up,
             phase: self.phase,
@@ -98,9 +132,17 @@ impl FiguresArgs {
 
 /// Measures and draws, or only draws.
 pub fn main(figures: &FiguresArgs) -> ExitCode {
-    let result = match &figures.from {
-        Some(from) => draw_figures(from, figures.only.as_deref(), &figures.output),
-        None => run_figures(&figures.options(), &mut |what| tell(&what)),
-    };
-    show(result, figures.json, |report| report.failure())
+    show(measure(figures), figures.json, |report| report.failure())
+}
+
+fn measure(figures: &FiguresArgs) -> Result<FiguresReport, BenchError> {
+    let wanted = figures.figures()?;
+    match &figures.from {
+        Some(from) => {
+            let any = figures.only.is_none() && figures.paper.is_none();
+            let wanted = (!any).then_some(wanted);
+            draw_figures(from, wanted.as_deref(), &figures.output)
+        }
+        None => run_figures(&figures.options(wanted), &mut |what| tell(&what)),
+    }
 }
