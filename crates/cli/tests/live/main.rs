@@ -1,6 +1,7 @@
 //! Real processes in network namespaces: killed, stopped, cut off, restarted. Every test says who ends on
 //! which ring, sends there, and has all traces checked.
 
+mod behind;
 mod cluster;
 mod etcd;
 mod lives;

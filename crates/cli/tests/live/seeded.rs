@@ -1,22 +1,55 @@
-//! What is done to nodes with one order over primary views, drawn from a seed. `ROTA_SEED` and `ROTA_SECONDS` make a
-//! campaign of it: a round for each seed from there on, for so long; `ROTA_FAULTS` says how many faults each has.
+//! What is done to nodes with one order over primary views, or with one that acceptors vote for, drawn from a seed.
+//! `ROTA_SEED` and `ROTA_SECONDS` make a campaign of it: a round for each seed from there on, for so long; `ROTA_FAULTS`
+//! says how many faults each has.
 //!
-//! Fewer than half of the nodes are ever without memory of a view: of more, what some have delivered may be lost.
+//! Fewer than half of the nodes are ever without memory of a view, or of votes: of more, what some have delivered may be
+//! lost. Where votes are on disk all may be killed at once.
 
 use std::time::{Duration, Instant};
 
-use rota_check::UniformCounters;
-use rota_net::{EngineName, TimingName};
+use rota_net::{EngineName, TimingName, VoteStorage};
 use rota_sim::rng::Rng;
 
 use crate::cluster::{Cluster, between};
-use crate::setting;
+use crate::{setting, votes};
 
 /// Bytes of the messages of a node, and microseconds from one to the next.
 const LOADS: [(usize, u64); 3] = [(200, 2000), (3000, 4000), (60_000, 40_000)];
 
+/// Likewise where acceptors keep so many instances that all that a round orders is there at its end.
+const VOTED_LOADS: [(usize, u64); 3] = [(200, 8000), (3000, 16_000), (60_000, 80_000)];
+
+/// What orders messages.
+#[derive(Clone, Copy)]
+enum Order {
+    Views(EngineName),
+    Votes(EngineName, VoteStorage),
+}
+
+impl Order {
+    fn name(self) -> String {
+        match self {
+            Self::Views(engine) => engine.name().to_owned(),
+            Self::Votes(engine, storage) => format!("{} {}", engine.name(), storage.name()),
+        }
+    }
+
+    fn cluster(self, nodes: u16) -> Cluster {
+        match self {
+            Self::Views(engine) => Cluster::formed_with(nodes, TimingName::Default, engine),
+            Self::Votes(engine, storage) => votes::formed(engine, nodes, storage),
+        }
+    }
+
+    /// Whether nodes know what they have ordered when they come back.
+    fn is_on_disk(self) -> bool {
+        matches!(self, Self::Votes(_, VoteStorage::Async | VoteStorage::Sync))
+    }
+}
+
 /// See the module.
 struct Schedule {
+    order: Order,
     what: String,
     rng: Rng,
     cluster: Cluster,
@@ -24,26 +57,31 @@ struct Schedule {
     cut: Vec<(u16, u16)>,
     /// ... and those of which only the connections are.
     cut_streams: Vec<(u16, u16)>,
+    /// Killed since all were there.
+    killed: Vec<u16>,
 }
 
 impl Schedule {
-    fn new(engine: EngineName, seed: u64) -> Self {
+    fn new(order: Order, seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let nodes = rng.range(3, 6) as u16;
-        let what = format!("{} seed {seed}", engine.name());
+        let what = format!("{} seed {seed}", order.name());
         println!("{what}: {nodes} nodes");
         let mut schedule = Self {
+            order,
             what,
             rng,
-            cluster: Cluster::formed_with(nodes, TimingName::Default, engine),
+            cluster: order.cluster(nodes),
             cut: Vec::new(),
             cut_streams: Vec::new(),
+            killed: Vec::new(),
         };
         schedule.set_loads();
         schedule
     }
 
-    fn run(mut self) -> UniformCounters {
+    /// The cluster after all of it, with all nodes.
+    fn run(mut self) -> Cluster {
         for _ in 0..setting("ROTA_FAULTS", 6) {
             self.fault();
             if self.rng.percent(30) {
@@ -51,9 +89,7 @@ impl Schedule {
             }
         }
         self.heal();
-        let all = self.cluster.all();
-        let report = self.cluster.check(&[&all]);
-        report.uniform.expect("counters of views")
+        self.cluster
     }
 
     fn say(&self, what: &str) {
@@ -67,7 +103,11 @@ impl Schedule {
     }
 
     fn set_load(&mut self, node: u16) {
-        let (size, micros) = self.rng.pick(&LOADS);
+        let loads = match self.order {
+            Order::Views(_) => LOADS,
+            Order::Votes(..) => VOTED_LOADS,
+        };
+        let (size, micros) = self.rng.pick(&loads);
         self.cluster.tell(node, &format!("load {size} {micros}"));
     }
 
@@ -79,6 +119,10 @@ impl Schedule {
     /// Whether those who remember are more than half without one more of them.
     fn may_forget(&self, node: u16) -> bool {
         let nodes = self.cluster.all();
+        if let Order::Votes(..) = self.order {
+            let others = self.killed.iter().filter(|other| **other != node).count();
+            return self.order.is_on_disk() || 2 * (others + 1) < nodes.len();
+        }
         let remembers = |other: &&u16| **other != node && !self.cluster.confs(**other).is_empty();
         2 * nodes.iter().filter(remembers).count() > nodes.len()
     }
@@ -90,12 +134,18 @@ impl Schedule {
     }
 
     fn fault(&mut self) {
+        if self.cluster.running().is_empty() {
+            self.cluster
+                .all()
+                .into_iter()
+                .for_each(|node| self.start(node));
+        }
         let running = self.cluster.running();
         let node = self.rng.pick(&running);
-        match self.rng.below(12) {
+        let kinds = if self.order.is_on_disk() { 14 } else { 12 };
+        match self.rng.below(kinds) {
             0..4 if self.may_forget(node) => {
-                self.say(&format!("kill {node}"));
-                self.cluster.kill(node);
+                self.kill(&[node]);
             }
             4..7 => self.part(),
             7 if running.len() > 1 => {
@@ -114,6 +164,7 @@ impl Schedule {
                 self.cluster.cut_streams(&self.cut_streams);
                 self.wait(3000);
             }
+            12.. => self.kill(&running),
             _ => {
                 self.say(&format!("pause {node}"));
                 let time = Duration::from_millis(self.rng.below(1500));
@@ -128,6 +179,14 @@ impl Schedule {
             }
         }
         self.wait(600);
+    }
+
+    fn kill(&mut self, nodes: &[u16]) {
+        self.say(&format!("kill {nodes:?}"));
+        for node in nodes {
+            self.cluster.kill(*node);
+            self.killed.push(*node);
+        }
     }
 
     fn part(&mut self) {
@@ -162,37 +221,63 @@ impl Schedule {
         }
         let all = self.cluster.all();
         self.cluster.expect_rings(&[&all]);
+        self.killed.clear();
         self.set_loads();
         self.wait(500);
     }
 }
 
-fn campaign(engine: EngineName) {
+/// A round for each seed: under this name, with what `order` says for a seed, judged by `check`.
+fn campaign(name: &str, order: impl Fn(u64) -> Order, check: impl Fn(Cluster)) {
     let first = setting("ROTA_SEED", 1);
     let until = Instant::now() + Duration::from_secs(setting("ROTA_SECONDS", 0));
     for seed in first.. {
         let command =
             "cargo test --release -p rota --test live -- --include-ignored --nocapture seeded";
-        let name = engine.name();
         println!("{name} seed {seed}: ROTA_SEED={seed} {command}::{name}");
-        let seen = Schedule::new(engine, seed).run();
-        println!("{name} seed {seed}: {seen:?}");
-        assert_eq!((seen.orders, seen.excluded_at_the_end), (1, 0));
-        assert!(seen.view_changes > 0 && seen.survivors > 0);
+        check(Schedule::new(order(seed), seed).run());
         if Instant::now() >= until {
             return;
         }
     }
 }
 
+fn of_views(engine: EngineName) {
+    let order = |_| Order::Views(engine);
+    campaign(engine.name(), order, |mut cluster| {
+        let all = cluster.all();
+        let report = cluster.check(&[&all]);
+        let seen = report.uniform.expect("counters of views");
+        println!("{}: {seen:?}", engine.name());
+        assert_eq!((seen.orders, seen.excluded_at_the_end), (1, 0));
+        assert!(seen.view_changes > 0 && seen.survivors > 0);
+    });
+}
+
 #[test]
 #[ignore = "needs root, for network namespaces"]
 fn fastcast() {
-    campaign(EngineName::FastCast);
+    of_views(EngineName::FastCast);
 }
 
 #[test]
 #[ignore = "needs root, for network namespaces"]
 fn lcr() {
-    campaign(EngineName::Lcr);
+    of_views(EngineName::Lcr);
+}
+
+/// Both engines with each storage, one after the other, by seeds.
+#[test]
+#[ignore = "needs root, for network namespaces"]
+fn votes() {
+    let order = |seed: u64| {
+        let engines = [EngineName::RingPaxos, EngineName::URingPaxos];
+        let storage = VoteStorage::ALL[seed as usize % 3];
+        Order::Votes(engines[seed as usize / 3 % 2], storage)
+    };
+    campaign("votes", order, |mut cluster| {
+        let seen = votes::check(&mut cluster);
+        println!("votes: {seen:?}");
+        assert!(seen.messages > 500, "{seen:?}");
+    });
 }

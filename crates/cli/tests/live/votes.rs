@@ -103,8 +103,8 @@ pub fn check(cluster: &mut Cluster) -> Seen {
     }
 }
 
-/// All in one ring, and load.
-pub fn loaded(engine: EngineName, nodes: u16, storage: VoteStorage) -> Cluster {
+/// All in one ring.
+pub fn formed(engine: EngineName, nodes: u16, storage: VoteStorage) -> Cluster {
     let mut cluster = Cluster::new(nodes, TimingName::Default);
     cluster.config.engine = engine;
     cluster.config.paxos = Some(PaxosConfig {
@@ -114,6 +114,12 @@ pub fn loaded(engine: EngineName, nodes: u16, storage: VoteStorage) -> Cluster {
     });
     cluster.start_all();
     cluster.expect_rings(&[&cluster.all()]);
+    cluster
+}
+
+/// The same, and load.
+pub fn loaded(engine: EngineName, nodes: u16, storage: VoteStorage) -> Cluster {
+    let mut cluster = formed(engine, nodes, storage);
     set_load(&mut cluster);
     cluster
 }

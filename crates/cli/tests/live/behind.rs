@@ -1,0 +1,114 @@
+//! A node that learns late, and is far behind, if not further than acceptors keep what was decided, while the others go
+//! on. It prints how fast that is; `ROTA_INSTANCES` says how far.
+
+use std::num::NonZeroU64;
+use std::time::{Duration, Instant};
+
+use rota_net::{EngineName, PaxosConfig, TimingName, VoteStorage};
+
+use crate::cluster::{Cluster, Order};
+use crate::setting;
+
+/// Those who vote.
+const VOTERS: [u16; 3] = [1, 2, 3];
+/// The one that is late.
+const LATE: u16 = 4;
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn cluster(engine: EngineName, kept: u64) -> Cluster {
+    let mut cluster = Cluster::new(LATE, TimingName::Default);
+    cluster.traced = false;
+    cluster.config.engine = engine;
+    cluster.config.paxos = Some(PaxosConfig {
+        acceptors: Some(VOTERS.to_vec()),
+        storage: VoteStorage::Memory,
+        kept_instances: NonZeroU64::new(kept),
+        instance_per_message: true,
+        ..PaxosConfig::default()
+    });
+    for node in VOTERS {
+        cluster.start(node);
+    }
+    cluster.expect_rings(&[&VOTERS]);
+    cluster
+}
+
+fn learnt(cluster: &mut Cluster, node: u16) -> u64 {
+    let status = cluster.status(node);
+    let learnt = status["counters"]["uring_instances_learnt"].as_u64();
+    learnt.expect("a counter")
+}
+
+/// How many instances a node learns in a second, until `done`.
+fn rate(
+    cluster: &mut Cluster,
+    node: u16,
+    mut done: impl FnMut(&mut Cluster) -> bool,
+) -> (f64, f64) {
+    let (start, before) = (Instant::now(), learnt(cluster, node));
+    while !done(cluster) {
+        assert!(start.elapsed() < PATIENCE, "it does not end");
+        cluster.sleep(Duration::from_millis(20));
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    let count = learnt(cluster, node) - before;
+    (count as f64 / seconds, seconds)
+}
+
+/// Waits until these have delivered the same, and nothing is on its way any more.
+fn drain(cluster: &mut Cluster, nodes: &[u16]) {
+    let until = Instant::now() + PATIENCE;
+    let mut before = 0;
+    loop {
+        let orders = cluster.orders_of(nodes);
+        let same = |order: &Order| (order.count, order.value) == (orders[0].count, orders[0].value);
+        if orders.iter().all(same) && orders[0].count == before {
+            return;
+        }
+        before = orders[0].count;
+        assert!(Instant::now() < until, "{orders:#?}");
+        cluster.sleep(Duration::from_millis(300));
+    }
+}
+
+fn catches_up(engine: EngineName) {
+    let behind = setting("ROTA_INSTANCES", 20_000);
+    // Much waits to be ordered when the load ends.
+    let mut cluster = cluster(engine, behind + 2_000_000);
+    cluster.flood(100);
+    let full = |cluster: &mut Cluster| learnt(cluster, 1) >= behind;
+    let (at_most, _) = rate(&mut cluster, 1, full);
+    cluster.flood(0);
+    drain(&mut cluster, &VOTERS);
+    cluster.load(100, 1000);
+    let a_second = |cluster: &mut Cluster| {
+        cluster.sleep(Duration::from_secs(1));
+        true
+    };
+    let (before, _) = rate(&mut cluster, 1, a_second);
+    let target = learnt(&mut cluster, 1);
+    cluster.start(LATE);
+    let here = |cluster: &mut Cluster| learnt(cluster, LATE) >= target;
+    let (during, seconds) = rate(&mut cluster, 1, here);
+    println!(
+        "{}: {target} instances in {seconds:.2} s, {:.0} a second; the others learn {before:.0} a second before that and \
+         {during:.0} meanwhile; at full load it is {at_most:.0}",
+        engine.name(),
+        target as f64 / seconds
+    );
+    cluster.load(0, 0);
+    let all = cluster.all();
+    drain(&mut cluster, &all);
+    cluster.expect_rings(&[&all]);
+    let forgotten = cluster.status(1)["counters"]["uring_instances_forgotten"].as_u64();
+    assert_eq!(forgotten, Some(0), "more was ordered than is kept");
+}
+
+#[test]
+#[ignore = "needs root, for network namespaces"]
+fn whoever_is_far_behind_catches_up_while_the_others_go_on() {
+    for engine in [EngineName::RingPaxos, EngineName::URingPaxos] {
+        catches_up(engine);
+    }
+}
