@@ -5,110 +5,13 @@ mod sim;
 use std::time::Duration;
 
 use rota_core::contract::{LogId, NodeId};
-use rota_storage::acceptor::{AppendError, DiskLog, Kind, LogOpenError, Mode, Record};
+use rota_storage::acceptor::{AppendError, DiskLog, Kind, LogOpenError, Mode};
+use sim::life::{Upkeep, every_error_has_its_outcome, no_loss_takes_anything_back, prepared, vote};
 use sim::{Keep, Random, SimDir, append, identity, open, options, record, told};
-
-fn vote(instance: u64) -> Record {
-    record(Kind::Vote, instance, instance, &[instance as u8; 300])
-}
-
-/// A log that holds the first votes and a promise, all durable.
-fn prepared() -> SimDir {
-    let dir = SimDir::default();
-    let mut log = open(&dir).unwrap();
-    append(&mut log, &[record(Kind::Promise, 0, u64::MAX, b"first")]).unwrap();
-    for instance in 0..8 {
-        append(&mut log, &[vote(instance)]).unwrap();
-        log.commit().unwrap();
-    }
-    drop(log);
-    dir
-}
-
-/// What a life has promised to be durable, and tried.
-#[derive(Clone, Copy, Debug, Default)]
-struct Promised {
-    votes: u64,
-    tried: u64,
-    trim: u64,
-}
-
-/// Opens the log, votes in 8..60, and trims meanwhile, so that segments serve again.
-fn a_life(dir: &SimDir) -> (Promised, Option<AppendError>) {
-    let mut promised = Promised {
-        votes: 8,
-        tried: 8,
-        trim: 0,
-    };
-    let Ok(mut log) = open(dir) else {
-        return (promised, None);
-    };
-    for instance in 8..60 {
-        promised.tried = instance + 1;
-        let trim = match instance {
-            12 => 5,
-            25 => 20,
-            40 => 36,
-            _ => promised.trim,
-        };
-        let done = append(&mut log, &[vote(instance)])
-            .and_then(|()| log.trim(trim).map(|_| ()))
-            .and_then(|()| log.commit());
-        if let Err(error) = done {
-            return (promised, Some(error));
-        }
-        promised.votes = instance + 1;
-        promised.trim = trim;
-        if let Err(error) = log.maintain() {
-            return (promised, Some(error));
-        }
-    }
-    (promised, None)
-}
-
-fn check(dir: &SimDir, promised: Promised, case: &dyn Fn() -> String) {
-    let mut log = open(dir).unwrap_or_else(|error| panic!("{}: {error}", case()));
-    let told = told(&mut log);
-    let promise = record(Kind::Promise, 0, u64::MAX, b"first");
-    assert_eq!(told.state, [promise], "{}", case());
-    assert!(told.first >= promised.trim, "{}", case());
-    let votes = told.instances.len() as u64 + told.first;
-    assert!(
-        (promised.votes..=promised.tried).contains(&votes),
-        "{}: {votes} {promised:?}",
-        case()
-    );
-    let expected: Vec<Record> = (told.first..votes).map(vote).collect();
-    assert_eq!(told.instances, expected, "{}", case());
-}
-
-fn calls_of_a_life(start: &SimDir) -> (usize, usize) {
-    let whole = start.fork();
-    let from = whole.world().calls;
-    let (promised, error) = a_life(&whole);
-    assert!(error.is_none() && promised.votes == 60);
-    let calls = whole.world().calls - from;
-    assert!(calls > 100, "{calls}");
-    (from, calls)
-}
 
 #[test]
 fn no_loss_of_power_takes_anything_back_that_was_promised() {
-    let start = prepared();
-    let (from, calls) = calls_of_a_life(&start);
-    for last in 1..=calls {
-        for (try_, keep) in [Keep::Nothing, Keep::All, Keep::Some, Keep::Some, Keep::Some]
-            .into_iter()
-            .enumerate()
-        {
-            let dir = start.fork();
-            dir.world().power_until = Some(from + last);
-            let (promised, _) = a_life(&dir);
-            let mut random = Random((last * 8 + try_) as u64);
-            dir.world().lose_power(&mut random, keep);
-            check(&dir, promised, &|| format!("{keep:?} {try_} at {last}"));
-        }
-    }
+    no_loss_takes_anything_back(Upkeep::AtOnce);
 }
 
 #[test]
@@ -133,37 +36,7 @@ fn no_loss_of_power_in_a_first_start_leaves_a_log_that_is_refused() {
 
 #[test]
 fn every_error_has_its_outcome_and_what_was_promised_is_there_afterwards() {
-    let start = prepared();
-    let (_, calls) = calls_of_a_life(&start);
-    let mut no_space = 0;
-    for call in 1..=calls {
-        for (code, bytes) in [
-            (libc::EIO, 0),
-            (libc::EIO, 130),
-            (libc::ENOSPC, 90),
-            (libc::EROFS, 0),
-        ] {
-            let dir = start.fork();
-            dir.world().fail_in(call, code, bytes);
-            let (promised, error) = a_life(&dir);
-            let case = || format!("{code} at {call}: {error:?}");
-            match &error {
-                // Refused when it was opened; nothing was tried.
-                None => assert!(promised.votes == 8 || promised.votes == 60, "{}", case()),
-                Some(AppendError::Io(_)) => {}
-                Some(AppendError::NoSpace(_)) => {
-                    assert_eq!(code, libc::ENOSPC, "{}", case());
-                    no_space += 1;
-                }
-                Some(_) => panic!("{}", case()),
-            }
-            check(&dir.fork(), promised, &case);
-            // Also if the power goes now.
-            dir.world().lose_power(&mut Random(call as u64), Keep::Some);
-            check(&dir, promised, &case);
-        }
-    }
-    assert!(no_space > 0);
+    every_error_has_its_outcome(Upkeep::AtOnce);
 }
 
 /// Appends one vote after another, each durable, until one is refused.

@@ -8,7 +8,7 @@
 //! answered as durable any more, until the node is restarted.
 
 use rota_core::contract::{Input, PersistError};
-use rota_storage::acceptor::{AppendError, DiskLog, LogDisk, LogFile, SyncDone, SyncJob};
+use rota_storage::acceptor::{AppendError, DiskLog, LogDisk, LogFile, SpareJob, SyncDone, SyncJob};
 use std::io;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -34,19 +34,40 @@ pub(super) struct Syncer<F> {
     is_busy: bool,
 }
 
+/// A thread for jobs beside the log's. It ends when the other one does.
+fn beside<J: Send + 'static>(
+    name: &str,
+    shared: &Arc<Shared<Orders>>,
+    run: impl Fn(J, &Shared<Orders>) + Send + 'static,
+) -> io::Result<mpsc::Sender<J>> {
+    let (jobs, wanted) = mpsc::channel();
+    let shared = Arc::clone(shared);
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(move || {
+            for job in wanted {
+                run(job, &shared);
+            }
+        })?;
+    Ok(jobs)
+}
+
+/// A thread that writes new segments.
+pub(super) fn spare_writer<F: LogFile>(
+    shared: &Arc<Shared<Orders>>,
+) -> io::Result<mpsc::Sender<SpareJob<F>>> {
+    beside("rota-spare", shared, |job: SpareJob<F>, shared| {
+        job.run();
+        shared.put(|desk| desk.spare_written = true);
+    })
+}
+
 impl<F: LogFile> Syncer<F> {
     pub(super) fn start(shared: &Arc<Shared<Orders>>, interval: Duration) -> io::Result<Self> {
-        let (jobs, wanted) = mpsc::channel::<SyncJob<F>>();
-        let shared = Arc::clone(shared);
-        // It ends when the other one does.
-        std::thread::Builder::new()
-            .name("rota-sync".to_owned())
-            .spawn(move || {
-                for job in wanted {
-                    let done = job.run();
-                    shared.put(|desk| desk.synced = Some(done));
-                }
-            })?;
+        let jobs = beside("rota-sync", shared, |job: SyncJob<F>, shared| {
+            let done = job.run();
+            shared.put(|desk| desk.synced = Some(done));
+        })?;
         Ok(Self {
             jobs,
             interval,
@@ -62,6 +83,7 @@ struct Work {
     requests: Vec<Request>,
     fetch: Option<Wanted>,
     synced: Option<SyncDone>,
+    spare_written: bool,
     stop: bool,
 }
 
@@ -69,6 +91,7 @@ struct Work {
 pub(super) struct Keeper<'a, D: LogDisk> {
     log: DiskLog<D>,
     syncer: Option<Syncer<D::File>>,
+    spares: mpsc::Sender<SpareJob<D::File>>,
     shared: &'a Shared<Orders>,
     /// Something was appended then, and the mark is not durable yet.
     unsettled: Option<Instant>,
@@ -82,11 +105,13 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
     pub(super) fn new(
         log: DiskLog<D>,
         syncer: Option<Syncer<D::File>>,
+        spares: mpsc::Sender<SpareJob<D::File>>,
         shared: &'a Shared<Orders>,
     ) -> Self {
         Self {
             log,
             syncer,
+            spares,
             shared,
             unsettled: None,
             has_upkeep: true,
@@ -101,6 +126,7 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
             if let Some(done) = work.synced {
                 self.take_synced(done);
             }
+            self.has_upkeep |= work.spare_written && !self.failed;
             if !work.requests.is_empty() {
                 self.keep(work.requests);
             }
@@ -126,6 +152,7 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
             requests: std::mem::take(&mut desk.requests),
             fetch: desk.fetches.pop_front(),
             synced: desk.synced.take(),
+            spare_written: std::mem::take(&mut desk.spare_written),
             stop: desk.stop,
         }
     }
@@ -221,7 +248,7 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
         self.shared.bell.ring();
     }
 
-    /// What need not be done before answers leave: a step of some milliseconds.
+    /// What need not be done before answers leave.
     fn between_groups(&mut self) {
         if self.failed {
             return;
@@ -233,11 +260,10 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
         if !std::mem::take(&mut self.has_upkeep) {
             return;
         }
-        match self.log.maintain() {
-            Ok(more) => {
-                self.has_upkeep = more;
-                self.told_no_room = false;
-            }
+        match self.log.start_upkeep() {
+            // Where nobody takes it, the log hears of that.
+            Ok(Some(job)) => drop(self.spares.send(job)),
+            Ok(None) => self.told_no_room = false,
             // It is tried again behind the next group.
             Err(AppendError::NoSpace(error)) => {
                 if !std::mem::replace(&mut self.told_no_room, true) {

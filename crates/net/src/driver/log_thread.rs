@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::bell::Bell;
 use super::helper::{Helper, Shared};
-use super::log_keeper::{Keeper, Syncer};
+use super::log_keeper::{Keeper, Syncer, spare_writer};
 use super::votes::Change;
 
 /// Bytes of requests that may be without an answer. An engine has to have less under way.
@@ -41,6 +41,8 @@ pub(super) struct Orders {
     pub(super) fetches: VecDeque<Wanted>,
     /// A sync beside the commits has ended.
     pub(super) synced: Option<SyncDone>,
+    /// A portion of a new segment is written.
+    pub(super) spare_written: bool,
     /// All requests up to this one are durable.
     pub(super) durable: Option<PersistId>,
     pub(super) failed: Option<PersistError>,
@@ -50,7 +52,10 @@ pub(super) struct Orders {
 impl Orders {
     /// Whether the log's thread has nothing to do.
     pub(super) fn is_empty(&self) -> bool {
-        self.requests.is_empty() && self.fetches.is_empty() && self.synced.is_none()
+        self.requests.is_empty()
+            && self.fetches.is_empty()
+            && self.synced.is_none()
+            && !self.spare_written
     }
 }
 
@@ -79,7 +84,8 @@ impl LogThread {
             Mode::Async { interval, .. } => Some(Syncer::start(&shared, interval)?),
             Mode::Sync | Mode::Memory { .. } => None,
         };
-        let work = move |shared: &Shared<Orders>| Keeper::new(log, syncer, shared).work();
+        let spares = spare_writer(&shared)?;
+        let work = move |shared: &Shared<Orders>| Keeper::new(log, syncer, spares, shared).work();
         let late = "the disk does not answer; the acceptor's log is still in use";
         Helper::start(shared, "rota-votes", late, work).map(Self)
     }

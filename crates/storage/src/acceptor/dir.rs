@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use super::direct::Direct;
 use crate::disk::lock;
 
 /// A file of the log. Copies are the same file.
@@ -21,6 +22,15 @@ pub trait LogFile: Clone + Send + Sync + 'static {
     /// # Errors
     /// The system's own; any part may have been written.
     fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Writes all of it behind what was appended before. What a later block of the file held is left as it is; the
+    /// rest of the block in which this ends may be zeros.
+    ///
+    /// # Errors
+    /// As [`write_at`](Self::write_at).
+    fn append_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.write_at(at, bytes)
+    }
 
     /// Makes what was written durable.
     ///
@@ -44,6 +54,8 @@ pub enum Access {
     Write,
     /// The same, empty, and made where it is not there.
     Create,
+    /// Reading and writing; what is appended is to be durable soon.
+    Append,
 }
 
 /// The directory of one log.
@@ -113,13 +125,17 @@ impl FileDir {
 
 /// A real file.
 #[derive(Clone, Debug)]
-pub struct RealFile(Arc<File>);
+pub struct RealFile {
+    file: Arc<File>,
+    /// To append past the system's memory, where that is possible.
+    direct: Arc<Mutex<Option<Direct>>>,
+}
 
 impl LogFile for RealFile {
     fn read_at(&self, at: u64, buf: &mut [u8]) -> io::Result<usize> {
         let mut done = 0;
         while done < buf.len() {
-            match self.0.read_at(&mut buf[done..], at + done as u64) {
+            match self.file.read_at(&mut buf[done..], at + done as u64) {
                 Ok(0) => break,
                 Ok(read) => done += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -130,15 +146,26 @@ impl LogFile for RealFile {
     }
 
     fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        self.0.write_all_at(bytes, at)
+        self.file.write_all_at(bytes, at)
+    }
+
+    fn append_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut direct = self.direct.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(append) = &mut *direct {
+            if append.append(&self.file, at, bytes)? {
+                return Ok(());
+            }
+            *direct = None;
+        }
+        self.write_at(at, bytes)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
     }
 
     fn bytes(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 }
 
@@ -175,13 +202,18 @@ impl LogDisk for FileDir {
     }
 
     fn open(&self, name: &str, access: Access) -> io::Result<RealFile> {
+        let path = self.path.join(name);
         let file = File::options()
             .read(true)
             .write(access != Access::Read)
             .create(access == Access::Create)
             .truncate(access == Access::Create)
-            .open(self.path.join(name))?;
-        Ok(RealFile(Arc::new(file)))
+            .open(&path)?;
+        let direct = (access == Access::Append).then(|| Direct::open(&path));
+        Ok(RealFile {
+            file: Arc::new(file),
+            direct: Arc::new(Mutex::new(direct.flatten())),
+        })
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {

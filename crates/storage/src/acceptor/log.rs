@@ -28,12 +28,13 @@ const WRITE_BYTES: usize = 1 << 20;
 /// [`sync_due`](Self::sync_due) says so.
 #[derive(Debug)]
 pub struct DiskLog<D: LogDisk = FileDir> {
+    /// Dropped before the directory is unlocked.
+    pub(super) spares: Spares<D::File>,
     pub(super) disk: D,
     pub(super) options: LogOptions,
     pub(super) mark: MarkFile<D::File>,
     /// The last one is written to.
     pub(super) segments: VecDeque<Segment<D::File>>,
-    pub(super) spares: Spares<D::File>,
     pub(super) index: Index,
     pub(super) sticky: Sticky,
     /// Appended, and not written yet; ends where the last segment's records end.
@@ -209,7 +210,7 @@ impl<D: LogDisk> DiskLog<D> {
             return Ok(());
         };
         let at = active.end - self.pending.len() as u64;
-        let result = active.file.write_at(at, &self.pending);
+        let result = active.file.append_at(at, &self.pending);
         result.map_err(|error| self.fail(error))?;
         self.pending.clear();
         self.pending.shrink_to(2 * WRITE_BYTES);

@@ -15,7 +15,8 @@
 //!
 //! Whoever drives it appends all that waits, syncs once, and then answers all of it (*group commit*):
 //! [`DiskLog::append`], [`DiskLog::commit`]. It has no thread and no clock of its own; a sync can be handed to
-//! another thread ([`DiskLog::start_sync`]).
+//! another thread ([`DiskLog::start_sync`]), and so can what new segments are written with
+//! ([`DiskLog::start_upkeep`]).
 //!
 //! A segment begins with what must not be forgotten: the trim, the newest configuration, the promises, what is kept
 //! under keys. So
@@ -78,6 +79,7 @@
 
 mod any;
 mod dir;
+mod direct;
 mod error;
 mod fetch;
 mod header;
@@ -105,3 +107,4 @@ pub use log::{DiskLog, SyncDone, SyncJob};
 pub use memory::MemoryLog;
 pub use options::{LogOptions, Mode};
 pub use record::{Kind, PAYLOAD_LIMIT, Record, RecordRef};
+pub use spares::SpareJob;

@@ -89,11 +89,13 @@ impl<D: LogDisk> DiskLog<D> {
             self.spares.recycle(&self.disk, &name, bytes)?;
         }
         self.disk.sync_names()?;
-        let Some(active) = self.segments.back() else {
+        let end = self.end();
+        let Some(active) = self.segments.back_mut() else {
             let name = self.spares.take(&self.disk)?;
             return self.begin(&name);
         };
-        let end = self.end();
+        let name = segment_name(end.segment);
+        active.file = self.disk.open(&name, self.options.mode.access())?;
         if !before.closed || before.durable != end {
             let from = match before.durable {
                 known if known.segment == end.segment => known.offset,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::dir::Access;
 use super::header::Identity;
 
 /// When records are durable.
@@ -34,6 +35,14 @@ impl Mode {
         interval: Duration::from_millis(100),
         bytes: 8 << 20,
     };
+
+    /// How segments are opened. What is not waited for is better gathered in the system's memory.
+    pub(super) const fn access(self) -> Access {
+        match self {
+            Self::Sync => Access::Append,
+            Self::Async { .. } | Self::Memory { .. } => Access::Write,
+        }
+    }
 }
 
 /// How a log is opened.

@@ -2,11 +2,12 @@
 
 use std::io;
 
-use super::dir::{Access, LogDisk, LogFile};
+use super::dir::{LogDisk, LogFile};
 use super::error::AppendError;
 use super::header::{PAGE, Position, SegmentHeader};
 use super::log::DiskLog;
 use super::record::{Kind, RecordRef};
+use super::spares::SpareJob;
 use super::survey::{Segment, segment_name};
 use crate::ring_id::is_no_room;
 
@@ -44,16 +45,34 @@ impl<D: LogDisk> DiskLog<D> {
     /// # Errors
     /// [`AppendError`]. For want of room it may be tried again later.
     pub fn maintain(&mut self) -> Result<bool, AppendError> {
+        if let Some(job) = self.start_upkeep()? {
+            job.run();
+            self.look_at_spares()?;
+        }
+        Ok(!self.is_ahead())
+    }
+
+    /// As [`maintain`](Self::maintain), but what takes long is handed out, to be run in another thread. To be called again
+    /// when that has ended; meanwhile nothing more is handed out.
+    ///
+    /// # Errors
+    /// [`AppendError`], also that of what was handed out before. For want of room it may be tried again later.
+    pub fn start_upkeep(&mut self) -> Result<Option<SpareJob<D::File>>, AppendError> {
         if self.failed {
             return Err(AppendError::Failed);
         }
         self.drop_segments()?;
+        self.look_at_spares()?;
         if self.is_ahead() {
-            return Ok(false);
+            return Ok(None);
         }
-        let step = self.spares.step(&self.disk);
-        step.map_err(|error| self.no_room_or_fail(error))?;
-        Ok(!self.is_ahead())
+        let started = self.spares.start(&self.disk);
+        started.map_err(|error| self.no_room_or_fail(error))
+    }
+
+    fn look_at_spares(&mut self) -> Result<(), AppendError> {
+        let looked = self.spares.look(&self.disk);
+        looked.map_err(|error| self.no_room_or_fail(error))
     }
 
     /// Whether the next segment's file grows faster than this segment is used up.
@@ -151,7 +170,7 @@ impl<D: LogDisk> DiskLog<D> {
                 .borrowed()
                 .encode(&mut page, header.key(), offset, false);
         }
-        let file = self.disk.open(name, Access::Write)?;
+        let file = self.disk.open(name, self.options.mode.access())?;
         file.write_at(0, &page)?;
         file.sync()?;
         self.disk.rename(name, &segment_name(number))?;

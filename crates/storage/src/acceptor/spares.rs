@@ -5,6 +5,7 @@
 //! (`fallocate`) does not do it. Dropped segments serve again.
 
 use std::io;
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 
 use super::dir::{Access, LogDisk, LogFile};
 use super::survey::spare_name;
@@ -23,7 +24,38 @@ pub(super) struct Spares<F> {
     limit: usize,
     ready: Vec<u64>,
     next: u64,
-    begun: Option<(F, u64)>,
+    begun: Option<Begun<F>>,
+}
+
+/// The next one.
+#[derive(Debug)]
+struct Begun<F> {
+    file: F,
+    written: u64,
+    /// How the portion behind that has ended, where it was given away.
+    under_way: Option<Receiver<io::Result<()>>>,
+}
+
+/// A portion of a file that is to become a segment. It may be written beside further appends, in another thread.
+#[derive(Debug)]
+#[must_use = "the log waits for it when it has no other file"]
+pub struct SpareJob<F> {
+    file: F,
+    at: u64,
+    bytes: u64,
+    ended: Sender<io::Result<()>>,
+}
+
+impl<F: LogFile> SpareJob<F> {
+    /// Writes it, and waits for the disk.
+    pub fn run(self) {
+        let zeros = vec![0; self.bytes as usize];
+        let written = self.file.write_at(self.at, &zeros);
+        // In small portions, since other syncs may wait for this one.
+        let synced = written.and_then(|()| self.file.sync());
+        // A log that has ended has waited before.
+        let _ = self.ended.send(synced);
+    }
 }
 
 impl<F: LogFile> Spares<F> {
@@ -58,7 +90,7 @@ impl<F: LogFile> Spares<F> {
 
     /// How much of the next one is written.
     pub fn begun(&self) -> u64 {
-        self.begun.as_ref().map_or(0, |(_, written)| *written)
+        self.begun.as_ref().map_or(0, |begun| begun.written)
     }
 
     /// Makes a file that is not used any more a spare one, or removes it.
@@ -77,21 +109,76 @@ impl<F: LogFile> Spares<F> {
         Ok(())
     }
 
-    /// Writes some more of the next one.
+    /// Gives away what is to be written next, unless something is under way.
     ///
     /// # Errors
-    /// The system's own. It is begun anew then.
-    pub fn step<D: LogDisk<File = F>>(&mut self, disk: &D) -> io::Result<()> {
-        let (file, written) = match self.begun.take() {
+    /// The system's own, also of the portion before. The file is begun anew then.
+    pub fn start<D: LogDisk<File = F>>(&mut self, disk: &D) -> io::Result<Option<SpareJob<F>>> {
+        let begun = match &mut self.begun {
+            Some(Begun {
+                under_way: Some(_), ..
+            }) => return Ok(None),
             Some(begun) => begun,
-            None => (disk.open(NEW, Access::Create)?, 0),
+            none => none.insert(Begun {
+                file: disk.open(NEW, Access::Create)?,
+                written: 0,
+                under_way: None,
+            }),
         };
-        let step = STEP.min(self.bytes - written);
-        file.write_at(written, &vec![0; step as usize])?;
-        // In small portions, since other syncs may wait for this one.
-        file.sync()?;
-        if written + step < self.bytes {
-            self.begun = Some((file, written + step));
+        let (ended, under_way) = mpsc::channel();
+        begun.under_way = Some(under_way);
+        Ok(Some(SpareJob {
+            file: begun.file.clone(),
+            at: begun.written,
+            bytes: STEP.min(self.bytes - begun.written),
+            ended,
+        }))
+    }
+
+    /// Takes over how what was given away has ended, if it has.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn look<D: LogDisk<File = F>>(&mut self, disk: &D) -> io::Result<()> {
+        let Some(under_way) = self.under_way() else {
+            return Ok(());
+        };
+        match under_way.try_recv() {
+            Err(TryRecvError::Empty) => Ok(()),
+            Err(TryRecvError::Disconnected) => self.ended(disk, Err(given_up())),
+            Ok(result) => self.ended(disk, result),
+        }
+    }
+
+    /// The name of a whole one. It is waited for if there is none.
+    pub fn take<D: LogDisk<File = F>>(&mut self, disk: &D) -> io::Result<String> {
+        loop {
+            if let Some(number) = self.ready.pop() {
+                return Ok(spare_name(number));
+            }
+            if let Some(job) = self.start(disk)? {
+                job.run();
+            }
+            if let Some(under_way) = self.under_way() {
+                let result = under_way.recv().unwrap_or_else(|_| Err(given_up()));
+                self.ended(disk, result)?;
+            }
+        }
+    }
+
+    fn under_way(&self) -> Option<&Receiver<io::Result<()>>> {
+        self.begun.as_ref()?.under_way.as_ref()
+    }
+
+    fn ended<D: LogDisk<File = F>>(&mut self, disk: &D, result: io::Result<()>) -> io::Result<()> {
+        let Some(mut begun) = self.begun.take() else {
+            return Ok(());
+        };
+        result?;
+        begun.written += STEP.min(self.bytes - begun.written);
+        begun.under_way = None;
+        if begun.written < self.bytes {
+            self.begun = Some(begun);
             return Ok(());
         }
         let number = self.number();
@@ -100,18 +187,20 @@ impl<F: LogFile> Spares<F> {
         Ok(())
     }
 
-    /// The name of a whole one.
-    pub fn take<D: LogDisk<File = F>>(&mut self, disk: &D) -> io::Result<String> {
-        loop {
-            if let Some(number) = self.ready.pop() {
-                return Ok(spare_name(number));
-            }
-            self.step(disk)?;
-        }
-    }
-
     const fn number(&mut self) -> u64 {
         self.next += 1;
         self.next - 1
     }
+}
+
+/// The file serves another log next: nobody may write to it any more.
+impl<F> Drop for Spares<F> {
+    fn drop(&mut self) {
+        let under_way = self.begun.take().and_then(|begun| begun.under_way);
+        let _ = under_way.map(|under_way| under_way.recv());
+    }
+}
+
+fn given_up() -> io::Error {
+    io::Error::other("who was to write a new segment has given up")
 }

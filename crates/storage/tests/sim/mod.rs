@@ -1,6 +1,8 @@
 //! A directory that fails where it is told to, and forgets what was not synced when the power goes.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub mod life;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -13,6 +15,8 @@ use rota_storage::acceptor::{
 };
 
 pub const SECTOR: usize = 512;
+/// Appends are of whole ones.
+const BLOCK: u64 = 4096;
 
 /// Numbers that look random, the same from the same seed.
 #[derive(Clone, Debug)]
@@ -258,6 +262,18 @@ impl LogFile for SimFile {
         };
         world.inodes[self.inode].write(usize::try_from(at).unwrap(), &bytes[..written]);
         result
+    }
+
+    /// In whole blocks, as real files are appended to: what the first one has is written again, and the last one ends in
+    /// zeros.
+    fn append_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let from = at / BLOCK * BLOCK;
+        let mut blocks = vec![0; (at - from) as usize];
+        let seen = self.world.lock().unwrap().inodes[self.inode].seen.clone();
+        blocks.copy_from_slice(&seen[from as usize..at as usize]);
+        blocks.extend_from_slice(bytes);
+        blocks.resize(blocks.len().next_multiple_of(BLOCK as usize), 0);
+        self.write_at(from, &blocks)
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -1,0 +1,182 @@
+//! A life of a log, on a disk that fails in it or loses its power, and what has to be there afterwards.
+
+use rota_storage::acceptor::{AppendError, DiskLog, Kind, Record, SpareJob};
+
+use super::{Keep, Random, SimDir, SimFile, append, open, options, record, told};
+
+pub fn vote(instance: u64) -> Record {
+    record(Kind::Vote, instance, instance, &[instance as u8; 300])
+}
+
+/// A log that holds the first votes and a promise, all durable.
+pub fn prepared() -> SimDir {
+    let dir = SimDir::default();
+    let mut log = open(&dir).unwrap();
+    append(&mut log, &[record(Kind::Promise, 0, u64::MAX, b"first")]).unwrap();
+    for instance in 0..8 {
+        append(&mut log, &[vote(instance)]).unwrap();
+        log.commit().unwrap();
+    }
+    drop(log);
+    dir
+}
+
+/// When what need not be done before answers is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Upkeep {
+    /// After each commit.
+    AtOnce,
+    /// It is begun then, and what takes long comes some commits later, or when a segment may end.
+    Late,
+}
+
+/// What a life has promised to be durable, and tried.
+#[derive(Clone, Copy, Debug, Default)]
+struct Promised {
+    votes: u64,
+    tried: u64,
+    trim: u64,
+}
+
+/// What is to be written to a new segment, since some commits.
+type Held = Option<(SpareJob<SimFile>, u64)>;
+
+/// No other file may be needed before it is written: there is one thread.
+fn run_in_time(log: &DiskLog<SimDir>, held: &mut Held, instance: u64) {
+    let may_end = log.end().offset + 1000 > options().segment_bytes;
+    let due = held.take_if(|(_, since)| may_end || instance >= *since + 5);
+    if let Some((job, _)) = due {
+        job.run();
+    }
+}
+
+fn keep_up(
+    log: &mut DiskLog<SimDir>,
+    upkeep: Upkeep,
+    held: &mut Held,
+    instance: u64,
+) -> Result<(), AppendError> {
+    if upkeep == Upkeep::AtOnce {
+        return log.maintain().map(|_| ());
+    }
+    if let Some(job) = log.start_upkeep()? {
+        assert!(held.is_none(), "one at a time");
+        *held = Some((job, instance));
+    }
+    Ok(())
+}
+
+/// Opens the log, votes in 8..60, and trims meanwhile, so that segments serve again.
+fn a_life(dir: &SimDir, upkeep: Upkeep) -> (Promised, Option<AppendError>) {
+    let mut promised = Promised {
+        votes: 8,
+        tried: 8,
+        trim: 0,
+    };
+    let Ok(mut log) = open(dir) else {
+        return (promised, None);
+    };
+    let mut held = None;
+    for instance in 8..60 {
+        promised.tried = instance + 1;
+        let trim = match instance {
+            12 => 5,
+            25 => 20,
+            40 => 36,
+            _ => promised.trim,
+        };
+        run_in_time(&log, &mut held, instance);
+        let done = append(&mut log, &[vote(instance)])
+            .and_then(|()| log.trim(trim).map(|_| ()))
+            .and_then(|()| log.commit());
+        if let Err(error) = done {
+            return (promised, Some(error));
+        }
+        promised.votes = instance + 1;
+        promised.trim = trim;
+        if let Err(error) = keep_up(&mut log, upkeep, &mut held, instance) {
+            return (promised, Some(error));
+        }
+    }
+    (promised, None)
+}
+
+fn check(dir: &SimDir, promised: Promised, case: &dyn Fn() -> String) {
+    let mut log = open(dir).unwrap_or_else(|error| panic!("{}: {error}", case()));
+    let told = told(&mut log);
+    let promise = record(Kind::Promise, 0, u64::MAX, b"first");
+    assert_eq!(told.state, [promise], "{}", case());
+    assert!(told.first >= promised.trim, "{}", case());
+    let votes = told.instances.len() as u64 + told.first;
+    assert!(
+        (promised.votes..=promised.tried).contains(&votes),
+        "{}: {votes} {promised:?}",
+        case()
+    );
+    let expected: Vec<Record> = (told.first..votes).map(vote).collect();
+    assert_eq!(told.instances, expected, "{}", case());
+}
+
+fn calls_of_a_life(start: &SimDir, upkeep: Upkeep) -> (usize, usize) {
+    let whole = start.fork();
+    let from = whole.world().calls;
+    let (promised, error) = a_life(&whole, upkeep);
+    assert!(error.is_none() && promised.votes == 60);
+    let calls = whole.world().calls - from;
+    assert!(calls > 100, "{calls}");
+    (from, calls)
+}
+
+/// Power goes at each call.
+pub fn no_loss_takes_anything_back(upkeep: Upkeep) {
+    let start = prepared();
+    let (from, calls) = calls_of_a_life(&start, upkeep);
+    for last in 1..=calls {
+        for (try_, keep) in [Keep::Nothing, Keep::All, Keep::Some, Keep::Some, Keep::Some]
+            .into_iter()
+            .enumerate()
+        {
+            let dir = start.fork();
+            dir.world().power_until = Some(from + last);
+            let (promised, _) = a_life(&dir, upkeep);
+            let mut random = Random((last * 8 + try_) as u64);
+            dir.world().lose_power(&mut random, keep);
+            check(&dir, promised, &|| format!("{keep:?} {try_} at {last}"));
+        }
+    }
+}
+
+/// Each call fails.
+pub fn every_error_has_its_outcome(upkeep: Upkeep) {
+    let start = prepared();
+    let (_, calls) = calls_of_a_life(&start, upkeep);
+    let mut no_space = 0;
+    for call in 1..=calls {
+        for (code, bytes) in [
+            (libc::EIO, 0),
+            (libc::EIO, 130),
+            (libc::ENOSPC, 90),
+            (libc::EROFS, 0),
+        ] {
+            let dir = start.fork();
+            dir.world().fail_in(call, code, bytes);
+            let (promised, error) = a_life(&dir, upkeep);
+            let case = || format!("{code} at {call}: {error:?}");
+            match &error {
+                // Refused when it was opened; nothing was tried.
+                None => assert!(promised.votes == 8 || promised.votes == 60, "{}", case()),
+                Some(AppendError::Io(_)) => {}
+                Some(AppendError::NoSpace(_)) => {
+                    assert_eq!(code, libc::ENOSPC, "{}", case());
+                    no_space += 1;
+                }
+                Some(_) => panic!("{}", case()),
+            }
+            check(&dir.fork(), promised, &case);
+            // Also if the power goes now.
+            dir.world().lose_power(&mut Random(call as u64), Keep::Some);
+            check(&dir, promised, &case);
+        }
+    }
+    assert!(no_space > 0);
+}
