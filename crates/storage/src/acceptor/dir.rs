@@ -2,11 +2,10 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use super::direct::Direct;
 use crate::disk::lock;
 
 /// A file of the log. Copies are the same file.
@@ -23,8 +22,7 @@ pub trait LogFile: Clone + Send + Sync + 'static {
     /// The system's own; any part may have been written.
     fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Writes all of it behind what was appended before. What a later block of the file held is left as it is; the
-    /// rest of the block in which this ends may be zeros.
+    /// Writes whole blocks, of 4096 bytes, to where a block begins. The memory is aligned to as many.
     ///
     /// # Errors
     /// As [`write_at`](Self::write_at).
@@ -128,7 +126,7 @@ impl FileDir {
 pub struct RealFile {
     file: Arc<File>,
     /// To append past the system's memory, where that is possible.
-    direct: Arc<Mutex<Option<Direct>>>,
+    direct: Option<Arc<File>>,
 }
 
 impl LogFile for RealFile {
@@ -150,14 +148,14 @@ impl LogFile for RealFile {
     }
 
     fn append_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        let mut direct = self.direct.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(append) = &mut *direct {
-            if append.append(&self.file, at, bytes)? {
-                return Ok(());
-            }
-            *direct = None;
+        let Some(direct) = &self.direct else {
+            return self.write_at(at, bytes);
+        };
+        match direct.write_all_at(bytes, at) {
+            // The file system knows `O_DIRECT`, and its blocks are larger.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => self.write_at(at, bytes),
+            written => written,
         }
-        self.write_at(at, bytes)
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -209,10 +207,14 @@ impl LogDisk for FileDir {
             .create(access == Access::Create)
             .truncate(access == Access::Create)
             .open(&path)?;
-        let direct = (access == Access::Append).then(|| Direct::open(&path));
+        let direct = (access == Access::Append).then(|| {
+            let mut options = File::options();
+            options.write(true).custom_flags(libc::O_DIRECT).open(&path)
+        });
         Ok(RealFile {
             file: Arc::new(file),
-            direct: Arc::new(Mutex::new(direct.flatten())),
+            // Not all file systems know it.
+            direct: direct.and_then(Result::ok).map(Arc::new),
         })
     }
 

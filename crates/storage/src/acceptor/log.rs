@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rota_core::mutants::{self, Mutant};
 
+use super::blocks::Blocks;
 use super::dir::{FileDir, LogDisk, LogFile};
 use super::error::AppendError;
 use super::header::{Identity, PAGE, Position};
@@ -38,7 +39,7 @@ pub struct DiskLog<D: LogDisk = FileDir> {
     pub(super) index: Index,
     pub(super) sticky: Sticky,
     /// Appended, and not written yet; ends where the last segment's records end.
-    pub(super) pending: Vec<u8>,
+    pub(super) pending: Blocks,
     pub(super) durable: Position,
     /// Where the newest trim ends, until the segments that it made needless are dropped.
     pub(super) dropping: Option<Position>,
@@ -191,7 +192,7 @@ impl<D: LogDisk> DiskLog<D> {
             return;
         };
         let key = active.header.key();
-        record.encode(&mut self.pending, key, at.offset, synced_before);
+        self.pending.put(record, key, at.offset, synced_before);
         active.end += record.encoded_bytes() as u64;
         active.saw(record.kind, record.first, record.last);
         self.sticky.take(record);
@@ -209,11 +210,8 @@ impl<D: LogDisk> DiskLog<D> {
         let Some(active) = self.segments.back().filter(|_| !self.pending.is_empty()) else {
             return Ok(());
         };
-        let at = active.end - self.pending.len() as u64;
-        let result = active.file.append_at(at, &self.pending);
+        let result = self.pending.write(&active.file, active.end);
         result.map_err(|error| self.fail(error))?;
-        self.pending.clear();
-        self.pending.shrink_to(2 * WRITE_BYTES);
         Ok(())
     }
 

@@ -78,8 +78,8 @@
 //! It does not repair: an acceptor whose log is refused is one that is lost, and is replaced.
 
 mod any;
+mod blocks;
 mod dir;
-mod direct;
 mod error;
 mod fetch;
 mod header;

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 
+use super::blocks::{BLOCK, Blocks};
 use super::dir::{Access, FileDir, LogDisk, LogFile};
 use super::error::LogOpenError;
 use super::header::{PAGE, Position};
@@ -63,7 +64,7 @@ impl<D: LogDisk> DiskLog<D> {
             segments: VecDeque::new(),
             index,
             sticky: found.sticky,
-            pending: Vec::new(),
+            pending: Blocks::default(),
             durable: Position::default(),
             dropping: None,
             mark_unsynced: false,
@@ -103,6 +104,12 @@ impl<D: LogDisk> DiskLog<D> {
             };
             settle(active, from.max(active.header.preamble_end))?;
         }
+        let mut block = vec![0; end.offset as usize % BLOCK];
+        let from = end.offset - block.len() as u64;
+        if active.file.read_at(from, &mut block)? < block.len() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.pending = Blocks::behind(&block);
         self.durable = end;
         self.mark.note(self.durable, false)?;
         self.mark.sync()

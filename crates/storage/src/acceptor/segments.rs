@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::blocks::Blocks;
 use super::dir::{LogDisk, LogFile};
 use super::error::AppendError;
 use super::header::{PAGE, Position, SegmentHeader};
@@ -175,6 +176,7 @@ impl<D: LogDisk> DiskLog<D> {
         file.sync()?;
         self.disk.rename(name, &segment_name(number))?;
         self.disk.sync_names()?;
+        self.pending = Blocks::behind(&page);
         self.segments.push_back(Segment {
             file,
             header,

@@ -1,0 +1,152 @@
+//! What was appended and is not written yet, as whole blocks.
+//!
+//! A group of votes is written once and read again only by those who come back, so copying it into the system's memory and
+//! writing that back page by page is most of what a group costs. With `O_DIRECT` the disk takes it from here: whole blocks
+//! from aligned memory. What the first block had before is written again as it was, and the last one is filled with zeros,
+//! where records end anyway.
+
+use std::io;
+
+use super::dir::LogFile;
+use super::record::RecordRef;
+
+/// Both the blocks and the memory are aligned to this. Disks with larger blocks are not written to past the system's
+/// memory.
+pub(super) const BLOCK: usize = 4096;
+
+/// Groups up to this size need no new memory.
+const USUAL: usize = 2 << 20;
+
+#[derive(Debug, Default)]
+pub(super) struct Blocks {
+    /// Never grows in place: it would lose its alignment.
+    memory: Vec<u8>,
+    /// Where in it the first block begins.
+    start: usize,
+    /// So much of the first block is in the file already.
+    written: usize,
+}
+
+impl Blocks {
+    /// To be appended to behind `before`, which is in the file and begins with a block of it.
+    pub fn behind(before: &[u8]) -> Self {
+        let mut blocks = Self::default();
+        let written = before.len() % BLOCK;
+        blocks.reserve(written);
+        blocks.memory.extend(&before[before.len() - written..]);
+        blocks.written = written;
+        blocks
+    }
+
+    /// What is not written, in bytes.
+    pub const fn len(&self) -> usize {
+        self.memory.len() - self.start - self.written
+    }
+
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn put(&mut self, record: RecordRef<'_>, key: u32, offset: u64, synced_before: bool) {
+        self.reserve(record.encoded_bytes() + BLOCK);
+        record.encode(&mut self.memory, key, offset, synced_before);
+    }
+
+    /// Room for so many bytes more, which are not moved then.
+    fn reserve(&mut self, more: usize) {
+        let wanted = self.memory.len() + more;
+        if wanted <= self.memory.capacity() {
+            return;
+        }
+        let mut memory: Vec<u8> = Vec::with_capacity(wanted.next_power_of_two().max(USUAL) + BLOCK);
+        let start = memory.as_ptr().align_offset(BLOCK);
+        memory.resize(start, 0);
+        memory.extend_from_slice(&self.memory[self.start..]);
+        (self.memory, self.start) = (memory, start);
+    }
+
+    /// Writes all of it; `end` is where in the file it ends.
+    pub fn write<F: LogFile>(&mut self, file: &F, end: u64) -> io::Result<()> {
+        let used = self.memory.len();
+        let bytes = used - self.start;
+        self.memory
+            .resize(self.start + bytes.next_multiple_of(BLOCK), 0);
+        let result = file.append_at(end - bytes as u64, &self.memory[self.start..]);
+        let whole = self.start + bytes / BLOCK * BLOCK;
+        self.memory.copy_within(whole..used, self.start);
+        self.written = used - whole;
+        self.memory.truncate(self.start + self.written);
+        if self.memory.capacity() > 2 * USUAL {
+            *self = Self::behind(&self.memory[self.start..]);
+        }
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::acceptor::record::Kind;
+    use std::sync::{Arc, Mutex};
+
+    /// What was appended: where, and whether the memory was aligned.
+    #[derive(Clone, Debug, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl LogFile for Written {
+        fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<usize> {
+            unreachable!("nothing is read")
+        }
+
+        fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+            assert!(at.is_multiple_of(BLOCK as u64) && bytes.len().is_multiple_of(BLOCK));
+            assert_eq!(bytes.as_ptr().align_offset(BLOCK), 0);
+            let at = at as usize;
+            let mut file = self.0.lock().unwrap();
+            let had = file.len();
+            assert!(at <= had, "a hole");
+            file.resize(had.max(at + bytes.len()), 0);
+            file[at..at + bytes.len()].copy_from_slice(bytes);
+            Ok(())
+        }
+
+        fn sync(&self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn bytes(&self) -> io::Result<u64> {
+            Ok(self.0.lock().unwrap().len() as u64)
+        }
+    }
+
+    #[test]
+    fn what_is_appended_is_in_the_file_in_aligned_blocks() {
+        let before = vec![7; 5000];
+        let file = Written::default();
+        *file.0.lock().unwrap() = before.clone();
+        let mut expected = before.clone();
+        let mut blocks = Blocks::behind(&before);
+        for size in [0, 10, 4096, 1, 8192, 3000, 5 << 20, 20, 3 << 20, 100_000, 7] {
+            for count in 0..3 {
+                let bytes = vec![count; size];
+                let record = RecordRef {
+                    kind: Kind::Vote,
+                    first: 1,
+                    last: 1,
+                    bytes: &bytes,
+                };
+                let at = expected.len() as u64;
+                blocks.put(record, 5, at, true);
+                record.encode(&mut expected, 5, at, true);
+            }
+            let from = file.0.lock().unwrap().len();
+            assert_eq!(blocks.len(), expected.len() - from.min(expected.len()));
+            blocks.write(&file, expected.len() as u64).unwrap();
+            assert!(blocks.is_empty());
+            let mut file = file.0.lock().unwrap();
+            assert!(file[expected.len()..].iter().all(|byte| *byte == 0));
+            file.truncate(expected.len());
+            assert!(*file == expected, "{size}");
+        }
+    }
+}
