@@ -25,6 +25,7 @@ fn put(log: &mut DiskLog, kind: Kind, first: u64, last: u64, bytes: &[u8]) {
         kind,
         first,
         last,
+        head: &[],
         bytes,
     }])
     .unwrap();

@@ -312,7 +312,7 @@ impl World {
                 panic!("{output:?}");
             };
             match records.pop() {
-                Some(LogRecord::Put { bytes, .. }) => life.writing = Some((id, bytes)),
+                Some(LogRecord::Put { bytes, .. }) => life.writing = Some((id, bytes.into_bytes())),
                 record => panic!("{record:?}"),
             }
         }

@@ -144,7 +144,7 @@ impl World {
                     } = record
                     {
                         self.disks[at].retain(|&(of, place, _)| (of, place) != (log, position));
-                        self.disks[at].push((log, position, bytes));
+                        self.disks[at].push((log, position, bytes.into_bytes()));
                     }
                 }
                 self.engines[at].handle(Time(self.now), Input::Persisted { id });

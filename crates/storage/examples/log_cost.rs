@@ -128,6 +128,7 @@ const fn vote(instance: u64, bytes: &[u8]) -> RecordRef<'_> {
         kind: Kind::Vote,
         first: instance,
         last: instance,
+        head: &[],
         bytes,
     }
 }

@@ -14,6 +14,7 @@ fn vote(instance: u64, bytes: &[u8]) -> RecordRef<'_> {
         kind: Kind::Vote,
         first: instance,
         last: instance,
+        head: &[],
         bytes,
     }
 }

@@ -134,7 +134,7 @@ pub enum LogRecord {
         /// Where in it.
         position: u64,
         /// The contents.
-        bytes: Bytes,
+        bytes: Pieces,
     },
     /// Forget everything below `position`.
     Trim {

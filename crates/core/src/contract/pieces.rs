@@ -97,6 +97,12 @@ impl From<Bytes> for Pieces {
     }
 }
 
+impl From<Vec<u8>> for Pieces {
+    fn from(bytes: Vec<u8>) -> Self {
+        Bytes::from(bytes).into()
+    }
+}
+
 impl IntoIterator for Pieces {
     type Item = Bytes;
     type IntoIter = vec::IntoIter<Bytes>;

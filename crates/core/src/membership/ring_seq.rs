@@ -87,7 +87,7 @@ impl RingSeq {
         let record = LogRecord::Put {
             log: RING_SEQ_LOG,
             position: 0,
-            bytes: Bytes::copy_from_slice(&up_to.to_le_bytes()),
+            bytes: up_to.to_le_bytes().to_vec().into(),
         };
         let records = vec![record];
         (id, Output::Persist { id, records })

@@ -322,7 +322,12 @@ mod ring_seq {
             panic!("one number is one record");
         };
         assert_eq!((*log, *position), (RING_SEQ_LOG, 0));
-        let number = bytes.first_chunk().copied().map(u64::from_le_bytes);
+        let number = bytes
+            .clone()
+            .into_bytes()
+            .first_chunk()
+            .copied()
+            .map(u64::from_le_bytes);
         (id, number.unwrap())
     }
 

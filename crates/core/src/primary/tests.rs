@@ -279,7 +279,7 @@ fn asked(layer: &mut Primary<Below>) -> Option<(PersistId, Bytes)> {
     };
     assert!(records.len() == 1 && layer.poll_output().is_none());
     match records.pop() {
-        Some(LogRecord::Put { bytes, .. }) => Some((id, bytes)),
+        Some(LogRecord::Put { bytes, .. }) => Some((id, bytes.into_bytes())),
         record => panic!("{record:?}"),
     }
 }

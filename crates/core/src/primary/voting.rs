@@ -3,7 +3,6 @@
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
-use bytes::Bytes;
 
 use super::decide::decide;
 use super::message::Own;
@@ -257,7 +256,7 @@ impl Voting {
         Some(vec![LogRecord::Put {
             log: PRIMARY_LOG,
             position: 0,
-            bytes: Bytes::from(self.known.to_record()),
+            bytes: self.known.to_record().into(),
         }])
     }
 

@@ -6,7 +6,7 @@ use bytes::{Buf, Bytes};
 
 use super::base::Base;
 use super::word::Arbitration;
-use crate::contract::{Incarnation, NodeId, Process};
+use crate::contract::{Incarnation, NodeId, Pieces, PiecesWriter, Process};
 use crate::groups::bytes::put_process;
 use crate::paxos::{
     AcceptorId, Ballot, Config, Prior, Proposers, Slot, Value, ValueId, Vote, Word,
@@ -272,7 +272,26 @@ pub fn put_vote(out: &mut Vec<u8>, vote: &Vote) {
 }
 
 /// A vote without its instance.
-pub fn put_cast(out: &mut Vec<u8>, vote: &Vote) {
+fn put_cast(out: &mut Vec<u8>, vote: &Vote) {
+    put_cast_head(out, vote);
+    if let Value::Packet { frame, .. } = &vote.value {
+        out.extend_from_slice(frame);
+    }
+}
+
+/// The same, for the log: a large value is not copied.
+pub fn cast(vote: &Vote) -> Pieces {
+    let mut head = Vec::with_capacity(VOTE_BYTES);
+    put_cast_head(&mut head, vote);
+    let mut cast = PiecesWriter::new(head);
+    if let Value::Packet { frame, .. } = &vote.value {
+        cast.push(frame);
+    }
+    cast.finish()
+}
+
+/// All but the value of a packet.
+fn put_cast_head(out: &mut Vec<u8>, vote: &Vote) {
     out.extend(vote.round.to_le_bytes());
     out.extend(vote.value.span().to_le_bytes());
     match &vote.value {
@@ -280,7 +299,6 @@ pub fn put_cast(out: &mut Vec<u8>, vote: &Vote) {
             out.push(PACKET);
             put_value_id(out, *id);
             out.extend((frame.len() as u32).to_le_bytes());
-            out.extend_from_slice(frame);
         }
         Value::Members(members) => {
             out.push(MEMBERS);

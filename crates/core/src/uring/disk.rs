@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::base::Base;
-use super::codec::{Source, put_base, put_cast, put_config, put_slot, vote_bytes};
+use super::codec::{Source, cast, put_base, put_config, put_slot};
 use super::word::Word;
 use crate::contract::{LogId, LogRecord, NodeId, Output, PersistId};
 use crate::mutants::{self, Mutant};
@@ -257,12 +257,10 @@ impl Disk {
                 self.put(PROMISED, |out| out.extend(round.to_le_bytes()));
             }
             paxos::Record::Voted(vote) => {
-                let mut bytes = Vec::with_capacity(vote_bytes(&vote));
-                put_cast(&mut bytes, &vote);
                 self.state.push(LogRecord::Put {
                     log: VOTES_LOG,
                     position: vote.first,
-                    bytes: bytes.into(),
+                    bytes: cast(&vote),
                 });
             }
             paxos::Record::Trimmed(below) => self.trim(below),

@@ -482,7 +482,7 @@ impl Node {
                     position,
                     bytes,
                 } => {
-                    self.log.insert((log, position), bytes);
+                    self.log.insert((log, position), bytes.into_bytes());
                 }
                 LogRecord::Trim { log, position } => {
                     self.log.retain(|at, _| at.0 != log || at.1 >= position);

@@ -260,7 +260,7 @@ impl Toy {
         self.end += entry.width;
         self.persists += 1;
         let id = PersistId(self.persists);
-        let bytes = Bytes::from(entry.encode());
+        let bytes = entry.encode().into();
         let records = vec![LogRecord::Put {
             log: LOG,
             position,

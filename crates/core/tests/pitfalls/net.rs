@@ -432,7 +432,8 @@ impl Net {
             {
                 let host = &mut self.hosts[at];
                 host.records.retain(|(l, p, _)| (l, p) != (log, position));
-                host.records.push((*log, *position, bytes.clone()));
+                host.records
+                    .push((*log, *position, bytes.clone().into_bytes()));
             }
         }
     }

@@ -128,7 +128,7 @@ impl Alone {
                 log,
                 position,
                 bytes,
-            } => Some((*log, *position, bytes.clone())),
+            } => Some((*log, *position, bytes.clone().into_bytes())),
             LogRecord::Trim { .. } => None,
         });
         kept.filter(|(log, at, _)| *log != STATE_LOG || Some(*at) != key)

@@ -81,7 +81,7 @@ fn put(logs: &mut BTreeMap<(LogId, u64), Bytes>, record: &LogRecord) {
             position,
             bytes,
         } => {
-            logs.insert((*log, *position), bytes.clone());
+            logs.insert((*log, *position), bytes.clone().into_bytes());
         }
         LogRecord::Trim { log, position } => {
             let span = |bytes: &Bytes| VoteHead::read(bytes).map_or(1, |head| head.span);

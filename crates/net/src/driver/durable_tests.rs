@@ -128,7 +128,7 @@ pub(super) fn persist(id: u64, value: u64) -> Output {
     let record = LogRecord::Put {
         log: LogId(1),
         position: 0,
-        bytes: Bytes::copy_from_slice(&value.to_le_bytes()),
+        bytes: value.to_le_bytes().to_vec().into(),
     };
     Output::Persist {
         id: PersistId(id),
@@ -266,7 +266,7 @@ fn remember(id: u64, mark: u8) -> Output {
     let record = LogRecord::Put {
         log: PRIMARY_LOG,
         position: 0,
-        bytes: Bytes::copy_from_slice(&[mark; 3]),
+        bytes: vec![mark; 3].into(),
     };
     Output::Persist {
         id: PersistId(id),
@@ -369,10 +369,10 @@ fn a_disk_that_hangs_does_not_keep_a_node_from_stopping() {
 fn what_is_not_kept_is_refused() {
     let mut world = world();
     let bytes = Bytes::from_static(&[0; 8]);
-    let put = |log, position, bytes| LogRecord::Put {
+    let put = |log, position, bytes: Bytes| LogRecord::Put {
         log: LogId(log),
         position,
-        bytes,
+        bytes: bytes.into(),
     };
     let wrong = [
         vec![],

@@ -43,14 +43,14 @@ impl Record {
                 position: NEWEST,
                 bytes,
             } => {
-                let number = bytes.as_ref().try_into().ok()?;
+                let number = bytes.clone().into_bytes().as_ref().try_into().ok()?;
                 Some(Self::RingId(u64::from_le_bytes(number)))
             }
             LogRecord::Put {
                 log: PRIMARY_LOG,
                 position: NEWEST,
                 bytes,
-            } => Some(Self::Primaries(bytes.clone())),
+            } => Some(Self::Primaries(bytes.clone().into_bytes())),
             LogRecord::Put { .. } | LogRecord::Trim { .. } => None,
         }
     }

@@ -1,7 +1,7 @@
 //! The two logs of an engine of the Paxos family, as an acceptor's log has them.
 
 use bytes::Bytes;
-use rota_core::contract::{LogId, LogRecord};
+use rota_core::contract::{LogId, LogRecord, Pieces};
 use rota_core::paxos::{STATE_KEYS, STATE_LOG, VOTES_LOG, VoteHead};
 use rota_storage::acceptor::{
     DiskLog, FetchError, Fetched, Kind, LogDisk, MemoryLog, Record, RecordRef,
@@ -12,8 +12,8 @@ use std::ops::Range;
 /// What is asked for of the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Change {
-    /// A record of this kind, about these instances, or this key.
-    Put(Kind, u64, u64, Bytes),
+    /// A record of this kind, about these instances, or this key: what it begins with, and the rest.
+    Put(Kind, u64, u64, [Bytes; 2]),
     /// Nothing below is wanted any more.
     Trim(u64),
 }
@@ -34,20 +34,21 @@ impl Change {
                 position,
                 bytes,
             } => {
-                let head = VoteHead::read(bytes)?;
+                let bytes = two(bytes);
+                let head = VoteHead::read(&bytes[0])?;
                 let last = position.checked_add(head.span - 1)?;
                 let kind = match head.span {
                     1 => Kind::Vote,
                     _ => Kind::Skip,
                 };
-                Some(Self::Put(kind, *position, last, bytes.clone()))
+                Some(Self::Put(kind, *position, last, bytes))
             }
             LogRecord::Put {
                 log: STATE_LOG,
                 position,
                 bytes,
             } if *position < STATE_KEYS => {
-                Some(Self::Put(Kind::State, *position, *position, bytes.clone()))
+                Some(Self::Put(Kind::State, *position, *position, two(bytes)))
             }
             LogRecord::Trim {
                 log: VOTES_LOG,
@@ -61,7 +62,7 @@ impl Change {
     pub(super) fn bytes(&self) -> usize {
         const OWN: usize = 64;
         match self {
-            Self::Put(.., bytes) => bytes.len() + OWN,
+            Self::Put(.., [head, rest]) => head.len() + rest.len() + OWN,
             Self::Trim(_) => OWN,
         }
     }
@@ -69,15 +70,25 @@ impl Change {
     /// As the log takes it; `None` for a trim.
     pub(super) fn record(&self) -> Option<RecordRef<'_>> {
         match self {
-            Self::Put(kind, first, last, bytes) => Some(RecordRef {
+            Self::Put(kind, first, last, [head, rest]) => Some(RecordRef {
                 kind: *kind,
                 first: *first,
                 last: *last,
-                bytes,
+                head,
+                bytes: rest,
             }),
             Self::Trim(_) => None,
         }
     }
+}
+
+/// In two pieces, the second of which may be empty.
+fn two(bytes: &Pieces) -> [Bytes; 2] {
+    let mut pieces = bytes.clone().into_iter();
+    let first = pieces.next().unwrap_or_default();
+    let mut rest = Pieces::default();
+    pieces.for_each(|piece| rest.push(piece));
+    [first, rest.into_bytes()]
 }
 
 /// A log that can be read back.
@@ -188,11 +199,36 @@ mod tests {
     use super::*;
 
     fn put(log: LogId, position: u64, bytes: Vec<u8>) -> LogRecord {
-        let bytes = Bytes::from(bytes);
         LogRecord::Put {
             log,
             position,
-            bytes,
+            bytes: bytes.into(),
+        }
+    }
+
+    fn one(bytes: Vec<u8>) -> [Bytes; 2] {
+        [bytes.into(), Bytes::new()]
+    }
+
+    #[test]
+    fn a_record_has_its_bytes_in_whatever_pieces_they_come() {
+        let bytes: Vec<u8> = head(1).into_iter().chain(0..100).collect();
+        for cuts in [vec![], vec![16], vec![40], vec![16, 17, 80]] {
+            let mut pieces = Pieces::default();
+            let mut from = 0;
+            for to in cuts.into_iter().chain([bytes.len()]) {
+                pieces.push(Bytes::copy_from_slice(&bytes[from..to]));
+                from = to;
+            }
+            let put = LogRecord::Put {
+                log: VOTES_LOG,
+                position: 7,
+                bytes: pieces,
+            };
+            let changes = Change::read(&[put]).expect("a vote");
+            let record = changes[0].record().expect("no trim");
+            assert_eq!([record.head, record.bytes].concat(), bytes);
+            assert!(changes[0].bytes() > bytes.len());
         }
     }
 
@@ -213,9 +249,9 @@ mod tests {
             trim,
         ];
         let wanted = [
-            Change::Put(Kind::Vote, 7, 7, head(1).into()),
-            Change::Put(Kind::State, 7, 7, Bytes::new()),
-            Change::Put(Kind::Skip, 8, 11, head(4).into()),
+            Change::Put(Kind::Vote, 7, 7, one(head(1))),
+            Change::Put(Kind::State, 7, 7, one(vec![])),
+            Change::Put(Kind::Skip, 8, 11, one(head(4))),
             Change::Trim(5),
         ];
         assert_eq!(Change::read(&records).as_deref(), Some(&wanted[..]));

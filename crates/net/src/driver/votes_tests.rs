@@ -215,7 +215,7 @@ fn put(log: LogId, position: u64, bytes: impl Into<Bytes>) -> LogRecord {
     LogRecord::Put {
         log,
         position,
-        bytes: bytes.into(),
+        bytes: bytes.into().into(),
     }
 }
 

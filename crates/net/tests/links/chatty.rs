@@ -68,7 +68,7 @@ impl Chatty {
         let records = vec![LogRecord::Put {
             log: LogId(1),
             position: 0,
-            bytes: Bytes::copy_from_slice(&number.to_le_bytes()),
+            bytes: number.to_le_bytes().to_vec().into(),
         }];
         self.outputs.push_back(Output::Persist { id, records });
     }

@@ -121,7 +121,7 @@ impl Node {
                     bytes,
                 } => {
                     self.disk.retain(|&(of, at, _)| (of, at) != (log, position));
-                    self.disk.push((log, position, bytes));
+                    self.disk.push((log, position, bytes.into_bytes()));
                 }
                 LogRecord::Trim { log, position } => {
                     self.disk.retain(|&(of, at, _)| of != log || at >= position);

@@ -76,7 +76,7 @@ impl Toy {
         let put = |position| LogRecord::Put {
             log: LOG,
             position,
-            bytes: Bytes::copy_from_slice(&number.to_le_bytes()),
+            bytes: number.to_le_bytes().to_vec().into(),
         };
         let records = vec![put(0), put(1)];
         let id = PersistId(self.requests);

@@ -133,6 +133,7 @@ mod tests {
                     kind: Kind::Vote,
                     first: 1,
                     last: 1,
+                    head: &[],
                     bytes: &bytes,
                 };
                 let at = expected.len() as u64;

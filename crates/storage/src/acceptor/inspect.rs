@@ -130,7 +130,7 @@ fn look<D: LogDisk>(disk: &D, list: &Range<u64>) -> Result<Seen, LogOpenError> {
                 kind: record.kind,
                 first: record.first,
                 last: record.last,
-                bytes: record.bytes.len(),
+                bytes: record.len(),
             });
         }
     };

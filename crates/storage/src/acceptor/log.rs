@@ -163,8 +163,8 @@ impl<D: LogDisk> DiskLog<D> {
     fn check_room(&self, records: &[RecordRef<'_>]) -> Result<u64, AppendError> {
         let (mut all, mut state) = (0, 0);
         for record in records {
-            if record.bytes.len() > PAYLOAD_LIMIT {
-                let (bytes, limit) = (record.bytes.len() as u64, PAYLOAD_LIMIT as u64);
+            if record.len() > PAYLOAD_LIMIT {
+                let (bytes, limit) = (record.len() as u64, PAYLOAD_LIMIT as u64);
                 return Err(AppendError::TooLong { bytes, limit });
             }
             all += record.encoded_bytes() as u64;

@@ -68,6 +68,7 @@ impl MemoryLog {
             kind: Kind::Trim,
             first,
             last: 0,
+            head: &[],
             bytes: &[],
         }]);
     }
@@ -89,7 +90,7 @@ impl MemoryLog {
             kind: record.kind,
             first,
             last,
-            bytes: record.bytes.to_vec(),
+            bytes: record.payload(),
         };
         self.records.insert(first, owned);
     }
@@ -157,6 +158,7 @@ mod tests {
             kind: Kind::Vote,
             first: instance,
             last: instance,
+            head: &[],
             bytes: b"value",
         }
     }
@@ -166,6 +168,7 @@ mod tests {
             kind: Kind::Skip,
             first,
             last,
+            head: &[],
             bytes: b"",
         }
     }

@@ -106,7 +106,9 @@ pub struct RecordRef<'a> {
     pub first: u64,
     /// The last one.
     pub last: u64,
-    /// The payload.
+    /// What the payload begins with, where that is elsewhere.
+    pub head: &'a [u8],
+    /// The rest of the payload.
     pub bytes: &'a [u8],
 }
 
@@ -130,6 +132,7 @@ impl Record {
             kind: self.kind,
             first: self.first,
             last: self.last,
+            head: &[],
             bytes: &self.bytes,
         }
     }
@@ -141,20 +144,31 @@ const fn padded(len: usize) -> usize {
 }
 
 impl RecordRef<'_> {
+    /// How many bytes its payload has.
+    pub(super) const fn len(&self) -> usize {
+        self.head.len() + self.bytes.len()
+    }
+
+    /// Its payload.
+    pub(super) fn payload(&self) -> Vec<u8> {
+        [self.head, self.bytes].concat()
+    }
+
     /// How many bytes it takes.
     pub(super) const fn encoded_bytes(&self) -> usize {
-        HEADER_BYTES + padded(self.bytes.len())
+        HEADER_BYTES + padded(self.len())
     }
 
     /// Appends it to `out` as the record at `offset` of the segment with this key.
     pub(super) fn encode(&self, out: &mut Vec<u8>, key: u32, offset: u64, synced_before: bool) {
         let start = out.len();
         out.resize(start + HEADER_BYTES, 0);
+        out.extend_from_slice(self.head);
         out.extend_from_slice(self.bytes);
         out.resize(start + self.encoded_bytes(), 0);
         let (header, payload) = out[start..].split_at_mut(HEADER_BYTES);
         header[4..8].copy_from_slice(&crc32c::crc32c(payload).to_le_bytes());
-        header[8..12].copy_from_slice(&(self.bytes.len() as u32).to_le_bytes());
+        header[8..12].copy_from_slice(&(self.len() as u32).to_le_bytes());
         header[12] = self.kind.byte();
         header[13] = if synced_before { SYNCED_BEFORE } else { 0 };
         header[16..24].copy_from_slice(&self.first.to_le_bytes());
@@ -227,6 +241,7 @@ mod tests {
             kind: Kind::Skip,
             first: 3,
             last: u64::MAX,
+            head: &[],
             bytes,
         }
     }
@@ -237,6 +252,26 @@ mod tests {
         header
             .fits(payload)
             .then_some((header, &payload[..header.len]))
+    }
+
+    #[test]
+    fn a_payload_is_the_same_in_two_pieces() {
+        let bytes: Vec<u8> = (0..60).collect();
+        let mut whole = Vec::new();
+        sample(&bytes).encode(&mut whole, 7, 64, true);
+        for at in 0..=bytes.len() {
+            let (head, rest) = bytes.split_at(at);
+            let record = RecordRef {
+                head,
+                ..sample(rest)
+            };
+            let mut pieces = Vec::new();
+            record.encode(&mut pieces, 7, 64, true);
+            assert_eq!(
+                (pieces, record.payload(), record.len()),
+                (whole.clone(), bytes.clone(), 60)
+            );
+        }
     }
 
     #[test]

@@ -173,6 +173,7 @@ mod tests {
             kind: Kind::Vote,
             first: 1,
             last: 1,
+            head: &[],
             bytes: &payload,
         };
         // A good header, of a record that cannot be in this segment.

@@ -34,6 +34,7 @@ impl<D: LogDisk> DiskLog<D> {
             kind: Kind::Trim,
             first,
             last: oldest,
+            head: &[],
             bytes: &[],
         }])?;
         self.dropping = Some(at);

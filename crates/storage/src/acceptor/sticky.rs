@@ -24,7 +24,7 @@ impl Sticky {
             kind: record.kind,
             first: record.first,
             last: record.last,
-            bytes: record.bytes.to_vec(),
+            bytes: record.payload(),
         };
         match record.kind {
             Kind::Vote | Kind::Skip => {}

@@ -277,6 +277,7 @@ impl<D: LogDisk> Surveyor<'_, D> {
                 kind,
                 first,
                 last,
+                head: &[],
                 bytes,
             };
             segment.saw(kind, first, last);

@@ -22,6 +22,7 @@ impl Image {
                 position,
                 bytes,
             } => {
+                let bytes = bytes.into_bytes();
                 if log == VOTES_LOG {
                     self.cut(position, end(position, &bytes));
                 }

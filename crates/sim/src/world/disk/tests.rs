@@ -20,7 +20,7 @@ const ASYNC: DisksPlan = DisksPlan {
 };
 
 fn put(position: u64) -> LogRecord {
-    let bytes = Bytes::from(vec![position as u8]);
+    let bytes = vec![position as u8].into();
     LogRecord::Put {
         log: LOG,
         position,
@@ -257,7 +257,7 @@ fn vote(first: u64, span: u64) -> LogRecord {
     LogRecord::Put {
         log: VOTES_LOG,
         position: first,
-        bytes: Bytes::copy_from_slice(&head.encode()),
+        bytes: head.encode().to_vec().into(),
     }
 }
 
@@ -267,7 +267,7 @@ fn votes(records: Vec<LogRecord>) -> Vec<(u64, u64)> {
     image.apply(LogRecord::Put {
         log: STATE_LOG,
         position: 2,
-        bytes: Bytes::from_static(b"state"),
+        bytes: Bytes::from_static(b"state").into(),
     });
     records.into_iter().for_each(|record| image.apply(record));
     assert_eq!(image.between(STATE_LOG, 0, 8).len(), 1);
@@ -327,7 +327,7 @@ fn votes_for_ranges_are_kept_as_votes_for_each() {
             image.apply(LogRecord::Put {
                 log: VOTES_LOG,
                 position: first,
-                bytes: Bytes::copy_from_slice(&head.encode()),
+                bytes: head.encode().to_vec().into(),
             });
         }
         let mut kept = [0_u64; 40];
