@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use rota_net::{EngineName, PaxosConfig, TimingName, VoteStorage};
 use serde::Deserialize;
 
 use crate::cluster::{Cluster, between};
+use crate::setting;
 
 /// Bytes of a message, and how often each node sends one, in microseconds: so few that nothing is forgotten.
 const LOAD: (usize, u64) = (200, 4000);
@@ -110,6 +112,7 @@ pub fn formed(engine: EngineName, nodes: u16, storage: VoteStorage) -> Cluster {
     cluster.config.paxos = Some(PaxosConfig {
         acceptors: None,
         storage,
+        kept_instances: NonZeroU64::new(setting("ROTA_KEPT", 0)),
         ..PaxosConfig::default()
     });
     cluster.start_all();

@@ -18,6 +18,9 @@
 //! another thread ([`DiskLog::start_sync`]), and so can what new segments are written with
 //! ([`DiskLog::start_upkeep`]).
 //!
+//! Groups are written in whole blocks. With [`Mode::Sync`] they go past the system's memory (`O_DIRECT`) where the file
+//! system has that: what is written once and read again only by those who come back need not be copied there.
+//!
 //! A segment begins with what must not be forgotten: the trim, the newest configuration, the promises, what is kept
 //! under keys. So
 //! segments in which no instance is wanted any more can be dropped, oldest first. It also says where the
