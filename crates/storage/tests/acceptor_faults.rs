@@ -6,12 +6,15 @@ use std::time::Duration;
 
 use rota_core::contract::{LogId, NodeId};
 use rota_storage::acceptor::{AppendError, DiskLog, Kind, LogOpenError, Mode};
-use sim::life::{Upkeep, every_error_has_its_outcome, no_loss_takes_anything_back, prepared, vote};
+use sim::life::{
+    LARGE, SMALL, When, every_error_has_its_outcome, no_loss_takes_anything_back, prepared, vote,
+};
 use sim::{Keep, Random, SimDir, append, identity, open, options, record, told};
 
 #[test]
 fn no_loss_of_power_takes_anything_back_that_was_promised() {
-    no_loss_takes_anything_back(Upkeep::AtOnce);
+    no_loss_takes_anything_back(When::AtOnce, SMALL);
+    no_loss_takes_anything_back(When::AtOnce, LARGE);
 }
 
 #[test]
@@ -36,7 +39,8 @@ fn no_loss_of_power_in_a_first_start_leaves_a_log_that_is_refused() {
 
 #[test]
 fn every_error_has_its_outcome_and_what_was_promised_is_there_afterwards() {
-    every_error_has_its_outcome(Upkeep::AtOnce);
+    every_error_has_its_outcome(When::AtOnce, SMALL);
+    every_error_has_its_outcome(When::AtOnce, LARGE);
 }
 
 /// Appends one vote after another, each durable, until one is refused.

@@ -8,7 +8,9 @@
 //! answered as durable any more, until the node is restarted.
 
 use rota_core::contract::{Input, PersistError};
-use rota_storage::acceptor::{AppendError, DiskLog, LogDisk, LogFile, SpareJob, SyncDone, SyncJob};
+use rota_storage::acceptor::{
+    AppendError, DiskLog, LogDisk, LogFile, SpareJob, SyncDone, SyncJob, Upkeep,
+};
 use std::io;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -25,6 +27,9 @@ const SETTLE_AFTER: Duration = Duration::from_millis(100);
 
 /// A group that takes so long is worth a word.
 const SLOW: Duration = Duration::from_millis(500);
+
+/// Where there was no room for another segment, it is tried again after so long.
+const NO_ROOM: Duration = Duration::from_secs(1);
 
 /// A thread for syncs that no answer waits for.
 pub(super) struct Syncer<F> {
@@ -98,7 +103,8 @@ pub(super) struct Keeper<'a, D: LogDisk> {
     /// There is more to be done between groups.
     has_upkeep: bool,
     failed: bool,
-    told_no_room: bool,
+    /// There was no room for another segment then.
+    no_room: Option<Instant>,
 }
 
 impl<'a, D: LogDisk> Keeper<'a, D> {
@@ -116,7 +122,7 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
             unsettled: None,
             has_upkeep: true,
             failed: false,
-            told_no_room: false,
+            no_room: None,
         }
     }
 
@@ -234,7 +240,10 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
     fn fetch(&mut self, (log, from, to): Wanted) {
         let read = votes::read_some(&mut self.log, log, &(from..to), FETCH_BYTES);
         let records = read.unwrap_or_else(|error| {
-            tracing::error!(%error, "votes could not be read back");
+            // Of a log that has failed that was said.
+            if !self.failed {
+                tracing::error!(%error, "votes could not be read back");
+            }
             Vec::new()
         });
         let mut desk = self.shared.desk();
@@ -257,16 +266,21 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
             self.fail(&error);
             return;
         }
-        if !std::mem::take(&mut self.has_upkeep) {
-            return;
+        let pause = self.no_room.is_some_and(|at| at.elapsed() < NO_ROOM);
+        if std::mem::take(&mut self.has_upkeep) && !pause {
+            self.upkeep();
         }
+    }
+
+    fn upkeep(&mut self) {
         match self.log.start_upkeep() {
-            // Where nobody takes it, the log hears of that.
-            Ok(Some(job)) => drop(self.spares.send(job)),
-            Ok(None) => self.told_no_room = false,
-            // It is tried again behind the next group.
+            // Where nobody takes it, the log hears of that with the next group.
+            Ok(Upkeep::Job(job)) => drop(self.spares.send(job)),
+            Ok(Upkeep::UnderWay) => {}
+            Ok(Upkeep::Done) => self.no_room = None,
+            // It is tried again behind a later group.
             Err(AppendError::NoSpace(error)) => {
-                if !std::mem::replace(&mut self.told_no_room, true) {
+                if self.no_room.replace(Instant::now()).is_none() {
                     tracing::error!(%error, "no room to get the next segment of the acceptor's log ready");
                 }
             }

@@ -82,10 +82,13 @@ impl Change {
     }
 }
 
-/// In two pieces, the second of which may be empty.
+/// In two pieces, the second of which may be empty, and no head of a vote is cut.
 fn two(bytes: &Pieces) -> [Bytes; 2] {
     let mut pieces = bytes.clone().into_iter();
     let first = pieces.next().unwrap_or_default();
+    if first.len() < VoteHead::BYTES {
+        return [bytes.clone().into_bytes(), Bytes::new()];
+    }
     let mut rest = Pieces::default();
     pieces.for_each(|piece| rest.push(piece));
     [first, rest.into_bytes()]
@@ -213,7 +216,7 @@ mod tests {
     #[test]
     fn a_record_has_its_bytes_in_whatever_pieces_they_come() {
         let bytes: Vec<u8> = head(1).into_iter().chain(0..100).collect();
-        for cuts in [vec![], vec![16], vec![40], vec![16, 17, 80]] {
+        for cuts in [vec![], vec![3], vec![16], vec![40], vec![16, 17, 80]] {
             let mut pieces = Pieces::default();
             let mut from = 0;
             for to in cuts.into_iter().chain([bytes.len()]) {

@@ -32,28 +32,45 @@ enum Outcome {
 /// Once it is closed, syncs of segments wait for the test.
 struct Gate {
     closed: AtomicBool,
+    full: AtomicBool,
     begun: Mutex<Sender<()>>,
     outcomes: Mutex<Receiver<Outcome>>,
     syncs: AtomicU64,
+    /// There is no room for new segments: so often one was tried.
+    tried: AtomicU64,
 }
 
 /// A directory with a gate.
 struct GatedDir(FileDir, Arc<Gate>);
 
 #[derive(Clone)]
-struct GatedFile(RealFile, Option<Arc<Gate>>);
+struct GatedFile {
+    file: RealFile,
+    gate: Option<Arc<Gate>>,
+    is_new: bool,
+}
 
 impl LogFile for GatedFile {
     fn read_at(&self, at: u64, buf: &mut [u8]) -> io::Result<usize> {
-        self.0.read_at(at, buf)
+        self.file.read_at(at, buf)
     }
 
     fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        self.0.write_at(at, bytes)
+        if let Some(gate) = self.gate.as_ref().filter(|_| self.is_new)
+            && gate.full.load(SeqCst)
+        {
+            gate.tried.fetch_add(1, SeqCst);
+            return Err(io::Error::from_raw_os_error(libc::ENOSPC));
+        }
+        self.file.write_at(at, bytes)
+    }
+
+    fn append_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.append_at(at, bytes)
     }
 
     fn sync(&self) -> io::Result<()> {
-        if let Some(gate) = self.1.as_ref().filter(|gate| gate.closed.load(SeqCst)) {
+        if let Some(gate) = self.gate.as_ref().filter(|gate| gate.closed.load(SeqCst)) {
             gate.syncs.fetch_add(1, SeqCst);
             let _ = gate.begun.lock().unwrap().send(());
             let outcome = gate.outcomes.lock().unwrap().recv();
@@ -63,11 +80,11 @@ impl LogFile for GatedFile {
                 Outcome::Panics => panic!("as the test wants it"),
             }
         }
-        self.0.sync()
+        self.file.sync()
     }
 
     fn bytes(&self) -> io::Result<u64> {
-        self.0.bytes()
+        self.file.bytes()
     }
 }
 
@@ -92,7 +109,11 @@ impl LogDisk for GatedDir {
 
     fn open(&self, name: &str, access: Access) -> io::Result<GatedFile> {
         let gate = (name != "mark").then(|| Arc::clone(&self.1));
-        Ok(GatedFile(self.0.open(name, access)?, gate))
+        Ok(GatedFile {
+            file: self.0.open(name, access)?,
+            gate,
+            is_new: name == "spare.new",
+        })
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -115,7 +136,7 @@ struct World {
     gate: Arc<Gate>,
     begun: Receiver<()>,
     outcomes: Sender<Outcome>,
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 /// Mode async that syncs as soon as it can.
@@ -124,26 +145,33 @@ const ASYNC: Mode = Mode::Async {
     bytes: 1,
 };
 
+/// No files are got ready beside: they are synced, too.
 fn world(mode: Mode) -> World {
+    let world = world_with(mode, 0);
+    world.gate.closed.store(true, SeqCst);
+    world
+}
+
+fn world_with(mode: Mode, spares: usize) -> World {
     let directory = tempfile::tempdir().unwrap();
     let ((begun_here, begun), (outcomes, outcomes_here)) = (channel(), channel());
     let gate = Arc::new(Gate {
         closed: AtomicBool::new(false),
+        full: AtomicBool::new(false),
         begun: Mutex::new(begun_here),
         outcomes: Mutex::new(outcomes_here),
         syncs: AtomicU64::new(0),
+        tried: AtomicU64::new(0),
     });
     let mut options = LogOptions::new(Identity {
         cluster: 1,
         node: id(1),
         log: LogId(1),
     });
-    // Files that are got ready beside are synced, too.
-    (options.mode, options.spares) = (mode, 0);
+    (options.mode, options.spares) = (mode, spares);
     options.segment_bytes = 4 << 20;
     let dir = GatedDir(FileDir::new(directory.path().to_owned()), Arc::clone(&gate));
     let durable = Durable::with_log(DiskLog::open_on(dir, options).unwrap(), mode).unwrap();
-    gate.closed.store(true, SeqCst);
     let config = config();
     let sockets = Sockets::open(&config, id(1)).unwrap();
     let other = Sockets::open(&config, id(2)).unwrap();
@@ -155,7 +183,7 @@ fn world(mode: Mode) -> World {
         gate,
         begun,
         outcomes,
-        _directory: directory,
+        directory,
     }
 }
 
@@ -242,6 +270,44 @@ fn vote_of(id: u64) -> Output {
 
 fn fetch(log: LogId, from: u64, to: u64) -> Output {
     Output::Fetch { log, from, to }
+}
+
+#[test]
+fn without_room_for_another_segment_votes_go_on_and_it_is_tried_again_once_in_a_while() {
+    let mut world = world_with(Mode::Sync, 1);
+    world.gate.full.store(true, SeqCst);
+    let begun = Instant::now();
+    for number in 1..=30 {
+        world.say([request(
+            number,
+            vec![put(VOTES_LOG, number, vote(1, 1, b"value"))],
+        )]);
+        let answered = world.answers(number as usize);
+        assert_eq!(answered.last(), Some(&(number, false)));
+        // Who writes it has a chance to say that there is no room.
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let tried = world.gate.tried.load(SeqCst);
+    assert!(
+        (1..=2 + begun.elapsed().as_secs()).contains(&tried),
+        "{tried}"
+    );
+    // When there is room again it is got ready.
+    world.gate.full.store(false, SeqCst);
+    let spare = world.directory.path().join("spare.new");
+    let deadline = Instant::now() + PATIENCE;
+    for number in 31.. {
+        if spare.metadata().is_ok_and(|file| file.len() > 0) {
+            break;
+        }
+        assert!(Instant::now() < deadline);
+        world.say([request(
+            number,
+            vec![put(VOTES_LOG, number, vote(1, 1, b"value"))],
+        )]);
+        world.answers(number as usize);
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 #[test]

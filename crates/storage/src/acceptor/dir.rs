@@ -30,6 +30,9 @@ pub trait LogFile: Clone + Send + Sync + 'static {
         self.write_at(at, bytes)
     }
 
+    /// Nothing more is appended. Of copies nothing changes.
+    fn end_appends(&mut self) {}
+
     /// Makes what was written durable.
     ///
     /// # Errors
@@ -156,6 +159,10 @@ impl LogFile for RealFile {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => self.write_at(at, bytes),
             written => written,
         }
+    }
+
+    fn end_appends(&mut self) {
+        self.direct = None;
     }
 
     fn sync(&self) -> io::Result<()> {

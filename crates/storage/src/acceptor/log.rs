@@ -38,7 +38,7 @@ pub struct DiskLog<D: LogDisk = FileDir> {
     pub(super) segments: VecDeque<Segment<D::File>>,
     pub(super) index: Index,
     pub(super) sticky: Sticky,
-    /// Appended, and not written yet; ends where the last segment's records end.
+    /// Appended, and not written yet, behind what its first block has; ends where the last segment's records end.
     pub(super) pending: Blocks,
     pub(super) durable: Position,
     /// Where the newest trim ends, until the segments that it made needless are dropped.

@@ -61,8 +61,8 @@
 //! | a segment missing, too short, or under another's name | refused as damaged |
 //! | damage found while records are read back | [`FetchError::Damaged`]; what is good can still be read |
 //! | no room for a new segment | [`AppendError::NoSpace`]: nothing was appended; a later try may work |
-//! | any other error in a write, also a short one | [`AppendError::Io`]: failed until it is opened again |
-//! | any error in a sync, also for want of room | the same: it is never tried again, and what the system still has in memory is written once more when the log is opened |
+//! | any other error in a write, also a short one | [`AppendError::Io`]: failed until it is opened again. Where the disk has larger blocks than are written (`EINVAL`), all is written through the system's memory |
+//! | any error in a sync, also for want of room | the same: it is never tried again, and what can be read is written once more when the log is opened |
 //! | error in a write, sync or rename of the mark, a header or a name | the same |
 //! | slow sync | nothing but delay |
 //! | a rename that did not come to the disk | the segment is not there, and nothing was appended to it |
@@ -110,4 +110,4 @@ pub use log::{DiskLog, SyncDone, SyncJob};
 pub use memory::MemoryLog;
 pub use options::{LogOptions, Mode};
 pub use record::{Kind, PAYLOAD_LIMIT, Record, RecordRef};
-pub use spares::SpareJob;
+pub use spares::{SpareJob, Upkeep};

@@ -8,7 +8,7 @@ use super::error::AppendError;
 use super::header::{PAGE, Position, SegmentHeader};
 use super::log::DiskLog;
 use super::record::{Kind, RecordRef};
-use super::spares::SpareJob;
+use super::spares::Upkeep;
 use super::survey::{Segment, segment_name};
 use crate::ring_id::is_no_room;
 
@@ -47,29 +47,33 @@ impl<D: LogDisk> DiskLog<D> {
     /// # Errors
     /// [`AppendError`]. For want of room it may be tried again later.
     pub fn maintain(&mut self) -> Result<bool, AppendError> {
-        if let Some(job) = self.start_upkeep()? {
-            job.run();
-            self.look_at_spares()?;
+        match self.start_upkeep()? {
+            Upkeep::Done | Upkeep::UnderWay => Ok(false),
+            Upkeep::Job(job) => {
+                job.run();
+                self.look_at_spares()?;
+                Ok(!self.is_ahead())
+            }
         }
-        Ok(!self.is_ahead())
     }
 
     /// As [`maintain`](Self::maintain), but what takes long is handed out, to be run in another thread. To be called again
-    /// when that has ended; meanwhile nothing more is handed out.
+    /// when that has ended. The log waits for it when it needs the file, and when it is dropped.
     ///
     /// # Errors
     /// [`AppendError`], also that of what was handed out before. For want of room it may be tried again later.
-    pub fn start_upkeep(&mut self) -> Result<Option<SpareJob<D::File>>, AppendError> {
+    pub fn start_upkeep(&mut self) -> Result<Upkeep<D::File>, AppendError> {
         if self.failed {
             return Err(AppendError::Failed);
         }
         self.drop_segments()?;
         self.look_at_spares()?;
         if self.is_ahead() {
-            return Ok(None);
+            return Ok(Upkeep::Done);
         }
         let started = self.spares.start(&self.disk);
-        started.map_err(|error| self.no_room_or_fail(error))
+        let job = started.map_err(|error| self.no_room_or_fail(error))?;
+        Ok(job.map_or(Upkeep::UnderWay, Upkeep::Job))
     }
 
     fn look_at_spares(&mut self) -> Result<(), AppendError> {
@@ -178,6 +182,9 @@ impl<D: LogDisk> DiskLog<D> {
         self.disk.rename(name, &segment_name(number))?;
         self.disk.sync_names()?;
         self.pending = Blocks::behind(&page);
+        if let Some(before) = self.segments.back_mut() {
+            before.file.end_appends();
+        }
         self.segments.push_back(Segment {
             file,
             header,

@@ -8,12 +8,14 @@ use std::io;
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 
 use super::dir::{Access, LogDisk, LogFile};
+use super::header::PAGE;
 use super::survey::spare_name;
+use crate::ring_id::is_no_room;
 
 /// A file that is being written.
 pub(super) const NEW: &str = "spare.new";
 
-/// So much is written at a time.
+/// The most that is written at a time.
 const STEP: u64 = 1 << 20;
 
 #[derive(Debug)]
@@ -38,12 +40,24 @@ struct Begun<F> {
 
 /// A portion of a file that is to become a segment. It may be written beside further appends, in another thread.
 #[derive(Debug)]
-#[must_use = "the log waits for it when it has no other file"]
+#[must_use = "the log waits for it when it has no other file, and when it is dropped"]
 pub struct SpareJob<F> {
     file: F,
     at: u64,
     bytes: u64,
     ended: Sender<io::Result<()>>,
+}
+
+/// What is left to do that need not be done before answers leave.
+#[derive(Debug)]
+#[must_use]
+pub enum Upkeep<F> {
+    /// Nothing.
+    Done,
+    /// What was handed out.
+    UnderWay,
+    /// This, before there is more.
+    Job(SpareJob<F>),
 }
 
 impl<F: LogFile> SpareJob<F> {
@@ -112,7 +126,7 @@ impl<F: LogFile> Spares<F> {
     /// Gives away what is to be written next, unless something is under way.
     ///
     /// # Errors
-    /// The system's own, also of the portion before. The file is begun anew then.
+    /// The system's own.
     pub fn start<D: LogDisk<File = F>>(&mut self, disk: &D) -> io::Result<Option<SpareJob<F>>> {
         let begun = match &mut self.begun {
             Some(Begun {
@@ -130,7 +144,7 @@ impl<F: LogFile> Spares<F> {
         Ok(Some(SpareJob {
             file: begun.file.clone(),
             at: begun.written,
-            bytes: STEP.min(self.bytes - begun.written),
+            bytes: step(self.bytes, begun.written),
             ended,
         }))
     }
@@ -138,7 +152,7 @@ impl<F: LogFile> Spares<F> {
     /// Takes over how what was given away has ended, if it has.
     ///
     /// # Errors
-    /// As [`start`](Self::start).
+    /// The system's own, of that portion. The file is begun anew then.
     pub fn look<D: LogDisk<File = F>>(&mut self, disk: &D) -> io::Result<()> {
         let Some(under_way) = self.under_way() else {
             return Ok(());
@@ -156,14 +170,23 @@ impl<F: LogFile> Spares<F> {
             if let Some(number) = self.ready.pop() {
                 return Ok(spare_name(number));
             }
-            if let Some(job) = self.start(disk)? {
-                job.run();
-            }
-            if let Some(under_way) = self.under_way() {
-                let result = under_way.recv().unwrap_or_else(|_| Err(given_up()));
-                self.ended(disk, result)?;
+            let job = self.start(disk)?;
+            let is_own = job.is_some();
+            job.into_iter().for_each(SpareJob::run);
+            match self.wait(disk) {
+                // There may be room by now.
+                Err(error) if !is_own && is_no_room(&error) => {}
+                ended => ended?,
             }
         }
+    }
+
+    fn wait<D: LogDisk<File = F>>(&mut self, disk: &D) -> io::Result<()> {
+        let Some(under_way) = self.under_way() else {
+            return Ok(());
+        };
+        let result = under_way.recv().unwrap_or_else(|_| Err(given_up()));
+        self.ended(disk, result)
     }
 
     fn under_way(&self) -> Option<&Receiver<io::Result<()>>> {
@@ -175,11 +198,15 @@ impl<F: LogFile> Spares<F> {
             return Ok(());
         };
         result?;
-        begun.written += STEP.min(self.bytes - begun.written);
+        begun.written += step(self.bytes, begun.written);
         begun.under_way = None;
         if begun.written < self.bytes {
             self.begun = Some(begun);
             return Ok(());
+        }
+        if self.ready.len() >= self.limit.max(1) {
+            // Others have become free meanwhile.
+            return disk.remove(NEW);
         }
         let number = self.number();
         disk.rename(NEW, &spare_name(number))?;
@@ -199,6 +226,12 @@ impl<F> Drop for Spares<F> {
         let under_way = self.begun.take().and_then(|begun| begun.under_way);
         let _ = under_way.map(|under_way| under_way.recv());
     }
+}
+
+/// How much is written next of a file of so many bytes.
+fn step(bytes: u64, written: u64) -> u64 {
+    let quarter = (bytes / 4).next_multiple_of(PAGE);
+    quarter.min(STEP).min(bytes - written)
 }
 
 fn given_up() -> io::Error {
