@@ -287,6 +287,9 @@ impl NodeConfig {
         self.check_transport()?;
         self.check_primary()?;
         self.check_paxos()?;
+        if self.link_yields && self.engine != EngineName::FastCast {
+            return Err(ConfigError::YieldsUnused);
+        }
         if let Some(method) = self.priority_method
             && !(1..=2).contains(&method)
         {

@@ -48,7 +48,6 @@ fn a_configuration_survives_being_written_and_read() {
     config.priority_method = Some(1);
     config.personal_window = Some(10);
     config.link_mbps = std::num::NonZeroU32::new(1_000);
-    config.link_yields = true;
     config.state_dir = Some("state".into());
     config.reset_ring_id = true;
     config.primary = PrimaryName::Dynamic;
@@ -71,6 +70,10 @@ fn a_configuration_survives_being_written_and_read() {
     assert_eq!(ring.priority_method, PriorityMethod::First);
     assert_eq!((ring.accelerated_window, ring.personal_window), (0, 10));
     assert!(ring.trace);
+    config.engine = EngineName::FastCast;
+    config.link_yields = true;
+    let again = NodeConfig::from_toml(&config.to_toml().unwrap()).unwrap();
+    assert_eq!(config, again);
 }
 
 #[test]
@@ -251,6 +254,11 @@ fn every_mistake_about_votes_has_a_sentence_of_its_own() {
             "cluster = 7",
             "cluster = 7\nengine = \"u-ring-paxos\"\nprimary = \"static\"\npaxos = { storage = \"memory\" }",
             "take it out",
+        ),
+        (
+            "cluster = 7",
+            "cluster = 7\nengine = \"ring-paxos\"\nlink_yields = true\npaxos = { storage = \"memory\" }",
+            "link_yields is for engine = \"fastcast\"",
         ),
         (
             "cluster = 7",

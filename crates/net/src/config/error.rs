@@ -66,6 +66,8 @@ pub enum ConfigError {
     VotesNeedState,
     /// `primary` with an engine that votes.
     PrimaryWithVotes,
+    /// `link_yields` with another engine than `fastcast`.
+    YieldsUnused,
     /// `open_membership` with an engine that votes.
     OpenWithVotes,
     /// `acceptors` is empty.
@@ -97,6 +99,7 @@ impl ConfigError {
             Self::PrimaryWithVotes => {
                 "primary says who goes on where nobody votes: take it out, acceptors decide that here"
             }
+            Self::YieldsUnused => "link_yields is for engine = \"fastcast\": take it out",
             Self::OpenWithVotes => "open_membership is not for engines that vote: list all nodes",
             Self::NoAcceptors => "acceptors lists at least one node",
             Self::EtcdUnused => {
@@ -172,6 +175,7 @@ impl fmt::Display for ConfigError {
             Self::PaxosUnused
             | Self::VotesNeedState
             | Self::PrimaryWithVotes
+            | Self::YieldsUnused
             | Self::OpenWithVotes
             | Self::NoAcceptors
             | Self::EtcdUnused
