@@ -44,6 +44,16 @@ fn runs_that_did_not_end() {
     }
 }
 
+/// All nodes lost their power, and what an old coordinator had proposed, its members with it, was decided behind what a new
+/// one had: the process that the newer members had was over for ever, and nothing of it was ever delivered.
+#[test]
+fn who_is_a_member_is_not_forgotten_for_an_older_configuration() {
+    let report = run(50_089..50_090, |options| {
+        options.faults = Profile::Power;
+    });
+    assert_eq!(report.violations, []);
+}
+
 #[test]
 fn each_family_of_faults_by_itself() {
     for faults in Profile::EACH {

@@ -4,7 +4,7 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
-use super::value::ValueId;
+use super::value::{Round, ValueId};
 use crate::contract::{Incarnation, NodeId, Process};
 use crate::mutants::{self, Mutant};
 
@@ -26,6 +26,8 @@ struct Life {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Proposers {
     nodes: BTreeMap<NodeId, Life>,
+    /// The configuration whose members were named last.
+    named: Round,
 }
 
 impl Proposers {
@@ -64,9 +66,15 @@ impl Proposers {
         life.filter(|life| life.incarnation == who.incarnation)
     }
 
-    /// From here on these are the members. A process that was one before goes on where it was, unless its node has had
+    /// From here on these are the members, unless those of a later configuration than this one (`number`) were named
+    /// before: what an old coordinator had proposed, and only some had voted for, may be decided behind what a later
+    /// one proposed. Says whether they are. A process that was one before goes on where it was, unless its node has had
     /// another life since.
-    pub fn install(&mut self, members: &[Process]) {
+    pub fn install(&mut self, number: Round, members: &[Process]) -> bool {
+        if number < self.named && !mutants::on(Mutant::U35) {
+            return false;
+        }
+        self.named = number;
         for life in self.nodes.values_mut() {
             life.member = false;
         }
@@ -79,6 +87,12 @@ impl Proposers {
             });
             life.install(member.incarnation);
         }
+        true
+    }
+
+    /// The configuration whose members were named last; 0 if none were.
+    pub const fn named(&self) -> Round {
+        self.named
     }
 
     /// What is known of each node, to be kept: its last life, with the counter of that life's last value that counted
@@ -94,8 +108,9 @@ impl Proposers {
         })
     }
 
-    /// What [`Self::lives`] said.
+    /// What [`Self::named`] and [`Self::lives`] said.
     pub fn restore(
+        named: Round,
         lives: impl IntoIterator<Item = (Process, u64, bool, Vec<Incarnation>)>,
     ) -> Self {
         let life = |(process, last, member, over): (Process, u64, bool, Vec<Incarnation>)| {
@@ -109,6 +124,7 @@ impl Proposers {
         };
         Self {
             nodes: lives.into_iter().map(life).collect(),
+            named,
         }
     }
 

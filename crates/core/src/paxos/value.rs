@@ -30,8 +30,9 @@ pub enum Value {
         /// Whole messages and parts of messages.
         frame: Bytes,
     },
-    /// From here on the values of these processes count, and of no others.
-    Members(Arc<[Process]>),
+    /// From here on the values of these processes count, and of no others: those of the ring of the configuration with
+    /// this number. Nothing changes if a later configuration's were named before.
+    Members(Round, Arc<[Process]>),
     /// So many instances carry nothing. At least 1.
     Skip(u64),
 }
@@ -41,7 +42,7 @@ impl Value {
     pub fn span(&self) -> u64 {
         match self {
             Self::Skip(count) => (*count).max(1),
-            Self::Packet { .. } | Self::Members(_) => 1,
+            Self::Packet { .. } | Self::Members(..) => 1,
         }
     }
 }

@@ -45,8 +45,10 @@ impl Base {
                 }
                 counts
             }
-            Value::Members(members) => {
-                self.table.install(members);
+            Value::Members(number, members) => {
+                if !self.table.install(*number, members) {
+                    return false;
+                }
                 if !mutants::on(Mutant::U26) {
                     self.view = Some((vote.first, members.clone()));
                 }

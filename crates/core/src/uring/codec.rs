@@ -121,7 +121,7 @@ impl Source {
                 let frame = self.bytes(len)?;
                 Value::Packet { id, frame }
             }
-            MEMBERS => Value::Members(self.members()?.into()),
+            MEMBERS => Value::Members(self.number()?, self.members()?.into()),
             SKIP => Value::Skip(span),
             _ => return None,
         };
@@ -166,7 +166,7 @@ impl Source {
     }
 
     pub fn base(&mut self) -> Option<Base> {
-        let next = self.number()?;
+        let (next, named) = (self.number()?, self.number()?);
         let lives = self.list(|source| {
             let process = source.process()?;
             let (last, member) = (source.number()?, source.flag()?);
@@ -176,7 +176,7 @@ impl Source {
             })?;
             Some((process, last, member, over))
         })?;
-        let table = Proposers::restore(lives);
+        let table = Proposers::restore(named, lives);
         let view = self.maybe(|source| {
             let first = source.number().filter(|first| (1..next).contains(first))?;
             Some((first, source.members()?.into()))
@@ -300,8 +300,9 @@ fn put_cast_head(out: &mut Vec<u8>, vote: &Vote) {
             put_value_id(out, *id);
             out.extend((frame.len() as u32).to_le_bytes());
         }
-        Value::Members(members) => {
+        Value::Members(number, members) => {
             out.push(MEMBERS);
+            out.extend(number.to_le_bytes());
             put_list(out, members, |out, who| put_process(out, *who));
         }
         Value::Skip(_) => out.push(SKIP),
@@ -353,6 +354,7 @@ pub fn put_slot(out: &mut Vec<u8>, slot: &Slot<Arc<Config>>) {
 
 pub fn put_base(out: &mut Vec<u8>, base: &Base) {
     out.extend(base.next.to_le_bytes());
+    out.extend(base.table.named().to_le_bytes());
     let lives: Vec<_> = base.table.lives().collect();
     put_list(out, &lives, |out, (process, last, member, over)| {
         put_process(out, *process);
@@ -391,7 +393,7 @@ pub fn vote_bytes(vote: &Vote) -> usize {
     VOTE_BYTES
         + match &vote.value {
             Value::Packet { frame, .. } => frame.len(),
-            Value::Members(members) => 2 + 10 * members.len(),
+            Value::Members(_, members) => 8 + 2 + 10 * members.len(),
             Value::Skip(_) => 0,
         }
 }

@@ -16,7 +16,7 @@ pub struct Held {
 fn bytes_of(proposal: &Proposal) -> usize {
     match proposal {
         Proposal::Packet { frame, .. } => frame.len(),
-        Proposal::Members(members) => 10 * members.len(),
+        Proposal::Members(_, members) => 10 * members.len(),
         Proposal::Named(_) | Proposal::Skip(_) => 0,
     }
 }

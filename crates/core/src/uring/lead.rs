@@ -178,7 +178,7 @@ impl URing {
         };
         self.round_start = (start, leading.machine.kept());
         self.learner.begin(config, start);
-        let members = Value::Members(config.ring.clone().into());
+        let members = Value::Members(config.number, config.ring.clone().into());
         if !mutants::on(Mutant::U21) {
             leading.machine.propose(members);
         }
@@ -241,7 +241,9 @@ impl URing {
                 Value::Packet { id, .. } => {
                     table.take(*id);
                 }
-                Value::Members(members) => table.install(members),
+                Value::Members(number, members) => {
+                    table.install(*number, members);
+                }
                 Value::Skip(_) => {}
             }
         }

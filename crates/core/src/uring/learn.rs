@@ -144,12 +144,12 @@ impl URing {
                 }
                 self.hand_out.packet(vote.first, *id, frame.clone());
             }
-            Value::Members(members) => {
+            Value::Members(_, members) if counts => {
                 let (inside, own) = (members.contains(&self.me), self.own.told());
                 self.hand_out
                     .members(vote.first, members.clone(), inside, own);
             }
-            Value::Packet { .. } | Value::Skip(_) => {}
+            Value::Packet { .. } | Value::Members(..) | Value::Skip(_) => {}
         }
     }
 

@@ -266,7 +266,7 @@ impl Stream {
                 (Value::Packet { id, frame }, false)
             }
             Proposal::Packet { id, frame, whole } => (Value::Packet { id, frame }, whole),
-            Proposal::Members(members) => (Value::Members(members), true),
+            Proposal::Members(number, members) => (Value::Members(number, members), true),
             Proposal::Skip(count) => (Value::Skip(count), true),
         })
     }

@@ -315,8 +315,9 @@ impl<'a> Records<'a> {
                 whole: tag == WHOLE,
             }),
             MEMBERS => {
+                let number = self.varint()?;
                 let members = self.with(Source::members)?;
-                Record::Proposal(Proposal::Members(members.into()))
+                Record::Proposal(Proposal::Members(number, members.into()))
             }
             SKIP => {
                 let count = self.varint().filter(|count| *count > 0)?;

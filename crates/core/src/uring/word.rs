@@ -102,7 +102,7 @@ impl Proposal {
     /// How many instances it takes.
     pub const fn span(&self) -> u64 {
         match self {
-            Self::Named(_) | Self::Packet { .. } | Self::Members(_) => 1,
+            Self::Named(_) | Self::Packet { .. } | Self::Members(..) => 1,
             Self::Skip(count) => *count,
         }
     }
@@ -122,8 +122,8 @@ pub enum Proposal {
         /// Nobody has it.
         whole: bool,
     },
-    /// Who is a member from here on.
-    Members(Arc<[crate::contract::Process]>),
+    /// Who is a member from here on, by the configuration with this number.
+    Members(Round, Arc<[crate::contract::Process]>),
     /// Nothing, in so many instances.
     Skip(u64),
 }

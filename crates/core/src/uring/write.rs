@@ -69,8 +69,9 @@ impl Writer {
     }
 
     /// A proposal of members.
-    pub fn members(&mut self, members: &[Process]) {
+    pub fn members(&mut self, number: u64, members: &[Process]) {
         self.batch.small.push(MEMBERS);
+        put_varint(&mut self.batch.small, number);
         put_members(&mut self.batch.small, members);
         self.records += 1;
     }

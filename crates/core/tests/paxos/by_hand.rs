@@ -290,18 +290,33 @@ fn what_was_proposed_in_an_earlier_round_counts_only_as_far_as_that_decided_it()
 fn a_value_counts_once_in_its_order_and_while_its_proposer_is_a_member() {
     let mut table = Proposers::default();
     assert!(!table.take(id(1, 1, 1)));
-    table.install(&[process(1, 1), process(2, 5)]);
+    table.install(1, &[process(1, 1), process(2, 5)]);
     assert!(table.take(id(1, 1, 1)) && !table.take(id(1, 1, 1)) && !table.take(id(1, 1, 3)));
     assert!(table.admits(id(1, 1, 2)) && !table.admits(id(2, 6, 1)));
     // Away and back again.
-    table.install(&[process(2, 5)]);
+    table.install(2, &[process(2, 5)]);
     assert!(!table.take(id(1, 1, 2)));
-    table.install(&[process(1, 1), process(2, 6)]);
+    table.install(3, &[process(1, 1), process(2, 6)]);
     assert!(table.take(id(1, 1, 2)) && table.take(id(2, 6, 1)));
     // A life that was followed by another does not come back.
-    table.install(&[process(1, 1), process(2, 5)]);
+    table.install(4, &[process(1, 1), process(2, 5)]);
     assert!(!table.take(id(2, 5, 1)) && !table.take(id(2, 6, 2)));
     assert_eq!(table.members().collect::<Vec<_>>(), [process(1, 1)]);
+}
+
+/// What an old coordinator proposed may be decided behind what a later one did. Where it counts, who was named before is
+/// over for ever (`u-ring-paxos`, faults `power`, seed 50089).
+#[test]
+fn members_of_an_older_configuration_are_not_named_behind_those_of_a_later_one() {
+    let mut table = Proposers::default();
+    assert!(table.install(7, &[process(1, 2), process(2, 3)]));
+    assert!(table.take(id(2, 3, 1)));
+    assert!(!table.install(5, &[process(1, 1), process(2, 2)]));
+    assert!(table.take(id(2, 3, 2)) && !table.take(id(2, 2, 1)));
+    assert_eq!(table.named(), 7);
+    let again = Proposers::restore(table.named(), table.lives());
+    assert_eq!(again, table);
+    assert!(table.install(8, &[process(2, 3)]) && table.take(id(2, 3, 3)));
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub enum Cell {
 fn cell(value: &Value) -> Cell {
     match value {
         Value::Packet { id, frame } => Cell::Packet(*id, frame.to_vec()),
-        Value::Members(members) => Cell::Members(members.to_vec()),
+        Value::Members(_, members) => Cell::Members(members.to_vec()),
         Value::Skip(_) => Cell::Nothing,
     }
 }

@@ -157,7 +157,8 @@ impl Life {
                     && coordinator.start().is_none()
                     && coordinator.on_promise(promise) == Progress::Begun
                 {
-                    coordinator.propose(Value::Members(self.config.ring.clone().into()));
+                    let members = self.config.ring.clone().into();
+                    coordinator.propose(Value::Members(self.config.number, members));
                 }
             }
             Say::Value(value) => self.on_value(value),
@@ -278,7 +279,9 @@ impl Life {
                     Value::Packet { id, .. } => {
                         table.take(*id);
                     }
-                    Value::Members(members) => table.install(members),
+                    Value::Members(number, members) => {
+                        table.install(*number, members);
+                    }
                     Value::Skip(_) => {}
                 }
             }
@@ -327,7 +330,9 @@ impl Life {
                     }
                 }
             }
-            Value::Members(members) => self.table.install(members),
+            Value::Members(number, members) => {
+                self.table.install(*number, members);
+            }
             Value::Skip(_) => {}
         }
     }

@@ -29,6 +29,7 @@ fn put_count(out: &mut Vec<u8>, count: usize) {
 impl Bytes {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = self.next.to_le_bytes().to_vec();
+        out.extend(1_u64.to_le_bytes());
         put_count(&mut out, self.lives.len());
         for (who, last) in &self.lives {
             put_process(&mut out, *who);

@@ -36,7 +36,8 @@ fn value() -> impl Strategy<Value = Value> {
             id: ValueId { process, counter },
             frame: frame.into(),
         }),
-        vec(who(), 1..4).prop_map(|members| Value::Members(members.into())),
+        (number(), vec(who(), 1..4))
+            .prop_map(|(number, members)| Value::Members(number, members.into())),
         number().prop_map(|count| Value::Skip(count.max(1))),
     ]
 }
@@ -211,7 +212,7 @@ fn batch(head: &Head, votes: &[Vote]) -> Bytes {
         match &vote.value {
             Value::Packet { id, frame } if index % 2 == 0 => batch.value(None, *id, frame),
             Value::Packet { id, frame } => batch.packet(None, *id, frame, vote.round % 2 == 0),
-            Value::Members(members) => batch.members(members),
+            Value::Members(number, members) => batch.members(*number, members),
             Value::Skip(count) => batch.skip(*count),
         }
         batch.voted(index as u8, vote.first);

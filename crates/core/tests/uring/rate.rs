@@ -79,7 +79,7 @@ fn what_need_not_leave_any_more_is_not_waited_for() {
     assert!(values(&second.sent).len() < own.len());
     let epoch = second.follow().epoch;
     batch_of(&mut second, epoch, 1, |batch| {
-        batch.members(&[1, 2, 3].map(|node| process(node, 1)));
+        batch.members(1, &[1, 2, 3].map(|node| process(node, 1)));
         for (counter, frame) in &own {
             let process = process(2, 1);
             let counter = *counter;

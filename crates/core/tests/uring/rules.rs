@@ -17,7 +17,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 19] = [
+pub const RULES: [Rule; 20] = [
     (Mutant::U01, a_promise_waits_for_the_disk),
     (Mutant::U02, an_answer_waits_for_the_disk),
     (Mutant::U04, a_link_that_comes_back_has_lost_values),
@@ -43,7 +43,16 @@ pub const RULES: [Rule; 19] = [
         rate::values_leave_no_faster_than_links_take_them_in,
     ),
     (Mutant::U34, who_has_no_log_says_so_along_the_ring),
+    (Mutant::U35, older_members_are_not_named_behind_later_ones),
 ];
+
+/// What an old coordinator proposed may be decided behind what a later one did.
+fn older_members_are_not_named_behind_later_ones() -> bool {
+    let mut table = paxos::Proposers::default();
+    table.install(7, &[process(1, 2)]);
+    table.install(5, &[process(1, 1)]);
+    table.members().eq([process(1, 2)])
+}
 
 /// The second of three, in the first configuration.
 pub fn second() -> Alone {
@@ -260,7 +269,7 @@ fn a_slow_application_misses_nothing() -> bool {
     assert_eq!(values.len(), 30);
     let ring = alone.config(1).ring.clone();
     batch_of(&mut alone, epoch, 1, |batch| {
-        batch.members(&ring);
+        batch.members(1, &ring);
         for (id, frame) in &values[..20] {
             batch.packet(None, *id, frame, true);
         }

@@ -103,11 +103,11 @@ impl Stream {
                         batch.packet(place, *id, frame, item.whole);
                     }
                 }
-                Value::Members(members) => {
+                Value::Members(number, members) => {
                     if !batch.takes(2 + 10 * members.len()) {
                         return;
                     }
-                    batch.members(members);
+                    batch.members(*number, members);
                 }
                 Value::Skip(count) => {
                     if !batch.takes(0) {
