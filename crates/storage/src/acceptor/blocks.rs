@@ -126,19 +126,21 @@ mod tests {
         *file.0.lock().unwrap() = before.clone();
         let mut expected = before.clone();
         let mut blocks = Blocks::behind(&before);
+        let put = |blocks: &mut Blocks, expected: &mut Vec<u8>, bytes: &[u8]| {
+            let record = RecordRef {
+                kind: Kind::Vote,
+                first: 1,
+                last: 1,
+                head: &[],
+                bytes,
+            };
+            let at = expected.len() as u64;
+            blocks.put(record, 5, at, true);
+            record.encode(expected, 5, at, true);
+        };
         for size in [0, 10, 4096, 1, 8192, 3000, 5 << 20, 20, 3 << 20, 100_000, 7] {
             for count in 0..3 {
-                let bytes = vec![count; size];
-                let record = RecordRef {
-                    kind: Kind::Vote,
-                    first: 1,
-                    last: 1,
-                    head: &[],
-                    bytes: &bytes,
-                };
-                let at = expected.len() as u64;
-                blocks.put(record, 5, at, true);
-                record.encode(&mut expected, 5, at, true);
+                put(&mut blocks, &mut expected, &vec![count; size]);
             }
             let from = file.0.lock().unwrap().len();
             assert_eq!(blocks.len(), expected.len() - from.min(expected.len()));
@@ -147,17 +149,7 @@ mod tests {
             // Once in a while they end with a block.
             if size == 3000 || size == 20 {
                 let room = BLOCK - (expected.len() + 32) % BLOCK;
-                let filling = vec![9; room];
-                let record = RecordRef {
-                    kind: Kind::Vote,
-                    first: 1,
-                    last: 1,
-                    head: &[],
-                    bytes: &filling,
-                };
-                let at = expected.len() as u64;
-                blocks.put(record, 5, at, true);
-                record.encode(&mut expected, 5, at, true);
+                put(&mut blocks, &mut expected, &vec![9; room]);
                 assert!(expected.len().is_multiple_of(BLOCK));
                 blocks.write(&file, expected.len() as u64).unwrap();
             }
