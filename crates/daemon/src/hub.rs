@@ -4,6 +4,7 @@ mod coming;
 mod counters;
 mod credit;
 mod desk;
+mod pace;
 mod report;
 mod rules;
 mod slow;
@@ -28,6 +29,7 @@ use crate::spread::Settings;
 use crate::trace::{self, ClientTrace};
 pub(crate) use counters::Counters;
 use desk::Desk;
+use pace::Pace;
 use throttle::Throttle;
 
 /// Sessions that have their turn before the ring has its own: what they ask for has to take much less than
@@ -90,6 +92,7 @@ pub(crate) struct Hub {
     invented: u32,
     sweep_at: Time,
     accept_at: Time,
+    pace: Pace,
     /// Who is on the ring, as of the last configuration.
     members: Vec<u16>,
     config: DaemonConfig,
@@ -149,6 +152,7 @@ impl Hub {
             invented: 0,
             sweep_at: Time(0),
             accept_at: Time(0),
+            pace: Pace::default(),
             members: Vec::new(),
             config,
             counters: Counters::default(),

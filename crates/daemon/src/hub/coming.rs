@@ -6,16 +6,12 @@ use rota_check::event::ClientSaw;
 use rota_client::protocol::Code;
 use rota_core::contract::Time;
 
+use super::pace::AT_ONCE;
 use super::{Hub, SWEEP_NANOS};
 use crate::access::Guest;
 use crate::door::{Accepted, Comer, Port};
 use crate::session::Session;
 use crate::speech::{AdminSpeech, NativeSpeech, Speech, SpreadSpeech};
-
-/// Clients let in, and how long it takes at least until more are: a flood of connections waits in the kernel, and
-/// not the ring.
-const ACCEPTS_AT_ONCE: usize = 4;
-const ACCEPT_NANOS: u64 = 1_000_000;
 
 /// How long until it is tried again to let in who could not be let in.
 const AGAIN_NANOS: u64 = 50_000_000;
@@ -27,9 +23,12 @@ impl Hub {
             return;
         }
         self.door.is_held = false;
-        for _ in 0..ACCEPTS_AT_ONCE {
+        for count in 0..AT_ONCE {
             match self.door.accept() {
-                Accepted::Nobody => return,
+                Accepted::Nobody => {
+                    self.pace.take(now, count);
+                    return;
+                }
                 Accepted::NotNow => {
                     self.accept_at = now.after(AGAIN_NANOS);
                     self.door.is_held = true;
@@ -40,7 +39,7 @@ impl Hub {
                 Accepted::Comes(comer) => self.let_in(comer, now),
             }
         }
-        self.accept_at = now.after(ACCEPT_NANOS);
+        self.accept_at = self.pace.take(now, AT_ONCE);
         self.door.is_held = true;
     }
 

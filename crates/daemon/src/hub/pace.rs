@@ -1,0 +1,69 @@
+//! How fast clients are let in: a flood of connections waits in the kernel, and not the ring.
+
+use rota_core::contract::Time;
+
+/// Clients let in in a row: to be woken for each would cost twice as much.
+pub(super) const AT_ONCE: u64 = 4;
+
+/// How long it takes at least until more are.
+const REST_NANOS: u64 = 1_000_000;
+
+/// One client in so long can be let in for ever, and so many more if few have come before: a host's clients
+/// come all together when its daemon has been started again.
+const EACH_NANOS: u64 = 1_000_000;
+const BURST: u64 = 512;
+
+/// Who came until now has used the time until some later instant: if that is far away, the next have to wait.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    used_until: Time,
+}
+
+impl Pace {
+    /// So many have come in: when more may.
+    pub fn take(&mut self, now: Time, count: u64) -> Time {
+        self.used_until = self.used_until.max(now).after(count * EACH_NANOS);
+        let ahead = self.used_until.since(now);
+        now.after(REST_NANOS.max(ahead.saturating_sub(BURST * EACH_NANOS)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn seconds(count: u64) -> Time {
+        Time(count * 1_000_000_000)
+    }
+
+    /// How many come in from then on for a second.
+    fn flood(pace: &mut Pace, from: Time) -> u64 {
+        let (mut at, mut count) = (from, 0);
+        while at.since(from) < 1_000_000_000 {
+            count += AT_ONCE;
+            at = pace.take(at, AT_ONCE);
+        }
+        count
+    }
+
+    #[test]
+    fn a_flood_comes_in_slowly_and_a_crowd_after_a_rest_fast() {
+        let mut pace = Pace::default();
+        for (from, expected) in [(100, 1512), (101, 1000), (110, 1512)] {
+            let count = flood(&mut pace, seconds(from));
+            assert!(
+                count.abs_diff(expected) <= 2 * AT_ONCE,
+                "{count}, not {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn who_comes_alone_waits_for_nobody() {
+        let mut pace = Pace::default();
+        for at in 1..5000 {
+            let now = Time(at * EACH_NANOS);
+            assert_eq!(pace.take(now, 1), now.after(REST_NANOS));
+        }
+    }
+}
