@@ -5,17 +5,39 @@ use alloc::collections::BTreeMap;
 use super::wire::Hello;
 use crate::contract::{Channel, NodeId, Output, Pieces, Process, Session};
 
+/// This part of a link's queue may be full of packets.
+const QUEUED_SHARE: usize = 8;
+
 #[derive(Clone, Hash, Debug)]
 pub struct Up {
     pub peer: Process,
     pub session: Session,
     /// What it still takes, in bytes.
     pub room: usize,
+    /// The most it ever took.
+    most: usize,
     /// The last hello that came over it, of a view that was not (yet) installed here.
     pub early: Option<Hello>,
 }
 
 impl Up {
+    /// It takes so much more.
+    pub fn on_room(&mut self, bytes: usize) {
+        self.room = bytes;
+        self.most = self.most.max(bytes);
+    }
+
+    /// Room for packets. What waits in the link's queue, also words that make windows open wait behind: so
+    /// little is to wait there, though enough that the link never waits for this process.
+    pub const fn room_for_packets(&self) -> usize {
+        let queued = self.most - self.room;
+        if queued > self.most / QUEUED_SHARE {
+            0
+        } else {
+            self.room
+        }
+    }
+
     /// Sends a message, for which there has to be room.
     pub fn send(&mut self, bytes: Pieces) -> Output {
         debug_assert!(bytes.len() <= self.room);
@@ -42,6 +64,7 @@ impl Links {
             peer,
             session,
             room: 0,
+            most: 0,
             early: None,
         };
         self.up.insert(peer.node, up);

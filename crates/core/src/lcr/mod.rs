@@ -234,7 +234,7 @@ impl Lcr {
         if link.session != session {
             return None;
         }
-        let bytes = run.batch(&self.config, link.room, backlog)?;
+        let bytes = run.batch(&self.config, link.room_for_packets(), backlog)?;
         self.count.batches += 1;
         self.count.batch_bytes += bytes.len() as u64;
         Some(link.send(bytes))
@@ -289,7 +289,7 @@ impl DataPath for Lcr {
                 bytes,
             } => {
                 if let Some(link) = self.links.session(peer, session) {
-                    link.room = bytes;
+                    link.on_room(bytes);
                 }
             }
         }

@@ -127,11 +127,18 @@ fn any_bytes_are_read_or_refused() {
     assert!(hellos > 0 && records > 100, "{hellos} {records}");
 }
 
+/// What a link takes.
+const ROOM: usize = 1 << 20;
+
 /// Member 1 of three, both links up, that has said its hello; and the view.
 fn member() -> (Lcr, RingId) {
+    member_with(WINDOW)
+}
+
+fn member_with(window_bytes: usize) -> (Lcr, RingId) {
     let config = Config {
         frame_bytes: FRAME,
-        window_bytes: WINDOW,
+        window_bytes,
         batch_bytes: 1000,
     };
     let paths: Vec<_> = (0..MEMBERS).map(|me| path(&config, me)).collect();
@@ -139,7 +146,7 @@ fn member() -> (Lcr, RingId) {
     let mut lcr = paths.into_iter().nth(1).expect("one of three");
     for peer in [0, 2] {
         up(&mut lcr, process(peer), 1);
-        writable(&mut lcr, peer, 1 << 20);
+        writable(&mut lcr, peer, ROOM);
     }
     let view = view(4, MEMBERS, 1);
     lcr.install(AT, &view, &notes);
@@ -285,6 +292,29 @@ fn a_predecessor_that_was_refused_is_asked_again_and_goes_on() {
     };
     let read: Result<Vec<_>, _> = batch.records(MEMBERS).collect();
     assert_eq!(read, Ok([1, 2, 3].map(packet).into()));
+}
+
+/// What all have delivered and hold cannot overtake packets that wait in a link.
+#[test]
+fn little_waits_in_the_queue_of_a_link() {
+    let (mut lcr, ring) = member_with(16 << 20);
+    hear(&mut lcr, 2, hello(ring, [0; MEMBERS]));
+    let mut backlog = backlog(50_000);
+    let mut send = |lcr: &mut Lcr| {
+        let outputs = std::iter::from_fn(|| lcr.poll_output(AT, &mut backlog));
+        let bytes = outputs.map(|output| match output {
+            Output::LinkSend { bytes, .. } => bytes.len(),
+            other => panic!("{other:?}"),
+        });
+        bytes.sum::<usize>()
+    };
+    let first = send(&mut lcr);
+    assert!((ROOM / 8..ROOM / 7).contains(&first), "{first}");
+    writable(&mut lcr, 2, ROOM - ROOM / 7);
+    assert_eq!(send(&mut lcr), 0, "too much waits");
+    writable(&mut lcr, 2, ROOM - ROOM / 16);
+    let more = send(&mut lcr);
+    assert!((ROOM / 16..ROOM / 15).contains(&more), "{more}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::pool::Pool;
 use crate::stats::NetStats;
 
 /// The engine is told of room when it has grown by so much.
-const TELL_BYTES: usize = QUEUE_BYTES / 4;
+const TELL_BYTES: usize = QUEUE_BYTES / 16;
 
 /// Why a session ended.
 #[derive(Debug)]
