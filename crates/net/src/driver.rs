@@ -224,6 +224,7 @@ impl<E: Engine> Driver<E> {
         let mut status = self.engine.status();
         status.counters.extend(self.stats().named());
         self.describe_arbiter(&mut status);
+        self.describe_votes(&mut status);
         status
     }
 

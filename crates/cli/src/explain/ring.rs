@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{Finding, Seen, list};
+use super::{Finding, Seen, bytes, list, time};
 
 /// Counters that say something by themselves when they grow, and what.
-const TELLING: [(&str, &str); 7] = [
+const TELLING: [(&str, &str); 8] = [
     (
         "duplicate_nodes",
         "another process goes by its number: stop one of the two",
@@ -27,6 +27,10 @@ const TELLING: [(&str, &str); 7] = [
         "etcd does not answer, or has forgotten the cluster, and no ring changes until it is back: see the log",
     ),
     (
+        "vote_groups_slow",
+        "its disk has taken more than half a second for a group of votes: look at the disk, and at who else uses it",
+    ),
+    (
         "net_too_large",
         "a path takes smaller datagrams than it sends: set a smaller datagram_bytes everywhere",
     ),
@@ -35,6 +39,9 @@ const TELLING: [(&str, &str); 7] = [
         "datagrams come under a key that it does not have: compare the key files",
     ),
 ];
+
+/// Votes that a disk has had for so long are worth a word.
+const SLOW_DISK_MS: u64 = 500;
 
 pub(super) fn look(seen: &[Seen]) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -57,6 +64,7 @@ pub(super) fn look(seen: &[Seen]) -> Vec<Finding> {
             let text = format!("the ring of node {node} has changed {changes} times just now{why}");
             findings.push(Finding::wrong(text));
         }
+        findings.extend(disk(one));
         for (name, meaning) in TELLING {
             if one.grown(name) > 0 {
                 findings.push(Finding::wrong(format!("node {node}: {meaning} ({name})")));
@@ -65,6 +73,29 @@ pub(super) fn look(seen: &[Seen]) -> Vec<Finding> {
     }
     findings.extend(absent(seen));
     findings
+}
+
+/// A disk that takes no votes: it may never answer, and then no counter grows.
+fn disk(one: &Seen) -> Option<Finding> {
+    let now = |name| one.after.counters.get(name).copied().unwrap_or(0);
+    let node = one.node();
+    let text = if now("votes_failed") > 0 {
+        format!(
+            "node {node}: the log of its votes has failed: see its log, mend the disk, then restart the node \
+             (votes_failed)"
+        )
+    } else if now("votes_waiting_ms") > SLOW_DISK_MS {
+        let (had, waiting) = (now("votes_waiting_ms"), now("votes_waiting_bytes"));
+        format!(
+            "node {node}: its disk has had votes for {}, and has not answered; {} wait: look at the disk, or stop \
+             the node, and a majority goes on without it (votes_waiting_ms)",
+            time(had as f64 * 1e3),
+            bytes(usize::try_from(waiting).unwrap_or(usize::MAX))
+        )
+    } else {
+        return None;
+    };
+    Some(Finding::wrong(text))
 }
 
 /// Nodes that are missing, and rings that are two.

@@ -358,3 +358,20 @@ fn a_link_that_yields_is_told_and_is_no_fault() {
     let says = "node 2 has lost 17 packets just now: its link is taken to take in 300.0 Mbit/s, and all go by 250.0";
     assert!(text.starts_with(says), "{text}");
 }
+
+#[test]
+fn a_disk_that_takes_no_votes() {
+    let mut seen = well();
+    count(&mut seen[1], "votes_waiting_ms", 500);
+    assert_eq!(explain(&seen).len(), 1);
+    assert!(!explain(&seen)[0].wrong);
+    count(&mut seen[1], "votes_waiting_ms", 2600);
+    count(&mut seen[1], "votes_waiting_bytes", 16_400_000);
+    let text = only(&seen, "node 2: its disk has had votes for 2.6 s, ");
+    assert!(text.contains("16.4 MB wait"), "{text}");
+    count(&mut seen[1], "votes_failed", 1);
+    only(&seen, "node 2: the log of its votes has failed");
+    let mut seen = well();
+    count(&mut seen[2], "vote_groups_slow", 2);
+    only(&seen, "node 3: its disk has taken more than half a second");
+}

@@ -19,6 +19,14 @@ const HELP: &[(&str, &str)] = &[
         "coordination_failures",
         "How often the coordination service had no answer.",
     ),
+    (
+        "vote_groups",
+        "Groups of votes that were made as durable as the mode wants, each together.",
+    ),
+    (
+        "vote_groups_slow",
+        "Groups of votes that took the disk longer than half a second.",
+    ),
     ("clients_connected", "Clients let in."),
     (
         "clients_with_memory",
@@ -221,6 +229,18 @@ pub(super) const GAUGES: &[(&str, &str)] = &[
         "1 while the coordination service has no answer, 0 otherwise.",
     ),
     (
+        "votes_waiting_bytes",
+        "Bytes of votes and promises that are not durable yet.",
+    ),
+    (
+        "votes_waiting_ms",
+        "How long the disk has had the oldest of them, in milliseconds.",
+    ),
+    (
+        "votes_failed",
+        "1 once the acceptor's log has failed: the node votes for nothing until it is restarted.",
+    ),
+    (
         "tls_crl_expires",
         "When the lists of revoked certificates expire, in seconds since 1970; 0 without lists.",
     ),
@@ -279,6 +299,8 @@ mod tests {
             "net_kernel_drops",
             "clients_slow",
             "coordination_failures",
+            "vote_groups",
+            "vote_groups_slow",
             "groups_late",
             "fast_packets_sent",
             "lcr_batches_sent",

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::DriverError;
 use super::bell::Bell;
 use super::log_keeper::FETCH_BYTES;
-use super::log_thread::{LogThread, Taken};
+use super::log_thread::{LogHealth, LogThread, Taken};
 use super::votes::{self, Change};
 use crate::config::{NodeConfig, VoteStorage};
 
@@ -142,6 +142,18 @@ impl Acceptor {
             to: range.end,
             records,
         })
+    }
+
+    /// How the disk does; `None` without one.
+    pub(super) fn health(&self) -> Option<LogHealth> {
+        match &self.log {
+            Log::Memory(_) => None,
+            Log::Disk(thread) => {
+                let mut health = thread.health();
+                health.failed |= self.failed.is_some();
+                Some(health)
+            }
+        }
     }
 
     /// What has become of requests and fetches.

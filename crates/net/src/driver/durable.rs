@@ -10,7 +10,7 @@
 
 use bytes::Bytes;
 use rota_core::contract::{
-    Burst, Class, Engine, Input, LogId, LogRecord, NodeId, PersistError, PersistId, Target,
+    Burst, Class, Engine, Input, LogId, LogRecord, NodeId, PersistError, PersistId, Status, Target,
 };
 use std::collections::VecDeque;
 use std::io;
@@ -20,6 +20,7 @@ use std::sync::Arc;
 use super::acceptor::{Acceptor, Kept};
 use super::arbiter::Arbiter;
 use super::bell::Bell;
+use super::log_keeper::SLOW;
 use super::store::{Files, Found, NEWEST, Record, Store};
 use super::votes::{self, Change};
 use super::worker::Worker;
@@ -320,6 +321,27 @@ impl Durable {
 }
 
 impl<E: Engine> Driver<E> {
+    /// How the disk that votes go to does.
+    pub(super) fn describe_votes(&self, status: &mut Status) {
+        let Some(health) = self.durable.acceptor.as_ref().and_then(Acceptor::health) else {
+            return;
+        };
+        if health.failed {
+            status.state += "; its log has failed, it votes for nothing";
+        } else if health.waits > SLOW {
+            let seconds = health.waits.as_secs_f64();
+            status.state += &format!("; its disk has had votes for {seconds:.1} s");
+        }
+        let waiting_ms = u64::try_from(health.waits.as_millis()).unwrap_or(u64::MAX);
+        status.counters.extend([
+            ("vote_groups", health.groups),
+            ("vote_groups_slow", health.slow),
+            ("votes_waiting_bytes", health.waiting_bytes as u64),
+            ("votes_waiting_ms", waiting_ms),
+            ("votes_failed", u64::from(health.failed)),
+        ]);
+    }
+
     /// Whether a thread beside the ring's has an answer to give.
     fn waits_for_threads(&self) -> bool {
         let arbiter = self.arbiter.as_ref();

@@ -26,7 +26,7 @@ pub(super) const FETCH_BYTES: usize = 256 << 10;
 const SETTLE_AFTER: Duration = Duration::from_millis(100);
 
 /// A group that takes so long is worth a word.
-const SLOW: Duration = Duration::from_millis(500);
+pub(super) const SLOW: Duration = Duration::from_millis(500);
 
 /// Where there was no room for another segment, it is tried again after so long.
 const NO_ROOM: Duration = Duration::from_secs(1);
@@ -154,8 +154,12 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
     /// Waits until there is something to do, and takes it.
     fn wait(&self) -> Work {
         let mut desk = self.shared.wait(self.rest(), Orders::is_empty);
+        let requests = std::mem::take(&mut desk.requests);
+        if !requests.is_empty() {
+            desk.writing = Some(Instant::now());
+        }
         Work {
-            requests: std::mem::take(&mut desk.requests),
+            requests,
             fetch: desk.fetches.pop_front(),
             synced: desk.synced.take(),
             spare_written: std::mem::take(&mut desk.spare_written),
@@ -184,13 +188,15 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
     fn keep(&mut self, group: Vec<Request>) {
         let bytes: usize = group.iter().map(|request| request.bytes).sum();
         let last = group.last().map(|request| request.id);
+        let mut slow = false;
         if !self.failed {
             let started = Instant::now();
             if let Err(error) = self.append(&group).and_then(|()| self.log.commit()) {
                 self.fail(&error);
             }
             let took = started.elapsed();
-            if took > SLOW {
+            slow = took > SLOW;
+            if slow {
                 tracing::warn!(?took, "the disk is slow: this acceptor's votes wait for it");
             }
         }
@@ -201,8 +207,12 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
         let failed = self.failed;
         let mut desk = self.shared.desk();
         desk.bytes -= bytes;
+        desk.writing = None;
         if !failed {
             desk.durable = last;
+            let [groups, slow_ones] = &mut desk.groups;
+            *groups += 1;
+            *slow_ones += u64::from(slow);
         }
         drop(desk);
         self.shared.bell.ring();

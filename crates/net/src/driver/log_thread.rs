@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::bell::Bell;
 use super::helper::{Helper, Shared};
@@ -38,6 +39,10 @@ pub(super) struct Orders {
     pub(super) requests: Vec<Request>,
     /// Of those and of those that are being written.
     pub(super) bytes: usize,
+    /// Since when some are being written.
+    pub(super) writing: Option<Instant>,
+    /// Groups that were made durable, and those of them that took long.
+    pub(super) groups: [u64; 2],
     pub(super) fetches: VecDeque<Wanted>,
     /// A sync beside the commits has ended.
     pub(super) synced: Option<SyncDone>,
@@ -67,6 +72,21 @@ pub(super) struct Taken {
     /// No later one ever will be.
     pub(super) failed: Option<PersistError>,
     pub(super) fetched: Vec<Input>,
+}
+
+/// How a log is, for people.
+#[derive(Debug)]
+pub(super) struct LogHealth {
+    /// Groups that were made durable.
+    pub(super) groups: u64,
+    /// Those of them that took long.
+    pub(super) slow: u64,
+    /// Bytes of requests that are not durable.
+    pub(super) waiting_bytes: usize,
+    /// How long the disk has had the oldest of them.
+    pub(super) waits: Duration,
+    /// Nothing is made durable any more.
+    pub(super) failed: bool,
 }
 
 /// A log, and the thread that it is in.
@@ -106,6 +126,18 @@ impl LogThread {
             false => Err(PersistError::Io(format!(
                 "more than {WAITING_LIMIT} bytes wait for the disk"
             ))),
+        }
+    }
+
+    pub(super) fn health(&self) -> LogHealth {
+        let desk = self.0.desk();
+        let [groups, slow] = desk.groups;
+        LogHealth {
+            groups,
+            slow,
+            waiting_bytes: desk.bytes,
+            waits: desk.writing.map_or(Duration::ZERO, |since| since.elapsed()),
+            failed: desk.failed.is_some() || desk.ended,
         }
     }
 

@@ -4,7 +4,7 @@ use super::durable::Durable;
 use super::durable_tests::{
     Idle, PATIENCE, Script, answers, arrived, config, id, me, persist, token,
 };
-use super::log_keeper::FETCH_BYTES;
+use super::log_keeper::{FETCH_BYTES, SLOW};
 use super::log_thread::WAITING_LIMIT;
 use super::*;
 use crate::config::{EngineName, PaxosConfig, VoteStorage};
@@ -506,6 +506,38 @@ fn what_is_not_kept_is_refused() {
         (world.answers(1), world.driver.stats().unsupported),
         (vec![(1, true)], 1)
     );
+}
+
+#[test]
+fn a_disk_that_hangs_is_told_from_one_that_is_slow_and_one_that_fails() {
+    let mut world = world(Mode::Sync);
+    let seen = |world: &World| {
+        let status = world.driver.status();
+        let names = ["vote_groups", "vote_groups_slow", "votes_failed"];
+        let counts = names.map(|name| status.counters[name]);
+        let waits = ["votes_waiting_bytes", "votes_waiting_ms"].map(|name| status.counters[name]);
+        (status.state, counts, waits)
+    };
+    let (calm, counts, waits) = seen(&world);
+    assert_eq!((counts, waits), ([0; 3], [0; 2]));
+    world.say([vote_of(1)]);
+    world.sync_has_begun();
+    std::thread::sleep(SLOW + Duration::from_millis(1));
+    let (state, counts, [bytes, millis]) = seen(&world);
+    assert!(
+        state.starts_with(&format!("{calm}; its disk has had votes for ")),
+        "{state}"
+    );
+    assert!(counts == [0; 3] && bytes > 0 && millis > 500);
+    world.outcomes.send(Outcome::Good).unwrap();
+    assert_eq!(world.answers(1), [(1, false)]);
+    assert_eq!(seen(&world), (calm.clone(), [1, 1, 0], [0; 2]));
+    world.say([vote_of(2)]);
+    world.sync_has_begun();
+    world.outcomes.send(Outcome::Fails).unwrap();
+    assert_eq!(world.answers(2)[1], (2, true));
+    let state = format!("{calm}; its log has failed, it votes for nothing");
+    assert_eq!(seen(&world), (state, [1, 1, 1], [0; 2]));
 }
 
 #[test]
