@@ -14,7 +14,7 @@ use crate::explain::{Seen, explain};
 use crate::say::{complain, print};
 
 /// What its clients and groups count that ought to stand still, beside what the ring does.
-const QUIET: [&str; 11] = [
+const QUIET: [&str; 12] = [
     "admins_not_allowed",
     "clients_garbled",
     "clients_not_allowed",
@@ -26,6 +26,7 @@ const QUIET: [&str; 11] = [
     "reloads_failed",
     "requests_not_allowed",
     "tls_revoked",
+    "vote_groups_slow",
 ];
 
 /// Options of `rota status`.
