@@ -88,7 +88,7 @@ fn disk(one: &Seen) -> Option<Finding> {
         let (had, waiting) = (now("votes_waiting_ms"), now("votes_waiting_bytes"));
         format!(
             "node {node}: its disk has had votes for {}, and has not answered; {} wait: look at the disk, or stop \
-             the node, and a majority goes on without it (votes_waiting_ms)",
+             the node: the others go on if enough of them vote (votes_waiting_ms)",
             time(had as f64 * 1e3),
             bytes(usize::try_from(waiting).unwrap_or(usize::MAX))
         )

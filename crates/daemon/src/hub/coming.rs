@@ -26,7 +26,7 @@ impl Hub {
         for count in 0..AT_ONCE {
             match self.door.accept() {
                 Accepted::Nobody => {
-                    self.pace.take(now, count);
+                    self.hold(now, count);
                     return;
                 }
                 Accepted::NotNow => {
@@ -39,8 +39,13 @@ impl Hub {
                 Accepted::Comes(comer) => self.let_in(comer, now),
             }
         }
-        self.accept_at = self.pace.take(now, AT_ONCE);
-        self.door.is_held = true;
+        self.hold(now, AT_ONCE);
+    }
+
+    /// So many have come in: who comes next waits if that was much.
+    fn hold(&mut self, now: Time, count: u64) {
+        self.accept_at = self.pace.take(now, count);
+        self.door.is_held = self.accept_at > now;
     }
 
     fn let_in(&mut self, comer: Comer, now: Time) {

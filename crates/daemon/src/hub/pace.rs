@@ -20,11 +20,15 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// So many have come in: when more may.
+    /// So many have come in, at most [`AT_ONCE`]: when more may.
     pub fn take(&mut self, now: Time, count: u64) -> Time {
         self.used_until = self.used_until.max(now).after(count * EACH_NANOS);
-        let ahead = self.used_until.since(now);
-        now.after(REST_NANOS.max(ahead.saturating_sub(BURST * EACH_NANOS)))
+        let over = self
+            .used_until
+            .since(now)
+            .saturating_sub(BURST * EACH_NANOS);
+        let rest = if count < AT_ONCE { 0 } else { REST_NANOS };
+        now.after(rest.max(over))
     }
 }
 
@@ -63,7 +67,21 @@ mod tests {
         let mut pace = Pace::default();
         for at in 1..5000 {
             let now = Time(at * EACH_NANOS);
-            assert_eq!(pace.take(now, 1), now.after(REST_NANOS));
+            assert_eq!(pace.take(now, 1), now);
         }
+    }
+
+    /// Fewer than may come at once, but often: they used to save up a wait of minutes for whoever came after them.
+    #[test]
+    fn nobody_waits_long_for_those_who_came_before() {
+        let mut pace = Pace::default();
+        let (mut at, mut count) = (seconds(1), 0);
+        while at < seconds(61) {
+            count += AT_ONCE - 1;
+            let next = pace.take(at, AT_ONCE - 1);
+            assert!(next.since(at) <= AT_ONCE * EACH_NANOS);
+            at = next.max(at.after(EACH_NANOS / 10));
+        }
+        assert!(count < 60 * 1000 + BURST + AT_ONCE, "{count}");
     }
 }

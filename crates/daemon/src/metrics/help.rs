@@ -230,11 +230,11 @@ pub(super) const GAUGES: &[(&str, &str)] = &[
     ),
     (
         "votes_waiting_bytes",
-        "Bytes of votes and promises that are not durable yet.",
+        "Bytes of votes and promises for which the log has no answer yet.",
     ),
     (
         "votes_waiting_ms",
-        "How long the disk has had the oldest of them, in milliseconds.",
+        "How long the oldest of them waits, in milliseconds.",
     ),
     (
         "votes_failed",

@@ -155,9 +155,8 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
     fn wait(&self) -> Work {
         let mut desk = self.shared.wait(self.rest(), Orders::is_empty);
         let requests = std::mem::take(&mut desk.requests);
-        if !requests.is_empty() {
-            desk.writing = Some(Instant::now());
-        }
+        // Also what it did between groups may have taken long.
+        desk.writing = desk.asked.take();
         Work {
             requests,
             fetch: desk.fetches.pop_front(),

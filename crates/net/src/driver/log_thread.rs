@@ -39,7 +39,8 @@ pub(super) struct Orders {
     pub(super) requests: Vec<Request>,
     /// Of those and of those that are being written.
     pub(super) bytes: usize,
-    /// Since when some are being written.
+    /// Since when the oldest of `requests` waits, and the oldest of those that are being written.
+    pub(super) asked: Option<Instant>,
     pub(super) writing: Option<Instant>,
     /// Groups that were made durable, and those of them that took long.
     pub(super) groups: [u64; 2],
@@ -81,9 +82,9 @@ pub(super) struct LogHealth {
     pub(super) groups: u64,
     /// Those of them that took long.
     pub(super) slow: u64,
-    /// Bytes of requests that are not durable.
+    /// Bytes of requests without an answer.
     pub(super) waiting_bytes: usize,
-    /// How long the disk has had the oldest of them.
+    /// How long the oldest of them waits.
     pub(super) waits: Duration,
     /// Nothing is made durable any more.
     pub(super) failed: bool,
@@ -118,6 +119,7 @@ impl LogThread {
             fits = desk.bytes.saturating_add(bytes) <= WAITING_LIMIT;
             if fits {
                 desk.bytes += bytes;
+                desk.asked.get_or_insert_with(Instant::now);
                 desk.requests.push(Request { id, changes, bytes });
             }
         });
@@ -136,7 +138,10 @@ impl LogThread {
             groups,
             slow,
             waiting_bytes: desk.bytes,
-            waits: desk.writing.map_or(Duration::ZERO, |since| since.elapsed()),
+            waits: desk
+                .writing
+                .or(desk.asked)
+                .map_or(Duration::ZERO, |since| since.elapsed()),
             failed: desk.failed.is_some() || desk.ended,
         }
     }

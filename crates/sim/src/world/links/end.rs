@@ -54,13 +54,13 @@ impl End {
         }
     }
 
-    /// Its process is to be told that there is room, if that has grown by a quarter of a queue since.
+    /// Its process is to be told that there is room, if that has grown by a sixteenth of a queue since.
     pub fn tell_room(&mut self, queue_bytes: usize) {
         let room = queue_bytes.saturating_sub(self.unread);
         // What still waits of an earlier session says nothing about this one.
         let mut inbox = self.inbox.iter();
         let waits = inbox.any(|(of, told)| self.session == Some(*of) && *told == Told::Room);
-        if self.live().is_some() && !waits && room >= self.granted + queue_bytes / 4 {
+        if self.live().is_some() && !waits && room >= self.granted + queue_bytes / 16 {
             self.tell(Told::Room);
         }
     }
