@@ -92,6 +92,12 @@ fn disk(one: &Seen) -> Option<Finding> {
             time(had as f64 * 1e3),
             bytes(usize::try_from(waiting).unwrap_or(usize::MAX))
         )
+    } else if now("votes_syncing_ms") > SLOW_DISK_MS {
+        format!(
+            "node {node}: its disk has been making votes durable for {}: until it has, a loss of power forgets what \
+             came since (votes_syncing_ms)",
+            time(now("votes_syncing_ms") as f64 * 1e3),
+        )
     } else {
         return None;
     };

@@ -372,6 +372,12 @@ fn a_disk_that_takes_no_votes() {
     count(&mut seen[1], "votes_failed", 1);
     only(&seen, "node 2: the log of its votes has failed");
     let mut seen = well();
+    count(&mut seen[1], "votes_syncing_ms", 700);
+    only(
+        &seen,
+        "node 2: its disk has been making votes durable for 700",
+    );
+    let mut seen = well();
     count(&mut seen[2], "vote_groups_slow", 2);
     only(&seen, "node 3: its disk has taken more than half a second");
 }

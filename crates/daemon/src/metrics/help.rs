@@ -237,6 +237,10 @@ pub(super) const GAUGES: &[(&str, &str)] = &[
         "How long the oldest of them waits, in milliseconds.",
     ),
     (
+        "votes_syncing_ms",
+        "How long the sync that no vote waits for (storage async) has been under way, in milliseconds.",
+    ),
+    (
         "votes_failed",
         "1 once the acceptor's log has failed: the node votes for nothing until it is restarted.",
     ),

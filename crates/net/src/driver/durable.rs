@@ -16,6 +16,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::RawFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::acceptor::{Acceptor, Kept};
 use super::arbiter::Arbiter;
@@ -331,13 +332,18 @@ impl<E: Engine> Driver<E> {
         } else if health.waits > SLOW {
             let seconds = health.waits.as_secs_f64();
             status.state += &format!("; its disk has had votes for {seconds:.1} s");
+        } else if health.syncs > SLOW {
+            let seconds = health.syncs.as_secs_f64();
+            status.state += &format!("; its disk has been syncing for {seconds:.1} s");
         }
-        let waiting_ms = u64::try_from(health.waits.as_millis()).unwrap_or(u64::MAX);
+        let millis =
+            |took: Duration| u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         status.counters.extend([
             ("vote_groups", health.groups),
             ("vote_groups_slow", health.slow),
             ("votes_waiting_bytes", health.waiting_bytes as u64),
-            ("votes_waiting_ms", waiting_ms),
+            ("votes_waiting_ms", millis(health.waits)),
+            ("votes_syncing_ms", millis(health.syncs)),
             ("votes_failed", u64::from(health.failed)),
         ]);
     }

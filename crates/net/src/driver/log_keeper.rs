@@ -71,7 +71,7 @@ impl<F: LogFile> Syncer<F> {
     pub(super) fn start(shared: &Arc<Shared<Orders>>, interval: Duration) -> io::Result<Self> {
         let jobs = beside("rota-sync", shared, |job: SyncJob<F>, shared| {
             let done = job.run();
-            shared.put(|desk| desk.synced = Some(done));
+            shared.put(|desk| (desk.synced, desk.syncing) = (Some(done), None));
         })?;
         Ok(Self {
             jobs,
@@ -306,6 +306,7 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
         }
         if let Some(job) = self.log.start_sync()? {
             let ended = |_| AppendError::Io(io::Error::other("the thread for syncs has ended"));
+            self.shared.desk().syncing = Some(Instant::now());
             syncer.jobs.send(job).map_err(ended)?;
             syncer.is_busy = true;
         }

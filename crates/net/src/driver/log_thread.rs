@@ -45,6 +45,8 @@ pub(super) struct Orders {
     /// Groups that were made durable, and those of them that took long.
     pub(super) groups: [u64; 2],
     pub(super) fetches: VecDeque<Wanted>,
+    /// Since when a sync beside the commits is under way.
+    pub(super) syncing: Option<Instant>,
     /// A sync beside the commits has ended.
     pub(super) synced: Option<SyncDone>,
     /// A portion of a new segment is written.
@@ -86,6 +88,8 @@ pub(super) struct LogHealth {
     pub(super) waiting_bytes: usize,
     /// How long the oldest of them waits.
     pub(super) waits: Duration,
+    /// How long the sync that no answer waits for is under way.
+    pub(super) syncs: Duration,
     /// Nothing is made durable any more.
     pub(super) failed: bool,
 }
@@ -134,14 +138,13 @@ impl LogThread {
     pub(super) fn health(&self) -> LogHealth {
         let desk = self.0.desk();
         let [groups, slow] = desk.groups;
+        let for_how_long = |since: Option<Instant>| since.map_or(Duration::ZERO, |at| at.elapsed());
         LogHealth {
             groups,
             slow,
             waiting_bytes: desk.bytes,
-            waits: desk
-                .writing
-                .or(desk.asked)
-                .map_or(Duration::ZERO, |since| since.elapsed()),
+            waits: for_how_long(desk.writing.or(desk.asked)),
+            syncs: for_how_long(desk.syncing),
             failed: desk.failed.is_some() || desk.ended,
         }
     }

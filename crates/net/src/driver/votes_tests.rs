@@ -541,6 +541,28 @@ fn a_disk_that_hangs_is_told_from_one_that_is_slow_and_one_that_fails() {
 }
 
 #[test]
+fn a_sync_that_no_answer_waits_for_is_shown_while_it_hangs() {
+    let mut world = world(ASYNC);
+    let seen = |world: &World| {
+        let status = world.driver.status();
+        (status.state, status.counters["votes_syncing_ms"])
+    };
+    let (calm, _) = seen(&world);
+    world.say([vote_of(1)]);
+    assert_eq!(world.answers(1), [(1, false)]);
+    world.sync_has_begun();
+    std::thread::sleep(SLOW + Duration::from_millis(1));
+    let (state, millis) = seen(&world);
+    let says = format!("{calm}; its disk has been syncing for ");
+    assert!(state.starts_with(&says) && millis > 500, "{state}");
+    world.outcomes.send(Outcome::Good).unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    while seen(&world) != (calm.clone(), 0) {
+        assert!(Instant::now() < deadline);
+    }
+}
+
+#[test]
 fn a_ring_id_behind_votes_is_answered_behind_them() {
     let mut world = world(Mode::Sync);
     world.say([vote_of(1), persist(2, 40), vote_of(3)]);
