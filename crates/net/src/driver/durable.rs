@@ -336,8 +336,7 @@ impl<E: Engine> Driver<E> {
             let seconds = health.syncs.as_secs_f64();
             status.state += &format!("; its disk has been syncing for {seconds:.1} s");
         }
-        let millis =
-            |took: Duration| u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let millis = |took: Duration| u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         status.counters.extend([
             ("vote_groups", health.groups),
             ("vote_groups_slow", health.slow),
