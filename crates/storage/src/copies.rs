@@ -45,7 +45,7 @@ impl RecordCopy {
         bytes.extend((self.record.len() as u32).to_le_bytes());
         bytes.extend(self.generation.to_le_bytes());
         bytes.extend(&self.record);
-        let sum = crc32c::crc32c(&bytes);
+        let sum = crc_fast::crc32_iscsi(&bytes);
         bytes.extend(sum.to_le_bytes());
         bytes
     }
@@ -65,7 +65,7 @@ impl RecordCopy {
             .filter(|len| *len <= RECORD_LIMIT)?;
         let (summed, rest) = bytes.split_at_checked(HEADER_BYTES + len)?;
         let sum: &[u8; SUM_BYTES] = rest.first_chunk()?;
-        if &header[..8] != MAGIC || *sum != crc32c::crc32c(summed).to_le_bytes() {
+        if &header[..8] != MAGIC || *sum != crc_fast::crc32_iscsi(summed).to_le_bytes() {
             return None;
         }
         let version = u16::from_le_bytes([header[8], header[9]]);
@@ -130,7 +130,7 @@ mod tests {
         let mut bytes = copy.encode();
         bytes[8] = 2;
         let end = bytes.len() - SUM_BYTES;
-        let sum = crc32c::crc32c(&bytes[..end]).to_le_bytes();
+        let sum = crc_fast::crc32_iscsi(&bytes[..end]).to_le_bytes();
         bytes[end..].copy_from_slice(&sum);
         assert_eq!(RecordCopy::decode(&bytes, 0), Err(BadSlot::Version(2)));
     }

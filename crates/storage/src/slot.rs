@@ -48,7 +48,7 @@ impl Slot {
         bytes[12..16].copy_from_slice(&u32::from(self.value.is_some()).to_le_bytes());
         bytes[16..24].copy_from_slice(&self.generation.to_le_bytes());
         bytes[24..32].copy_from_slice(&self.value.unwrap_or(0).to_le_bytes());
-        let sum = crc32c::crc32c(&bytes[..32]);
+        let sum = crc_fast::crc32_iscsi(&bytes[..32]);
         bytes[32..].copy_from_slice(&sum.to_le_bytes());
         bytes
     }
@@ -59,7 +59,7 @@ impl Slot {
             .get(index * SLOT_BYTES..)
             .and_then(<[u8]>::first_chunk)
             .ok_or(BadSlot::Damaged)?;
-        let sum = crc32c::crc32c(&bytes[..32]).to_le_bytes();
+        let sum = crc_fast::crc32_iscsi(&bytes[..32]).to_le_bytes();
         if &bytes[..8] != MAGIC || bytes[32..] != sum {
             return Err(BadSlot::Damaged);
         }
@@ -129,7 +129,7 @@ mod tests {
         };
         let mut bytes = slot.encode();
         bytes[8] = 2;
-        let sum = crc32c::crc32c(&bytes[..32]).to_le_bytes();
+        let sum = crc_fast::crc32_iscsi(&bytes[..32]).to_le_bytes();
         bytes[32..].copy_from_slice(&sum);
         assert_eq!(Slot::decode(&bytes, 0), Err(BadSlot::Version(2)));
     }

@@ -143,7 +143,7 @@ fn a_later_versions_file_is_refused_though_its_other_slot_is_good() {
     let (_directory, path) = prepared();
     let mut bytes = fs::read(&path).unwrap();
     bytes[SECOND + 8] = 2;
-    let sum = crc32c::crc32c(&bytes[SECOND..SECOND + 32]).to_le_bytes();
+    let sum = crc_fast::crc32_iscsi(&bytes[SECOND..SECOND + 32]).to_le_bytes();
     bytes[SECOND + 32..SECOND + USED].copy_from_slice(&sum);
     fs::write(&path, bytes).unwrap();
     let error = open(&path).unwrap_err();

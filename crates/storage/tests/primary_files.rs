@@ -125,7 +125,7 @@ fn two_different_records_of_one_generation_are_refused() {
     let mut bytes = fs::read(&path).unwrap();
     bytes[SECOND + 24] ^= 1;
     let end = SECOND + USED - 4;
-    let sum = crc32c::crc32c(&bytes[SECOND..end]).to_le_bytes();
+    let sum = crc_fast::crc32_iscsi(&bytes[SECOND..end]).to_le_bytes();
     bytes[end..end + 4].copy_from_slice(&sum);
     fs::write(&path, bytes).unwrap();
     let error = open(&path).unwrap_err();
@@ -162,7 +162,7 @@ fn another_nodes_file_and_a_later_versions_are_refused() {
     let mut bytes = fs::read(&path).unwrap();
     bytes[SECOND + 8] = 2;
     let end = SECOND + USED - 4;
-    let sum = crc32c::crc32c(&bytes[SECOND..end]).to_le_bytes();
+    let sum = crc_fast::crc32_iscsi(&bytes[SECOND..end]).to_le_bytes();
     bytes[end..end + 4].copy_from_slice(&sum);
     fs::write(&path, bytes).unwrap();
     let error = open(&path).unwrap_err();

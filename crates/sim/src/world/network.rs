@@ -363,7 +363,7 @@ fn still_opens(rng: &mut Rng, datagram: &[u8]) -> bool {
     let Some((text, sum)) = bytes.split_last_chunk_mut::<SEAL_BYTES>() else {
         return false;
     };
-    *sum = crc32c::crc32c(text).to_le_bytes();
+    *sum = crc_fast::crc32_iscsi(text).to_le_bytes();
     if rng.percent(30) {
         bytes.truncate(rng.index(bytes.len()));
     } else {
@@ -373,7 +373,8 @@ fn still_opens(rng: &mut Rng, datagram: &[u8]) -> bool {
         }
     }
     let sound = |(text, sum): (&[u8], &[u8; SEAL_BYTES])| {
-        *sum == crc32c::crc32c(text).to_le_bytes() && bytes.len() >= HEADER_BYTES + SEAL_BYTES
+        *sum == crc_fast::crc32_iscsi(text).to_le_bytes()
+            && bytes.len() >= HEADER_BYTES + SEAL_BYTES
     };
     bytes.split_last_chunk::<SEAL_BYTES>().is_some_and(sound)
 }

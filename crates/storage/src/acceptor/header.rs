@@ -97,7 +97,7 @@ pub(super) enum BadPage {
 
 /// Appends the sum of what is in `out`.
 pub(super) fn put_sum(out: &mut Vec<u8>) {
-    let sum = crc32c::crc32c(out);
+    let sum = crc_fast::crc32_iscsi(out);
     out.extend(sum.to_le_bytes());
 }
 
@@ -110,7 +110,7 @@ pub(super) fn checked<'a>(
 ) -> Result<Fields<'a>, BadPage> {
     let (summed, sum) = bytes.split_at_checked(sum_at).ok_or(BadPage::Damaged)?;
     let sum: &[u8; 4] = sum.first_chunk().ok_or(BadPage::Damaged)?;
-    if &summed[..8] != magic || crc32c::crc32c(summed).to_le_bytes() != *sum {
+    if &summed[..8] != magic || crc_fast::crc32_iscsi(summed).to_le_bytes() != *sum {
         return Err(BadPage::Damaged);
     }
     let mut fields = Fields(&summed[8..]);
@@ -187,7 +187,7 @@ impl SegmentHeader {
         put_identity(&mut bytes, self.identity);
         bytes.extend(self.number.to_le_bytes());
         bytes.extend(self.life.to_le_bytes());
-        crc32c::crc32c(&bytes)
+        crc_fast::crc32_iscsi(&bytes)
     }
 }
 

@@ -14,6 +14,7 @@
 //!
 //! The header has a checksum of its own, so that a length is known to be good before anybody acts on it.
 
+use crc_fast::{CrcAlgorithm, Digest};
 use rota_core::mutants::{self, Mutant};
 use std::fmt;
 
@@ -167,7 +168,7 @@ impl RecordRef<'_> {
         out.extend_from_slice(self.bytes);
         out.resize(start + self.encoded_bytes(), 0);
         let (header, payload) = out[start..].split_at_mut(HEADER_BYTES);
-        header[4..8].copy_from_slice(&crc32c::crc32c(payload).to_le_bytes());
+        header[4..8].copy_from_slice(&crc_fast::crc32_iscsi(payload).to_le_bytes());
         header[8..12].copy_from_slice(&(self.len() as u32).to_le_bytes());
         header[12] = self.kind.byte();
         header[13] = if synced_before { SYNCED_BEFORE } else { 0 };
@@ -179,8 +180,10 @@ impl RecordRef<'_> {
 }
 
 fn header_sum(header: &[u8], key: u32, offset: u64) -> u32 {
-    let sum = crc32c::crc32c_append(key, &offset.to_le_bytes());
-    crc32c::crc32c_append(sum, &header[4..HEADER_BYTES])
+    let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, u64::from(!key));
+    digest.update(&offset.to_le_bytes());
+    digest.update(&header[4..HEADER_BYTES]);
+    digest.finalize() as u32
 }
 
 /// A record's header, known to be as it was written, at this place.
@@ -228,7 +231,7 @@ impl Header {
     /// Whether this is its payload with the padding.
     pub fn fits(&self, padded_payload: &[u8]) -> bool {
         padded_payload.len() == padded(self.len)
-            && self.payload_sum == crc32c::crc32c(padded_payload)
+            && self.payload_sum == crc_fast::crc32_iscsi(padded_payload)
     }
 }
 
