@@ -53,7 +53,13 @@ impl Latencies {
 
     /// Records one latency.
     pub fn record(&mut self, nanos: u64) {
-        self.counts.saturating_record(nanos.clamp(1, LONGEST_NS));
+        self.record_many(nanos, 1);
+    }
+
+    /// Records the latency that so many messages had.
+    pub fn record_many(&mut self, nanos: u64, count: u64) {
+        self.counts
+            .saturating_record_n(nanos.clamp(1, LONGEST_NS), count);
     }
 
     /// How many latencies were recorded.

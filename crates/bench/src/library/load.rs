@@ -57,6 +57,14 @@ pub(super) struct Delivered {
     pub own_bytes: u64,
 }
 
+/// Messages that were submitted together are delivered together, and a look at the clock is shared.
+#[derive(Clone, Copy, Debug, Default)]
+struct Run {
+    own: bool,
+    latency: u64,
+    messages: u64,
+}
+
 /// See the module page.
 pub(super) struct LoadApp {
     me: u16,
@@ -74,6 +82,8 @@ pub(super) struct LoadApp {
     freed: bool,
     clock: u64,
     clock_uses: u32,
+    /// Messages delivered in a row that had the same latency, and are not recorded yet.
+    run: Run,
     /// The configuration with all members has been delivered.
     pub formed: bool,
     /// Regular configurations after the first.
@@ -109,6 +119,7 @@ impl LoadApp {
             freed: false,
             clock: 0,
             clock_uses: 0,
+            run: Run::default(),
             formed: false,
             reconfigurations: 0,
             delivered: Delivered::default(),
@@ -194,14 +205,33 @@ impl LoadApp {
         };
         debug_assert!(span.start <= at);
         let latency = self.clock.saturating_sub(at);
-        if own {
+        if (self.run.own, self.run.latency) != (own, latency) {
+            self.record_run();
+            self.run = Run {
+                own,
+                latency,
+                messages: 0,
+            };
+        }
+        self.run.messages += 1;
+        if let Some(trials) = &mut self.trials {
+            trials.push((number, latency));
+        }
+    }
+
+    fn record_run(&mut self) {
+        let Run {
+            own,
+            latency,
+            messages,
+        } = std::mem::take(&mut self.run);
+        let latencies = if own {
             &mut self.own_latencies
         } else {
             &mut self.latencies
-        }
-        .record(latency);
-        if let Some(trials) = &mut self.trials {
-            trials.push((number, latency));
+        };
+        if messages > 0 {
+            latencies.record_many(latency, messages);
         }
     }
 
@@ -251,6 +281,7 @@ impl App for LoadApp {
 
     fn flush(&mut self) {
         self.clock_uses = 0;
+        self.record_run();
     }
 
     fn fill(&mut self, now: Time, submitter: &mut dyn Submitter) {

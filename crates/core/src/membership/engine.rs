@@ -154,6 +154,7 @@ impl RingEngine {
     }
 
     /// Calls the installed ring with what it needs for one call.
+    #[inline(always)]
     pub(super) fn on_installed<T>(
         &mut self,
         call: impl FnOnce(&mut Ordering, &mut Context<'_>) -> T,
@@ -196,7 +197,15 @@ impl RingEngine {
         self.form_first_ring();
     }
 
+    #[inline(always)]
     pub(super) fn on_datagram(&mut self, bytes: Bytes) {
+        if wire::is_data(&bytes) {
+            return match Data::decode(bytes, self.config.seal_bytes) {
+                Ok(data) if data.cluster == self.config.cluster => self.on_data(data),
+                Ok(_) => self.counters.datagrams_foreign_cluster += 1,
+                Err(_) => self.counters.datagrams_malformed += 1,
+            };
+        }
         let Ok(packet) = wire::decode_sealed(bytes, self.config.seal_bytes) else {
             self.counters.datagrams_malformed += 1;
             return;
@@ -244,6 +253,7 @@ impl RingEngine {
 
     /// Data belongs to the ring it names. The old ring's is taken until this process has told what it
     /// has of it (A8, fill).
+    #[inline(always)]
     fn on_data(&mut self, data: Data) {
         let mine = self.installed_ring() == Some(data.ring);
         match &self.phase {

@@ -108,6 +108,7 @@ impl<S> Buffer<S> {
         (ranges, false)
     }
 
+    #[inline(always)]
     pub fn insert(&mut self, seq: Seq, slot: S) -> Inserted {
         if seq <= self.discarded {
             return Inserted::Duplicate;

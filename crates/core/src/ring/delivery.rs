@@ -119,6 +119,7 @@ impl Delivery {
     }
 
     /// The next packet to deliver, if one is due.
+    #[inline(always)]
     pub fn next(&mut self, buffer: &mut Buffer, safe_line: Seq) -> Option<Due> {
         if let Some(seq) = self.early.pop_front() {
             return buffer.get(seq).map(|slot| due(seq, slot));
@@ -146,7 +147,7 @@ impl Delivery {
     }
 
     /// Delivers a packet in its turn, unless it was delivered before.
-    #[inline]
+    #[inline(always)]
     fn pass(&mut self, buffer: &mut Buffer, seq: Seq) -> Option<Due> {
         let slot = buffer.get_mut(seq)?;
         if slot.delivered || slot.encapsulated {
@@ -229,7 +230,7 @@ impl Delivery {
 }
 
 impl Chain {
-    #[inline]
+    #[inline(always)]
     fn passed(&mut self, start: FrameCursor, end: FrameCursor) {
         if start == self.next && self.ahead.is_empty() {
             self.next = end;
@@ -250,6 +251,7 @@ impl Chain {
     }
 }
 
+#[inline(always)]
 fn due(seq: Seq, slot: &Slot) -> Due {
     Due {
         seq,

@@ -8,6 +8,7 @@ use crate::pack::Unpacked;
 
 impl Ordering {
     /// The next message to deliver, if one is due.
+    #[inline(always)]
     pub fn poll_message(&mut self, ctx: &mut Context<'_>) -> Option<Message> {
         loop {
             if let Some(unpacking) = self.unpacking {
@@ -50,6 +51,7 @@ impl Ordering {
         }
     }
 
+    #[inline(always)]
     fn message(&self, packet: Unpacking, unpacked: Unpacked) -> Message {
         let service = if unpacked.reliable {
             Service::Reliable

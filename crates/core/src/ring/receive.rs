@@ -8,6 +8,7 @@ use crate::wire::{Data, Frame};
 impl Ordering {
     /// A packet of this ring came in (thesis §3.1.3). Answers with what a packet of an old ring is
     /// wrapped in, if it is one and new.
+    #[inline(always)]
     pub fn on_data(&mut self, ctx: &mut Context<'_>, data: Data) -> Option<Frame> {
         let Some(member) = self.member_index(data.sender) else {
             ctx.counters.datagrams_foreign_ring += 1;
@@ -24,6 +25,7 @@ impl Ordering {
         self.keep(ctx, member, data)
     }
 
+    #[inline(always)]
     fn keep(&mut self, ctx: &mut Context<'_>, member: u16, data: Data) -> Option<Frame> {
         let Data {
             seq,
@@ -64,6 +66,7 @@ impl Ordering {
         None
     }
 
+    #[inline(always)]
     pub(super) fn member_index(&self, node: NodeId) -> Option<u16> {
         let found = self
             .members

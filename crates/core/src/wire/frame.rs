@@ -86,6 +86,7 @@ pub struct Record {
 
 impl Frame {
     /// Checks a frame.
+    #[inline(always)]
     pub fn parse(bytes: Bytes) -> Result<Self, DecodeError> {
         let (counter, records_at) = read_varint(&bytes)?;
         if counter == 0 {
@@ -157,6 +158,7 @@ impl Frame {
     ///
     /// # Errors
     /// The frame itself, if it holds anything else.
+    #[inline(always)]
     pub fn into_single_message(mut self) -> Result<(u64, Bytes), Self> {
         let records_at = usize::from(self.records_at);
         let whole = (self.messages, self.first_part, self.next_part) == (1, 0, 0);
@@ -221,6 +223,7 @@ struct RawRecord {
 }
 
 impl RawRecord {
+    #[inline(always)]
     fn read(rest: &[u8]) -> Result<Self, DecodeError> {
         let [tag, low, high] = *rest.first_chunk().ok_or(DecodeError::Short)?;
         let len = usize::from(u16::from_le_bytes([low, high]));
@@ -264,6 +267,7 @@ impl RawRecord {
     }
 
     /// Where the stream stands behind it, if `messages` messages of the frame ended before it.
+    #[inline(always)]
     fn ends(&self, messages: u16) -> Result<Ends, DecodeError> {
         let part = match self.kind {
             RecordKind::Middle { index: 0 } | RecordKind::Last { index: 0 } => {
@@ -297,6 +301,7 @@ struct Ends {
 }
 
 /// A variable-length number at the start of `bytes`, and how many bytes it takes.
+#[inline(always)]
 pub(crate) fn read_varint(bytes: &[u8]) -> Result<(u64, usize), DecodeError> {
     let mut value = 0_u64;
     for (index, byte) in bytes.iter().take(10).enumerate() {

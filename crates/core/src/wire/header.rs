@@ -57,6 +57,14 @@ pub fn is_token(datagram: &[u8]) -> bool {
         .is_some_and(|kind| kind & 0x0f == Kind::Token as u8)
 }
 
+/// Whether a datagram claims to be a packet of a ring.
+pub(crate) fn is_data(datagram: &[u8]) -> bool {
+    const DATA: u8 = Kind::Data as u8;
+    const RECOVERED: u8 = Kind::Recovered as u8;
+    let kind = datagram.get(1).map(|kind| kind & 0x0f);
+    matches!(kind, Some(DATA | RECOVERED))
+}
+
 /// Whether a datagram is for the data path of a view, and not for the ring beside it: its kind is one of
 /// those from 8 up.
 pub fn is_for_data_path(datagram: &[u8]) -> bool {
@@ -86,6 +94,7 @@ impl Header {
         }
     }
 
+    #[inline(always)]
     pub fn read(bytes: &[u8]) -> Result<Self, DecodeError> {
         let bytes: &[u8; HEADER_BYTES] = bytes.first_chunk().ok_or(DecodeError::Short)?;
         if bytes[0] != VERSION {
@@ -124,6 +133,7 @@ impl Header {
         out.extend_from_slice(&bytes);
     }
 
+    #[inline(always)]
     pub fn ring(&self) -> Result<RingId, DecodeError> {
         if self.incarnation > Incarnation::MAX {
             return Err(DecodeError::Incarnation);
@@ -135,6 +145,7 @@ impl Header {
         })
     }
 
+    #[inline(always)]
     pub const fn service(&self) -> Result<Service, DecodeError> {
         service_of(self.service)
     }
@@ -151,6 +162,7 @@ pub(crate) const fn service_of(code: u8) -> Result<Service, DecodeError> {
     }
 }
 
+#[inline(always)]
 const fn kind(code: u8) -> Result<Kind, DecodeError> {
     match code {
         0 => Ok(Kind::Data),

@@ -64,7 +64,7 @@ impl<E: Engine> Driver<E> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn hand_out<A: App>(&mut self, app: &mut A, delivery: Delivery) -> Result<(), DriverError> {
         if self.tracer.is_some() {
             self.trace_delivery(&delivery)?;
