@@ -7,7 +7,7 @@ use super::gate::Gate;
 use super::in_view::{InView, Slot};
 use super::tell::send;
 use super::{FastCounters, in_view};
-use crate::contract::{Burst, Class, Seq, Target, Time};
+use crate::contract::{Burst, Class, Output, Seq, Target, Time};
 use crate::mutants::{self, Mutant};
 use crate::pack::OutFrame;
 use crate::ring::BurstBuilder;
@@ -83,7 +83,9 @@ impl InView {
         counters: &mut FastCounters,
     ) -> bool {
         let wanted = self.allowed(backlog.len(), counters);
-        let count = gate.let_through(now, wanted, self.config.datagram_bytes);
+        let beside = self.bytes_to_ride();
+        let count = gate.let_through(now, wanted, self.config.datagram_bytes, beside);
+        self.own.held = wanted > 0 && count == 0;
         if count == 0 {
             // Whether it is the rate that packets wait for, is known only now.
             gate.observe(now, backlog.len() * self.config.frame_bytes());
@@ -115,6 +117,15 @@ impl InView {
                 .push_back(send(Class::Data, Target::Others, burst));
         }
         true
+    }
+
+    /// Bytes of what is about to leave.
+    pub fn output_bytes(&self) -> usize {
+        let bytes = |output: &Output| match output {
+            Output::Send { burst, .. } => burst.bytes.len(),
+            _ => 0,
+        };
+        self.outputs.iter().map(bytes).sum()
     }
 
     /// A word about shares leaves as soon as there is one: it does not wait for what it is to change.

@@ -152,8 +152,8 @@ impl Gate {
         }
     }
 
-    /// How many of `wanted` packets of up to `size` bytes may leave now.
-    pub fn let_through(&mut self, now: Time, wanted: usize, size: usize) -> usize {
+    /// How many of `wanted` packets of up to `size` bytes may leave now, with `beside` bytes of control in their burst.
+    pub fn let_through(&mut self, now: Time, wanted: usize, size: usize, beside: usize) -> usize {
         let Some(paced) = self.on_mut() else {
             return wanted;
         };
@@ -161,13 +161,13 @@ impl Gate {
         if wanted == 0 {
             return 0;
         }
-        let step = (wanted.min(STEP) * size).min(paced.bursts.bytes);
+        let step = (wanted.min(STEP) * size + beside).min(paced.bursts.bytes);
         let allowance = paced.pacer.allowance(now);
         if allowance < step {
             paced.held = Some(step);
             return 0;
         }
-        (allowance / size).clamp(1, wanted)
+        (allowance.saturating_sub(beside) / size).clamp(1, wanted)
     }
 
     /// Packets of so many bytes leave now.

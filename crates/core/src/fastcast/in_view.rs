@@ -52,6 +52,8 @@ pub(super) struct Own {
     pub places: VecDeque<Seq>,
     /// The window kept some back.
     pub blocked: bool,
+    /// The rate kept some back: a burst leaves soon, and takes control with it.
+    pub held: bool,
 }
 
 /// One view, as one member knows it.

@@ -82,8 +82,15 @@ impl Telling {
 }
 
 impl InView {
+    /// Members that each control datagram makes up for: twice as many while packets wait for the rate, as it then leaves
+    /// with them.
+    fn share(&self) -> u64 {
+        let members = self.members() as u64;
+        if self.own.held { 2 * members } else { members }
+    }
+
     fn spacing(&self) -> u64 {
-        SPACING_NANOS * self.members() as u64
+        SPACING_NANOS * self.share()
     }
 
     fn has_news(&self) -> bool {
@@ -106,7 +113,7 @@ impl InView {
         if !self.has_news() {
             return None;
         }
-        if self.acked - telling.acked >= PACKETS * self.members() as u64 {
+        if self.acked - telling.acked >= PACKETS * self.share() {
             return Some(Time(0));
         }
         let spacing = self.spacing();
@@ -118,13 +125,26 @@ impl InView {
         Some(due.max(complete))
     }
 
+    /// About how many bytes [`Self::ride`] would add to a burst.
+    pub fn bytes_to_ride(&self) -> usize {
+        if self.members() == 1 || !self.has_something_to_say() {
+            return 0;
+        }
+        FastControl::bare_len(self.members(), self.config.seal_bytes)
+            + RUNS * FastControl::RUN_BYTES
+    }
+
+    fn has_something_to_say(&self) -> bool {
+        self.has_news() || self.telling.is_urgent()
+    }
+
     /// The control datagram that leaves with a burst of packets, if there is anything to say and it
     /// fits: half the usual time after the one before, as it costs less there.
     pub fn ride(&mut self, now: Time, burst: &mut BurstBuilder, counters: &mut FastCounters) {
-        if self.members() == 1 || !(self.has_news() || self.telling.is_urgent()) {
+        if self.members() == 1 || !self.has_something_to_say() {
             return;
         }
-        let half = self.spacing() / 2;
+        let half = SPACING_NANOS * self.members() as u64 / 2;
         let lately = self.telling.last.is_some_and(|last| now < last.after(half));
         let due = self.control_due_at().is_some_and(|due| now >= due);
         if lately && !due {
