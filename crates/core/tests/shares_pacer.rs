@@ -186,6 +186,47 @@ fn control_messages_do_not_wait_and_bursts_wait_for_them() {
 }
 
 #[test]
+fn who_has_packets_sent_again_takes_half_of_the_rate_at_most() {
+    let mut pacer = pacer(80_000_000);
+    let (mut now, mut sent) = (Time(0), 0);
+    // 10,000 bytes in each millisecond are earned, and as many asked for again.
+    for _ in 0..1_000 {
+        now = now.after(MILLIS);
+        pacer.repaired(now, 10_000);
+        sent += send_all(&mut pacer, now, 1_000);
+    }
+    let half = 5_000 * 1_000;
+    assert!((half..half + 64_000).contains(&sent), "{sent}");
+    // What is owed then is paid for in as long again as it was allowed to gather, at most.
+    for _ in 0..210 {
+        now = now.after(MILLIS);
+        send_all(&mut pacer, now, 1_000);
+    }
+    let sent: usize = (0..100)
+        .map(|_| {
+            now = now.after(MILLIS);
+            send_all(&mut pacer, now, 1_000)
+        })
+        .sum();
+    assert!(sent.abs_diff(1_000_000) <= 10_000, "{sent}");
+}
+
+#[test]
+fn what_an_idle_member_repairs_keeps_its_next_packet_back_for_no_time() {
+    let mut pacer = pacer(2_000_000);
+    let now = Time(MILLIS);
+    pacer.repaired(now, 358_000);
+    assert!(pacer.allowance(now) >= 1_400);
+    // And what is announced beside a debt may leave then.
+    pacer.sent(now, 32_000);
+    let next = pacer.next_time(1_400).expect("there is a rate");
+    assert!(pacer.allowance(next) >= 1_400);
+    pacer.forget_repairs();
+    let sooner = pacer.next_time(2_800).expect("there is a rate");
+    assert!(sooner.since(now) < 2 * next.since(now));
+}
+
+#[test]
 fn nothing_overflows() {
     let bursts = Bursts {
         bytes: usize::MAX,
@@ -197,6 +238,7 @@ fn nothing_overflows() {
         pacer.set_rate(Time(1), rate);
         for _ in 0..20 {
             pacer.owe(Time(1), usize::MAX);
+            pacer.repaired(Time(1), usize::MAX);
             pacer.sent(Time(1), usize::MAX);
         }
         assert!(pacer.next_time(usize::MAX).is_some());

@@ -104,6 +104,7 @@ impl Gate {
         }
         paced.on = notes.len() > 1;
         paced.held = None;
+        paced.pacer.forget_repairs();
         paced.increase = None;
         paced.apply(now);
     }
@@ -182,6 +183,13 @@ impl Gate {
     pub fn owe(&mut self, now: Time, bytes: usize) {
         if let Some(paced) = self.on_mut() {
             paced.pacer.owe(now, bytes);
+        }
+    }
+
+    /// Packets of so many bytes are sent again now.
+    pub fn repaired(&mut self, now: Time, bytes: usize) {
+        if let Some(paced) = self.on_mut().filter(|_| bytes > 0) {
+            paced.pacer.repaired(now, bytes);
         }
     }
 

@@ -52,7 +52,7 @@ pub(super) struct Own {
     pub places: VecDeque<Seq>,
     /// The window kept some back.
     pub blocked: bool,
-    /// The rate kept some back: a burst leaves soon, and takes control with it.
+    /// The rate kept some back: a burst will leave, and take control with it.
     pub held: bool,
 }
 

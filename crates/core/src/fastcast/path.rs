@@ -154,8 +154,7 @@ impl DataPath for FastCast {
             }
             view.applied_by = self.gate.waits_for_others();
             view.repair(now, &mut self.counters);
-            // What is sent again does not wait for the rate: what is new waits for it, too.
-            self.gate.owe(now, view.output_bytes());
+            self.gate.repaired(now, view.output_bytes());
             // Alone in a view, packets leave without an output.
             while view.send_packets(now, backlog, &mut self.gate, &mut self.counters)
                 && view.outputs.is_empty()

@@ -10,6 +10,9 @@ const BYTE: i128 = 8 * 1_000_000_000;
 /// No more credit or debt than this, and no more at once: an eighth of the range, so that sums stay in it.
 const MOST: i128 = i128::MAX / 8;
 
+/// No more is owed for repairs than what leaves in so long, in nanoseconds, and a burst.
+const LONGEST_DEBT: u64 = 100_000_000;
+
 /// How a rate is cut into bursts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bursts {
@@ -52,7 +55,10 @@ pub struct Pacer {
     rate: u64,
     /// What may leave, below 0 if more has left.
     credit: i128,
-    /// When `credit` was computed.
+    /// What has left for repairs and is not paid for: up to half of what is earned goes there, so that whoever has packets
+    /// sent again and again takes no more than half of their sender's rate.
+    debt: i128,
+    /// When `credit` and `debt` were computed.
     at: Time,
     /// When the last burst began, and what it may still have, in bytes.
     burst: Option<(Time, usize)>,
@@ -65,6 +71,7 @@ impl Pacer {
             bursts,
             rate: 0,
             credit: bytes(bursts.bytes),
+            debt: 0,
             at: now,
             burst: None,
         }
@@ -76,6 +83,7 @@ impl Pacer {
         self.refill(now);
         self.rate = bits_per_second;
         self.credit = self.credit.min(self.most());
+        self.debt = self.debt.min(self.most_owed());
     }
 
     /// From now on bursts are cut like this.
@@ -131,6 +139,18 @@ impl Pacer {
         self.credit = (self.credit - bytes(count)).max(-MOST);
     }
 
+    /// So many bytes leave now that were sent before: they wait for nothing, and of what comes after them half does not wait
+    /// for them, either.
+    pub fn repaired(&mut self, now: Time, count: usize) {
+        self.refill(now);
+        self.debt = (self.debt + bytes(count)).min(self.most_owed());
+    }
+
+    /// Nothing is owed for repairs any more.
+    pub const fn forget_repairs(&mut self) {
+        self.debt = 0;
+    }
+
     /// When so many bytes, or a whole burst if that is less, may leave, if nothing else does before; `None` if
     /// there is no rate to wait for.
     pub fn next_time(&self, count: usize) -> Option<Time> {
@@ -140,7 +160,8 @@ impl Pacer {
             Err(_) | Ok(0) => self.at,
             Ok(_) if self.rate == 0 => return None,
             Ok(lacking) => {
-                let nanos = lacking.div_ceil(u128::from(self.rate));
+                let paid_beside = lacking.min(self.debt.unsigned_abs());
+                let nanos = (lacking + paid_beside).div_ceil(u128::from(self.rate));
                 self.at.after(u64::try_from(nanos).unwrap_or(u64::MAX))
             }
         };
@@ -158,10 +179,16 @@ impl Pacer {
         bytes(self.bursts.bytes) + product(self.rate, self.bursts.late)
     }
 
+    fn most_owed(&self) -> i128 {
+        bytes(self.bursts.bytes) + product(self.rate, LONGEST_DEBT)
+    }
+
     fn refill(&mut self, now: Time) {
         let earned = product(self.rate, now.since(self.at));
         self.at = self.at.max(now);
-        self.credit = (self.credit + earned).min(self.most());
+        let paid = self.debt.min(earned / 2);
+        self.debt -= paid;
+        self.credit = (self.credit + earned - paid).min(self.most());
     }
 }
 
