@@ -8,21 +8,20 @@
 use std::io;
 
 use super::dir::LogFile;
+use super::pages::Pages;
 use super::record::RecordRef;
 
 /// Both the blocks and the memory are aligned to this. Disks with larger blocks are not written to past the system's
 /// memory.
 pub(super) const BLOCK: usize = 4096;
 
-/// Groups of nearly this size need no new memory.
-const USUAL: usize = 2 << 20;
+/// More memory than this is given back when it is written.
+const USUAL: usize = 4 << 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
-    /// Never grows in place: it would lose its alignment.
-    memory: Vec<u8>,
-    /// Where in it the first block begins.
-    start: usize,
+    /// Begins with a block.
+    memory: Pages,
     /// So much of the first block is in the file already.
     written: usize,
 }
@@ -32,52 +31,38 @@ impl Blocks {
     pub fn behind(before: &[u8]) -> Self {
         let mut blocks = Self::default();
         let written = before.len() % BLOCK;
-        blocks.reserve(written);
-        blocks.memory.extend(&before[before.len() - written..]);
+        let start = before.len() - written;
+        blocks.memory.add(written).copy_from_slice(&before[start..]);
         blocks.written = written;
         blocks
     }
 
     /// What is not written, in bytes.
-    pub const fn len(&self) -> usize {
-        self.memory.len() - self.start - self.written
+    pub fn len(&self) -> usize {
+        self.memory.len() - self.written
     }
 
-    pub const fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     pub fn put(&mut self, record: RecordRef<'_>, key: u32, offset: u64, synced_before: bool) {
-        self.reserve(record.encoded_bytes() + BLOCK);
-        record.encode(&mut self.memory, key, offset, synced_before);
-    }
-
-    /// Room for so many bytes more, which are not moved then.
-    fn reserve(&mut self, more: usize) {
-        let wanted = self.memory.len() + more;
-        if wanted <= self.memory.capacity() {
-            return;
-        }
-        let mut memory: Vec<u8> = Vec::with_capacity(wanted.next_power_of_two().max(USUAL) + BLOCK);
-        let start = memory.as_ptr().align_offset(BLOCK);
-        memory.resize(start, 0);
-        memory.extend_from_slice(&self.memory[self.start..]);
-        (self.memory, self.start) = (memory, start);
+        let room = self.memory.add(record.encoded_bytes());
+        record.encode_to(room, key, offset, synced_before);
     }
 
     /// Writes all of it; `end` is where in the file it ends.
     pub fn write<F: LogFile>(&mut self, file: &F, end: u64) -> io::Result<()> {
-        let used = self.memory.len();
-        let bytes = used - self.start;
-        self.memory
-            .resize(self.start + bytes.next_multiple_of(BLOCK), 0);
-        let result = file.append_at(end - bytes as u64, &self.memory[self.start..]);
-        let whole = self.start + bytes / BLOCK * BLOCK;
-        self.memory.copy_within(whole..used, self.start);
-        self.written = used - whole;
-        self.memory.truncate(self.start + self.written);
-        if self.memory.capacity() > 2 * USUAL {
-            *self = Self::behind(&self.memory[self.start..]);
+        let bytes = self.memory.len();
+        let filled = bytes.next_multiple_of(BLOCK);
+        self.memory.add(filled - bytes).fill(0);
+        let result = file.append_at(end - bytes as u64, &self.memory);
+        let whole = bytes / BLOCK * BLOCK;
+        self.memory.copy_within(whole..bytes, 0);
+        self.written = bytes - whole;
+        self.memory.truncate(self.written);
+        if self.memory.room() > USUAL {
+            *self = Self::behind(&self.memory);
         }
         result
     }

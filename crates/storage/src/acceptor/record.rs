@@ -163,11 +163,19 @@ impl RecordRef<'_> {
     /// Appends it to `out` as the record at `offset` of the segment with this key.
     pub(super) fn encode(&self, out: &mut Vec<u8>, key: u32, offset: u64, synced_before: bool) {
         let start = out.len();
-        out.resize(start + HEADER_BYTES, 0);
-        out.extend_from_slice(self.head);
-        out.extend_from_slice(self.bytes);
         out.resize(start + self.encoded_bytes(), 0);
-        let (header, payload) = out[start..].split_at_mut(HEADER_BYTES);
+        self.encode_to(&mut out[start..], key, offset, synced_before);
+    }
+
+    /// The same, to where there is just room for it.
+    pub(super) fn encode_to(&self, out: &mut [u8], key: u32, offset: u64, synced_before: bool) {
+        let (header, payload) = out.split_at_mut(HEADER_BYTES);
+        let (head, rest) = payload.split_at_mut(self.head.len());
+        let (bytes, padding) = rest.split_at_mut(self.bytes.len());
+        head.copy_from_slice(self.head);
+        bytes.copy_from_slice(self.bytes);
+        padding.fill(0);
+        header.fill(0);
         header[4..8].copy_from_slice(&crc_fast::crc32_iscsi(payload).to_le_bytes());
         header[8..12].copy_from_slice(&(self.len() as u32).to_le_bytes());
         header[12] = self.kind.byte();
