@@ -30,11 +30,18 @@ impl Blocks {
     /// To be appended to behind `before`, which is in the file and begins with a block of it.
     pub fn behind(before: &[u8]) -> Self {
         let mut blocks = Self::default();
+        blocks.go_on_behind(before);
+        blocks
+    }
+
+    /// The same in the memory that is there: what was in it is written.
+    pub fn go_on_behind(&mut self, before: &[u8]) {
         let written = before.len() % BLOCK;
         let start = before.len() - written;
-        blocks.memory.add(written).copy_from_slice(&before[start..]);
-        blocks.written = written;
-        blocks
+        self.memory.truncate(0);
+        let block = self.memory.add(written);
+        block.copy_from_slice(&before[start..]);
+        self.written = written;
     }
 
     /// What is not written, in bytes.

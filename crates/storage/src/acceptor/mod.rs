@@ -19,8 +19,8 @@
 //! ([`DiskLog::start_upkeep`]).
 //!
 //! Groups are written in whole blocks. With [`Mode::Sync`] they go past the system's memory (`O_DIRECT`) where the file
-//! system has that: what is written once and read again only by those who come back need not be copied there. They are
-//! gathered in huge pages, which a disk takes in fewer requests.
+//! system has that: what is written once and read again only by those who come back need not be copied there. Large
+//! ones are gathered in huge pages.
 //!
 //! A segment begins with what must not be forgotten: the trim, the newest configuration, the promises, what is kept
 //! under keys. So

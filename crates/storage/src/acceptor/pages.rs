@@ -1,8 +1,7 @@
 //! Memory that a disk takes groups from: aligned to pages, and in huge ones where it is large and the system has them.
 //!
-//! A disk that reads memory itself is told of each piece of it. Of small pages no two lie together, and a request to a disk
-//! has room for a few hundred pieces, so a group would come to it as many small requests; a huge page is one piece. It also
-//! takes one look to find where it is, instead of 512.
+//! A disk that reads memory itself is told of each piece of it, and small pages seldom lie together. A huge page is one
+//! piece, and is found with one look instead of 512.
 
 use memmap2::{Advice, MmapMut, MmapOptions};
 use std::ops::{Deref, DerefMut};
@@ -26,7 +25,7 @@ impl Pages {
     fn with_room(bytes: usize) -> Self {
         let bytes = bytes.next_power_of_two().max(LEAST);
         // From half a huge page on it is worth a whole one, with as much again so that it lies in it at its own boundary.
-        let is_huge = bytes > HUGE / 2;
+        let is_huge = bytes >= HUGE / 2;
         let mapped = if is_huge {
             bytes.max(HUGE) + HUGE
         } else {
@@ -117,6 +116,8 @@ mod tests {
         for (bytes, aligned) in [
             (1, 4096),
             (LEAST + 1, 4096),
+            (HUGE / 4, 4096),
+            (HUGE / 4 + 1, HUGE),
             (HUGE / 2 + 1, HUGE),
             (3 * HUGE, HUGE),
         ] {

@@ -2,7 +2,6 @@
 
 use std::io;
 
-use super::blocks::Blocks;
 use super::dir::{LogDisk, LogFile};
 use super::error::AppendError;
 use super::header::{PAGE, Position, SegmentHeader};
@@ -181,7 +180,7 @@ impl<D: LogDisk> DiskLog<D> {
         file.sync()?;
         self.disk.rename(name, &segment_name(number))?;
         self.disk.sync_names()?;
-        self.pending = Blocks::behind(&page);
+        self.pending.go_on_behind(&page);
         if let Some(before) = self.segments.back_mut() {
             before.file.end_appends();
         }
