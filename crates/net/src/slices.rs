@@ -1,4 +1,4 @@
-//! Time slices of the scheduler.
+//! How the scheduler is to treat threads.
 
 use std::io;
 
@@ -18,9 +18,32 @@ pub fn ask_for_short_slices() {
     }
     attributes.sched_flags = 0;
     attributes.sched_runtime = SLICE_NANOS;
+    change(&attributes);
+}
+
+/// Asks for the calling thread not to interrupt who computes when something comes for it (`SCHED_BATCH`): it
+/// then finds more at once. Where a processor is idle it starts as soon as before. A thread with a policy of its
+/// own is left alone.
+pub(crate) fn ask_not_to_interrupt() {
+    let Ok(mut attributes) = attributes() else {
+        return;
+    };
+    if attributes.sched_policy != libc::SCHED_OTHER.cast_unsigned() {
+        return;
+    }
+    attributes.sched_policy = libc::SCHED_BATCH.cast_unsigned();
+    attributes.sched_flags = 0;
+    // Whatever slices it has from who started it, it waits for who computes anyway.
+    attributes.sched_runtime = 0;
+    change(&attributes);
+}
+
+/// Changes how the calling thread is scheduled, unless the kernel will not.
+fn change(attributes: &libc::sched_attr) {
     let (me, flags): (libc::pid_t, libc::c_uint) = (0, 0);
+    let to = std::ptr::from_ref(attributes);
     // SAFETY: `attributes` lives until the end of the call and says its size; the kernel only reads it.
-    unsafe { libc::syscall(libc::SYS_sched_setattr, me, &raw const attributes, flags) };
+    unsafe { libc::syscall(libc::SYS_sched_setattr, me, to, flags) };
 }
 
 /// How the calling thread is scheduled.
@@ -61,5 +84,25 @@ mod tests {
         assert_eq!(after.sched_runtime, expected);
         assert_eq!(after.sched_policy, before.sched_policy);
         assert_eq!(after.sched_nice, before.sched_nice);
+    }
+
+    #[test]
+    fn who_is_not_to_interrupt_says_so_and_keeps_its_share() {
+        let asked = std::thread::spawn(|| {
+            let before = attributes().expect("how this thread is scheduled");
+            ask_for_short_slices();
+            ask_not_to_interrupt();
+            let after = attributes().expect("how this thread is scheduled");
+            // Who has another policy keeps it.
+            ask_for_short_slices();
+            let kept = attributes().expect("how this thread is scheduled");
+            (before, after, kept)
+        });
+        let (before, after, kept) = asked.join().expect("a thread that ends");
+        for now in [after, kept] {
+            assert_eq!(now.sched_policy, libc::SCHED_BATCH.cast_unsigned());
+            assert_eq!(now.sched_nice, before.sched_nice);
+            assert_eq!(now.sched_runtime, before.sched_runtime);
+        }
     }
 }

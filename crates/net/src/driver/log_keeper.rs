@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use super::helper::Shared;
 use super::log_thread::{Orders, Request, Wanted};
 use super::votes::{self, Change};
+use crate::slices::ask_not_to_interrupt;
 
 /// An answer to a fetch holds about so many bytes: commits wait meanwhile.
 pub(super) const FETCH_BYTES: usize = 256 << 10;
@@ -50,6 +51,7 @@ fn beside<J: Send + 'static>(
     std::thread::Builder::new()
         .name(name.to_owned())
         .spawn(move || {
+            ask_not_to_interrupt();
             for job in wanted {
                 run(job, &shared);
             }

@@ -15,6 +15,7 @@ use super::bell::Bell;
 use super::helper::{Helper, Shared};
 use super::log_keeper::{Keeper, Syncer, spare_writer};
 use super::votes::Change;
+use crate::slices::ask_not_to_interrupt;
 
 /// Bytes of requests that may be without an answer. An engine has to have less under way.
 pub(super) const WAITING_LIMIT: usize = 64 << 20;
@@ -110,7 +111,11 @@ impl LogThread {
             Mode::Sync | Mode::Memory { .. } => None,
         };
         let spares = spare_writer(&shared)?;
-        let work = move |shared: &Shared<Orders>| Keeper::new(log, syncer, spares, shared).work();
+        let work = move |shared: &Shared<Orders>| {
+            // A group that the ring's thread has finished asking for costs less than two halves of it.
+            ask_not_to_interrupt();
+            Keeper::new(log, syncer, spares, shared).work();
+        };
         let late = "the disk does not answer; the acceptor's log is still in use";
         Helper::start(shared, "rota-votes", late, work).map(Self)
     }
