@@ -4,6 +4,7 @@ use rota_core::contract::{Engine, Time};
 
 use super::{App, Driver, DriverError};
 use crate::sockets::{Outgoing, Wait};
+use crate::stats::NetStats;
 use crate::sys;
 
 /// How long to wait when a queue below the socket is full, in nanoseconds: a few packets' time.
@@ -16,6 +17,45 @@ const MOST_LOOKS: u32 = 32;
 /// Looks before the next sleep after one that something ended.
 const LOOKS_WHEN_WOKEN: u32 = 8;
 
+/// Who computes has a processor for about a millisecond and longer when it is given to them; other nodes, for as long
+/// as they have work.
+const LONG_YIELD_NANOS: u64 = 500_000;
+
+/// Nodes that have much to do send more than this many bursts and messages in a millisecond.
+const LITTLE_ITEMS: u64 = 1;
+
+/// What comes at once where there is much to do has more bytes.
+const LITTLE_BYTES: u64 = 16 << 10;
+
+/// So many yields that only others used are no accident, if they come within so many nanoseconds.
+const LOST_YIELDS: u32 = 3;
+const LOST_WITHIN_NANOS: u64 = 100_000_000;
+
+/// How long it then sleeps at once, before it tries again.
+const CROWDED_NANOS: u64 = 1_000_000_000;
+
+/// What has come until now.
+#[derive(Clone, Copy, Debug)]
+struct Load {
+    items: u64,
+    bytes: u64,
+}
+
+impl Load {
+    const fn of(stats: &NetStats) -> Self {
+        Self {
+            items: stats.bursts_in + stats.link_messages_in,
+            bytes: stats.bytes_in + stats.link_bytes_in,
+        }
+    }
+
+    /// Whether little has come since `then`, when others had run for `nanos`.
+    const fn is_little_since(&self, then: &Self, nanos: u64) -> bool {
+        let usual = LITTLE_ITEMS * (1 + nanos / 1_000_000);
+        self.items - then.items <= usual || self.bytes - then.bytes <= LITTLE_BYTES
+    }
+}
+
 /// How often a loop looks whether something has come, and lets others run, before it sleeps. Where
 /// nodes share a processor, those others may well send what it would sleep for.
 #[derive(Debug)]
@@ -27,6 +67,13 @@ pub(super) struct Doze {
     most: u32,
     /// Goes on looking for so long, where that is configured.
     busy_poll_nanos: u64,
+    /// When others had run for long the last time: for how long, in nanoseconds, and what had come before.
+    long_yield: Option<(u64, Load)>,
+    /// So often others ran for long, and little came of it, since then.
+    lost_yields: u32,
+    lost_since: Time,
+    /// Until then it sleeps at once: what comes then wakes it, while those who compute do not let it look.
+    crowded_until: Time,
 }
 
 impl Doze {
@@ -36,6 +83,47 @@ impl Doze {
             looks: if is_realtime { 0 } else { 1 },
             most,
             busy_poll_nanos,
+            long_yield: None,
+            lost_yields: 0,
+            lost_since: Time(0),
+            crowded_until: Time(0),
+        }
+    }
+
+    /// How often to look.
+    fn looks(&self, now: Time) -> u32 {
+        if now < self.crowded_until {
+            0
+        } else {
+            self.looks
+        }
+    }
+
+    /// Others ran.
+    fn yielded(&mut self, before: Time, now: Time, load: Load) {
+        if let Some((took, then)) = self.long_yield.take() {
+            self.judge(load.is_little_since(&then, took), before);
+        }
+        let took = now.since(before);
+        if took >= LONG_YIELD_NANOS {
+            self.long_yield = Some((took, load));
+        }
+    }
+
+    /// What came of a long yield is known.
+    fn judge(&mut self, is_lost: bool, now: Time) {
+        if !is_lost {
+            self.lost_yields = 0;
+            return;
+        }
+        if self.lost_yields == 0 || now.since(self.lost_since) > LOST_WITHIN_NANOS {
+            self.lost_yields = 0;
+            self.lost_since = now;
+        }
+        self.lost_yields += 1;
+        if self.lost_yields >= LOST_YIELDS {
+            self.lost_yields = 0;
+            self.crowded_until = now.after(CROWDED_NANOS);
         }
     }
 
@@ -138,9 +226,12 @@ impl<E: Engine> Driver<E> {
         until: Option<Time>,
     ) -> Result<bool, DriverError> {
         let (mut looks, mut now) = (0, start);
-        while looks < self.doze.looks || now.since(start) < self.doze.busy_poll_nanos {
+        while looks < self.doze.looks(now) || now.since(start) < self.doze.busy_poll_nanos {
+            let before = now;
             std::thread::yield_now();
             now = sys::monotonic();
+            let load = Load::of(self.sockets.stats());
+            self.doze.yielded(before, now, load);
             if self.look(app, now)? {
                 self.doze.came();
                 return Ok(true);
@@ -200,6 +291,68 @@ mod tests {
                 doze.woken();
                 doze.nothing_came();
             }
+        }
+    }
+
+    /// Yields to others, and takes what has come then.
+    struct Yields {
+        doze: Doze,
+        now: Time,
+        load: Load,
+    }
+
+    impl Yields {
+        fn new() -> Self {
+            Self {
+                doze: Doze::new(0, false),
+                now: Time(7),
+                load: Load { items: 0, bytes: 0 },
+            }
+        }
+
+        fn run(&mut self, nanos: u64, items: u64, bytes: u64) {
+            let before = self.now;
+            self.now = before.after(nanos);
+            self.doze.yielded(before, self.now, self.load);
+            self.load.items += items;
+            self.load.bytes += bytes;
+        }
+
+        fn looks(&self) -> bool {
+            self.doze.looks(self.now) > 0
+        }
+    }
+
+    #[test]
+    fn where_others_compute_it_sleeps_at_once_for_a_while() {
+        for (items, bytes) in [(2, 1 << 20), (100, LITTLE_BYTES)] {
+            let mut yields = Yields::new();
+            for _ in 0..LOST_YIELDS {
+                yields.run(1_400_000, items, bytes);
+                assert!(yields.looks());
+                yields.run(50_000, 0, 0);
+            }
+            yields.doze.woken();
+            assert!(!yields.looks());
+            yields.now = yields.now.after(CROWDED_NANOS);
+            assert!(yields.looks());
+        }
+    }
+
+    #[test]
+    fn where_other_nodes_have_much_to_do_it_goes_on_looking() {
+        let mut yields = Yields::new();
+        for _ in 0..20 {
+            yields.run(1_400_000, 3, LITTLE_BYTES + 1);
+            assert!(yields.looks());
+        }
+        // Now and then a host takes a processor away.
+        let mut yields = Yields::new();
+        for _ in 0..20 {
+            yields.run(5_000_000, 0, 0);
+            yields.run(50_000, 0, 0);
+            yields.run(60_000_000, 0, 0);
+            assert!(yields.looks());
         }
     }
 }
