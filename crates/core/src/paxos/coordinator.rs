@@ -13,9 +13,10 @@ use crate::mutants::{self, Mutant};
 pub enum Progress {
     /// More promises have to come.
     Waiting,
-    /// All promises have to be asked for again, from [`Coordinator::from`] on: a majority of the acceptors lacks what
-    /// is decided there.
-    AskAgain,
+    /// A majority of the acceptors lacks something that is decided before [`Coordinator::from`]. Others may promise,
+    /// who have it; who lacks it may learn it, and promise once more; or all are asked once more
+    /// ([`Coordinator::ask_again`]).
+    Behind,
     /// Values can be proposed.
     Begun,
 }
@@ -73,10 +74,13 @@ impl Coordinator {
         self.asking.as_ref().map(|asking| asking.from)
     }
 
-    /// Whose promise is missing.
+    /// Whose promise is missing, or was made while it lacked what is decided: another one may help.
     pub fn lacks(&self, who: AcceptorId) -> bool {
-        let asking = self.asking.as_ref();
-        self.config.asks(who) && asking.is_some_and(|asking| !asking.promises.contains_key(&who))
+        let lacks = |asking: &Asking| {
+            let promise = asking.promises.get(&who);
+            promise.is_none_or(|promise| promise.held < asking.from)
+        };
+        self.config.asks(who) && self.asking.as_ref().is_some_and(lacks)
     }
 
     /// Phase 1B. When enough have come the round begins: what may have been decided is proposed again.
@@ -107,12 +111,19 @@ impl Coordinator {
         }
         let start = start(&self.config, asking);
         if start < asking.from {
-            asking.from = start;
-            asking.promises.clear();
-            return Progress::AskAgain;
+            return Progress::Behind;
         }
         self.begin(start);
         Progress::Begun
+    }
+
+    /// All promises are to be asked for once more, with all votes that a majority of the acceptors may lack. Where these
+    /// are many that takes long, and so it is for coordinators that cannot tell others what was decided.
+    pub fn ask_again(&mut self) {
+        if let Some(asking) = &mut self.asking {
+            asking.from = start(&self.config, asking).min(asking.from);
+            asking.promises.clear();
+        }
     }
 
     /// Phase 1 has ended: for each instance the value of the highest round that anybody voted in (Paxos' rule), and

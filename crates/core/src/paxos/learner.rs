@@ -72,6 +72,11 @@ impl Learner {
         self.config.as_ref().map_or(0, |config| config.number)
     }
 
+    /// Whether it may lack something that is decided: it knows that it does, or has not followed any round yet.
+    pub fn is_behind(&self) -> bool {
+        self.next < self.decided || self.voted.is_empty()
+    }
+
     /// How much is kept, in proposals.
     pub fn kept(&self) -> usize {
         self.proposed.len() + self.chosen.len()
@@ -82,16 +87,23 @@ impl Learner {
         if config.number <= self.round() {
             return;
         }
+        self.end_round(start);
+        self.config = Some(config.clone());
+        self.voted = vec![start; config.acceptors.len()];
+        self.reached = start;
+    }
+
+    /// The round that it followed is over, and all before this instance is decided: somebody says so who knows as what.
+    /// What the round has proposed and not decided is forgotten.
+    pub fn end_round(&mut self, decided: Instance) {
         let proposed = core::mem::take(&mut self.proposed);
         for vote in proposed.from(self.next) {
             if vote.end() <= self.decided || mutants::on(Mutant::M40) {
                 self.chosen.put(vote);
             }
         }
-        self.config = Some(config.clone());
-        self.voted = vec![start; config.acceptors.len()];
-        self.reached = start;
-        self.decided = self.decided.max(start);
+        self.config = None;
+        self.decided = self.decided.max(decided);
     }
 
     /// A proposal of this round.

@@ -26,6 +26,8 @@ counters! {
     uring_votes_fetched,
     /// Answers to those who asked for votes.
     uring_fetches_served,
+    /// Votes that were told to coordinators of rounds that began.
+    uring_votes_promised,
     /// Values that were decided, as far as this node has learnt.
     uring_values_decided,
     /// Decided values that do not count, as another copy did before.

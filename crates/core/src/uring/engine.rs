@@ -15,6 +15,7 @@ use super::hand_out::HandOut;
 use super::lead::Leading;
 use super::own::Own;
 use super::peers::Peers;
+use super::promise::Lack;
 use super::stream::Stream;
 use super::word::Word;
 use crate::contract::{
@@ -53,6 +54,8 @@ pub struct URing {
     pub(super) base: Base,
     pub(super) stream: Option<Stream>,
     pub(super) leading: Option<Leading>,
+    /// The coordinator waits until this acceptor has learnt it.
+    pub(super) lack: Option<Lack>,
     pub(super) election: Election,
     pub(super) fetching: Fetching,
     pub(super) own: Own,
@@ -122,6 +125,7 @@ impl URing {
             base: Base::default(),
             stream: None,
             leading: None,
+            lack: None,
             election: Election::default(),
             fetching: Fetching::default(),
             own: Own::new(nobody, outbox),
@@ -341,7 +345,10 @@ impl URing {
                 Effect::Promise(node, promise) if node == self.me.node => {
                     self.loopback.push_back(Word::Promise(promise, false));
                 }
-                Effect::Promise(node, promise) => self.peers.promise(node, promise),
+                Effect::Promise(node, promise) => {
+                    self.counters.uring_votes_promised += promise.votes.len() as u64;
+                    self.peers.promise(node, promise);
+                }
             }
         }
     }

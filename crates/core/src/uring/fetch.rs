@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::codec::{Source, fitting, put_base};
+use super::codec::{Source, put_base, vote_bytes};
 use super::engine::URing;
 use super::word::Word;
 use crate::contract::{NodeId, Process, Time};
@@ -36,7 +36,9 @@ impl URing {
             return;
         }
         let is_behind = self.learner.next() < self.learner.decided();
-        if !is_behind || !self.hand_out.has_room() {
+        // A slow application does not stop an acceptor that a coordinator waits for.
+        let is_awaited = self.lack.is_some();
+        if !is_behind || !(is_awaited || self.hand_out.has_room()) {
             return;
         }
         let Some(missing) = self.learner.missing() else {
@@ -61,9 +63,11 @@ impl URing {
     }
 
     /// What is not before this the ring still brings. It is not learnt elsewhere: what has counted is not carried any
-    /// more, and the proposal that comes may name a value without bringing it.
+    /// more, and the proposal that comes may name a value without bringing it. As long as the round has not begun here,
+    /// what is known to be decided was so in earlier ones: what is proposed of it again comes with its value.
     fn brought(&self) -> Instance {
-        let stream = self.stream.as_ref();
+        let has_begun = self.learner.round() == self.number() || mutants::on(Mutant::U37);
+        let stream = self.stream.as_ref().filter(|_| has_begun);
         stream.map_or(Instance::MAX, |stream| {
             stream.next().max(self.round_start.0)
         })
@@ -71,15 +75,27 @@ impl URing {
 
     /// Whom to ask: one of the acceptors there is a link to, always the same until it has no answer.
     fn preferential(&self) -> Option<NodeId> {
-        let config = self.config.as_ref()?;
+        let nodes = self.informants();
+        let turn = self.fetching.turn.checked_rem(nodes.len())?;
+        nodes.get(turn).copied()
+    }
+
+    /// This one is asked next: it knows what is missing.
+    pub(super) fn ask_first(&mut self, node: NodeId) {
+        let turn = self.informants().iter().position(|other| *other == node);
+        self.fetching.turn = turn.unwrap_or(self.fetching.turn);
+    }
+
+    fn informants(&self) -> Vec<NodeId> {
+        let Some(config) = &self.config else {
+            return Vec::new();
+        };
         let is_there = |node: &NodeId| {
             let peer = self.peers.at(*node);
             peer.is_some_and(|peer| self.is_there(peer.process))
         };
         let nodes = config.acceptors.iter().map(|who| who.node);
-        let nodes: Vec<NodeId> = nodes.filter(is_there).collect();
-        let turn = self.fetching.turn.checked_rem(nodes.len())?;
-        nodes.get(turn).copied()
+        nodes.filter(is_there).collect()
     }
 
     /// Somebody asks what was decided.
@@ -109,10 +125,15 @@ impl URing {
         } else {
             upto.min(known)
         };
+        let (mut bytes, enough) = (0, self.settings.word_bytes);
         let votes = self.acceptor.votes().from(from);
         let votes = votes.map_while(|vote| vote.part(from, upto)).take(VOTES);
-        let votes: Vec<Vote> = votes.collect();
-        fitting(&votes, self.settings.word_bytes).to_vec()
+        let votes = votes.take_while(|vote| {
+            let first = bytes == 0;
+            bytes += vote_bytes(vote);
+            first || bytes <= enough
+        });
+        votes.collect()
     }
 
     /// The answer.

@@ -95,6 +95,8 @@ impl URing {
         if self.is_acceptor() {
             self.disk.put_config(config);
         }
+        self.peers.forget_promises();
+        self.lack = None;
         self.election.candidate = None;
         self.election.admit = None;
         let stays = self.now.since(self.election.known) > 10 * self.settings.patience.silence;

@@ -159,10 +159,14 @@ impl URing {
         };
         match progress {
             Progress::Waiting => {}
-            Progress::AskAgain => {
+            // Its log has failed, and what is in there it tells nobody any more.
+            Progress::Behind if self.disk.failed || mutants::on(Mutant::U38) => {
                 leading.parts.clear();
+                leading.machine.ask_again();
                 self.say_prepare(None);
             }
+            // Who lacks something knows it, and asks for it.
+            Progress::Behind => {}
             Progress::Begun => self.begin_round(),
         }
     }

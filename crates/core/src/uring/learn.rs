@@ -26,6 +26,7 @@ impl URing {
             }
         }
         self.hand_out_more();
+        self.promise_again();
         self.on_reached();
         self.hint();
         self.trim();
@@ -268,7 +269,7 @@ impl URing {
             self.own.on_counted(counted);
         }
         if let Some(stream) = &mut self.stream {
-            stream.counted_to(|who| base.counted(who));
+            stream.counted_to(base.next, |who| base.counted(who));
         }
         if self.told.next < base.next {
             self.miss(base.clone());

@@ -16,7 +16,7 @@
 //! what happens when processes die.
 //!
 //! * `engine`: the state, and what is told to it; `run`: what comes and goes; `driven`: the contract;
-//! * `stream`: one process in the ring of one configuration, `window`: its proposals, `queue`: values on their way; `lead`: the coordinator; `learn`: what is decided;
+//! * `stream`: one process in the ring of one configuration, `window`: its proposals, `queue`: values on their way; `lead`: the coordinator; `promise`: phase 1 at an acceptor; `learn`: what is decided;
 //! * `multicast`: Ring Paxos, with `cast` (what is missing), `parts` (datagrams), `held`
 //!   (proposals that wait for values) and `rate`;
 //! * `known`, `stand`, `elect`: configurations, and which one follows; `fetch`: what did not come along the ring; `disk`: what is durable;
@@ -42,6 +42,7 @@ mod multicast;
 mod own;
 mod parts;
 mod peers;
+mod promise;
 mod queue;
 mod rate;
 mod run;

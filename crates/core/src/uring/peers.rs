@@ -131,6 +131,11 @@ impl Peers {
         }
     }
 
+    /// They were of rounds that are over.
+    pub fn forget_promises(&mut self) {
+        self.up.values_mut().for_each(|peer| peer.promise = None);
+    }
+
     /// Tells a base, in as many words as it takes.
     pub fn base(&mut self, node: NodeId, base: Bytes) {
         if let Some(peer) = self.up.get_mut(&node) {

@@ -5,15 +5,13 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::codec::MOST_NUMBER;
-use super::disk::Effect;
 use super::engine::URing;
 use super::lead::Leading;
 use super::stream::Hail;
 use super::wire::Records;
 use super::word::{Follow, Head, Proposal, Record, Word};
 use crate::contract::{Output, Process};
-use crate::mutants::Mutant;
-use crate::paxos::{Instance, Round, ValueId};
+use crate::paxos::{Instance, ValueId};
 
 /// Where values are multicast messages along the ring are small, and many: between two of them is a heartbeat divided by
 /// this, at least.
@@ -39,28 +37,6 @@ impl URing {
             Word::Value(counter, frame) => {
                 let _ = self.on_value(ValueId { process, counter }, frame);
             }
-        }
-    }
-
-    /// Phase 1A.
-    fn on_prepare(&mut self, process: Process, round: Round, from: Instance) {
-        let Some(config) = &self.config else {
-            return;
-        };
-        if round < config.number {
-            let known = Word::Known(config.clone());
-            return self.say(process.node, known);
-        }
-        let is_asked = round == config.number
-            && config.coordinator == process
-            && self.votes()
-            && config.asks(self.acceptor.id());
-        if !is_asked || from == 0 {
-            return;
-        }
-        let held = self.learner.next();
-        if let Ok(promise) = self.acceptor.prepare(round, from, held) {
-            self.when_durable(Effect::Promise(process.node, promise), Mutant::U01);
         }
     }
 
@@ -112,6 +88,14 @@ impl URing {
         }
         let mut at = head.from;
         for record in Records::new(body, &config.ring) {
+            if !self
+                .stream
+                .as_ref()
+                .is_some_and(|stream| stream.is_current(head))
+            {
+                // It is to begin again.
+                return;
+            }
             let taken = record.is_ok_and(|record| self.on_record(head, &mut at, record));
             if !taken {
                 self.refuse();
@@ -202,7 +186,7 @@ impl URing {
             return stream.hold(first, proposal);
         }
         let Some(proposed) = stream.resolve(proposal) else {
-            return false;
+            return stream.was_forgotten(first);
         };
         self.adopt_next(first, proposed);
         true

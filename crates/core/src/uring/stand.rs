@@ -11,7 +11,7 @@ use super::elect::Candidacy;
 use super::engine::URing;
 use super::word::{Arbitration, Here, Word};
 use crate::contract::{NodeId, Output, Process};
-use crate::mutants::Mutant;
+use crate::mutants::{self, Mutant};
 use crate::paxos::{self, AcceptorId, Candidate, Config, Round};
 
 impl URing {
@@ -82,7 +82,8 @@ impl URing {
         acceptors.map(|who| now(who).unwrap_or(*who)).collect()
     }
 
-    /// The same coordinator, if it is there; else this process; else the next one in the ring that votes.
+    /// The same coordinator, if it is there; else this process; else the next one in the ring that votes. Who lacks what
+    /// is decided would have to be told all of it first: then the others come before it.
     fn coordinator_of(
         &self,
         config: &Config,
@@ -95,8 +96,10 @@ impl URing {
             return Some(config.coordinator);
         }
         let me = ring.iter().position(|process| *process == self.me)?;
-        let from_me = ring[me..].iter().chain(&ring[..me]);
-        from_me.copied().find(|process| votes(&process))
+        let is_behind = self.learner.is_behind() && !mutants::on(Mutant::U39);
+        let first = me + usize::from(is_behind);
+        let in_order = ring[first..].iter().chain(&ring[..first]);
+        in_order.copied().find(|process| votes(&process))
     }
 
     /// What the candidate has to say: to one of the voters, or to all and the service.

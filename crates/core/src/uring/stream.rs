@@ -56,6 +56,8 @@ pub struct Stream {
     window: Window,
     /// What came by and was not proposed yet.
     carried: Carried,
+    /// Values before this instance were forgotten here with a base, and where the first one was named after that.
+    bare: (Instance, Instance),
     own: Queue,
     through: Queue,
     fair: Fair,
@@ -85,6 +87,7 @@ impl Stream {
             put_off: None,
             window: Window::new(most_bytes),
             carried: Carried::new(config.ring.len(), most_carried),
+            bare: (0, 0),
             own: Queue::default(),
             through: Queue::default(),
             fair: Fair::new(config.ring.len(), me),
@@ -140,7 +143,8 @@ impl Stream {
 
     /// What to tell the predecessor now, and in which instances it is to bring the values.
     pub fn follow(&mut self) -> (Follow, Vec<Instance>) {
-        let lacks = self.lacks();
+        let mut lacks = self.lacks();
+        lacks.extend(self.bare());
         // They are named again.
         if let Some(cast) = &mut self.cast {
             cast.held.clear();
@@ -271,6 +275,27 @@ impl Stream {
         })
     }
 
+    /// A value is named in an instance, and is not here. Whether it was forgotten with a base: then the predecessor is
+    /// to bring it, and those behind. Once: it may not know what is meant.
+    pub fn was_forgotten(&mut self, first: Instance) -> bool {
+        let (upto, named) = self.bare;
+        let was = first < upto && first != named && self.cast.is_none();
+        let was = was && !mutants::on(Mutant::U40);
+        if was {
+            self.bare.1 = first;
+            self.hail = Hail::Due;
+        }
+        was
+    }
+
+    /// Instances whose values were forgotten with a base, and are to be brought.
+    fn bare(&self) -> Vec<Instance> {
+        let (upto, named) = self.bare;
+        let bare = named.max(self.window.next())..upto;
+        let bare = bare.take(multicast::MOST_LACKS);
+        bare.filter(|_| named > 0).collect()
+    }
+
     /// A value counts: it is not proposed any more.
     pub fn counted(&mut self, id: ValueId) {
         if !self.carried.is_empty() {
@@ -279,8 +304,9 @@ impl Stream {
         self.forget_parts(id);
     }
 
-    /// Of each process, values up to some counter have counted.
-    pub fn counted_to(&mut self, counted: impl Fn(Process) -> Option<u64>) {
+    /// Of each process, values up to some counter have counted before this instance.
+    pub fn counted_to(&mut self, next: Instance, counted: impl Fn(Process) -> Option<u64>) {
+        self.bare.0 = next;
         for (place, process) in self.ring.clone().into_iter().enumerate() {
             if let Some(counter) = counted(process) {
                 let last = ValueId { process, counter };

@@ -187,7 +187,16 @@ fn a_round_starts_where_a_majority_has_what_was_decided() {
     let mut coordinator = Coordinator::new(Arc::new(config(7, &[1, 2, 3])), 10);
     coordinator.on_promise(promise(1, 10, Vec::new()));
     let behind = coordinator.on_promise(promise(2, 4, Vec::new()));
-    assert_eq!((behind, coordinator.from()), (Progress::AskAgain, Some(4)));
+    assert_eq!((behind, coordinator.from()), (Progress::Behind, Some(10)));
+    assert!(coordinator.lacks(store(2)) && !coordinator.lacks(store(1)));
+    // Another one has it, or the same one has learnt it.
+    for who in [2, 3] {
+        let mut other = coordinator.clone();
+        let progress = other.on_promise(promise(who, 10, Vec::new()));
+        assert_eq!((progress, other.start()), (Progress::Begun, Some(10)));
+    }
+    coordinator.ask_again();
+    assert_eq!(coordinator.from(), Some(4));
     // The answers to the first question do not count.
     assert_eq!(
         coordinator.on_promise(promise(3, 10, Vec::new())),

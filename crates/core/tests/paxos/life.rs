@@ -155,10 +155,17 @@ impl Life {
             Say::Promise(promise) => {
                 if let Some(coordinator) = &mut self.coordinator
                     && coordinator.start().is_none()
-                    && coordinator.on_promise(promise) == Progress::Begun
                 {
                     let members = self.config.ring.clone().into();
-                    coordinator.propose(Value::Members(self.config.number, members));
+                    match coordinator.on_promise(promise) {
+                        Progress::Waiting => {}
+                        // Who lacks something may learn it, or all tell everything.
+                        Progress::Behind if self.submitted.is_multiple_of(2) => {}
+                        Progress::Behind => coordinator.ask_again(),
+                        Progress::Begun => {
+                            coordinator.propose(Value::Members(self.config.number, members));
+                        }
+                    }
                 }
             }
             Say::Value(value) => self.on_value(value),

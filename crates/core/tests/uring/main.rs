@@ -9,6 +9,7 @@
 mod alone;
 #[cfg(not(feature = "mutants"))]
 mod base;
+mod behind;
 mod datagrams;
 mod disk;
 #[cfg(not(feature = "mutants"))]

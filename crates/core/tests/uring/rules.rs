@@ -9,7 +9,7 @@ use rota_core::paxos::{self, Ballot, Config, STATE_LOG, ValueId};
 use rota_core::uring::{Follow, Head, Here, Record, Word, Writer};
 
 use super::alone::{Alone, acceptor, process, settings};
-use super::{lost, rate};
+use super::{behind, lost, rate};
 
 /// The key of what was promised, in the log of states.
 const PROMISED: u64 = 0;
@@ -17,7 +17,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 20] = [
+pub const RULES: [Rule; 24] = [
     (Mutant::U01, a_promise_waits_for_the_disk),
     (Mutant::U02, an_answer_waits_for_the_disk),
     (Mutant::U04, a_link_that_comes_back_has_lost_values),
@@ -44,6 +44,13 @@ pub const RULES: [Rule; 20] = [
     ),
     (Mutant::U34, who_has_no_log_says_so_along_the_ring),
     (Mutant::U35, older_members_are_not_named_behind_later_ones),
+    (Mutant::U36, behind::who_lacks_something_promises_again),
+    (Mutant::U37, behind::who_lacks_something_asks_for_it),
+    (Mutant::U38, behind::who_coordinates_waits),
+    (
+        Mutant::U39,
+        behind::who_may_lack_everything_lets_others_coordinate,
+    ),
 ];
 
 /// What an old coordinator proposed may be decided behind what a later one did.
@@ -323,6 +330,7 @@ fn rules() {
         assert!(rule(), "rule {at}");
     }
     assert!(a_coordinator_alone_is_quiet());
+    assert!(behind::who_has_no_log_asks_all_again());
     assert!(lost::who_has_asked_waits());
     assert!(lost::what_is_of_no_use_is_counted());
     assert!(lost::a_value_goes_along_the_ring_if_there_is_no_other_way());

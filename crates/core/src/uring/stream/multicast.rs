@@ -18,7 +18,7 @@ use crate::wire::{HEADER_BYTES, Part};
 const MOST_WANTED: usize = 64;
 
 /// Values that are asked of the predecessor at once.
-const MOST_LACKS: usize = 1000;
+pub(super) const MOST_LACKS: usize = 1000;
 
 impl Stream {
     /// Values are multicast. Of own values `window_bytes` may be under way, and always one of `frame_bytes`.

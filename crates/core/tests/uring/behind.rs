@@ -1,0 +1,129 @@
+//! Rounds that begin while an acceptor lacks what is decided.
+
+use rota_core::contract::{Input, Time};
+use rota_core::paxos::{self, Ballot, Promise, Value, Vote};
+use rota_core::uring::Word;
+
+use super::alone::{Alone, acceptor, process};
+use super::rules::second;
+
+/// All before this is decided.
+const DECIDED: u64 = 5;
+
+/// Four instances in which nothing was decided.
+fn chosen() -> Vec<u8> {
+    let vote = Vote {
+        first: 1,
+        round: 1,
+        value: Value::Skip(DECIDED - 1),
+    };
+    Word::Chosen(vec![vote]).encode()
+}
+
+/// The second, in the second configuration, whose coordinator knows what is decided.
+fn asked() -> Alone {
+    let mut alone = second();
+    let known = Word::Known(alone.config(2));
+    alone.hear(1, known.encode());
+    alone.said.clear();
+    alone.hear(1, Word::Prepare(2, DECIDED).encode());
+    alone.write();
+    alone
+}
+
+/// What it has held when it promised, each time.
+fn held(alone: &Alone) -> Vec<u64> {
+    let held = |word: &Word| match word {
+        Word::Promise(promise, false) if promise.round == 2 => Some(promise.held),
+        _ => None,
+    };
+    alone.said.iter().filter_map(held).collect()
+}
+
+/// It knows from the coordinator's question that something is decided, and asks for that though no round has begun.
+pub fn who_lacks_something_asks_for_it() -> bool {
+    let alone = asked();
+    held(&alone) == [1] && alone.has_said(&Word::Fetch(1, DECIDED))
+}
+
+pub fn who_lacks_something_promises_again() -> bool {
+    let mut alone = asked();
+    alone.hear(1, chosen());
+    let early = held(&alone);
+    alone.write();
+    early == [1] && held(&alone) == [1, DECIDED]
+}
+
+/// The first, which coordinates the second configuration, and knows what is decided.
+fn first() -> Alone {
+    let mut alone = Alone::new(process(1, 1), Vec::new());
+    alone.join();
+    alone.hear(2, chosen());
+    alone.write();
+    alone
+}
+
+fn leads(alone: &mut Alone) {
+    let known = Word::Known(alone.config(2));
+    alone.hear(2, known.encode());
+}
+
+fn promises(alone: &mut Alone, node: u16, held: u64) {
+    let promise = Promise {
+        round: 2,
+        acceptor: acceptor(node),
+        from: DECIDED,
+        held,
+        kept: 1,
+        votes: Vec::new(),
+    };
+    alone.hear(node, Word::Promise(promise, false).encode());
+}
+
+/// A majority has promised, of which one has nothing. It is not asked for everything: another one promises, too, or the
+/// same one once more.
+pub fn who_coordinates_waits() -> bool {
+    let begins = |node: u16| {
+        let mut alone = first();
+        leads(&mut alone);
+        alone.write();
+        promises(&mut alone, 3, 1);
+        let early = alone.engine.is_operational() || alone.has_said(&Word::Prepare(2, 1));
+        promises(&mut alone, node, DECIDED);
+        !early && alone.engine.is_operational()
+    };
+    begins(2) && begins(3)
+}
+
+/// Nobody can ask it what was decided.
+pub fn who_has_no_log_asks_all_again() -> bool {
+    let mut alone = first();
+    leads(&mut alone);
+    alone.fail();
+    alone.now = Time(alone.now.0 + 1);
+    promises(&mut alone, 2, DECIDED);
+    promises(&mut alone, 3, 1);
+    alone.tell(Input::Timer);
+    alone.has_said(&Word::Prepare(2, 1))
+}
+
+/// The first, which coordinated, is gone, and the second has not followed a round yet: perhaps it is new.
+pub fn who_may_lack_everything_lets_others_coordinate() -> bool {
+    let mut alone = second();
+    alone.unlink(1);
+    for second in 1..9 {
+        alone.now = Time(second * 1_000_000_000);
+        alone.tell(Input::Timer);
+        alone.write();
+        let by = process(2, 1);
+        let answers = (1..9).map(|count| paxos::Word::Promise(Ballot { count, by }, None));
+        for answer in answers {
+            alone.hear(3, Word::Answer(2, acceptor(3), answer).encode());
+        }
+    }
+    let wanted = alone.said.iter().find_map(|word| match word {
+        Word::Ask(2, paxos::Word::Accept(_, config)) => Some(config.coordinator),
+        _ => None,
+    });
+    wanted == Some(process(3, 1))
+}
