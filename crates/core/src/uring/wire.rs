@@ -260,12 +260,27 @@ fn put_promise(out: &mut Vec<u8>, promise: &Promise, more: bool) {
 pub struct Records<'a> {
     rest: Bytes,
     ring: &'a [Process],
+    /// Values of at least so many bytes are not copied out of it.
+    large: usize,
+}
+
+/// Values of at least a third of a message that has a buffer of its own stay in it: what is kept in vain is less than what
+/// copies take. Other buffers are shared with what else came, and are to be read into again.
+fn large(body: &Bytes) -> usize {
+    match body.is_unique() {
+        true => body.len().div_ceil(3),
+        false => usize::MAX,
+    }
 }
 
 impl<'a> Records<'a> {
     /// Of the body of a batch.
-    pub const fn new(body: Bytes, ring: &'a [Process]) -> Self {
-        Self { rest: body, ring }
+    pub fn new(body: Bytes, ring: &'a [Process]) -> Self {
+        Self {
+            large: large(&body),
+            rest: body,
+            ring,
+        }
     }
 
     fn varint(&mut self) -> Option<u64> {
@@ -301,8 +316,14 @@ impl<'a> Records<'a> {
             return None;
         }
         let frame = self.with(|source| source.bytes(len))?;
+        if !super::value::is_sound(&frame) {
+            return None;
+        }
         // It is kept for long, and would keep the whole buffer it came in.
-        super::value::is_sound(&frame).then(|| Bytes::copy_from_slice(&frame))
+        Some(match frame.len() >= self.large {
+            true => frame,
+            false => Bytes::copy_from_slice(&frame),
+        })
     }
 
     fn read(&mut self) -> Option<Record> {

@@ -10,6 +10,8 @@ mod alone;
 #[cfg(not(feature = "mutants"))]
 mod base;
 mod behind;
+#[cfg(not(feature = "mutants"))]
+mod buffers;
 mod datagrams;
 mod disk;
 #[cfg(not(feature = "mutants"))]

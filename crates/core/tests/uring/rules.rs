@@ -251,7 +251,7 @@ fn nobody_is_told_what_is_not_decided() -> bool {
 }
 
 /// Values of the third process, of one message each.
-fn values() -> Vec<(ValueId, Bytes)> {
+pub fn values() -> Vec<(ValueId, Bytes)> {
     let mut third = Alone::new(process(3, 1), Vec::new());
     third.join();
     let (round, epoch, next) = (1, 1, 0);

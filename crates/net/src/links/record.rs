@@ -222,11 +222,17 @@ pub(super) struct Inbox {
     opens: Direction,
     /// The parts of a message so far.
     parts: Option<(Channel, Vec<u8>)>,
+    /// What the last such message took: the next one may take as much.
+    joined: usize,
 }
 
 impl Inbox {
     pub(super) const fn new(opens: Direction) -> Self {
-        Self { opens, parts: None }
+        Self {
+            opens,
+            parts: None,
+            joined: 0,
+        }
     }
 
     /// Opens all whole records in place and appends their messages to `found`. Answers with where the last of them
@@ -271,7 +277,11 @@ impl Inbox {
             rest = behind;
             match (self.parts.take(), more) {
                 (None, false) => found.push(Found::Here(channel, range)),
-                (None, true) => self.parts = Some((channel, part.to_vec())),
+                (None, true) => {
+                    let mut parts = Vec::with_capacity(self.joined.max(length));
+                    parts.extend_from_slice(part);
+                    self.parts = Some((channel, parts));
+                }
                 (Some((of, mut parts)), more) => {
                     if of != channel || parts.len() + length > MESSAGE_BYTES {
                         return None;
@@ -280,6 +290,11 @@ impl Inbox {
                     if more {
                         self.parts = Some((of, parts));
                     } else {
+                        self.joined = parts.len();
+                        // What is kept of it keeps all of it.
+                        if parts.capacity() > parts.len() + parts.len() / 8 {
+                            parts.shrink_to_fit();
+                        }
                         found.push(Found::Joined(of, Bytes::from(parts)));
                     }
                 }
