@@ -72,9 +72,10 @@ impl Learner {
         self.config.as_ref().map_or(0, |config| config.number)
     }
 
-    /// Whether it may lack something that is decided: it knows that it does, or has not followed any round yet.
-    pub fn is_behind(&self) -> bool {
-        self.next < self.decided || self.voted.is_empty()
+    /// Whether it may lack much that is decided: it knows that it lacks more than so many instances, or has not followed
+    /// any round yet.
+    pub fn is_behind(&self, instances: u64) -> bool {
+        self.next + instances < self.decided || self.voted.is_empty()
     }
 
     /// How much is kept, in proposals.

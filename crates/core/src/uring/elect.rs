@@ -21,12 +21,24 @@ pub enum Candidacy {
     Service(Arc<Config>),
 }
 
+/// Why a process stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Why {
+    /// Whom it leaves out though there is a link.
+    pub suspect: Option<Process>,
+    /// The coordinator is to be another one.
+    pub lead: bool,
+    /// Where it might coordinate itself, it lets the next one.
+    pub yields: bool,
+}
+
 /// What a process knows of those around it.
 #[derive(Debug, Default)]
 pub struct Election {
     pub(super) candidate: Option<Candidacy>,
-    /// Whom the candidate leaves out though there is a link, and whether it is to coordinate.
-    pub(super) why: (Option<Process>, bool),
+    pub(super) why: Why,
+    /// It let another one coordinate when it wanted another coordinator last.
+    pub(super) yielded: bool,
     /// When the candidate tries again.
     pub(super) again: Time,
     /// When the configuration became known.
@@ -165,8 +177,7 @@ impl URing {
 
     /// The register has not answered: with a higher ballot, and for what is wanted now.
     fn stand_again(&mut self) {
-        let (suspect, lead) = self.election.why;
-        let wanted = self.wanted(suspect, lead);
+        let wanted = self.wanted(self.election.why);
         let Some(mut candidate) = self.election.candidate.take() else {
             return;
         };

@@ -54,7 +54,7 @@ pub struct URing {
     pub(super) base: Base,
     pub(super) stream: Option<Stream>,
     pub(super) leading: Option<Leading>,
-    /// The coordinator waits until this acceptor has learnt it.
+    /// What this acceptor lacked when it promised, until the round begins: the coordinator may wait for it.
     pub(super) lack: Option<Lack>,
     pub(super) election: Election,
     pub(super) fetching: Fetching,
@@ -285,8 +285,10 @@ impl URing {
     /// This acceptor is over: nobody waits for its votes.
     fn on_persist_failed(&mut self) {
         self.disk.on_failed();
+        self.lack = None;
         let here = Word::Here(self.here());
         self.peers.say_to_all(&here);
+        self.look_again();
     }
 
     fn on_message(&mut self, node: NodeId, session: Session, bytes: Bytes) {

@@ -36,7 +36,7 @@ impl URing {
             return;
         }
         let is_behind = self.learner.next() < self.learner.decided();
-        // A slow application does not stop an acceptor that a coordinator waits for.
+        // A slow application does not stop an acceptor that a coordinator may wait for.
         let is_awaited = self.lack.is_some();
         if !is_behind || !(is_awaited || self.hand_out.has_room()) {
             return;
@@ -64,7 +64,8 @@ impl URing {
 
     /// What is not before this the ring still brings. It is not learnt elsewhere: what has counted is not carried any
     /// more, and the proposal that comes may name a value without bringing it. As long as the round has not begun here,
-    /// what is known to be decided was so in earlier ones: what is proposed of it again comes with its value.
+    /// what is known to be decided was so in earlier ones: what is proposed of it again comes with its value. (A base may reach
+    /// into what the ring brings: [`Stream::was_forgotten`].)
     fn brought(&self) -> Instance {
         let has_begun = self.learner.round() == self.number() || mutants::on(Mutant::U37);
         let stream = self.stream.as_ref().filter(|_| has_begun);
@@ -80,10 +81,12 @@ impl URing {
         nodes.get(turn).copied()
     }
 
-    /// This one is asked next: it knows what is missing.
+    /// This one is asked now, whoever else is being: it knows what is missing.
     pub(super) fn ask_first(&mut self, node: NodeId) {
         let turn = self.informants().iter().position(|other| *other == node);
         self.fetching.turn = turn.unwrap_or(self.fetching.turn);
+        self.fetching.asked.take_if(|(asked, _)| *asked != node);
+        self.fetching.pause = None;
     }
 
     fn informants(&self) -> Vec<NodeId> {

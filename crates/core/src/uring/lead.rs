@@ -146,9 +146,14 @@ impl URing {
             return;
         }
         self.complete = number;
+        self.look_again();
+    }
+
+    /// Something has changed for a round that has not begun.
+    pub(super) fn look_again(&mut self) {
         let leading = self.leading.as_mut();
         if let Some(leading) = leading.filter(|leading| leading.machine.start().is_none()) {
-            let progress = leading.machine.on_complete(number);
+            let progress = leading.machine.on_complete(self.complete);
             self.on_progress(progress);
         }
     }

@@ -41,12 +41,13 @@ impl URing {
         }
         self.promise(process, round, from);
         // It may have begun meanwhile, with the promises of others.
-        if from > self.learner.next() && self.learner.round() < round {
-            self.lack = Some(Lack {
-                coordinator: process,
-                round,
-                upto: from,
-            });
+        let lacks = from > self.learner.next() && self.learner.round() < round;
+        self.lack = lacks.then_some(Lack {
+            coordinator: process,
+            round,
+            upto: from,
+        });
+        if lacks {
             self.learner.end_round(from);
             self.ask_first(process.node);
         }
@@ -59,9 +60,13 @@ impl URing {
         }
     }
 
-    /// When it has learnt what it lacked it promises once more.
+    /// When it has learnt what it lacked it promises once more, unless the round has begun with others: then it would tell
+    /// all that it has voted for since.
     pub(super) fn promise_again(&mut self) {
-        let next = self.learner.next();
+        let (next, round) = (self.learner.next(), self.learner.round());
+        if !mutants::on(Mutant::U41) {
+            self.lack.take_if(|lack| round >= lack.round);
+        }
         let Some(lack) = self.lack.take_if(|lack| next >= lack.upto) else {
             return;
         };

@@ -7,12 +7,15 @@ use bytes::Bytes;
 use super::codec::{Source, put_config};
 use super::config::Arbiter;
 use super::disk::Effect;
-use super::elect::Candidacy;
+use super::elect::{Candidacy, Why};
 use super::engine::URing;
 use super::word::{Arbitration, Here, Word};
 use crate::contract::{NodeId, Output, Process};
 use crate::mutants::{self, Mutant};
 use crate::paxos::{self, AcceptorId, Candidate, Config, Round};
+
+/// Who lacks no more instances than these may well coordinate: so many votes are told soon.
+const MOST_BEHIND: u64 = 256;
 
 impl URing {
     /// Stands for a configuration without those that are not there, and with all who want to come in. `suspect`: one
@@ -21,11 +24,19 @@ impl URing {
         let patience = self.settings.patience;
         let random = self.random.below(patience.retry);
         self.election.again = self.now.after(patience.retry / 2 + random);
-        let (Some(wanted), Some(config)) = (self.wanted(suspect, lead), &self.config) else {
+        let why = Why {
+            suspect,
+            lead,
+            yields: self.yields(),
+        };
+        let (Some(wanted), Some(config)) = (self.wanted(why), &self.config) else {
             return;
         };
         self.counters.uring_candidacies += 1;
-        self.election.why = (suspect, lead);
+        self.election.why = why;
+        if wanted.coordinator != config.coordinator {
+            self.election.yielded = why.yields;
+        }
         self.election.candidate = Some(match self.settings.arbiter {
             Arbiter::Service => Candidacy::Service(wanted),
             Arbiter::Embedded => {
@@ -38,9 +49,9 @@ impl URing {
     }
 
     /// What this process wants to follow now; `None` if too few acceptors are there for it.
-    pub(super) fn wanted(&self, suspect: Option<Process>, lead: bool) -> Option<Arc<Config>> {
+    pub(super) fn wanted(&self, why: Why) -> Option<Arc<Config>> {
         let config = self.config.as_ref()?;
-        let there = |process: &Process| self.is_there(*process) && Some(*process) != suspect;
+        let there = |process: &Process| self.is_there(*process) && Some(*process) != why.suspect;
         let stay = config.ring.iter().copied().filter(there);
         let come = self.joining().filter(there);
         let mut ring = self.sort(stay.chain(come).chain([self.me]));
@@ -51,7 +62,7 @@ impl URing {
         if 2 * voters.count() <= acceptors.len() {
             return None;
         }
-        let coordinator = self.coordinator_of(config, &ring, &acceptors, lead)?;
+        let coordinator = self.coordinator_of(config, &ring, &acceptors, why)?;
         let next = config.next(self.complete, coordinator, ring, acceptors);
         Some(Arc::new(next))
     }
@@ -82,24 +93,34 @@ impl URing {
         acceptors.map(|who| now(who).unwrap_or(*who)).collect()
     }
 
-    /// The same coordinator, if it is there; else this process; else the next one in the ring that votes. Who lacks what
-    /// is decided would have to be told all of it first: then the others come before it.
+    /// Whether another one should rather coordinate: who lacks much of what is decided would have to be told all of it
+    /// first. But not twice: others may know no more, or may not be able to.
+    fn yields(&self) -> bool {
+        let is_behind = self.learner.is_behind(MOST_BEHIND) && !mutants::on(Mutant::U39);
+        is_behind && !self.election.yielded
+    }
+
+    /// The same coordinator, if it is there; else this process, if it does not yield; else the next one in the ring that
+    /// votes.
     fn coordinator_of(
         &self,
         config: &Config,
         ring: &[Process],
         acceptors: &[AcceptorId],
-        lead: bool,
+        why: Why,
     ) -> Option<Process> {
-        let votes = |process: &&Process| acceptors.iter().any(|who| who.node == process.node);
-        if !lead && ring.contains(&config.coordinator) {
+        let votes = |process: &Process| acceptors.iter().any(|who| who.node == process.node);
+        if !why.lead && ring.contains(&config.coordinator) {
             return Some(config.coordinator);
         }
         let me = ring.iter().position(|process| *process == self.me)?;
-        let is_behind = self.learner.is_behind() && !mutants::on(Mutant::U39);
-        let first = me + usize::from(is_behind);
-        let in_order = ring[first..].iter().chain(&ring[..first]);
-        in_order.copied().find(|process| votes(&process))
+        let first = me + usize::from(why.yields);
+        let mut in_order = ring[first..].iter().chain(&ring[..first]).copied();
+        // Others' logs may have failed.
+        let well =
+            |process: &Process| *process == self.me || self.peers.acceptor_of(*process).is_some();
+        let first = in_order.clone().find(|who| votes(who) && well(who));
+        first.or_else(|| in_order.find(votes))
     }
 
     /// What the candidate has to say: to one of the voters, or to all and the service.

@@ -56,7 +56,8 @@ pub struct Stream {
     window: Window,
     /// What came by and was not proposed yet.
     carried: Carried,
-    /// Values before this instance were forgotten here with a base, and where the first one was named after that.
+    /// Values before this instance were forgotten here with a base, and where one was named that the predecessor was asked
+    /// to bring, with those behind it, last.
     bare: (Instance, Instance),
     own: Queue,
     through: Queue,

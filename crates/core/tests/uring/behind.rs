@@ -1,8 +1,10 @@
 //! Rounds that begin while an acceptor lacks what is decided.
 
+use std::sync::Arc;
+
 use rota_core::contract::{Input, Time};
-use rota_core::paxos::{self, Ballot, Promise, Value, Vote};
-use rota_core::uring::Word;
+use rota_core::paxos::{self, Ballot, Config, Promise, Value, Vote};
+use rota_core::uring::{Head, Here, Word, Writer};
 
 use super::alone::{Alone, acceptor, process};
 use super::rules::second;
@@ -25,7 +27,6 @@ fn asked() -> Alone {
     let mut alone = second();
     let known = Word::Known(alone.config(2));
     alone.hear(1, known.encode());
-    alone.said.clear();
     alone.hear(1, Word::Prepare(2, DECIDED).encode());
     alone.write();
     alone
@@ -95,35 +96,95 @@ pub fn who_coordinates_waits() -> bool {
     begins(2) && begins(3)
 }
 
-/// Nobody can ask it what was decided.
+/// Nobody can ask it what was decided, from the first or from then on.
 pub fn who_has_no_log_asks_all_again() -> bool {
-    let mut alone = first();
-    leads(&mut alone);
-    alone.fail();
-    alone.now = Time(alone.now.0 + 1);
-    promises(&mut alone, 2, DECIDED);
-    promises(&mut alone, 3, 1);
-    alone.tell(Input::Timer);
-    alone.has_said(&Word::Prepare(2, 1))
+    let asks = |late: bool| {
+        let mut alone = first();
+        leads(&mut alone);
+        if !late {
+            alone.fail();
+        }
+        promises(&mut alone, 2, DECIDED);
+        promises(&mut alone, 3, 1);
+        let early = alone.has_said(&Word::Prepare(2, 1));
+        if late {
+            alone.fail();
+        }
+        (early, alone.has_said(&Word::Prepare(2, 1)))
+    };
+    asks(false) == (true, true) && asks(true) == (false, true)
 }
 
-/// The first, which coordinated, is gone, and the second has not followed a round yet: perhaps it is new.
-pub fn who_may_lack_everything_lets_others_coordinate() -> bool {
-    let mut alone = second();
-    alone.unlink(1);
-    for second in 1..9 {
-        alone.now = Time(second * 1_000_000_000);
+/// Time passes, and the third promises whatever it is asked for: with whom as coordinator the second wants this
+/// configuration.
+fn wants(alone: &mut Alone, number: u64) -> Option<Arc<Config>> {
+    for _ in 0..8 {
+        alone.now = Time(alone.now.0 + 300_000_000);
+        beats(alone, number - 1);
         alone.tell(Input::Timer);
         alone.write();
         let by = process(2, 1);
         let answers = (1..9).map(|count| paxos::Word::Promise(Ballot { count, by }, None));
         for answer in answers {
-            alone.hear(3, Word::Answer(2, acceptor(3), answer).encode());
+            alone.hear(3, Word::Answer(number, acceptor(3), answer).encode());
         }
     }
-    let wanted = alone.said.iter().find_map(|word| match word {
-        Word::Ask(2, paxos::Word::Accept(_, config)) => Some(config.coordinator),
+    alone.said.iter().find_map(|word| match word {
+        Word::Ask(of, paxos::Word::Accept(_, config)) if *of == number => Some(config.clone()),
         _ => None,
-    });
-    wanted == Some(process(3, 1))
+    })
+}
+
+/// The first, which coordinated, is gone, and the second has not followed a round yet: perhaps it is new. But if the third
+/// does not get on either, it is tried itself.
+pub fn who_may_lack_everything_lets_others_coordinate_once() -> bool {
+    let mut alone = second();
+    alone.hear(3, Word::Here(here()).encode());
+    alone.unlink(1);
+    let first = wants(&mut alone, 2).expect("it stands");
+    alone.hear(3, Word::Known(first.clone()).encode());
+    let then = wants(&mut alone, 3).expect("it stands again");
+    (first.coordinator, then.coordinator) == (process(3, 1), process(2, 1))
+}
+
+/// The third is heard, if it is the predecessor in this round, which does not begin.
+fn beats(alone: &mut Alone, round: u64) {
+    let head = Head {
+        round,
+        epoch: alone.follow().epoch,
+        start: 0,
+        kept: 0,
+        from: 0,
+        complete: false,
+    };
+    alone.hear(3, Writer::new(&head, 10_000, 10_000).finish().into_bytes());
+}
+
+fn here() -> Here {
+    Here {
+        number: 1,
+        acceptor: Some(acceptor(3)),
+        complete: 0,
+        joins: false,
+    }
+}
+
+/// It would tell all that it has voted for since.
+pub fn when_the_round_has_begun_nobody_promises_again() -> bool {
+    let mut alone = asked();
+    let head = Head {
+        round: 2,
+        epoch: alone.follow().epoch,
+        start: DECIDED,
+        kept: 1,
+        from: DECIDED,
+        complete: false,
+    };
+    let mut batch = Writer::new(&head, 10_000, 10_000);
+    batch.skip(3);
+    alone.hear(1, batch.finish().into_bytes());
+    alone.write();
+    alone.hear(1, chosen());
+    alone.write();
+    alone.engine.is_operational() && held(&alone) == [1]
 }

@@ -17,7 +17,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 24] = [
+pub const RULES: [Rule; 25] = [
     (Mutant::U01, a_promise_waits_for_the_disk),
     (Mutant::U02, an_answer_waits_for_the_disk),
     (Mutant::U04, a_link_that_comes_back_has_lost_values),
@@ -49,7 +49,11 @@ pub const RULES: [Rule; 24] = [
     (Mutant::U38, behind::who_coordinates_waits),
     (
         Mutant::U39,
-        behind::who_may_lack_everything_lets_others_coordinate,
+        behind::who_may_lack_everything_lets_others_coordinate_once,
+    ),
+    (
+        Mutant::U41,
+        behind::when_the_round_has_begun_nobody_promises_again,
     ),
 ];
 
