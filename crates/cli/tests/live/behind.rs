@@ -9,7 +9,7 @@ use rota_net::{EngineName, PaxosConfig, TimingName, VoteStorage};
 use crate::cluster::{Cluster, Order, between};
 use crate::setting;
 
-/// Those who vote.
+/// Those who vote where one is late.
 const VOTERS: [u16; 3] = [1, 2, 3];
 /// The one that is late.
 const LATE: u16 = 4;
@@ -18,22 +18,31 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Everything may happen again before this is over.
 const AFTERWARDS: Duration = Duration::from_secs(2);
 
-fn cluster(engine: EngineName, kept: u64) -> Cluster {
-    let mut cluster = Cluster::new(LATE, TimingName::Default);
+/// Room for so many nodes, of which these vote, in memory, and have much to remember: messages of so many bytes. How many
+/// instances they learnt in a second.
+fn filled(engine: EngineName, nodes: u16, voters: &[u16], bytes: usize) -> (Cluster, f64) {
+    let behind = setting("ROTA_INSTANCES", 20_000);
+    let mut cluster = Cluster::new(nodes, TimingName::Default);
     cluster.traced = false;
     cluster.config.engine = engine;
     cluster.config.paxos = Some(PaxosConfig {
-        acceptors: Some(VOTERS.to_vec()),
+        acceptors: Some(voters.to_vec()),
         storage: VoteStorage::Memory,
-        kept_instances: NonZeroU64::new(kept),
+        // Much waits to be ordered when the load ends.
+        kept_instances: NonZeroU64::new(behind + 2_000_000),
         instance_per_message: true,
         ..PaxosConfig::default()
     });
-    for node in VOTERS {
-        cluster.start(node);
+    for node in voters {
+        cluster.start(*node);
     }
-    cluster.expect_rings(&[&VOTERS]);
-    cluster
+    cluster.expect_rings(&[voters]);
+    cluster.flood(bytes);
+    let full = |cluster: &mut Cluster| learnt(cluster, 1) >= behind;
+    let (a_second, _) = rate(&mut cluster, 1, full);
+    cluster.flood(0);
+    drain(&mut cluster, voters);
+    (cluster, a_second)
 }
 
 fn learnt(cluster: &mut Cluster, node: u16) -> u64 {
@@ -75,14 +84,7 @@ fn drain(cluster: &mut Cluster, nodes: &[u16]) {
 }
 
 fn catches_up(engine: EngineName) {
-    let behind = setting("ROTA_INSTANCES", 20_000);
-    // Much waits to be ordered when the load ends.
-    let mut cluster = cluster(engine, behind + 2_000_000);
-    cluster.flood(100);
-    let full = |cluster: &mut Cluster| learnt(cluster, 1) >= behind;
-    let (at_most, _) = rate(&mut cluster, 1, full);
-    cluster.flood(0);
-    drain(&mut cluster, &VOTERS);
+    let (mut cluster, at_most) = filled(engine, LATE, &VOTERS, 100);
     cluster.load(100, 1000);
     let a_second = |cluster: &mut Cluster| {
         cluster.sleep(Duration::from_secs(1));
@@ -137,29 +139,6 @@ fn promised(cluster: &mut Cluster) -> u64 {
     nodes.into_iter().filter_map(of).sum()
 }
 
-/// Five acceptors in memory, which have much to remember.
-fn five(engine: EngineName) -> Cluster {
-    let behind = setting("ROTA_INSTANCES", 20_000);
-    let mut cluster = Cluster::new(5, TimingName::Default);
-    cluster.traced = false;
-    cluster.config.engine = engine;
-    cluster.config.paxos = Some(PaxosConfig {
-        storage: VoteStorage::Memory,
-        kept_instances: NonZeroU64::new(behind + 2_000_000),
-        instance_per_message: true,
-        ..PaxosConfig::default()
-    });
-    cluster.start_all();
-    let all = cluster.all();
-    cluster.expect_rings(&[&all]);
-    cluster.flood(1000);
-    let full = |cluster: &mut Cluster| learnt(cluster, 1) >= behind;
-    rate(&mut cluster, 1, full);
-    cluster.flood(0);
-    drain(&mut cluster, &all);
-    cluster
-}
-
 /// One that forgets all is cut off together with another one meanwhile, and comes back: nobody has to wait for it.
 fn comes_back_with_another(cluster: &mut Cluster) -> Duration {
     cluster.load(100, 20_000);
@@ -194,7 +173,7 @@ fn is_needed(cluster: &mut Cluster) -> Duration {
 }
 
 fn nobody_tells_everything(engine: EngineName) {
-    let mut cluster = five(engine);
+    let (mut cluster, _) = filled(engine, 5, &[1, 2, 3, LATE, 5], 1000);
     let history = learnt(&mut cluster, 1);
     for _ in 0..setting("ROTA_TRIES", 3) {
         let back = comes_back_with_another(&mut cluster).as_secs_f64();

@@ -13,8 +13,8 @@ use crate::mutants::{self, Mutant};
 pub enum Progress {
     /// More promises have to come.
     Waiting,
-    /// Of no majority of the acceptors it is known that they have all that is decided before [`Coordinator::from`]. Others
-    /// may promise, who have it; who lacks it may learn it, and promise once more; or all are asked once more
+    /// No majority of the acceptors is known to have all that is decided before [`Coordinator::from`]. Others may promise,
+    /// who have it; who lacks it may learn it, and promise once more; or all are asked once more
     /// ([`Coordinator::ask_again`]).
     Behind,
     /// Values can be proposed.

@@ -378,14 +378,13 @@ pub fn put_base(out: &mut Vec<u8>, base: &Base) {
 }
 
 /// The first of these votes, at least one, that together take at most so many bytes.
-pub fn fitting(votes: &[Vote], bytes: usize) -> &[Vote] {
+pub fn fitting(votes: impl Iterator<Item = Vote>, bytes: usize) -> impl Iterator<Item = Vote> {
     let mut size = 0;
-    let over = votes.iter().position(|vote| {
+    votes.take_while(move |vote| {
+        let is_first = size == 0;
         size += vote_bytes(vote);
-        size > bytes
-    });
-    let count = over.unwrap_or(votes.len()).max(1);
-    &votes[..count.min(votes.len())]
+        is_first || size <= bytes
+    })
 }
 
 /// What a vote takes, in bytes.

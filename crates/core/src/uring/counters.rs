@@ -26,7 +26,7 @@ counters! {
     uring_votes_fetched,
     /// Answers to those who asked for votes.
     uring_fetches_served,
-    /// Votes that were told to coordinators of rounds that began.
+    /// Votes that this node has told others that coordinate, for their rounds to begin.
     uring_votes_promised,
     /// Values that were decided, as far as this node has learnt.
     uring_values_decided,
@@ -42,7 +42,7 @@ counters! {
     uring_parts_received,
     /// Datagrams with parts of values that were of no use here.
     uring_parts_dropped,
-    /// How often this node had to ask for values that did not come by multicast.
+    /// How often this node had to ask for values that did not come by multicast, or that it had forgotten with a base.
     uring_values_asked_for,
     /// Own values sent to the coordinator by its link, as they did not come by multicast.
     uring_values_sent_again,

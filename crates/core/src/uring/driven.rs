@@ -87,10 +87,25 @@ impl URing {
             return format!("outside the ring of configuration {number}");
         }
         if !self.is_operational() {
-            return format!("configuration {number} begins");
+            let waits = self.waits_for().unwrap_or_default();
+            return format!("configuration {number} begins{waits}");
         }
         let (ring, coordinator) = (names(&config.ring), config.coordinator.node);
         format!("operational: {ring} (configuration {number}, coordinator {coordinator})")
+    }
+}
+
+impl URing {
+    /// What the round waits for, as far as this process knows.
+    fn waits_for(&self) -> Option<String> {
+        let next = self.learner.next();
+        if let Some(lack) = &self.lack {
+            let missing = lack.upto.saturating_sub(next);
+            return Some(format!(": {missing} instances to learn"));
+        }
+        let nodes = self.unpromised().into_iter();
+        let nodes: Vec<String> = nodes.map(|node| node.to_string()).collect();
+        (!nodes.is_empty()).then(|| format!(": waits for promises of {}", nodes.join(", ")))
     }
 }
 

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::codec::{Source, put_base, vote_bytes};
+use super::codec::{Source, fitting, put_base};
 use super::engine::URing;
 use super::word::Word;
 use crate::contract::{NodeId, Process, Time};
@@ -65,7 +65,7 @@ impl URing {
     /// What is not before this the ring still brings. It is not learnt elsewhere: what has counted is not carried any
     /// more, and the proposal that comes may name a value without bringing it. As long as the round has not begun here,
     /// what is known to be decided was so in earlier ones: what is proposed of it again comes with its value. (A base may reach
-    /// into what the ring brings: [`Stream::was_forgotten`].)
+    /// into what the ring brings: [`Stream::ask_forgotten`].)
     fn brought(&self) -> Instance {
         let has_begun = self.learner.round() == self.number() || mutants::on(Mutant::U37);
         let stream = self.stream.as_ref().filter(|_| has_begun);
@@ -128,15 +128,9 @@ impl URing {
         } else {
             upto.min(known)
         };
-        let (mut bytes, enough) = (0, self.settings.word_bytes);
         let votes = self.acceptor.votes().from(from);
         let votes = votes.map_while(|vote| vote.part(from, upto)).take(VOTES);
-        let votes = votes.take_while(|vote| {
-            let first = bytes == 0;
-            bytes += vote_bytes(vote);
-            first || bytes <= enough
-        });
-        votes.collect()
+        fitting(votes, self.settings.word_bytes).collect()
     }
 
     /// The answer.

@@ -100,11 +100,24 @@ impl URing {
 
     /// Phase 1A: to one acceptor, or to all whose promise is missing.
     pub(super) fn say_prepare(&mut self, to: Option<NodeId>) {
-        let (Some(leading), Some(config)) = (&self.leading, &self.config) else {
+        let Some(leading) = &self.leading else {
             return;
         };
         let Some(from) = leading.machine.from() else {
             return;
+        };
+        let word = Word::Prepare(leading.machine.round(), from);
+        for node in self.unpromised() {
+            if to.is_none_or(|to| to == node) {
+                self.say(node, word.clone());
+            }
+        }
+    }
+
+    /// Whose promises may help a round that this process coordinates to begin.
+    pub(super) fn unpromised(&self) -> Vec<NodeId> {
+        let (Some(leading), Some(config)) = (&self.leading, &self.config) else {
+            return Vec::new();
         };
         let prior = config.prior.iter().map(|set| &set.acceptors);
         let sets = prior.chain([&config.acceptors]);
@@ -112,11 +125,7 @@ impl URing {
         let mut asked: Vec<NodeId> = asked.map(|who| who.node).collect();
         asked.sort_unstable();
         asked.dedup();
-        asked.retain(|node| to.is_none_or(|to| to == *node));
-        let word = Word::Prepare(leading.machine.round(), from);
-        for node in asked {
-            self.say(node, word.clone());
-        }
+        asked
     }
 
     pub(super) fn on_promise(&mut self, node: NodeId, part: Promise, more: bool) {

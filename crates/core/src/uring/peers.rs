@@ -1,11 +1,12 @@
 //! The links of this process: which are up, what they take, and what waits for them.
 
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::word::{Follow, Here, Word};
 use crate::contract::{Channel, NodeId, Output, Pieces, Process, Session};
-use crate::paxos::{AcceptorId, Promise};
+use crate::paxos::{AcceptorId, Promise, Vote};
 
 /// Words that may wait for one link; more than that nobody needs to hear.
 const WORDS: usize = 64;
@@ -210,7 +211,7 @@ impl Peer {
     fn promise_part(&mut self, enough: usize) -> Option<Word> {
         let (promise, told) = self.promise.as_mut()?;
         let rest = &promise.votes[*told..];
-        let votes = super::codec::fitting(rest, enough);
+        let votes: Vec<Vote> = super::codec::fitting(rest.iter().cloned(), enough).collect();
         let more = votes.len() < rest.len();
         let part = Promise {
             round: promise.round,
@@ -218,9 +219,9 @@ impl Peer {
             from: promise.from,
             held: promise.held,
             kept: promise.kept,
-            votes: votes.to_vec(),
+            votes,
         };
-        *told += votes.len();
+        *told += part.votes.len();
         if !more {
             self.promise = None;
         }

@@ -19,7 +19,7 @@ pub struct Lack {
     coordinator: Process,
     round: Round,
     /// All before this is decided.
-    upto: Instance,
+    pub(super) upto: Instance,
 }
 
 impl URing {

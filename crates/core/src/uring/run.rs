@@ -88,14 +88,6 @@ impl URing {
         }
         let mut at = head.from;
         for record in Records::new(body, &config.ring) {
-            if !self
-                .stream
-                .as_ref()
-                .is_some_and(|stream| stream.is_current(head))
-            {
-                // It is to begin again.
-                return;
-            }
             let taken = record.is_ok_and(|record| self.on_record(head, &mut at, record));
             if !taken {
                 self.refuse();
@@ -108,12 +100,13 @@ impl URing {
         }
     }
 
-    /// The predecessor is to begin again from what was taken in, but not at once, lest two processes that do not
-    /// understand each other do nothing else.
+    /// The predecessor is to begin again from what was taken in: at once, if it is asked for values that were forgotten here;
+    /// else not at once, lest two processes that do not understand each other do nothing else.
     fn refuse(&mut self) {
-        self.counters.uring_messages_refused += 1;
         let at = self.now.after(self.settings.patience.heartbeat);
-        if let Some(stream) = &mut self.stream {
+        let stream = self.stream.as_mut();
+        if let Some(stream) = stream.filter(|stream| stream.hail != Hail::Due) {
+            self.counters.uring_messages_refused += 1;
             stream.hail = Hail::At(at);
         }
     }
@@ -186,7 +179,8 @@ impl URing {
             return stream.hold(first, proposal);
         }
         let Some(proposed) = stream.resolve(proposal) else {
-            return stream.was_forgotten(first);
+            self.counters.uring_values_asked_for += u64::from(stream.ask_forgotten(first));
+            return false;
         };
         self.adopt_next(first, proposed);
         true

@@ -19,7 +19,7 @@ const MOST_BEHIND: u64 = 256;
 
 impl URing {
     /// Stands for a configuration without those that are not there, and with all who want to come in. `suspect`: one
-    /// that may seem to be there. `lead`: with this process as coordinator.
+    /// that may seem to be there. `lead`: with another coordinator, which is this process unless it yields.
     pub(super) fn stand(&mut self, suspect: Option<Process>, lead: bool) {
         let patience = self.settings.patience;
         let random = self.random.below(patience.retry);
@@ -119,8 +119,8 @@ impl URing {
         // Others' logs may have failed.
         let well =
             |process: &Process| *process == self.me || self.peers.acceptor_of(*process).is_some();
-        let first = in_order.clone().find(|who| votes(who) && well(who));
-        first.or_else(|| in_order.find(votes))
+        let best = in_order.clone().find(|who| votes(who) && well(who));
+        best.or_else(|| in_order.find(votes))
     }
 
     /// What the candidate has to say: to one of the voters, or to all and the service.

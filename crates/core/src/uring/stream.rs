@@ -33,6 +33,15 @@ pub enum Hail {
     At(Time),
 }
 
+/// Values that were forgotten with a base, and which the ring may still name.
+#[derive(Clone, Copy, Debug, Default)]
+struct Forgotten {
+    /// Those before this instance.
+    upto: Instance,
+    /// The predecessor was asked last to bring the value in this instance, and those behind it.
+    asked: Option<Instance>,
+}
+
 /// The ring of a configuration, as one of its processes sees it.
 #[derive(Debug)]
 pub struct Stream {
@@ -56,9 +65,7 @@ pub struct Stream {
     window: Window,
     /// What came by and was not proposed yet.
     carried: Carried,
-    /// Values before this instance were forgotten here with a base, and where one was named that the predecessor was asked
-    /// to bring, with those behind it, last.
-    bare: (Instance, Instance),
+    forgotten: Forgotten,
     own: Queue,
     through: Queue,
     fair: Fair,
@@ -88,7 +95,7 @@ impl Stream {
             put_off: None,
             window: Window::new(most_bytes),
             carried: Carried::new(config.ring.len(), most_carried),
-            bare: (0, 0),
+            forgotten: Forgotten::default(),
             own: Queue::default(),
             through: Queue::default(),
             fair: Fair::new(config.ring.len(), me),
@@ -145,7 +152,7 @@ impl Stream {
     /// What to tell the predecessor now, and in which instances it is to bring the values.
     pub fn follow(&mut self) -> (Follow, Vec<Instance>) {
         let mut lacks = self.lacks();
-        lacks.extend(self.bare());
+        lacks.extend(self.forgotten());
         // They are named again.
         if let Some(cast) = &mut self.cast {
             cast.held.clear();
@@ -276,25 +283,25 @@ impl Stream {
         })
     }
 
-    /// A value is named in an instance, and is not here. Whether it was forgotten with a base: then the predecessor is
-    /// to bring it, and those behind. Once: it may not know what is meant.
-    pub fn was_forgotten(&mut self, first: Instance) -> bool {
-        let (upto, named) = self.bare;
-        let was = first < upto && first != named && self.cast.is_none();
-        let was = was && !mutants::on(Mutant::U40);
-        if was {
-            self.bare.1 = first;
+    /// A value is named in an instance, and is not here. If it was forgotten with a base the predecessor is to bring it,
+    /// and those behind. Once: it may not know what is meant. Whether it is asked.
+    pub fn ask_forgotten(&mut self, first: Instance) -> bool {
+        let Forgotten { upto, asked } = self.forgotten;
+        let asks = first < upto && asked != Some(first) && self.cast.is_none();
+        let asks = asks && !mutants::on(Mutant::U40);
+        if asks {
+            self.forgotten.asked = Some(first);
             self.hail = Hail::Due;
         }
-        was
+        asks
     }
 
     /// Instances whose values were forgotten with a base, and are to be brought.
-    fn bare(&self) -> Vec<Instance> {
-        let (upto, named) = self.bare;
-        let bare = named.max(self.window.next())..upto;
-        let bare = bare.take(multicast::MOST_LACKS);
-        bare.filter(|_| named > 0).collect()
+    fn forgotten(&self) -> impl Iterator<Item = Instance> {
+        let Forgotten { upto, asked } = self.forgotten;
+        let next = self.window.next();
+        let lacks = asked.map(|asked| asked.max(next)..upto);
+        lacks.into_iter().flatten().take(multicast::MOST_LACKS)
     }
 
     /// A value counts: it is not proposed any more.
@@ -307,7 +314,7 @@ impl Stream {
 
     /// Of each process, values up to some counter have counted before this instance.
     pub fn counted_to(&mut self, next: Instance, counted: impl Fn(Process) -> Option<u64>) {
-        self.bare.0 = next;
+        self.forgotten.upto = next;
         for (place, process) in self.ring.clone().into_iter().enumerate() {
             if let Some(counter) = counted(process) {
                 let last = ValueId { process, counter };

@@ -264,8 +264,8 @@ pub struct Records<'a> {
     large: usize,
 }
 
-/// Values of at least a third of a message that has a buffer of its own stay in it: what is kept in vain is less than what
-/// copies take. Other buffers are shared with what else came, and are to be read into again.
+/// Values of at least a third of a message that has a buffer of its own stay in it, instead of being copied; so they keep at
+/// most three times their size. Other buffers are shared with what else came, and are to be read into again.
 fn large(body: &Bytes) -> usize {
     match body.is_unique() {
         true => body.len().div_ceil(3),

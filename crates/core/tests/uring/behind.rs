@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use rota_core::contract::{Input, Time};
+use rota_core::contract::{Engine, Input, Time};
 use rota_core::paxos::{self, Ballot, Config, Promise, Value, Vote};
-use rota_core::uring::{Head, Here, Word, Writer};
+use rota_core::uring::{Here, Word};
 
 use super::alone::{Alone, acceptor, process};
-use super::rules::second;
+use super::rules::{head, hear_batch, second};
 
 /// All before this is decided.
 const DECIDED: u64 = 5;
@@ -44,6 +44,8 @@ fn held(alone: &Alone) -> Vec<u64> {
 /// It knows from the coordinator's question that something is decided, and asks for that though no round has begun.
 pub fn who_lacks_something_asks_for_it() -> bool {
     let alone = asked();
+    let state = alone.engine.status().state;
+    assert_eq!(state, "configuration 2 begins: 4 instances to learn");
     held(&alone) == [1] && alone.has_said(&Word::Fetch(1, DECIDED))
 }
 
@@ -89,6 +91,8 @@ pub fn who_coordinates_waits() -> bool {
         leads(&mut alone);
         alone.write();
         promises(&mut alone, 3, 1);
+        let state = alone.engine.status().state;
+        assert_eq!(state, "configuration 2 begins: waits for promises of 2, 3");
         let early = alone.engine.is_operational() || alone.has_said(&Word::Prepare(2, 1));
         promises(&mut alone, node, DECIDED);
         !early && alone.engine.is_operational()
@@ -149,15 +153,8 @@ pub fn who_may_lack_everything_lets_others_coordinate_once() -> bool {
 
 /// The third is heard, if it is the predecessor in this round, which does not begin.
 fn beats(alone: &mut Alone, round: u64) {
-    let head = Head {
-        round,
-        epoch: alone.follow().epoch,
-        start: 0,
-        kept: 0,
-        from: 0,
-        complete: false,
-    };
-    alone.hear(3, Writer::new(&head, 10_000, 10_000).finish().into_bytes());
+    let head = head(round, alone.follow().epoch, (0, 0));
+    hear_batch(alone, 3, &head, |_| {});
 }
 
 fn here() -> Here {
@@ -172,17 +169,8 @@ fn here() -> Here {
 /// It would tell all that it has voted for since.
 pub fn when_the_round_has_begun_nobody_promises_again() -> bool {
     let mut alone = asked();
-    let head = Head {
-        round: 2,
-        epoch: alone.follow().epoch,
-        start: DECIDED,
-        kept: 1,
-        from: DECIDED,
-        complete: false,
-    };
-    let mut batch = Writer::new(&head, 10_000, 10_000);
-    batch.skip(3);
-    alone.hear(1, batch.finish().into_bytes());
+    let head = head(2, alone.follow().epoch, (DECIDED, DECIDED));
+    hear_batch(&mut alone, 1, &head, |batch| batch.skip(3));
     alone.write();
     alone.hear(1, chosen());
     alone.write();

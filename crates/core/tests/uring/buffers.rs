@@ -1,21 +1,13 @@
 //! Where values lie that came along the ring.
 
 use bytes::Bytes;
-use rota_core::uring::{Head, Record, Records, Said, Writer, decode};
+use rota_core::uring::{Record, Records, Said, Writer, decode};
 
-use super::rules::values;
+use super::rules::{head, values};
 
 /// A message with these values, in a buffer of its own.
 fn message(count: usize) -> Bytes {
-    let head = Head {
-        round: 1,
-        epoch: 1,
-        start: 1,
-        kept: 1,
-        from: 1,
-        complete: false,
-    };
-    let mut batch = Writer::new(&head, 100_000, 100_000);
+    let mut batch = Writer::new(&head(1, 1, (1, 1)), 100_000, 100_000);
     for (id, frame) in &values()[..count] {
         batch.value(None, *id, frame);
     }

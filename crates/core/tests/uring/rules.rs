@@ -105,15 +105,24 @@ pub fn batch_by(
     (epoch, from): (u32, u64),
     write: impl FnOnce(&mut Writer),
 ) {
-    let head = Head {
-        round: 1,
+    hear_batch(alone, who, &head(1, epoch, (1, from)), write);
+}
+
+/// Of a round that starts at an instance, with proposals from another one on.
+pub const fn head(round: u64, epoch: u32, (start, from): (u64, u64)) -> Head {
+    Head {
+        round,
         epoch,
-        start: 1,
+        start,
         kept: 1,
         from,
         complete: false,
-    };
-    let mut batch = Writer::new(&head, 10_000, 10_000);
+    }
+}
+
+/// A batch of this node.
+pub fn hear_batch(alone: &mut Alone, who: u16, head: &Head, write: impl FnOnce(&mut Writer)) {
+    let mut batch = Writer::new(head, 10_000, 10_000);
     write(&mut batch);
     alone.hear(who, batch.finish().into_bytes());
 }
