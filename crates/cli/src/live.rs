@@ -3,7 +3,8 @@
 //!
 //! The first line is its [`Task`]. Then, one a line: `send SERVICE TAG COUNT`, `load SIZE MICROS` (one
 //! agreed message of so many bytes each so many microseconds; 0 ends it), `flood SIZE` (as many as the ring
-//! takes; 0 ends it), `count TAG`, `order`, `status`, `leave`. A payload starts with its tag and a `|`.
+//! takes; 0 ends it), `count TAG`, `order`, `status`, `caught-up` (the application has the state of the
+//! primary it is in), `leave`. A payload starts with its tag and a `|`.
 
 mod order;
 
@@ -57,6 +58,7 @@ enum Said {
     Order(Order),
     Status {
         state: String,
+        caught_up: bool,
         counters: BTreeMap<String, u64>,
     },
     Left,
@@ -105,6 +107,7 @@ struct LiveApp {
     order: Order,
     counts: BTreeMap<Vec<u8>, u64>,
     status_wanted: bool,
+    caught_up: bool,
     stopped: bool,
     error: Option<String>,
 }
@@ -138,6 +141,7 @@ impl LiveApp {
                 say(&Said::Count { tag, count });
             }
             ["status"] => self.status_wanted = true,
+            ["caught-up"] => self.caught_up = true,
             ["leave"] => self.stopped = true,
             _ => return None,
         }
@@ -334,6 +338,7 @@ fn run() -> Result<(), String> {
         order: Order::default(),
         counts: BTreeMap::new(),
         status_wanted: false,
+        caught_up: false,
         stopped: false,
         error: None,
     };
@@ -342,11 +347,19 @@ fn run() -> Result<(), String> {
         if let Some(error) = app.error.take() {
             return Err(error);
         }
+        if std::mem::take(&mut app.caught_up)
+            && let Some(ring) = driver.engine().get().primary()
+        {
+            let told = driver.tell(|engine, now| engine.get_mut().caught_up(now, ring));
+            told.map_err(words)?;
+        }
         if std::mem::take(&mut app.status_wanted) {
+            let caught_up = driver.engine().get().is_caught_up();
             let status = driver.status();
             let counters = status.counters.into_iter();
             say(&Said::Status {
                 state: status.state,
+                caught_up,
                 counters: counters.map(|(name, n)| (name.to_owned(), n)).collect(),
             });
         }
