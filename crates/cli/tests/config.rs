@@ -381,6 +381,14 @@ fn who_votes_and_where_is_said_with_what_follows_from_it() {
             "paxos.etcd = [\"https://10.0.0.1:2379\"]\npaxos.etcd_tls = { ca = \"ca.pem\", key = \"k\" }",
             "set both or none",
         ),
+        (
+            "paxos.etcd = [\"http://e:2379\"]\npaxos.etcd_login = { user = \"\", password_file = \"p\" }",
+            "has no `user`",
+        ),
+        (
+            "paxos.etcd = [\"http://e:2379\"]\npaxos.etcd_login = { user = \"rota\", password = \"sesame\" }",
+            "password",
+        ),
     ] {
         let (code, text) = etcd(settings);
         assert!(code == Some(2) && text.contains(words), "{text}");
@@ -393,6 +401,21 @@ fn who_votes_and_where_is_said_with_what_follows_from_it() {
         code == Some(2) && text.contains("etcd_tls: missing-ca.pem: "),
         "{text}"
     );
+    let login = "paxos.etcd = [\"http://e:2379\"]\npaxos.etcd_login = { user = \"n{node}\", password_file = \"missing-{node}\" }";
+    let (code, text) = etcd(login);
+    assert!(
+        code == Some(0) && text.contains("as n{node}, keys") && text.contains("in the clear"),
+        "{text}"
+    );
+    let settings = format!("paxos.storage = \"memory\"\npaxos.coordination = \"etcd\"\n{login}");
+    let (code, text) = said(&settings, &["--node", "2"]);
+    assert!(
+        code == Some(2) && text.contains("etcd_login: missing-2: "),
+        "{text}"
+    );
+    let unused = "paxos.etcd_login = { user = \"rota\", password_file = \"p\" }";
+    let (code, text) = said(&format!("state_dir = \"/var/lib/rota\"\n{unused}"), &[]);
+    assert!(code == Some(2) && text.contains("is not asked"), "{text}");
     let unused = "state_dir = \"/var/lib/rota\"\npaxos.etcd = [\"http://10.0.0.1:2379\"]";
     let (code, text) = said(unused, &[]);
     assert!(code == Some(2) && text.contains("is not asked"), "{text}");

@@ -13,6 +13,7 @@ pub use address::NodeAddress;
 pub use engine::EngineName;
 pub use error::ConfigError;
 pub use paths::path_of;
+pub(crate) use paths::text_of;
 pub use paxos::{CoordinationName, PaxosConfig, VoteStorage};
 pub use primary::{PrimaryName, ResetPrimary};
 pub use transport::Transport;

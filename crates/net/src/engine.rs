@@ -115,7 +115,11 @@ impl NodeEngine {
     }
 
     fn uring(node: &NodeConfig, ring: &RingConfig, for_groups: bool) -> Self {
-        let warnings = [node.votes_warning(), node.coordination_warning()];
+        let warnings = [
+            node.votes_warning(),
+            node.coordination_warning(),
+            node.login_warning(),
+        ];
         for warning in warnings.into_iter().flatten() {
             tracing::warn!("{warning}");
         }

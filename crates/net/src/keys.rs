@@ -154,7 +154,7 @@ impl fmt::Display for KeyError {
             ),
             Self::Open(mode) => write!(
                 f,
-                "its permissions are {mode:04o}: only its owner may read a key; `chmod 600` it, and \
+                "its permissions are {mode:04o}: only its owner may read it; `chmod 600` it, and \
                  think of who may have read it"
             ),
             Self::NotAFile => f.write_str("it is not a file"),
@@ -292,22 +292,7 @@ impl KeyRing {
     /// # Errors
     /// [`KeyError`].
     pub fn load(path: &Path) -> Result<Self, KeyError> {
-        let flags = libc::O_NONBLOCK | libc::O_CLOEXEC;
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(flags)
-            .open(path)?;
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return Err(KeyError::NotAFile);
-        }
-        let mode = metadata.mode() & 0o7777;
-        if mode & 0o077 != 0 {
-            return Err(KeyError::Open(mode));
-        }
-        let mut bytes = Vec::new();
-        file.take(MOST_BYTES).read_to_end(&mut bytes)?;
-        let text = String::from_utf8(bytes).map_err(|_| KeyError::Syntax(None))?;
+        let text = String::from_utf8(read_private(path)?).map_err(|_| KeyError::Syntax(None))?;
         Self::from_toml(&text)
     }
 
@@ -358,6 +343,26 @@ impl KeyRing {
         file.sync_all()?;
         Ok(())
     }
+}
+
+/// What is in a file that is its owner's alone.
+pub(crate) fn read_private(path: &Path) -> Result<Vec<u8>, KeyError> {
+    let flags = libc::O_NONBLOCK | libc::O_CLOEXEC;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(KeyError::NotAFile);
+    }
+    let mode = metadata.mode() & 0o7777;
+    if mode & 0o077 != 0 {
+        return Err(KeyError::Open(mode));
+    }
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn new_file(path: &Path) -> io::Result<File> {

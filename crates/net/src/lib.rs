@@ -37,7 +37,7 @@ pub use config::{
     ConfigError, CoordinationName, EngineName, NodeAddress, NodeConfig, PaxosConfig, PrimaryName,
     ResetPrimary, TimingName, Transport, VoteStorage, path_of,
 };
-pub use coordination::{Coordination, CoordinationError, Etcd, EtcdTls, EtcdTlsError};
+pub use coordination::{Coordination, CoordinationError, Etcd, EtcdFileError, EtcdLogin, EtcdTls};
 pub use driver::{App, Driver, DriverError, Submitter, TokenTimes, watched_counters};
 pub use engine::NodeEngine;
 pub use fault::FaultConfig;

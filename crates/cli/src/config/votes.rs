@@ -46,7 +46,9 @@ pub fn describe(config: &NodeConfig, ring: &RingConfig, me: Option<NodeId>, tabl
     let coordination = match config.etcd() {
         None => "embedded (the acceptors agree on the next configuration)".to_owned(),
         Some((members, prefix)) => {
-            format!("etcd at {}, keys below {prefix}", members.join(", "))
+            let user = config.etcd_user(me);
+            let user = user.map_or_else(String::new, |user| format!(" as {user}"));
+            format!("etcd at {}{user}, keys below {prefix}", members.join(", "))
         }
     };
     table.row("coordination", coordination);
@@ -63,7 +65,11 @@ pub fn describe(config: &NodeConfig, ring: &RingConfig, me: Option<NodeId>, tabl
     ] {
         table.row(name, nanos as f64 / 1e6);
     }
-    let warnings = [config.votes_warning(), config.coordination_warning()];
+    let warnings = [
+        config.votes_warning(),
+        config.coordination_warning(),
+        config.login_warning(),
+    ];
     for warning in warnings.into_iter().flatten() {
         complain(&warning);
     }

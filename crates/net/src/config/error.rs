@@ -82,6 +82,8 @@ pub enum ConfigError {
     Etcd(String),
     /// `etcd_tls` has a certificate without a key, or a key without a certificate.
     EtcdCertificate,
+    /// `etcd_login` has no user.
+    EtcdUser,
     /// Windows or sizes do not fit together.
     Ring(RingConfigError),
     /// A path takes no packet with the smallest datagram.
@@ -103,7 +105,7 @@ impl ConfigError {
             Self::OpenWithVotes => "open_membership is not for engines that vote: list all nodes",
             Self::NoAcceptors => "acceptors lists at least one node",
             Self::EtcdUnused => {
-                "etcd is not asked: set `coordination = \"etcd\"` in [paxos], or take out `etcd` and `etcd_tls`"
+                "etcd is not asked: set `coordination = \"etcd\"` in [paxos], or take out what begins with `etcd`"
             }
             Self::NoEtcd => {
                 "coordination = \"etcd\" has to know where etcd is: list its members, \
@@ -112,6 +114,7 @@ impl ConfigError {
             Self::EtcdCertificate => {
                 "etcd_tls has one of `certificate` and `key`: they belong together, set both or none"
             }
+            Self::EtcdUser => "etcd_login has no `user`: say who this node is at etcd",
             _ => "[paxos] is for engines that vote, and this one does not",
         }
     }
@@ -180,7 +183,8 @@ impl fmt::Display for ConfigError {
             | Self::NoAcceptors
             | Self::EtcdUnused
             | Self::NoEtcd
-            | Self::EtcdCertificate => f.write_str(self.of_votes()),
+            | Self::EtcdCertificate
+            | Self::EtcdUser => f.write_str(self.of_votes()),
             Self::Acceptor(_) | Self::Etcd(_) => self.fmt_listed(f),
             Self::Ring(error) => error.fmt(f),
             Self::PathMtu(path) => write!(

@@ -8,10 +8,15 @@ use super::NodeConfig;
 /// Stands for the node's number in paths, so that all nodes of a host can share one file.
 const NODE: &str = "{node}";
 
+/// A text of this node's own: `{node}` stands for its number.
+pub(crate) fn text_of(text: &str, node: NodeId) -> String {
+    text.replace(NODE, &node.to_string())
+}
+
 /// A path of this node's own: `{node}` stands for its number.
 pub fn path_of(path: &Path, node: NodeId) -> PathBuf {
     match path.to_str() {
-        Some(text) => PathBuf::from(text.replace(NODE, &node.to_string())),
+        Some(text) => PathBuf::from(text_of(text, node)),
         None => path.to_owned(),
     }
 }

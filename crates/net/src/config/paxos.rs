@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use super::engine::EngineName;
 use super::{ConfigError, NodeConfig, PrimaryName};
-use crate::coordination::{Coordination, Etcd, EtcdTls, EtcdTlsError, etcd};
+use crate::coordination::{Coordination, Etcd, EtcdFileError, EtcdLogin, EtcdTls, etcd};
 
 /// With more of them, and nothing said, not all vote: each more makes every decision wait for one more.
 const MOST_BY_DEFAULT: usize = 5;
@@ -90,6 +90,9 @@ pub struct PaxosConfig {
     /// Ask by TLS, with these files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub etcd_tls: Option<EtcdTls>,
+    /// Ask as this user, where etcd wants to know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etcd_login: Option<EtcdLogin>,
 }
 
 impl NodeConfig {
@@ -156,11 +159,21 @@ impl NodeConfig {
         self.paxos.as_ref()?.etcd_tls.as_ref()
     }
 
-    /// Reads the files of node `me` for TLS to etcd, if there are any.
+    fn etcd_login(&self) -> Option<&EtcdLogin> {
+        self.paxos.as_ref()?.etcd_login.as_ref()
+    }
+
+    /// Who node `me` is at etcd, where etcd wants to know. Without a node the setting as it is.
+    pub fn etcd_user(&self, me: Option<NodeId>) -> Option<String> {
+        let login = self.etcd().and(self.etcd_login())?;
+        Some(me.map_or_else(|| login.user.clone(), |me| login.of(me).user))
+    }
+
+    /// Reads the files that node `me` needs for etcd, if there are any.
     ///
     /// # Errors
-    /// [`EtcdTlsError`]: one of them cannot be used.
-    pub fn check_etcd_files(&self, me: NodeId) -> Result<(), EtcdTlsError> {
+    /// [`EtcdFileError`]: one of them cannot be used.
+    pub fn check_etcd_files(&self, me: NodeId) -> Result<(), EtcdFileError> {
         self.coordination_service(me).map(|_| ())
     }
 
@@ -168,14 +181,13 @@ impl NodeConfig {
     pub(crate) fn coordination_service(
         &self,
         me: NodeId,
-    ) -> Result<Option<Box<dyn Coordination>>, EtcdTlsError> {
+    ) -> Result<Option<Box<dyn Coordination>>, EtcdFileError> {
         let Some((endpoints, _)) = self.etcd() else {
             return Ok(None);
         };
-        let etcd = match self.etcd_tls() {
-            Some(tls) => Etcd::with_tls(endpoints, self.cluster, &tls.of(me))?,
-            None => Etcd::new(endpoints, self.cluster),
-        };
+        let tls = self.etcd_tls().map(|tls| tls.of(me));
+        let login = self.etcd_login().map(|login| login.of(me));
+        let etcd = Etcd::open(endpoints, self.cluster, tls.as_ref(), login.as_ref())?;
         Ok(Some(Box::new(etcd)))
     }
 
@@ -188,6 +200,14 @@ impl NodeConfig {
                 "votes in memory are gone when a majority of the acceptors has ended, and etcd still knows the cluster: it \
                  is founded anew only after the keys below {prefix} are deleted"
             )
+        })
+    }
+
+    /// What is allowed, and seldom wanted, about how etcd is asked: a sentence.
+    pub fn login_warning(&self) -> Option<String> {
+        let in_clear = self.etcd_login().is_some() && self.etcd_tls().is_none();
+        in_clear.then(|| {
+            "the password for etcd is sent in the clear: set `etcd_tls`, or trust everybody on the network to it".to_owned()
         })
     }
 
@@ -249,6 +269,7 @@ impl NodeConfig {
             None => Ok(()),
         }
     }
+
     fn check_coordination(&self) -> Result<(), ConfigError> {
         let Some(paxos) = &self.paxos else {
             return Ok(());
@@ -257,8 +278,12 @@ impl NodeConfig {
         if tls.is_some_and(|tls| tls.certificate.is_some() != tls.key.is_some()) {
             return Err(ConfigError::EtcdCertificate);
         }
+        if self.etcd_login().is_some_and(|login| login.user.is_empty()) {
+            return Err(ConfigError::EtcdUser);
+        }
+        let is_unused = tls.is_none() && paxos.etcd_login.is_none();
         match (paxos.coordination, &paxos.etcd) {
-            (CoordinationName::Embedded, None) if tls.is_none() => Ok(()),
+            (CoordinationName::Embedded, None) if is_unused => Ok(()),
             (CoordinationName::Embedded, _) => Err(ConfigError::EtcdUnused),
             (CoordinationName::Etcd, None) => Err(ConfigError::NoEtcd),
             (CoordinationName::Etcd, Some(urls)) if urls.is_empty() => Err(ConfigError::NoEtcd),

@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::fmt;
 use std::time::Duration;
@@ -11,7 +12,8 @@ use ureq::http::Uri;
 use ureq::tls::TlsConfig;
 use ureq::{Agent, Body};
 
-use super::{Coordination, CoordinationError, EtcdTls, EtcdTlsError};
+use super::login::Login;
+use super::{Coordination, CoordinationError, EtcdFileError, EtcdLogin, EtcdTls};
 
 /// How long a member may take to accept a connection.
 const CONNECT: Duration = Duration::from_millis(500);
@@ -42,6 +44,9 @@ pub fn is_endpoint(text: &str, with_tls: bool) -> bool {
     uri.scheme_str() == Some(scheme) && has_port && is_root && !authority.contains('@')
 }
 
+/// What a member says to a user where nobody has to be one.
+const NO_USERS: &str = "authentication is not enabled";
+
 /// A client of one cluster of etcd.
 pub struct Etcd {
     agent: Agent,
@@ -50,6 +55,31 @@ pub struct Etcd {
     /// The one that answered last.
     current: usize,
     prefix: String,
+    login: Option<Login>,
+    /// What etcd has given to who has logged in.
+    token: Option<String>,
+}
+
+/// Why a member has not done what it was asked for.
+enum Refusal {
+    /// It has said so.
+    Said(String),
+    /// It cannot be reached, or has said nothing that can be understood.
+    Silence(String),
+}
+
+impl Refusal {
+    fn into_text(self) -> String {
+        match self {
+            Self::Said(text) | Self::Silence(text) => text,
+        }
+    }
+}
+
+/// What etcd says to who logs in.
+#[derive(Deserialize)]
+struct LoggedIn {
+    token: String,
 }
 
 /// What etcd says to a transaction.
@@ -81,21 +111,28 @@ struct Pair {
 }
 
 impl Etcd {
-    /// A client that asks these members, `http://HOST:PORT` each, about the configurations of a cluster.
+    /// A client that asks these members, `http://HOST:PORT` each, about the configurations of a cluster, and is
+    /// nobody.
     pub fn new(endpoints: &[String], cluster: u32) -> Self {
         Self::with_config(endpoints, cluster, TlsConfig::default())
     }
 
-    /// The same by TLS: `https://HOST:PORT` each.
+    /// The same, by TLS (`https://HOST:PORT` each), as a user, or both.
     ///
     /// # Errors
-    /// [`EtcdTlsError`]: a file that cannot be used.
-    pub fn with_tls(
+    /// [`EtcdFileError`]: a file that cannot be used.
+    pub fn open(
         endpoints: &[String],
         cluster: u32,
-        tls: &EtcdTls,
-    ) -> Result<Self, EtcdTlsError> {
-        Ok(Self::with_config(endpoints, cluster, tls.load()?))
+        tls: Option<&EtcdTls>,
+        login: Option<&EtcdLogin>,
+    ) -> Result<Self, EtcdFileError> {
+        let tls = tls.map_or_else(|| Ok(TlsConfig::default()), EtcdTls::load)?;
+        let login = login.map(EtcdLogin::load).transpose()?;
+        Ok(Self {
+            login,
+            ..Self::with_config(endpoints, cluster, tls)
+        })
     }
 
     fn with_config(endpoints: &[String], cluster: u32, tls: TlsConfig) -> Self {
@@ -108,12 +145,14 @@ impl Etcd {
             // Whatever the environment says: members are asked themselves.
             .proxy(None)
             .build();
-        let url = |endpoint: &String| format!("{}/v3/kv/txn", endpoint.trim_end_matches('/'));
+        let url = |endpoint: &String| endpoint.trim_end_matches('/').to_owned();
         Self {
             agent: config.new_agent(),
             urls: endpoints.iter().map(url).collect(),
             current: 0,
             prefix: prefix(cluster),
+            login: None,
+            token: None,
         }
     }
 
@@ -145,25 +184,73 @@ impl Etcd {
         })
     }
 
-    /// What one member says.
-    fn ask_one(&self, url: &str, body: &[u8]) -> Result<Reply, String> {
-        let request = self.agent.post(url);
-        let request = request.header("content-type", "application/json");
-        let mut answer = request.send(body).map_err(|error| error.to_string())?;
+    /// What one member says to the transaction `body`.
+    fn ask_one(&mut self, url: &str, body: &[u8]) -> Result<Reply, Refusal> {
+        let had_token = self.token.is_some();
+        match self.ask_as_user(url, body) {
+            // Tokens end, and it is not always said that this is why.
+            Err(Refusal::Said(_)) if had_token => {
+                self.token = None;
+                self.ask_as_user(url, body)
+            }
+            said => said,
+        }
+    }
+
+    fn ask_as_user(&mut self, url: &str, body: &[u8]) -> Result<Reply, Refusal> {
+        if self.token.is_none() {
+            self.token = self.log_in(url)?;
+        }
+        self.post(&format!("{url}/v3/kv/txn"), self.token.as_deref(), body)
+    }
+
+    /// The token of whoever this is; `None` where nobody has to be somebody.
+    fn log_in(&self, url: &str) -> Result<Option<String>, Refusal> {
+        let Some(Login { user, password }) = &self.login else {
+            return Ok(None);
+        };
+        let body = json!({ "name": user, "password": password }).to_string();
+        let said = self.post(
+            &format!("{url}/v3/auth/authenticate"),
+            None,
+            body.as_bytes(),
+        );
+        match said {
+            Ok(LoggedIn { token }) => Ok(Some(token)),
+            Err(Refusal::Said(text)) if text.contains(NO_USERS) => Ok(None),
+            Err(Refusal::Said(text)) => Err(Refusal::Said(format!("user {user}: {text}"))),
+            Err(silence) => Err(silence),
+        }
+    }
+
+    fn post<T: DeserializeOwned>(
+        &self,
+        url: &str,
+        token: Option<&str>,
+        body: &[u8],
+    ) -> Result<T, Refusal> {
+        let mut request = self.agent.post(url);
+        request = request.header("content-type", "application/json");
+        if let Some(token) = token {
+            request = request.header("authorization", token);
+        }
+        let sent = request.send(body);
+        let mut answer = sent.map_err(|error| Refusal::Silence(error.to_string()))?;
         let status = answer.status();
         let said = read(answer.body_mut())?;
         if !status.is_success() {
             let text = String::from_utf8_lossy(&said);
             let text: String = text.chars().take(MOST_SAID).collect();
-            return Err(format!("{status}: {}", text.trim()));
+            return Err(Refusal::Said(format!("{status}: {}", text.trim())));
         }
-        serde_json::from_slice(&said).map_err(|error| format!("not an answer of etcd's: {error}"))
+        let answer = serde_json::from_slice(&said);
+        answer.map_err(|error| Refusal::Silence(format!("not an answer of etcd's: {error}")))
     }
 }
 
-fn read(body: &mut Body) -> Result<Vec<u8>, String> {
-    let body = body.with_config().limit(MOST_BYTES);
-    body.read_to_vec().map_err(|error| error.to_string())
+fn read(body: &mut Body) -> Result<Vec<u8>, Refusal> {
+    let read = body.with_config().limit(MOST_BYTES).read_to_vec();
+    read.map_err(|error| Refusal::Silence(error.to_string()))
 }
 
 impl Reply {
@@ -190,8 +277,9 @@ impl Coordination for Etcd {
         let body = self.transaction(number, wanted).to_string();
         let mut said = Vec::new();
         for _ in 0..self.urls.len() {
-            let url = &self.urls[self.current];
-            let reply = self.ask_one(url, body.as_bytes());
+            let url = self.urls[self.current].clone();
+            let reply = self.ask_one(&url, body.as_bytes());
+            let reply = reply.map_err(Refusal::into_text);
             match reply.and_then(|reply| reply.chosen(wanted)) {
                 Ok(Some(chosen)) => return Ok(chosen),
                 Ok(None) => {
@@ -211,6 +299,7 @@ impl fmt::Debug for Etcd {
         f.debug_struct("Etcd")
             .field("urls", &self.urls)
             .field("prefix", &self.prefix)
+            .field("login", &self.login)
             .finish_non_exhaustive()
     }
 }

@@ -4,10 +4,14 @@
 //! the same. Rings that are established do not need it.
 
 pub(crate) mod etcd;
+mod file;
+mod login;
 mod tls;
 
 pub use etcd::Etcd;
-pub use tls::{EtcdTls, EtcdTlsError};
+pub use file::EtcdFileError;
+pub use login::EtcdLogin;
+pub use tls::EtcdTls;
 
 use bytes::Bytes;
 use std::fmt;

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig, TlsProvider};
 
+use super::file::{EtcdFileError, Purpose};
 use crate::config::path_of;
 
 /// Files for TLS to etcd, as PEM. They are read when a node starts. `{node}` stands for its number.
@@ -27,21 +28,6 @@ pub struct EtcdTls {
     pub key: Option<PathBuf>,
 }
 
-/// What is wrong with one of these files.
-#[derive(Debug)]
-pub struct EtcdTlsError {
-    path: PathBuf,
-    what: String,
-}
-
-impl fmt::Display for EtcdTlsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "etcd_tls: {}: {}", self.path.display(), self.what)
-    }
-}
-
-impl std::error::Error for EtcdTlsError {}
-
 impl EtcdTls {
     /// Those of this node.
     pub(crate) fn of(&self, node: NodeId) -> Self {
@@ -54,7 +40,7 @@ impl EtcdTls {
     }
 
     /// Reads the files; whatever would go wrong with them later does so here.
-    pub(crate) fn load(&self) -> Result<TlsConfig, EtcdTlsError> {
+    pub(crate) fn load(&self) -> Result<TlsConfig, EtcdFileError> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let roots = certificates(&self.ca)?;
         let mut config = TlsConfig::builder()
@@ -75,14 +61,11 @@ impl EtcdTls {
     }
 }
 
-fn wrong(path: &Path, what: impl fmt::Display) -> EtcdTlsError {
-    EtcdTlsError {
-        path: path.to_owned(),
-        what: what.to_string(),
-    }
+fn wrong(path: &Path, what: impl fmt::Display) -> EtcdFileError {
+    EtcdFileError::new(Purpose::Tls, path, what)
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, EtcdTlsError> {
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, EtcdFileError> {
     let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
     let found: Vec<CertificateDer<'static>> = read.map_err(|error| wrong(path, error))?;
     if found.is_empty() {
@@ -108,7 +91,7 @@ fn try_out(
     chain: &[CertificateDer<'static>],
     private: PrivateKeyDer<'static>,
     key: &Path,
-) -> Result<(), EtcdTlsError> {
+) -> Result<(), EtcdFileError> {
     let builder =
         ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let builder = builder.map_err(|error| wrong(key, error))?;

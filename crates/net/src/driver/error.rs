@@ -5,7 +5,7 @@ use rota_storage::acceptor::{FetchError, LogOpenError};
 use std::fmt;
 use std::io;
 
-use crate::coordination::EtcdTlsError;
+use crate::coordination::EtcdFileError;
 
 /// Why a driver stopped.
 #[derive(Debug)]
@@ -24,8 +24,8 @@ pub enum DriverError {
     ReadVotes(FetchError),
     /// Votes are to be kept on disk, and nothing says where.
     NoVotes,
-    /// A file for TLS to a coordination service cannot be used.
-    Coordination(EtcdTlsError),
+    /// A file that a coordination service needs cannot be used.
+    Coordination(EtcdFileError),
     /// The system has no random numbers, threads or descriptors for the node.
     System(io::Error),
 }

@@ -1,5 +1,6 @@
 //! Configurations in a real etcd: the package etcd-server has to be there (`cargo xtask setup`).
 
+mod login;
 mod server;
 
 use std::fs;
@@ -253,7 +254,7 @@ fn by_tls_both_sides_have_to_be_who_they_say() {
     command.arg("--client-cert-auth");
     server.start(command);
     let ask = |tls: EtcdTls| {
-        let mut client = Etcd::with_tls(&[server.url()], 7, &tls).unwrap();
+        let mut client = Etcd::open(&[server.url()], 7, Some(&tls), None).unwrap();
         client.ask(1, &Bytes::from_static(b"own"))
     };
     let own = Some(("node.pem", "node.key"));
@@ -289,7 +290,7 @@ fn a_file_that_is_none_is_said_before_anybody_is_asked() {
         ("ca.pem", Some(("node.pem", "node.pem")), "node.pem"),
         ("ca.pem", Some(("node.pem", "other.key")), "other.key"),
     ] {
-        let made = Etcd::with_tls(&[], 7, &pki.tls(ca, own));
+        let made = Etcd::open(&[], 7, Some(&pki.tls(ca, own)), None);
         let said = made.unwrap_err().to_string();
         assert!(said.contains(culprit), "{said}");
     }
@@ -332,6 +333,10 @@ impl Nodes {
             etcd: Some(vec![url]),
             ..PaxosConfig::default()
         });
+        Self::with_config(config)
+    }
+
+    fn with_config(config: NodeConfig) -> Self {
         config.check().unwrap();
         let mut this = Self {
             config,
