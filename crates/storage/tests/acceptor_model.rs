@@ -5,7 +5,9 @@ mod sim;
 
 use std::collections::BTreeMap;
 
-use rota_storage::acceptor::{AppendError, DiskLog, FetchError, Kind, LogOptions, Mode, Record};
+use rota_storage::acceptor::{
+    AppendError, DiskLog, FetchError, Group, Kind, LogOptions, Mode, Record,
+};
 use sim::{Keep, Random, SimDir, append, options, record, try_told};
 
 /// What a naive acceptor would hold after these records.
@@ -102,6 +104,8 @@ struct Run {
     written: usize,
     now: u64,
     trimmed: u64,
+    /// Where the next records are gathered, and what those behind them will be gathered in.
+    groups: [Group; 2],
     seen: Seen,
 }
 
@@ -115,6 +119,7 @@ struct Seen {
     recycled: u64,
     closed: u64,
     refused: u64,
+    groups: u64,
 }
 
 impl Run {
@@ -137,6 +142,7 @@ impl Run {
             written: 0,
             now: 0,
             trimmed: 0,
+            groups: Default::default(),
             seen: Seen::default(),
         }
     }
@@ -233,6 +239,30 @@ impl Run {
         self.took(result)
     }
 
+    /// Takes what is gathered as the thread of a log does. Where that fails, nobody appends anything any more.
+    fn append_group(&mut self, log: &mut DiskLog<SimDir>) -> bool {
+        let count = self.random.below(8) as usize;
+        let mut batch: Vec<Record> = (0..count).map(|_| self.draw()).collect();
+        let [group, next] = &mut self.groups;
+        for what in &batch {
+            group.put(what.borrowed());
+        }
+        let first = self.now.saturating_sub(20);
+        if first > self.trimmed && self.random.one_in(4) {
+            group.trim(first);
+            batch.push(record(Kind::Trim, first, first, b""));
+            self.trimmed = first;
+        }
+        assert_eq!(group.is_empty(), batch.is_empty());
+        log.place_behind(group, next);
+        let result = log.append_group(group).map(|_| ());
+        self.groups.swap(0, 1);
+        self.records.extend(batch);
+        let good = result.is_ok();
+        self.seen.groups += u64::from(good);
+        self.took(result) && good
+    }
+
     fn trim(&mut self, log: &mut DiskLog<SimDir>) -> bool {
         let first = self.now.saturating_sub(self.random.below(30));
         if first <= self.trimmed {
@@ -254,7 +284,8 @@ impl Run {
 
     fn step(&mut self, log: &mut DiskLog<SimDir>) -> bool {
         match self.random.below(24) {
-            0..12 => self.append(log),
+            0..8 => self.append(log),
+            8..12 => self.append_group(log),
             12..18 => {
                 let result = log.commit();
                 let all = result.is_ok().then_some(self.records.len());
@@ -308,6 +339,7 @@ impl Run {
             }
             _ => {}
         }
+        self.groups = Default::default();
         let mut good = true;
         for _ in 0..self.random.below(150) {
             good = !log.has_failed() && self.step(&mut log);
@@ -353,6 +385,7 @@ fn whatever_happens_what_was_durable_is_there_and_nothing_that_was_not_written()
             (&mut seen.recycled, run.seen.recycled),
             (&mut seen.closed, run.seen.closed),
             (&mut seen.refused, run.seen.refused),
+            (&mut seen.groups, run.seen.groups),
         ] {
             *all += one;
         }
@@ -367,6 +400,7 @@ fn whatever_happens_what_was_durable_is_there_and_nothing_that_was_not_written()
         seen.recycled,
         seen.closed,
         seen.refused,
+        seen.groups,
     ] {
         assert!(often > seeds / 10, "{seen:?}");
     }

@@ -43,15 +43,7 @@ pub fn describe(config: &NodeConfig, ring: &RingConfig, me: Option<NodeId>, tabl
     if let Some(directory) = me.and_then(|me| config.votes_directory(me)) {
         table.row("votes_directory", directory.display());
     }
-    let coordination = match config.etcd() {
-        None => "embedded (the acceptors agree on the next configuration)".to_owned(),
-        Some((members, prefix)) => {
-            let user = config.etcd_user(me);
-            let user = user.map_or_else(String::new, |user| format!(" as {user}"));
-            format!("etcd at {}{user}, keys below {prefix}", members.join(", "))
-        }
-    };
-    table.row("coordination", coordination);
+    table.row("coordination", coordination(config, me));
     let engine = config.uring_config(ring);
     table.row("value_bytes", engine.frame_bytes);
     table.row("window_bytes", engine.window_bytes);
@@ -73,4 +65,14 @@ pub fn describe(config: &NodeConfig, ring: &RingConfig, me: Option<NodeId>, tabl
     for warning in warnings.into_iter().flatten() {
         complain(&warning);
     }
+}
+
+/// Who says which configuration follows.
+fn coordination(config: &NodeConfig, me: Option<NodeId>) -> String {
+    let Some((members, prefix)) = config.etcd() else {
+        return "embedded (the acceptors agree on the next configuration)".to_owned();
+    };
+    let user = config.etcd_user(me);
+    let user = user.map_or_else(String::new, |user| format!(" as {user}"));
+    format!("etcd at {}{user}, keys below {prefix}", members.join(", "))
 }

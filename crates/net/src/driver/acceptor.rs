@@ -112,7 +112,7 @@ impl Acceptor {
                 keep_in_memory(log, &changes);
                 Kept::Now
             }
-            Log::Disk(thread) => match thread.request(id, changes) {
+            Log::Disk(thread) => match thread.request(id, &changes) {
                 Ok(()) => Kept::Later,
                 Err(error) => {
                     tracing::error!(

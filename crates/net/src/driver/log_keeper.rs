@@ -1,23 +1,23 @@
 //! What the thread of an acceptor's log does.
 //!
-//! It takes all requests that wait, appends them, makes them durable together, and answers all of them with one word: up
+//! It takes all requests that wait, which are gathered where the disk can take them from, appends them, makes them durable together, and answers all of them with one word: up
 //! to which all are durable (*group commit*). While it waits for the disk the next group gathers. Whatever need not be done
 //! before answers leave it does between groups.
 //!
 //! Where anything fails, the log has failed for good: it is not known what the disk has. No request is
 //! answered as durable any more, until the node is restarted.
 
-use rota_core::contract::{Input, PersistError};
+use rota_core::contract::{Input, PersistError, PersistId};
 use rota_storage::acceptor::{
-    AppendError, DiskLog, LogDisk, LogFile, SpareJob, SyncDone, SyncJob, Upkeep,
+    AppendError, DiskLog, Group, LogDisk, LogFile, SpareJob, SyncDone, SyncJob, Upkeep,
 };
 use std::io;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use super::helper::Shared;
-use super::log_thread::{Orders, Request, Wanted};
-use super::votes::{self, Change};
+use super::log_thread::{Orders, Requests, Wanted};
+use super::votes;
 use crate::slices::ask_not_to_interrupt;
 
 /// An answer to a fetch holds about so many bytes: commits wait meanwhile.
@@ -87,7 +87,7 @@ impl<F: LogFile> Syncer<F> {
 /// What there is to do.
 #[derive(Debug, Default)]
 struct Work {
-    requests: Vec<Request>,
+    requests: Requests,
     fetch: Option<Wanted>,
     synced: Option<SyncDone>,
     spare_written: bool,
@@ -102,6 +102,8 @@ pub(super) struct Keeper<'a, D: LogDisk> {
     shared: &'a Shared<Orders>,
     /// Something was appended then, and the mark is not durable yet.
     unsettled: Option<Instant>,
+    /// What the next requests are gathered in.
+    spare: Group,
     /// There is more to be done between groups.
     has_upkeep: bool,
     failed: bool,
@@ -122,6 +124,7 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
             spares,
             shared,
             unsettled: None,
+            spare: Group::default(),
             has_upkeep: true,
             failed: false,
             no_room: None,
@@ -135,8 +138,8 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
                 self.take_synced(done);
             }
             self.has_upkeep |= work.spare_written && !self.failed;
-            if !work.requests.is_empty() {
-                self.keep(work.requests);
+            if let Some(last) = work.requests.last {
+                self.keep(work.requests, last);
             }
             if let Some(wanted) = work.fetch {
                 self.fetch(wanted);
@@ -154,9 +157,15 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
     }
 
     /// Waits until there is something to do, and takes it.
-    fn wait(&self) -> Work {
+    fn wait(&mut self) -> Work {
         let mut desk = self.shared.wait(self.rest(), Orders::is_empty);
-        let requests = std::mem::take(&mut desk.requests);
+        let mut requests = Requests::default();
+        if desk.requests.last.is_some() {
+            let mut next = std::mem::take(&mut self.spare);
+            self.log.place_behind(&desk.requests.group, &mut next);
+            requests.group = next;
+            std::mem::swap(&mut requests, &mut desk.requests);
+        }
         // Also what it did between groups may have taken long.
         desk.writing = desk.asked.take();
         Work {
@@ -186,13 +195,12 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
     }
 
     /// Makes a group durable, and says so once.
-    fn keep(&mut self, group: Vec<Request>) {
-        let bytes: usize = group.iter().map(|request| request.bytes).sum();
-        let last = group.last().map(|request| request.id);
+    fn keep(&mut self, mut requests: Requests, last: PersistId) {
         let mut slow = false;
         if !self.failed {
             let started = Instant::now();
-            if let Err(error) = self.append(&group).and_then(|()| self.log.commit()) {
+            let appended = self.log.append_group(&mut requests.group);
+            if let Err(error) = appended.and_then(|_| self.log.commit()) {
                 self.fail(&error);
             }
             let took = started.elapsed();
@@ -205,30 +213,19 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
             self.unsettled = Some(Instant::now());
             self.has_upkeep = true;
         }
+        self.spare = requests.group;
         let failed = self.failed;
         let mut desk = self.shared.desk();
-        desk.bytes -= bytes;
+        desk.bytes -= requests.bytes;
         desk.writing = None;
         if !failed {
-            desk.durable = last;
+            desk.durable = Some(last);
             let [groups, slow_ones] = &mut desk.groups;
             *groups += 1;
             *slow_ones += u64::from(slow);
         }
         drop(desk);
         self.shared.bell.ring();
-    }
-
-    /// One record at a time: what comes before one that does not fit need not be taken back.
-    fn append(&mut self, group: &[Request]) -> Result<(), AppendError> {
-        for change in group.iter().flat_map(|request| &request.changes) {
-            match (change, change.record()) {
-                (_, Some(record)) => self.log.append(&[record])?,
-                (Change::Trim(first), None) => self.log.trim(*first)?,
-                (Change::Put(..), None) => continue,
-            };
-        }
-        Ok(())
     }
 
     fn fail(&mut self, error: &AppendError) {

@@ -1,10 +1,10 @@
 //! The thread that an acceptor's log is in.
 //!
 //! Requests and fetches lie on a desk until it takes them ([`Keeper`]), and what has become of them until the ring's
-//! thread does. Nothing on it grows without bound.
+//! thread does. What is asked for is copied to where the disk takes it from right away: the ring's thread has just had it. Nothing on it grows without bound.
 
 use rota_core::contract::{Input, LogId, PersistError, PersistId};
-use rota_storage::acceptor::{DiskLog, LogDisk, Mode, SyncDone};
+use rota_storage::acceptor::{DiskLog, Group, LogDisk, Mode, SyncDone};
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
@@ -26,18 +26,21 @@ pub(super) const FETCH_LIMIT: usize = 256;
 /// A fetch that waits: which log, from which position on, and the one behind the last.
 pub(super) type Wanted = (LogId, u64, u64);
 
-#[derive(Debug)]
-pub(super) struct Request {
-    pub(super) id: PersistId,
-    pub(super) changes: Vec<Change>,
+/// Requests that are made durable together.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    pub(super) group: Group,
+    /// The last of them; `None` if there are none.
+    pub(super) last: Option<PersistId>,
+    /// Their bytes, as [`WAITING_LIMIT`] counts them.
     pub(super) bytes: usize,
 }
 
 /// What lies between the ring's thread and the log's.
 #[derive(Debug, Default)]
 pub(super) struct Orders {
-    /// Oldest first.
-    pub(super) requests: Vec<Request>,
+    /// Those that the log's thread has not taken yet.
+    pub(super) requests: Requests,
     /// Of those and of those that are being written.
     pub(super) bytes: usize,
     /// Since when the oldest of `requests` waits, and the oldest of those that are being written.
@@ -61,10 +64,24 @@ pub(super) struct Orders {
 impl Orders {
     /// Whether the log's thread has nothing to do.
     pub(super) fn is_empty(&self) -> bool {
-        self.requests.is_empty()
+        self.requests.last.is_none()
             && self.fetches.is_empty()
             && self.synced.is_none()
             && !self.spare_written
+    }
+}
+
+impl Requests {
+    fn add(&mut self, id: PersistId, changes: &[Change], bytes: usize) {
+        for change in changes {
+            match (change.record(), change) {
+                (Some(record), _) => self.group.put(record),
+                (None, Change::Trim(first)) => self.group.trim(*first),
+                (None, Change::Put(..)) => {}
+            }
+        }
+        self.last = Some(id);
+        self.bytes += bytes;
     }
 }
 
@@ -121,7 +138,7 @@ impl LogThread {
     }
 
     /// Starts a request, unless there are too many.
-    pub(super) fn request(&self, id: PersistId, changes: Vec<Change>) -> Result<(), PersistError> {
+    pub(super) fn request(&self, id: PersistId, changes: &[Change]) -> Result<(), PersistError> {
         let bytes = changes.iter().map(Change::bytes).sum();
         let mut fits = true;
         self.0.put(|desk| {
@@ -129,7 +146,7 @@ impl LogThread {
             if fits {
                 desk.bytes += bytes;
                 desk.asked.get_or_insert_with(Instant::now);
-                desk.requests.push(Request { id, changes, bytes });
+                desk.requests.add(id, changes, bytes);
             }
         });
         match fits {

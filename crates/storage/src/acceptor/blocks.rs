@@ -16,7 +16,7 @@ use super::record::RecordRef;
 pub(super) const BLOCK: usize = 4096;
 
 /// More memory than this is given back when it is written.
-const USUAL: usize = 4 << 20;
+pub(super) const USUAL: usize = 16 << 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
@@ -56,6 +56,18 @@ impl Blocks {
     pub fn put(&mut self, record: RecordRef<'_>, key: u32, offset: u64, synced_before: bool) {
         let room = self.memory.add(record.encoded_bytes());
         record.encode_to(room, key, offset, synced_before);
+    }
+
+    /// So much of the block that is written next is in the file already.
+    pub const fn written(&self) -> usize {
+        self.written
+    }
+
+    /// Has `memory` written next, which has what comes behind the block that is begun; hands out its own, with nothing in
+    /// it that is not written.
+    pub fn take_over(&mut self, memory: &mut Pages) {
+        memory[..self.written].copy_from_slice(&self.memory[..self.written]);
+        std::mem::swap(&mut self.memory, memory);
     }
 
     /// Writes all of it; `end` is where in the file it ends.

@@ -9,11 +9,12 @@ use rota_core::mutants::{self, Mutant};
 use super::blocks::Blocks;
 use super::dir::{FileDir, LogDisk, LogFile};
 use super::error::AppendError;
+use super::group::Group;
 use super::header::{Identity, PAGE, Position};
 use super::index::Index;
 use super::mark::MarkFile;
 use super::options::{LogOptions, Mode};
-use super::record::{Kind, PAYLOAD_LIMIT, Record, RecordRef};
+use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, Record, RecordRef, seal};
 use super::spares::Spares;
 use super::sticky::Sticky;
 use super::survey::Segment;
@@ -146,7 +147,7 @@ impl<D: LogDisk> DiskLog<D> {
         if self.failed {
             return Err(AppendError::Failed);
         }
-        let bytes = self.check_room(records)?;
+        let bytes = self.check_room(records.iter().copied())?;
         let active = self.segments.back().ok_or(AppendError::Failed)?;
         if active.end + bytes > active.header.size {
             self.roll()?;
@@ -160,7 +161,67 @@ impl<D: LogDisk> DiskLog<D> {
         Ok(self.end())
     }
 
-    fn check_room(&self, records: &[RecordRef<'_>]) -> Result<u64, AppendError> {
+    /// Appends a group, one record after the other, and trims. Hands it back with nothing in it, to be filled with what comes
+    /// behind the group that is gathered now ([`place_behind`](Self::place_behind)).
+    ///
+    /// # Errors
+    /// [`AppendError`]: those before the record that it is about may be appended.
+    pub fn append_group(&mut self, group: &mut Group) -> Result<Position, AppendError> {
+        if self.failed {
+            return Err(AppendError::Failed);
+        }
+        group.check()?;
+        if self.fits_as_it_is(group) {
+            self.adopt(group)?;
+        } else {
+            for record in group.records() {
+                self.append(&[record])?;
+            }
+        }
+        if let Some(first) = group.trims() {
+            self.trim(first)?;
+        }
+        group.begin_behind(self.end().offset);
+        Ok(self.end())
+    }
+
+    /// Empties `group` for records that are gathered while `taken` is made durable. Where they will come behind something
+    /// else than is expected now, appending them takes a copy.
+    pub fn place_behind(&self, taken: &Group, group: &mut Group) {
+        let trims = taken.trims().is_some_and(|first| first > self.first());
+        let trim = if trims { HEADER_BYTES as u64 } else { 0 };
+        group.begin_behind(self.end().offset + taken.bytes() + trim);
+    }
+
+    /// Whether a group can be written from where it is.
+    pub(super) fn fits_as_it_is(&self, group: &Group) -> bool {
+        let ends = |active: &Segment<D::File>| active.end + group.bytes() <= active.header.size;
+        self.pending.is_empty()
+            && self.pending.written() == group.lead
+            && self.segments.back().is_some_and(ends)
+            && self.check_room(group.records()).is_ok()
+    }
+
+    fn adopt(&mut self, group: &mut Group) -> Result<(), AppendError> {
+        let (start, durable) = (self.end(), self.durable);
+        let active = self.segments.back().ok_or(AppendError::Failed)?;
+        let key = active.header.key();
+        group.seal(|header, behind| {
+            let offset = start.offset + behind as u64;
+            let is_durable = durable == Position { offset, ..start };
+            seal(header, key, offset, is_durable);
+        });
+        for record in group.records() {
+            self.took(record);
+        }
+        self.pending.take_over(&mut group.memory);
+        Ok(())
+    }
+
+    fn check_room<'a>(
+        &self,
+        records: impl IntoIterator<Item = RecordRef<'a>>,
+    ) -> Result<u64, AppendError> {
         let (mut all, mut state) = (0, 0);
         for record in records {
             if record.len() > PAYLOAD_LIMIT {
@@ -188,11 +249,20 @@ impl<D: LogDisk> DiskLog<D> {
     fn put(&mut self, record: RecordRef<'_>) {
         let at = self.end();
         let synced_before = self.durable == at;
-        let Some(active) = self.segments.back_mut() else {
+        let Some(active) = self.segments.back() else {
             return;
         };
         let key = active.header.key();
         self.pending.put(record, key, at.offset, synced_before);
+        self.took(record);
+    }
+
+    /// A record is where the log ended.
+    fn took(&mut self, record: RecordRef<'_>) {
+        let at = self.end();
+        let Some(active) = self.segments.back_mut() else {
+            return;
+        };
         active.end += record.encoded_bytes() as u64;
         active.saw(record.kind, record.first, record.last);
         self.sticky.take(record);

@@ -18,6 +18,7 @@
 //! another thread ([`DiskLog::start_sync`]), and so can what new segments are written with
 //! ([`DiskLog::start_upkeep`]).
 //!
+//! Records may be gathered elsewhere ([`Group`], [`DiskLog::append_group`]), in the memory that the disk takes them from.
 //! Groups are written in whole blocks. With [`Mode::Sync`] they go past the system's memory (`O_DIRECT`) where the file
 //! system has that: what is written once and read again only by those who come back need not be copied there. Large
 //! ones are gathered in huge pages.
@@ -86,6 +87,7 @@ mod blocks;
 mod dir;
 mod error;
 mod fetch;
+mod group;
 mod header;
 mod index;
 mod inspect;
@@ -106,6 +108,7 @@ pub use any::AcceptorLog;
 pub use dir::{Access, FileDir, LogDisk, LogFile, RealFile};
 pub use error::{AppendError, Damage, FetchError, LogOpenError};
 pub use fetch::Fetched;
+pub use group::Group;
 pub use header::{Identity, Position};
 pub use inspect::{RecordSeen, Seen, SegmentSeen, inspect, inspect_on};
 pub use log::{DiskLog, SyncDone, SyncJob};

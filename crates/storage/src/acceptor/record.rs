@@ -169,6 +169,12 @@ impl RecordRef<'_> {
 
     /// The same, to where there is just room for it.
     pub(super) fn encode_to(&self, out: &mut [u8], key: u32, offset: u64, synced_before: bool) {
+        self.prepare_in(out);
+        seal(&mut out[..HEADER_BYTES], key, offset, synced_before);
+    }
+
+    /// The same but for what depends on its place: [`seal`] has to follow.
+    pub(super) fn prepare_in(&self, out: &mut [u8]) {
         let (header, payload) = out.split_at_mut(HEADER_BYTES);
         let (head, rest) = payload.split_at_mut(self.head.len());
         let (bytes, padding) = rest.split_at_mut(self.bytes.len());
@@ -179,12 +185,16 @@ impl RecordRef<'_> {
         header[4..8].copy_from_slice(&crc_fast::crc32_iscsi(payload).to_le_bytes());
         header[8..12].copy_from_slice(&(self.len() as u32).to_le_bytes());
         header[12] = self.kind.byte();
-        header[13] = if synced_before { SYNCED_BEFORE } else { 0 };
         header[16..24].copy_from_slice(&self.first.to_le_bytes());
         header[24..32].copy_from_slice(&self.last.to_le_bytes());
-        let sum = header_sum(header, key, offset);
-        header[..4].copy_from_slice(&sum.to_le_bytes());
     }
+}
+
+/// Makes a header good at the offset `offset` of the segment with this key.
+pub(super) fn seal(header: &mut [u8], key: u32, offset: u64, synced_before: bool) {
+    header[13] = if synced_before { SYNCED_BEFORE } else { 0 };
+    let sum = header_sum(header, key, offset);
+    header[..4].copy_from_slice(&sum.to_le_bytes());
 }
 
 fn header_sum(header: &[u8], key: u32, offset: u64) -> u32 {
