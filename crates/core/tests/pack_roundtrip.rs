@@ -124,6 +124,54 @@ fn no_frame_is_larger_than_asked_for_and_each_continues_the_one_before() {
 }
 
 #[test]
+fn a_byte_before_each_frame_says_what_is_in_it_and_changes_nothing() {
+    const CUT: u8 = 0x80;
+    let code = |service| Service::ALL.iter().position(|s| *s == service).unwrap() as u8;
+    let lead = |service, is_cut| {
+        let at = Service::ALL.iter().position(|s| *s == service);
+        at.map_or(0, |at| at as u8) | if is_cut { CUT } else { 0 }
+    };
+    let input = (
+        vec(message(), 0..60),
+        frame_bytes(),
+        1..20_usize,
+        any::<bool>(),
+    );
+    property::check(150, input, |(messages, frame_bytes, take_every, shares)| {
+        let outbox = || {
+            let outbox = Outbox::new(frame_bytes, MESSAGE_BYTES, BACKLOG);
+            if shares {
+                outbox
+            } else {
+                outbox.with_one_each()
+            }
+        };
+        let (mut plain, mut led) = (outbox(), outbox().with_lead(lead));
+        let compare = |plain: &mut Outbox, led: &mut Outbox| {
+            let (one, other) = (plain.take(), led.take_led());
+            prop_assert_eq!(one.is_some(), other.is_some());
+            if let (Some(OutFrame { service, frame }), Some((same, whole))) = (one, other) {
+                let is_cut = frame.end().fragment > 0;
+                prop_assert_eq!(whole[0], code(service) | if is_cut { CUT } else { 0 });
+                prop_assert!(whole[1..] == frame.bytes()[..] && same.bytes() == frame.bytes());
+            }
+            Ok(())
+        };
+        for (index, (service, payload)) in messages.iter().enumerate() {
+            prop_assert_eq!(plain.push(*service, payload), led.push(*service, payload));
+            if index % take_every == 0 {
+                compare(&mut plain, &mut led)?;
+            }
+        }
+        while !plain.is_empty() {
+            compare(&mut plain, &mut led)?;
+        }
+        prop_assert!(led.is_empty() && led.next_to_leave() == plain.next_to_leave());
+        Ok(())
+    });
+}
+
+#[test]
 fn small_messages_share_frames_at_three_bytes_each() {
     property::check(
         100,

@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use bytes::{Bytes, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::contract::{Service, SubmitError};
 use crate::mutants::{self, Mutant};
@@ -21,6 +21,10 @@ const FRAME_COST: usize = 100;
 /// Frames are written into chunks of this size, so that a frame costs no allocation of its own.
 const CHUNK_BYTES: usize = 32_768;
 
+/// Says which byte comes before a frame, from the service that its messages asked for, and whether the last of them goes on
+/// in the next frame.
+pub type Lead = fn(Service, bool) -> u8;
+
 /// Submitted messages, packed into frames, waiting for an engine. Bounded in bytes.
 #[derive(Clone, Hash, Debug)]
 pub struct Outbox {
@@ -29,6 +33,8 @@ pub struct Outbox {
     backlog_bytes: usize,
     /// Small messages share frames.
     shares: bool,
+    /// What comes before each frame.
+    lead: Option<Lead>,
     queued_bytes: usize,
     next_counter: u64,
     ready: VecDeque<Ready>,
@@ -67,6 +73,7 @@ impl Outbox {
             message_bytes,
             backlog_bytes,
             shares: true,
+            lead: None,
             queued_bytes: 0,
             next_counter: 1,
             ready: VecDeque::new(),
@@ -80,6 +87,13 @@ impl Outbox {
     /// The same, in which no frame has more than one message, or parts of one.
     pub const fn with_one_each(mut self) -> Self {
         self.shares = false;
+        self
+    }
+
+    /// The same, in which a byte comes before each frame, so that nobody has to copy frames to put one there
+    /// ([`take_led`](Self::take_led)). It takes nothing back.
+    pub const fn with_lead(mut self, lead: Lead) -> Self {
+        self.lead = Some(lead);
         self
     }
 
@@ -121,22 +135,34 @@ impl Outbox {
 
     /// The oldest frame.
     pub fn take(&mut self) -> Option<OutFrame> {
+        let (Ready { service, .. }, frame) = self.take_ready()?;
+        Some(OutFrame { service, frame })
+    }
+
+    /// The oldest frame, and the same with the byte before it.
+    pub fn take_led(&mut self) -> Option<(Frame, Bytes)> {
+        let (Ready { bytes, .. }, frame) = self.take_ready()?;
+        Some((frame, bytes))
+    }
+
+    fn take_ready(&mut self) -> Option<(Ready, Frame)> {
         if self.ready.is_empty() {
-            self.close();
+            self.close(false);
         }
-        let Ready { service, bytes } = self.ready.pop_front()?;
-        self.queued_bytes -= bytes.len() + FRAME_COST;
-        let frame = Frame::parse(bytes.clone()).expect("the outbox builds valid frames");
+        let ready = self.ready.pop_front()?;
+        self.queued_bytes -= ready.bytes.len() + FRAME_COST;
+        let bytes = ready.bytes.slice(self.lead_bytes()..);
+        let frame = Frame::parse(bytes).expect("the outbox builds valid frames");
         let (start, end) = (frame.start(), frame.end());
         self.next_to_leave = end.counter;
         if end.counter != start.counter {
             // What left before belongs to messages that have left whole now.
             self.unfinished.clear();
         }
-        if end.fragment != 0 {
-            self.unfinished.push(Ready { service, bytes });
+        if end.fragment != 0 && self.lead.is_none() {
+            self.unfinished.push(ready.clone());
         }
-        Some(OutFrame { service, frame })
+        Some((ready, frame))
     }
 
     /// The first message that has not left whole.
@@ -162,6 +188,7 @@ impl Outbox {
     /// Takes back frames that have left, which are the last that did, oldest first: they leave again. Of
     /// the first, messages up to `delivered` stay away, where they are whole in it.
     pub fn take_back(&mut self, frames: impl DoubleEndedIterator<Item = OutFrame>, delivered: u64) {
+        debug_assert!(self.lead.is_none(), "{self:?}");
         self.unfinished.clear();
         for OutFrame { service, frame } in frames.rev() {
             let (start, end) = (frame.start(), frame.end());
@@ -187,7 +214,7 @@ impl Outbox {
 
     fn push_small(&mut self, service: Service, counter: u64, payload: &[u8]) {
         let size = WHOLE_RECORD_BYTES + payload.len();
-        let room = self.chunk.len() + size <= self.frame_bytes;
+        let room = self.filled() + size <= self.frame_bytes;
         if !self.takes(service) || !room {
             // A chunk has the frames of many messages, also where none of them are shared.
             let alone = COUNTER_BYTES + size;
@@ -203,20 +230,41 @@ impl Outbox {
         self.shares && self.open == Some(service)
     }
 
+    /// What comes before each frame, in bytes.
+    const fn lead_bytes(&self) -> usize {
+        self.lead.is_some() as usize
+    }
+
+    /// The bytes of the open frame.
+    fn filled(&self) -> usize {
+        // Where none is open there is no lead either.
+        self.chunk.len().saturating_sub(self.lead_bytes())
+    }
+
     /// Opens a frame that starts with message `counter` and takes so many bytes at most.
     fn open(&mut self, service: Service, counter: u64, needs: usize) {
-        self.close();
-        if self.chunk.capacity() < needs {
-            self.chunk = BytesMut::with_capacity(CHUNK_BYTES.max(self.frame_bytes));
+        self.close(false);
+        self.begin(service, counter, needs);
+    }
+
+    /// The same where none is open.
+    fn begin(&mut self, service: Service, counter: u64, needs: usize) {
+        let lead = self.lead_bytes();
+        if self.chunk.capacity() < lead + needs {
+            self.chunk = BytesMut::with_capacity(CHUNK_BYTES.max(lead + self.frame_bytes));
         }
+        self.chunk.put_bytes(0, lead);
         start_frame(&mut self.chunk, counter);
         self.open = Some(service);
         self.queued_bytes += self.chunk.len() + FRAME_COST;
     }
 
-    /// Closes the open frame, if there is one.
-    fn close(&mut self) {
+    /// Closes the open frame, if there is one; its last message goes on in the next, or does not.
+    fn close(&mut self, is_cut: bool) {
         if let Some(service) = self.open.take() {
+            if let (Some(lead), Some(first)) = (self.lead, self.chunk.first_mut()) {
+                *first = lead(service, is_cut);
+            }
             let bytes = self.chunk.split().freeze();
             self.ready.push_back(Ready { service, bytes });
         }
@@ -235,8 +283,9 @@ impl Outbox {
         let mut index = 0_u16;
         while !rest.is_empty() {
             index += 1;
-            self.open(service, counter, self.frame_bytes);
-            let room = self.frame_bytes - self.chunk.len() - NEXT_RECORD_BYTES;
+            self.close(true);
+            self.begin(service, counter, self.frame_bytes);
+            let room = self.frame_bytes - self.filled() - NEXT_RECORD_BYTES;
             let (part, next) = rest.split_at(rest.len().min(room));
             push_next(&mut self.chunk, reliable, index, next.is_empty(), part);
             self.queued_bytes += NEXT_RECORD_BYTES + part.len();
@@ -247,11 +296,11 @@ impl Outbox {
     /// How much of a message that is larger than a frame goes into the open frame, or, if that is
     /// full, into one that is opened for it.
     fn room_for_first(&mut self, service: Service, counter: u64) -> usize {
-        let full = self.chunk.len() + FIRST_RECORD_BYTES >= self.frame_bytes;
-        if !self.takes(service) || full {
+        let is_open = self.takes(service);
+        if !is_open || self.filled() + FIRST_RECORD_BYTES >= self.frame_bytes {
             self.open(service, counter, self.frame_bytes);
         }
-        self.frame_bytes - self.chunk.len() - FIRST_RECORD_BYTES
+        self.frame_bytes - self.filled() - FIRST_RECORD_BYTES
     }
 }
 

@@ -383,6 +383,7 @@ fn outbox(settings: &URingConfig) -> Outbox {
         settings.message_bytes,
         settings.backlog_bytes,
     );
+    let outbox = outbox.with_lead(super::value::lead);
     match settings.value_per_message {
         true => outbox.with_one_each(),
         false => outbox,

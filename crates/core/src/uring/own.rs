@@ -51,17 +51,24 @@ impl Own {
     }
 
     /// The next value to send, if what is under way leaves room for it.
-    pub fn next(&mut self, window: usize, frame: usize) -> Option<(ValueId, Bytes)> {
+    pub fn next(&mut self, window: usize, frame_bytes: usize) -> Option<(ValueId, Bytes)> {
         if let Some(value) = self.values.propose() {
             return Some(value);
         }
         let (count, bytes) = self.values.waiting();
-        if count > 0 && bytes + frame > window {
+        if count > 0 && bytes + frame_bytes > window {
             return None;
         }
-        let out = self.outbox.take()?;
-        let done = out.frame.end().counter - 1;
-        let counter = self.values.submit(super::value::of(out));
+        let (frame, value) = self.outbox.take_led()?;
+        let done = frame.end().counter - 1;
+        // Kept as it is, a small one would keep all the memory that was there for a large one.
+        let is_small = 2 * value.len() < frame_bytes;
+        let value = if is_small {
+            Bytes::copy_from_slice(&value)
+        } else {
+            value
+        };
+        let counter = self.values.submit(value);
         self.untold.push_back((counter, done));
         self.values.propose()
     }

@@ -1,22 +1,16 @@
 //! A value's bytes: the service that its messages asked for, whether the last of them is cut, and a frame with them.
 
-use alloc::vec::Vec;
 use bytes::{Buf, Bytes};
 
 use crate::contract::Service;
-use crate::pack::OutFrame;
 use crate::wire::{Frame, service_code, service_of};
 
 /// In the first byte: the last message goes on in the next value.
 const CUT: u8 = 0x80;
 
-/// Of what leaves the outbox.
-pub fn of(out: OutFrame) -> Bytes {
-    let mut bytes = Vec::with_capacity(1 + out.frame.bytes().len());
-    let is_cut = out.frame.end().fragment > 0;
-    bytes.push(service_code(out.service) | if is_cut { CUT } else { 0 });
-    bytes.extend_from_slice(out.frame.bytes());
-    bytes.into()
+/// What comes before the frame.
+pub fn lead(service: Service, is_cut: bool) -> u8 {
+    service_code(service) | if is_cut { CUT } else { 0 }
 }
 
 /// What is in it; `None` if it is none.
