@@ -387,11 +387,12 @@ fn who_votes_and_where_is_said_with_what_follows_from_it() {
         ),
         (
             "paxos.etcd = [\"http://e:2379\"]\npaxos.etcd_login = { user = \"rota\", password = \"sesame\" }",
-            "password",
+            "line 8 is not understood",
         ),
     ] {
         let (code, text) = etcd(settings);
         assert!(code == Some(2) && text.contains(words), "{text}");
+        assert!(!text.contains("sesame"), "{text}");
     }
     let tls = "paxos.etcd = [\"https://e:2379\"]\npaxos.etcd_tls = { ca = \"missing-ca.pem\" }";
     assert_eq!(etcd(tls).0, Some(0));

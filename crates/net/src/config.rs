@@ -221,7 +221,7 @@ impl NodeConfig {
     /// [`ConfigError`], with the line where that is known.
     pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
         let config: Self =
-            toml::from_str(text).map_err(|error| ConfigError::Syntax(Box::new(error)))?;
+            toml::from_str(text).map_err(|error| ConfigError::syntax(text, error))?;
         config.check()?;
         Ok(config)
     }

@@ -61,8 +61,8 @@ impl Own {
         }
         let (frame, value) = self.outbox.take_led()?;
         let done = frame.end().counter - 1;
-        // Kept as it is, a small one would keep all the memory that was there for a large one.
-        let is_small = 2 * value.len() < frame_bytes;
+        // Kept as it is, a small one would keep all the memory that was there for a large one. A third more is worth a copy.
+        let is_small = 4 * value.len() < 3 * frame_bytes;
         let value = if is_small {
             Bytes::copy_from_slice(&value)
         } else {

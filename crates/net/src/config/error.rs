@@ -22,6 +22,8 @@ pub enum ConfigError {
     },
     /// Not TOML, an unknown setting or a value of the wrong kind.
     Syntax(Box<toml::de::Error>),
+    /// The same, in this line, where a password may be.
+    Secret(usize),
     /// It cannot be written as TOML.
     Write(toml::ser::Error),
     /// Neither `key_file` nor `insecure = true` is there.
@@ -91,6 +93,20 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
+    /// What was not understood is shown, but no password.
+    pub(super) fn syntax(text: &str, error: toml::de::Error) -> Self {
+        let at = error.span().map_or(0, |span| span.start.min(text.len()));
+        let before = text.as_bytes()[..at].split(|byte| *byte == b'\n').count();
+        let is_secret = text
+            .lines()
+            .nth(before - 1)
+            .is_some_and(|line| line.replace("password_file", "").contains("password"));
+        match is_secret {
+            true => Self::Secret(before),
+            false => Self::Syntax(Box::new(error)),
+        }
+    }
+
     /// What is said of those about votes that have nothing of their own.
     const fn of_votes(&self) -> &'static str {
         match self {
@@ -140,6 +156,11 @@ impl fmt::Display for ConfigError {
         match self {
             Self::Read { path, error } => write!(f, "cannot read {}: {error}", path.display()),
             Self::Syntax(error) => error.fmt(f),
+            Self::Secret(line) => write!(
+                f,
+                "line {line} is not understood; it is not shown, since a password may be in it: those are in files of their own, \
+                 which `password_file` names"
+            ),
             Self::Write(error) => error.fmt(f),
             Self::NotSealed => f.write_str(
                 "nothing says how datagrams are protected: make a key with `rota key new FILE`, give the \

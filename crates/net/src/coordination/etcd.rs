@@ -47,6 +47,9 @@ pub fn is_endpoint(text: &str, with_tls: bool) -> bool {
 /// What a member says to a user where nobody has to be one.
 const NO_USERS: &str = "authentication is not enabled";
 
+/// What is in all it says about tokens that it does not take, with whatever status.
+const OF_TOKENS: &str = "auth";
+
 /// A client of one cluster of etcd.
 pub struct Etcd {
     agent: Agent,
@@ -62,14 +65,14 @@ pub struct Etcd {
 
 /// Why a member has not done what it was asked for.
 enum Refusal {
-    /// It has said so.
+    /// It does not do that for this one.
     Said(String),
-    /// It cannot be reached, or has said nothing that can be understood.
+    /// It cannot be reached, or cannot do it, or has said nothing that can be understood.
     Silence(String),
 }
 
 impl Refusal {
-    fn into_text(self) -> String {
+    fn text(&self) -> &str {
         match self {
             Self::Said(text) | Self::Silence(text) => text,
         }
@@ -188,8 +191,7 @@ impl Etcd {
     fn ask_one(&mut self, url: &str, body: &[u8]) -> Result<Reply, Refusal> {
         let had_token = self.token.is_some();
         match self.ask_as_user(url, body) {
-            // Tokens end, and it is not always said that this is why.
-            Err(Refusal::Said(_)) if had_token => {
+            Err(refusal) if had_token && refusal.text().contains(OF_TOKENS) => {
                 self.token = None;
                 self.ask_as_user(url, body)
             }
@@ -241,7 +243,11 @@ impl Etcd {
         if !status.is_success() {
             let text = String::from_utf8_lossy(&said);
             let text: String = text.chars().take(MOST_SAID).collect();
-            return Err(Refusal::Said(format!("{status}: {}", text.trim())));
+            let text = format!("{status}: {}", text.trim());
+            return Err(match status.is_client_error() {
+                true => Refusal::Said(text),
+                false => Refusal::Silence(text),
+            });
         }
         let answer = serde_json::from_slice(&said);
         answer.map_err(|error| Refusal::Silence(format!("not an answer of etcd's: {error}")))
@@ -275,11 +281,12 @@ impl Reply {
 impl Coordination for Etcd {
     fn ask(&mut self, number: u64, wanted: &Bytes) -> Result<Bytes, CoordinationError> {
         let body = self.transaction(number, wanted).to_string();
-        let mut said = Vec::new();
+        let (mut said, mut is_refused) = (Vec::new(), false);
         for _ in 0..self.urls.len() {
             let url = self.urls[self.current].clone();
             let reply = self.ask_one(&url, body.as_bytes());
-            let reply = reply.map_err(Refusal::into_text);
+            is_refused |= matches!(reply, Err(Refusal::Said(_)));
+            let reply = reply.map_err(|refusal| refusal.text().to_owned());
             match reply.and_then(|reply| reply.chosen(wanted)) {
                 Ok(Some(chosen)) => return Ok(chosen),
                 Ok(None) => {
@@ -290,7 +297,11 @@ impl Coordination for Etcd {
             }
             self.current = (self.current + 1) % self.urls.len();
         }
-        Err(CoordinationError::Unreachable(said.join("; ")))
+        let said = said.join("; ");
+        Err(match is_refused {
+            true => CoordinationError::Refused(said),
+            false => CoordinationError::Unreachable(said),
+        })
     }
 }
 

@@ -31,6 +31,9 @@ pub trait Coordination: Send {
 pub enum CoordinationError {
     /// The service cannot be reached, or does not answer. What each part of it said.
     Unreachable(String),
+    /// A part of the service is there, and does not do this: who asks may not, or is not who it has to be. What each part
+    /// of it said.
+    Refused(String),
     /// What is stored there is not what was: this key should be there, and is not. Nothing is stored any more, since two
     /// configurations might get one number.
     Forgotten(String),
@@ -39,7 +42,7 @@ pub enum CoordinationError {
 impl fmt::Display for CoordinationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreachable(said) => f.write_str(said),
+            Self::Unreachable(said) | Self::Refused(said) => f.write_str(said),
             Self::Forgotten(key) => write!(
                 f,
                 "`{key}`, the configuration before the next one, is not there: the service has lost its data or somebody \

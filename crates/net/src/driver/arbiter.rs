@@ -138,6 +138,11 @@ fn tell_of_trouble(before: Option<&CoordinationError>, error: &CoordinationError
             %error,
             "the coordination service cannot be reached: rings go on, and none changes until it can"
         ),
+        CoordinationError::Refused(_) => tracing::error!(
+            %error,
+            "the coordination service refuses what this node asks for: rings go on, and this node changes none until that is \
+             put right"
+        ),
         CoordinationError::Forgotten(_) => tracing::error!(
             %error,
             "the coordination service has forgotten this cluster: no ring changes any more (see `etcd has lost its \

@@ -9,6 +9,9 @@ use super::error::AppendError;
 use super::pages::Pages;
 use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, RecordRef};
 
+/// Room for so many is kept.
+const USUAL_RECORDS: usize = 64 << 10;
+
 /// Records, and up to where the log is to be trimmed, on their way to [`DiskLog::append_group`](super::DiskLog::append_group).
 #[derive(Debug, Default)]
 pub struct Group {
@@ -104,6 +107,7 @@ impl Group {
     /// Nothing is in it any more. What is put into it next is expected to come behind `end`.
     pub(super) fn begin_behind(&mut self, end: u64) {
         self.records.clear();
+        self.records.shrink_to(USUAL_RECORDS);
         (self.trim, self.too_long) = (None, None);
         self.memory.truncate(0);
         if self.memory.room() > USUAL {
@@ -227,7 +231,9 @@ mod tests {
         let mut log = log(directory.path(), Mode::Sync);
         let mut group = Group::default();
         group.put(record(Kind::Vote, 1, &vec![0; PAYLOAD_LIMIT + 1]));
+        assert!(!group.is_empty());
         let refused = log.append_group(&mut group).unwrap_err();
+        assert!(group.is_empty());
         assert!(matches!(refused, AppendError::TooLong { bytes, .. } if bytes > 16 << 20));
         assert_eq!(log.last(), None);
     }
@@ -235,9 +241,13 @@ mod tests {
     #[test]
     fn memory_of_a_very_large_group_is_given_back() {
         let mut group = Group::default();
-        for instance in 0..6 {
-            group.put(record(Kind::Vote, instance, &vec![0; 4 << 20]));
-        }
+        let fill = |group: &mut Group, count| {
+            (0..count).for_each(|at| group.put(record(Kind::Vote, at, &vec![0; 4 << 20])));
+        };
+        fill(&mut group, 3);
+        group.begin_behind(0);
+        assert_eq!(group.memory.room(), USUAL);
+        fill(&mut group, 6);
         assert!(group.memory.room() > USUAL);
         group.begin_behind(5000);
         assert_eq!((group.bytes(), group.lead), (0, 5000 % BLOCK));

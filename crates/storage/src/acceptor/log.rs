@@ -161,12 +161,17 @@ impl<D: LogDisk> DiskLog<D> {
         Ok(self.end())
     }
 
-    /// Appends a group, one record after the other, and trims. Hands it back with nothing in it, to be filled with what comes
-    /// behind the group that is gathered now ([`place_behind`](Self::place_behind)).
+    /// Appends a group, one record after the other, and trims. Hands it back with nothing in it, also where that fails.
     ///
     /// # Errors
-    /// [`AppendError`]: those before the record that it is about may be appended.
+    /// [`AppendError`]: those before the record that it is about may be appended, so it is no use to try again.
     pub fn append_group(&mut self, group: &mut Group) -> Result<Position, AppendError> {
+        let appended = self.append_all(group);
+        group.begin_behind(self.end().offset);
+        appended
+    }
+
+    fn append_all(&mut self, group: &mut Group) -> Result<Position, AppendError> {
         if self.failed {
             return Err(AppendError::Failed);
         }
@@ -181,7 +186,6 @@ impl<D: LogDisk> DiskLog<D> {
         if let Some(first) = group.trims() {
             self.trim(first)?;
         }
-        group.begin_behind(self.end().offset);
         Ok(self.end())
     }
 

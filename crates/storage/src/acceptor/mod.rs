@@ -62,7 +62,7 @@
 //! | both bad, or no mark beside segments | refused as damaged |
 //! | a segment missing, too short, or under another's name | refused as damaged |
 //! | damage found while records are read back | [`FetchError::Damaged`]; what is good can still be read |
-//! | no room for a new segment | [`AppendError::NoSpace`]: nothing was appended; a later try may work |
+//! | no room for a new segment | [`AppendError::NoSpace`]: nothing was appended; a later try may work. Of a [`Group`] a first part may be appended |
 //! | any other error in a write, also a short one | [`AppendError::Io`]: failed until it is opened again. Where the disk has larger blocks than are written (`EINVAL`), all is written through the system's memory |
 //! | any error in a sync, also for want of room | the same: it is never tried again, and what can be read is written once more when the log is opened |
 //! | error in a write, sync or rename of the mark, a header or a name | the same |

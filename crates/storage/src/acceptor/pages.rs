@@ -15,6 +15,8 @@ const LEAST: usize = 64 << 10;
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     mapping: Option<MmapMut>,
+    /// How much there is room for, in bytes.
+    room: usize,
     /// Where in it the first byte is.
     start: usize,
     len: usize,
@@ -26,11 +28,8 @@ impl Pages {
         let bytes = bytes.next_power_of_two().max(LEAST);
         // From half a huge page on it is worth a whole one, with as much again so that it lies in it at its own boundary.
         let is_huge = bytes >= HUGE / 2;
-        let mapped = if is_huge {
-            bytes.max(HUGE) + HUGE
-        } else {
-            bytes
-        };
+        let room = if is_huge { bytes.max(HUGE) } else { bytes };
+        let mapped = if is_huge { room + HUGE } else { room };
         let mapping = MmapOptions::new().len(mapped).map_anon();
         // As with any allocation: without memory there is no way on.
         let mapping = mapping.expect("memory for what is written");
@@ -38,19 +37,19 @@ impl Pages {
         if is_huge {
             start = mapping.as_ptr().align_offset(HUGE);
             // A system without them refuses; the memory is as good, only slower.
-            let _ = mapping.advise_range(Advice::HugePage, start, mapped - HUGE);
+            let _ = mapping.advise_range(Advice::HugePage, start, room);
         }
         Self {
             mapping: Some(mapping),
+            room,
             start,
             len: 0,
         }
     }
 
     /// How much there is room for, in bytes.
-    pub fn room(&self) -> usize {
-        let mapped = self.mapping.as_ref().map_or(0, |mapping| mapping.len());
-        mapped - self.start
+    pub const fn room(&self) -> usize {
+        self.room
     }
 
     /// So many bytes more, which may be anything: the new ones.
