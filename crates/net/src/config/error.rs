@@ -135,9 +135,14 @@ impl ConfigError {
         }
     }
 
-    /// Something that [paxos] lists and should not.
-    fn fmt_listed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// What is said of something that [paxos] has and should not.
+    fn fmt_of_votes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Secret(line) => write!(
+                f,
+                "line {line} is not understood; it is not shown, since a password may be in it: those are in files of their own, \
+                 which `password_file` names"
+            ),
             Self::Acceptor(id) => {
                 write!(f, "acceptor {id} is listed twice, or there is no such node")
             }
@@ -156,11 +161,6 @@ impl fmt::Display for ConfigError {
         match self {
             Self::Read { path, error } => write!(f, "cannot read {}: {error}", path.display()),
             Self::Syntax(error) => error.fmt(f),
-            Self::Secret(line) => write!(
-                f,
-                "line {line} is not understood; it is not shown, since a password may be in it: those are in files of their own, \
-                 which `password_file` names"
-            ),
             Self::Write(error) => error.fmt(f),
             Self::NotSealed => f.write_str(
                 "nothing says how datagrams are protected: make a key with `rota key new FILE`, give the \
@@ -206,7 +206,7 @@ impl fmt::Display for ConfigError {
             | Self::NoEtcd
             | Self::EtcdCertificate
             | Self::EtcdUser => f.write_str(self.of_votes()),
-            Self::Acceptor(_) | Self::Etcd(_) => self.fmt_listed(f),
+            Self::Secret(_) | Self::Acceptor(_) | Self::Etcd(_) => self.fmt_of_votes(f),
             Self::Ring(error) => error.fmt(f),
             Self::PathMtu(path) => write!(
                 f,
