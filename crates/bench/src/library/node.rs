@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use rota_core::contract::{Checked, NodeId};
-use rota_net::{App, Driver, NodeConfig, NodeEngine, Sockets};
+use rota_net::{App, Driver, NodeConfig, NodeEngine, Sockets, ask_for_short_slices};
 use serde::{Deserialize, Serialize};
 
 use super::load::{Delivered, LoadApp, Plan, Span};
@@ -135,6 +135,8 @@ fn work(task: Task, coordinator: &Coordinator) -> Result<Measured, BenchError> {
 }
 
 pub(crate) fn form(driver: &mut NodeDriver, app: &mut impl Measuring) -> Result<(), String> {
+    // As a node of the library does.
+    ask_for_short_slices();
     let until = now_ns() + FORM_NS;
     while !app.formed() {
         if now_ns() > until {
