@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::fmt;
 use std::time::Duration;
-use ureq::http::Uri;
+use ureq::http::{HeaderValue, Uri};
 use ureq::tls::TlsConfig;
 use ureq::{Agent, Body};
 
@@ -60,7 +60,7 @@ pub struct Etcd {
     prefix: String,
     login: Option<Login>,
     /// What etcd has given to who has logged in.
-    token: Option<String>,
+    token: Option<HeaderValue>,
 }
 
 /// Why a member has not done what it was asked for.
@@ -83,6 +83,15 @@ impl Refusal {
 #[derive(Deserialize)]
 struct LoggedIn {
     token: String,
+}
+
+impl LoggedIn {
+    /// What is shown from then on. One that cannot be would be in the way until the node is restarted.
+    fn token(self) -> Result<HeaderValue, Refusal> {
+        let token = HeaderValue::try_from(self.token).ok();
+        let token = token.filter(|token| !token.is_empty());
+        token.ok_or_else(|| Refusal::Silence("not an answer of etcd's: no token in it".to_owned()))
+    }
 }
 
 /// What etcd says to a transaction.
@@ -203,11 +212,11 @@ impl Etcd {
         if self.token.is_none() {
             self.token = self.log_in(url)?;
         }
-        self.post(&format!("{url}/v3/kv/txn"), self.token.as_deref(), body)
+        self.post(&format!("{url}/v3/kv/txn"), self.token.as_ref(), body)
     }
 
     /// The token of whoever this is; `None` where nobody has to be somebody.
-    fn log_in(&self, url: &str) -> Result<Option<String>, Refusal> {
+    fn log_in(&self, url: &str) -> Result<Option<HeaderValue>, Refusal> {
         let Some(Login { user, password }) = &self.login else {
             return Ok(None);
         };
@@ -218,7 +227,7 @@ impl Etcd {
             body.as_bytes(),
         );
         match said {
-            Ok(LoggedIn { token }) => Ok(Some(token)),
+            Ok(answer) => LoggedIn::token(answer).map(Some),
             Err(Refusal::Said(text)) if text.contains(NO_USERS) => Ok(None),
             Err(Refusal::Said(text)) => Err(Refusal::Said(format!("user {user}: {text}"))),
             Err(silence) => Err(silence),
@@ -228,7 +237,7 @@ impl Etcd {
     fn post<T: DeserializeOwned>(
         &self,
         url: &str,
-        token: Option<&str>,
+        token: Option<&HeaderValue>,
         body: &[u8],
     ) -> Result<T, Refusal> {
         let mut request = self.agent.post(url);
@@ -352,6 +361,18 @@ mod tests {
         assert_eq!(etcd.key(1), "/rota/7/configurations/00000000000000000001");
         let keys = [9, 10, 11_000, u64::MAX].map(|number| etcd.key(number));
         assert!(keys.is_sorted());
+    }
+
+    #[test]
+    fn a_token_that_cannot_be_shown_is_none() {
+        let logged_in = |text: &str| {
+            let answer: LoggedIn = serde_json::from_str(text).unwrap();
+            answer.token()
+        };
+        assert!(logged_in(r#"{"token":"sssvIpwfnLAcWAQH.9"}"#).is_ok());
+        for bad in [r#"{"token":""}"#, r#"{"token":"a\r\nb: c"}"#] {
+            assert!(matches!(logged_in(bad), Err(Refusal::Silence(_))), "{bad}");
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::DriverError;
 use super::bell::Bell;
 use super::log_keeper::FETCH_BYTES;
 use super::log_thread::{LogHealth, LogThread, Taken};
-use super::votes::{self, Change};
+use super::votes::{self, Change, Step};
 use crate::config::{NodeConfig, VoteStorage};
 
 /// So much is read at once when a node starts.
@@ -188,10 +188,9 @@ fn make_directory(path: &Path) -> Result<(), LogOpenError> {
 
 fn keep_in_memory(log: &mut MemoryLog, changes: &[Change]) {
     for change in changes {
-        match (change.record(), change) {
-            (Some(record), _) => log.append(&[record]),
-            (None, Change::Trim(first)) => log.trim(*first),
-            (None, Change::Put(..)) => {}
+        match change.step() {
+            Step::Put(record) => log.append(&[record]),
+            Step::Trim(first) => log.trim(first),
         }
     }
 }

@@ -32,6 +32,8 @@ pub(super) struct Health {
     pub(super) failures: u64,
     /// It had none the last time.
     pub(super) is_away: bool,
+    /// It was there then, and refused.
+    pub(super) refuses: bool,
 }
 
 /// What lies between the ring's thread and this one.
@@ -103,6 +105,7 @@ fn work(service: &mut dyn Coordination, shared: &Shared<Orders>) {
         let mut desk = shared.desk();
         desk.health.requests += 1;
         desk.health.is_away = asked.is_err();
+        desk.health.refuses = matches!(asked, Err(CoordinationError::Refused(_)));
         match asked {
             Ok(chosen) => {
                 // Also if it was asked once more meanwhile; what is wanted now changes nothing.
@@ -168,7 +171,9 @@ impl<E: Engine> Driver<E> {
         let Some(health) = self.arbiter.as_ref().map(Arbiter::health) else {
             return;
         };
-        if health.is_away {
+        if health.refuses {
+            status.state += "; the coordination service refuses what this node asks for";
+        } else if health.is_away {
             status.state += "; the coordination service cannot be reached";
         }
         status.counters.extend([
@@ -284,6 +289,7 @@ mod tests {
             requests: 2,
             failures: 2,
             is_away: true,
+            refuses: false,
         };
         assert_eq!(world.arbiter.health(), health);
         world.answers.send(Ok("b".into())).unwrap();
@@ -292,6 +298,7 @@ mod tests {
             requests: 3,
             failures: 2,
             is_away: false,
+            refuses: false,
         };
         assert_eq!(world.arbiter.health(), health);
     }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use super::bell::Bell;
 use super::helper::{Helper, Shared};
 use super::log_keeper::{Keeper, Syncer, spare_writer};
-use super::votes::Change;
+use super::votes::{Change, Step};
 use crate::slices::ask_not_to_interrupt;
 
 /// Bytes of requests that may be without an answer. An engine has to have less under way.
@@ -74,10 +74,9 @@ impl Orders {
 impl Requests {
     fn add(&mut self, id: PersistId, changes: &[Change], bytes: usize) {
         for change in changes {
-            match (change.record(), change) {
-                (Some(record), _) => self.group.put(record),
-                (None, Change::Trim(first)) => self.group.trim(*first),
-                (None, Change::Put(..)) => {}
+            match change.step() {
+                Step::Put(record) => self.group.put(record),
+                Step::Trim(first) => self.group.trim(first),
             }
         }
         self.last = Some(id);

@@ -18,6 +18,13 @@ pub(super) enum Change {
     Trim(u64),
 }
 
+/// What a log has to do for a change.
+#[derive(Debug)]
+pub(super) enum Step<'a> {
+    Put(RecordRef<'a>),
+    Trim(u64),
+}
+
 impl Change {
     /// What these come to; `None` if one is not of the two logs, or cannot be kept in them.
     pub(super) fn read(records: &[LogRecord]) -> Option<Vec<Self>> {
@@ -67,17 +74,17 @@ impl Change {
         }
     }
 
-    /// As the log takes it; `None` for a trim.
-    pub(super) fn record(&self) -> Option<RecordRef<'_>> {
+    /// As a log takes it.
+    pub(super) fn step(&self) -> Step<'_> {
         match self {
-            Self::Put(kind, first, last, [head, rest]) => Some(RecordRef {
+            Self::Put(kind, first, last, [head, rest]) => Step::Put(RecordRef {
                 kind: *kind,
                 first: *first,
                 last: *last,
                 head,
                 bytes: rest,
             }),
-            Self::Trim(_) => None,
+            Self::Trim(first) => Step::Trim(*first),
         }
     }
 }
@@ -229,7 +236,9 @@ mod tests {
                 bytes: pieces,
             };
             let changes = Change::read(&[put]).expect("a vote");
-            let record = changes[0].record().expect("no trim");
+            let Step::Put(record) = changes[0].step() else {
+                panic!("a trim: {changes:?}");
+            };
             assert_eq!([record.head, record.bytes].concat(), bytes);
             assert!(changes[0].bytes() > bytes.len());
         }

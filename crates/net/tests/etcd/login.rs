@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -182,10 +183,13 @@ fn a_password_that_cannot_be_used_is_said_before_anybody_is_asked() {
             "{said}"
         );
     }
-    let mut config = config(EtcdLogin {
-        user: "node-{node}".to_owned(),
-        password_file: files.files.path().join("missing-{node}"),
-    });
+    let mut config = config(
+        24_860,
+        EtcdLogin {
+            user: "node-{node}".to_owned(),
+            password_file: files.files.path().join("missing-{node}"),
+        },
+    );
     let two = NodeId::new(2).unwrap();
     let said = config.check_etcd_files(two).unwrap_err().to_string();
     assert!(said.contains("missing-2: "), "{said}");
@@ -198,8 +202,8 @@ fn a_password_that_cannot_be_used_is_said_before_anybody_is_asked() {
     );
 }
 
-fn config(login: EtcdLogin) -> NodeConfig {
-    let mut config = NodeConfig::loopback(3, 24_860);
+fn config(base_port: u16, login: EtcdLogin) -> NodeConfig {
+    let mut config = NodeConfig::loopback(3, base_port);
     config.engine = EngineName::URingPaxos;
     config.paxos = Some(PaxosConfig {
         storage: VoteStorage::Memory,
@@ -222,10 +226,13 @@ fn nodes_that_log_in_form_a_ring() {
         guarded.say("user/grant", &json!({ "user": user, "role": "rings" }));
         guarded.file(&user, &password, 0o400);
     }
-    let mut config = config(EtcdLogin {
-        user: "node-{node}".to_owned(),
-        password_file: guarded.files.path().join("node-{node}"),
-    });
+    let mut config = config(
+        24_880,
+        EtcdLogin {
+            user: "node-{node}".to_owned(),
+            password_file: guarded.files.path().join("node-{node}"),
+        },
+    );
     guarded.allow(config.cluster);
     guarded.enable();
     config.paxos.as_mut().unwrap().etcd = Some(vec![guarded.server.url()]);
@@ -234,4 +241,25 @@ fn nodes_that_log_in_form_a_ring() {
     let requests = nodes.counters("coordination_requests");
     assert!(requests.iter().sum::<u64>() > 0, "{requests:?}");
     assert_eq!(nodes.counters("coordination_away"), [0; 3]);
+}
+
+/// Nobody has to look into a log to see why no ring forms.
+#[test]
+fn a_node_that_is_refused_says_so_in_its_state() {
+    let mut guarded = Guarded::new();
+    guarded.enable();
+    let mut config = config(24_900, guarded.login("rota", "open"));
+    config.paxos.as_mut().unwrap().etcd = Some(vec![guarded.server.url()]);
+    let nodes = Nodes::with_config(config);
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let statuses = nodes.nodes.iter().filter_map(|node| node.status());
+        let refuses = "the coordination service refuses what this node asks for";
+        let mut states = statuses.map(|status| status.engine.state);
+        if states.any(|state| state.contains(refuses)) {
+            break;
+        }
+        assert!(Instant::now() < until);
+    }
+    assert!(nodes.counters("coordination_away").contains(&1));
 }
