@@ -7,7 +7,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 
 use super::engine::URing;
-use super::stream::{Hail, Stream};
+use super::stream::{Hail, News, Stream};
 use super::word::Word;
 use crate::contract::{Process, Time};
 use crate::paxos::{Candidate, Config};
@@ -209,6 +209,10 @@ impl URing {
         };
         let heartbeat = self.settings.patience.heartbeat;
         let beat = stream.session().map(|_| stream.spoken.after(heartbeat));
-        hail.into_iter().chain(beat).chain(stream.put_off).min()
+        let news = match stream.news {
+            News::Waits(since) => Some(since),
+            News::None | News::Due => None,
+        };
+        hail.into_iter().chain(beat).chain(news).min()
     }
 }

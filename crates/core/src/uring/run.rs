@@ -7,15 +7,11 @@ use bytes::Bytes;
 use super::codec::MOST_NUMBER;
 use super::engine::URing;
 use super::lead::Leading;
-use super::stream::Hail;
+use super::stream::{Hail, News};
 use super::wire::Records;
 use super::word::{Follow, Head, Proposal, Record, Word};
 use crate::contract::{Output, Process};
 use crate::paxos::{Instance, ValueId};
-
-/// Where values are multicast messages along the ring are small, and many: between two of them is a heartbeat divided by
-/// this, at least.
-const SPACING: u64 = 256;
 
 impl URing {
     /// A word of another process, or of this one to itself.
@@ -249,13 +245,12 @@ impl URing {
                 .get(index)
                 .is_some_and(|who| who.node == to)
         };
-        let spacing = self.settings.patience.heartbeat / SPACING;
-        if !force && stream.puts_off(self.now, spacing, &head, (voted, &own)) {
+        if !force && stream.puts_off(self.now, &head, (voted, &own)) {
             return None;
         }
         let sizes = (room, self.settings.batch_bytes);
         let bytes = stream.batch(head, (voted, &self.learnt, &self.mute), own, sizes, force)?;
-        (stream.spoken, stream.beat) = (self.now, false);
+        (stream.spoken, stream.beat, stream.news) = (self.now, false, News::None);
         self.counters.uring_batches_sent += 1;
         self.counters.uring_batch_bytes_sent += bytes.len() as u64;
         Some(peer.send(bytes))

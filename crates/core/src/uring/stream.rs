@@ -33,6 +33,18 @@ pub enum Hail {
     At(Time),
 }
 
+/// Whether there is something to say to the successor that brings no values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum News {
+    /// There is not.
+    None,
+    /// There is, since then. Whoever has something else to hand in does that before this time's timer, and so what comes together
+    /// leaves together, and what comes alone leaves at once.
+    Waits(Time),
+    /// It is said as soon as the link has room.
+    Due,
+}
+
 /// Values that were forgotten with a base, and which the ring may still name.
 #[derive(Clone, Copy, Debug, Default)]
 struct Forgotten {
@@ -60,8 +72,8 @@ pub struct Stream {
     /// It is to hear something even if there is nothing to say.
     pub beat: bool,
     out: Option<Successor>,
-    /// When what was put off is said.
-    pub put_off: Option<Time>,
+    /// What the successor has not been told, where values are multicast.
+    pub news: News,
     window: Window,
     /// What came by and was not proposed yet.
     carried: Carried,
@@ -92,7 +104,7 @@ impl Stream {
             spoken: now,
             beat: false,
             out: None,
-            put_off: None,
+            news: News::None,
             window: Window::new(most_bytes),
             carried: Carried::new(config.ring.len(), most_carried),
             forgotten: Forgotten::default(),
@@ -372,7 +384,9 @@ impl Stream {
         if matches!(self.hail, Hail::At(at) if at <= now) {
             self.hail = Hail::Due;
         }
-        self.put_off.take_if(|at| *at <= now);
+        if matches!(self.news, News::Waits(since) if since <= now) {
+            self.news = News::Due;
+        }
         if self.out.is_some() && self.spoken.after(heartbeat) <= now {
             self.spoken = now;
             self.beat = true;

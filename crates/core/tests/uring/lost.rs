@@ -60,7 +60,10 @@ fn voted(second: &Alone) -> u64 {
 /// So much later.
 fn wait(alone: &mut Alone, millis: u64) {
     alone.now = Time(alone.now.0 + millis * 1_000_000);
-    alone.tell(Input::Timer);
+    // What came of the first is said when nothing else has come.
+    for _ in 0..2 {
+        alone.tell(Input::Timer);
+    }
 }
 
 /// The second of three values of the third does not come to the second.
@@ -94,6 +97,31 @@ pub fn a_vote_needs_the_value() -> bool {
     second.write();
     wait(&mut second, 1);
     !early && voted(&second) == 2 && names(&second)
+}
+
+/// Names and votes leave together that came together, and at once when nothing else has come.
+pub fn what_comes_together_leaves_together() -> bool {
+    let mut second = alone(2);
+    follow(&mut second, 1, 0);
+    name(&mut second, 1..1);
+    for part in datagrams(2).into_iter().flatten() {
+        second.datagrams(part);
+    }
+    second.batches.clear();
+    name(&mut second, 1..2);
+    name(&mut second, 2..3);
+    let is_due = |second: &Alone| {
+        let next = second.engine.next_timer();
+        next.is_some_and(|(at, _)| at <= second.now)
+    };
+    let waits = second.batches.is_empty() && is_due(&second);
+    second.tell(Input::Timer);
+    let [batch] = &second.batches[..] else {
+        return false;
+    };
+    let names = |record: &&Record| matches!(record, Record::Proposal(_));
+    let named = batch.iter().filter(names).count();
+    waits && named == 2 && voted(&second) == 3 && !is_due(&second)
 }
 
 /// What does not come is asked of the predecessor, by its instance, and not what has come behind it.

@@ -345,6 +345,7 @@ fn rules() {
     assert!(a_coordinator_alone_is_quiet());
     assert!(behind::who_has_no_log_asks_all_again());
     assert!(lost::who_has_asked_waits());
+    assert!(lost::what_comes_together_leaves_together());
     assert!(lost::what_is_of_no_use_is_counted());
     assert!(lost::a_value_goes_along_the_ring_if_there_is_no_other_way());
 }

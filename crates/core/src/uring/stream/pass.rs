@@ -3,34 +3,36 @@
 use super::super::successor::Successor;
 use super::super::word::Head;
 use super::super::write::Writer;
-use super::Stream;
+use super::{News, Stream};
 use crate::contract::{Pieces, Time};
 use crate::mutants::{self, Mutant};
 use crate::paxos::{Instance, Value};
 
 impl Stream {
-    /// Whether what there is to say waits for more: it brings no values, and something was said just now.
+    /// Whether what there is to say waits until nothing else has come: it brings no values, and much of it is small.
     pub fn puts_off(
         &mut self,
         now: Time,
-        spacing: u64,
         head: &Head,
         (voted, own): (&[Instance], &impl Fn(usize) -> bool),
     ) -> bool {
         let (Some(out), Some(_)) = (&self.out, &self.cast) else {
             return false;
         };
-        let at = self.spoken.after(spacing);
         let begins = head.start > 0 && !out.told_start || head.complete && !out.told_complete;
         let brings = out.lacks.last().is_some_and(|last| *last >= out.at);
-        if begins || brings || at <= now {
+        if begins || brings || self.news == News::Due {
             return false;
         }
         let mut votes = out.told.iter().zip(voted).enumerate();
         let has_votes = votes.any(|(index, (told, next))| told < next && !own(index));
         let has_proposals = out.at < self.window.next();
         let has_values = self.through.unsent().is_some();
-        self.put_off = (has_votes || has_proposals || has_values).then_some(at);
+        self.news = match self.news {
+            _ if !has_votes && !has_proposals && !has_values => News::None,
+            News::Waits(since) => News::Waits(since),
+            News::None | News::Due => News::Waits(now),
+        };
         true
     }
 
