@@ -170,8 +170,13 @@ impl Learner {
 
     /// Instances that are decided, and of which it does not know as what: somebody has to be asked for them.
     pub fn missing(&self) -> Option<Range<Instance>> {
+        self.missing_from(self.next)
+    }
+
+    /// The same of instances from this one on.
+    pub fn missing_from(&self, at: Instance) -> Option<Range<Instance>> {
         let known = |at: Instance| self.chosen.hole(self.proposed.hole(at));
-        let mut at = self.next;
+        let mut at = at.max(self.next);
         while at < self.decided && known(at) > at {
             at = known(at);
         }

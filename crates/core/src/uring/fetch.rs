@@ -2,9 +2,11 @@
 
 use alloc::vec::Vec;
 use bytes::Bytes;
+use core::ops::Range;
 
-use super::codec::{Source, fitting, put_base};
+use super::codec::{Source, fitting, put_base, vote_bytes};
 use super::engine::URing;
+use super::questions::Questions;
 use super::word::Word;
 use crate::contract::{NodeId, Process, Time};
 use crate::mutants::{self, Mutant};
@@ -16,11 +18,10 @@ const VOTES: usize = 4096;
 /// The largest base, in bytes.
 const MOST_BASE: usize = 64 << 20;
 
-/// One question at a time.
+/// What is asked of one acceptor after the other.
 #[derive(Debug, Default)]
 pub struct Fetching {
-    /// Who was asked, and when.
-    asked: Option<(NodeId, Time)>,
+    questions: Questions,
     /// What has come of a base.
     part: Vec<u8>,
     /// Whom it asks next if that brings nothing.
@@ -30,36 +31,59 @@ pub struct Fetching {
 }
 
 impl URing {
-    /// Asks for what is missing, if something is and nobody is being asked.
+    /// Asks for what is missing, if something is that nobody is being asked for.
     pub(super) fn fetch(&mut self) {
-        if self.fetching.asked.is_some() || self.fetching.pause.is_some() {
-            return;
-        }
+        while self.fetching.pause.is_none()
+            && !self.fetching.questions.is_enough()
+            && self.fetch_some()
+        {}
+    }
+
+    /// Whether there was something to ask for.
+    fn fetch_some(&mut self) -> bool {
         let is_behind = self.learner.next() < self.learner.decided();
         // A slow application does not stop an acceptor that a coordinator may wait for.
         let is_awaited = self.lack.is_some();
         if !is_behind || !(is_awaited || self.hand_out.has_room()) {
-            return;
+            return false;
         }
-        let Some(missing) = self.learner.missing() else {
-            return;
+        let Some(missing) = self.missing() else {
+            return false;
         };
         if mutants::on(Mutant::U16) {
             self.learner.skip_to(missing.end);
             self.counted.next = missing.end;
             self.told.next = missing.end;
-            return;
+            return false;
         }
         let upto = missing.end.min(self.brought());
         if missing.start >= upto {
-            return;
+            return false;
         }
-        let Some(node) = self.preferential() else {
-            return;
+        // One after the other: what one has not is not asked of two.
+        let asked = self.fetching.questions.to();
+        let Some(node) = asked.or_else(|| self.preferential()) else {
+            return false;
         };
-        self.fetching.asked = Some((node, self.now));
-        self.fetching.part.clear();
-        self.say(node, Word::Fetch(missing.start, upto));
+        if asked.is_none() {
+            self.fetching.part.clear();
+        }
+        let questions = &mut self.fetching.questions;
+        let Range { start, end } = questions.ask(self.now, node, missing.start..upto);
+        self.say(node, Word::Fetch(start, end));
+        true
+    }
+
+    /// What is decided, is not known, and is not asked for.
+    fn missing(&self) -> Option<Range<Instance>> {
+        let mut missing = self.learner.missing()?;
+        loop {
+            let at = self.fetching.questions.behind(missing.start);
+            if at < missing.end {
+                return Some(at..missing.end);
+            }
+            missing = self.learner.missing_from(at)?;
+        }
     }
 
     /// What is not before this the ring still brings. It is not learnt elsewhere: what has counted is not carried any
@@ -85,7 +109,9 @@ impl URing {
     pub(super) fn ask_first(&mut self, node: NodeId) {
         let turn = self.informants().iter().position(|other| *other == node);
         self.fetching.turn = turn.unwrap_or(self.fetching.turn);
-        self.fetching.asked.take_if(|(asked, _)| *asked != node);
+        if self.fetching.questions.to() != Some(node) {
+            self.fetching.questions.give_up();
+        }
         self.fetching.pause = None;
     }
 
@@ -135,26 +161,38 @@ impl URing {
 
     /// The answer.
     pub(super) fn on_chosen(&mut self, process: Process, votes: &[Vote]) {
+        let is_awaited = self.fetching.questions.to() == Some(process.node);
+        let is_answer = is_awaited && self.is_answer(votes);
         // One that comes late is as good: where links are slow, all may.
-        let is_awaited = matches!(self.fetching.asked, Some((node, _)) if node == process.node);
         let from = self.learner.missing().map_or(0, |missing| missing.start);
         let begins = votes.first().is_some_and(|first| first.first <= from);
         let brings = votes
             .last()
             .is_some_and(|last| last.end() > self.learner.next());
-        let helps = begins && brings;
-        if helps {
-            self.fetching.asked = None;
+        if brings && (begins || is_answer) {
             self.fetching.pause = None;
         } else if is_awaited {
             // It does not know, or not what was asked for.
-            self.fetching.asked = None;
+            self.fetching.questions.give_up();
             self.ask_another();
         }
         for vote in votes {
             self.counters.uring_votes_fetched += 1;
             self.learner.on_chosen(vote);
         }
+    }
+
+    /// Whether what who is asked says answers a question.
+    fn is_answer(&mut self, votes: &[Vote]) -> bool {
+        let Some((first, last)) = votes.first().zip(votes.last()) else {
+            return false;
+        };
+        let bytes: usize = votes.iter().map(vote_bytes).sum();
+        let is_full = bytes >= self.settings.word_bytes / 2;
+        let brought = first.first..last.end();
+        self.fetching
+            .questions
+            .is_answered(self.now, &brought, is_full)
     }
 
     fn ask_another(&mut self) {
@@ -164,39 +202,39 @@ impl URing {
 
     /// When a question or a pause is over.
     pub(super) fn fetch_at(&self) -> Option<Time> {
-        let asked = self.fetching.asked;
-        let asked = asked.map(|(_, at)| at.after(self.settings.patience.silence));
+        let asked = self.fetching.questions.since();
+        let asked = asked.map(|at| at.after(self.settings.patience.silence));
         asked.into_iter().chain(self.fetching.pause).min()
     }
 
     pub(super) fn on_fetch_timer(&mut self) {
         self.fetching.pause = None;
-        if self.fetching.asked.take().is_some() {
+        if self.fetching.questions.to().is_some() {
+            self.fetching.questions.give_up();
             self.ask_another();
         }
     }
 
     /// The one that was asked is gone.
     pub(super) fn stop_asking(&mut self, node: NodeId) {
-        if matches!(self.fetching.asked, Some((asked, _)) if asked == node) {
-            self.fetching.asked = None;
+        if self.fetching.questions.to() == Some(node) {
+            self.fetching.questions.give_up();
             self.ask_another();
         }
     }
 
     /// An answer: what was asked for is forgotten there.
     pub(super) fn on_forgotten(&mut self, process: Process, part: &Bytes, more: bool) {
-        let is_answer = matches!(self.fetching.asked, Some((node, _)) if node == process.node);
-        if !is_answer {
+        if self.fetching.questions.to() != Some(process.node) {
             self.counters.uring_messages_stale += 1;
             return;
         }
         self.fetching.part.extend_from_slice(part);
         if more && self.fetching.part.len() <= MOST_BASE {
-            self.fetching.asked = Some((process.node, self.now));
+            self.fetching.questions.goes_on(self.now);
             return;
         }
-        self.fetching.asked = None;
+        self.fetching.questions.give_up();
         let bytes = core::mem::take(&mut self.fetching.part);
         match Source(bytes.into()).base().filter(|_| !more) {
             Some(base) => self.begin_at(base),

@@ -19,7 +19,7 @@
 //! * `stream`: one process in the ring of one configuration, `window`: its proposals, `queue`: values on their way; `lead`: the coordinator; `promise`: phase 1 at an acceptor; `learn`: what is decided;
 //! * `multicast`: Ring Paxos, with `cast` (what is missing), `parts` (datagrams), `held`
 //!   (proposals that wait for values) and `rate`;
-//! * `known`, `stand`, `elect`: configurations, and which one follows; `fetch`: what did not come along the ring; `disk`: what is durable;
+//! * `known`, `stand`, `elect`: configurations, and which one follows; `fetch`, `questions`: what did not come along the ring; `disk`: what is durable;
 //! * `counters`: what is counted, with words for people;
 //! * `own`, `hand_out`: from and to the application; `word`, `wire`, `write`, `codec`, `value`: bytes.
 
@@ -43,6 +43,7 @@ mod own;
 mod parts;
 mod peers;
 mod promise;
+mod questions;
 mod queue;
 mod rate;
 mod run;

@@ -137,10 +137,10 @@ impl Peers {
         self.up.values_mut().for_each(|peer| peer.promise = None);
     }
 
-    /// Tells a base, in as many words as it takes.
+    /// Tells a base, in as many words as it takes, unless one is being told: several questions may have that answer.
     pub fn base(&mut self, node: NodeId, base: Bytes) {
         if let Some(peer) = self.up.get_mut(&node) {
-            peer.base = Some(base);
+            peer.base.get_or_insert(base);
         }
     }
 

@@ -1,9 +1,12 @@
 //! Rounds that begin while an acceptor lacks what is decided.
 
+use bytes::Bytes;
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 
 use rota_core::contract::{Engine, Input, Time};
-use rota_core::paxos::{self, Ballot, Config, Promise, Value, Vote};
+use rota_core::paxos::{self, Ballot, Config, Promise, Value, ValueId, Vote};
 use rota_core::uring::{Here, Word};
 
 use super::alone::{Alone, acceptor, process};
@@ -175,4 +178,68 @@ pub fn when_the_round_has_begun_nobody_promises_again() -> bool {
     alone.hear(1, chosen());
     alone.write();
     alone.engine.is_operational() && held(&alone) == [1]
+}
+
+/// Somebody who lacks much, and what it has asked for, in order.
+fn asks(alone: &mut Alone) -> Vec<Range<u64>> {
+    let asked = alone.said.drain(..).filter_map(|word| match word {
+        Word::Fetch(from, upto) => Some(from..upto),
+        _ => None,
+    });
+    asked.collect()
+}
+
+/// As many votes from here on as fill an answer.
+fn full(from: u64) -> Vec<Vote> {
+    let frame = Bytes::from(vec![0; 33_000]);
+    let vote = |first| {
+        let (process, counter) = (process(3, 1), first);
+        let id = ValueId { process, counter };
+        let frame = frame.clone();
+        let value = Value::Packet { id, frame };
+        Vote {
+            first,
+            round: 1,
+            value,
+        }
+    };
+    (from..from + 3).map(vote).collect()
+}
+
+/// Where answers take long more and more are asked for, one behind the other, and nothing twice; and only one when there
+/// was none.
+pub fn who_lacks_much_asks_for_more_at_once() -> bool {
+    let mut alone = second();
+    let known = Word::Known(alone.config(2));
+    alone.hear(1, known.encode());
+    alone.hear(1, Word::Prepare(2, 10_000).encode());
+    alone.write();
+    let mut under_way: VecDeque<_> = asks(&mut alone).into();
+    assert_eq!(under_way, [1..10_000]);
+    let (mut known, mut most) = (BTreeSet::new(), 0);
+    for _ in 0..60 {
+        alone.now = alone.now.after(50_000_000 / under_way.len() as u64);
+        let asked = under_way.pop_front().expect("it asks");
+        let mut votes = full(asked.start);
+        votes.retain(|vote| asked.contains(&vote.first));
+        known.extend(votes.iter().map(|vote| vote.first));
+        alone.hear(1, Word::Chosen(votes).encode());
+        alone.write();
+        for asked in asks(&mut alone) {
+            let overlaps = |other: &Range<u64>| other.start < asked.end && asked.start < other.end;
+            assert!(!under_way.iter().any(overlaps), "{asked:?} {under_way:?}");
+            assert!(known.range(asked.clone()).next().is_none(), "{asked:?}");
+            under_way.push_back(asked);
+        }
+        most = most.max(under_way.len());
+    }
+    assert!(known.len() > 120 && known.range(..100).count() == 99);
+    // Nobody answers.
+    alone.now = alone.now.after(1_000_000_000);
+    (0..2).for_each(|_| alone.tell(Input::Timer));
+    most == 16 && asks(&mut alone).is_empty() && {
+        alone.now = alone.now.after(100_000_000);
+        alone.tell(Input::Timer);
+        asks(&mut alone).len() == 1
+    }
 }

@@ -344,6 +344,7 @@ fn rules() {
     }
     assert!(a_coordinator_alone_is_quiet());
     assert!(behind::who_has_no_log_asks_all_again());
+    assert!(behind::who_lacks_much_asks_for_more_at_once());
     assert!(lost::who_has_asked_waits());
     assert!(lost::what_comes_together_leaves_together());
     assert!(lost::what_is_of_no_use_is_counted());
