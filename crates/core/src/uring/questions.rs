@@ -220,8 +220,10 @@ mod tests {
 
     #[test]
     fn who_becomes_slow_is_asked_less() {
-        let mut questions = Questions::default();
-        questions.depth = 8;
+        let mut questions = Questions {
+            depth: 8,
+            ..Questions::default()
+        };
         questions.pace(MILLI);
         assert_eq!(questions.depth, 9);
         questions.pace(5 * MILLI);
@@ -237,7 +239,8 @@ mod tests {
     fn nothing_is_asked_for_twice_and_gaps_come_first() {
         let mut questions = Questions::default();
         let now = Time(5);
-        assert_eq!(ask(&mut questions, now, 1, 1000), [1..1000]);
+        assert_eq!(questions.ask(now, node(1), 1..1000), 1..1000);
+        assert!(questions.is_enough());
         assert!(questions.is_answered(now, &(1..81), true));
         assert_eq!(ask(&mut questions, now, 81, 1000), [81..151, 151..221]);
         // It brings less than was asked for.
@@ -253,7 +256,7 @@ mod tests {
         assert_eq!(questions.since(), Some(now));
         questions.give_up();
         assert!(questions.to().is_none() && questions.since().is_none());
-        assert_eq!(ask(&mut questions, now, 151, 160), [151..160]);
+        assert_eq!(questions.ask(now, node(1), 151..160), 151..160);
     }
 
     #[test]

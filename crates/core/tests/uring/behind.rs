@@ -215,7 +215,7 @@ pub fn who_lacks_much_asks_for_more_at_once() -> bool {
     alone.hear(1, Word::Prepare(2, 10_000).encode());
     alone.write();
     let mut under_way: VecDeque<_> = asks(&mut alone).into();
-    assert_eq!(under_way, [1..10_000]);
+    assert_eq!((under_way.len(), &under_way[0]), (1, &(1..10_000)));
     let (mut known, mut most) = (BTreeSet::new(), 0);
     for _ in 0..60 {
         alone.now = alone.now.after(50_000_000 / under_way.len() as u64);
