@@ -6,6 +6,7 @@ use core::ops::Range;
 
 use super::codec::{Source, fitting, put_base, vote_bytes};
 use super::engine::URing;
+use super::peers::Peer;
 use super::questions::Questions;
 use super::word::Word;
 use crate::contract::{NodeId, Process, Time};
@@ -65,7 +66,7 @@ impl URing {
         let Some(node) = asked.or_else(|| self.preferential()) else {
             return false;
         };
-        if asked.is_none() {
+        if !self.fetching.questions.was_to(node) {
             self.fetching.part.clear();
         }
         let questions = &mut self.fetching.questions;
@@ -110,7 +111,7 @@ impl URing {
         let turn = self.informants().iter().position(|other| *other == node);
         self.fetching.turn = turn.unwrap_or(self.fetching.turn);
         if self.fetching.questions.to() != Some(node) {
-            self.fetching.questions.give_up();
+            self.give_up();
         }
         self.fetching.pause = None;
     }
@@ -141,6 +142,10 @@ impl URing {
         if self.base.next < self.acceptor.kept() {
             return self.peers.say(node, &Word::Chosen(Vec::new()));
         }
+        if self.peers.at(node).is_some_and(Peer::tells_base) {
+            // Several questions may have that answer.
+            return;
+        }
         let mut bytes = Vec::new();
         put_base(&mut bytes, &self.base);
         self.peers.base(node, bytes.into());
@@ -162,18 +167,21 @@ impl URing {
     /// The answer.
     pub(super) fn on_chosen(&mut self, process: Process, votes: &[Vote]) {
         let is_awaited = self.fetching.questions.to() == Some(process.node);
-        let is_answer = is_awaited && self.is_answer(votes);
+        let answers = match is_awaited {
+            true => self.answers(votes),
+            false => None,
+        };
         // One that comes late is as good: where links are slow, all may.
         let from = self.learner.missing().map_or(0, |missing| missing.start);
         let begins = votes.first().is_some_and(|first| first.first <= from);
         let brings = votes
             .last()
             .is_some_and(|last| last.end() > self.learner.next());
-        if brings && (begins || is_answer) {
+        if answers == Some(true) || begins && brings {
             self.fetching.pause = None;
-        } else if is_awaited {
+        } else if is_awaited && (votes.is_empty() || answers == Some(false)) {
             // It does not know, or not what was asked for.
-            self.fetching.questions.give_up();
+            self.give_up();
             self.ask_another();
         }
         for vote in votes {
@@ -182,17 +190,21 @@ impl URing {
         }
     }
 
-    /// Whether what who is asked says answers a question.
-    fn is_answer(&mut self, votes: &[Vote]) -> bool {
-        let Some((first, last)) = votes.first().zip(votes.last()) else {
-            return false;
-        };
+    /// Whether what who is asked says begins where a question does; `None` if it answers none.
+    fn answers(&mut self, votes: &[Vote]) -> Option<bool> {
+        let (first, last) = votes.first().zip(votes.last())?;
         let bytes: usize = votes.iter().map(vote_bytes).sum();
-        let is_full = bytes >= self.settings.word_bytes / 2;
+        let is_full = bytes >= self.settings.word_bytes / 2 || votes.len() >= VOTES;
         let brought = first.first..last.end();
         self.fetching
             .questions
-            .is_answered(self.now, &brought, is_full)
+            .answered(self.now, &brought, is_full)
+    }
+
+    /// Nothing is waited for any more.
+    fn give_up(&mut self) {
+        self.fetching.questions.give_up();
+        self.fetching.part.clear();
     }
 
     fn ask_another(&mut self) {
@@ -210,7 +222,7 @@ impl URing {
     pub(super) fn on_fetch_timer(&mut self) {
         self.fetching.pause = None;
         if self.fetching.questions.to().is_some() {
-            self.fetching.questions.give_up();
+            self.give_up();
             self.ask_another();
         }
     }
@@ -218,7 +230,7 @@ impl URing {
     /// The one that was asked is gone.
     pub(super) fn stop_asking(&mut self, node: NodeId) {
         if self.fetching.questions.to() == Some(node) {
-            self.fetching.questions.give_up();
+            self.give_up();
             self.ask_another();
         }
     }
@@ -234,14 +246,14 @@ impl URing {
             self.fetching.questions.goes_on(self.now);
             return;
         }
-        self.fetching.questions.give_up();
         let bytes = core::mem::take(&mut self.fetching.part);
-        match Source(bytes.into()).base().filter(|_| !more) {
-            Some(base) => self.begin_at(base),
-            None => {
-                self.counters.uring_messages_refused += 1;
-                self.ask_another();
-            }
-        }
+        let Some(base) = Source(bytes.into()).base().filter(|_| !more) else {
+            self.counters.uring_messages_refused += 1;
+            self.give_up();
+            return self.ask_another();
+        };
+        // Questions behind it may have other answers, and of those before it each may have this one.
+        self.begin_at(base);
+        self.fetching.questions.forget_to(self.learner.next());
     }
 }

@@ -137,10 +137,10 @@ impl Peers {
         self.up.values_mut().for_each(|peer| peer.promise = None);
     }
 
-    /// Tells a base, in as many words as it takes, unless one is being told: several questions may have that answer.
+    /// Tells a base, in as many words as it takes.
     pub fn base(&mut self, node: NodeId, base: Bytes) {
         if let Some(peer) = self.up.get_mut(&node) {
-            peer.base.get_or_insert(base);
+            peer.base = Some(base);
         }
     }
 
@@ -167,6 +167,11 @@ impl Peer {
     /// Whether words wait for room.
     pub fn has_words(&self) -> bool {
         !self.words.is_empty()
+    }
+
+    /// Whether there are parts of a base that it was not told yet.
+    pub const fn tells_base(&self) -> bool {
+        self.base.is_some()
     }
 
     /// What the link takes now, in bytes, beside the words that wait.

@@ -28,6 +28,8 @@ pub struct Questions {
     /// Who is asked.
     to: Option<NodeId>,
     under_way: VecDeque<Question>,
+    /// When it was begun to ask, or something of an answer came last.
+    heard: Time,
     /// So many may be.
     depth: usize,
     /// About so many eighths of an instance fill an answer; 0 if that is not known.
@@ -45,6 +47,7 @@ impl Default for Questions {
         Self {
             to: None,
             under_way: VecDeque::new(),
+            heard: Time(0),
             depth: 1,
             eighths: 0,
             quickest: None,
@@ -60,9 +63,15 @@ impl Questions {
         self.to.filter(|_| !self.under_way.is_empty())
     }
 
-    /// When the oldest was asked, or something of its answer came last.
+    /// Whether it was asked last, whatever has become of that.
+    pub fn was_to(&self, node: NodeId) -> bool {
+        self.to == Some(node)
+    }
+
+    /// Since when an answer is waited for, or more of one.
     pub fn since(&self) -> Option<Time> {
-        self.under_way.front().map(|question| question.at)
+        let oldest = self.under_way.front();
+        oldest.map(|question| question.at.max(self.heard))
     }
 
     /// Whether no more may be asked now.
@@ -103,30 +112,40 @@ impl Questions {
         about
     }
 
-    /// An answer of who is asked, about instances from `from` on. Whether it is one to a question that is under way: those
-    /// before that have none.
-    pub fn is_answered(&mut self, now: Time, brought: &Range<Instance>, is_full: bool) -> bool {
+    /// An answer of who is asked has come, to a question that is under way unless it is late: those before that have none.
+    /// Whether it begins where that does; `None` if there is none. `is_full`: it has as much as an answer takes.
+    pub fn answered(
+        &mut self,
+        now: Time,
+        brought: &Range<Instance>,
+        is_full: bool,
+    ) -> Option<bool> {
         let is_about = |question: &Question| question.about.contains(&brought.start);
-        let Some(place) = self.under_way.iter().position(is_about) else {
-            return false;
-        };
+        let place = self.under_way.iter().position(is_about)?;
         self.under_way.drain(..place);
-        let Some(question) = self.under_way.pop_front() else {
-            return false;
-        };
-        let count = brought.end.saturating_sub(brought.start);
-        if brought.end < question.about.end {
-            // A little less, so that most answers bring all that was asked for.
-            self.eighths = count.saturating_mul(7).max(1);
-        } else if self.eighths > 0 {
-            self.eighths = self.eighths.saturating_add(self.eighths / 16 + 1);
-        }
+        let question = self.under_way.pop_front()?;
+        self.heard = now;
+        self.measure(brought, &question, is_full);
         if self.waited > 0 {
             self.waited -= 1;
         } else if is_full {
             self.pace(now.since(question.at));
         }
-        true
+        Some(brought.start == question.about.start)
+    }
+
+    fn measure(&mut self, brought: &Range<Instance>, question: &Question, is_full: bool) {
+        let count = brought.end.saturating_sub(brought.start);
+        let is_whole = brought.end >= question.about.end;
+        let eighths = self.eighths;
+        self.eighths = match (is_whole, is_full) {
+            // A little less, so that most answers bring all that was asked for.
+            (false, true) => count.saturating_mul(7).max(1),
+            // It does not know more.
+            (false, false) => eighths,
+            (true, true) => eighths.saturating_add((eighths / 16).max(eighths.min(1))),
+            (true, false) => eighths.saturating_mul(2),
+        };
     }
 
     /// A full answer took so long.
@@ -148,9 +167,14 @@ impl Questions {
 
     /// A part of an answer has come, and more will.
     pub fn goes_on(&mut self, now: Time) {
-        if let Some(question) = self.under_way.front_mut() {
-            question.at = now;
-        }
+        self.heard = now;
+    }
+
+    /// What is before this is not wanted any more.
+    pub fn forget_to(&mut self, next: Instance) {
+        self.under_way
+            .retain(|question| question.about.start >= next);
+        self.waited = self.waited.min(self.under_way.len());
     }
 
     /// Nothing is waited for any more.
@@ -198,7 +222,7 @@ mod tests {
             let (about, at) = under_way.pop_front().unwrap();
             now = now.max(at.after(takes(count)));
             let brought = about.start..about.end.min(about.start + 100);
-            assert!(questions.is_answered(now, &brought, true));
+            assert_eq!(questions.answered(now, &brought, true), Some(true));
             from = brought.end;
         }
         questions.depth
@@ -241,32 +265,68 @@ mod tests {
         let now = Time(5);
         assert_eq!(questions.ask(now, node(1), 1..1000), 1..1000);
         assert!(questions.is_enough());
-        assert!(questions.is_answered(now, &(1..81), true));
+        assert_eq!(questions.answered(now, &(1..81), true), Some(true));
         assert_eq!(ask(&mut questions, now, 81, 1000), [81..151, 151..221]);
         // It brings less than was asked for.
-        assert!(questions.is_answered(now, &(81..121), true));
+        assert_eq!(questions.answered(now, &(81..121), true), Some(true));
         assert_eq!(ask(&mut questions, now, 121, 1000), [121..151, 221..256]);
         // The same once more, or something else, is no answer.
-        assert!(!questions.is_answered(now, &(81..121), true));
-        assert!(!questions.is_answered(now, &(300..301), true));
+        assert_eq!(questions.answered(now, &(81..121), true), None);
+        assert_eq!(questions.answered(now, &(300..301), true), None);
         // Those before have none.
-        assert!(questions.is_answered(now, &(121..151), false));
+        assert_eq!(questions.answered(now, &(121..151), false), Some(true));
         assert_eq!(questions.behind(151), 151);
         assert_eq!(questions.behind(230), 256);
-        assert_eq!(questions.since(), Some(now));
+        // It lacks what was asked for.
+        assert_eq!(questions.answered(now, &(222..256), false), Some(false));
+        questions.ask(now, node(1), 300..400);
+        questions.ask(now, node(1), 200..250);
+        questions.forget_to(250);
+        assert_eq!((questions.behind(200), questions.behind(300)), (200, 400));
         questions.give_up();
         assert!(questions.to().is_none() && questions.since().is_none());
         assert_eq!(questions.ask(now, node(1), 151..160), 151..160);
     }
 
     #[test]
+    fn as_long_as_answers_come_no_question_is_late() {
+        let mut questions = Questions::default();
+        assert_eq!(questions.ask(Time(5), node(1), 1..1000), 1..1000);
+        questions.answered(Time(9), &(1..81), true);
+        ask(&mut questions, Time(9), 81, 1000);
+        assert_eq!(questions.since(), Some(Time(9)));
+        questions.answered(Time(20), &(81..151), true);
+        assert_eq!(questions.since(), Some(Time(20)));
+        questions.goes_on(Time(30));
+        assert_eq!(questions.since(), Some(Time(30)));
+    }
+
+    #[test]
+    fn where_values_become_small_more_are_asked_for_soon() {
+        let mut questions = Questions::default();
+        let mut asked = 1..4;
+        questions.ask(Time(0), node(1), 1..1_000_000);
+        questions.answered(Time(1), &asked, true);
+        for _ in 0..10 {
+            asked = questions.ask(Time(2), node(1), asked.end..1_000_000);
+            questions.answered(Time(3), &asked, false);
+        }
+        assert!(asked.end - asked.start > 500, "{asked:?}");
+        // Who knows no more says nothing of how much that is.
+        questions.ask(Time(4), node(1), asked.end..1_000_000);
+        let eighths = questions.eighths;
+        questions.answered(Time(5), &(asked.end..asked.end + 1), false);
+        assert_eq!(questions.eighths, eighths);
+    }
+
+    #[test]
     fn what_one_took_says_nothing_of_another() {
         let mut questions = Questions::default();
         questions.ask(Time(0), node(1), 1..10);
-        questions.is_answered(Time(5), &(1..5), true);
+        questions.answered(Time(5), &(1..5), true);
         assert_eq!((questions.depth, questions.eighths), (2, 28));
         assert_eq!(questions.ask(Time(9), node(2), 5..100), 5..100);
-        assert!(questions.is_enough());
+        assert!(questions.is_enough() && questions.was_to(node(2)));
         assert_eq!(questions.to(), Some(node(2)));
     }
 }

@@ -26,7 +26,8 @@ impl Stream {
         }
         let mut votes = out.told.iter().zip(voted).enumerate();
         let has_votes = votes.any(|(index, (told, next))| told < next && !own(index));
-        let has_proposals = out.at < self.window.next();
+        let goes_on = self.successor() != Some(self.ring[self.coordinator]);
+        let has_proposals = goes_on && out.at < self.window.next();
         let has_values = self.through.unsent().is_some();
         self.news = match self.news {
             _ if !has_votes && !has_proposals && !has_values => News::None,
