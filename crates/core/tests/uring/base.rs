@@ -4,6 +4,7 @@ use rota_core::contract::{ConfigurationKind, Delivery, Engine, Process};
 use rota_core::uring::Word;
 
 use super::alone::{Alone, process};
+use super::behind::{asks, full, lacks_much};
 use super::rules::{batch_of, second};
 
 /// The bytes of a base.
@@ -147,4 +148,33 @@ fn a_base_that_cannot_be_is_refused() {
     let mut alone = behind();
     alone.hear(1, Word::Forgotten(more.into(), false).encode());
     assert!(alone.engine.poll_delivery().is_none(), "one byte more");
+}
+
+/// What is asked about instances behind a base is waited for, also if several questions have that base as their answer.
+#[test]
+fn a_base_answers_only_what_is_before_it() {
+    let (mut alone, mut under_way) = lacks_much();
+    for _ in 0..3 {
+        alone.now = alone.now.after(50_000_000);
+        let asked = under_way.pop_front().expect("it asks");
+        let votes = full(asked.start);
+        let votes = votes.into_iter().filter(|vote| asked.contains(&vote.first));
+        alone.hear(1, Word::Chosen(votes.collect()).encode());
+        under_way.extend(asks(&mut alone));
+    }
+    let base = with_view(4, &[(1, 1), (3, 1)]).encode();
+    assert!(under_way.iter().any(|asked| asked.start < 10));
+    under_way.retain(|asked| asked.start >= 10);
+    for _ in 0..2 {
+        let base = Word::Forgotten(base.clone().into(), false);
+        alone.hear(1, base.encode());
+        under_way.extend(asks(&mut alone));
+    }
+    let mut from = 10;
+    under_way.make_contiguous().sort_by_key(|asked| asked.start);
+    for asked in &under_way {
+        assert_eq!(asked.start, from, "{under_way:?}");
+        from = asked.end;
+    }
+    assert_eq!(under_way.len(), 4);
 }

@@ -181,7 +181,7 @@ pub fn when_the_round_has_begun_nobody_promises_again() -> bool {
 }
 
 /// Somebody who lacks much, and what it has asked for, in order.
-fn asks(alone: &mut Alone) -> Vec<Range<u64>> {
+pub fn asks(alone: &mut Alone) -> Vec<Range<u64>> {
     let asked = alone.said.drain(..).filter_map(|word| match word {
         Word::Fetch(from, upto) => Some(from..upto),
         _ => None,
@@ -190,7 +190,7 @@ fn asks(alone: &mut Alone) -> Vec<Range<u64>> {
 }
 
 /// As many votes from here on as fill an answer.
-fn full(from: u64) -> Vec<Vote> {
+pub fn full(from: u64) -> Vec<Vote> {
     let frame = Bytes::from(vec![0; 33_000]);
     let vote = |first| {
         let (process, counter) = (process(3, 1), first);
@@ -206,16 +206,22 @@ fn full(from: u64) -> Vec<Vote> {
     (from..from + 3).map(vote).collect()
 }
 
-/// Where answers take long more and more are asked for, one behind the other, and nothing twice; and only one when there
-/// was none.
-pub fn who_lacks_much_asks_for_more_at_once() -> bool {
+/// The second, and what it has asked for.
+pub fn lacks_much() -> (Alone, VecDeque<Range<u64>>) {
     let mut alone = second();
     let known = Word::Known(alone.config(2));
     alone.hear(1, known.encode());
     alone.hear(1, Word::Prepare(2, 10_000).encode());
     alone.write();
-    let mut under_way: VecDeque<_> = asks(&mut alone).into();
+    let under_way: VecDeque<_> = asks(&mut alone).into();
     assert_eq!((under_way.len(), &under_way[0]), (1, &(1..10_000)));
+    (alone, under_way)
+}
+
+/// Where answers take long more and more are asked for, one behind the other, and nothing twice; and only one when there
+/// was none.
+pub fn who_lacks_much_asks_for_more_at_once() -> bool {
+    let (mut alone, mut under_way) = lacks_much();
     let (mut known, mut most) = (BTreeSet::new(), 0);
     for _ in 0..60 {
         alone.now = alone.now.after(50_000_000 / under_way.len() as u64);
