@@ -177,12 +177,18 @@ impl Learner {
     pub fn missing_from(&self, at: Instance) -> Option<Range<Instance>> {
         let known = |at: Instance| self.chosen.hole(self.proposed.hole(at));
         let mut at = at.max(self.next);
-        while at < self.decided && known(at) > at {
-            at = known(at);
+        loop {
+            if at >= self.decided {
+                return None;
+            }
+            let behind = known(at);
+            if behind == at {
+                break;
+            }
+            at = behind;
         }
-        let begins = |votes: &Votes| votes.from(at).next().map(|vote| vote.first);
-        let ends = [begins(&self.proposed), begins(&self.chosen)];
+        let ends = [self.proposed.some_from(at), self.chosen.some_from(at)];
         let upto = ends.into_iter().flatten().min().unwrap_or(self.decided);
-        (at < self.decided).then(|| at..upto.min(self.decided))
+        Some(at..upto.min(self.decided))
     }
 }

@@ -45,6 +45,11 @@ impl Value {
             Self::Packet { .. } | Self::Members(..) => 1,
         }
     }
+
+    /// The first instance behind it, if it is the value of this one.
+    pub(super) fn end(&self, first: Instance) -> Instance {
+        first.saturating_add(self.span())
+    }
 }
 
 /// A value that was proposed, or voted for, in a round.
@@ -61,7 +66,7 @@ pub struct Vote {
 impl Vote {
     /// The first instance behind it.
     pub fn end(&self) -> Instance {
-        self.first.saturating_add(self.value.span())
+        self.value.end(self.first)
     }
 
     /// What there is of it in `[from, to)`. Only skips have parts.

@@ -56,14 +56,29 @@ impl Votes {
 
     /// The first instance from this one on without a vote.
     pub fn hole(&self, from: Instance) -> Instance {
-        let mut hole = from;
-        for vote in self.from(from) {
-            if vote.first > hole {
+        let mut hole = self.end_before(from).max(from);
+        for (first, (_, value)) in self.votes.range(from..) {
+            if *first > hole {
                 break;
             }
-            hole = vote.end();
+            hole = value.end(*first);
         }
         hole
+    }
+
+    /// The first instance from this one on with a vote.
+    pub fn some_from(&self, from: Instance) -> Option<Instance> {
+        if self.end_before(from) > from {
+            return Some(from);
+        }
+        let (first, _) = self.votes.range(from..).next()?;
+        Some(*first)
+    }
+
+    /// Where the last one ends that begins before this instance.
+    fn end_before(&self, instance: Instance) -> Instance {
+        let last = self.votes.range(..instance).next_back();
+        last.map_or(0, |(first, (_, value))| value.end(*first))
     }
 
     /// Forgets everything below this instance.
@@ -109,5 +124,31 @@ fn vote(first: &Instance, (round, value): &(Round, Value)) -> Vote {
         first: *first,
         round: *round,
         value: value.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holes_are_where_no_vote_is() {
+        let skip = |first, count| Vote {
+            first,
+            round: 1,
+            value: Value::Skip(count),
+        };
+        let mut votes = Votes::default();
+        for vote in [skip(3, 1), skip(4, 3), skip(7, 1), skip(10, 5), skip(20, 1)] {
+            votes.put(vote);
+        }
+        let has = |at: &Instance| matches!(*at, 3..=7 | 10..=14 | 20);
+        for from in 0..25 {
+            let mut behind = from..;
+            let hole = behind.find(|at| !has(at));
+            assert_eq!(Some(votes.hole(from)), hole, "{from}");
+            let some = (from..25).find(has);
+            assert_eq!(votes.some_from(from), some, "{from}");
+        }
     }
 }

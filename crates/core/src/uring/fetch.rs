@@ -31,6 +31,13 @@ pub struct Fetching {
     pause: Option<Time>,
 }
 
+impl Fetching {
+    /// What was proposed in a round that is over is not known any more.
+    pub fn seek_again(&mut self) {
+        self.questions.seek_again();
+    }
+}
+
 impl URing {
     /// Asks for what is missing, if something is that nobody is being asked for.
     pub(super) fn fetch(&mut self) {
@@ -75,9 +82,18 @@ impl URing {
         true
     }
 
-    /// What is decided, is not known, and is not asked for.
-    fn missing(&self) -> Option<Range<Instance>> {
-        let mut missing = self.learner.missing()?;
+    /// What is decided, is not known, and is not asked for. What lies between gaps is not looked through in each step.
+    fn missing(&mut self) -> Option<Range<Instance>> {
+        let found = self.missing_from(self.fetching.questions.sought());
+        debug_assert_eq!(found, self.missing_from(0));
+        let sought = found.as_ref().map(|missing| missing.start);
+        let questions = &mut self.fetching.questions;
+        questions.sought_to(sought.unwrap_or_else(|| self.learner.decided()));
+        found
+    }
+
+    fn missing_from(&self, from: Instance) -> Option<Range<Instance>> {
+        let mut missing = self.learner.missing_from(from)?;
         loop {
             let at = self.fetching.questions.behind(missing.start);
             if at < missing.end {

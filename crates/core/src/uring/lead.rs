@@ -196,6 +196,7 @@ impl URing {
         };
         self.round_start = (start, leading.machine.kept());
         self.learner.begin(config, start);
+        self.fetching.seek_again();
         let members = Value::Members(config.number, config.ring.clone().into());
         if !mutants::on(Mutant::U21) {
             leading.machine.propose(members);

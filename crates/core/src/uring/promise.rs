@@ -49,6 +49,7 @@ impl URing {
         });
         if lacks {
             self.learner.end_round(from);
+            self.fetching.seek_again();
             self.ask_first(process.node);
         }
     }

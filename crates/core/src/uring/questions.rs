@@ -40,6 +40,8 @@ pub struct Questions {
     measured: u32,
     /// Answers that had to wait for others, and are not measured.
     waited: usize,
+    /// All before this is known, or asked for.
+    sought: Instance,
 }
 
 impl Default for Questions {
@@ -53,6 +55,7 @@ impl Default for Questions {
             quickest: None,
             measured: 0,
             waited: 0,
+            sought: 0,
         }
     }
 }
@@ -77,6 +80,21 @@ impl Questions {
     /// Whether no more may be asked now.
     pub fn is_enough(&self) -> bool {
         self.under_way.len() >= self.depth
+    }
+
+    /// Where to begin to look for what is neither known nor asked for.
+    pub const fn sought(&self) -> Instance {
+        self.sought
+    }
+
+    /// All before this is known, or asked for.
+    pub fn sought_to(&mut self, at: Instance) {
+        self.sought = at;
+    }
+
+    /// What was known may not be any more.
+    pub fn seek_again(&mut self) {
+        self.sought = 0;
     }
 
     /// The first instance from this one on that nothing is asked about.
@@ -122,8 +140,11 @@ impl Questions {
     ) -> Option<bool> {
         let is_about = |question: &Question| question.about.contains(&brought.start);
         let place = self.under_way.iter().position(is_about)?;
-        self.under_way.drain(..place);
+        for before in self.under_way.drain(..place) {
+            self.sought = self.sought.min(before.about.start);
+        }
         let question = self.under_way.pop_front()?;
+        self.sought = self.sought.min(question.about.start);
         self.heard = now;
         self.measure(brought, &question, is_full);
         if self.waited > 0 {
@@ -170,8 +191,9 @@ impl Questions {
         self.heard = now;
     }
 
-    /// What is before this is not wanted any more.
+    /// What is before this is not wanted any more, or what was asked about it has no answer of its own.
     pub fn forget_to(&mut self, next: Instance) {
+        self.seek_again();
         self.under_way
             .retain(|question| question.about.start >= next);
         self.waited = self.waited.min(self.under_way.len());
@@ -180,6 +202,7 @@ impl Questions {
     /// Nothing is waited for any more.
     pub fn give_up(&mut self) {
         self.under_way.clear();
+        self.seek_again();
         (self.depth, self.quickest, self.waited) = (1, None, 0);
     }
 }
@@ -239,6 +262,36 @@ mod tests {
         for answers in [20, 200, 280, 2000] {
             let depth = depth_after(answers, |count| (count + 1) * MILLI);
             assert!((2..=4).contains(&depth), "{answers}: {depth}");
+        }
+    }
+
+    /// What is looked for again is what an answer may not have brought.
+    #[test]
+    fn a_question_that_is_over_is_looked_for_again() {
+        let mut questions = Questions {
+            to: Some(node(1)),
+            depth: 4,
+            eighths: 80,
+            ..Questions::default()
+        };
+        let asked = ask(&mut questions, Time(0), 100, 1000);
+        assert_eq!(asked, [100..110, 110..120, 120..130, 130..140]);
+        questions.sought_to(1000);
+        assert!(questions.answered(Time(1), &(500..501), true).is_none());
+        assert_eq!(questions.sought(), 1000);
+        // The first has no answer.
+        questions.answered(Time(1), &(110..120), true);
+        assert_eq!(questions.sought(), 100);
+        questions.sought_to(1000);
+        questions.answered(Time(1), &(120..125), true);
+        assert_eq!(questions.sought(), 120);
+        for over in [
+            Questions::give_up as fn(&mut Questions),
+            |questions: &mut Questions| questions.forget_to(130),
+        ] {
+            questions.sought_to(1000);
+            over(&mut questions);
+            assert_eq!(questions.sought(), 0);
         }
     }
 

@@ -76,6 +76,7 @@ impl URing {
         if head.start > 0 {
             self.round_start = (head.start, head.kept);
             self.learner.begin(&config, head.start);
+            self.fetching.seek_again();
             // What is before the predecessor has forgotten.
             stream.jump(head.from);
         }
