@@ -62,6 +62,8 @@ pub struct BenchReport {
     pub goodput_mbps: f64,
     /// The same without each node's own.
     pub received_mbps: f64,
+    /// Each sender's part of the goodput, as it was delivered to itself.
+    pub goodput_mbps_of_each: Vec<f64>,
     /// From when a message was due until another node delivered it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_us: Option<Summary>,
@@ -122,17 +124,15 @@ impl BenchReport {
         let verdict = Verdict::new(results);
         let counter = |name: &str| counters.get(name).copied().unwrap_or(0);
         let deliveries = sum(|r| r.delivered.messages);
-        let mbps = |bytes: fn(&Delivered) -> u64| {
-            let rate = |r: &Measured| bytes(&r.delivered) as f64 * 8e3 / r.elapsed_ns.max(1) as f64;
-            results.iter().map(rate).sum::<f64>() / nodes
-        };
+        let mbps = |bytes| results.iter().map(|r| mbps_of(r, bytes)).sum::<f64>() / nodes;
         let reconfigurations = results.iter().map(|r| r.reconfigurations);
+        let senders = options.load.senders(options.senders, results.len());
         let at_sender = all(results, |r| &r.own_latencies);
         Self {
             engine: options.engine.name(),
             mode: options.mode.name(),
             nodes: results.len(),
-            senders: options.load.senders(options.senders, results.len()),
+            senders,
             size_bytes: options.size,
             service: options.service.name(),
             storage: options.engine.has_votes().then(|| options.storage.name()),
@@ -146,6 +146,7 @@ impl BenchReport {
             failure: verdict.failure,
             goodput_mbps: mbps(|delivered| delivered.bytes),
             received_mbps: mbps(|delivered| delivered.bytes - delivered.own_bytes),
+            goodput_mbps_of_each: own_rates(results, senders),
             latency_us: merged(results, |r| &r.latencies),
             latency_sender_us: at_sender.summary(),
             latency_slowest_us: slowest(results),
@@ -168,6 +169,15 @@ impl BenchReport {
             latencies_at_sender: at_sender,
         }
     }
+}
+
+fn mbps_of(r: &Measured, bytes: fn(&Delivered) -> u64) -> f64 {
+    bytes(&r.delivered) as f64 * 8e3 / r.elapsed_ns.max(1) as f64
+}
+
+fn own_rates(results: &[Measured], senders: usize) -> Vec<f64> {
+    let senders = results.iter().take(senders);
+    senders.map(|r| mbps_of(r, |of| of.own_bytes)).collect()
 }
 
 /// Personal, accelerated, global.

@@ -7,7 +7,6 @@ use alloc::vec::Vec;
 
 use super::counters::URingCounters;
 use super::engine::URing;
-use super::multicast::AT_ONCE;
 use super::stream::Stream;
 use super::word::Word;
 use crate::contract::{
@@ -123,7 +122,10 @@ impl Engine for URing {
             }
             return;
         }
-        self.spare = AT_ONCE;
+        self.spare.heard();
+        if matches!(input, Input::Timer) {
+            self.spare.all_heard();
+        }
         self.on_input(input);
         self.settle();
     }

@@ -13,6 +13,7 @@ use super::elect::Election;
 use super::fetch::Fetching;
 use super::hand_out::HandOut;
 use super::lead::Leading;
+use super::multicast::Spare;
 use super::own::Own;
 use super::peers::Peers;
 use super::promise::Lack;
@@ -73,8 +74,8 @@ pub struct URing {
     pub(super) out: VecDeque<Output>,
     /// Datagrams of an own value that are next.
     pub(super) bursts: VecDeque<Burst>,
-    /// Bytes of own values that may leave before something is heard.
-    pub(super) spare: usize,
+    /// What of own values may leave before something is heard.
+    pub(super) spare: Spare,
     /// The hint that was written last.
     pub(super) told_decided: Instance,
     /// Something was submitted since the last output.
@@ -136,7 +137,7 @@ impl URing {
             ready: Vec::new(),
             out: VecDeque::new(),
             bursts: VecDeque::new(),
-            spare: 0,
+            spare: Spare::default(),
             told_decided: 0,
             submitted: false,
             poke: false,

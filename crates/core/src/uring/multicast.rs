@@ -18,11 +18,40 @@ const SHORT: u64 = 64;
 /// Likewise what nothing was sent behind.
 const LONG: u64 = 6;
 /// Bytes of own values that leave before others are heard again.
-pub(super) const AT_ONCE: usize = 64 << 10;
+const AT_ONCE: usize = 64 << 10;
+/// Own values that leave before all is heard that has come meanwhile: where each is small, others may have sent as many, and
+/// an input brings one of them.
+const IN_TURN: usize = 16;
 /// So many values may be under way at any rate.
 const SOME: usize = 4;
-/// What a small one counts for, since each is a send.
-const LEAST: usize = AT_ONCE / 16;
+
+/// What may leave yet of own values.
+#[derive(Debug, Default)]
+pub(super) struct Spare {
+    bytes: usize,
+    values: usize,
+}
+
+impl Spare {
+    /// Something was heard.
+    pub const fn heard(&mut self) {
+        self.bytes = AT_ONCE;
+    }
+
+    /// All was heard that had come, or much of it: a driver attends to a timer behind that.
+    pub const fn all_heard(&mut self) {
+        self.values = IN_TURN;
+    }
+
+    const fn is_used(&self) -> bool {
+        self.bytes == 0 || self.values == 0
+    }
+
+    const fn leaves(&mut self, bytes: usize) {
+        self.bytes = self.bytes.saturating_sub(bytes);
+        self.values = self.values.saturating_sub(1);
+    }
+}
 
 impl URing {
     /// The ring of a configuration, if this process is in it.
@@ -100,12 +129,12 @@ impl URing {
     pub(super) fn next_burst(&mut self) -> Option<Output> {
         let settings = self.settings.multicast?;
         if self.bursts.is_empty() {
-            let stream = self.stream.as_mut().filter(|_| self.spare > 0)?;
+            let stream = self.stream.as_mut().filter(|_| !self.spare.is_used())?;
             stream.successor()?;
             let (id, frame) = stream.next_own(self.now)?;
             // The coordinator may propose it now.
             self.submitted |= stream.leads();
-            self.spare = self.spare.saturating_sub(frame.len().max(LEAST));
+            self.spare.leaves(frame.len());
             self.bursts.extend(parts::cut(&settings, id, &frame));
         }
         let burst = self.bursts.pop_front()?;
@@ -125,7 +154,7 @@ impl URing {
     /// Whether own values wait to leave, that others may come first.
     pub(super) fn has_more(&self) -> bool {
         let has_own = |stream: &Stream| stream.cast.is_some() && stream.has_own();
-        self.spare == 0 && self.stream.as_ref().is_some_and(has_own)
+        self.spare.is_used() && self.stream.as_ref().is_some_and(has_own)
     }
 
     /// Proposals that have waited for their values.

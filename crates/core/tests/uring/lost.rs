@@ -26,6 +26,7 @@ pub fn datagrams(count: usize) -> Vec<Vec<Bytes>> {
     let one = |_| {
         third.sent.clear();
         third.submit(&[7; 150]);
+        assert!(!third.sent.is_empty());
         third.sent.clone()
     };
     (0..count).map(one).collect()

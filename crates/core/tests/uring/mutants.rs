@@ -50,7 +50,7 @@ const SEEDS: [(Mutant, u64, &str); 15] = [
 const MULTICAST_SEEDS: [(Mutant, u64, &str); 5] = [
     (Mutant::U27, 0, "order"),
     (Mutant::U28, 1, "silence"),
-    (Mutant::U29, 1, "silence"),
+    (Mutant::U29, 3, "silence"),
     (Mutant::U30, 0, "contents"),
     (Mutant::U31, 5, "silence"),
 ];

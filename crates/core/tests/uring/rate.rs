@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use rota_core::contract::{Engine, Input, Time};
+use rota_core::contract::{Engine, Input, Service, Time};
 use rota_core::fastcast::shares::Capacity;
 use rota_core::paxos::{Promise, ValueId};
 use rota_core::uring::{Follow, Multicast, Record, URingConfig, Word, Writer};
@@ -69,6 +69,45 @@ fn values(sent: &[Bytes]) -> BTreeMap<u64, Vec<u8>> {
         value.extend_from_slice(part.bytes);
     }
     values
+}
+
+/// Where values are small, an input brings one of others: with each of them more than one own value leaving, a process that
+/// is slower than its datagrams come would hardly hear anybody else.
+#[test]
+fn others_are_heard_between_own_values() {
+    let settings = URingConfig {
+        multicast: Some(SETTINGS),
+        window_bytes: 1 << 20,
+        frame_bytes: 200,
+        ..settings()
+    };
+    let mut second = Alone::with(settings, process(2, 1), Vec::new());
+    second.join();
+    follow(&mut second, 1, 0);
+    second.sent.clear();
+    for _ in 0..100 {
+        let taken = second.engine.submit(second.now, Service::Agreed, &[7; 150]);
+        taken.expect("it has room");
+    }
+    for datagram in datagrams(100).into_iter().flatten() {
+        second.datagrams(datagram);
+    }
+    let mut counts = Vec::new();
+    while second
+        .engine
+        .next_timer()
+        .is_some_and(|(at, _)| at <= second.now)
+    {
+        counts.push(values(&second.sent).len());
+        second.sent.clear();
+        second.tell(Input::Timer);
+    }
+    counts.push(values(&second.sent).len());
+    assert_eq!(counts.iter().sum::<usize>(), 100, "{counts:?}");
+    assert!(
+        counts.len() > 5 && counts.iter().all(|count| *count <= 16),
+        "{counts:?}"
+    );
 }
 
 /// What waited for the rate has counted: others knew it from an earlier configuration. Nothing waits any more.
