@@ -58,6 +58,7 @@ fn who_votes_may_be_said() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_eq!(report["acceptors"], serde_json::json!([2]));
     assert_eq!(report["complete"], true);
+    assert_parts(&report, 1);
 }
 
 /// What is counted is of both nodes together, and each decides everything.
@@ -102,7 +103,20 @@ fn a_closed_loop_has_no_more_under_way_than_is_said() {
         let took = (messages - 10.0) * seconds("mean");
         assert!(messages > 0.0 && took < 1.05 * most, "{engine}: {report}");
         assert!(number(&latency["p90"]) >= number(&latency["p50"]));
+        assert_parts(&report, 2);
     }
+}
+
+/// Each sender has a part of the goodput, and together they have all of it; nodes do not measure at quite the same time.
+fn assert_parts(report: &Value, senders: usize) {
+    let parts = report["goodput_mbps_of_each"].as_array().expect("parts");
+    let parts = parts.iter().map(|part| part.as_f64().expect("a number"));
+    let parts: Vec<f64> = parts.collect();
+    let whole = report["goodput_mbps"].as_f64().expect("a number");
+    let sum: f64 = parts.iter().sum();
+    assert_eq!(parts.len(), senders, "{report}");
+    assert!(parts.iter().all(|part| *part > 0.0), "{report}");
+    assert!((0.5 * whole..1.5 * whole).contains(&sum), "{report}");
 }
 
 #[test]
