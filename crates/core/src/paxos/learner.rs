@@ -176,19 +176,17 @@ impl Learner {
     /// The same of instances from this one on.
     pub fn missing_from(&self, at: Instance) -> Option<Range<Instance>> {
         let known = |at: Instance| self.chosen.hole(self.proposed.hole(at));
+        let begins = |votes: &Votes, at| votes.from(at).next().map(|vote| vote.first);
         let mut at = at.max(self.next);
-        loop {
-            if at >= self.decided {
-                return None;
-            }
+        while at < self.decided {
             let behind = known(at);
             if behind == at {
-                break;
+                let ends = [begins(&self.proposed, at), begins(&self.chosen, at)];
+                let upto = ends.into_iter().flatten().min().unwrap_or(self.decided);
+                return Some(at..upto.min(self.decided));
             }
             at = behind;
         }
-        let ends = [self.proposed.some_from(at), self.chosen.some_from(at)];
-        let upto = ends.into_iter().flatten().min().unwrap_or(self.decided);
-        Some(at..upto.min(self.decided))
+        None
     }
 }

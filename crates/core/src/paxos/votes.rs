@@ -56,7 +56,8 @@ impl Votes {
 
     /// The first instance from this one on without a vote.
     pub fn hole(&self, from: Instance) -> Instance {
-        let mut hole = self.end_before(from).max(from);
+        let before = self.last_before(from).map_or(0, |vote| vote.end());
+        let mut hole = before.max(from);
         for (first, (_, value)) in self.votes.range(from..) {
             if *first > hole {
                 break;
@@ -64,21 +65,6 @@ impl Votes {
             hole = value.end(*first);
         }
         hole
-    }
-
-    /// The first instance from this one on with a vote.
-    pub fn some_from(&self, from: Instance) -> Option<Instance> {
-        if self.end_before(from) > from {
-            return Some(from);
-        }
-        let (first, _) = self.votes.range(from..).next()?;
-        Some(*first)
-    }
-
-    /// Where the last one ends that begins before this instance.
-    fn end_before(&self, instance: Instance) -> Instance {
-        let last = self.votes.range(..instance).next_back();
-        last.map_or(0, |(first, (_, value))| value.end(*first))
     }
 
     /// Forgets everything below this instance.
@@ -148,7 +134,8 @@ mod tests {
             let hole = behind.find(|at| !has(at));
             assert_eq!(Some(votes.hole(from)), hole, "{from}");
             let some = (from..25).find(has);
-            assert_eq!(votes.some_from(from), some, "{from}");
+            let next = votes.from(from).next().map(|vote| vote.first);
+            assert_eq!(next, some, "{from}");
         }
     }
 }
