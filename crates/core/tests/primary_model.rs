@@ -161,6 +161,7 @@ impl World {
             records: records
                 .map(|bytes| (PRIMARY_LOG, 0, bytes.clone()))
                 .collect(),
+            lost_some: false,
         };
         layer.handle(Time(self.now), Input::Start(start));
         host.life = Some(Life {

@@ -28,6 +28,7 @@ fn lone_ring(window: u32) -> Checked<RingEngine> {
             me,
             seed: 1,
             records: Vec::new(),
+            lost_some: false,
         }),
     );
     drain(&mut engine);

@@ -145,6 +145,7 @@ impl<E: Engine> Driver<E> {
                 me,
                 seed,
                 records: durable.records(),
+                lost_some: false,
             }),
         );
         Ok(Self {

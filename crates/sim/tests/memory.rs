@@ -84,6 +84,7 @@ impl World {
             me,
             seed: self.lives,
             records,
+            lost_some: false,
         };
         self.engines[at].handle(Time(self.now), Input::Start(start));
         self.drain(at);

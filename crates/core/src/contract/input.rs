@@ -78,6 +78,14 @@ pub enum Input {
         /// What went wrong.
         error: PersistError,
     },
+    /// The answer to an `Output::Reopen`: the log of votes is open again, or a new beginning of it is. What was requested before
+    /// that output and not answered is there, or is not.
+    Reopened {
+        /// What was found: log, position, contents; in order.
+        records: Vec<(LogId, u64, Bytes)>,
+        /// As in [`StartState`].
+        lost_some: bool,
+    },
     /// The coordination service has answered an `Output::Arbitrate`; until it does, the engine asks again now and then.
     Arbitrated {
         /// The number.
@@ -108,6 +116,10 @@ pub struct StartState {
     pub seed: u64,
     /// What was found on disk: log, position, contents; in order. Empty on a first start.
     pub records: Vec<(LogId, u64, Bytes)>,
+    /// Something that was answered as durable may be missing at the end: the machine has lost its power where nothing is
+    /// synced before it is answered, or an older copy was put back. What is there is true, and is not all: an engine
+    /// that promises anything begins as one that has lost its store.
+    pub lost_some: bool,
 }
 
 /// Why records could not be made durable.

@@ -52,6 +52,10 @@ pub enum Output {
         /// Position after the last one wanted.
         to: u64,
     },
+    /// The log of votes is given up: a request has failed, or none was answered for too long. What was requested before and is
+    /// not answered never will be. The driver opens the log again as soon as it can, trying with longer and longer pauses, and
+    /// then says [`Reopened`](super::Input::Reopened) with what is in it.
+    Reopen,
     /// Ask the coordination service which configuration has this number: `wanted`, if none has been stored under it;
     /// otherwise the one that was. Only engines that were told that there is a service hand it out.
     Arbitrate {

@@ -68,6 +68,7 @@ impl Engine for RingEngine {
             | Input::LinkMessage { .. }
             | Input::Writable { .. }
             | Input::Fetched { .. }
+            | Input::Reopened { .. }
             | Input::Arbitrated { .. } => {}
         }
     }

@@ -303,6 +303,7 @@ mod ring_seq {
             me: process(1),
             seed: 0,
             records,
+            lost_some: false,
         })
     }
 

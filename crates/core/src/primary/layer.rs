@@ -248,7 +248,7 @@ impl<E: Engine> Primary<E> {
                 bytes,
                 after: self.after(after),
             },
-            Output::Fetch { .. } | Output::Arbitrate { .. } => output,
+            Output::Fetch { .. } | Output::Reopen | Output::Arbitrate { .. } => output,
         })
     }
 

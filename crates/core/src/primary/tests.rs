@@ -249,6 +249,7 @@ fn started(id: u16, rule: &Rule, record: Option<Bytes>) -> Primary<Below> {
         me: process(id),
         seed: 1,
         records: records.into_iter().collect(),
+        lost_some: false,
     };
     layer.handle(Time(0), Input::Start(start));
     layer

@@ -183,7 +183,7 @@ impl URing {
             Input::Timer => self.on_timer(),
             Input::Arbitrated { number, chosen } => self.on_arbitrated(number, chosen),
             Input::Datagrams { bytes, segment, .. } => self.on_datagrams(&bytes, segment),
-            Input::Unreachable { .. } | Input::Fetched { .. } => {}
+            Input::Reopened { .. } | Input::Unreachable { .. } | Input::Fetched { .. } => {}
         }
     }
 

@@ -355,6 +355,7 @@ fn engine(rule: Rule, deliveries: impl IntoIterator<Item = Delivery>) -> ViewEng
         me: process(1),
         seed: 0,
         records: Vec::new(),
+        lost_some: false,
     };
     engine.handle(Time(0), Input::Start(start));
     engine

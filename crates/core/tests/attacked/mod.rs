@@ -61,6 +61,7 @@ impl Ring {
                     me: process(id.get(), 10),
                     seed: 0,
                     records: Vec::new(),
+                    lost_some: false,
                 }),
             );
             engine

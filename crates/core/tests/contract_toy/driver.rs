@@ -36,6 +36,7 @@ pub fn start(at: usize) -> Input {
         me: process(at, 1),
         seed: 0,
         records: Vec::new(),
+        lost_some: false,
     })
 }
 
@@ -336,6 +337,7 @@ impl Cluster {
                 }
                 Output::Send { .. } => self.nodes[at].held.push_back(output),
                 Output::Originated { .. } => panic!("nobody asked for a trace"),
+                Output::Reopen => panic!("there are no votes"),
                 Output::Arbitrate { .. } => panic!("there is no service"),
             }
         }
@@ -458,6 +460,7 @@ impl Node {
                 me,
                 seed: 0,
                 records,
+                lost_some: false,
             }),
         );
         let (held, syncing) = (VecDeque::new(), VecDeque::new());

@@ -445,7 +445,10 @@ impl Engine for Toy {
                     .try_get_u64_le()
                     .map_or(self.beacon, |at| self.beacon.max(at));
             }
-            Input::Timer | Input::Unreachable { .. } | Input::Arbitrated { .. } => {}
+            Input::Timer
+            | Input::Unreachable { .. }
+            | Input::Reopened { .. }
+            | Input::Arbitrated { .. } => {}
         }
     }
 

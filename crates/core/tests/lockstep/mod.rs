@@ -151,6 +151,7 @@ fn start(config: &RingConfig, node: NodeId, incarnation: u64, now: Time) -> Chec
         me: Process { node, incarnation },
         seed: 0,
         records: Vec::new(),
+        lost_some: false,
     };
     engine.handle(now, Input::Start(start));
     engine

@@ -100,6 +100,7 @@ impl Node {
             me: process(me),
             seed: 1,
             records: Vec::new(),
+            lost_some: false,
         };
         node.engine.handle(node.now, Input::Start(start));
         node.carry_out();

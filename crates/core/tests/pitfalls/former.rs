@@ -101,6 +101,7 @@ fn a_traced_message_of_a_ring_of_one_has_its_place_before_it_is_delivered() {
         me: net.hosts[0].me,
         seed: 1,
         records: Vec::new(),
+        lost_some: false,
     };
     engine.handle(Time(1), Input::Start(start));
     while let Some(output) = engine.poll_output() {

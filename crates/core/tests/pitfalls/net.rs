@@ -197,6 +197,7 @@ impl Net {
             me: host.me,
             seed: 1,
             records: host.records.clone(),
+            lost_some: false,
         };
         let me = host.me;
         self.emit(me, EventKind::Start);

@@ -74,6 +74,7 @@ impl Node {
             me,
             seed: plan.seed,
             records: Vec::new(),
+            lost_some: false,
         };
         engine.handle(Time(1), Input::Start(start));
         let (data, token) = (VecDeque::new(), VecDeque::new());

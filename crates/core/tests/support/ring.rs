@@ -57,6 +57,7 @@ impl Ring {
                     me,
                     seed: 1,
                     records: Vec::new(),
+                    lost_some: false,
                 }),
             );
             let (data, tokens) = (Vec::new(), Vec::new());

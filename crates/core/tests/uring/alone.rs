@@ -74,7 +74,12 @@ impl Alone {
             batches: Vec::new(),
         };
         let seed = 1;
-        alone.tell(Input::Start(StartState { me, seed, records }));
+        alone.tell(Input::Start(StartState {
+            me,
+            seed,
+            records,
+            lost_some: false,
+        }));
         alone.write();
         alone
     }

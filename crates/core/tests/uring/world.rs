@@ -229,7 +229,12 @@ impl World {
             Mode::Async | Mode::Sync => node.disk.found(),
         };
         let mut engine = Checked::new(URing::new(self.config.clone()));
-        let start = StartState { me, seed, records };
+        let start = StartState {
+            me,
+            seed,
+            records,
+            lost_some: false,
+        };
         engine.handle(Time(self.now), Input::Start(start));
         node.life = Some(Life {
             me,

@@ -109,6 +109,7 @@ impl World {
             me,
             seed: 0,
             records,
+            lost_some: false,
         };
         engine.handle(Time(self.now), Input::Start(start));
         host.life = Some(Life {

@@ -81,6 +81,8 @@ impl<E: Engine> Driver<E> {
                     }
                 }
             }
+            // No engine gives its log up yet.
+            Output::Reopen => {}
             Output::Arbitrate { number, wanted } => self.arbitrate(number, wanted),
             Output::Fetch { log, from, to } => {
                 self.answers.extend(self.durable.fetch(log, from, to));

@@ -92,6 +92,7 @@ impl Node {
             me: self.process(),
             seed: 1,
             records: self.disk.clone(),
+            lost_some: false,
         };
         engine.handle(self.now(), Input::Start(start));
         self.engine = Some(engine);

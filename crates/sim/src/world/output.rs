@@ -84,6 +84,7 @@ impl<S: System> World<'_, S> {
             }
             Output::Send { .. } => return self.send(at, output),
             Output::Persist { id, records } => self.persist(at, id, records),
+            Output::Reopen => unreachable!("no engine gives its log up yet"),
             Output::Arbitrate { .. } => unreachable!("no engine here was told of a service"),
             Output::Fetch { log, from, to } => {
                 let host = &mut self.hosts[at];

@@ -53,6 +53,7 @@ impl<S: System> World<'_, S> {
             me: process,
             seed: self.rng.next(),
             records: self.hosts[at].disk.records(),
+            lost_some: false,
         };
         self.emit(process, EventKind::Start);
         self.payloads.start(process);
