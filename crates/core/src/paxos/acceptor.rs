@@ -3,7 +3,18 @@
 //! Whatever it says has to be durable before: the caller takes [`Acceptor::records`], makes them so, and then says
 //! [`Acceptor::on_durable`]. Until then the promise must not be sent, and [`Acceptor::voted`] does not tell of the
 //! votes.
+//!
+//! # What it keeps
+//!
+//! Two places are not to be confused. Below [`Acceptor::kept`] it has forgotten its votes: only its own process says so
+//! ([`Acceptor::trim`]), which has passed them. Below [`Acceptor::floor`] everything is known to be decided, and some acceptor has
+//! forgotten as what: no round starts there. A vote raises the floor, so that a majority knows it, and forgets nothing.
+//!
+//! What it has learnt ([`Acceptor::learn`]) is a vote, in a round that is not lower than the one in which it was decided. So of all
+//! votes for an instance those of the highest round are for what was decided, if anything was: whoever holds it by its own vote
+//! or because it was told.
 
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::config::AcceptorId;
@@ -18,7 +29,9 @@ pub enum Record {
     Promised(Round),
     /// A vote; it takes the place of earlier ones for its instances.
     Voted(Vote),
-    /// Everything below is forgotten.
+    /// Everything below is decided, and nobody need know as what.
+    Floor(Instance),
+    /// Everything below is forgotten here.
     Trimmed(Instance),
 }
 
@@ -46,9 +59,9 @@ pub struct Promise {
     pub acceptor: AcceptorId,
     /// From which instance on it tells its votes.
     pub from: Instance,
-    /// It has what was decided in all instances before this one, or has forgotten that.
+    /// It has what was decided in all instances before this one, or somebody has forgotten that.
     pub held: Instance,
-    /// Everything before this instance is decided, and it has forgotten as what.
+    /// Everything before this instance is decided, and somebody has forgotten as what ([`Acceptor::floor`]).
     pub kept: Instance,
     /// Its votes from there on.
     pub votes: Vec<Vote>,
@@ -81,7 +94,10 @@ pub struct Acceptor {
     votes: Votes,
     /// Below this everything is forgotten.
     kept: Instance,
-    fresh: Vec<Record>,
+    /// Below this everything is decided.
+    floor: Instance,
+    /// Not taken yet, each with what is said when it is durable.
+    fresh: VecDeque<(Record, Mark)>,
     durable: Mark,
 }
 
@@ -94,7 +110,8 @@ impl Acceptor {
             streak: Streak::default(),
             votes: Votes::default(),
             kept: 1,
-            fresh: Vec::new(),
+            floor: 1,
+            fresh: VecDeque::new(),
             durable: Mark::default(),
         }
     }
@@ -110,6 +127,7 @@ impl Acceptor {
                     this.promised = this.promised.max(vote.round);
                     this.votes.put(vote);
                 }
+                Record::Floor(floor) => this.floor = this.floor.max(floor),
                 Record::Trimmed(below) => this.forget(below),
             }
         }
@@ -137,6 +155,11 @@ impl Acceptor {
         self.kept
     }
 
+    /// Everything below this instance is decided, and some acceptor has forgotten as what. Never below [`Self::kept`].
+    pub fn floor(&self) -> Instance {
+        self.floor
+    }
+
     /// All its votes.
     pub fn votes(&self) -> &Votes {
         &self.votes
@@ -144,7 +167,8 @@ impl Acceptor {
 
     /// Phase 1A. `held`: from [`Self::kept`] on it has what was decided in all instances before this one, and has learnt
     /// that ([`Self::learn`]); if its learner began behind [`Self::kept`], what is before is to be trimmed first. The
-    /// answer may leave when [`Self::has_promised`] says so.
+    /// answer may leave when [`Self::has_promised`] says so, and all that was learnt before is durable: what is told to be
+    /// held is held for ever.
     ///
     /// # Errors
     /// A higher round was promised.
@@ -160,20 +184,20 @@ impl Acceptor {
         }
         if round > promised && !mutants::on(Mutant::N01) {
             self.promised = round;
-            self.fresh.push(Record::Promised(round));
+            self.push(Record::Promised(round));
         }
         Ok(Promise {
             round,
             acceptor: self.id,
             from,
-            held: held.max(self.kept),
-            kept: self.kept,
+            held: held.max(self.floor),
+            kept: self.floor,
             votes: self.votes.from(from).collect(),
         })
     }
 
     /// Phase 2A of a round that starts at `start`: a vote, if all before it in this round were voted for. What is before
-    /// `kept` somebody has forgotten; it is forgotten here, too, so that a majority knows that it was decided.
+    /// `kept` somebody has forgotten: this acceptor knows from here on that it is decided, so that a majority does.
     ///
     /// # Errors
     /// A higher round was promised.
@@ -203,8 +227,9 @@ impl Acceptor {
         streak.next = vote.end();
         self.streak = streak;
         self.promised = self.promised.max(vote.round);
-        if !mutants::on(Mutant::N16) {
-            self.trim(kept);
+        if kept > self.floor && !mutants::on(Mutant::N16) {
+            self.floor = kept;
+            self.push(Record::Floor(kept));
         }
         if let Some(kept) = vote.part(self.kept, Instance::MAX) {
             self.write(kept);
@@ -212,36 +237,70 @@ impl Acceptor {
         Ok(Verdict::Voted)
     }
 
-    /// What was decided: kept, so that it can be told to others. It counts as a vote in the round in which it was.
+    /// What was decided, in a round that is not lower than the one in which it was: kept as a vote in that round, where it is not
+    /// known of as high a one. Of a range of skipped instances some parts may be, and others not.
     pub fn learn(&mut self, vote: Vote) {
-        let Some(vote) = vote.part(self.kept, Instance::MAX) else {
-            return;
-        };
-        let known = self.votes.at(vote.first);
-        let known = known.and_then(|known| known.part(vote.first, vote.end()));
-        // In one round there is one value for each instance.
-        let differs = |known: Vote| known.round != vote.round && known.value != vote.value;
-        if known.is_none_or(differs) {
-            self.write(vote);
+        let mut at = vote.first.max(self.kept);
+        while let Some(rest) = vote.part(at, Instance::MAX) {
+            let (known, upto) = self.known(&rest);
+            at = upto;
+            if known.is_none_or(|round| round < vote.round)
+                && let Some(part) = rest.part(rest.first, upto)
+            {
+                self.write(part);
+            }
         }
     }
 
-    /// Forgets everything below this instance, which is decided, and which nobody will ask for.
+    /// In which round the first instance of a vote is known, if it is, and up to where that is so of the others.
+    fn known(&self, vote: &Vote) -> (Option<Round>, Instance) {
+        let known = self.votes.at(vote.first);
+        if mutants::on(Mutant::N17)
+            && let Some(known) = known.as_ref().filter(|known| known.value == vote.value)
+        {
+            return (Some(Round::MAX), known.end().min(vote.end()));
+        }
+        if let Some(known) = known {
+            let end = if mutants::on(Mutant::N19) {
+                vote.end()
+            } else {
+                known.end().min(vote.end())
+            };
+            return (Some(known.round), end);
+        }
+        let next = self.votes.from(vote.first).next();
+        let next = next.map_or(vote.end(), |next| next.first);
+        (None, next.min(vote.end()))
+    }
+
+    /// Forgets everything below this instance, which is decided, and which nobody will ask for. The process has passed it,
+    /// and knows what follows from it.
     pub fn trim(&mut self, below: Instance) {
         if below > self.kept {
             self.forget(below);
-            self.fresh.push(Record::Trimmed(below));
+            self.push(Record::Trimmed(below));
         }
     }
 
     /// What has to be made durable, and what is said to be when it is.
     pub fn records(&mut self) -> (Vec<Record>, Mark) {
-        let mark = Mark {
+        let fresh = core::mem::take(&mut self.fresh);
+        let records = fresh.into_iter().map(|(record, _)| record);
+        (records.collect(), self.mark())
+    }
+
+    /// The next record that has to be made durable, in order, and what is said to be when it and those before are.
+    pub fn next_record(&mut self) -> Option<(Record, Mark)> {
+        self.fresh.pop_front()
+    }
+
+    /// What is said to be durable when all records are that it ever handed out, if none are left to hand out.
+    pub fn mark(&self) -> Mark {
+        Mark {
             promised: self.promised,
             round: self.streak.round,
             next: self.streak.next,
-        };
-        (core::mem::take(&mut self.fresh), mark)
+        }
     }
 
     /// All records that were taken with this mark, and before, are durable.
@@ -257,13 +316,18 @@ impl Acceptor {
         (self.durable.round, self.durable.next)
     }
 
+    fn push(&mut self, record: Record) {
+        self.fresh.push_back((record, self.mark()));
+    }
+
     fn write(&mut self, vote: Vote) {
-        self.fresh.push(Record::Voted(vote.clone()));
+        self.push(Record::Voted(vote.clone()));
         self.votes.put(vote);
     }
 
     fn forget(&mut self, below: Instance) {
         self.kept = self.kept.max(below);
+        self.floor = self.floor.max(below);
         self.votes.trim(self.kept);
     }
 }

@@ -98,10 +98,14 @@ impl Learner {
     /// What the round has proposed and not decided is forgotten.
     pub fn end_round(&mut self, decided: Instance) {
         let proposed = core::mem::take(&mut self.proposed);
-        for vote in proposed.from(self.next) {
-            if vote.end() <= self.decided || mutants::on(Mutant::M40) {
-                self.chosen.put(vote);
-            }
+        let reached = if mutants::on(Mutant::M40) {
+            Instance::MAX
+        } else {
+            self.reached
+        };
+        let kept = proposed.from(self.next);
+        for vote in kept.map_while(|vote| vote.part(0, reached)) {
+            self.chosen.put(vote);
         }
         self.config = None;
         self.decided = self.decided.max(decided);
@@ -146,8 +150,7 @@ impl Learner {
     pub fn skip_to(&mut self, next: Instance) {
         self.next = self.next.max(next);
         self.decided = self.decided.max(next);
-        self.proposed.trim(next);
-        self.chosen.trim(next);
+        self.forget(next);
     }
 
     /// What was decided next.
@@ -157,15 +160,31 @@ impl Learner {
         Some(vote)
     }
 
+    /// Of skipped instances a part may be known from one place and a part from another: each place has what is left of
+    /// it behind the other's.
     fn taken(&mut self) -> Option<Vote> {
-        if let Some(vote) = self.chosen.take(self.next) {
-            return Some(vote);
+        let next = self.next;
+        let begins = self.chosen.take(next);
+        let goes_on = || self.chosen.at(next).filter(|_| !mutants::on(Mutant::N20));
+        if let Some(part) = begins.or_else(goes_on) {
+            let part = part.part(next, Instance::MAX)?;
+            self.forget(part.end());
+            return Some(part);
         }
-        // Of skipped instances a part may be known from elsewhere.
-        let vote = self.proposed.at(self.next)?;
-        let part = vote.part(self.next, self.decided)?;
-        self.proposed.trim(part.end());
+        // That something is decided does not say that this round has proposed it: only a majority of its votes does.
+        let vote = self.proposed.at(next)?;
+        let part = vote.part(next, self.reached)?;
+        match mutants::on(Mutant::N20) {
+            true => self.proposed.trim(part.end()),
+            false => self.forget(part.end()),
+        }
         Some(part)
+    }
+
+    /// Nothing below this instance is wanted any more.
+    fn forget(&mut self, below: Instance) {
+        self.proposed.trim(below);
+        self.chosen.trim(below);
     }
 
     /// Instances that are decided, and of which it does not know as what: somebody has to be asked for them.

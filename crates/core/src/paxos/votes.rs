@@ -69,10 +69,16 @@ impl Votes {
 
     /// Forgets everything below this instance.
     pub fn trim(&mut self, below: Instance) {
-        let across = self.last_before(below);
-        self.votes = self.votes.split_off(&below);
-        if let Some(vote) = across {
-            self.replace(&vote, below, Instance::MAX);
+        while let Some(first) = self
+            .votes
+            .first_entry()
+            .filter(|first| *first.key() < below)
+        {
+            let old = vote(first.key(), first.get());
+            first.remove();
+            if old.end() > below {
+                self.replace(&old, below, Instance::MAX);
+            }
         }
     }
 

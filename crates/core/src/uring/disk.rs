@@ -263,6 +263,7 @@ impl Disk {
                     bytes: cast(&vote),
                 });
             }
+            paxos::Record::Floor(floor) => self.put(KEPT, |out| out.extend(floor.to_le_bytes())),
             paxos::Record::Trimmed(below) => self.trim(below),
         }
     }

@@ -10,7 +10,7 @@ use rota_core::paxos::{
 };
 
 use super::rules::{
-    a_promise_waits_for_the_disk, config, id, kept_by_who_votes, packet, process, promise, start,
+    a_promise_waits_for_the_disk, config, floor_of_who_votes, id, packet, process, promise, start,
     store, vote,
 };
 
@@ -102,19 +102,10 @@ fn a_trimmed_acceptor_tells_and_learns_nothing_below() {
         (4, 4, 4)
     );
     assert_eq!(promise.votes[0].value, Value::Skip(1));
-    // What somebody else has forgotten is no business of its own either.
-    let _ = acceptor.accept(6, 5, &vote(6, 2, packet(6)));
     let (records, _) = acceptor.records();
     let again = Acceptor::restore(store(1), records);
-    assert_eq!((again.kept(), again.votes()), (5, acceptor.votes()));
-    assert_eq!(
-        again
-            .votes()
-            .from(1)
-            .map(|vote| vote.first)
-            .collect::<Vec<_>>(),
-        [5, 6]
-    );
+    assert_eq!((again.kept(), again.votes()), (4, acceptor.votes()));
+    assert_eq!(again.floor(), 4);
 }
 
 #[test]
@@ -217,7 +208,7 @@ fn what_somebody_has_forgotten_is_not_decided_again() {
         (start(10, 10), start(10, 40), start(4, 20)),
         (Some(10), Some(40), Some(20))
     );
-    assert_eq!(kept_by_who_votes(), 5);
+    assert_eq!(floor_of_who_votes(), 5);
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod judge;
 mod life;
 #[cfg(feature = "mutants")]
 mod mutants;
+mod ranges;
 mod rules;
 #[cfg(not(feature = "mutants"))]
 mod runs;

@@ -2,7 +2,8 @@
 
 use rota_core::mutants::{self, Mutant};
 
-use super::rules::{a_promise_waits_for_the_disk, kept_by_who_votes, start};
+use super::ranges;
+use super::rules::{a_promise_waits_for_the_disk, floor_of_who_votes, start};
 use super::world::run;
 
 #[test]
@@ -42,5 +43,10 @@ fn each_broken_version_is_found_out() {
     broken(Mutant::N02, || !a_promise_waits_for_the_disk());
     // These take a coordinator that is far behind, and stores that are lost just then.
     broken(Mutant::N15, || start(10, 40) != Some(40));
-    broken(Mutant::N16, || kept_by_who_votes() != 5);
+    broken(Mutant::N16, || floor_of_who_votes() != 5);
+    broken(Mutant::N17, || {
+        !ranges::what_was_learnt_counts_in_its_round()
+    });
+    broken(Mutant::N19, || !ranges::all_of_a_range_is_learnt());
+    broken(Mutant::N20, || !ranges::what_is_left_of_a_range_is_taken());
 }

@@ -95,9 +95,9 @@ pub fn start(held: u64, kept: u64) -> Option<u64> {
     coordinator.start()
 }
 
-/// What is kept by who votes for something that comes behind what others have forgotten.
-pub fn kept_by_who_votes() -> u64 {
+/// What is known to be decided by who votes for something that comes behind what others have forgotten.
+pub fn floor_of_who_votes() -> u64 {
     let mut acceptor = Acceptor::new(store(1));
     let _ = acceptor.accept(5, 5, &vote(5, 2, packet(5)));
-    acceptor.kept()
+    acceptor.floor()
 }
