@@ -75,8 +75,8 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn written_again(data: &[u8]) {
-    if let Some(Said::Word(word)) = decode(Bytes::copy_from_slice(data)) {
-        assert_eq!(word.encode(), data);
+    if let Some((founded, Said::Word(word))) = decode(Bytes::copy_from_slice(data)) {
+        assert_eq!(word.encode(founded), data);
     }
 }
 
@@ -100,7 +100,7 @@ impl Told {
         };
         let records = records.into_iter().filter_map(of).collect();
         let (me, seed) = (process(2), 1);
-        told.tell(Input::Start(StartState { me, seed, records }));
+        told.tell(Input::Start(StartState { me, seed, records, lost_some: false }));
         for node in [1, 3] {
             told.link(node);
         }
@@ -126,7 +126,7 @@ impl Told {
                 acceptors: (1..=NODES).map(acceptor).map(named).collect(),
                 prior: Vec::new(),
             };
-            self.hear(1, Word::Known(Arc::new(config)).encode().into());
+            self.hear(1, Word::Known(Arc::new(config)).encode(1).into());
         }
     }
 
@@ -214,6 +214,7 @@ impl Told {
     fn batch(&mut self, node: u16, records: &[u8]) {
         let Some(follow) = self.follow else { return };
         let head = Head {
+            founded: 1,
             round: follow.round,
             epoch: follow.epoch,
             start: 1,
@@ -240,9 +241,9 @@ impl Told {
                 Output::LinkSend { bytes, .. } => {
                     // What others could not read it does not say.
                     match decode(bytes.into_bytes()).expect("it can be read") {
-                        Said::Word(Word::Follow(follow, _)) => self.follow = Some(follow),
-                        Said::Word(Word::Here(here)) => self.votes_as = here.acceptor,
-                        Said::Word(_) | Said::Batch(..) => {}
+                        (_, Said::Word(Word::Follow(follow, _))) => self.follow = Some(follow),
+                        (_, Said::Word(Word::Here(here))) => self.votes_as = here.acceptor,
+                        (_, Said::Word(_) | Said::Batch(..)) => {}
                     }
                 }
                 _ => {}

@@ -92,6 +92,8 @@ pub struct Acceptor {
     promised: Round,
     streak: Streak,
     votes: Votes,
+    /// The highest promise that has a record of its own: that of another may be in votes alone, which are forgotten.
+    recorded: Round,
     /// Below this everything is forgotten.
     kept: Instance,
     /// Below this everything is decided.
@@ -109,6 +111,7 @@ impl Acceptor {
             promised: 0,
             streak: Streak::default(),
             votes: Votes::default(),
+            recorded: 0,
             kept: 1,
             floor: 1,
             fresh: VecDeque::new(),
@@ -132,6 +135,8 @@ impl Acceptor {
             }
         }
         this.durable.promised = this.promised;
+        // Of votes it is not known whether they are kept.
+        this.recorded = 0;
         this
     }
 
@@ -184,14 +189,17 @@ impl Acceptor {
         }
         if round > promised && !mutants::on(Mutant::N01) {
             self.promised = round;
-            self.push(Record::Promised(round));
+            self.record_promise();
         }
         Ok(Promise {
             round,
             acceptor: self.id,
             from,
             held: held.max(self.floor),
-            kept: self.floor,
+            kept: match mutants::on(Mutant::N22) {
+                true => self.kept,
+                false => self.floor,
+            },
             votes: self.votes.from(from).collect(),
         })
     }
@@ -230,9 +238,14 @@ impl Acceptor {
         if kept > self.floor && !mutants::on(Mutant::N16) {
             self.floor = kept;
             self.push(Record::Floor(kept));
+            if mutants::on(Mutant::N23) {
+                self.trim(kept);
+            }
         }
-        if let Some(kept) = vote.part(self.kept, Instance::MAX) {
-            self.write(kept);
+        match vote.part(self.kept, Instance::MAX) {
+            Some(kept) => self.write(kept),
+            // No vote says that this round was promised.
+            None => self.record_promise(),
         }
         Ok(Verdict::Voted)
     }
@@ -277,8 +290,17 @@ impl Acceptor {
     /// and knows what follows from it.
     pub fn trim(&mut self, below: Instance) {
         if below > self.kept {
+            self.record_promise();
             self.forget(below);
             self.push(Record::Trimmed(below));
+        }
+    }
+
+    /// What was promised is written, unless it was.
+    fn record_promise(&mut self) {
+        if self.recorded < self.promised {
+            self.recorded = self.promised;
+            self.push(Record::Promised(self.promised));
         }
     }
 

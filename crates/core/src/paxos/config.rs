@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use super::value::Round;
 use crate::contract::{NodeId, Process};
+use crate::mutants::{self, Mutant};
 
 /// An acceptor is what it remembers: a node together with a number that was drawn when its store was made. A node that
 /// has lost its store is another acceptor, which votes only when a configuration has it.
@@ -53,7 +54,8 @@ impl Config {
         acceptors: Vec<AcceptorId>,
     ) -> Self {
         let mut prior = self.prior.clone();
-        prior.retain(|set| set.number >= complete && !same(&set.acceptors, &self.acceptors));
+        let least = complete + u64::from(mutants::on(Mutant::N21));
+        prior.retain(|set| set.number >= least && !same(&set.acceptors, &self.acceptors));
         prior.push(Prior {
             number: self.number,
             acceptors: self.acceptors.clone(),

@@ -1,4 +1,7 @@
 //! A place in the order to begin at, and what has to be known of everything before it.
+//!
+//! Messages may be cut there: their first parts are values before it. Others are told them with the base; on the disk they stay where
+//! they are, as votes, so that no record grows with them.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -7,7 +10,7 @@ use bytes::Bytes;
 
 use crate::contract::Process;
 use crate::mutants::{self, Mutant};
-use crate::paxos::{Instance, Proposers, Value, Vote};
+use crate::paxos::{Instance, Proposers, Value, ValueId, Vote};
 
 /// What follows from all instances before one of them: the same for all.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,8 +21,23 @@ pub struct Base {
     pub table: Proposers,
     /// In which instance the members were named last, and who they are.
     pub view: Option<(Instance, Arc<[Process]>)>,
-    /// The values of messages that are cut and go on behind it.
-    pub open: BTreeMap<Process, Vec<Bytes>>,
+    /// Messages that are cut and go on behind it.
+    pub open: BTreeMap<Process, Open>,
+}
+
+/// A message that goes on behind a place: its parts before that.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Open {
+    /// The values that hold them, each with its instance. Their counters are dense, and the last is that of the process's last value
+    /// that counted. None: they are forgotten.
+    pub values: Vec<(Instance, Bytes)>,
+}
+
+/// A base as it is on the disk: of values only in which instances they are.
+#[derive(Clone, Default, Debug)]
+pub struct BaseRecord {
+    pub base: Base,
+    pub open: Vec<(Process, Vec<Instance>)>,
 }
 
 impl Default for Base {
@@ -41,7 +59,7 @@ impl Base {
             Value::Packet { id, frame } => {
                 let counts = self.table.take(*id) || mutants::on(Mutant::U07);
                 if counts {
-                    self.open(id.process, frame);
+                    self.open(id.process, vote.first, frame);
                 }
                 counts
             }
@@ -57,7 +75,9 @@ impl Base {
                     let mut lives = members.iter().filter(|who| who.node == process.node);
                     lives.all(|who| who == process)
                 };
-                self.open.retain(|process, _| goes_on(process));
+                if !mutants::on(Mutant::U59) {
+                    self.open.retain(|process, _| goes_on(process));
+                }
                 true
             }
             Value::Skip(_) => false,
@@ -69,7 +89,49 @@ impl Base {
         self.table.counted(process)
     }
 
-    fn open(&mut self, process: Process, value: &Bytes) {
+    /// The first instance whose value is needed by who begins here.
+    pub fn floor(&self) -> Instance {
+        let firsts = self.open.values().filter_map(|open| open.values.first());
+        firsts
+            .map(|(at, _)| *at)
+            .min()
+            .unwrap_or(self.next)
+            .min(self.next)
+    }
+
+    /// Forgets messages that began before an instance: whoever begins here and sees their last part is told that it has missed
+    /// it.
+    pub fn forget_open(&mut self, before: Instance) {
+        for open in self.open.values_mut() {
+            if open.values.first().is_some_and(|(at, _)| *at < before) {
+                open.values.clear();
+            }
+        }
+    }
+
+    /// The values of messages that go on, as votes in no round.
+    pub fn values(&self) -> Vec<Vote> {
+        let mut votes = Vec::new();
+        for (process, open) in &self.open {
+            let last = self.table.counted(*process).unwrap_or(0);
+            let count = open.values.len() as u64;
+            let counters = last.saturating_sub(count) + 1..;
+            for (counter, (first, frame)) in counters.zip(&open.values) {
+                let process = *process;
+                votes.push(Vote {
+                    first: *first,
+                    round: 0,
+                    value: Value::Packet {
+                        id: ValueId { process, counter },
+                        frame: frame.clone(),
+                    },
+                });
+            }
+        }
+        votes
+    }
+
+    fn open(&mut self, process: Process, at: Instance, value: &Bytes) {
         if mutants::on(Mutant::U09) {
             return;
         }
@@ -78,12 +140,38 @@ impl Base {
                 self.open.remove(&process);
             }
             Some(goes_on) => {
+                let is_known = self.open.contains_key(&process);
                 let open = self.open.entry(process).or_default();
-                if !goes_on {
-                    open.clear();
+                // What goes on with something that is forgotten is of no use either.
+                if goes_on && is_known && open.values.is_empty() {
+                    return;
                 }
-                open.push(value.clone());
+                if !goes_on {
+                    open.values.clear();
+                }
+                open.values.push((at, value.clone()));
             }
         }
+    }
+}
+
+impl BaseRecord {
+    /// With the values that votes have; messages of which any is missing are forgotten.
+    pub fn with_values(self, votes: &[Vote]) -> Base {
+        let Self { mut base, open } = self;
+        let before = votes.iter().filter(|vote| vote.first < base.next);
+        let before: BTreeMap<Instance, &Value> =
+            before.map(|vote| (vote.first, &vote.value)).collect();
+        let frame = |process: Process, at: Instance| match before.get(&at)? {
+            Value::Packet { id, frame } if id.process == process => Some((at, frame.clone())),
+            _ => None,
+        };
+        for (process, instances) in open {
+            let values = instances.into_iter().map(|at| frame(process, at));
+            let values: Option<Vec<_>> = values.collect();
+            let values = values.unwrap_or_default();
+            base.open.insert(process, Open { values });
+        }
+        base
     }
 }

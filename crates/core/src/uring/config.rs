@@ -80,6 +80,9 @@ pub enum Arbiter {
     Service,
 }
 
+/// The least time that a disk gets: those that are well may take a second for what a busy one has gathered.
+const LEAST_DISK: u64 = 3_000_000_000;
+
 /// Time-outs, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Patience {
@@ -92,6 +95,8 @@ pub struct Patience {
     /// So often who is not in the ring asks to be taken in; also what waits for an answer that long asks
     /// again.
     pub retry: u64,
+    /// A disk that answers nothing for so long is given up, until it does: nobody waits for its votes.
+    pub disk: u64,
 }
 
 impl Patience {
@@ -102,6 +107,11 @@ impl Patience {
             link: timers.token_loss / 6,
             heartbeat: timers.token_loss / 6,
             retry: timers.token_loss / 3,
+            disk: if timers.token_loss > LEAST_DISK / 10 {
+                10 * timers.token_loss
+            } else {
+                LEAST_DISK
+            },
         }
     }
 }

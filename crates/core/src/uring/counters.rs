@@ -36,6 +36,10 @@ counters! {
     uring_values_late,
     /// Configurations of a cluster that was founded by others.
     uring_configurations_foreign,
+    /// Messages of a cluster that was founded by others.
+    uring_messages_foreign,
+    /// How often the log of this acceptor has failed, or hung too long, and was to be opened again.
+    uring_logs_given_up,
     /// Values that came to the coordinator before an earlier one of their proposer.
     uring_values_early,
     /// Datagrams with parts of values (Ring Paxos).

@@ -1,30 +1,33 @@
 //! What an acceptor keeps: records in two logs, and what is said when they are durable.
+//!
+//! Everything is written, and said, in the order in which it came to be. No more is asked of the disk at a time than drivers
+//! take: what does not fit waits here, in that order, and leaves as the disk answers. So nothing that has to be written at
+//! once can be too much.
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use bytes::Bytes;
 
 use super::base::Base;
-use super::codec::{Source, cast, put_base, put_config, put_slot};
+use super::codec::{cast, put_base_record, put_config, put_slot};
 use super::word::Word;
-use crate::contract::{LogId, LogRecord, NodeId, Output, PersistId};
+use crate::contract::{LogRecord, NodeId, Output, PersistId, Time};
 use crate::mutants::{self, Mutant};
 use crate::paxos::{
-    self, Acceptor, AcceptorId, Config, Instance, Mark, Promise, Round, STATE_LOG, Slot, VOTES_LOG,
-    Vote,
+    self, Acceptor, Config, Instance, Mark, Promise, Round, STATE_LOG, Slot, VOTES_LOG, Vote,
 };
 
-const PROMISED: u64 = 0;
-const CONFIG: u64 = 1;
-const SLOT: u64 = 2;
-const BASE: u64 = 3;
-const STORE: u64 = 4;
-const DECIDED: u64 = 5;
-const KEPT: u64 = 6;
+pub(super) const PROMISED: u64 = 0;
+pub(super) const CONFIG: u64 = 1;
+pub(super) const SLOT: u64 = 2;
+pub(super) const BASE: u64 = 3;
+pub(super) const STORE: u64 = 4;
+pub(super) const DECIDED: u64 = 5;
+pub(super) const FLOOR: u64 = 6;
+pub(super) const COMPLETE: u64 = 7;
 
-/// With more than this waiting for the disk a process takes no proposals, and so slows the ring, in bytes. Drivers
-/// have to take this, and a message more.
+/// With so much waiting for the disk a process takes no proposals, and so slows the ring, and asks for nothing that it
+/// lacks, in bytes. No more is under way than this and one record.
 const MOST_BYTES: usize = 16 << 20;
 
 /// What may be said when all before it is durable.
@@ -34,106 +37,74 @@ pub enum Effect {
     Say(NodeId, Word),
     /// Phase 1B.
     Promise(NodeId, Promise),
+    /// The cluster is founded with this configuration.
+    Found(Arc<Config>),
+    /// The log has all that this acceptor is, and its name.
+    Named,
+}
+
+/// What is to be written, and what follows when all before it is.
+#[derive(Debug)]
+enum Item {
+    Write(LogRecord),
+    /// Of the acceptor, not yet as it is written.
+    Acceptor(paxos::Record, Mark),
+    Then(Effect),
+    /// All records of the acceptor are before it.
+    Mark(Mark),
+    /// All that was learnt up to here is before it.
+    Learnt(Instance),
 }
 
 #[derive(Debug)]
 struct Waiting {
     id: PersistId,
     bytes: usize,
-    mark: Mark,
+    done: Done,
+}
+
+/// What follows when a request is durable.
+#[derive(Debug, Default)]
+struct Done {
+    mark: Option<Mark>,
+    learnt: Instance,
     effects: Vec<Effect>,
 }
 
-/// What was found when the process started.
-#[derive(Debug, Default)]
-pub struct Found {
-    pub store: Option<u64>,
-    pub promised: Round,
-    pub config: Option<Arc<Config>>,
-    pub slot: Option<(Round, Slot<Arc<Config>>)>,
-    pub base: Option<Base>,
-    /// Its votes before this are what was decided.
-    pub decided: Instance,
-    pub kept: Instance,
-    pub votes: Vec<Vote>,
-    /// Something could not be read.
-    pub damaged: bool,
+impl Done {
+    fn add(&mut self, later: Self) {
+        self.mark = later.mark.or(self.mark);
+        self.learnt = self.learnt.max(later.learnt);
+        self.effects.extend(later.effects);
+    }
 }
 
 /// Requests to make records durable.
 #[derive(Debug, Default)]
 pub struct Disk {
     last: u64,
+    /// What depends on nothing that waits.
     state: Vec<LogRecord>,
     /// What speaks of votes, and must not be durable before they are.
     behind: Vec<LogRecord>,
     effects: Vec<Effect>,
+    /// What there was no room for.
+    queue: VecDeque<Item>,
     waiting: VecDeque<Waiting>,
-    /// What waits, in bytes.
+    /// What is under way, in bytes.
     bytes: usize,
+    /// Since when the disk has answered nothing, where it has something to answer.
+    since: Option<Time>,
+    /// Up to where what was learnt is durable.
+    learnt: Instance,
     /// Nothing is kept.
     forgets: bool,
-    /// A request has failed: nothing is promised and voted for any more.
+    /// A request has failed, or took too long: nothing is promised and voted for before the log is open again.
     pub failed: bool,
-}
-
-impl Found {
-    /// What these records say.
-    pub fn read(records: Vec<(LogId, u64, Bytes)>) -> Self {
-        let mut found = Self::default();
-        for (log, position, bytes) in records {
-            let read = match log {
-                VOTES_LOG => found.on_vote(position, &bytes),
-                STATE_LOG => found.on_state(position, bytes),
-                _ => Some(()),
-            };
-            found.damaged |= read.is_none();
-        }
-        // Of two votes for an instance the one of the higher round was cast later.
-        found.votes.sort_by_key(|vote| vote.round);
-        found
-    }
-
-    fn on_vote(&mut self, position: Instance, bytes: &Bytes) -> Option<()> {
-        let mut whole = Vec::with_capacity(8 + bytes.len());
-        whole.extend(position.to_le_bytes());
-        whole.extend_from_slice(bytes);
-        let mut source = Source(whole.into());
-        let vote = source.vote()?;
-        self.votes.push(vote);
-        source.is_over().then_some(())
-    }
-
-    fn on_state(&mut self, key: u64, bytes: Bytes) -> Option<()> {
-        let mut source = Source(bytes);
-        match key {
-            PROMISED => self.promised = source.number()?,
-            CONFIG => self.config = Some(source.config()?),
-            SLOT => self.slot = Some((source.number()?, source.slot()?)),
-            BASE => self.base = Some(source.base()?),
-            STORE => self.store = Some(source.u64()?),
-            DECIDED => self.decided = source.number()?,
-            KEPT => self.kept = source.number()?,
-            _ => return None,
-        }
-        source.is_over().then_some(())
-    }
-
-    /// The acceptor that all this is of.
-    pub fn acceptor(&mut self, id: AcceptorId) -> Acceptor {
-        let trimmed = paxos::Record::Trimmed(self.kept);
-        let mut votes = core::mem::take(&mut self.votes);
-        if mutants::on(Mutant::U18) {
-            votes.clear();
-        }
-        if mutants::on(Mutant::U24) {
-            self.promised = 0;
-        }
-        let records = core::iter::once(paxos::Record::Promised(self.promised))
-            .chain(votes.into_iter().map(paxos::Record::Voted))
-            .chain([trimmed]);
-        Acceptor::restore(id, records)
-    }
+    /// What is not needed any more is to be forgotten.
+    pub trim_due: bool,
+    /// What the log had when it was opened cannot be read: it is not opened again.
+    pub damaged: bool,
 }
 
 fn bytes_of(record: &LogRecord) -> usize {
@@ -153,6 +124,18 @@ fn state(key: u64, write: impl FnOnce(&mut Vec<u8>)) -> LogRecord {
     }
 }
 
+fn number(key: u64, number: u64) -> LogRecord {
+    state(key, |out| out.extend(number.to_le_bytes()))
+}
+
+fn voted(vote: &Vote) -> LogRecord {
+    LogRecord::Put {
+        log: VOTES_LOG,
+        position: vote.first,
+        bytes: cast(vote),
+    }
+}
+
 impl Disk {
     /// For an acceptor that forgets, or one that does not.
     pub fn new(forgets: bool) -> Self {
@@ -167,143 +150,217 @@ impl Disk {
         self.effects.push(effect);
     }
 
-    fn put(&mut self, key: u64, write: impl FnOnce(&mut Vec<u8>)) {
-        self.state.push(state(key, write));
-    }
-
     pub fn put_store(&mut self, store: u64) {
-        self.put(STORE, |out| out.extend(store.to_le_bytes()));
+        self.state.push(number(STORE, store));
     }
 
     pub fn put_config(&mut self, config: &Config) {
-        self.put(CONFIG, |out| put_config(out, config));
+        let config = state(CONFIG, |out| put_config(out, config));
+        self.state.push(config);
     }
 
     pub fn put_slot(&mut self, number: Round, slot: &Slot<Arc<Config>>) {
-        self.put(SLOT, |out| {
+        let slot = state(SLOT, |out| {
             out.extend(number.to_le_bytes());
             put_slot(out, slot);
         });
+        self.state.push(slot);
     }
 
-    pub fn put_base(&mut self, base: &Base) {
-        self.behind.push(state(BASE, |out| put_base(out, base)));
+    /// Where to begin when it is started again: with the values that are needed there and that no vote has.
+    pub fn put_base(&mut self, base: &Base, values: impl IntoIterator<Item = Vote>) {
+        self.behind
+            .extend(values.into_iter().map(|vote| voted(&vote)));
+        self.behind
+            .push(state(BASE, |out| put_base_record(out, base)));
     }
 
-    /// A hint for the next start.
+    /// What is before this and kept here is what was decided: it is told as such.
     pub fn put_decided(&mut self, decided: Instance) {
-        let hint = state(DECIDED, |out| out.extend(decided.to_le_bytes()));
-        self.behind.push(hint);
+        self.behind.push(number(DECIDED, decided));
     }
 
-    /// What there is to write now. What waits for nothing any more is in `ready`.
-    pub fn request(&mut self, acceptor: &mut Acceptor, ready: &mut Vec<Effect>) -> Option<Output> {
-        let (records, mark) = acceptor.records();
-        if self.forgets {
+    /// This configuration is complete, for ever.
+    pub fn put_complete(&mut self, complete: Round) {
+        self.behind.push(number(COMPLETE, complete));
+    }
+
+    /// A record of an acceptor that the log lacks, though it was durable once.
+    pub fn put_again(&mut self, record: paxos::Record) {
+        self.queue.extend(encode(record).map(Item::Write));
+    }
+
+    /// What there is to write now. What waits for nothing any more is in `ready`. `learnt`: all before is learnt. `floor`:
+    /// where the votes begin that are needed still.
+    pub fn request(
+        &mut self,
+        now: Time,
+        acceptor: &mut Acceptor,
+        (learnt, floor): (Instance, Instance),
+        ready: &mut Vec<Effect>,
+    ) -> Option<Output> {
+        if self.forgets || self.failed {
+            let mark = acceptor.records().1;
             self.state.clear();
             self.behind.clear();
-            acceptor.on_durable(mark);
-            ready.append(&mut self.effects);
+            if self.failed {
+                self.effects.clear();
+            } else {
+                acceptor.on_durable(mark);
+                self.learnt = learnt;
+                ready.append(&mut self.effects);
+            }
             return None;
         }
-        if self.failed {
-            self.effects.clear();
-            self.state.clear();
-            self.behind.clear();
-            return None;
-        }
-        let mut trimmed = 0;
-        for record in records {
+        self.take_over(acceptor, learnt, floor);
+        self.next_request(now, acceptor, ready)
+    }
+
+    /// Everything that is new goes behind what waits, in the order in which it has to be durable.
+    fn take_over(&mut self, acceptor: &mut Acceptor, learnt: Instance, floor: Instance) {
+        let mut trims = core::mem::take(&mut self.trim_due);
+        while let Some((record, mark)) = acceptor.next_record() {
             match record {
-                paxos::Record::Trimmed(below) => trimmed = below.max(trimmed),
-                other => self.take(other),
+                paxos::Record::Trimmed(_) => trims = true,
+                record => self.queue.push_back(Item::Acceptor(record, mark)),
             }
         }
-        self.state.append(&mut self.behind);
-        if trimmed > 0 {
-            self.trim(trimmed);
+        let behind = core::mem::take(&mut self.behind);
+        let trim = trims.then_some(LogRecord::Trim {
+            log: VOTES_LOG,
+            position: floor,
+        });
+        if mutants::on(Mutant::U46) {
+            self.queue.extend(trim.clone().map(Item::Write));
         }
+        self.queue.extend(behind.into_iter().map(Item::Write));
+        self.queue.extend(trim.map(Item::Write));
+        self.queue.push_back(Item::Mark(acceptor.mark()));
+        self.queue.push_back(Item::Learnt(learnt));
         let effects = core::mem::take(&mut self.effects);
-        if self.state.is_empty() {
+        self.queue.extend(effects.into_iter().map(Item::Then));
+    }
+
+    fn next_request(
+        &mut self,
+        now: Time,
+        acceptor: &mut Acceptor,
+        ready: &mut Vec<Effect>,
+    ) -> Option<Output> {
+        let mut records = core::mem::take(&mut self.state);
+        let mut bytes = records.iter().map(bytes_of).sum();
+        let mut done = Done::default();
+        while self.bytes + bytes < MOST_BYTES || !self.is_record_next() {
+            let record = match self.queue.pop_front() {
+                Some(Item::Write(record)) => record,
+                Some(Item::Acceptor(record, mark)) => {
+                    done.mark = Some(mark);
+                    match encode(record) {
+                        Some(record) => record,
+                        None => continue,
+                    }
+                }
+                Some(Item::Mark(mark)) => {
+                    done.mark = Some(mark);
+                    continue;
+                }
+                Some(Item::Learnt(learnt)) => {
+                    done.learnt = learnt;
+                    continue;
+                }
+                Some(Item::Then(effect)) => {
+                    done.effects.push(effect);
+                    continue;
+                }
+                None => break,
+            };
+            bytes += bytes_of(&record);
+            records.push(record);
+        }
+        if mutants::on(Mutant::U64) {
+            ready.append(&mut done.effects);
+        }
+        if records.is_empty() {
             match self.waiting.back_mut() {
-                Some(last) => {
-                    last.mark = mark;
-                    last.effects.extend(effects);
-                }
-                None => {
-                    acceptor.on_durable(mark);
-                    ready.extend(effects);
-                }
+                Some(last) => last.done.add(done),
+                None => self.is_done(done, acceptor, ready),
             }
             return None;
         }
         self.last += 1;
         let id = PersistId(self.last);
-        let records = core::mem::take(&mut self.state);
-        let bytes = records.iter().map(bytes_of).sum();
         self.bytes += bytes;
-        self.waiting.push_back(Waiting {
-            id,
-            bytes,
-            mark,
-            effects,
-        });
+        self.since.get_or_insert(now);
+        self.waiting.push_back(Waiting { id, bytes, done });
         Some(Output::Persist { id, records })
     }
 
-    fn take(&mut self, record: paxos::Record) {
-        match record {
-            paxos::Record::Promised(round) => {
-                self.put(PROMISED, |out| out.extend(round.to_le_bytes()));
-            }
-            paxos::Record::Voted(vote) => {
-                self.state.push(LogRecord::Put {
-                    log: VOTES_LOG,
-                    position: vote.first,
-                    bytes: cast(&vote),
-                });
-            }
-            paxos::Record::Floor(floor) => self.put(KEPT, |out| out.extend(floor.to_le_bytes())),
-            paxos::Record::Trimmed(below) => self.trim(below),
-        }
+    fn is_record_next(&self) -> bool {
+        let next = self.queue.front();
+        matches!(next, Some(Item::Write(_) | Item::Acceptor(..)))
     }
 
-    fn trim(&mut self, below: Instance) {
-        self.put(KEPT, |out| out.extend(below.to_le_bytes()));
-        self.state.push(LogRecord::Trim {
-            log: VOTES_LOG,
-            position: below,
-        });
+    fn is_done(&mut self, done: Done, acceptor: &mut Acceptor, ready: &mut Vec<Effect>) {
+        if let Some(mark) = done.mark {
+            acceptor.on_durable(mark);
+        }
+        self.learnt = self.learnt.max(done.learnt);
+        ready.extend(done.effects);
     }
 
     /// A request, and all before it, are durable: what may be said now.
-    pub fn on_persisted(&mut self, id: PersistId, acceptor: &mut Acceptor) -> Vec<Effect> {
+    pub fn on_persisted(
+        &mut self,
+        now: Time,
+        id: PersistId,
+        acceptor: &mut Acceptor,
+    ) -> Vec<Effect> {
         let mut ready = Vec::new();
-        while let Some(done) = self.waiting.pop_front_if(|waiting| waiting.id <= id) {
-            self.bytes -= done.bytes;
-            acceptor.on_durable(done.mark);
-            ready.extend(done.effects);
+        while let Some(first) = self.waiting.pop_front_if(|waiting| waiting.id <= id) {
+            self.bytes -= first.bytes;
+            self.since = Some(now);
+            self.is_done(first.done, acceptor, &mut ready);
+        }
+        if self.waiting.is_empty() {
+            self.since = None;
         }
         ready
     }
 
-    /// A request failed: this acceptor is over.
+    /// A request failed, or took too long: nothing that was asked for counts.
     pub fn on_failed(&mut self) {
-        self.failed = true;
-        self.bytes = 0;
-        self.waiting.clear();
-        self.state.clear();
-        self.behind.clear();
-        self.effects.clear();
+        *self = Self {
+            last: self.last,
+            learnt: self.learnt,
+            forgets: self.forgets,
+            damaged: self.damaged,
+            failed: true,
+            ..Self::default()
+        };
     }
 
     /// Whether so much waits that nothing should be added.
-    pub const fn is_behind(&self) -> bool {
-        self.bytes > MOST_BYTES
+    pub fn is_behind(&self) -> bool {
+        self.bytes >= MOST_BYTES || !self.queue.is_empty()
     }
 
-    /// Whether everything that was asked for is durable.
-    pub fn is_idle(&self) -> bool {
-        self.waiting.is_empty()
+    /// Up to where what was learnt is durable.
+    pub const fn learnt(&self) -> Instance {
+        self.learnt
+    }
+
+    /// Since when the disk has answered nothing, if it has something to answer.
+    pub const fn since(&self) -> Option<Time> {
+        self.since
+    }
+}
+
+/// What an acceptor's record is on the disk; trims are written elsewhere.
+fn encode(record: paxos::Record) -> Option<LogRecord> {
+    match record {
+        paxos::Record::Promised(round) => Some(number(PROMISED, round)),
+        paxos::Record::Voted(vote) => Some(voted(&vote)),
+        paxos::Record::Floor(floor) => Some(number(FLOOR, floor)),
+        paxos::Record::Trimmed(_) => None,
     }
 }

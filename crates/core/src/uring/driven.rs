@@ -56,6 +56,9 @@ impl URing {
     pub(super) fn on_timer(&mut self) {
         let now = self.now;
         let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
+        if is_due(self.hangs_at()) {
+            self.give_up_log();
+        }
         if is_due(self.fetch_at()) {
             self.on_fetch_timer();
         }
@@ -79,8 +82,18 @@ impl URing {
             names.join(", ")
         };
         let number = config.number;
+        if self.disk.damaged {
+            return format!("the log cannot be read: no votes; configuration {number}");
+        }
         if self.disk.failed {
-            return format!("the log has failed: no votes; configuration {number}");
+            return format!(
+                "the log has failed and is being opened again: no votes; configuration {number}"
+            );
+        }
+        if !self.foreign.is_empty() && self.stream.is_none() {
+            return format!(
+                "outside: the others have founded the cluster anew; configuration {number} is another one's"
+            );
         }
         if self.stream.is_none() {
             return format!("outside the ring of configuration {number}");
@@ -181,7 +194,9 @@ impl Engine for URing {
         let more = more.then_some((self.now, "ring paxos: more values to send"));
         let values = self.multicast_at();
         let values = values.map(|at| (at, "ring paxos: values that did not come"));
-        let times = [poke, more, fetch, election, ring, values]
+        let disk = self.hangs_at();
+        let disk = disk.map(|at| (at, "u-ring: a disk that does not answer"));
+        let times = [poke, more, fetch, election, ring, values, disk]
             .into_iter()
             .flatten();
         let (at, what) = times.min()?;

@@ -7,10 +7,16 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 
 use super::engine::URing;
+use super::lead::Leading;
+use super::stand::MOST_BEHIND;
 use super::stream::{Hail, News, Stream};
 use super::word::Word;
 use crate::contract::{Process, Time};
+use crate::mutants::{self, Mutant};
 use crate::paxos::{Candidate, Config};
+
+/// Waits double so often.
+const MOST_DOUBLED: u32 = 6;
 
 /// What this process wants to follow.
 #[derive(Debug)]
@@ -43,6 +49,14 @@ pub struct Election {
     pub(super) again: Time,
     /// When the configuration became known.
     pub(super) known: Time,
+    /// When something was told last that the round needs to begin.
+    pub(super) moved: Time,
+    /// How much of that the coordinator has had, as far as is known.
+    pub(super) told: u64,
+    /// How often the candidate has tried.
+    pub(super) tries: u32,
+    /// How often another round was wanted, for votes that nobody could cast, since the last one that has lasted.
+    pub(super) rounds: u32,
     /// Since when there is no link.
     pub down: BTreeMap<Process, Time>,
     /// Who has said that it leaves.
@@ -91,7 +105,27 @@ impl URing {
         }
         let patience = self.settings.patience;
         let wait = 2 * patience.silence + self.place_among_acceptors() * patience.retry;
-        Some(self.election.known.after(wait))
+        let since = match mutants::on(Mutant::U53) {
+            true => self.election.known,
+            false => self.election.known.max(self.election.moved),
+        };
+        Some(since.after(wait))
+    }
+
+    /// When another round is to begin, since this one cannot go on: this acceptor has not voted for something, and has
+    /// learnt it since; or this coordinator sees that no majority votes. Each time later than the last.
+    fn round_at(&self) -> Option<Time> {
+        self.stream.as_ref()?;
+        let patience = self.settings.patience;
+        let later = |wait: u64| wait << self.election.rounds.min(MOST_DOUBLED);
+        let well = self.votes() && !self.disk.is_behind() && !self.learner.is_behind(MOST_BEHIND);
+        let early = self.early && well;
+        let early = early.then(|| self.election.known.after(later(patience.retry)));
+        let waits = self.leading.as_ref().and_then(Leading::waits_since);
+        let waits = waits.filter(|_| !mutants::on(Mutant::U54));
+        let waits = waits.map(|since| since.max(self.election.known));
+        let waits = waits.map(|since| since.after(later(patience.disk + patience.silence)));
+        early.into_iter().chain(waits).min()
     }
 
     /// When who is outside stands itself: not while the coordinator is there.
@@ -122,7 +156,8 @@ impl URing {
         let stalled = if standing { None } else { self.stalled_at() };
         let view = if standing { None } else { self.view_at() };
         let admit = self.election.admit.filter(|_| !standing);
-        let times = [again, join, stand, suspect, stalled, view, admit];
+        let round = if standing { None } else { self.round_at() };
+        let times = [again, join, stand, suspect, stalled, view, admit, round];
         times.into_iter().flatten().min()
     }
 
@@ -147,6 +182,9 @@ impl URing {
             self.stand(None, true);
         } else if is_due(self.election.admit) || is_due(self.view_at()) {
             self.stand(None, false);
+        } else if is_due(self.round_at()) {
+            self.election.rounds += 1;
+            self.stand(None, false);
         }
         if is_due(self.election.admit) {
             self.election.admit = None;
@@ -166,9 +204,9 @@ impl URing {
             stream.heard = later;
             self.election.known = later;
         }
-        let put_off = [self.stalled_at(), self.view_at()];
+        let put_off = [self.stalled_at(), self.view_at(), self.round_at()];
         if put_off.into_iter().flatten().any(|at| at <= self.now) {
-            self.election.known = later;
+            (self.election.known, self.election.moved) = (later, later);
         }
         if self.stand_at().is_some_and(|at| at <= self.now) {
             self.election.stand = later;
@@ -186,11 +224,21 @@ impl URing {
             (Candidacy::Service(old), Some(wanted)) => *old = wanted,
             (Candidacy::Service(_), None) => {}
         }
-        let patience = self.settings.patience;
-        let random = self.random.below(2 * patience.retry);
-        self.election.again = self.now.after(patience.retry / 2 + random);
         self.election.candidate = Some(candidate);
+        self.try_later();
         self.say_candidacy(None);
+    }
+
+    /// When the candidate tries again: each time later, until disks that take long have answered.
+    pub(super) fn try_later(&mut self) {
+        let retry = self.settings.patience.retry;
+        let tries = match mutants::on(Mutant::U55) {
+            true => 0,
+            false => self.election.tries.min(MOST_DOUBLED),
+        };
+        let random = self.random.below(retry + (retry << tries));
+        self.election.again = self.now.after((retry << tries) / 2 + random);
+        self.election.tries += 1;
     }
 
     fn ask_to_join(&mut self) {

@@ -1,6 +1,6 @@
 //! The state of a process, and what it is told.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::base::Base;
 use super::config::{Multicast, URingConfig};
 use super::counters::URingCounters;
-use super::disk::{Disk, Effect, Found};
+use super::disk::{Disk, Effect};
 use super::elect::Election;
 use super::fetch::Fetching;
 use super::hand_out::HandOut;
@@ -19,9 +19,7 @@ use super::peers::Peers;
 use super::promise::Lack;
 use super::stream::Stream;
 use super::word::Word;
-use crate::contract::{
-    Burst, Incarnation, Input, NodeId, Output, PersistId, Process, Session, StartState, Time,
-};
+use crate::contract::{Burst, Incarnation, Input, NodeId, Output, Process, Session, Time};
 use crate::mutants::{self, Mutant};
 use crate::pack::Outbox;
 use crate::paxos::{Acceptor, AcceptorId, Config, Instance, Learner, Register, Round};
@@ -42,8 +40,14 @@ pub struct URing {
     /// The newest configuration known to be complete.
     pub(super) complete: Round,
     pub(super) acceptor: Acceptor,
-    /// Its store has a name that is durable.
+    /// Its log has all that it is, and its name.
     pub(super) named: bool,
+    /// It has not voted for all that was proposed in this round, and so votes for nothing more in it.
+    pub(super) early: bool,
+    /// For so many times as long as at first the disk is waited for.
+    pub(super) hang_patience: u64,
+    /// When its log was given up last.
+    pub(super) gave_up: Time,
     pub(super) register: Register<Arc<Config>>,
     pub(super) disk: Disk,
     pub(super) learner: Learner,
@@ -67,6 +71,10 @@ pub struct URing {
     /// Where the current round starts, and what was forgotten before it.
     pub(super) round_start: (Instance, Instance),
     pub(super) hand_out: HandOut,
+    /// The first configuration is being written.
+    pub(super) founding: bool,
+    /// Who has turned out to belong to another foundation.
+    pub(super) foreign: BTreeSet<Process>,
     /// Words of this process to itself.
     pub(super) loopback: VecDeque<Word>,
     /// What may be said now.
@@ -118,6 +126,9 @@ impl URing {
             complete: 0,
             acceptor: Acceptor::new(store),
             named: false,
+            early: false,
+            hang_patience: 1,
+            gave_up: Time(0),
             register: Register::default(),
             disk: Disk::new(settings.forgets),
             learner: Learner::new(1),
@@ -133,6 +144,8 @@ impl URing {
             learnt: Vec::new(),
             mute: Vec::new(),
             round_start: (0, 0),
+            founding: false,
+            foreign: BTreeSet::new(),
             loopback: VecDeque::new(),
             ready: Vec::new(),
             out: VecDeque::new(),
@@ -179,64 +192,12 @@ impl URing {
             } => self.peers.on_writable(peer, session, bytes),
             Input::Persisted { id } => self.on_persisted(id),
             Input::PersistFailed { id, .. } if mutants::on(Mutant::U20) => self.on_persisted(id),
-            Input::PersistFailed { .. } => self.on_persist_failed(),
+            Input::PersistFailed { .. } => self.give_up_log(),
+            Input::Reopened { records, lost_some } => self.on_reopened(records, lost_some),
             Input::Timer => self.on_timer(),
             Input::Arbitrated { number, chosen } => self.on_arbitrated(number, chosen),
             Input::Datagrams { bytes, segment, .. } => self.on_datagrams(&bytes, segment),
-            Input::Reopened { .. } | Input::Unreachable { .. } | Input::Fetched { .. } => {}
-        }
-    }
-
-    fn on_start(&mut self, start: StartState) {
-        self.started = true;
-        self.me = start.me;
-        self.own.start(start.me);
-        self.random = Random::of(&start);
-        let mut found = Found::read(start.records);
-        let store = found.store.unwrap_or_else(|| {
-            let drawn = self.random.below(u64::MAX - 1) + 1;
-            if mutants::on(Mutant::U12) { 1 } else { drawn }
-        });
-        let id = AcceptorId {
-            node: self.me.node,
-            store,
-        };
-        self.disk.failed = found.damaged;
-        self.acceptor = found.acceptor(id);
-        self.named = found.store.is_some() || self.settings.forgets;
-        if !self.named && self.is_acceptor() {
-            self.disk.put_store(store);
-        }
-        if let Some((number, slot)) = found.slot.filter(|_| !mutants::on(Mutant::U17)) {
-            self.register.restore(number, slot);
-        }
-        self.base = found.base.unwrap_or_default();
-        // What is older was perhaps never compared with what was decided.
-        self.acceptor.trim(self.base.next);
-        self.learner = Learner::new(self.base.next);
-        if self.base.next > 1 {
-            self.hand_out.missed(1, &self.base, false, 0);
-        }
-        self.counted = self.base.clone();
-        self.told = self.base.clone();
-        self.learn_own(found.decided);
-        self.election.start(self.now);
-        if let Some(config) = found.config {
-            self.register.forget(config.number);
-            self.config = Some(config);
-            self.on_outside();
-        }
-        self.try_to_found();
-    }
-
-    /// What this process knew to be decided when it ended.
-    fn learn_own(&mut self, decided: Instance) {
-        self.told_decided = decided;
-        for vote in self.acceptor.votes().from(self.base.next) {
-            let Some(vote) = vote.part(self.base.next, decided) else {
-                break;
-            };
-            self.learner.on_chosen(&vote);
+            Input::Unreachable { .. } | Input::Fetched { .. } => {}
         }
     }
 
@@ -244,11 +205,11 @@ impl URing {
         self.peers.on_up(process, session);
         self.election.down.remove(&process);
         let here = Word::Here(self.here());
-        if let Some(config) = self.config.as_ref().filter(|_| self.is_acceptor()) {
+        if let Some(config) = self.config.clone().filter(|_| self.is_acceptor()) {
             // Others must not hinder acceptors that have all lost their stores from founding anew.
-            self.peers.say(process.node, &Word::Known(config.clone()));
+            self.say(process.node, Word::Known(config));
         }
-        self.peers.say(process.node, &here);
+        self.say(process.node, here);
         if let Some(stream) = &mut self.stream {
             stream.on_link(process);
         }
@@ -263,6 +224,7 @@ impl URing {
         // Of each node one life.
         self.election.down.retain(|who, _| who.node != process.node);
         self.election.down.insert(process, self.now);
+        self.foreign.remove(&process);
         self.stop_asking(node);
         if let Some(leading) = &mut self.leading {
             leading.forget_parts(node);
@@ -272,26 +234,6 @@ impl URing {
         }
     }
 
-    fn on_persisted(&mut self, id: PersistId) {
-        let ready = self.disk.on_persisted(id, &mut self.acceptor);
-        self.ready.extend(ready);
-        if !self.named && self.is_acceptor() {
-            self.named = true;
-            let here = Word::Here(self.here());
-            self.peers.say_to_all(&here);
-            self.try_to_found();
-        }
-    }
-
-    /// This acceptor is over: nobody waits for its votes.
-    fn on_persist_failed(&mut self) {
-        self.disk.on_failed();
-        self.lack = None;
-        let here = Word::Here(self.here());
-        self.peers.say_to_all(&here);
-        self.look_again();
-    }
-
     fn on_message(&mut self, node: NodeId, session: Session, bytes: Bytes) {
         let Some(peer) = self.peers.session(node, session) else {
             self.counters.uring_messages_stale += 1;
@@ -299,8 +241,9 @@ impl URing {
         };
         let process = peer.process;
         match super::wire::decode(bytes) {
-            Some(super::wire::Said::Word(word)) => self.on_word(process, word),
-            Some(super::wire::Said::Batch(head, body)) => self.on_batch(process, &head, body),
+            Some((founded, _)) if self.is_foreign(founded) => self.on_foreign(process),
+            Some((_, super::wire::Said::Word(word))) => self.on_word(process, word),
+            Some((_, super::wire::Said::Batch(head, body))) => self.on_batch(process, &head, body),
             None => self.counters.uring_messages_refused += 1,
         }
     }
@@ -340,11 +283,16 @@ impl URing {
     /// What has to be durable is asked for; what need not wait is said.
     fn write(&mut self) {
         let mut ready = core::mem::take(&mut self.ready);
-        let request = self.disk.request(&mut self.acceptor, &mut ready);
+        let places = (self.learner.next(), self.base.floor());
+        let request = self
+            .disk
+            .request(self.now, &mut self.acceptor, places, &mut ready);
         self.out.extend(request);
         for effect in ready {
             match effect {
                 Effect::Say(node, word) => self.say(node, word),
+                Effect::Found(config) => self.know(&config),
+                Effect::Named => self.on_named(),
                 Effect::Promise(node, promise) if node == self.me.node => {
                     self.loopback.push_back(Word::Promise(promise, false));
                 }

@@ -16,8 +16,8 @@ use crate::paxos::{Instance, Vote};
 /// Votes that are looked at for one answer.
 const VOTES: usize = 4096;
 
-/// The largest base, in bytes.
-const MOST_BASE: usize = 64 << 20;
+/// The largest base beside the messages that go on behind it, in bytes.
+const MOST_BASE: usize = 16 << 20;
 
 /// What is asked of one acceptor after the other.
 #[derive(Debug, Default)]
@@ -41,7 +41,10 @@ impl Fetching {
 impl URing {
     /// Asks for what is missing, if something is that nobody is being asked for.
     pub(super) fn fetch(&mut self) {
-        while self.fetching.pause.is_none()
+        // What comes has to be written: no faster than the disk takes it.
+        let waits = self.disk.is_behind() && !mutants::on(Mutant::U51);
+        while !waits
+            && self.fetching.pause.is_none()
             && !self.fetching.questions.is_enough()
             && self.fetch_some()
         {}
@@ -147,16 +150,9 @@ impl URing {
     /// Somebody asks what was decided.
     pub(super) fn on_fetch(&mut self, node: NodeId, from: Instance, upto: Instance) {
         self.counters.uring_fetches_served += 1;
-        if self.disk.failed {
-            // What was decided since is not in there, and something else may be.
-            return self.peers.say(node, &Word::Chosen(Vec::new()));
-        }
         if from >= self.acceptor.kept() {
             let word = Word::Chosen(self.chosen(from, upto));
             return self.peers.say(node, &word);
-        }
-        if self.base.next < self.acceptor.kept() {
-            return self.peers.say(node, &Word::Chosen(Vec::new()));
         }
         if self.peers.at(node).is_some_and(Peer::tells_base) {
             // Several questions may have that answer.
@@ -251,14 +247,25 @@ impl URing {
         }
     }
 
+    /// The largest base, in bytes: each node may have a message that goes on behind it.
+    fn most_base(&self) -> usize {
+        let message = self.settings.message_bytes.saturating_mul(2);
+        MOST_BASE.saturating_add(message.saturating_mul(self.settings.ring.len()))
+    }
+
     /// An answer: what was asked for is forgotten there.
-    pub(super) fn on_forgotten(&mut self, process: Process, part: &Bytes, more: bool) {
-        if self.fetching.questions.to() != Some(process.node) {
+    pub(super) fn on_forgotten(&mut self, process: Process, at: u64, part: &Bytes, more: bool) {
+        if at == 0 {
+            self.fetching.part.clear();
+        }
+        let is_next = at == self.fetching.part.len() as u64;
+        if self.fetching.questions.to() != Some(process.node) || !is_next {
+            // Of an answer that is not waited for any more, or has been begun once more since.
             self.counters.uring_messages_stale += 1;
             return;
         }
         self.fetching.part.extend_from_slice(part);
-        if more && self.fetching.part.len() <= MOST_BASE {
+        if more && self.fetching.part.len() <= self.most_base() {
             self.fetching.questions.goes_on(self.now);
             return;
         }

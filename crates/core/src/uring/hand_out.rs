@@ -1,6 +1,6 @@
 //! What was decided and counts, on its way to the application.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -11,6 +11,7 @@ use crate::contract::{
     Configuration, ConfigurationKind, Delivery, Incarnation, Message, MessageId, NodeId, Process,
     RingId, Service,
 };
+use crate::mutants::{self, Mutant};
 use crate::pack::Inbox;
 use crate::paxos::{Instance, ValueId};
 
@@ -31,6 +32,8 @@ enum Item {
     Part(Process, Bytes),
     /// The same, where what came before it is forgotten.
     Begun(Process, Bytes),
+    /// A message of this process goes on behind this, and how it began is forgotten.
+    Headless(Process),
 }
 
 /// Whether everything is handed out, or only while this process is a member.
@@ -52,6 +55,10 @@ pub struct HandOut {
     most_bytes: usize,
     inbox: Inbox,
     current: Option<(Instance, Process, Service)>,
+    /// Whose message goes on though its beginning is forgotten.
+    headless: BTreeSet<Process>,
+    /// Own messages up to this counter were said to be delivered.
+    own: u64,
     /// Whose values were handed out last, by node.
     lives: BTreeMap<NodeId, Incarnation>,
     membership: Membership,
@@ -76,6 +83,8 @@ impl HandOut {
             most_bytes: settings.waiting_bytes,
             inbox: Inbox::new(settings.message_bytes),
             current: None,
+            headless: BTreeSet::new(),
+            own: 0,
             lives: BTreeMap::new(),
             malformed: 0,
         }
@@ -109,6 +118,7 @@ impl HandOut {
     /// Who is a member from here on; `inside`: this process is. Its messages up to `own` are delivered.
     pub fn members(&mut self, instance: Instance, members: Arc<[Process]>, inside: bool, own: u64) {
         self.lacks_view = false;
+        self.own = own;
         match (self.membership, inside) {
             (Membership::Outside(_), false) => return,
             (Membership::Inside, false) => {
@@ -132,6 +142,7 @@ impl HandOut {
 
     /// What is forgotten everywhere: everything up to a base. `inside`: this process is a member there.
     pub fn missed(&mut self, first: Instance, base: &Base, inside: bool, own: u64) {
+        self.own = own;
         match self.membership {
             Membership::Any => self.missed_by_all(first, base, own),
             Membership::Inside => {
@@ -144,8 +155,11 @@ impl HandOut {
         }
         self.lacks_view = inside && self.membership != Membership::Any;
         self.waiting.push_back(Item::Forget);
-        for (process, values) in &base.open {
-            for value in values {
+        for (process, open) in &base.open {
+            if open.values.is_empty() {
+                self.waiting.push_back(Item::Headless(*process));
+            }
+            for (_, value) in &open.values {
                 self.bytes += value.len();
                 self.waiting.push_back(Item::Begun(*process, value.clone()));
             }
@@ -176,22 +190,28 @@ impl HandOut {
                 return Some(Delivery::Message(message));
             }
             match self.waiting.pop_front()? {
+                Item::Packet(instance, process, bytes) if self.headless.contains(&process) => {
+                    if let Some(missed) = self.go_on_headless(instance, process, bytes) {
+                        return Some(missed);
+                    }
+                }
                 Item::Packet(instance, process, bytes) => self.open(instance, process, bytes),
+                Item::Part(process, bytes) if self.headless.contains(&process) => {
+                    let _ = self.go_on_headless(0, process, bytes);
+                }
                 Item::Part(process, bytes) => {
                     self.open(0, process, bytes);
                     while self.message().is_some() {}
                 }
-                Item::Begun(process, bytes) => {
-                    let malformed = self.malformed;
-                    self.open(0, process, bytes);
-                    while self.message().is_some() {}
-                    // It may begin with the end of a message that is over.
-                    self.malformed = malformed;
+                Item::Begun(process, bytes) => self.begin_with(process, bytes),
+                Item::Headless(process) => {
+                    self.headless.insert(process);
                 }
                 Item::Members(instance, members) => {
                     return Some(Delivery::Configuration(configuration(instance, &members)));
                 }
                 Item::Forget => {
+                    self.headless.clear();
                     self.inbox.retain(|_| false);
                     self.lives.clear();
                 }
@@ -203,6 +223,37 @@ impl HandOut {
                 }
             }
         }
+    }
+
+    /// What a value begins, and nothing of what it ends: what was before is forgotten.
+    fn begin_with(&mut self, process: Process, bytes: Bytes) {
+        let malformed = self.malformed;
+        self.open(0, process, bytes);
+        while self.message().is_some() {}
+        self.malformed = malformed;
+    }
+
+    /// A value of a process whose message goes on without its beginning. Where it ends, the whole instance is missed.
+    fn go_on_headless(
+        &mut self,
+        instance: Instance,
+        process: Process,
+        bytes: Bytes,
+    ) -> Option<Delivery> {
+        let is_middle = super::value::cut(&bytes) == Some(true);
+        let ends = !is_middle;
+        if ends {
+            self.headless.remove(&process);
+        }
+        match is_middle {
+            true => self.bytes -= bytes.len(),
+            false => self.begin_with(process, bytes),
+        }
+        (ends && !mutants::on(Mutant::U61)).then_some(Delivery::Missed {
+            seq: instance,
+            count: 1,
+            own: self.own,
+        })
     }
 
     fn open(&mut self, instance: Instance, process: Process, bytes: Bytes) {

@@ -6,6 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::config::Arbiter;
+use super::disk::Effect;
 use super::elect::Candidacy;
 use super::engine::URing;
 use super::stream::Stream;
@@ -57,7 +58,7 @@ impl URing {
         let is_new = |peer: &&super::peers::Peer| peer.here.is_some_and(|here| here.number == 0);
         let others = self.peers.iter().filter(is_new).map(|peer| peer.process);
         let ring = self.sort(others.chain([self.me]));
-        let founded = self.random.below(u64::MAX);
+        let founded = 1 + self.random.below(u64::MAX - 1);
         let first = Arc::new(Config {
             founded,
             number: 1,
@@ -67,7 +68,14 @@ impl URing {
             prior: Vec::new(),
         });
         match self.settings.arbiter {
-            Arbiter::Embedded => self.know(&first),
+            Arbiter::Embedded => {
+                // Were it told before it is durable, this process could found the cluster twice.
+                let is_founding = core::mem::replace(&mut self.founding, true);
+                if !is_founding {
+                    self.disk.put_config(&first);
+                    self.when_durable(Effect::Found(first), Mutant::U52);
+                }
+            }
             Arbiter::Service if self.election.candidate.is_none() => {
                 self.election.again = self.now.after(self.settings.patience.retry);
                 self.election.candidate = Some(Candidacy::Service(first));
@@ -83,11 +91,12 @@ impl URing {
             return;
         }
         let founded = self.config.as_ref().map(|config| config.founded);
-        if founded.is_some_and(|founded| founded != config.founded) {
+        if founded.is_some_and(|founded| founded != config.founded) && !mutants::on(Mutant::U43) {
             // All acceptors have lost their stores, and others have begun anew: this process belongs to what was before.
             self.counters.uring_configurations_foreign += 1;
             return;
         }
+        self.peers.found(config.founded);
         let was_in = self.stream.is_some();
         self.counters.uring_configurations += 1;
         self.config = Some(config.clone());
@@ -100,7 +109,8 @@ impl URing {
         self.election.candidate = None;
         self.election.admit = None;
         let stays = self.now.since(self.election.known) > 10 * self.settings.patience.silence;
-        self.election.known = self.now;
+        (self.election.known, self.election.moved) = (self.now, self.now);
+        (self.election.told, self.early) = (0, false);
         self.peers.say_to_all(&Word::Known(config.clone()));
         if self.complete > 0 {
             // The coordinator need not wait for acceptors that nobody depends on any more.
@@ -117,7 +127,7 @@ impl URing {
         self.on_early_follow();
         self.begin_to_lead(config);
         if stays {
-            self.election.waits = 0;
+            (self.election.waits, self.election.rounds) = (0, 0);
         }
         if self.stream.is_none() {
             let waits = self.election.waits;
@@ -167,12 +177,40 @@ impl URing {
         place.unwrap_or(0) as u64
     }
 
+    /// Which foundation this process belongs to; 0 if none yet.
+    fn founded(&self) -> u64 {
+        self.config.as_ref().map_or(0, |config| config.founded)
+    }
+
+    /// Whether somebody belongs to another foundation than this process: its numbers say nothing here.
+    pub(super) fn is_foreign(&self, founded: u64) -> bool {
+        let own = self.founded();
+        founded > 0 && own > 0 && founded != own && !mutants::on(Mutant::U42)
+    }
+
+    /// It did.
+    pub(super) fn on_foreign(&mut self, process: Process) {
+        self.counters.uring_messages_foreign += 1;
+        if let Some(peer) = self.peers.process(process) {
+            peer.here = None;
+        }
+        // It learns that it is not alone.
+        if self.foreign.insert(process)
+            && let Some(config) = &self.config
+        {
+            self.say(process.node, Word::Known(config.clone()));
+        }
+    }
+
     /// Somebody says who it is.
     pub(super) fn on_here(&mut self, process: Process, here: Here) {
         if let Some(peer) = self.peers.process(process) {
             peer.here = Some(here);
         }
-        self.on_complete(here.complete);
+        if self.config.is_some() {
+            // Who belongs to no foundation yet is told of more than one.
+            self.on_complete(here.complete);
+        }
         let old = here.number < self.number() && (here.number > 0 || self.is_acceptor());
         if old && let Some(config) = &self.config {
             let known = Word::Known(config.clone());

@@ -7,11 +7,11 @@ use alloc::vec::Vec;
 use super::codec::vote_bytes;
 use super::engine::URing;
 use super::word::Word;
-use crate::contract::NodeId;
+use crate::contract::{NodeId, Time};
 use crate::mutants::{self, Mutant};
 use crate::paxos::{
     AcceptorId, Config, Coordinator, Instance, Progress, Promise, Proposers, Round, Value, ValueId,
-    Vote,
+    Verdict, Vote,
 };
 
 /// What is kept of one acceptor's promise, in bytes.
@@ -25,15 +25,35 @@ pub struct Leading {
     admits: Option<Proposers>,
     /// Promises of which more parts have to come, and what their votes take, in bytes.
     parts: BTreeMap<AcceptorId, (Promise, usize)>,
+    /// A majority has voted for all before this instance,
+    reached: Instance,
+    /// since then, or nothing was proposed that is not voted for.
+    moved: Time,
 }
 
 impl Leading {
-    pub fn new(config: Arc<Config>, decided: u64) -> Self {
+    pub fn new(config: Arc<Config>, decided: u64, now: Time) -> Self {
         Self {
             machine: Coordinator::new(config, decided),
             admits: None,
             parts: BTreeMap::new(),
+            reached: 0,
+            moved: now,
         }
+    }
+
+    /// How far a majority has voted.
+    pub fn on_reached(&mut self, reached: Instance, now: Time) {
+        let waits = reached < self.machine.next();
+        if reached > self.reached || !waits {
+            (self.reached, self.moved) = (reached, now);
+        }
+    }
+
+    /// Since when nothing is voted for that was proposed; `None` if nothing is to be.
+    pub fn waits_since(&self) -> Option<Time> {
+        let begun = self.machine.start().is_some();
+        (begun && self.reached < self.machine.next()).then_some(self.moved)
     }
 
     /// Open proposals say what counts, until that is known.
@@ -92,7 +112,7 @@ impl URing {
             return;
         }
         self.counters.uring_rounds_led += 1;
-        let mut leading = Leading::new(config.clone(), self.learner.next());
+        let mut leading = Leading::new(config.clone(), self.learner.next(), self.now);
         leading.machine.on_complete(self.complete);
         self.leading = Some(leading);
         self.say_prepare(None);
@@ -142,6 +162,9 @@ impl URing {
         if leading.machine.start().is_some() || part.round != leading.machine.round() {
             return;
         }
+        // A round takes as long to begin as there is something to tell.
+        self.election.told += 1 + part.votes.len() as u64;
+        self.election.moved = self.now;
         let Some(promise) = leading.assemble(part, more) else {
             return;
         };
@@ -155,6 +178,9 @@ impl URing {
             return;
         }
         self.complete = number;
+        if self.is_acceptor() && !mutants::on(Mutant::U44) {
+            self.disk.put_complete(number);
+        }
         self.look_again();
     }
 
@@ -173,8 +199,7 @@ impl URing {
         };
         match progress {
             Progress::Waiting => {}
-            // Its log has failed, and what is in there it tells nobody any more.
-            Progress::Behind if self.disk.failed || mutants::on(Mutant::U38) => {
+            Progress::Behind if mutants::on(Mutant::U38) => {
                 leading.parts.clear();
                 leading.machine.ask_again();
                 self.say_prepare(None);
@@ -285,7 +310,8 @@ impl URing {
         let (start, kept) = self.round_start;
         if self.votes() {
             // An earlier round is refused; then a word with a newer configuration is on its way.
-            let _ = self.acceptor.accept(start, kept, &vote);
+            let verdict = self.acceptor.accept(start, kept, &vote);
+            self.early |= verdict == Ok(Verdict::Early) && !mutants::on(Mutant::U50);
         }
         if self.learner.kept() < super::MOST_KEPT {
             self.learner.on_proposal(vote.clone());

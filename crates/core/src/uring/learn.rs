@@ -1,5 +1,7 @@
 //! What is decided, in order, and which of it counts.
 
+use alloc::vec::Vec;
+
 use super::base::Base;
 use super::engine::URing;
 use crate::mutants::{self, Mutant};
@@ -39,6 +41,7 @@ impl URing {
         }
         let reached = self.learner.reached();
         if let Some(leading) = &mut self.leading {
+            leading.on_reached(reached, self.now);
             if leading.knows_what_counts() {
                 leading.machine.on_reached(reached);
             }
@@ -81,9 +84,9 @@ impl URing {
         here.is_none_or(|here| here.acceptor == Some(who))
     }
 
-    /// Whether what is learnt is kept, and can be read again.
+    /// Whether what is learnt is kept, and can be read again: in memory also while the log is away.
     fn remembers(&self) -> bool {
-        self.is_acceptor() && !self.disk.failed
+        self.is_acceptor() && !(self.disk.failed && mutants::on(Mutant::U60))
     }
 
     /// Who keeps nothing learns only what the application has room for, and hands out before that what it has kept: its
@@ -122,8 +125,10 @@ impl URing {
         while self.told.next < next && self.hand_out.has_room() {
             if self.told.next < self.acceptor.kept() {
                 // It was so slow that this is forgotten.
-                let is_base = self.base.next >= self.acceptor.kept();
-                let base = if is_base { &self.base } else { &self.counted };
+                let base = match mutants::on(Mutant::U57) {
+                    true => &self.counted,
+                    false => &self.base,
+                };
                 self.miss(base.clone());
                 continue;
             }
@@ -168,30 +173,44 @@ impl URing {
     /// The next start of this process need not ask others for what is below.
     fn hint(&mut self) {
         let next = self.learner.next();
-        let is_due = next >= self.told_decided + HINT_EVERY;
-        if is_due && self.votes() && self.disk.is_idle() {
-            self.told_decided = next;
+        let is_due = next >= self.told_decided + HINT_EVERY && !mutants::on(Mutant::U45);
+        if is_due && self.votes() {
             let ahead = if mutants::on(Mutant::U14) {
                 HINT_EVERY
             } else {
                 0
             };
-            self.disk.put_decided(next + ahead);
+            self.hold(next + ahead);
+        }
+    }
+
+    /// What is before this, and kept here, is what was decided. That is durable when whatever is said next is.
+    pub(super) fn hold(&mut self, upto: Instance) {
+        if upto > self.told_decided {
+            self.told_decided = upto;
+            self.disk.put_decided(upto);
         }
     }
 
     /// An acceptor forgets what is far behind.
     fn trim(&mut self) {
-        let next = self.learner.next();
-        if !self.votes() {
+        if !self.is_acceptor() {
             return;
         }
-        if self.base.next < self.acceptor.kept() && next >= self.acceptor.kept() {
-            // It forgot because others had, before it had learnt.
-            return self.rest_on(self.counted.clone());
-        }
-        self.note_learnt(next);
-        let keep = self.settings.kept_instances;
+        debug_assert_eq!(
+            self.acceptor.kept(),
+            self.base.next,
+            "who has forgotten has a base"
+        );
+        let next = self.learner.next();
+        self.note_learnt(match mutants::on(Mutant::U63) {
+            true => next,
+            false => self.disk.learnt(),
+        });
+        let keep = match mutants::on(Mutant::U56) {
+            true => self.settings.kept_instances / 16,
+            false => self.settings.kept_instances,
+        };
         // Not one by one.
         let slack = (keep / 16).max(1);
         if next >= self.base.next + keep + slack {
@@ -203,9 +222,10 @@ impl URing {
         }
     }
 
-    /// The log of this acceptor has failed: others that have no link to it are told along the ring.
+    /// This acceptor votes for nothing in this round any more: others are told along the ring, and do not wait for it.
     pub(super) fn note_mute(&mut self) {
-        if !self.disk.failed || mutants::on(Mutant::U34) {
+        let votes = self.votes() && !self.early;
+        if votes || !self.is_acceptor() || mutants::on(Mutant::U34) {
             return;
         }
         let mute = self.own_place().and_then(|at| self.mute.get_mut(at));
@@ -220,10 +240,12 @@ impl URing {
         self.config.as_ref().and_then(|config| config.place(id))
     }
 
-    /// What this acceptor has learnt, for the others.
+    /// What this acceptor has learnt, as far as it is durable, for the others.
     fn note_learnt(&mut self, next: Instance) {
-        if let Some(learnt) = self.own_place().and_then(|at| self.learnt.get_mut(at)) {
-            *learnt = next.max(*learnt);
+        let learnt = self.own_place().and_then(|at| self.learnt.get_mut(at));
+        if let Some(learnt) = learnt.filter(|learnt| **learnt < next) {
+            *learnt = next;
+            self.election.moved = self.now;
         }
     }
 
@@ -235,9 +257,14 @@ impl URing {
         config.reached_by_majority(|who| learnt(who).copied().unwrap_or(0))
     }
 
-    fn rest_on(&mut self, base: Base) {
+    /// Everything before a base is forgotten. `lacks`: of the values that go on behind it none is among the votes.
+    fn rest_on(&mut self, mut base: Base, lacks: bool) {
+        let most = 4 * self.settings.kept_instances;
+        base.forget_open(base.next.saturating_sub(most));
         self.acceptor.trim(base.next);
-        self.disk.put_base(&base);
+        let lacks = lacks && !mutants::on(Mutant::U62);
+        let values = if lacks { base.values() } else { Vec::new() };
+        self.disk.put_base(&base, values);
         self.base = base;
     }
 
@@ -251,7 +278,7 @@ impl URing {
             }
         }
         base.next = below;
-        self.rest_on(base);
+        self.rest_on(base, false);
     }
 
     /// Others have forgotten everything before this.
@@ -274,8 +301,8 @@ impl URing {
         if self.told.next < base.next {
             self.miss(base.clone());
         }
-        if self.votes() {
-            self.rest_on(base);
+        if self.is_acceptor() {
+            self.rest_on(base, true);
         }
     }
 }

@@ -19,7 +19,7 @@
 //! * `stream`: one process in the ring of one configuration, `window`: its proposals, `queue`: values on their way; `lead`: the coordinator; `promise`: phase 1 at an acceptor; `learn`: what is decided;
 //! * `multicast`: Ring Paxos, with `cast` (what is missing), `parts` (datagrams), `held`
 //!   (proposals that wait for values) and `rate`;
-//! * `known`, `stand`, `elect`: configurations, and which one follows; `fetch`, `questions`: what did not come along the ring; `disk`: what is durable;
+//! * `known`, `stand`, `elect`: configurations, and which one follows; `fetch`, `questions`: what did not come along the ring; `disk`: what is durable, `found`, `restore`: what is found, and the log that fails and is opened again;
 //! * `counters`: what is counted, with words for people;
 //! * `own`, `hand_out`: from and to the application; `word`, `wire`, `write`, `codec`, `value`: bytes.
 
@@ -33,6 +33,7 @@ mod driven;
 mod elect;
 mod engine;
 mod fetch;
+mod found;
 mod hand_out;
 mod held;
 mod known;
@@ -46,6 +47,7 @@ mod promise;
 mod questions;
 mod queue;
 mod rate;
+mod restore;
 mod run;
 mod stand;
 mod stream;

@@ -17,11 +17,13 @@ pub struct Peer {
     /// The process at its other end.
     pub process: Process,
     pub session: Session,
+    /// Which foundation this process belongs to.
+    founded: u64,
     /// What it still takes, in bytes.
     room: usize,
     words: VecDeque<Bytes>,
-    /// What is left of a base to tell.
-    base: Option<Bytes>,
+    /// How much of a base was told, and what is left.
+    base: Option<(u64, Bytes)>,
     /// Promises whose votes were not all sent, and how many were.
     promise: Option<(Promise, usize)>,
     /// What it has said of itself last.
@@ -35,6 +37,8 @@ pub struct Peer {
 pub struct Peers {
     /// Where a word with votes ends, in bytes. One vote may be larger.
     word_bytes: usize,
+    /// Which foundation this process belongs to; 0 if none yet.
+    founded: u64,
     up: BTreeMap<NodeId, Peer>,
 }
 
@@ -43,14 +47,22 @@ impl Peers {
     pub const fn new(word_bytes: usize) -> Self {
         Self {
             word_bytes,
+            founded: 0,
             up: BTreeMap::new(),
         }
+    }
+
+    /// From here on this process belongs to this foundation, and says so with each word.
+    pub fn found(&mut self, founded: u64) {
+        self.founded = founded;
+        self.up.values_mut().for_each(|peer| peer.founded = founded);
     }
 
     pub fn on_up(&mut self, process: Process, session: Session) {
         let peer = Peer {
             process,
             session,
+            founded: self.founded,
             room: 0,
             words: VecDeque::new(),
             base: None,
@@ -119,7 +131,7 @@ impl Peers {
 
     /// Says a word to all.
     pub fn say_to_all(&mut self, word: &Word) {
-        let bytes = Bytes::from(word.encode());
+        let bytes = Bytes::from(word.encode(self.founded));
         self.up
             .values_mut()
             .for_each(|peer| peer.put(bytes.clone()));
@@ -140,7 +152,7 @@ impl Peers {
     /// Tells a base, in as many words as it takes.
     pub fn base(&mut self, node: NodeId, base: Bytes) {
         if let Some(peer) = self.up.get_mut(&node) {
-            peer.base = Some(base);
+            peer.base = Some((0, base));
         }
     }
 
@@ -155,7 +167,7 @@ impl Peers {
 impl Peer {
     /// Says a word.
     pub fn say(&mut self, word: &Word) {
-        self.put(Bytes::from(word.encode()));
+        self.put(Bytes::from(word.encode(self.founded)));
     }
 
     fn put(&mut self, bytes: Bytes) {
@@ -197,7 +209,7 @@ impl Peer {
         if self.words.is_empty() {
             let part = self.promise_part(enough);
             let part = part.or_else(|| self.base_part(enough))?;
-            self.words.push_back(part.encode().into());
+            self.words.push_back(part.encode(self.founded).into());
         }
         let word = self.words.pop_front_if(|word| word.len() <= self.room)?;
         Some(self.send(word.into()))
@@ -205,11 +217,11 @@ impl Peer {
 
     /// The next part of a base.
     fn base_part(&mut self, enough: usize) -> Option<Word> {
-        let mut rest = self.base.take()?;
+        let (at, mut rest) = self.base.take()?;
         let part = rest.split_to(rest.len().min(enough));
         let more = !rest.is_empty();
-        self.base = more.then_some(rest);
-        Some(Word::Forgotten(part, more))
+        self.base = more.then_some((at + part.len() as u64, rest));
+        Some(Word::Forgotten(at, part, more))
     }
 
     /// The next part of a promise.

@@ -56,6 +56,9 @@ impl URing {
 
     fn promise(&mut self, to: Process, round: Round, from: Instance) {
         let held = self.learner.next();
+        if !mutants::on(Mutant::N18) {
+            self.hold(held);
+        }
         if let Ok(promise) = self.acceptor.prepare(round, from, held) {
             self.when_durable(Effect::Promise(to.node, promise), Mutant::U01);
         }

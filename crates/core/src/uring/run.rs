@@ -27,7 +27,7 @@ impl URing {
             Word::Follow(follow, lacks) => self.on_follow(process, follow, lacks),
             Word::Fetch(from, upto) => self.on_fetch(node, from, upto),
             Word::Chosen(votes) => self.on_chosen(process, &votes),
-            Word::Forgotten(part, more) => self.on_forgotten(process, &part, more),
+            Word::Forgotten(at, part, more) => self.on_forgotten(process, at, &part, more),
             Word::Leaving => self.on_leaving(process),
             Word::Want(counters) => self.on_want(process, &counters),
             Word::Value(counter, frame) => {
@@ -79,6 +79,8 @@ impl URing {
             self.fetching.seek_again();
             // What is before the predecessor has forgotten.
             stream.jump(head.from);
+        } else if head.kept > self.election.told {
+            (self.election.told, self.election.moved) = (head.kept, self.now);
         }
         if head.complete {
             self.on_complete(head.round);
@@ -129,7 +131,9 @@ impl URing {
             Record::Learnt(index, next) => {
                 let learnt = self.learnt.get_mut(usize::from(index));
                 learnt.is_some_and(|learnt| {
-                    *learnt = next.max(*learnt);
+                    if *learnt < next {
+                        (*learnt, self.election.moved) = (next, self.now);
+                    }
                     true
                 })
             }
@@ -224,8 +228,10 @@ impl URing {
             return None;
         }
         let begun = self.learner.round() == config.number;
-        let (start, kept) = if begun { self.round_start } else { (0, 0) };
+        let told = (0, self.election.told);
+        let (start, kept) = if begun { self.round_start } else { told };
         let head = Head {
+            founded: config.founded,
             round: config.number,
             epoch: 0,
             start,

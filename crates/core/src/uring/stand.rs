@@ -15,15 +15,14 @@ use crate::mutants::{self, Mutant};
 use crate::paxos::{self, AcceptorId, Candidate, Config, Round};
 
 /// Who lacks no more instances than these may well coordinate: so many votes are told soon.
-const MOST_BEHIND: u64 = 256;
+pub(super) const MOST_BEHIND: u64 = 256;
 
 impl URing {
     /// Stands for a configuration without those that are not there, and with all who want to come in. `suspect`: one
     /// that may seem to be there. `lead`: with another coordinator, which is this process unless it yields.
     pub(super) fn stand(&mut self, suspect: Option<Process>, lead: bool) {
-        let patience = self.settings.patience;
-        let random = self.random.below(patience.retry);
-        self.election.again = self.now.after(patience.retry / 2 + random);
+        self.election.tries = 0;
+        self.try_later();
         let why = Why {
             suspect,
             lead,
@@ -163,7 +162,10 @@ impl URing {
         let Some(answer) = self.register.on_word(number, word) else {
             return;
         };
-        if let Some(slot) = self.register.slot(number) {
+        let slot = self.register.slot(number);
+        let only_accepted =
+            |slot: &&paxos::Slot<_>| !mutants::on(Mutant::U58) || slot.accepted.is_some();
+        if let Some(slot) = slot.filter(only_accepted) {
             self.disk.put_slot(number, slot);
         }
         let answer = Word::Answer(number, self.acceptor.id(), answer);

@@ -14,10 +14,10 @@ use crate::paxos::{Promise, ValueId};
 use crate::wire::read_varint;
 
 /// The version of all of it.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// What a batch begins with, in bytes.
-pub const HEAD_BYTES: usize = 2 + 1 + 8 + 4 + 3 * 8;
+pub const HEAD_BYTES: usize = 2 + 8 + 1 + 8 + 4 + 3 * 8;
 
 /// The largest value, in bytes.
 pub const MAX_FRAME_BYTES: usize = 256 << 10;
@@ -60,19 +60,19 @@ pub enum Said {
     Batch(Head, Bytes),
 }
 
-/// Reads a message; `None` if it is none.
-pub fn decode(bytes: Bytes) -> Option<Said> {
+/// Reads a message: to which foundation its sender belongs (0: to none yet), and what it says. `None` if it is none.
+pub fn decode(bytes: Bytes) -> Option<(u64, Said)> {
     let mut source = Source(bytes);
     if source.u8()? != VERSION {
         return None;
     }
-    let kind = source.u8()?;
+    let (kind, founded) = (source.u8()?, source.u64()?);
     if kind == BATCH {
-        let head = head(&mut source)?;
-        return Some(Said::Batch(head, source.0));
+        let head = head(&mut source, founded)?;
+        return Some((founded, Said::Batch(head, source.0)));
     }
     let word = word(kind, &mut source)?;
-    source.is_over().then_some(Said::Word(word))
+    source.is_over().then_some((founded, Said::Word(word)))
 }
 
 fn word(kind: u8, source: &mut Source) -> Option<Word> {
@@ -102,8 +102,8 @@ fn word(kind: u8, source: &mut Source) -> Option<Word> {
         FETCH => Word::Fetch(source.number()?, source.number()?),
         CHOSEN => Word::Chosen(votes(source)?),
         FORGOTTEN => {
-            let more = source.flag()?;
-            Word::Forgotten(core::mem::take(&mut source.0), more)
+            let (more, at) = (source.flag()?, source.number()?);
+            Word::Forgotten(at, core::mem::take(&mut source.0), more)
         }
         LEAVING => Word::Leaving,
         WANT => Word::Want(source.list(Source::number)?),
@@ -140,8 +140,9 @@ fn votes(source: &mut Source) -> Option<Vec<crate::paxos::Vote>> {
     Some(votes)
 }
 
-fn head(source: &mut Source) -> Option<Head> {
+fn head(source: &mut Source, founded: u64) -> Option<Head> {
     Some(Head {
+        founded,
         complete: source.flag()?,
         round: source.number()?,
         epoch: source.u32()?,
@@ -152,16 +153,19 @@ fn head(source: &mut Source) -> Option<Head> {
 }
 
 /// A message of this kind.
-pub fn begin(kind: u8) -> Vec<u8> {
+fn begin(kind: u8, founded: u64) -> Vec<u8> {
     let mut out = Vec::with_capacity(64);
     out.extend([VERSION, kind]);
+    out.extend(founded.to_le_bytes());
     out
 }
 
 /// What a batch begins with.
 pub fn put_head(head: &Head) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
-    out.extend([VERSION, BATCH, u8::from(head.complete)]);
+    out.extend([VERSION, BATCH]);
+    out.extend(head.founded.to_le_bytes());
+    out.push(u8::from(head.complete));
     out.extend(head.round.to_le_bytes());
     out.extend(head.epoch.to_le_bytes());
     for number in [head.start, head.kept, head.from] {
@@ -171,9 +175,9 @@ pub fn put_head(head: &Head) -> Vec<u8> {
 }
 
 impl Word {
-    /// As it travels.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut out = begin(self.kind());
+    /// As it travels, said by a process of this foundation; 0: of none yet.
+    pub fn encode(&self, founded: u64) -> Vec<u8> {
+        let mut out = begin(self.kind(), founded);
         match self {
             Self::Here(here) => put_here(&mut out, here),
             Self::Known(config) => put_config(&mut out, config),
@@ -198,8 +202,9 @@ impl Word {
                 put_numbers(&mut out, lacks);
             }
             Self::Chosen(votes) => votes.iter().for_each(|vote| put_vote(&mut out, vote)),
-            Self::Forgotten(part, more) => {
+            Self::Forgotten(at, part, more) => {
                 out.push(u8::from(*more));
+                out.extend(at.to_le_bytes());
                 out.extend_from_slice(part);
             }
             Self::Leaving => {}

@@ -30,8 +30,9 @@ pub enum Word {
     Fetch(Instance, Instance),
     /// That, or a first part of it.
     Chosen(Vec<Vote>),
-    /// What was asked for is forgotten: the next bytes of the base to begin at. `true` if more come.
-    Forgotten(Bytes, bool),
+    /// What was asked for is forgotten: the next bytes of the base to begin at, and how many come before them. `true` if
+    /// more come.
+    Forgotten(u64, Bytes, bool),
     /// The speaker leaves of its own will.
     Leaving,
     /// The coordinator lacks the receiver's values with these counters.
@@ -67,13 +68,16 @@ pub struct Follow {
 /// What every batch along the ring begins with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Head {
+    /// Of which foundation.
+    pub founded: u64,
     /// Of which configuration.
     pub round: Round,
     /// Of the successor's last [`Follow`].
     pub epoch: u32,
     /// Where the round starts; 0 if that is not known yet.
     pub start: Instance,
-    /// Before this somebody has forgotten what was decided.
+    /// Before this somebody has forgotten what was decided. Where the round has not begun: how much its coordinator was told
+    /// for that.
     pub kept: Instance,
     /// The first instance of the batch's proposals, or of those that follow: what is before is here, or forgotten.
     pub from: Instance,
@@ -94,7 +98,7 @@ pub enum Record {
     Learnt(u8, Instance),
     /// The process at this place of the ring had to ask for values so often.
     Lost(u8, u64),
-    /// The acceptor with this index has no votes any more: its log has failed.
+    /// The acceptor with this index votes for nothing more in this round: its log has failed, or something is missing before.
     Mute(u8),
 }
 

@@ -13,6 +13,10 @@ use rota_core::uring::{Follow, Record, Records, Said, URing, URingConfig, Word, 
 use rota_core::wire::PartHead;
 
 use super::datagrams::SETTINGS;
+use super::disk::{Disk, Mode};
+
+/// Which foundation they all belong to.
+pub const FOUNDED: u64 = 1;
 
 pub const fn process(node: u16, life: u64) -> Process {
     Process {
@@ -49,12 +53,17 @@ pub struct Alone {
     pub now: Time,
     me: Process,
     written: PersistId,
-    records: Vec<LogRecord>,
+    pub records: Vec<LogRecord>,
+    /// What it has asked to be written since all was, in bytes, and the largest of its records.
+    pub unanswered: usize,
+    pub largest: usize,
     pub said: Vec<Word>,
     /// Datagrams.
     pub sent: Vec<Bytes>,
     /// Along the ring.
     pub batches: Vec<Vec<Record>>,
+    /// How often its log was given up.
+    pub reopens: u32,
 }
 
 impl Alone {
@@ -63,22 +72,34 @@ impl Alone {
     }
 
     pub fn with(settings: URingConfig, me: Process, records: Vec<(LogId, u64, Bytes)>) -> Self {
+        Self::found(settings, me, (records, false))
+    }
+
+    /// One that finds this, and whether something was lost.
+    pub fn found(
+        settings: URingConfig,
+        me: Process,
+        (records, lost_some): (Vec<(LogId, u64, Bytes)>, bool),
+    ) -> Self {
         let mut alone = Self {
             engine: URing::new(settings),
             now: Time(1),
             me,
             written: PersistId(0),
             records: Vec::new(),
+            unanswered: 0,
+            largest: 0,
             said: Vec::new(),
             sent: Vec::new(),
             batches: Vec::new(),
+            reopens: 0,
         };
         let seed = 1;
         alone.tell(Input::Start(StartState {
             me,
             seed,
             records,
-            lost_some: false,
+            lost_some,
         }));
         alone.write();
         alone
@@ -90,6 +111,12 @@ impl Alone {
             match output {
                 Output::Persist { id, records } => {
                     self.written = id;
+                    let bytes = records.iter().map(|record| match record {
+                        LogRecord::Put { bytes, .. } => bytes.len(),
+                        LogRecord::Trim { .. } => 0,
+                    });
+                    self.unanswered += bytes.clone().sum::<usize>();
+                    self.largest = bytes.max().unwrap_or(0).max(self.largest);
                     self.records.extend(records);
                 }
                 Output::LinkSend { bytes, .. } => self.on_sent(bytes.into_bytes()),
@@ -97,6 +124,7 @@ impl Alone {
                     let datagrams = burst.datagrams();
                     self.sent.extend(datagrams.map(Bytes::copy_from_slice));
                 }
+                Output::Reopen => self.reopens += 1,
                 other => panic!("{other:?}"),
             }
         }
@@ -104,8 +132,8 @@ impl Alone {
 
     fn on_sent(&mut self, bytes: Bytes) {
         match decode(bytes) {
-            Some(Said::Word(word)) => self.said.push(word),
-            Some(Said::Batch(_, body)) => {
+            Some((_, Said::Word(word))) => self.said.push(word),
+            Some((_, Said::Batch(_, body))) => {
                 let ring = ring_with(self.me);
                 let records: Result<Vec<Record>, ()> = Records::new(body, &ring).collect();
                 self.batches.push(records.expect("records"));
@@ -140,9 +168,35 @@ impl Alone {
             .collect()
     }
 
+    /// Its log is open again.
+    pub fn reopen(&mut self, records: Vec<(LogId, u64, Bytes)>, lost_some: bool) {
+        self.tell(Input::Reopened { records, lost_some });
+    }
+
+    /// What it finds when it begins again and the first of its records are on the disk.
+    pub fn on_disk(&self, records: usize) -> Vec<(LogId, u64, Bytes)> {
+        let mut disk = Disk::default();
+        let first = self.records[..records].to_vec();
+        disk.waiting.push_back((PersistId(1), first));
+        disk.answer(PersistId(1), Mode::Sync);
+        disk.found()
+    }
+
+    /// The same, with all of them.
+    pub fn all_on_disk(&self) -> Vec<(LogId, u64, Bytes)> {
+        self.on_disk(self.records.len())
+    }
+
     /// Everything is durable.
     pub fn write(&mut self) {
+        self.unanswered = 0;
         let id = self.written;
+        self.tell(Input::Persisted { id });
+    }
+
+    /// Everything but the last request is durable.
+    pub fn write_all_but_one(&mut self) {
+        let id = PersistId(self.written.0.saturating_sub(1));
         self.tell(Input::Persisted { id });
     }
 
@@ -155,6 +209,19 @@ impl Alone {
             session,
             bytes,
         });
+    }
+
+    /// The links have room again.
+    pub fn room(&mut self) {
+        for node in [1, 2, 3] {
+            let (peer, session) = (process(node, 1).node, Session(u64::from(node)));
+            let bytes = 1 << 20;
+            self.tell(Input::Writable {
+                peer,
+                session,
+                bytes,
+            });
+        }
     }
 
     pub fn unlink(&mut self, node: u16) {
@@ -206,7 +273,7 @@ impl Alone {
         let acceptors = acceptors.map(|who| if who.node == mine.node { mine } else { who });
         let ring = ring_with(self.me);
         Arc::new(Config {
-            founded: 1,
+            founded: FOUNDED,
             number,
             coordinator: process(1, 1),
             ring,
@@ -254,6 +321,6 @@ impl Alone {
         }
         let known = Word::Known(self.config(1));
         let from = if self.me.node.get() == 1 { 2 } else { 1 };
-        self.hear(from, known.encode());
+        self.hear(from, known.encode(FOUNDED));
     }
 }

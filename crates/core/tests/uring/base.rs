@@ -3,7 +3,7 @@
 use rota_core::contract::{ConfigurationKind, Delivery, Engine, Process};
 use rota_core::uring::Word;
 
-use super::alone::{Alone, process};
+use super::alone::{Alone, FOUNDED, process};
 use super::behind::{asks, full, lacks_much};
 use super::rules::{batch_of, second};
 
@@ -49,6 +49,7 @@ impl Bytes {
         for (who, value) in &self.open {
             put_process(&mut out, *who);
             out.extend(1_u32.to_le_bytes());
+            out.extend(1_u64.to_le_bytes());
             out.extend((value.len() as u32).to_le_bytes());
             out.extend(value);
         }
@@ -83,7 +84,10 @@ pub fn behind() -> Alone {
 /// What the application is told by who gets this base: places, how many are missed, or who the members are.
 fn told(base: &Bytes) -> Vec<(u64, u64, Vec<u16>)> {
     let mut alone = behind();
-    alone.hear(1, Word::Forgotten(base.encode().into(), false).encode());
+    alone.hear(
+        1,
+        Word::Forgotten(0, base.encode().into(), false).encode(FOUNDED),
+    );
     let deliveries = std::iter::from_fn(|| alone.engine.poll_delivery());
     let deliveries = deliveries.map(|delivery| match delivery {
         Delivery::Missed { seq, count, .. } => (seq, count, Vec::new()),
@@ -140,13 +144,13 @@ fn a_base_that_cannot_be_is_refused() {
     for length in 0..right.len() {
         let mut alone = behind();
         let part = right[..length].to_vec();
-        alone.hear(1, Word::Forgotten(part.into(), false).encode());
+        alone.hear(1, Word::Forgotten(0, part.into(), false).encode(FOUNDED));
         assert!(alone.engine.poll_delivery().is_none(), "{length} bytes");
     }
     let mut more = right;
     more.push(0);
     let mut alone = behind();
-    alone.hear(1, Word::Forgotten(more.into(), false).encode());
+    alone.hear(1, Word::Forgotten(0, more.into(), false).encode(FOUNDED));
     assert!(alone.engine.poll_delivery().is_none(), "one byte more");
 }
 
@@ -159,15 +163,15 @@ fn a_base_answers_only_what_is_before_it() {
         let asked = under_way.pop_front().expect("it asks");
         let votes = full(asked.start);
         let votes = votes.into_iter().filter(|vote| asked.contains(&vote.first));
-        alone.hear(1, Word::Chosen(votes.collect()).encode());
+        alone.hear(1, Word::Chosen(votes.collect()).encode(FOUNDED));
         under_way.extend(asks(&mut alone));
     }
     let base = with_view(4, &[(1, 1), (3, 1)]).encode();
     assert!(under_way.iter().any(|asked| asked.start < 10));
     under_way.retain(|asked| asked.start >= 10);
     for _ in 0..2 {
-        let base = Word::Forgotten(base.clone().into(), false);
-        alone.hear(1, base.encode());
+        let base = Word::Forgotten(0, base.clone().into(), false);
+        alone.hear(1, base.encode(FOUNDED));
         under_way.extend(asks(&mut alone));
     }
     let mut from = 10;

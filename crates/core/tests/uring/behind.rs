@@ -9,7 +9,7 @@ use rota_core::contract::{Engine, Input, Time};
 use rota_core::paxos::{self, Ballot, Config, Promise, Value, ValueId, Vote};
 use rota_core::uring::{Here, Word};
 
-use super::alone::{Alone, acceptor, process};
+use super::alone::{Alone, FOUNDED, acceptor, process};
 use super::rules::{head, hear_batch, second};
 
 /// All before this is decided.
@@ -22,15 +22,15 @@ fn chosen() -> Vec<u8> {
         round: 1,
         value: Value::Skip(DECIDED - 1),
     };
-    Word::Chosen(vec![vote]).encode()
+    Word::Chosen(vec![vote]).encode(FOUNDED)
 }
 
 /// The second, in the second configuration, whose coordinator knows what is decided.
 fn asked() -> Alone {
     let mut alone = second();
     let known = Word::Known(alone.config(2));
-    alone.hear(1, known.encode());
-    alone.hear(1, Word::Prepare(2, DECIDED).encode());
+    alone.hear(1, known.encode(FOUNDED));
+    alone.hear(1, Word::Prepare(2, DECIDED).encode(FOUNDED));
     alone.write();
     alone
 }
@@ -71,7 +71,7 @@ fn first() -> Alone {
 
 fn leads(alone: &mut Alone) {
     let known = Word::Known(alone.config(2));
-    alone.hear(2, known.encode());
+    alone.hear(2, known.encode(FOUNDED));
 }
 
 fn promises(alone: &mut Alone, node: u16, held: u64) {
@@ -83,7 +83,7 @@ fn promises(alone: &mut Alone, node: u16, held: u64) {
         kept: 1,
         votes: Vec::new(),
     };
-    alone.hear(node, Word::Promise(promise, false).encode());
+    alone.hear(node, Word::Promise(promise, false).encode(FOUNDED));
 }
 
 /// A majority has promised, of which one has nothing. It is not asked for everything: another one promises, too, or the
@@ -103,25 +103,6 @@ pub fn who_coordinates_waits() -> bool {
     begins(2) && begins(3)
 }
 
-/// Nobody can ask it what was decided, from the first or from then on.
-pub fn who_has_no_log_asks_all_again() -> bool {
-    let asks = |late: bool| {
-        let mut alone = first();
-        leads(&mut alone);
-        if !late {
-            alone.fail();
-        }
-        promises(&mut alone, 2, DECIDED);
-        promises(&mut alone, 3, 1);
-        let early = alone.has_said(&Word::Prepare(2, 1));
-        if late {
-            alone.fail();
-        }
-        (early, alone.has_said(&Word::Prepare(2, 1)))
-    };
-    asks(false) == (true, true) && asks(true) == (false, true)
-}
-
 /// Time passes, and the third promises whatever it is asked for: with whom as coordinator the second wants this
 /// configuration.
 fn wants(alone: &mut Alone, number: u64) -> Option<Arc<Config>> {
@@ -133,7 +114,7 @@ fn wants(alone: &mut Alone, number: u64) -> Option<Arc<Config>> {
         let by = process(2, 1);
         let answers = (1..9).map(|count| paxos::Word::Promise(Ballot { count, by }, None));
         for answer in answers {
-            alone.hear(3, Word::Answer(number, acceptor(3), answer).encode());
+            alone.hear(3, Word::Answer(number, acceptor(3), answer).encode(FOUNDED));
         }
     }
     alone.said.iter().find_map(|word| match word {
@@ -146,10 +127,10 @@ fn wants(alone: &mut Alone, number: u64) -> Option<Arc<Config>> {
 /// does not get on either, it is tried itself.
 pub fn who_may_lack_everything_lets_others_coordinate_once() -> bool {
     let mut alone = second();
-    alone.hear(3, Word::Here(here()).encode());
+    alone.hear(3, Word::Here(here()).encode(FOUNDED));
     alone.unlink(1);
     let first = wants(&mut alone, 2).expect("it stands");
-    alone.hear(3, Word::Known(first.clone()).encode());
+    alone.hear(3, Word::Known(first.clone()).encode(FOUNDED));
     let then = wants(&mut alone, 3).expect("it stands again");
     (first.coordinator, then.coordinator) == (process(3, 1), process(2, 1))
 }
@@ -210,8 +191,8 @@ pub fn full(from: u64) -> Vec<Vote> {
 pub fn lacks_much() -> (Alone, VecDeque<Range<u64>>) {
     let mut alone = second();
     let known = Word::Known(alone.config(2));
-    alone.hear(1, known.encode());
-    alone.hear(1, Word::Prepare(2, 10_000).encode());
+    alone.hear(1, known.encode(FOUNDED));
+    alone.hear(1, Word::Prepare(2, 10_000).encode(FOUNDED));
     alone.write();
     let under_way: VecDeque<_> = asks(&mut alone).into();
     assert_eq!((under_way.len(), &under_way[0]), (1, &(1..10_000)));
@@ -229,7 +210,7 @@ pub fn who_lacks_much_asks_for_more_at_once() -> bool {
         let mut votes = full(asked.start);
         votes.retain(|vote| asked.contains(&vote.first));
         known.extend(votes.iter().map(|vote| vote.first));
-        alone.hear(1, Word::Chosen(votes).encode());
+        alone.hear(1, Word::Chosen(votes).encode(FOUNDED));
         alone.write();
         for asked in asks(&mut alone) {
             let overlaps = |other: &Range<u64>| other.start < asked.end && asked.start < other.end;

@@ -17,7 +17,7 @@ fn message(count: usize) -> Bytes {
 /// Whether its values lie in what was read, each; `read` is what is decoded.
 fn in_place(read: Bytes) -> Vec<bool> {
     let place = read.as_ptr_range();
-    let Some(Said::Batch(_, body)) = decode(read) else {
+    let Some((_, Said::Batch(_, body))) = decode(read) else {
         panic!("no batch");
     };
     let here = |record: Result<Record, ()>| match record {

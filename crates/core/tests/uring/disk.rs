@@ -24,6 +24,8 @@ pub struct Disk {
     pub waiting: VecDeque<(PersistId, Vec<LogRecord>)>,
     /// Answered, and lost if power is lost.
     unsynced: Vec<LogRecord>,
+    /// Something that was answered may be gone.
+    pub lost_some: bool,
 }
 
 impl Disk {
@@ -57,8 +59,10 @@ impl Disk {
     }
 
     /// Power is gone: of what was not synced a first part, of so many records, is there.
-    pub fn lose(&mut self, count: usize) {
+    pub fn lose(&mut self, count: usize, mode: Mode) {
         self.sync(count);
+        // Where what is answered is synced, only what was not answered is gone.
+        self.lost_some |= mode == Mode::Async;
         self.unsynced.clear();
     }
 

@@ -11,7 +11,7 @@ use rota_core::paxos::{self, AcceptorId, Ballot, Config, Prior, Promise, Value, 
 use rota_core::uring::{Follow, Head, Here, Said, URingConfig, Word, Writer, decode};
 use rota_core::wire::PartHead;
 
-use super::alone::{Alone, acceptor, process, settings};
+use super::alone::{Alone, FOUNDED, acceptor, process, settings};
 use super::base;
 use super::datagrams::SETTINGS;
 
@@ -134,9 +134,12 @@ fn word() -> impl Strategy<Value = Word> {
         }),
         (number(), number()).prop_map(|(from, upto)| Word::Fetch(from, upto)),
         vec(vote(), 0..4).prop_map(Word::Chosen),
-        (vec(any::<u8>(), 0..80), any::<bool>())
-            .prop_map(|(part, more)| Word::Forgotten(part.into(), more)),
-        base().prop_map(|base| Word::Forgotten(base.encode().into(), false)),
+        (vec(any::<u8>(), 0..80), any::<bool>()).prop_map(|(part, more)| Word::Forgotten(
+            0,
+            part.into(),
+            more
+        )),
+        base().prop_map(|base| Word::Forgotten(0, base.encode().into(), false)),
         Just(Word::Leaving),
         vec(number(), 0..4).prop_map(Word::Want),
         (1..9_u64, vec(any::<u8>(), 0..60))
@@ -171,6 +174,7 @@ fn step() -> impl Strategy<Value = Step> {
         any::<bool>(),
     );
     let head = head.prop_map(|(round, epoch, start, kept, from, complete)| Head {
+        founded: FOUNDED,
         round,
         epoch,
         start,
@@ -232,7 +236,7 @@ fn take(alone: &mut Alone, me: u16, step: Step) {
             let session = Session(u64::from(node));
             alone.tell(Input::LinkDown { peer, session });
         }
-        Step::Word(from, word) => alone.hear(from, word.encode()),
+        Step::Word(from, word) => alone.hear(from, word.encode(FOUNDED)),
         Step::Batch(from, fits, mut head, votes) => {
             if let (true, Some(follow)) = (fits, alone.followed()) {
                 (head.round, head.epoch) = (follow.round, follow.epoch);
@@ -287,7 +291,7 @@ proptest! {
     #[test]
     fn any_base_may_be_the_answer(base in base(), steps in vec(step(), 0..40)) {
         let mut alone = base::behind();
-        let answer = Word::Forgotten(base.encode().into(), false);
+        let answer = Word::Forgotten(0, base.encode().into(), false);
         for step in std::iter::once(Step::Word(1, answer)).chain(steps) {
             take(&mut alone, 2, step);
             while alone.engine.poll_delivery().is_some() {}
@@ -297,19 +301,19 @@ proptest! {
 
     #[test]
     fn words_are_read_as_they_were_written(word in word()) {
-        let bytes = Bytes::from(word.encode());
+        let bytes = Bytes::from(word.encode(FOUNDED));
         if let Some(read) = decode(bytes) {
-            prop_assert_eq!(read, Said::Word(word));
+            prop_assert_eq!(read, (FOUNDED, Said::Word(word)));
         }
     }
 
     #[test]
     fn any_bytes_are_read_or_not(bytes in vec(any::<u8>(), 0..200), kind in 0..16_u8) {
         let _ = decode(bytes.clone().into());
-        let mut named = vec![1, kind];
+        let mut named = vec![2, kind];
         named.extend(bytes);
-        if let Some(Said::Word(word)) = decode(named.clone().into()) {
-            prop_assert_eq!(word.encode(), named);
+        if let Some((founded, Said::Word(word))) = decode(named.clone().into()) {
+            prop_assert_eq!(word.encode(founded), named);
         }
     }
 }

@@ -6,7 +6,7 @@ use rota_core::paxos::ValueId;
 use rota_core::uring::{Multicast, Record, URing, URingConfig, Word};
 use rota_core::wire::PartHead;
 
-use super::alone::{Alone, process, settings};
+use super::alone::{Alone, FOUNDED, process, settings};
 use super::datagrams::SETTINGS;
 use super::rules::{batch_by, batch_of, follow};
 
@@ -149,7 +149,7 @@ pub fn who_asks_is_brought_the_value() -> bool {
         epoch: 7,
         next: 1,
     };
-    second.hear(3, Word::Follow(follow, vec![1]).encode());
+    second.hear(3, Word::Follow(follow, vec![1]).encode(FOUNDED));
     let mut records = second.batches.iter().flatten();
     records.any(|record| {
         let packet = |id: &ValueId| *id == value(1);
@@ -211,7 +211,7 @@ pub fn a_value_goes_along_the_ring_if_there_is_no_other_way() -> bool {
         epoch: 5,
         next: 0,
     };
-    third.hear(1, Word::Follow(along, Vec::new()).encode());
+    third.hear(1, Word::Follow(along, Vec::new()).encode(FOUNDED));
     let epoch = third.follow().epoch;
     let mut passed = || {
         batch_by(&mut third, 2, (epoch, 1), |batch| {

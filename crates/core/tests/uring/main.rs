@@ -13,11 +13,13 @@ mod behind;
 #[cfg(not(feature = "mutants"))]
 mod buffers;
 mod datagrams;
+mod devices;
 mod disk;
 #[cfg(not(feature = "mutants"))]
 mod hostile;
 mod judge;
 mod links;
+mod logs;
 mod lost;
 #[cfg(feature = "mutants")]
 mod mutants;

@@ -3,6 +3,7 @@
 use rota_core::contract::{Checked, Process};
 use rota_core::uring::URing;
 
+use super::devices::Device;
 use super::disk::Disk;
 
 pub struct Life {
@@ -11,8 +12,6 @@ pub struct Life {
     pub submitted: u64,
     /// It takes no deliveries until then.
     pub busy: u64,
-    /// Its disk writes nothing any more.
-    pub failed: bool,
     /// The newest configuration that was looked at.
     pub seen: u64,
     /// It does nothing until then.
@@ -26,6 +25,7 @@ pub struct Node {
     pub lives: u64,
     /// When it is started again.
     pub again: u64,
+    pub device: Device,
     /// When its disk answers next.
     pub answers: Option<u64>,
 }

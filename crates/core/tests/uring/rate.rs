@@ -9,7 +9,7 @@ use rota_core::paxos::{Promise, ValueId};
 use rota_core::uring::{Follow, Multicast, Record, URingConfig, Word, Writer};
 use rota_core::wire::Part;
 
-use super::alone::{Alone, acceptor, process, settings};
+use super::alone::{Alone, FOUNDED, acceptor, process, settings};
 use super::datagrams::SETTINGS;
 use super::lost::datagrams;
 use super::rules::{batch_by, batch_of, follow};
@@ -179,11 +179,11 @@ fn coordinator() -> Alone {
         kept: 1,
         votes: Vec::new(),
     };
-    first.hear(2, Word::Promise(promise, false).encode());
+    first.hear(2, Word::Promise(promise, false).encode(FOUNDED));
     first.write();
     let (round, epoch, next) = (1, 1, 0);
     let follow = Follow { round, epoch, next };
-    first.hear(2, Word::Follow(follow, Vec::new()).encode());
+    first.hear(2, Word::Follow(follow, Vec::new()).encode(FOUNDED));
     first
 }
 

@@ -8,8 +8,8 @@ use rota_core::mutants::Mutant;
 use rota_core::paxos::{self, Ballot, Config, STATE_LOG, ValueId};
 use rota_core::uring::{Follow, Head, Here, Record, Word, Writer};
 
-use super::alone::{Alone, acceptor, process, settings};
-use super::{behind, lost, rate};
+use super::alone::{Alone, FOUNDED, acceptor, process, settings};
+use super::{behind, logs, lost, rate};
 
 /// The key of what was promised, in the log of states.
 const PROMISED: u64 = 0;
@@ -17,7 +17,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 25] = [
+pub const RULES: [Rule; 35] = [
     (Mutant::U01, a_promise_waits_for_the_disk),
     (Mutant::U02, an_answer_waits_for_the_disk),
     (Mutant::U04, a_link_that_comes_back_has_lost_values),
@@ -55,6 +55,25 @@ pub const RULES: [Rule; 25] = [
         Mutant::U41,
         behind::when_the_round_has_begun_nobody_promises_again,
     ),
+    (
+        Mutant::N18,
+        logs::what_is_told_to_be_held_is_held_after_a_restart,
+    ),
+    (Mutant::U45, logs::a_restart_forgets_little),
+    (Mutant::U45, logs::a_busy_disk_has_hints),
+    (
+        Mutant::U46,
+        logs::any_first_part_of_what_is_written_is_sound,
+    ),
+    (
+        Mutant::U47,
+        logs::who_may_have_lost_something_is_another_acceptor,
+    ),
+    (Mutant::U48, logs::a_disk_that_hangs_is_given_up),
+    (Mutant::U49, logs::a_log_that_is_open_again_has_all),
+    (Mutant::U51, logs::who_catches_up_does_not_overrun_its_disk),
+    (Mutant::U60, logs::who_has_no_log_tells_what_was_decided),
+    (Mutant::U63, logs::what_is_learnt_is_told_when_it_is_durable),
 ];
 
 /// What an old coordinator proposed may be decided behind what a later one did.
@@ -78,14 +97,14 @@ fn ballot(count: u64) -> Ballot {
 }
 
 fn ask(word: paxos::Word<Arc<Config>>) -> Vec<u8> {
-    Word::Ask(2, word).encode()
+    Word::Ask(2, word).encode(FOUNDED)
 }
 
 /// The third wants what comes from this instance on.
 pub fn follow(alone: &mut Alone, epoch: u32, next: u64) {
     let round = 1;
     let follow = Follow { round, epoch, next };
-    alone.hear(3, Word::Follow(follow, Vec::new()).encode());
+    alone.hear(3, Word::Follow(follow, Vec::new()).encode(FOUNDED));
 }
 
 /// The first sends what is put in it, from the first instance on.
@@ -111,6 +130,7 @@ pub fn batch_by(
 /// Of a round that starts at an instance, with proposals from another one on.
 pub const fn head(round: u64, epoch: u32, (start, from): (u64, u64)) -> Head {
     Head {
+        founded: FOUNDED,
         round,
         epoch,
         start,
@@ -129,7 +149,7 @@ pub fn hear_batch(alone: &mut Alone, who: u16, head: &Head, write: impl FnOnce(&
 
 fn a_promise_waits_for_the_disk() -> bool {
     let mut alone = second();
-    alone.hear(1, Word::Prepare(1, 1).encode());
+    alone.hear(1, Word::Prepare(1, 1).encode(FOUNDED));
     let early = alone.has_promised(1);
     alone.write();
     !early && alone.has_promised(1)
@@ -188,8 +208,8 @@ fn a_promise_outlives_the_process() -> bool {
     again.link(process(1, 1));
     let mut ask = |number: u64| {
         let known = Word::Known(again.config(number));
-        again.hear(1, known.encode());
-        again.hear(1, Word::Prepare(number, 1).encode());
+        again.hear(1, known.encode(FOUNDED));
+        again.hear(1, Word::Prepare(number, 1).encode(FOUNDED));
         again.write();
         again.has_promised(number)
     };
@@ -216,10 +236,12 @@ fn all_found_it() -> bool {
             complete: 0,
             joins: true,
         };
-        first.hear(node, Word::Here(here).encode());
-        first.engine.number() == 1
+        first.hear(node, Word::Here(here).encode(FOUNDED));
+        let early = first.engine.number() == 1;
+        first.write();
+        (early, first.engine.number() == 1)
     };
-    !comes(2) && comes(3)
+    comes(2) == (false, false) && comes(3) == (false, true)
 }
 
 /// What was sent before the predecessor was told where to begin is not taken in.
@@ -259,7 +281,7 @@ fn a_link_that_comes_back_has_lost_votes() -> bool {
 fn nobody_is_told_what_is_not_decided() -> bool {
     let mut alone = second();
     batch(&mut alone, |batch| batch.skip(4));
-    alone.hear(3, Word::Fetch(1, 5).encode());
+    alone.hear(3, Word::Fetch(1, 5).encode(FOUNDED));
     alone.has_said(&Word::Chosen(Vec::new()))
 }
 
@@ -269,7 +291,7 @@ pub fn values() -> Vec<(ValueId, Bytes)> {
     third.join();
     let (round, epoch, next) = (1, 1, 0);
     let follow = Follow { round, epoch, next };
-    third.hear(1, Word::Follow(follow, Vec::new()).encode());
+    third.hear(1, Word::Follow(follow, Vec::new()).encode(FOUNDED));
     (0..30).for_each(|_| third.submit(&[7; 100]));
     let records = third.batches.into_iter().flatten();
     let value = |record| match record {
@@ -343,8 +365,8 @@ fn rules() {
         assert!(rule(), "rule {at}");
     }
     assert!(a_coordinator_alone_is_quiet());
-    assert!(behind::who_has_no_log_asks_all_again());
     assert!(behind::who_lacks_much_asks_for_more_at_once());
+    assert!(logs::what_is_proposed_again_does_not_overrun_the_disk());
     assert!(lost::who_has_asked_waits());
     assert!(lost::what_comes_together_leaves_together());
     assert!(lost::what_is_of_no_use_is_counted());

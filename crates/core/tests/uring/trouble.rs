@@ -41,7 +41,8 @@ impl World {
         self.kill(index);
         let unsynced = self.nodes[index].disk.unsynced() as u64;
         let count = self.below(unsynced + 1) as usize;
-        self.nodes[index].disk.lose(count);
+        let mode = self.mode;
+        self.nodes[index].disk.lose(count, mode);
     }
 
     /// With acceptors in memory the next one dies only when the last one's place is filled.
@@ -114,8 +115,8 @@ impl World {
             }
             19 if self.mode != Mode::Memory => {
                 let until = self.now + self.below(2) * 800 * MILLI;
+                self.break_disk(index);
                 if let Some(life) = &mut self.nodes[index].life {
-                    life.failed = true;
                     life.busy = until;
                 }
             }

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use rota_core::contract;
 use rota_core::contract::{
-    Channel, Checked, Delivery, Engine, Incarnation, Input, MessageId, NodeId, Output,
-    PersistError, Process, Session, StartState, Time,
+    Channel, Checked, Delivery, Engine, Incarnation, Input, MessageId, NodeId, Output, Process,
+    Session, StartState, Time,
 };
 use rota_core::fastcast::shares::Capacity;
 use rota_core::ring::{Timers, Timing};
 use rota_core::uring::{Arbiter, Multicast, URing, URingConfig};
 
 use super::datagrams::{self, Datagrams};
+use super::devices::Pace;
 use super::disk::Mode;
 use super::judge::{Judge, payload};
 use super::links::Links;
@@ -41,6 +42,7 @@ pub struct World {
     rng: u64,
     pub now: u64,
     pub mode: Mode,
+    pub pace: Pace,
     pub config: URingConfig,
     pub nodes: Vec<Node>,
     pub links: Links,
@@ -78,6 +80,7 @@ impl World {
             rng: seed,
             now: 1,
             mode: Mode::Sync,
+            pace: Pace::default(),
             config: URingConfig::new(Vec::new(), &Timers::derive(Timing::Default, 3)),
             nodes: Vec::new(),
             links: Links::new(0, 0),
@@ -124,6 +127,16 @@ impl World {
         world.links = Links::new(nodes, room);
         world.nodes = (0..nodes).map(|_| Node::default()).collect();
         world.submits = 1 + world.below(40);
+        world.pace = Pace {
+            latency: [
+                (MILLI, 0),
+                (MILLI, 0),
+                (MILLI, 0),
+                (20 * MILLI, 180 * MILLI),
+            ][world.below(4) as usize],
+            per_milli: [0, 0, 20_000, 2_000][world.below(4) as usize],
+        };
+        world.config.patience.disk = [400, 3_100][world.below(2) as usize] * MILLI;
         for index in 0..nodes {
             let late = if world.below(8) == 0 { 3000 } else { 400 };
             world.nodes[index].again = world.below(late) * MILLI;
@@ -161,6 +174,7 @@ impl World {
                 self.start(index);
             }
             self.answer(index);
+            self.open_again(index);
             self.timer(index);
         }
         self.serve();
@@ -198,6 +212,7 @@ impl World {
                 Some(life) if life.stopped > self.now => times.push(life.stopped),
                 Some(life) => {
                     times.extend(node.answers);
+                    times.extend(node.device.reopens);
                     times.extend(life.engine.next_timer().map(|(at, _)| at.0));
                     times.extend((life.busy > self.now).then_some(life.busy));
                 }
@@ -229,11 +244,13 @@ impl World {
             Mode::Async | Mode::Sync => node.disk.found(),
         };
         let mut engine = Checked::new(URing::new(self.config.clone()));
+        let lost_some = std::mem::take(&mut node.disk.lost_some);
+        node.device.reopens = None;
         let start = StartState {
             me,
             seed,
             records,
-            lost_some: false,
+            lost_some,
         };
         engine.handle(Time(self.now), Input::Start(start));
         node.life = Some(Life {
@@ -241,7 +258,6 @@ impl World {
             engine,
             submitted: 0,
             busy: 0,
-            failed: false,
             seen: 0,
             stopped: 0,
         });
@@ -261,17 +277,7 @@ impl World {
         self.look_at(index);
         while let Some(output) = self.output(index) {
             match output {
-                Output::Persist { id, records } => {
-                    let slow = self.below(50) == 0;
-                    let most = if slow { 300 * MILLI } else { MILLI };
-                    let delay = match self.mode {
-                        Mode::Memory => 0,
-                        Mode::Async | Mode::Sync => self.below(most),
-                    };
-                    let node = &mut self.nodes[index];
-                    node.disk.waiting.push_back((id, records));
-                    node.answers.get_or_insert(self.now + delay);
-                }
+                Output::Persist { id, records } => self.persist(index, id, records),
                 Output::LinkSend {
                     peer,
                     session,
@@ -293,6 +299,7 @@ impl World {
                     let asked = (self.now + self.below(20 * MILLI), index, number, wanted);
                     self.service.asked.push(asked);
                 }
+                Output::Reopen => self.reopen(index),
                 Output::Send { burst, .. } => self.multicast(index, &burst),
                 other => panic!("{other:?}"),
             }
@@ -318,62 +325,6 @@ impl World {
     pub fn is_awake(&self, index: usize) -> bool {
         let life = self.nodes[index].life.as_ref();
         life.is_some_and(|life| life.stopped <= self.now)
-    }
-
-    /// The disk has written what it was handed, or a first part of that.
-    fn answer(&mut self, index: usize) {
-        let (now, mode) = (self.now, self.mode);
-        let is_due = self.nodes[index].answers.is_some_and(|at| at <= now);
-        if !(is_due && self.is_awake(index)) {
-            return;
-        }
-        let count = self.nodes[index].disk.waiting.len() as u64;
-        let upto = self.below(count.max(1)) as usize;
-        let node = &mut self.nodes[index];
-        let Some((id, _)) = node.disk.waiting.get(upto) else {
-            node.answers = None;
-            return;
-        };
-        let id = *id;
-        if node.life.as_ref().is_some_and(|life| life.failed) {
-            return self.fail(index);
-        }
-        node.disk.answer(id, mode);
-        let rest = node.disk.waiting.is_empty();
-        let delay = self.below(MILLI);
-        self.nodes[index].answers = (!rest).then_some(now + delay);
-        if self.below(8) == 0 {
-            let unsynced = self.nodes[index].disk.unsynced() as u64;
-            let count = self.below(unsynced + 1) as usize;
-            self.nodes[index].disk.sync(count);
-        }
-        self.handle(index, Input::Persisted { id });
-    }
-
-    /// The disk could not write: of what it was handed there is a first part at most.
-    fn fail(&mut self, index: usize) {
-        let disk = &mut self.nodes[index].disk;
-        let Some((id, records)) = disk.waiting.front() else {
-            return;
-        };
-        let (id, count) = (*id, records.len() as u64);
-        let there = self.below(count + 1) as usize;
-        let node = &mut self.nodes[index];
-        node.disk.end(there);
-        node.answers = None;
-        self.add("failed writes");
-        let error = PersistError::Io("no".to_owned());
-        self.handle(index, Input::PersistFailed { id, error });
-    }
-
-    /// Whose disk has failed is started again, on a disk that is well.
-    fn replace_failed(&mut self) {
-        for index in 0..self.nodes.len() {
-            let life = self.nodes[index].life.as_ref();
-            if life.is_some_and(|life| life.failed) {
-                self.kill(index);
-            }
-        }
     }
 
     fn timer(&mut self, index: usize) {
@@ -549,7 +500,7 @@ impl World {
             self.step();
             if self.is_calm() {
                 self.mend();
-                self.replace_failed();
+                self.mend_disks();
                 if self.is_settled() {
                     return self.judge_end();
                 }
@@ -601,7 +552,7 @@ impl World {
                 let last = self.judge.last(life.me);
                 let status = life.engine.status();
                 format!(
-                    "{}.{}: {} (learnt {}, sent {}, last {last}, end {}, {:?})",
+                    "{}.{}: {} (learnt {}, sent {}, last {last}, end {}, {:?}, bad {}, hangs {}, reopens {:?}, waiting {})",
                     life.me.node,
                     life.me.incarnation.0,
                     status.state,
@@ -609,6 +560,10 @@ impl World {
                     life.submitted,
                     self.judge.is_at_end(life.me),
                     life.engine.next_timer(),
+                    node.device.bad_until,
+                    node.device.hangs_until,
+                    node.device.reopens,
+                    node.disk.waiting.len(),
                 )
             }
             None => "dead".to_owned(),

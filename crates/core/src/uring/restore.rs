@@ -1,0 +1,201 @@
+//! What becomes of an acceptor when its process starts, and when its log fails and is opened again.
+//!
+//! While the log is away the acceptor promises nothing and votes for nothing, and everybody is told so. What it knows it keeps
+//! in memory, and goes on learning. When the log is open again it is brought to what memory has, which is never less than what was
+//! told to be durable; then the acceptor is one again.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::disk::Effect;
+use super::engine::URing;
+use super::found::Found;
+use super::word::Word;
+use crate::contract::{LogId, Output, PersistId, StartState, Time};
+use crate::mutants::{self, Mutant};
+use crate::paxos::{AcceptorId, Instance, Learner, Record, Register, Vote};
+use crate::random::Random;
+
+/// A log that has hung or failed again and again is waited for up to so many times as long.
+const MOST_PATIENCE: u64 = 16;
+
+/// After so many times the patience without a failure it is waited for as at first.
+const FORGIVEN: u64 = 200;
+
+impl URing {
+    pub(super) fn on_start(&mut self, start: StartState) {
+        self.started = true;
+        self.me = start.me;
+        self.own.start(start.me);
+        self.random = Random::of(&start);
+        let mut found = Found::read(start.records, start.lost_some);
+        (self.disk.failed, self.disk.damaged) = (found.damaged, found.damaged);
+        let id = self.name(found.store);
+        self.acceptor = found.acceptor(id);
+        self.named = found.store.is_some() || self.settings.forgets;
+        if let Some((number, slot)) = found.slot.filter(|_| !mutants::on(Mutant::U17)) {
+            self.register.restore(number, slot);
+        }
+        self.complete = found.complete;
+        self.base = found.base;
+        self.learner = Learner::new(self.base.next);
+        if self.base.next > 1 {
+            self.hand_out.missed(1, &self.base, false, 0);
+        }
+        self.counted = self.base.clone();
+        self.told = self.base.clone();
+        self.learn_own(found.decided);
+        self.election.start(self.now);
+        if let Some(config) = found.config {
+            self.register.forget(config.number);
+            self.config = Some(config);
+            self.on_outside();
+        }
+        if !self.named && self.is_acceptor() {
+            // Where a first part of this is written, it is a store without a name, which is as good as none.
+            self.write_all(&BTreeMap::new());
+        }
+        self.try_to_found();
+    }
+
+    /// Under which name this acceptor votes: its store's, or a new one.
+    fn name(&mut self, store: Option<u64>) -> AcceptorId {
+        let drawn = self.random.below(u64::MAX - 1) + 1;
+        let drawn = if mutants::on(Mutant::U12) { 1 } else { drawn };
+        AcceptorId {
+            node: self.me.node,
+            store: store.unwrap_or(drawn),
+        }
+    }
+
+    /// What this process knew to be decided when it ended.
+    fn learn_own(&mut self, decided: Instance) {
+        self.told_decided = decided;
+        for vote in self.acceptor.votes().from(self.base.next) {
+            let Some(vote) = vote.part(self.base.next, decided) else {
+                break;
+            };
+            self.learner.on_chosen(&vote);
+        }
+    }
+
+    pub(super) fn on_persisted(&mut self, id: PersistId) {
+        let ready = self.disk.on_persisted(self.now, id, &mut self.acceptor);
+        self.ready.extend(ready);
+    }
+
+    /// Nothing is known of what was requested: this acceptor votes for nothing before its log is open again.
+    pub(super) fn give_up_log(&mut self) {
+        if self.disk.failed {
+            return;
+        }
+        self.counters.uring_logs_given_up += 1;
+        self.disk.on_failed();
+        self.lack = None;
+        self.named = false;
+        let disk = self.settings.patience.disk;
+        let is_rare = self.now.since(self.gave_up) > FORGIVEN * disk;
+        self.hang_patience = match is_rare {
+            true => 2,
+            false => (2 * self.hang_patience).min(MOST_PATIENCE),
+        };
+        self.gave_up = self.now;
+        self.out.push_back(Output::Reopen);
+        let here = Word::Here(self.here());
+        self.peers.say_to_all(&here);
+        self.look_again();
+    }
+
+    /// When the disk has taken too long.
+    pub(super) fn hangs_at(&self) -> Option<Time> {
+        let since = self.disk.since()?;
+        let patience = self.settings.patience.disk * self.hang_patience;
+        (!mutants::on(Mutant::U48)).then(|| since.after(patience))
+    }
+
+    /// The log is open again, or another one is. It gets what it lacks; then this acceptor votes again.
+    pub(super) fn on_reopened(&mut self, records: Vec<(LogId, u64, Bytes)>, lost_some: bool) {
+        if !self.disk.failed || self.disk.damaged {
+            return;
+        }
+        let found = Found::read(records, lost_some);
+        self.disk.failed = false;
+        if found.damaged {
+            (self.disk.failed, self.disk.damaged) = (true, true);
+            return;
+        }
+        let is_same = found.store == Some(self.acceptor.id().store);
+        if !is_same && found.store.is_some() {
+            // Nobody knows whose it is.
+            (self.disk.failed, self.disk.damaged) = (true, true);
+            return;
+        }
+        if !is_same {
+            self.begin_anew();
+        }
+        let votes = found.votes.into_iter().map(|vote| (vote.first, vote));
+        self.write_all(&votes.collect());
+    }
+
+    /// This acceptor's store is lost: another one begins, which has promised nothing and knows what was decided.
+    fn begin_anew(&mut self) {
+        let id = self.name(None);
+        let next = self.learner.next();
+        let decided = self.acceptor.votes().from(1);
+        let decided: Vec<Record> = decided
+            .map_while(|vote| vote.part(0, next))
+            .map(Record::Voted)
+            .collect();
+        let kept = [
+            Record::Trimmed(self.acceptor.kept()),
+            Record::Floor(self.acceptor.floor()),
+        ];
+        self.acceptor = crate::paxos::Acceptor::restore(id, decided.into_iter().chain(kept));
+        self.register = Register::default();
+        self.register.forget(self.number());
+    }
+
+    /// Everything that this acceptor is and the log lacks is written; then it has its name.
+    fn write_all(&mut self, has: &BTreeMap<Instance, Vote>) {
+        self.named = false;
+        if self.settings.forgets {
+            self.named = true;
+            return;
+        }
+        self.disk.trim_due = true;
+        if let Some(config) = &self.config {
+            self.disk.put_config(config);
+            let next = config.number + 1;
+            if let Some(slot) = self.register.slot(next) {
+                self.disk.put_slot(next, slot);
+            }
+        }
+        self.disk
+            .put_again(Record::Promised(self.acceptor.promised()));
+        self.disk.put_again(Record::Floor(self.acceptor.floor()));
+        for vote in self.acceptor.votes().from(1) {
+            if has.get(&vote.first) != Some(&vote) && !mutants::on(Mutant::U49) {
+                self.disk.put_again(Record::Voted(vote));
+            }
+        }
+        self.disk.put_base(&self.base, self.base.values());
+        self.disk.put_decided(self.learner.next());
+        self.disk.put_complete(self.complete);
+        self.disk.put_store(self.acceptor.id().store);
+        self.disk.then(Effect::Named);
+    }
+
+    /// The log has all that this acceptor is.
+    pub(super) fn on_named(&mut self) {
+        if self.disk.failed {
+            return;
+        }
+        self.named = true;
+        // What was proposed in this round meanwhile it has not voted for.
+        self.early = self.stream.is_some() && self.learner.round() == self.number();
+        let here = Word::Here(self.here());
+        self.peers.say_to_all(&here);
+        self.try_to_found();
+    }
+}

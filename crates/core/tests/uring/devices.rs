@@ -1,0 +1,207 @@
+//! The disks of the world: how long they take, and when they fail, hang, and are opened again.
+
+use rota_core::contract::{Input, LogRecord, PersistError, PersistId};
+
+use super::disk::Mode;
+use super::world::{MILLI, World};
+
+/// What is wrong with a node's disk.
+#[derive(Default)]
+pub struct Device {
+    /// It writes nothing until then.
+    pub bad_until: u64,
+    /// It answers nothing until then.
+    pub hangs_until: u64,
+    /// When its log is opened again.
+    pub reopens: Option<u64>,
+}
+
+/// How quick all disks are.
+#[derive(Clone, Copy, Default)]
+pub struct Pace {
+    /// How long it takes to write what waits, at most, in nanoseconds, and at least.
+    pub latency: (u64, u64),
+    /// Bytes in a millisecond; 0: any number.
+    pub per_milli: u64,
+}
+
+impl World {
+    /// What the disk is handed.
+    pub fn persist(&mut self, index: usize, id: PersistId, records: Vec<LogRecord>) {
+        let delay = match self.mode {
+            Mode::Memory => 0,
+            Mode::Async | Mode::Sync => self.write_takes(&records),
+        };
+        let node = &mut self.nodes[index];
+        node.disk.waiting.push_back((id, records));
+        node.answers.get_or_insert(self.now + delay);
+    }
+
+    fn write_takes(&mut self, records: &[LogRecord]) -> u64 {
+        let Pace {
+            latency: (most, least),
+            per_milli,
+        } = self.pace;
+        let most = if self.below(50) == 0 {
+            300 * MILLI
+        } else {
+            most
+        };
+        let bytes = |record: &LogRecord| match record {
+            LogRecord::Put { bytes, .. } => bytes.len() as u64,
+            LogRecord::Trim { .. } => 0,
+        };
+        let bytes: u64 = records.iter().map(bytes).sum();
+        let writes = (bytes * MILLI).checked_div(per_milli).unwrap_or(0);
+        least + self.below(most.max(1)) + writes
+    }
+
+    /// The disk has written what it was handed, or a first part of that.
+    pub fn answer(&mut self, index: usize) {
+        let (now, mode) = (self.now, self.mode);
+        let is_due = self.nodes[index].answers.is_some_and(|at| at <= now);
+        if !(is_due && self.is_awake(index)) {
+            return;
+        }
+        let count = self.nodes[index].disk.waiting.len() as u64;
+        let some = self.below(count.max(1)) as usize;
+        // Slow disks write what has gathered.
+        let is_slow = self.pace.latency.1 > 0;
+        let upto = if is_slow {
+            count.saturating_sub(1) as usize
+        } else {
+            some
+        };
+        let node = &mut self.nodes[index];
+        let Some((id, _)) = node.disk.waiting.get(upto) else {
+            node.answers = None;
+            return;
+        };
+        let id = *id;
+        if node.device.hangs_until > now {
+            node.answers = Some(node.device.hangs_until);
+            return;
+        }
+        if node.device.bad_until > now {
+            return self.fail(index);
+        }
+        node.disk.answer(id, mode);
+        let rest = node.disk.waiting.is_empty();
+        let delay = self.below(MILLI) + self.pace.latency.1;
+        self.nodes[index].answers = (!rest).then_some(now + delay);
+        if self.below(8) == 0 {
+            let unsynced = self.nodes[index].disk.unsynced() as u64;
+            let count = self.below(unsynced + 1) as usize;
+            self.nodes[index].disk.sync(count);
+        }
+        self.handle(index, Input::Persisted { id });
+    }
+
+    /// The disk could not write: of what it was handed there is a first part at most.
+    fn fail(&mut self, index: usize) {
+        let Some((id, _)) = self.nodes[index].disk.waiting.front() else {
+            return;
+        };
+        let id = *id;
+        self.end_disk(index);
+        self.add("failed writes");
+        let error = PersistError::Io("no".to_owned());
+        self.handle(index, Input::PersistFailed { id, error });
+    }
+
+    /// What it was handed and has not answered is there, or a first part of it.
+    fn end_disk(&mut self, index: usize) {
+        let waiting = self.nodes[index].disk.waiting.iter();
+        let waiting: usize = waiting.map(|(_, records)| records.len()).sum();
+        let there = self.below(waiting as u64 + 1) as usize;
+        let node = &mut self.nodes[index];
+        node.disk.end(there);
+        node.answers = None;
+    }
+
+    /// The process has given its log up.
+    pub fn reopen(&mut self, index: usize) {
+        self.add("given up");
+        self.end_disk(index);
+        self.nodes[index].device.reopens = Some(self.now + self.below(200 * MILLI));
+    }
+
+    /// Opens a log again, if its disk is well.
+    pub fn open_again(&mut self, index: usize) {
+        let (now, mode) = (self.now, self.mode);
+        let node = &mut self.nodes[index];
+        let device = &mut node.device;
+        let is_due = device.reopens.is_some_and(|at| at <= now);
+        if !is_due || node.life.is_none() {
+            return;
+        }
+        if device.bad_until.max(device.hangs_until) > now {
+            device.reopens = Some(now + 100 * MILLI);
+            return;
+        }
+        if !self.is_awake(index) {
+            return;
+        }
+        let node = &mut self.nodes[index];
+        node.device.reopens = None;
+        let records = match mode {
+            Mode::Memory => Vec::new(),
+            Mode::Async | Mode::Sync => node.disk.found(),
+        };
+        let lost_some = std::mem::take(&mut node.disk.lost_some);
+        self.add("opened again");
+        self.handle(index, Input::Reopened { records, lost_some });
+    }
+
+    /// Disks are well from here on, but for those that are bad for good.
+    pub fn mend_disks(&mut self) {
+        for node in &mut self.nodes {
+            if node.device.bad_until < u64::MAX {
+                node.device.bad_until = 0;
+            }
+            if node.device.hangs_until < u64::MAX {
+                node.device.hangs_until = 0;
+            }
+        }
+    }
+
+    /// A disk fails or hangs for a while; of a minority of the acceptors also for good.
+    pub fn break_disk(&mut self, index: usize) {
+        let for_good = self.below(8) == 0 && self.may_break_for_good(index);
+        let until = match for_good {
+            true => u64::MAX,
+            false => self.now + self.below(3000) * MILLI,
+        };
+        if for_good {
+            self.add("disks that are bad for good");
+        }
+        let hangs = self.below(2) == 0;
+        let device = &mut self.nodes[index].device;
+        match hangs {
+            true => device.hangs_until = until.max(device.hangs_until),
+            false => device.bad_until = until.max(device.bad_until),
+        }
+        self.add(if hangs { "hanging disks" } else { "bad disks" });
+    }
+
+    /// A cluster that is not founded needs all its acceptors.
+    fn may_break_for_good(&self, index: usize) -> bool {
+        let lives = self.nodes.iter().filter_map(|node| node.life.as_ref());
+        if lives.map(|life| life.engine.get().number()).max() < Some(2) {
+            return false;
+        }
+        let acceptors = &self.config.acceptors;
+        let is_bad = |at: usize| {
+            let Device {
+                bad_until,
+                hangs_until,
+                ..
+            } = self.nodes[at].device;
+            at == index || bad_until.max(hangs_until) == u64::MAX
+        };
+        let bad = acceptors
+            .iter()
+            .filter(|node| is_bad(usize::from(node.get()) - 1));
+        2 * bad.count() < acceptors.len()
+    }
+}
