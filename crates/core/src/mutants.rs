@@ -21,7 +21,7 @@ pub enum Mutant {
         M40, N01, N02, N03, N04, N05, N06, N07, N08, N09, N10, N11, N12, N13, N14, N15, N16,
     N17, N18, N19, N20, N21, N22, N23,
     U01, U02, U03, U04, U05, U06, U07, U08, U09, U10, U11, U12, U13, U14,
-    U15, U16, U17, U18, U19, U20, U21, U22, U23, U24, U25, U26, U27, U28, U29, U30, U31, U32, U33, U34,
+    U15, U16, U17, U18, U19, U20, U21, U22, U23, U24, U26, U27, U28, U29, U30, U31, U32, U33, U34,
     U35, U36, U37, U38, U39, U40, U41, U42, U43, U44, U45, U46, U47, U48, U49, U50, U51, U52, U53, U54, U55,
     U56, U57, U58, U59, U60, U61, U62, U63, U64,
 }
@@ -29,7 +29,7 @@ pub enum Mutant {
 impl Mutant {
     /// All of them.
     #[rustfmt::skip]
-    pub const ALL: [Self; 207] = [
+    pub const ALL: [Self; 206] = [
         Self::M01, Self::M02, Self::M03, Self::M04, Self::M05, Self::M06, Self::M07, Self::M08,
         Self::M09, Self::M10, Self::M11, Self::M12, Self::M13, Self::M14, Self::M15, Self::M16,
         Self::M17, Self::M18, Self::M19, Self::M20, Self::M21, Self::M22, Self::M23, Self::M24,
@@ -52,7 +52,7 @@ impl Mutant {
         Self::N17, Self::N18, Self::N19, Self::N20, Self::N21, Self::N22, Self::N23,
         Self::U01, Self::U02, Self::U03, Self::U04, Self::U05, Self::U06, Self::U07, Self::U08, Self::U09,
         Self::U10, Self::U11, Self::U12, Self::U13, Self::U14, Self::U15, Self::U16, Self::U17, Self::U18,
-        Self::U19, Self::U20, Self::U21, Self::U22, Self::U23, Self::U24, Self::U25, Self::U26, Self::U27,
+        Self::U19, Self::U20, Self::U21, Self::U22, Self::U23, Self::U24, Self::U26, Self::U27,
         Self::U28, Self::U29, Self::U30, Self::U31, Self::U32, Self::U33, Self::U34,
         Self::U35, Self::U36, Self::U37, Self::U38, Self::U39, Self::U40, Self::U41,
         Self::U42, Self::U43, Self::U44, Self::U45, Self::U46, Self::U47, Self::U48, Self::U49, Self::U50, Self::U51,

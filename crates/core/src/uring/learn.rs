@@ -15,9 +15,6 @@ impl URing {
     pub(super) fn vote_and_learn(&mut self) {
         let (round, next) = self.acceptor.voted();
         self.learner.on_voted(round, self.acceptor.id(), next);
-        if !mutants::on(Mutant::U25) {
-            self.hand_out_more();
-        }
         while let Some(vote) = self.next_decided() {
             self.counters.uring_values_decided += 1;
             self.count(&vote);
@@ -89,14 +86,10 @@ impl URing {
         self.is_acceptor() && !(self.disk.failed && mutants::on(Mutant::U60))
     }
 
-    /// Who keeps nothing learns only what the application has room for, and hands out before that what it has kept: its
-    /// log may have failed since.
+    /// Who keeps nothing learns only what the application has room for.
     fn next_decided(&mut self) -> Option<Vote> {
-        let is_next = self.told.next == self.learner.next() || mutants::on(Mutant::U25);
-        if self.remembers() || is_next && self.hand_out.has_room() {
-            return self.learner.take();
-        }
-        None
+        let may_learn = self.remembers() || self.hand_out.has_room();
+        if may_learn { self.learner.take() } else { None }
     }
 
     /// What follows from what was decided next, but for the application.

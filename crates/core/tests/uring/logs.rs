@@ -151,8 +151,11 @@ pub fn any_first_part_of_what_is_written_is_sound() -> bool {
             let bytes = bytes.as_ref().try_into().ok()?;
             is_hint.then(|| u64::from_le_bytes(bytes))
         });
+        let votes = records.iter().filter(|(log, ..)| *log != STATE_LOG);
+        let first = votes.map(|(_, at, _)| *at).min();
         let again = Alone::with(settings.clone(), process(2, 2), records);
-        again.engine.learnt() >= hint.unwrap_or(0)
+        let learnt = again.engine.learnt();
+        learnt >= hint.unwrap_or(0) && first.is_none_or(|first| first <= learnt)
     })
 }
 
@@ -271,7 +274,9 @@ pub fn who_catches_up_does_not_overrun_its_disk() -> bool {
             break;
         }
     }
-    most < MOST && alone.engine.learnt() > 400
+    let waits = (400..800).contains(&alone.engine.learnt());
+    alone.write();
+    most < MOST && waits && !asks(&mut alone).is_empty()
 }
 
 /// Everything that a round proposes again at its beginning is handed to the disk as it takes it.

@@ -15,6 +15,7 @@ mod buffers;
 mod datagrams;
 mod devices;
 mod disk;
+mod foundations;
 #[cfg(not(feature = "mutants"))]
 mod hostile;
 mod judge;
@@ -25,6 +26,7 @@ mod lost;
 mod mutants;
 mod node;
 mod rate;
+mod rounds;
 mod rules;
 mod runs;
 mod trouble;

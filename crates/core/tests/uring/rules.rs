@@ -9,7 +9,7 @@ use rota_core::paxos::{self, Ballot, Config, STATE_LOG, ValueId};
 use rota_core::uring::{Follow, Head, Here, Record, Word, Writer};
 
 use super::alone::{Alone, FOUNDED, acceptor, process, settings};
-use super::{behind, logs, lost, rate};
+use super::{behind, foundations, logs, lost, rate, rounds};
 
 /// The key of what was promised, in the log of states.
 const PROMISED: u64 = 0;
@@ -17,7 +17,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 35] = [
+pub const RULES: [Rule; 45] = [
     (Mutant::U01, a_promise_waits_for_the_disk),
     (Mutant::U02, an_answer_waits_for_the_disk),
     (Mutant::U04, a_link_that_comes_back_has_lost_values),
@@ -29,7 +29,6 @@ pub const RULES: [Rule; 35] = [
     (Mutant::U19, only_the_last_epoch_counts),
     (Mutant::U20, what_was_not_written_is_not_said),
     (Mutant::U24, a_promise_outlives_the_process),
-    (Mutant::U25, a_slow_application_misses_nothing),
     (Mutant::U27, lost::a_vote_needs_the_value),
     (Mutant::U28, lost::what_is_missing_is_asked_for),
     (Mutant::U29, lost::who_asks_is_brought_the_value),
@@ -74,6 +73,38 @@ pub const RULES: [Rule; 35] = [
     (Mutant::U51, logs::who_catches_up_does_not_overrun_its_disk),
     (Mutant::U60, logs::who_has_no_log_tells_what_was_decided),
     (Mutant::U63, logs::what_is_learnt_is_told_when_it_is_durable),
+    (
+        Mutant::U42,
+        foundations::what_another_foundation_calls_complete_is_not,
+    ),
+    (
+        Mutant::U42,
+        foundations::words_of_another_foundation_are_not_heard,
+    ),
+    (
+        Mutant::U43,
+        foundations::configurations_of_another_foundation_are_not_taken,
+    ),
+    (
+        Mutant::U44,
+        foundations::what_is_complete_is_so_after_a_restart,
+    ),
+    (Mutant::U52, foundations::a_cluster_is_founded_once),
+    (
+        Mutant::U58,
+        foundations::what_the_register_has_promised_outlives_the_process,
+    ),
+    (
+        Mutant::U50,
+        rounds::who_cannot_vote_any_more_asks_for_another_round,
+    ),
+    (
+        Mutant::U53,
+        rounds::a_round_takes_as_long_to_begin_as_there_is_to_tell,
+    ),
+    (Mutant::U54, rounds::who_coordinates_sees_that_nobody_votes),
+    (Mutant::U55, rounds::a_candidate_gives_slow_disks_time),
+    (Mutant::U64, a_promise_waits_for_the_disk),
 ];
 
 /// What an old coordinator proposed may be decided behind what a later one did.
@@ -364,6 +395,7 @@ fn rules() {
     for (at, (_, rule)) in RULES.iter().enumerate() {
         assert!(rule(), "rule {at}");
     }
+    assert!(a_slow_application_misses_nothing());
     assert!(a_coordinator_alone_is_quiet());
     assert!(behind::who_lacks_much_asks_for_more_at_once());
     assert!(logs::what_is_proposed_again_does_not_overrun_the_disk());

@@ -1,0 +1,135 @@
+//! Clusters that were founded twice, and what may not pass from one to the other; and what is known of configurations
+//! after a restart.
+
+use rota_core::contract::Input;
+use rota_core::uring::{Here, Word};
+
+use super::alone::{Alone, FOUNDED, acceptor, process, settings};
+use super::rules::{head, hear_batch, second};
+
+/// Another foundation.
+const OTHER: u64 = 9;
+
+fn here(number: u64, complete: u64) -> Word {
+    Word::Here(Here {
+        number,
+        acceptor: None,
+        complete,
+        joins: false,
+    })
+}
+
+/// The newest configuration that it has called complete.
+fn complete(alone: &Alone) -> u64 {
+    let of = |word: &Word| match word {
+        Word::Here(here) => Some(here.complete),
+        _ => None,
+    };
+    alone.said.iter().filter_map(of).max().unwrap_or(0)
+}
+
+/// All acceptors have lost their stores and found the cluster anew; a process that lives on, of before, says what it knows: before
+/// the first configuration is there, and behind it.
+pub fn what_another_foundation_calls_complete_is_not() -> bool {
+    let mut alone = Alone::new(process(2, 1), Vec::new());
+    alone.link(process(4, 1));
+    alone.hear(4, here(50, 50).encode(OTHER));
+    alone.join();
+    alone.write();
+    alone.hear(4, here(50, 50).encode(OTHER));
+    let known = Word::Known(alone.config(2));
+    alone.hear(1, known.encode(FOUNDED));
+    alone.link(process(4, 1));
+    complete(&alone) == 0 && alone.engine.number() == 2
+}
+
+/// What it asks, answers and votes for is not of this cluster either.
+pub fn words_of_another_foundation_are_not_heard() -> bool {
+    let mut alone = second();
+    alone.write();
+    alone.said.clear();
+    alone.hear(1, Word::Prepare(1, 1).encode(OTHER));
+    alone.hear(3, Word::Fetch(1, 9).encode(OTHER));
+    alone.write();
+    let answers = |word: &Word| matches!(word, Word::Promise(..) | Word::Chosen(_));
+    !alone.said.iter().any(answers)
+}
+
+/// A coordination service that has lost everything, and was asked by others first.
+pub fn configurations_of_another_foundation_are_not_taken() -> bool {
+    let mut alone = second();
+    let config = rota_core::paxos::Config {
+        founded: OTHER,
+        ..(*alone.config(5)).clone()
+    };
+    let said = Word::Known(config.into()).encode(OTHER);
+    // Behind the version, the kind and the foundation.
+    let chosen = said[10..].to_vec().into();
+    alone.tell(Input::Arbitrated { number: 5, chosen });
+    alone.engine.number() == 1
+}
+
+/// Nobody finds it out anew when all have been restarted.
+pub fn what_is_complete_is_so_after_a_restart() -> bool {
+    let mut alone = second();
+    let mut head = head(1, alone.follow().epoch, (1, 1));
+    head.complete = true;
+    hear_batch(&mut alone, 1, &head, |batch| batch.skip(1));
+    alone.write();
+    let mut again = Alone::new(process(2, 2), alone.all_on_disk());
+    again.link(process(1, 1));
+    complete(&again) == 1
+}
+
+/// The register's promise outlives the process, as what was accepted does.
+pub fn what_the_register_has_promised_outlives_the_process() -> bool {
+    use rota_core::paxos::{self, Ballot};
+    let ballot = |count| Ballot {
+        count,
+        by: process(1, 1),
+    };
+    let mut alone = second();
+    let ask = |word| Word::Ask(2, word).encode(FOUNDED);
+    alone.hear(1, ask(paxos::Word::Prepare(ballot(7))));
+    alone.write();
+    let mut again = Alone::new(process(2, 2), alone.all_on_disk());
+    again.link(process(1, 1));
+    let next = alone.config(2);
+    again.hear(1, ask(paxos::Word::Accept(ballot(3), next)));
+    again.write();
+    again.answer() == Some(paxos::Word::Refused(ballot(3), ballot(7)))
+}
+
+/// The first acceptor ends while the first configuration is being written: whether it was or not, others were not told of
+/// another one.
+pub fn a_cluster_is_founded_once() -> bool {
+    let founds = |records: Vec<_>, life| {
+        let mut first = Alone::with(settings(), process(1, life), records);
+        first.write();
+        for node in [2, 3] {
+            first.link(process(node, 1));
+            let here = Here {
+                number: 0,
+                acceptor: Some(acceptor(node)),
+                complete: 0,
+                joins: true,
+            };
+            first.hear(node, Word::Here(here).encode(0));
+        }
+        first
+    };
+    let founded = |alone: &Alone| {
+        let of = |word: &Word| match word {
+            Word::Known(config) => Some(config.founded),
+            _ => None,
+        };
+        alone.said.iter().find_map(of)
+    };
+    let first = founds(Vec::new(), 1);
+    let told = founded(&first);
+    (0..=first.records.len()).all(|count| {
+        let mut again = founds(first.on_disk(count), 2);
+        again.write();
+        told.is_none() || founded(&again) == told
+    })
+}
