@@ -12,6 +12,7 @@ mod base;
 mod behind;
 #[cfg(not(feature = "mutants"))]
 mod buffers;
+mod cut;
 mod datagrams;
 mod devices;
 mod disk;

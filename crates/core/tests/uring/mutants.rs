@@ -62,7 +62,8 @@ fn each_broken_version_is_found_out() {
     }
     for (mutant, rule) in RULES {
         mutants::set(Some(mutant));
-        let holds = rule();
+        // An assertion that notices it is as good.
+        let holds = catch_unwind(rule).unwrap_or(false);
         mutants::set(None);
         assert!(!holds, "{mutant}: its rule holds");
     }

@@ -9,7 +9,7 @@ use rota_core::paxos::{self, Ballot, Config, STATE_LOG, ValueId};
 use rota_core::uring::{Follow, Head, Here, Record, Word, Writer};
 
 use super::alone::{Alone, FOUNDED, acceptor, process, settings};
-use super::{behind, foundations, logs, lost, rate, rounds};
+use super::{behind, cut, foundations, logs, lost, rate, rounds};
 
 /// The key of what was promised, in the log of states.
 const PROMISED: u64 = 0;
@@ -17,7 +17,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 45] = [
+pub const RULES: [Rule; 51] = [
     (Mutant::U01, a_promise_waits_for_the_disk),
     (Mutant::U02, an_answer_waits_for_the_disk),
     (Mutant::U04, a_link_that_comes_back_has_lost_values),
@@ -105,6 +105,18 @@ pub const RULES: [Rule; 45] = [
     (Mutant::U54, rounds::who_coordinates_sees_that_nobody_votes),
     (Mutant::U55, rounds::a_candidate_gives_slow_disks_time),
     (Mutant::U64, a_promise_waits_for_the_disk),
+    (Mutant::N23, cut::what_others_have_forgotten_is_kept),
+    (Mutant::U56, cut::so_many_instances_are_kept),
+    (
+        Mutant::U57,
+        cut::a_slow_application_misses_only_what_is_forgotten,
+    ),
+    (Mutant::U59, cut::what_a_life_has_begun_ends_with_it),
+    (Mutant::U61, cut::a_message_that_does_not_end_is_let_go),
+    (
+        Mutant::U62,
+        cut::who_begins_at_a_base_can_tell_it_after_a_restart,
+    ),
 ];
 
 /// What an old coordinator proposed may be decided behind what a later one did.
@@ -398,6 +410,7 @@ fn rules() {
     assert!(a_slow_application_misses_nothing());
     assert!(a_coordinator_alone_is_quiet());
     assert!(behind::who_lacks_much_asks_for_more_at_once());
+    assert!(cut::no_record_grows_with_a_message_that_is_cut());
     assert!(logs::what_is_proposed_again_does_not_overrun_the_disk());
     assert!(lost::who_has_asked_waits());
     assert!(lost::what_comes_together_leaves_together());
