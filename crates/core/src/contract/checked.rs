@@ -1,7 +1,10 @@
 //! Checks the caller's law in debug builds.
 
+use alloc::collections::VecDeque;
+
 use super::{
-    Class, Delivery, Engine, Input, Output, Service, Status, SubmitError, Time, TimerReason,
+    Class, Delivery, Engine, Input, LogRecord, MOST_PERSISTING, MOST_RECORD, Output, PersistId,
+    Service, Status, SubmitError, Time, TimerReason,
 };
 
 /// Wraps an engine and asserts that its caller keeps the law of the module page. In release builds
@@ -15,6 +18,8 @@ pub struct Checked<E> {
     drained: bool,
     /// True while a handed-out output may still be on its way.
     output_pending: bool,
+    /// Requests without an answer, and their bytes.
+    requests: VecDeque<(PersistId, usize)>,
 }
 
 impl<E: Engine> Checked<E> {
@@ -26,6 +31,7 @@ impl<E: Engine> Checked<E> {
             now: Time(0),
             drained: true,
             output_pending: false,
+            requests: VecDeque::new(),
         }
     }
 
@@ -39,7 +45,27 @@ impl<E: Engine> Checked<E> {
         &mut self.engine
     }
 
-    fn check_input(&self, now: Time, input: &Input) {
+    /// What is under way is what drivers take.
+    fn check_request(&mut self, output: &Output) {
+        match output {
+            Output::Persist { id, records } => {
+                let bytes = |record: &LogRecord| match record {
+                    LogRecord::Put { bytes, .. } => bytes.len(),
+                    LogRecord::Trim { .. } => 0,
+                };
+                let largest = records.iter().map(bytes).max().unwrap_or(0);
+                debug_assert!(largest <= MOST_RECORD, "a record of {largest} bytes");
+                let all = records.iter().map(bytes).sum();
+                self.requests.push_back((*id, all));
+                let all: usize = self.requests.iter().map(|(_, bytes)| bytes).sum();
+                debug_assert!(all <= MOST_PERSISTING, "{all} bytes wait to be durable");
+            }
+            Output::Reopen => self.requests.clear(),
+            _ => {}
+        }
+    }
+
+    fn check_input(&mut self, now: Time, input: &Input) {
         debug_assert!(
             now >= self.now,
             "time went backwards: {now:?} after {:?}",
@@ -48,6 +74,11 @@ impl<E: Engine> Checked<E> {
         match input {
             Input::Start(_) => debug_assert!(!self.started, "started twice"),
             _ => debug_assert!(self.started, "the first input is Start, not {input:?}"),
+        }
+        match input {
+            Input::Persisted { id } => self.requests.retain(|(of, _)| of > id),
+            Input::PersistFailed { .. } => self.requests.clear(),
+            _ => {}
         }
         if let Input::Datagrams {
             class,
@@ -106,6 +137,11 @@ impl<E: Engine> Engine for Checked<E> {
 
     fn poll_output(&mut self) -> Option<Output> {
         let output = self.engine.poll_output();
+        if cfg!(debug_assertions)
+            && let Some(output) = &output
+        {
+            self.check_request(output);
+        }
         self.output_pending = output.is_some();
         self.drained = output.is_none();
         output

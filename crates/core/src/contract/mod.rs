@@ -54,7 +54,9 @@ pub use checked::Checked;
 pub use delivery::{Configuration, ConfigurationKind, Delivery, Message, MessageId, position};
 pub use input::{Input, PersistError, StartState};
 pub use measures::{Histogram, PeerCounters};
-pub use output::{Burst, LogRecord, Output, Pace, Target, TimerReason};
+pub use output::{
+    Burst, LogRecord, MOST_PERSISTING, MOST_RECORD, Output, Pace, Target, TimerReason,
+};
 pub use pieces::{Pieces, PiecesWriter};
 pub use types::{
     Channel, Class, Engine, Incarnation, LogId, NodeId, PersistId, Process, RingId, Seq, Service,

@@ -128,6 +128,12 @@ pub struct Pace {
     pub burst_bytes: usize,
 }
 
+/// The largest record that an engine asks for, in bytes. Drivers take it.
+pub const MOST_RECORD: usize = 16 << 20;
+
+/// The most that an engine has asked for and not been answered, in bytes. Drivers take it.
+pub const MOST_PERSISTING: usize = 48 << 20;
+
 /// A record to make durable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LogRecord {

@@ -20,6 +20,8 @@ counters! {
     uring_batch_bytes_sent,
     /// Messages that could not be read or taken in.
     uring_messages_refused,
+    /// Messages to others that were dropped because too many waited for their link.
+    uring_words_dropped,
     /// Messages of an earlier session, configuration or question.
     uring_messages_stale,
     /// Votes that did not come along the ring and were asked for.

@@ -152,6 +152,16 @@ impl Engine for URing {
         self.own.submit(service, payload)
     }
 
+    /// Only the coordinator of a round that has begun orders them, and at most 2³⁰ at once: others answer `Unsupported`.
+    fn submit_skips(&mut self, now: Time, count: u64) -> Result<(), SubmitError> {
+        self.now = now;
+        self.submitted = true;
+        match self.skip(count.clamp(1, 1 << 30)) {
+            true => Ok(()),
+            false => Err(SubmitError::Unsupported),
+        }
+    }
+
     fn leave(&mut self, now: Time) {
         self.now = now;
         self.peers.say_to_all(&Word::Leaving);
@@ -217,6 +227,7 @@ impl Engine for URing {
             uring_messages_malformed: self.hand_out.malformed,
             uring_instances_learnt: self.learner.next() - 1,
             uring_instances_forgotten: self.acceptor.kept() - 1,
+            uring_words_dropped: self.peers.dropped(),
             ..self.counters.clone()
         };
         counters.add_to(&mut status.counters);

@@ -243,6 +243,16 @@ impl URing {
         }
     }
 
+    /// Proposes that so many instances carry nothing, if this process may propose something.
+    pub(super) fn skip(&mut self, count: u64) -> bool {
+        let leading = self
+            .leading
+            .as_mut()
+            .filter(|leading| leading.knows_what_counts());
+        let vote = leading.and_then(|leading| leading.machine.propose(Value::Skip(count)).cloned());
+        vote.map(|vote| self.adopt(vote, true)).is_some()
+    }
+
     /// What is to be proposed next.
     fn next_value(&mut self) -> Option<ValueId> {
         let table = self.leading.as_ref()?.table()?;

@@ -22,6 +22,8 @@ pub struct Peer {
     /// What it still takes, in bytes.
     room: usize,
     words: VecDeque<Bytes>,
+    /// Words that there was no place for.
+    dropped: u64,
     /// How much of a base was told, and what is left.
     base: Option<(u64, Bytes)>,
     /// Promises whose votes were not all sent, and how many were.
@@ -40,6 +42,8 @@ pub struct Peers {
     /// Which foundation this process belongs to; 0 if none yet.
     founded: u64,
     up: BTreeMap<NodeId, Peer>,
+    /// Words that there was no place for, over links that are gone.
+    dropped: u64,
 }
 
 impl Peers {
@@ -49,7 +53,13 @@ impl Peers {
             word_bytes,
             founded: 0,
             up: BTreeMap::new(),
+            dropped: 0,
         }
+    }
+
+    /// Words that were dropped because too many waited for their link.
+    pub fn dropped(&self) -> u64 {
+        self.dropped + self.up.values().map(|peer| peer.dropped).sum::<u64>()
     }
 
     /// From here on this process belongs to this foundation, and says so with each word.
@@ -65,6 +75,7 @@ impl Peers {
             founded: self.founded,
             room: 0,
             words: VecDeque::new(),
+            dropped: 0,
             base: None,
             promise: None,
             here: None,
@@ -76,7 +87,9 @@ impl Peers {
     /// The process whose link this was, if it was its last session.
     pub fn on_down(&mut self, node: NodeId, session: Session) -> Option<Process> {
         self.session(node, session)?;
-        self.up.remove(&node).map(|peer| peer.process)
+        let peer = self.up.remove(&node)?;
+        self.dropped += peer.dropped;
+        Some(peer.process)
     }
 
     pub fn on_writable(&mut self, node: NodeId, session: Session, room: usize) {
@@ -173,6 +186,8 @@ impl Peer {
     fn put(&mut self, bytes: Bytes) {
         if self.words.len() < WORDS {
             self.words.push_back(bytes);
+        } else {
+            self.dropped += 1;
         }
     }
 

@@ -92,8 +92,8 @@ impl URing {
         }
         self.counters.uring_logs_given_up += 1;
         self.disk.on_failed();
-        self.lack = None;
-        self.named = false;
+        // What waited for it is not said.
+        (self.lack, self.named, self.founding) = (None, false, false);
         let disk = self.settings.patience.disk;
         let is_rare = self.now.since(self.gave_up) > FORGIVEN * disk;
         self.hang_patience = match is_rare {

@@ -28,7 +28,7 @@ pub struct Pace {
 impl World {
     /// What the disk is handed.
     pub fn persist(&mut self, index: usize, id: PersistId, records: Vec<LogRecord>) {
-        let delay = match self.mode {
+        let delay = match self.nodes[index].mode {
             Mode::Memory => 0,
             Mode::Async | Mode::Sync => self.write_takes(&records),
         };
@@ -58,7 +58,7 @@ impl World {
 
     /// The disk has written what it was handed, or a first part of that.
     pub fn answer(&mut self, index: usize) {
-        let (now, mode) = (self.now, self.mode);
+        let (now, mode) = (self.now, self.nodes[index].mode);
         let is_due = self.nodes[index].answers.is_some_and(|at| at <= now);
         if !(is_due && self.is_awake(index)) {
             return;
@@ -128,7 +128,7 @@ impl World {
 
     /// Opens a log again, if its disk is well.
     pub fn open_again(&mut self, index: usize) {
-        let (now, mode) = (self.now, self.mode);
+        let (now, mode) = (self.now, self.nodes[index].mode);
         let node = &mut self.nodes[index];
         let device = &mut node.device;
         let is_due = device.reopens.is_some_and(|at| at <= now);
@@ -184,24 +184,21 @@ impl World {
         self.add(if hangs { "hanging disks" } else { "bad disks" });
     }
 
-    /// A cluster that is not founded needs all its acceptors.
-    fn may_break_for_good(&self, index: usize) -> bool {
-        let lives = self.nodes.iter().filter_map(|node| node.life.as_ref());
-        if lives.map(|life| life.engine.get().number()).max() < Some(2) {
-            return false;
-        }
+    /// Of a minority alone; and what others have to know of it they know.
+    pub fn may_break_for_good(&self, index: usize) -> bool {
         let acceptors = &self.config.acceptors;
-        let is_bad = |at: usize| {
+        let is_out = |at: usize| {
+            let node = &self.nodes[at];
             let Device {
                 bad_until,
                 hangs_until,
                 ..
-            } = self.nodes[at].device;
-            at == index || bad_until.max(hangs_until) == u64::MAX
+            } = node.device;
+            at == index || node.retired || bad_until.max(hangs_until) == u64::MAX
         };
-        let bad = acceptors
+        let out = acceptors
             .iter()
-            .filter(|node| is_bad(usize::from(node.get()) - 1));
-        2 * bad.count() < acceptors.len()
+            .filter(|node| is_out(usize::from(node.get()) - 1));
+        2 * out.count() < acceptors.len() && self.is_well()
     }
 }

@@ -7,9 +7,10 @@ use rota_core::contract::{LogId, LogRecord, PersistId};
 use rota_core::paxos::{VOTES_LOG, VoteHead};
 
 /// What survives what.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Mode {
     /// Nothing survives the process.
+    #[default]
     Memory,
     /// What was answered survives the process.
     Async,
@@ -64,6 +65,11 @@ impl Disk {
         // Where what is answered is synced, only what was not answered is gone.
         self.lost_some |= mode == Mode::Async;
         self.unsynced.clear();
+    }
+
+    /// It is replaced by an empty one.
+    pub fn replace(&mut self) {
+        *self = Self::default();
     }
 
     /// The process begins again: what it finds.

@@ -39,6 +39,10 @@ pub struct Judge {
     /// Configurations by number.
     configs: BTreeMap<u64, Arc<Config>>,
     pub wrong: Option<String>,
+    /// The first instance that nobody has learnt.
+    most_learnt: u64,
+    /// So many instances every acceptor keeps, at least.
+    pub keeps: u64,
 }
 
 impl Judge {
@@ -48,11 +52,34 @@ impl Judge {
 
     /// There is one configuration with each number.
     pub fn on_config(&mut self, me: Process, config: &Arc<Config>) {
+        let other = self
+            .configs
+            .values()
+            .find(|other| other.founded != config.founded);
+        if let Some(other) = other.cloned() {
+            self.found(format!(
+                "foundation: {me:?} has {config:?}, others {other:?}"
+            ));
+        }
         let known = self.configs.entry(config.number);
         let known = known.or_insert_with(|| config.clone()).clone();
         if known != *config {
             self.found(format!(
                 "configuration: {me:?} has {config:?}, others {known:?}"
+            ));
+        }
+    }
+
+    pub fn on_learnt(&mut self, next: u64) {
+        self.most_learnt = self.most_learnt.max(next);
+    }
+
+    /// Nobody has to miss what every acceptor keeps. One instance alone may be missed later: its message began long before.
+    fn on_missed(&mut self, me: Process, from: u64, count: u64) {
+        let behind = self.most_learnt.saturating_sub(from);
+        if !self.only_as_member && count > 1 && behind < self.keeps {
+            self.found(format!(
+                "missed: {me:?} misses {count} from {from}, {behind} behind"
             ));
         }
     }
@@ -68,6 +95,7 @@ impl Judge {
             }
             Delivery::Missed { seq, count, own } => {
                 self.missed += 1;
+                self.on_missed(me, *seq, *count);
                 let upto = position(seq + count, 0);
                 self.begin(me, upto);
                 self.on_own(me, *own);

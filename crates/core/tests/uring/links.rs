@@ -31,6 +31,8 @@ pub struct Links {
     pub sessions: u64,
     /// What the queue of each way takes, in bytes.
     pub room: usize,
+    /// So many bytes go over a link in a millisecond; 0: any number.
+    pub per_milli: u64,
 }
 
 impl Links {
@@ -45,6 +47,7 @@ impl Links {
             links,
             sessions: 0,
             room,
+            per_milli: 0,
         }
     }
 

@@ -4,7 +4,7 @@ use rota_core::contract::{Checked, Process};
 use rota_core::uring::URing;
 
 use super::devices::Device;
-use super::disk::Disk;
+use super::disk::{Disk, Mode};
 
 pub struct Life {
     pub me: Process,
@@ -12,6 +12,8 @@ pub struct Life {
     pub submitted: u64,
     /// It takes no deliveries until then.
     pub busy: u64,
+    /// It belongs to what was before all acceptors lost their stores.
+    pub former: bool,
     /// The newest configuration that was looked at.
     pub seen: u64,
     /// It does nothing until then.
@@ -25,6 +27,11 @@ pub struct Node {
     pub lives: u64,
     /// When it is started again.
     pub again: u64,
+    pub mode: Mode,
+    /// Decided instances that it keeps.
+    pub keeps: u64,
+    /// It does not come back.
+    pub retired: bool,
     pub device: Device,
     /// When its disk answers next.
     pub answers: Option<u64>,

@@ -1,9 +1,10 @@
 //! What goes wrong.
 
-use rota_core::contract::{Input, Session};
+use rota_core::contract::{Engine, Input, Session, Time};
+use rota_core::uring::Arbiter;
 
 use super::disk::Mode;
-use super::node::Life;
+use super::node::{Life, Node};
 use super::world::{MILLI, World, node_id};
 
 impl World {
@@ -31,7 +32,8 @@ impl World {
         let count = self.below(waiting as u64 + 1) as usize;
         self.nodes[index].disk.end(count);
         let pause = self.below(1500);
-        self.nodes[index].again = self.now + pause * MILLI;
+        let again = self.now + pause * MILLI;
+        self.nodes[index].again = again;
         for other in (0..self.nodes.len()).filter(|other| *other != index) {
             self.disconnect(index, other);
         }
@@ -39,45 +41,111 @@ impl World {
 
     fn lose_power(&mut self, index: usize) {
         self.kill(index);
-        let unsynced = self.nodes[index].disk.unsynced() as u64;
+        let node = &mut self.nodes[index];
+        let (unsynced, mode) = (node.disk.unsynced() as u64, node.mode);
         let count = self.below(unsynced + 1) as usize;
-        let mode = self.mode;
         self.nodes[index].disk.lose(count, mode);
     }
 
-    /// With acceptors in memory the next one dies only when the last one's place is filled.
-    fn may_kill(&self, index: usize) -> bool {
-        if self.mode != Mode::Memory {
-            return true;
-        }
-        let is_acceptor = self.config.acceptors.contains(&node_id(index));
-        let all = self.nodes.iter().filter_map(|node| node.life.as_ref());
-        let all: Vec<&Life> = all.collect();
+    /// Whether all processes live, in one configuration that has begun, of which everybody knows that it is complete; and no
+    /// disk is bad. Before that no acceptor may lose what it knows.
+    pub fn is_well(&self) -> bool {
+        let all: Vec<&Life> = self
+            .nodes
+            .iter()
+            .filter_map(|node| node.life.as_ref())
+            .collect();
         let newest = all.iter().map(|life| life.engine.get().number()).max();
         let well = |life: &&Life| {
             let engine = life.engine.get();
-            Some(engine.number()) == newest && engine.is_operational() && engine.is_complete()
+            let is_in = Some(engine.number()) == newest && engine.is_operational();
+            is_in && engine.is_complete() && !life.former
         };
-        !is_acceptor
-            || self.config.acceptors.len() > 1
-                && all.len() == self.nodes.len()
-                && all.iter().all(well)
+        let is_bad = |node: &Node| node.device.bad_until.max(node.device.hangs_until) > self.now;
+        all.len() == self.nodes.len()
+            && newest > Some(1)
+            && all.iter().all(well)
+            && !self.nodes.iter().any(is_bad)
+    }
+
+    /// Coordinators order that some instances carry nothing.
+    fn skip(&mut self) {
+        let now = Time(self.now);
+        for index in 0..self.nodes.len() {
+            let count = 1 + self.below(300);
+            if self.is_awake(index)
+                && let Some(life) = &mut self.nodes[index].life
+                && life.engine.submit_skips(now, count).is_ok()
+            {
+                self.add("skips");
+                self.handle(index, Input::Timer);
+            }
+        }
+    }
+
+    fn is_acceptor(&self, index: usize) -> bool {
+        self.config.acceptors.contains(&node_id(index))
+    }
+
+    /// Whether a node may lose all that it knows: one after the other, when the last one's place is filled.
+    fn may_forget(&self, index: usize) -> bool {
+        !self.is_acceptor(index) || self.config.acceptors.len() > 1 && self.is_well()
+    }
+
+    fn may_kill(&self, index: usize) -> bool {
+        self.nodes[index].mode != Mode::Memory || self.may_forget(index)
+    }
+
+    /// The end of all processes is that of no store.
+    fn all_have_disks(&self) -> bool {
+        let mut acceptors = (0..self.nodes.len()).filter(|index| self.is_acceptor(*index));
+        acceptors.all(|index| self.nodes[index].mode != Mode::Memory)
+    }
+
+    fn all_sync(&self) -> bool {
+        let mut acceptors = (0..self.nodes.len()).filter(|index| self.is_acceptor(*index));
+        acceptors.all(|index| self.nodes[index].mode == Mode::Sync)
+    }
+
+    /// Everything that any acceptor knew is gone, and others live on.
+    fn lose_all_stores(&mut self) {
+        if self.former.is_some() || self.config.arbiter == Arbiter::Service {
+            return;
+        }
+        self.add("foundations");
+        let only_as_member = self.judge.only_as_member;
+        let former = std::mem::take(&mut self.judge);
+        (self.judge.only_as_member, self.judge.keeps) = (only_as_member, former.keeps);
+        self.former = Some(former);
+        for index in 0..self.nodes.len() {
+            if self.is_acceptor(index) {
+                self.kill(index);
+                self.nodes[index].disk.replace();
+            }
+            if let Some(life) = &mut self.nodes[index].life {
+                // Who has not heard of a configuration yet belongs to none.
+                life.former = life.engine.get().number() > 0;
+            }
+        }
     }
 
     pub fn trouble(&mut self) {
         let index = self.below(self.nodes.len() as u64) as usize;
         let other = self.below(self.nodes.len() as u64) as usize;
-        match self.below(23) {
+        match self.below(29) {
             0..=5 if self.may_kill(index) => self.kill(index),
-            6 if self.mode != Mode::Memory => {
+            6 if self.all_have_disks() => {
                 self.add("kills of all");
                 (0..self.nodes.len()).for_each(|index| self.kill(index));
             }
-            7 if self.mode == Mode::Sync => {
+            7 if self.all_sync() => {
                 self.add("losses of power");
                 (0..self.nodes.len()).for_each(|index| self.lose_power(index));
             }
-            8 if self.mode == Mode::Sync => self.lose_power(index),
+            8 if self.nodes[index].mode == Mode::Sync || self.may_forget(index) => {
+                self.add("losses of power of one");
+                self.lose_power(index);
+            }
             9..=11 if index != other => {
                 self.add("breaks");
                 self.disconnect(index, other);
@@ -113,7 +181,7 @@ impl World {
                 let until = self.now + self.below(1500) * MILLI;
                 self.links.way(index, other).held = until;
             }
-            19 if self.mode != Mode::Memory => {
+            19 if self.nodes[index].mode != Mode::Memory => {
                 let until = self.now + self.below(2) * 800 * MILLI;
                 self.break_disk(index);
                 if let Some(life) = &mut self.nodes[index].life {
@@ -127,6 +195,18 @@ impl World {
                 }
             }
             21 => self.service.stopped = self.now + self.below(2000) * MILLI,
+            22 | 23 if self.may_forget(index) => {
+                self.add("replaced disks");
+                self.kill(index);
+                self.nodes[index].disk.replace();
+            }
+            24 if self.below(6) == 0 && self.may_break_for_good(index) => {
+                self.add("nodes that are gone for good");
+                self.kill(index);
+                self.nodes[index].retired = true;
+            }
+            25 if self.below(12) == 0 => self.lose_all_stores(),
+            26 | 27 => self.skip(),
             _ => {}
         }
         let pause = [40, 300, 1500][self.below(3) as usize];

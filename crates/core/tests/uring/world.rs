@@ -41,7 +41,6 @@ pub struct Service {
 pub struct World {
     rng: u64,
     pub now: u64,
-    pub mode: Mode,
     pub pace: Pace,
     pub config: URingConfig,
     pub nodes: Vec<Node>,
@@ -49,6 +48,8 @@ pub struct World {
     /// Of Ring Paxos.
     pub datagrams: Datagrams,
     pub judge: Judge,
+    /// Of before all acceptors have lost their stores.
+    pub former: Option<Judge>,
     pub counts: BTreeMap<&'static str, u64>,
     /// When something goes wrong next.
     pub fault: u64,
@@ -79,13 +80,13 @@ impl World {
         let mut world = Self {
             rng: seed,
             now: 1,
-            mode: Mode::Sync,
             pace: Pace::default(),
             config: URingConfig::new(Vec::new(), &Timers::derive(Timing::Default, 3)),
             nodes: Vec::new(),
             links: Links::new(0, 0),
             datagrams: Datagrams::default(),
             judge: Judge::default(),
+            former: None,
             counts: BTreeMap::new(),
             fault: 0,
             service: Service::default(),
@@ -94,7 +95,8 @@ impl World {
             taken: BTreeMap::new(),
             slowest: 0,
         };
-        world.mode = [Mode::Memory, Mode::Async, Mode::Sync][world.below(3) as usize];
+        let mode = [Mode::Memory, Mode::Async, Mode::Sync][world.below(3) as usize];
+        let mixed = world.below(6) == 0;
         let acceptors = [1, 3, 3, 3, 5][world.below(5) as usize];
         let nodes = acceptors + world.below(3) as usize;
         let config = &mut world.config;
@@ -104,7 +106,7 @@ impl World {
         world.config.acceptors = ring[..acceptors].to_vec();
         world.mix();
         let has_service = world.below(4) == 0;
-        let forgets = world.mode == Mode::Memory && world.below(2) == 0;
+        let forgets = mode == Mode::Memory && world.below(2) == 0;
         let only_as_member = world.below(3) == 0;
         let waits = [600, 8 << 20][world.below(2) as usize];
         let keeps = [40, 400, 100_000][world.below(3) as usize];
@@ -125,7 +127,15 @@ impl World {
         world.judge.only_as_member = only_as_member;
         let room = 6000 + world.below(30_000) as usize;
         world.links = Links::new(nodes, room);
+        world.links.per_milli = [0, 0, 20_000, 1000][world.below(4) as usize];
         world.nodes = (0..nodes).map(|_| Node::default()).collect();
+        for index in 0..nodes {
+            let keeps = [keeps, keeps, 60, 1000][world.below(4) as usize];
+            let modes = [Mode::Memory, Mode::Async, Mode::Sync];
+            let own = modes[world.below(3) as usize];
+            world.nodes[index].keeps = keeps;
+            world.nodes[index].mode = if mixed { own } else { mode };
+        }
         world.submits = 1 + world.below(40);
         world.pace = Pace {
             latency: [
@@ -141,6 +151,11 @@ impl World {
             let late = if world.below(8) == 0 { 3000 } else { 400 };
             world.nodes[index].again = world.below(late) * MILLI;
         }
+        let acceptors = world.config.acceptors.clone();
+        let keeps = acceptors
+            .iter()
+            .map(|node| world.nodes[usize::from(node.get()) - 1].keeps);
+        world.judge.keeps = keeps.min().unwrap_or(0);
         world.fault = [0, 1500][world.below(2) as usize] * MILLI;
         world
     }
@@ -170,7 +185,8 @@ impl World {
     /// Everything that is due.
     fn step(&mut self) {
         for index in 0..self.nodes.len() {
-            if self.nodes[index].life.is_none() && self.nodes[index].again <= self.now {
+            let node = &self.nodes[index];
+            if node.life.is_none() && node.again <= self.now && !node.retired {
                 self.start(index);
             }
             self.answer(index);
@@ -208,6 +224,7 @@ impl World {
         let mut times = vec![self.now + 50 * MILLI, self.fault, self.next_submit];
         for node in &self.nodes {
             match &node.life {
+                None if node.retired => {}
                 None => times.push(node.again),
                 Some(life) if life.stopped > self.now => times.push(life.stopped),
                 Some(life) => {
@@ -239,11 +256,16 @@ impl World {
             node: node_id(index),
             incarnation: Incarnation(node.lives),
         };
-        let records = match self.mode {
+        let records = match node.mode {
             Mode::Memory => Vec::new(),
             Mode::Async | Mode::Sync => node.disk.found(),
         };
-        let mut engine = Checked::new(URing::new(self.config.clone()));
+        let settings = URingConfig {
+            kept_instances: node.keeps,
+            forgets: self.config.forgets && node.mode == Mode::Memory,
+            ..self.config.clone()
+        };
+        let mut engine = Checked::new(URing::new(settings));
         let lost_some = std::mem::take(&mut node.disk.lost_some);
         node.device.reopens = None;
         let start = StartState {
@@ -259,6 +281,7 @@ impl World {
             submitted: 0,
             busy: 0,
             seen: 0,
+            former: false,
             stopped: 0,
         });
         self.drain(index);
@@ -288,9 +311,14 @@ impl World {
                     let at = self.now + 20_000 + self.below(200_000);
                     let link = self.links.between(index, to);
                     assert_eq!(link.up, Some(session.0), "sent to a session that has ended");
-                    let room = self.links.room;
+                    let (room, per_milli) = (self.links.room, self.links.per_milli);
+                    let now = self.now;
                     let way = self.links.way(index, to);
                     let last = way.under_way.back().map_or(0, |(at, _)| *at);
+                    let takes = (bytes.len() as u64 * MILLI)
+                        .checked_div(per_milli)
+                        .unwrap_or(0);
+                    let last = last.max(now) + takes;
                     way.bytes += bytes.len();
                     assert!(way.bytes <= room, "more than the link takes");
                     way.under_way.push_back((at.max(last), bytes.into_bytes()));
@@ -314,8 +342,12 @@ impl World {
             && config.number > life.seen
         {
             life.seen = config.number;
-            self.judge.on_config(life.me, config);
+            let judge = self.former.as_mut().filter(|_| life.former);
+            judge.unwrap_or(&mut self.judge).on_config(life.me, config);
         }
+        let learnt = life.engine.get().learnt();
+        let judge = self.former.as_mut().filter(|_| life.former);
+        judge.unwrap_or(&mut self.judge).on_learnt(learnt);
     }
 
     fn output(&mut self, index: usize) -> Option<Output> {
@@ -444,7 +476,10 @@ impl World {
         }
         let mut some = false;
         while let Some(delivery) = life.engine.poll_delivery() {
-            self.judge.on_delivery(life.me, &delivery);
+            let judge = self.former.as_mut().filter(|_| life.former);
+            judge
+                .unwrap_or(&mut self.judge)
+                .on_delivery(life.me, &delivery);
             if let Delivery::Message(message) = &delivery
                 && message.id.process == life.me
                 && let Some(at) = self.taken.remove(&message.id)
@@ -485,7 +520,8 @@ impl World {
     }
 
     fn is_settled(&self) -> bool {
-        let all_have_all = self.nodes.iter().all(|node| {
+        let mut there = self.nodes.iter().filter(|node| !node.retired);
+        let all_have_all = there.all(|node| {
             node.life.as_ref().is_some_and(|life| {
                 let sent = self.judge.last(life.me) == life.submitted;
                 sent && life.engine.get().is_settled() && self.judge.is_at_end(life.me)
@@ -498,9 +534,14 @@ impl World {
     pub fn go(&mut self) {
         while self.judge.wrong.is_none() {
             self.step();
+            let wrong = self.former.as_mut().and_then(|former| former.wrong.take());
+            if let Some(wrong) = wrong {
+                self.judge.found(format!("former: {wrong}"));
+            }
             if self.is_calm() {
                 self.mend();
                 self.mend_disks();
+                self.end_former();
                 if self.is_settled() {
                     return self.judge_end();
                 }
@@ -523,6 +564,19 @@ impl World {
                 }
             }
             self.now = self.next_time();
+        }
+    }
+
+    /// Who belongs to what was before is started again.
+    fn end_former(&mut self) {
+        for index in 0..self.nodes.len() {
+            if self.nodes[index]
+                .life
+                .as_ref()
+                .is_some_and(|life| life.former)
+            {
+                self.kill(index);
+            }
         }
     }
 
@@ -569,14 +623,18 @@ impl World {
             None => "dead".to_owned(),
         };
         let states: Vec<String> = self.nodes.iter().map(state).collect();
-        format!("{:?} {}", self.mode, states.join("; "))
+        let modes: Vec<Mode> = self.nodes.iter().map(|node| node.mode).collect();
+        format!("{modes:?} {}", states.join("; "))
     }
 }
 
 /// A run with votes in memory in which nothing fails, but datagrams are lost: so many of a hundred.
 pub fn run_with_losses(seed: u64, lost: u64) -> World {
     let mut world = World::new(seed);
-    world.mode = Mode::Memory;
+    for node in &mut world.nodes {
+        (node.mode, node.keeps) = (Mode::Memory, 100_000);
+    }
+    world.links.per_milli = 0;
     world.config.forgets = true;
     world.fault = u64::MAX;
     world.datagrams = Datagrams::new(seed);
