@@ -42,6 +42,9 @@ counters! {
     uring_messages_foreign,
     /// How often the log of this acceptor has failed, or hung too long, and was to be opened again.
     uring_logs_given_up,
+    /// Values on their way to the coordinator for which there was no room here: their proposer has more under way than it may, or
+    /// this node has not learnt yet that they have counted.
+    uring_values_put_off,
     /// Values that came to the coordinator before an earlier one of their proposer.
     uring_values_early,
     /// Datagrams with parts of values (Ring Paxos).

@@ -87,9 +87,10 @@ impl URing {
         }
         let mut at = head.from;
         for record in Records::new(body, &config.ring) {
+            let is_value = matches!(record, Ok(Record::Value(..)));
             let taken = record.is_ok_and(|record| self.on_record(head, &mut at, record));
             if !taken {
-                self.refuse();
+                self.refuse(is_value);
                 return;
             }
         }
@@ -101,11 +102,15 @@ impl URing {
 
     /// The predecessor is to begin again from what was taken in: at once, if it is asked for values that were forgotten here;
     /// else not at once, lest two processes that do not understand each other do nothing else.
-    fn refuse(&mut self) {
+    fn refuse(&mut self, is_value: bool) {
         let at = self.now.after(self.settings.patience.heartbeat);
         let stream = self.stream.as_mut();
         if let Some(stream) = stream.filter(|stream| stream.hail != Hail::Due) {
-            self.counters.uring_messages_refused += 1;
+            // Of a value it may be this process that is behind: what has counted elsewhere has not here, and takes room.
+            match is_value {
+                true => self.counters.uring_values_put_off += 1,
+                false => self.counters.uring_messages_refused += 1,
+            }
             stream.hail = Hail::At(at);
         }
     }

@@ -592,7 +592,10 @@ impl World {
         for (name, count) in life.engine.status().counters {
             *self.counts.entry(name).or_default() += count;
             // Nobody here says what others could not understand, or refers to a value that they lack.
-            if name == "uring_messages_refused" && count > 0 {
+            let wide = self.links.per_milli == 0;
+            if (name == "uring_messages_refused" || wide && name == "uring_values_put_off")
+                && count > 0
+            {
                 self.judge
                     .found(format!("refused: {:?}, {count} messages", life.me));
             }
