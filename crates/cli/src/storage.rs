@@ -82,6 +82,13 @@ fn text(seen: &Seen) -> String {
         "not closed"
     };
     line("opened", format!("{} times, {end}", seen.life));
+    if seen.lost_some {
+        line(
+            "LOST",
+            "something that was answered may be missing; its node has not begun anew since"
+                .to_owned(),
+        );
+    }
     line(
         "durable",
         format!(
@@ -165,6 +172,7 @@ struct Json {
     ring: Option<u16>,
     opened: u64,
     closed: bool,
+    lost_some: bool,
     durable: Place,
     first: u64,
     last: Option<u64>,
@@ -253,6 +261,7 @@ impl Json {
             ring: seen.identity.map(|identity| identity.log.0),
             opened: seen.life,
             closed: seen.closed,
+            lost_some: seen.lost_some,
             durable: place(seen.durable),
             first: seen.first,
             last: seen.last,

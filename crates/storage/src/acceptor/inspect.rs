@@ -58,6 +58,9 @@ pub struct Seen {
     pub life: u64,
     /// Whether it was closed in order.
     pub closed: bool,
+    /// Whether something may be missing that was answered, as far as that was known when it was opened last. What
+    /// has become of the machine since is not.
+    pub lost_some: bool,
     /// All before it is known to be durable.
     pub durable: Position,
     /// Oldest first.
@@ -152,6 +155,7 @@ fn look<D: LogDisk>(disk: &D, list: &Range<u64>) -> Result<Seen, LogOpenError> {
         identity: mark.map(|mark| mark.identity).or(of_segment),
         life: mark.map_or(0, |mark| mark.life),
         closed: mark.is_some_and(|mark| mark.closed),
+        lost_some: mark.is_some_and(|mark| mark.lost_some),
         durable: mark.map_or_else(Position::default, |mark| mark.durable),
         segments: segments.collect(),
         leftovers: found.leftovers.len(),
