@@ -15,6 +15,8 @@ pub enum Kept {
     RingId,
     /// What the node knows of primary configurations.
     Primaries,
+    /// How often the log of votes was opened.
+    Lives,
 }
 
 impl Kept {
@@ -23,6 +25,9 @@ impl Kept {
             Self::RingId => "reset the ring id (`reset_ring_id = true`)",
             Self::Primaries => {
                 "start the node as one that has forgotten (`reset_primary = \"forgotten\"`)"
+            }
+            Self::Lives => {
+                "move it away together with the directory of votes beside it, so that the node is another acceptor"
             }
         }
     }
@@ -33,6 +38,7 @@ impl fmt::Display for Kept {
         f.write_str(match self {
             Self::RingId => "the ring id",
             Self::Primaries => "what is known of primaries",
+            Self::Lives => "how often the log of votes was opened",
         })
     }
 }
@@ -124,6 +130,11 @@ impl fmt::Display for OpenError {
                     Kept::Primaries => write!(
                         f,
                         "so it is not known what this node has agreed to; {way_out}"
+                    ),
+                    Kept::Lives => write!(
+                        f,
+                        "so an older copy of that log could not be told from the log itself: if none was put back, \
+                         remove this file; else {way_out}"
                     ),
                 }
             }
