@@ -1,0 +1,230 @@
+//! Opening an acceptor's log: when a node starts, and when it was given up.
+//!
+//! A log in which something has failed, or on a disk that has been silent for too long, is of no use any more: nobody knows
+//! what of the last requests is on the disk. Read from the beginning it is as good as after a restart of the node, so that
+//! is what is done, as soon as the disk lets it, in the log's own thread: reading takes its time.
+
+use bytes::Bytes;
+use rota_core::contract::{LogId, NodeId};
+use rota_storage::acceptor::{
+    DiskLog, FileDir, Identity, LogDisk, LogOpenError, LogOptions, Mode, boot_id,
+};
+use rota_storage::{LifeFile, StoreError};
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::DriverError;
+use super::helper::Shared;
+use super::log_thread::Orders;
+use super::votes;
+use crate::config::{NodeConfig, VoteStorage};
+
+/// So much is read at once.
+const READ_BYTES: usize = 1 << 20;
+
+/// A cluster has one ring with votes.
+const RING: LogId = LogId(1);
+
+/// The key under which an engine of the Paxos family keeps its store's name.
+const STORE_NAME: u64 = 4;
+
+/// The first pause after an opening that failed. It doubles with each.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+
+/// The longest one. A log that does well for so long begins with the shortest again.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// What is in a log that has just been opened.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Log, position, contents.
+    pub(super) records: Vec<(LogId, u64, Bytes)>,
+    /// See [`DiskLog::lost_some`].
+    pub(super) lost_some: bool,
+}
+
+/// Opens a log, each time it is called.
+pub(super) type Opener<D = FileDir> = Box<dyn FnMut() -> Result<DiskLog<D>, DriverError> + Send>;
+
+/// Opens a log and reads all of it.
+pub(super) fn open<D: LogDisk>(opener: &mut Opener<D>) -> Result<(DiskLog<D>, Found), DriverError> {
+    let mut log = opener()?;
+    let found = Found {
+        records: votes::read_all(&mut log, READ_BYTES).map_err(DriverError::ReadVotes)?,
+        lost_some: log.lost_some(),
+    };
+    if found.lost_some {
+        tracing::warn!(
+            "votes that others were told of may be missing here: the machine has lost its power, or the disk has failed, where \
+             `storage = \"async\"` does not wait for it; this node begins as another acceptor"
+        );
+    }
+    Ok((log, found))
+}
+
+/// The pauses before a log is opened again.
+#[derive(Debug)]
+pub(super) struct Pauses {
+    next: Duration,
+    opened: Instant,
+}
+
+impl Pauses {
+    /// Of a log that was opened just now.
+    pub(super) fn new() -> Self {
+        Self {
+            next: Duration::ZERO,
+            opened: Instant::now(),
+        }
+    }
+
+    /// The pause before the first try: none, unless that has just been done.
+    fn first(&mut self) -> Duration {
+        if self.opened.elapsed() >= LONGEST_PAUSE {
+            self.next = Duration::ZERO;
+        }
+        self.another()
+    }
+
+    fn another(&mut self) -> Duration {
+        let pause = self.next;
+        self.next = (2 * pause).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+        pause
+    }
+}
+
+/// Opens a log that was given up, as soon as that can be done, and puts what is in it on the desk. `None` when the node ends.
+pub(super) fn open_again<D: LogDisk>(
+    opener: &mut Opener<D>,
+    pauses: &mut Pauses,
+    shared: &Shared<Orders>,
+    no_room: bool,
+) -> Option<DiskLog<D>> {
+    let (began, mut said) = (Instant::now(), None);
+    let mut pause = pauses.first();
+    loop {
+        if shared.wait(Some(pause), |_| true).stop {
+            return None;
+        }
+        let opened = open(opener).map_err(|error| error.to_string());
+        let opened = opened.and_then(|(mut log, found)| match no_room {
+            // It would fail again with the next segment.
+            true => match log.make_room() {
+                Ok(()) => Ok((log, found)),
+                Err(error) => Err(error.to_string()),
+            },
+            false => Ok((log, found)),
+        });
+        match opened {
+            Ok((log, found)) => {
+                let (records, took) = (found.records.len(), began.elapsed());
+                tracing::info!(records, ?took, "the acceptor's log is open again");
+                pauses.opened = Instant::now();
+                let mut desk = shared.desk();
+                desk.given_up = false;
+                desk.reopened = Some(found);
+                desk.openings += 1;
+                drop(desk);
+                shared.bell.ring();
+                return Some(log);
+            }
+            Err(error) => {
+                // It is tried often, and is the same for long.
+                if said.as_ref() != Some(&error) {
+                    tracing::error!(
+                        error,
+                        "the acceptor's log cannot be opened again; it is tried once in a while"
+                    );
+                }
+                said = Some(error);
+                pause = pauses.another();
+            }
+        }
+    }
+}
+
+/// The log that the configuration of node `me` names, and how it is kept; `None` if it names none on disk.
+pub(super) fn opener_of(
+    config: &NodeConfig,
+    me: NodeId,
+    storage: VoteStorage,
+) -> Result<Option<(Opener, Mode)>, DriverError> {
+    let mode = match storage {
+        VoteStorage::Memory => return Ok(None),
+        VoteStorage::Async => Mode::ASYNC,
+        VoteStorage::Sync => Mode::Sync,
+    };
+    let path = config.votes_directory(me).ok_or(DriverError::NoVotes)?;
+    let mut options = LogOptions::new(Identity {
+        cluster: config.cluster,
+        node: me,
+        log: RING,
+    });
+    options.mode = mode;
+    options.boot_id = boot_id();
+    options.name_key = Some(STORE_NAME);
+    let mut directory = Directory {
+        path,
+        options,
+        lives: None,
+    };
+    Ok(Some((Box::new(move || directory.open()), mode)))
+}
+
+/// A log's directory, and the file beside it that says how often it was opened.
+struct Directory {
+    path: PathBuf,
+    options: LogOptions,
+    /// Open, and so not to be had by another process.
+    lives: Option<LifeFile>,
+}
+
+impl Directory {
+    fn open(&mut self) -> Result<DiskLog, DriverError> {
+        make_directory(&self.path).map_err(DriverError::Votes)?;
+        let mut path = self.path.clone().into_os_string();
+        path.push(".life");
+        let path = PathBuf::from(path);
+        // Where anything fails with it, it has to be opened again, too.
+        let mut file = match self.lives.take() {
+            Some(file) => file,
+            None => {
+                let node = self.options.identity.node;
+                LifeFile::open(path.clone(), node).map_err(DriverError::State)?
+            }
+        };
+        self.options.least_life = file.lives();
+        let opened = DiskLog::open(self.path.clone(), self.options.clone());
+        let log = opened.map_err(DriverError::Votes)?;
+        // Before anything is promised in this life.
+        file.store(log.life()).map_err(|error| {
+            let error = match error {
+                StoreError::NoSpace(error) | StoreError::Io(error) => error,
+                StoreError::TooLong(_) | StoreError::Failed => io::Error::other(error.to_string()),
+            };
+            let doing = "write it";
+            DriverError::Votes(LogOpenError::Io { path, doing, error })
+        })?;
+        self.lives = Some(file);
+        Ok(log)
+    }
+}
+
+/// Only the last part of the path: the state directory may be a mount that is missing.
+fn make_directory(path: &Path) -> Result<(), LogOpenError> {
+    let made = match std::fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.and_then(|()| match path.parent() {
+            // Its name has to be durable before anything in it is.
+            Some(parent) => File::open(parent)?.sync_all(),
+            None => Ok(()),
+        }),
+    };
+    made.map_err(|error| LogOpenError::Io {
+        path: path.to_owned(),
+        doing: "make the directory",
+        error,
+    })
+}
