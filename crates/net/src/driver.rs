@@ -9,6 +9,7 @@ mod app;
 mod arbiter;
 mod arrivals;
 mod bell;
+mod disk_faults;
 mod durable;
 #[cfg(test)]
 mod durable_tests;

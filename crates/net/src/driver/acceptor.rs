@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use super::DriverError;
 use super::bell::Bell;
+use super::disk_faults::{DiskFaults, FaultyDir};
 use super::log_keeper::FETCH_BYTES;
 use super::log_opening::{self, Found, Opener};
 use super::log_thread::{LogHealth, LogThread, Taken, Use};
 use super::votes::{self, Change, Step};
-use crate::config::NodeConfig;
+use crate::config::{NodeConfig, VoteStorage};
 
 /// Votes that are kept in memory, as many as the paper's acceptors keep (Multi-Ring Paxos, 2014, on its implementation).
 const IN_MEMORY: usize = 15_000;
@@ -51,10 +52,27 @@ impl Acceptor {
         let Some(storage) = config.vote_storage() else {
             return Ok(None);
         };
-        match log_opening::opener_of(config, me, storage)? {
-            Some((opener, mode)) => Self::on_disk(opener, mode, bell).map(Some),
-            None => Ok(Some((Self::in_memory(), Found::default()))),
-        }
+        let mode = match storage {
+            VoteStorage::Memory => return Ok(Some((Self::in_memory(), Found::default()))),
+            VoteStorage::Async => Mode::ASYNC,
+            VoteStorage::Sync => Mode::Sync,
+        };
+        let faults = config.faults.as_ref();
+        let opened = match faults.and_then(|faults| DiskFaults::new(faults, me)) {
+            None => {
+                let opener = log_opening::opener_of(config, me, mode, |dir| dir)?;
+                Self::on_disk(opener, mode, bell)
+            }
+            Some(faults) => {
+                let faulty = move |dir| FaultyDir {
+                    dir,
+                    faults: Arc::clone(&faults),
+                };
+                let opener = log_opening::opener_of(config, me, mode, faulty)?;
+                Self::on_disk(opener, mode, bell)
+            }
+        };
+        opened.map(Some)
     }
 
     pub(super) fn in_memory() -> Self {

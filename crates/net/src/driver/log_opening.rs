@@ -19,7 +19,7 @@ use super::DriverError;
 use super::helper::Shared;
 use super::log_thread::Orders;
 use super::votes;
-use crate::config::{NodeConfig, VoteStorage};
+use crate::config::NodeConfig;
 
 /// So much is read at once.
 const READ_BYTES: usize = 1 << 20;
@@ -46,7 +46,7 @@ pub(super) struct Found {
 }
 
 /// Opens a log, each time it is called.
-pub(super) type Opener<D = FileDir> = Box<dyn FnMut() -> Result<DiskLog<D>, DriverError> + Send>;
+pub(super) type Opener<D> = Box<dyn FnMut() -> Result<DiskLog<D>, DriverError> + Send>;
 
 /// Opens a log and reads all of it.
 pub(super) fn open<D: LogDisk>(opener: &mut Opener<D>) -> Result<(DiskLog<D>, Found), DriverError> {
@@ -145,17 +145,13 @@ pub(super) fn open_again<D: LogDisk>(
     }
 }
 
-/// The log that the configuration of node `me` names, and how it is kept; `None` if it names none on disk.
-pub(super) fn opener_of(
+/// The log in the directory that the configuration of node `me` names, on the disk that `disk` makes of it.
+pub(super) fn opener_of<D: LogDisk>(
     config: &NodeConfig,
     me: NodeId,
-    storage: VoteStorage,
-) -> Result<Option<(Opener, Mode)>, DriverError> {
-    let mode = match storage {
-        VoteStorage::Memory => return Ok(None),
-        VoteStorage::Async => Mode::ASYNC,
-        VoteStorage::Sync => Mode::Sync,
-    };
+    mode: Mode,
+    disk: impl Fn(FileDir) -> D + Send + 'static,
+) -> Result<Opener<D>, DriverError> {
     let path = config.votes_directory(me).ok_or(DriverError::NoVotes)?;
     let mut options = LogOptions::new(Identity {
         cluster: config.cluster,
@@ -170,7 +166,7 @@ pub(super) fn opener_of(
         options,
         lives: None,
     };
-    Ok(Some((Box::new(move || directory.open()), mode)))
+    Ok(Box::new(move || directory.open(&disk)))
 }
 
 /// A log's directory, and the file beside it that says how often it was opened.
@@ -182,7 +178,10 @@ struct Directory {
 }
 
 impl Directory {
-    fn open(&mut self) -> Result<DiskLog, DriverError> {
+    fn open<D: LogDisk>(
+        &mut self,
+        disk: &impl Fn(FileDir) -> D,
+    ) -> Result<DiskLog<D>, DriverError> {
         make_directory(&self.path).map_err(DriverError::Votes)?;
         let mut path = self.path.clone().into_os_string();
         path.push(".life");
@@ -196,7 +195,8 @@ impl Directory {
             }
         };
         self.options.least_life = file.lives();
-        let opened = DiskLog::open(self.path.clone(), self.options.clone());
+        let disk = disk(FileDir::new(self.path.clone()));
+        let opened = DiskLog::open_on(disk, self.options.clone());
         let log = opened.map_err(DriverError::Votes)?;
         // Before anything is promised in this life.
         file.store(log.life()).map_err(|error| {
