@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::dir::{Access, FileDir, LogDisk};
 use super::error::{Damage, LogOpenError};
@@ -100,9 +100,15 @@ pub fn inspect_on<D: LogDisk>(disk: &D, list: Range<u64>) -> Result<Seen, LogOpe
     if !disk.has_directory() {
         return Err(LogOpenError::NoDirectory(disk.path().to_owned()));
     }
+    let began = Instant::now();
     let mut seen = look(disk, &list);
+    let mut before: Option<Vec<Damage>> = None;
     for _ in 1..TRIES {
         let changing = match &seen {
+            // A look at a large log takes long enough by itself.
+            Ok(seen) if before.as_ref() == Some(&seen.damage) => {
+                began.elapsed() < BETWEEN_TRIES * TRIES as u32
+            }
             Ok(seen) => !seen.damage.is_empty(),
             Err(LogOpenError::Io { error, .. }) => error.kind() == io::ErrorKind::NotFound,
             Err(_) => false,
@@ -110,6 +116,7 @@ pub fn inspect_on<D: LogDisk>(disk: &D, list: Range<u64>) -> Result<Seen, LogOpe
         if !changing {
             break;
         }
+        before = seen.ok().map(|seen| seen.damage);
         std::thread::sleep(BETWEEN_TRIES);
         seen = look(disk, &list);
     }

@@ -109,8 +109,8 @@ pub(super) fn find_synced<F: LogFile>(
     let mut window = Window::of(file, segment);
     let mut at = from.next_multiple_of(ALIGN);
     while at + HEADER_BYTES as u64 <= limit {
-        let header = window.header(key, at, limit)?;
-        if header.is_some_and(|header| header.synced_before)
+        if Header::would_be_synced(window.get(at, HEADER_BYTES)?)
+            && window.header(key, at, limit)?.is_some()
             && window.record(key, at, limit)?.is_some()
         {
             return Ok(Some(at));
