@@ -46,8 +46,18 @@ struct Work {
 pub(super) enum Ended {
     /// The node ends.
     Stopped,
-    /// The engine has given it up. Whether it had failed for want of room.
-    GivenUp { no_room: bool },
+    /// The engine has given it up.
+    GivenUp(GivenUp),
+}
+
+/// Why an engine has given a log up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum GivenUp {
+    /// It was waited for too long.
+    Silent,
+    Failed,
+    /// It has failed for want of room.
+    Full,
 }
 
 /// The thread's own.
@@ -137,9 +147,11 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
         }
         drop(log);
         self.shared.desk().spare_written = false;
-        Ended::GivenUp {
-            no_room: self.failed_for_room,
-        }
+        Ended::GivenUp(match (self.failed, self.failed_for_room) {
+            (_, true) => GivenUp::Full,
+            (true, false) => GivenUp::Failed,
+            (false, false) => GivenUp::Silent,
+        })
     }
 
     /// Waits until there is something to do, and takes it.

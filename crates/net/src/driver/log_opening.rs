@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use super::DriverError;
 use super::helper::Shared;
+use super::log_keeper::GivenUp;
 use super::log_thread::Orders;
 use super::votes;
 use crate::config::NodeConfig;
@@ -33,7 +34,7 @@ const STORE_NAME: u64 = 4;
 /// The first pause after an opening that failed. It doubles with each.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The longest one. A log that does well for so long begins with the shortest again.
+/// The longest one. A log that fails again sooner after it was opened waits, too, before that is tried once more.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// What is in a log that has just been opened.
@@ -64,64 +65,55 @@ pub(super) fn open<D: LogDisk>(opener: &mut Opener<D>) -> Result<(DiskLog<D>, Fo
     Ok((log, found))
 }
 
-/// The pauses before a log is opened again.
-#[derive(Debug)]
-pub(super) struct Pauses {
-    next: Duration,
-    opened: Instant,
+/// When a log was opened again, and how often it has failed soon after that.
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    opened: Option<Instant>,
+    /// One after the other.
+    short_lives: u32,
 }
 
-impl Pauses {
-    /// Of a log that was opened just now.
-    pub(super) fn new() -> Self {
-        Self {
-            next: Duration::ZERO,
-            opened: Instant::now(),
+impl Past {
+    /// How long to wait before it is tried: a disk on which each beginning soon ends would be read all the time. One that
+    /// has only been silent has taken its time.
+    fn pause(&mut self, failed: bool) -> Duration {
+        let is_soon = |opened: Instant| opened.elapsed() < LONGEST_PAUSE;
+        if !failed || !self.opened.is_some_and(is_soon) {
+            self.short_lives = 0;
+            return Duration::ZERO;
         }
-    }
-
-    /// The pause before the first try: none, unless that has just been done.
-    fn first(&mut self) -> Duration {
-        if self.opened.elapsed() >= LONGEST_PAUSE {
-            self.next = Duration::ZERO;
-        }
-        self.another()
-    }
-
-    fn another(&mut self) -> Duration {
-        let pause = self.next;
-        self.next = (2 * pause).clamp(FIRST_PAUSE, LONGEST_PAUSE);
-        pause
+        self.short_lives += 1;
+        let doubled = 2_u32.saturating_pow(self.short_lives - 1);
+        FIRST_PAUSE.saturating_mul(doubled).min(LONGEST_PAUSE)
     }
 }
 
 /// Opens a log that was given up, as soon as that can be done, and puts what is in it on the desk. `None` when the node ends.
 pub(super) fn open_again<D: LogDisk>(
     opener: &mut Opener<D>,
-    pauses: &mut Pauses,
+    past: &mut Past,
     shared: &Shared<Orders>,
-    no_room: bool,
+    end: GivenUp,
 ) -> Option<DiskLog<D>> {
     let (began, mut said) = (Instant::now(), None);
-    let mut pause = pauses.first();
+    let (mut pause, mut next) = (past.pause(end != GivenUp::Silent), FIRST_PAUSE);
     loop {
         if shared.wait(Some(pause), |_| true).stop {
             return None;
         }
         let opened = open(opener).map_err(|error| error.to_string());
-        let opened = opened.and_then(|(mut log, found)| match no_room {
-            // It would fail again with the next segment.
-            true => match log.make_room() {
-                Ok(()) => Ok((log, found)),
-                Err(error) => Err(error.to_string()),
-            },
-            false => Ok((log, found)),
+        let opened = opened.and_then(|(mut log, found)| {
+            if end == GivenUp::Full {
+                // It would fail again with the next segment.
+                log.make_room().map_err(|error| error.to_string())?;
+            }
+            Ok((log, found))
         });
         match opened {
             Ok((log, found)) => {
                 let (records, took) = (found.records.len(), began.elapsed());
                 tracing::info!(records, ?took, "the acceptor's log is open again");
-                pauses.opened = Instant::now();
+                past.opened = Some(Instant::now());
                 let mut desk = shared.desk();
                 desk.given_up = false;
                 desk.reopened = Some(found);
@@ -139,7 +131,7 @@ pub(super) fn open_again<D: LogDisk>(
                     );
                 }
                 said = Some(error);
-                pause = pauses.another();
+                (pause, next) = (next, (2 * next).min(LONGEST_PAUSE));
             }
         }
     }
@@ -227,4 +219,23 @@ fn make_directory(path: &Path) -> Result<(), LogOpenError> {
         doing: "make the directory",
         error,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_that_fails_soon_again_is_left_alone_for_longer_and_longer() {
+        let mut past = Past::default();
+        assert_eq!(past.pause(true), Duration::ZERO);
+        past.opened = Some(Instant::now());
+        for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
+            assert_eq!(past.pause(true), Duration::from_secs(seconds));
+        }
+        assert_eq!(past.pause(false), Duration::ZERO);
+        assert_eq!(past.pause(true), FIRST_PAUSE);
+        past.opened = Instant::now().checked_sub(LONGEST_PAUSE);
+        assert_eq!(past.pause(true), Duration::ZERO);
+    }
 }

@@ -17,7 +17,7 @@ use super::bell::Bell;
 use super::helper::{Helper, Shared};
 use super::log_beside::Beside;
 use super::log_keeper::{Ended, Keeper};
-use super::log_opening::{Found, Opener, Pauses, open_again};
+use super::log_opening::{Found, Opener, Past, open_again};
 use super::votes::{Change, Step};
 use crate::slices::ask_not_to_interrupt;
 
@@ -151,10 +151,10 @@ impl LogThread {
         let work = move |shared: &Shared<Orders>| {
             // A group that the ring's thread has finished asking for costs less than two halves of it.
             ask_not_to_interrupt();
-            let (mut log, mut pauses) = (Some(log), Pauses::new());
+            let (mut log, mut past) = (Some(log), Past::default());
             while let Some(open) = log.take() {
-                if let Ended::GivenUp { no_room } = Keeper::new(open, &mut beside, shared).work() {
-                    log = open_again(&mut opener, &mut pauses, shared, no_room);
+                if let Ended::GivenUp(end) = Keeper::new(open, &mut beside, shared).work() {
+                    log = open_again(&mut opener, &mut past, shared, end);
                 }
             }
         };
