@@ -68,6 +68,9 @@ pub fn main(command: &Storage) -> ExitCode {
     ExitCode::from(u8::from(!seen.damage.is_empty()))
 }
 
+/// What is said of a log that may lack what it has answered.
+const LOST: &str = "something that was answered may be missing; its node has not begun anew since";
+
 fn text(seen: &Seen) -> String {
     let mut out = String::new();
     let mut line = |what: &str, said: String| {
@@ -83,11 +86,7 @@ fn text(seen: &Seen) -> String {
     };
     line("opened", format!("{} times, {end}", seen.life));
     if seen.lost_some {
-        line(
-            "LOST",
-            "something that was answered may be missing; its node has not begun anew since"
-                .to_owned(),
-        );
+        line("LOST", LOST.to_owned());
     }
     line(
         "durable",
