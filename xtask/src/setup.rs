@@ -7,13 +7,14 @@ use std::process::Command;
 use crate::purity::{BARE_TARGET, bare_target_installed};
 
 /// Programs the tests start, and the packages that have them.
-const TOOLS: &[&str] = &["ip", "tc", "python3", "pkg-config", "etcd"];
+const TOOLS: &[&str] = &["ip", "tc", "python3", "pkg-config", "etcd", "strace"];
 const PACKAGES: &[&str] = &[
     "iproute2",
     "python3",
     "python3-venv",
     "pkg-config",
     "etcd-server",
+    "strace",
 ];
 
 /// What to do where Python cannot make an environment of its own.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rota_core::contract::NodeId;
 use rota_daemon::{Daemon, DaemonConfig};
@@ -63,13 +63,20 @@ fn open(options: &DaemonOptions) -> Result<Daemon, String> {
         Some(node) => node,
         None => node_here(&config, path)?,
     };
-    let stop = Arc::new(AtomicBool::new(false));
+    let (stop, starts) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicBool::new(true)),
+    );
     for signal in [SIGTERM, SIGINT] {
-        signal_hook::flag::register(signal, Arc::clone(&stop))
+        // A large log of votes, or a disk in trouble, may make the start long, and nobody is served yet: then the signal
+        // ends the process, which is a crash that everything on disk is made for.
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(&starts))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
             .map_err(|error| format!("cannot wait for signals: {error}"))?;
     }
     let settings = daemon.clone();
     let daemon = Daemon::open(&config, daemon, me, stop).map_err(|error| wrong(&error))?;
+    starts.store(false, Ordering::SeqCst);
     Reload::new(
         (path.clone(), &text),
         (me, settings),

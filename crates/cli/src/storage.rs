@@ -68,6 +68,9 @@ pub fn main(command: &Storage) -> ExitCode {
     ExitCode::from(u8::from(!seen.damage.is_empty()))
 }
 
+/// What is said of a log that may lack what it has answered.
+const LOST: &str = "something that was answered may be missing; its node has not begun anew since";
+
 fn text(seen: &Seen) -> String {
     let mut out = String::new();
     let mut line = |what: &str, said: String| {
@@ -82,6 +85,9 @@ fn text(seen: &Seen) -> String {
         "not closed"
     };
     line("opened", format!("{} times, {end}", seen.life));
+    if seen.lost_some {
+        line("LOST", LOST.to_owned());
+    }
     line(
         "durable",
         format!(
@@ -165,6 +171,7 @@ struct Json {
     ring: Option<u16>,
     opened: u64,
     closed: bool,
+    lost_some: bool,
     durable: Place,
     first: u64,
     last: Option<u64>,
@@ -253,6 +260,7 @@ impl Json {
             ring: seen.identity.map(|identity| identity.log.0),
             opened: seen.life,
             closed: seen.closed,
+            lost_some: seen.lost_some,
             durable: place(seen.durable),
             first: seen.first,
             last: seen.last,

@@ -9,6 +9,7 @@ mod app;
 mod arbiter;
 mod arrivals;
 mod bell;
+mod disk_faults;
 mod durable;
 #[cfg(test)]
 mod durable_tests;
@@ -16,11 +17,16 @@ mod error;
 mod hand_out;
 mod helper;
 mod links;
+mod log_beside;
 mod log_keeper;
+mod log_opening;
 mod log_thread;
 mod outputs;
+#[cfg(test)]
+mod reopen_tests;
 mod rest;
 mod store;
+mod stored;
 mod tokens;
 mod votes;
 #[cfg(test)]
@@ -36,6 +42,7 @@ use rota_core::contract::{
     Channel, Class, Delivery, Engine, Input, NodeId, Process, StartState, Status, Time,
 };
 use rota_core::wire::is_token;
+use std::collections::VecDeque;
 use std::fmt;
 
 use crate::config::NodeConfig;
@@ -74,7 +81,7 @@ pub struct Driver<E> {
     /// A message that was pulled early, to see whether a configuration comes first.
     peeked: Option<Delivery>,
     /// Inputs that arose while outputs were carried out.
-    answers: Vec<Input>,
+    answers: VecDeque<Input>,
     durable: Durable,
     /// `None`: no coordination service is configured.
     arbiter: Option<Arbiter>,
@@ -139,13 +146,14 @@ impl<E: Engine> Driver<E> {
         let service = service.map_err(DriverError::Coordination)?;
         let arbiter = service.map(|service| Arbiter::start(service, durable.bell()));
         let arbiter = arbiter.transpose().map_err(DriverError::System)?;
+        let (records, lost_some) = durable.records();
         engine.handle(
             now,
             Input::Start(StartState {
                 me,
                 seed,
-                records: durable.records(),
-                lost_some: false,
+                records,
+                lost_some,
             }),
         );
         Ok(Self {
@@ -156,7 +164,7 @@ impl<E: Engine> Driver<E> {
             stuck: None,
             no_buffers: false,
             peeked: None,
-            answers: Vec::new(),
+            answers: VecDeque::new(),
             durable,
             arbiter,
             links: links.map(Box::new),

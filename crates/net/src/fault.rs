@@ -6,6 +6,7 @@ use rota_core::wire::HEADER_BYTES;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::path::PathBuf;
 
 use crate::runs::kept_runs;
 use crate::sockets::Arrival;
@@ -36,6 +37,16 @@ pub struct FaultConfig {
     pub reorder: f64,
     /// Do all this to tokens, too.
     pub include_token: bool,
+    /// Each sync of the log of votes takes so much longer, in microseconds.
+    pub disk_delay_us: u64,
+    /// The disk with that log stands still for so long, in milliseconds,
+    pub disk_hang_ms: u64,
+    /// at the end of each such time.
+    pub disk_hang_every_ms: u64,
+    /// While this file is there (`{node}` stands for the node's number), it says what the trouble with that disk is: `hang`,
+    /// `fail` (every write), or `full` (no new segment).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk_trouble: Option<PathBuf>,
 }
 
 impl FaultConfig {

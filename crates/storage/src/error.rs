@@ -15,6 +15,8 @@ pub enum Kept {
     RingId,
     /// What the node knows of primary configurations.
     Primaries,
+    /// How often the log of votes was opened.
+    Lives,
 }
 
 impl Kept {
@@ -24,6 +26,32 @@ impl Kept {
             Self::Primaries => {
                 "start the node as one that has forgotten (`reset_primary = \"forgotten\"`)"
             }
+            Self::Lives => {
+                "move it away together with the directory of votes beside it, so that the node is another acceptor"
+            }
+        }
+    }
+}
+
+impl Kept {
+    /// What follows where both copies are damaged, and what to do.
+    fn say_way_out(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let way_out = self.setting();
+        match self {
+            Self::RingId => write!(
+                f,
+                "so it is not known which ring ids were used; if no other process of this \
+                 node runs, {way_out} or restore the file"
+            ),
+            Self::Primaries => write!(
+                f,
+                "so it is not known what this node has agreed to; {way_out}"
+            ),
+            Self::Lives => write!(
+                f,
+                "so an older copy of that log could not be told from the log itself: if none was put back, \
+                 remove this file; else {way_out}"
+            ),
         }
     }
 }
@@ -33,6 +61,7 @@ impl fmt::Display for Kept {
         f.write_str(match self {
             Self::RingId => "the ring id",
             Self::Primaries => "what is known of primaries",
+            Self::Lives => "how often the log of votes was opened",
         })
     }
 }
@@ -113,19 +142,8 @@ impl fmt::Display for OpenError {
             ),
             Self::Damaged { kept, path } => {
                 let path = path.display();
-                let way_out = kept.setting();
                 write!(f, "{path}: both copies of {kept} are damaged, ")?;
-                match kept {
-                    Kept::RingId => write!(
-                        f,
-                        "so it is not known which ring ids were used; if no other process of this \
-                         node runs, {way_out} or restore the file"
-                    ),
-                    Kept::Primaries => write!(
-                        f,
-                        "so it is not known what this node has agreed to; {way_out}"
-                    ),
-                }
+                kept.say_way_out(f)
             }
             Self::Lost(path) => write!(
                 f,

@@ -75,6 +75,7 @@ const NO_RING: u64 = 0;
 #[derive(Debug)]
 pub struct RingIdFile<D = FileDisk> {
     disk: D,
+    kept: Kept,
     /// What counts, and in which slot it is.
     current: Slot,
     index: usize,
@@ -97,24 +98,37 @@ impl<D: Disk> RingIdFile<D> {
     ///
     /// # Errors
     /// [`OpenError`].
-    pub fn open_on(mut disk: D, node: NodeId, on_damage: OnDamage) -> Result<Self, OpenError> {
+    pub fn open_on(disk: D, node: NodeId, on_damage: OnDamage) -> Result<Self, OpenError> {
+        Self::open_kept(disk, node, on_damage, Kept::RingId)
+    }
+
+    /// The same of another number, which is kept just so.
+    pub(crate) fn open_kept(
+        mut disk: D,
+        node: NodeId,
+        on_damage: OnDamage,
+        kept: Kept,
+    ) -> Result<Self, OpenError> {
         if !disk.has_directory() {
             let directory = disk.path().parent().map(PathBuf::from);
             return Err(OpenError::NoDirectory(directory.unwrap_or_default()));
         }
         let found = match disk.open(Name::Final, false) {
-            Ok(()) => choose(&mut disk, node),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => create(&mut disk, node, None),
+            Ok(()) => choose(&mut disk, node, kept),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                create(&mut disk, (node, kept), None)
+            }
             Err(error) => Err(wrong(&disk, "open it", error)),
         };
         let (current, index, lost_a_slot) = match found {
             Err(error) if error.reset_helps() && on_damage == OnDamage::Reset => {
-                create(&mut disk, node, Some(NO_RING))?
+                create(&mut disk, (node, kept), Some(NO_RING))?
             }
             found => found?,
         };
         let file = Self {
             disk,
+            kept,
             current,
             index,
             lost_a_slot,
@@ -127,7 +141,11 @@ impl<D: Disk> RingIdFile<D> {
     fn settled(mut self) -> Result<Self, OpenError> {
         let at = (self.index * SLOT_BYTES) as u64;
         let steps = [
-            ("write it", self.disk.write_at(at, &self.current.encode())),
+            (
+                "write it",
+                self.disk
+                    .write_at(at, &self.current.encode(magic(self.kept))),
+            ),
             ("make it durable", self.disk.sync()),
             ("make its directory durable", self.disk.sync_names()),
         ];
@@ -162,7 +180,7 @@ impl<D: Disk> RingIdFile<D> {
         };
         let index = 1 - self.index;
         let at = (index * SLOT_BYTES) as u64;
-        match self.disk.write_at(at, &next.encode()) {
+        match self.disk.write_at(at, &next.encode(magic(self.kept))) {
             Ok(()) => {}
             // Nothing waits to be synced that was promised to anybody.
             Err(error) if is_no_room(&error) => return Err(StoreError::NoSpace(error)),
@@ -188,16 +206,29 @@ pub(crate) fn is_no_room(error: &io::Error) -> bool {
     )
 }
 
+/// What tells a file of this kind from others.
+const fn magic(kept: Kept) -> &'static [u8; 8] {
+    match kept {
+        Kept::RingId => b"ROTARING",
+        Kept::Primaries => b"ROTAPRIM",
+        Kept::Lives => b"ROTALIFE",
+    }
+}
+
 /// Reads the open file: the slot that counts, its index, and whether the other one is bad.
-fn choose<D: Disk>(disk: &mut D, node: NodeId) -> Result<(Slot, usize, bool), OpenError> {
+fn choose<D: Disk>(
+    disk: &mut D,
+    node: NodeId,
+    kept: Kept,
+) -> Result<(Slot, usize, bool), OpenError> {
     let bytes = disk.read().map_err(|error| wrong(disk, "read it", error))?;
-    let slots = [0, 1].map(|index| Slot::decode(&bytes, index));
+    let slots = [0, 1].map(|index| Slot::decode(&bytes, index, magic(kept)));
     for slot in &slots {
         let found = slot.as_ref().map(|slot| slot.node).map_err(|&bad| bad);
-        check_copy(disk, Kept::RingId, node, found)?;
+        check_copy(disk, kept, node, found)?;
     }
     let damaged = || OpenError::Damaged {
-        kept: Kept::RingId,
+        kept,
         path: disk.path().to_owned(),
     };
     match slots {
@@ -214,10 +245,10 @@ fn choose<D: Disk>(disk: &mut D, node: NodeId) -> Result<(Slot, usize, bool), Op
 /// Makes a new file, whole before it has its name.
 fn create<D: Disk>(
     disk: &mut D,
-    node: NodeId,
+    (node, kept): (NodeId, Kept),
     value: Option<u64>,
 ) -> Result<(Slot, usize, bool), OpenError> {
-    let bytes = new_file(node, value);
+    let bytes = new_file(node, value, magic(kept));
     let made = disk
         .open(Name::New, true)
         .and_then(|()| disk.truncate(0))
@@ -225,5 +256,5 @@ fn create<D: Disk>(
         .and_then(|()| disk.sync())
         .and_then(|()| disk.publish());
     made.map_err(|error| wrong(disk, "make it", error))?;
-    choose(disk, node)
+    choose(disk, node, kept)
 }

@@ -9,14 +9,13 @@ pub(crate) const SLOT_BYTES: usize = 4096;
 /// Size of what a slot holds; the rest of its block is unused.
 pub(crate) const RECORD_BYTES: usize = 36;
 
-const MAGIC: &[u8; 8] = b"ROTARING";
 const VERSION: u16 = 1;
 
 /// A value, and what tells whether it is good.
 ///
 /// | bytes | field, little-endian |
 /// |---|---|
-/// | 0..8 | `ROTARING` |
+/// | 0..8 | `ROTARING`, or what else is kept |
 /// | 8..10 | version, 1 |
 /// | 10..12 | node id |
 /// | 12..16 | 1 if there is a value, else 0 |
@@ -40,9 +39,9 @@ pub(crate) enum BadSlot {
 }
 
 impl Slot {
-    pub fn encode(self) -> [u8; RECORD_BYTES] {
+    pub fn encode(self, magic: &[u8; 8]) -> [u8; RECORD_BYTES] {
         let mut bytes = [0; RECORD_BYTES];
-        bytes[..8].copy_from_slice(MAGIC);
+        bytes[..8].copy_from_slice(magic);
         bytes[8..10].copy_from_slice(&VERSION.to_le_bytes());
         bytes[10..12].copy_from_slice(&self.node.to_le_bytes());
         bytes[12..16].copy_from_slice(&u32::from(self.value.is_some()).to_le_bytes());
@@ -54,13 +53,13 @@ impl Slot {
     }
 
     /// Reads slot number `index` of a file's contents. Any bytes will do.
-    pub fn decode(file: &[u8], index: usize) -> Result<Self, BadSlot> {
+    pub fn decode(file: &[u8], index: usize, magic: &[u8; 8]) -> Result<Self, BadSlot> {
         let bytes: &[u8; RECORD_BYTES] = file
             .get(index * SLOT_BYTES..)
             .and_then(<[u8]>::first_chunk)
             .ok_or(BadSlot::Damaged)?;
         let sum = crc_fast::crc32_iscsi(&bytes[..32]).to_le_bytes();
-        if &bytes[..8] != MAGIC || bytes[32..] != sum {
+        if &bytes[..8] != magic || bytes[32..] != sum {
             return Err(BadSlot::Damaged);
         }
         let u16_at = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
@@ -85,7 +84,7 @@ impl Slot {
 }
 
 /// The contents of a new file: this value, or none, in both slots.
-pub(crate) fn new_file(node: NodeId, value: Option<u64>) -> Vec<u8> {
+pub(crate) fn new_file(node: NodeId, value: Option<u64>, magic: &[u8; 8]) -> Vec<u8> {
     let mut file = vec![0; 2 * SLOT_BYTES];
     for (index, generation) in [(0, 1), (1, 0)] {
         let slot = Slot {
@@ -93,7 +92,7 @@ pub(crate) fn new_file(node: NodeId, value: Option<u64>) -> Vec<u8> {
             generation,
             value,
         };
-        file[index * SLOT_BYTES..][..RECORD_BYTES].copy_from_slice(&slot.encode());
+        file[index * SLOT_BYTES..][..RECORD_BYTES].copy_from_slice(&slot.encode(magic));
     }
     file
 }
@@ -101,6 +100,8 @@ pub(crate) fn new_file(node: NodeId, value: Option<u64>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const MAGIC: &[u8; 8] = b"ROTATEST";
 
     #[test]
     fn a_slot_is_read_as_it_was_written_and_any_flipped_bit_is_found() {
@@ -110,12 +111,16 @@ mod tests {
                 generation: 1 << 40,
                 value,
             };
-            let bytes = slot.encode();
-            assert_eq!(Slot::decode(&bytes, 0), Ok(slot));
+            let bytes = slot.encode(MAGIC);
+            assert_eq!(Slot::decode(&bytes, 0, MAGIC), Ok(slot));
             for bit in 0..bytes.len() * 8 {
                 let mut damaged = bytes;
                 damaged[bit / 8] ^= 1 << (bit % 8);
-                assert_eq!(Slot::decode(&damaged, 0), Err(BadSlot::Damaged), "{bit}");
+                assert_eq!(
+                    Slot::decode(&damaged, 0, MAGIC),
+                    Err(BadSlot::Damaged),
+                    "{bit}"
+                );
             }
         }
     }
@@ -127,18 +132,18 @@ mod tests {
             generation: 3,
             value: Some(9),
         };
-        let mut bytes = slot.encode();
+        let mut bytes = slot.encode(MAGIC);
         bytes[8] = 2;
         let sum = crc_fast::crc32_iscsi(&bytes[..32]).to_le_bytes();
         bytes[32..].copy_from_slice(&sum);
-        assert_eq!(Slot::decode(&bytes, 0), Err(BadSlot::Version(2)));
+        assert_eq!(Slot::decode(&bytes, 0, MAGIC), Err(BadSlot::Version(2)));
     }
 
     #[test]
     fn what_a_short_file_still_holds_is_read() {
-        let file = new_file(NodeId::new(3).unwrap(), None);
+        let file = new_file(NodeId::new(3).unwrap(), None, MAGIC);
         for len in 0..file.len() {
-            let slots = [0, 1].map(|index| Slot::decode(&file[..len], index).is_ok());
+            let slots = [0, 1].map(|index| Slot::decode(&file[..len], index, MAGIC).is_ok());
             let whole = [len >= RECORD_BYTES, len >= SLOT_BYTES + RECORD_BYTES];
             assert_eq!(slots, whole, "{len} bytes");
         }

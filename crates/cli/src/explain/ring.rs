@@ -81,7 +81,7 @@ fn disk(one: &Seen) -> Option<Finding> {
     let node = one.node();
     let text = if now("votes_failed") > 0 {
         format!(
-            "node {node}: the log of its votes has failed: see its log, mend the disk, then restart the node \
+            "node {node}: the log of its votes has failed: see its log, and mend the disk; it is opened again by itself \
              (votes_failed)"
         )
     } else if now("votes_waiting_ms") > SLOW_DISK_MS {

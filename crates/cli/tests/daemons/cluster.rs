@@ -34,7 +34,8 @@ pub fn config(nodes: u16, sections: &str) -> String {
     changed_config(nodes, sections, |_| ())
 }
 
-fn changed_config(nodes: u16, sections: &str, change: impl FnOnce(&mut NodeConfig)) -> String {
+/// The same, changed.
+pub fn changed_config(nodes: u16, sections: &str, change: impl FnOnce(&mut NodeConfig)) -> String {
     let mut config = NodeConfig::loopback(nodes, free_ports());
     change(&mut config);
     if probe_multicast(Ipv4Addr::LOCALHOST.into()).is_err() {

@@ -1,12 +1,15 @@
 //! How daemons start, do not start, and stop.
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
 
 use rota_client::{Cause, Code, ConnectionLost, Event};
+use rota_net::{EngineName, PaxosConfig, VoteStorage};
+use rustix::process::{Pid, Signal, kill_process};
 
-use crate::cluster::{Cluster, config};
+use crate::cluster::{Cluster, changed_config, config};
 use crate::native::{client, end_of, meet, member, names, next, next_text, next_view};
 
 #[test]
@@ -191,4 +194,48 @@ fn a_daemon_with_wrong_settings_says_what_is_wrong() {
     );
     let said = refused(&cluster, "not toml", node);
     assert!(said.contains("line 1"), "{said}");
+}
+
+/// Somebody has the log for as long as it is tried to get it: that stands for one that takes long to be read.
+#[test]
+fn a_daemon_that_is_opening_its_log_ends_when_it_is_told_to() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let votes = dir.path().join("node-1.votes");
+    fs::create_dir(&votes).expect("a directory");
+    let [socket, admin] = ["sock", "admin"].map(|name| dir.path().join(name).display().to_string());
+    let section = format!("[daemon]\nsocket = \"{socket}\"\nadmin = \"{admin}\"\n");
+    let text = changed_config(1, &section, |config| {
+        config.engine = EngineName::URingPaxos;
+        config.state_dir = Some(dir.path().to_owned());
+        let storage = VoteStorage::Sync;
+        config.paxos = Some(PaxosConfig {
+            storage,
+            ..PaxosConfig::default()
+        });
+    });
+    let path = dir.path().join("rota.toml");
+    fs::write(&path, text).expect("a file");
+    let locked = votes.join("lock");
+    for signal in [Signal::TERM, Signal::INT] {
+        let lock = File::create(&locked).expect("a file");
+        lock.lock().expect("it is free");
+        let mut daemon = Command::new(env!("CARGO_BIN_EXE_rota"))
+            .args(["daemon", "--node", "1", "--config"])
+            .arg(&path)
+            .spawn()
+            .expect("the binary");
+        let files = format!("/proc/{}/fd", daemon.id());
+        let tries = || {
+            let files = fs::read_dir(&files).expect("it lives");
+            let mut names = files.filter_map(|file| fs::read_link(file.ok()?.path()).ok());
+            names.any(|name| name == locked)
+        };
+        while !tries() {
+            assert_eq!(daemon.try_wait().expect("a child"), None);
+        }
+        let pid = Pid::from_child(&daemon);
+        kill_process(pid, signal).expect("it lives");
+        let status = daemon.wait().expect("it ends");
+        assert_eq!(status.signal(), Some(signal.as_raw()), "{status}");
+    }
 }

@@ -242,7 +242,7 @@ pub(super) const GAUGES: &[(&str, &str)] = &[
     ),
     (
         "votes_failed",
-        "1 once the acceptor's log has failed: the node votes for nothing until it is restarted.",
+        "1 while the acceptor's log has failed, or is being opened again: the node votes for nothing.",
     ),
     (
         "tls_crl_expires",

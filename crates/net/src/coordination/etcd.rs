@@ -13,6 +13,7 @@ use ureq::tls::TlsConfig;
 use ureq::{Agent, Body};
 
 use super::login::Login;
+use super::reply::Reply;
 use super::{Coordination, CoordinationError, EtcdFileError, EtcdLogin, EtcdTls};
 
 /// How long a member may take to accept a connection.
@@ -94,34 +95,6 @@ impl LoggedIn {
     }
 }
 
-/// What etcd says to a transaction.
-#[derive(Deserialize)]
-struct Reply {
-    /// Left out where it is not so.
-    #[serde(default)]
-    succeeded: bool,
-    #[serde(default)]
-    responses: Vec<Response>,
-}
-
-#[derive(Deserialize)]
-struct Response {
-    response_range: Option<Range>,
-}
-
-#[derive(Deserialize)]
-struct Range {
-    #[serde(default)]
-    kvs: Vec<Pair>,
-}
-
-#[derive(Deserialize)]
-struct Pair {
-    /// Left out where it is empty.
-    #[serde(default)]
-    value: String,
-}
-
 impl Etcd {
     /// A client that asks these members, `http://HOST:PORT` each, about the configurations of a cluster, and is
     /// nobody.
@@ -168,6 +141,13 @@ impl Etcd {
         }
     }
 
+    /// All keys of the cluster: from the first one, and before the second.
+    fn range(&self) -> [String; 2] {
+        let parent = self.prefix.trim_end_matches('/');
+        // What comes behind a slash.
+        [self.prefix.clone(), format!("{parent}0")]
+    }
+
     /// Keys sort as their numbers do.
     fn key(&self, number: u64) -> String {
         format!("{}{number:020}", self.prefix)
@@ -176,18 +156,26 @@ impl Etcd {
     /// Stores what is wanted where nothing is, and reads it otherwise; all in one step.
     ///
     /// Nothing is stored unless the configuration before is there: whoever asks for the next one has known it, and it
-    /// was stored then. So an etcd that has lost its data chooses nothing.
+    /// was stored then. So an etcd that has lost its data chooses nothing. And the first one is stored only where there is
+    /// none at all: its key may have been deleted as one of the oldest, and then who has lost all stores would found the
+    /// cluster anew without a word, and stop where the old keys begin. (Of a range etcd compares each key that is there. Where
+    /// there is none it compares one that was never created.)
     fn transaction(&self, number: u64, wanted: &Bytes) -> Value {
         let key = BASE64_STANDARD.encode(self.key(number));
-        let mut compare = vec![json!({
+        let mut nothing = json!({
             "key": key, "target": "CREATE", "result": "EQUAL", "create_revision": "0"
-        })];
+        });
+        let mut compare = Vec::new();
         if number > 1 {
             let before = BASE64_STANDARD.encode(self.key(number - 1));
             compare.push(json!({
                 "key": before, "target": "CREATE", "result": "GREATER", "create_revision": "0"
             }));
+        } else {
+            let [from, to] = self.range().map(|key| BASE64_STANDARD.encode(key));
+            (nothing["key"], nothing["range_end"]) = (from.into(), to.into());
         }
+        compare.push(nothing);
         let value = BASE64_STANDARD.encode(wanted);
         json!({
             "compare": compare,
@@ -268,25 +256,6 @@ fn read(body: &mut Body) -> Result<Vec<u8>, Refusal> {
     read.map_err(|error| Refusal::Silence(error.to_string()))
 }
 
-impl Reply {
-    /// What is stored; `None` where nothing is, and nothing was stored.
-    fn chosen(self, wanted: &Bytes) -> Result<Option<Bytes>, String> {
-        if self.succeeded {
-            return Ok(Some(wanted.clone()));
-        }
-        let ranges = self.responses.into_iter();
-        let Some(range) = ranges.filter_map(|response| response.response_range).next() else {
-            return Err("not an answer of etcd's: it says nothing of the key".to_owned());
-        };
-        let Some(pair) = range.kvs.into_iter().next() else {
-            return Ok(None);
-        };
-        let value = BASE64_STANDARD.decode(pair.value);
-        let value = value.map_err(|error| format!("not an answer of etcd's: {error}"))?;
-        Ok(Some(value.into()))
-    }
-}
-
 impl Coordination for Etcd {
     fn ask(&mut self, number: u64, wanted: &Bytes) -> Result<Bytes, CoordinationError> {
         let body = self.transaction(number, wanted).to_string();
@@ -298,6 +267,9 @@ impl Coordination for Etcd {
             let reply = reply.map_err(|refusal| refusal.text().to_owned());
             match reply.and_then(|reply| reply.chosen(wanted)) {
                 Ok(Some(chosen)) => return Ok(chosen),
+                Ok(None) if number <= 1 => {
+                    return Err(CoordinationError::Founded(self.prefix.clone()));
+                }
                 Ok(None) => {
                     let before = self.key(number.saturating_sub(1));
                     return Err(CoordinationError::Forgotten(before));
@@ -361,6 +333,9 @@ mod tests {
         assert_eq!(etcd.key(1), "/rota/7/configurations/00000000000000000001");
         let keys = [9, 10, 11_000, u64::MAX].map(|number| etcd.key(number));
         assert!(keys.is_sorted());
+        let [from, to] = etcd.range();
+        assert!(keys.iter().all(|key| (&from..&to).contains(&key)));
+        assert!(!(from..to).contains(&Etcd::new(&[], 70).key(1)));
     }
 
     #[test]
@@ -373,24 +348,5 @@ mod tests {
         for bad in [r#"{"token":""}"#, r#"{"token":"a\r\nb: c"}"#] {
             assert!(matches!(logged_in(bad), Err(Refusal::Silence(_))), "{bad}");
         }
-    }
-
-    #[test]
-    fn what_is_no_answer_counts_as_none() {
-        let chosen = |text: &str| {
-            let reply: Reply = serde_json::from_str(text).unwrap();
-            reply.chosen(&Bytes::from_static(b"own"))
-        };
-        let stored = |value: &'static [u8]| Ok(Some(Bytes::from_static(value)));
-        assert_eq!(chosen(r#"{"succeeded":true}"#), stored(b"own"));
-        let other = r#"{"responses":[{"response_range":{"kvs":[{"value":"b3RoZXI="}]}}]}"#;
-        assert_eq!(chosen(other), stored(b"other"));
-        let empty = r#"{"responses":[{"response_range":{"kvs":[{}]}}]}"#;
-        assert_eq!(chosen(empty), stored(b""));
-        let none = r#"{"responses":[{"response_range":{}}]}"#;
-        assert_eq!(chosen(none), Ok(None));
-        assert!(chosen("{}").is_err());
-        let garbled = r#"{"responses":[{"response_range":{"kvs":[{"value":"%"}]}}]}"#;
-        assert!(chosen(garbled).is_err());
     }
 }

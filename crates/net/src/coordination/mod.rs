@@ -6,6 +6,7 @@
 pub(crate) mod etcd;
 mod file;
 mod login;
+mod reply;
 mod tls;
 
 pub use etcd::Etcd;
@@ -37,6 +38,9 @@ pub enum CoordinationError {
     /// What is stored there is not what was: this key should be there, and is not. Nothing is stored any more, since two
     /// configurations might get one number.
     Forgotten(String),
+    /// There are configurations below this key, and the first one, which somebody wants to be, is not among them: the
+    /// cluster was founded before, and then its oldest keys were deleted.
+    Founded(String),
 }
 
 impl fmt::Display for CoordinationError {
@@ -47,6 +51,11 @@ impl fmt::Display for CoordinationError {
                 f,
                 "`{key}`, the configuration before the next one, is not there: the service has lost its data or somebody \
                  has deleted it"
+            ),
+            Self::Founded(prefix) => write!(
+                f,
+                "`{prefix}` has configurations, and not the first one any more: this cluster was founded before, or another \
+                 one has its number"
             ),
         }
     }

@@ -1,34 +1,21 @@
 //! An acceptor's log, in memory or on disk, as a driver has it.
 
-use bytes::Bytes;
 use rota_core::contract::{Input, LogId, NodeId, PersistError, PersistId};
-use rota_storage::acceptor::{
-    DiskLog, Identity, LogDisk, LogOpenError, LogOptions, MemoryLog, Mode,
-};
-use std::fs::File;
-use std::io;
+use rota_storage::acceptor::{LogDisk, MemoryLog, Mode};
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 
 use super::DriverError;
 use super::bell::Bell;
+use super::disk_faults::{DiskFaults, FaultyDir};
 use super::log_keeper::FETCH_BYTES;
-use super::log_thread::{LogHealth, LogThread, Taken};
+use super::log_opening::{self, Found, Opener};
+use super::log_thread::{LogHealth, LogThread, Taken, Use};
 use super::votes::{self, Change, Step};
 use crate::config::{NodeConfig, VoteStorage};
 
-/// So much is read at once when a node starts.
-const START_BYTES: usize = 1 << 20;
-
 /// Votes that are kept in memory, as many as the paper's acceptors keep (Multi-Ring Paxos, 2014, on its implementation).
 const IN_MEMORY: usize = 15_000;
-
-/// A cluster has one ring with votes.
-const RING: LogId = LogId(1);
-
-/// What was found on disk: log, position, contents.
-type Found = Vec<(LogId, u64, Bytes)>;
 
 /// What has become of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -49,8 +36,10 @@ enum Log {
 #[derive(Debug)]
 pub(super) struct Acceptor {
     log: Log,
-    /// No request is taken any more.
+    /// No request is taken until the log is open again.
     failed: Option<PersistError>,
+    /// It is given up, and will be.
+    reopens: bool,
 }
 
 impl Acceptor {
@@ -64,46 +53,88 @@ impl Acceptor {
             return Ok(None);
         };
         let mode = match storage {
-            VoteStorage::Memory => return Ok(Some((Self::in_memory(), Vec::new()))),
+            VoteStorage::Memory => return Ok(Some((Self::in_memory(), Found::default()))),
             VoteStorage::Async => Mode::ASYNC,
             VoteStorage::Sync => Mode::Sync,
         };
-        let path = config.votes_directory(me).ok_or(DriverError::NoVotes)?;
-        make_directory(&path).map_err(DriverError::Votes)?;
-        let mut options = LogOptions::new(Identity {
-            cluster: config.cluster,
-            node: me,
-            log: RING,
-        });
-        options.mode = mode;
-        let log = DiskLog::open(path, options).map_err(DriverError::Votes)?;
-        Self::on_disk(log, mode, bell).map(Some)
+        let faults = config.faults.as_ref();
+        let opened = match faults.and_then(|faults| DiskFaults::new(faults, me)) {
+            None => {
+                let opener = log_opening::opener_of(config, me, mode, |dir| dir)?;
+                Self::on_disk(opener, mode, bell)
+            }
+            Some(faults) => {
+                let faulty = move |dir| FaultyDir {
+                    dir,
+                    faults: Arc::clone(&faults),
+                };
+                let opener = log_opening::opener_of(config, me, mode, faulty)?;
+                Self::on_disk(opener, mode, bell)
+            }
+        };
+        opened.map(Some)
     }
 
     pub(super) fn in_memory() -> Self {
+        Self::of(Log::Memory(MemoryLog::new(IN_MEMORY)))
+    }
+
+    const fn of(log: Log) -> Self {
         Self {
-            log: Log::Memory(MemoryLog::new(IN_MEMORY)),
+            log,
             failed: None,
+            reopens: false,
         }
     }
 
-    /// A log that is open, in a thread of its own, and what it holds.
+    /// A log that this opens, in a thread of its own, and what it holds.
     pub(super) fn on_disk<D: LogDisk + 'static>(
-        mut log: DiskLog<D>,
+        mut opener: Opener<D>,
         mode: Mode,
         bell: &Arc<Bell>,
     ) -> Result<(Self, Found), DriverError> {
-        let found = votes::read_all(&mut log, START_BYTES).map_err(DriverError::ReadVotes)?;
-        let thread = LogThread::start(log, mode, Arc::clone(bell)).map_err(DriverError::System)?;
-        let this = Self {
-            log: Log::Disk(thread),
-            failed: None,
-        };
-        Ok((this, found))
+        let (log, found) = log_opening::open(&mut opener)?;
+        let thread = LogThread::start(log, opener, mode, Arc::clone(bell));
+        let thread = thread.map_err(DriverError::System)?;
+        Ok((Self::of(Log::Disk(thread)), found))
+    }
+
+    /// Gives the log up; it is open again when [`take`](Self::take) says so, or now, and this is in it.
+    pub(super) fn reopen(&mut self) -> Option<Found> {
+        self.failed = None;
+        match &mut self.log {
+            Log::Memory(log) => {
+                *log = MemoryLog::new(IN_MEMORY);
+                return Some(Found::default());
+            }
+            // Once is enough.
+            Log::Disk(_) if self.reopens => {}
+            Log::Disk(thread) => {
+                tracing::warn!(
+                    "the acceptor's log is given up: this node votes for nothing until it is open again"
+                );
+                self.reopens = true;
+                thread.reopen();
+            }
+        }
+        None
+    }
+
+    /// Whether the log is given up, and not open again.
+    pub(super) const fn reopens(&self) -> bool {
+        self.reopens
     }
 
     /// Starts a request.
     pub(super) fn request(&mut self, id: PersistId, changes: Vec<Change>) -> Kept {
+        debug_assert!(
+            !self.reopens,
+            "nothing can be asked of a log that is not open"
+        );
+        if self.reopens {
+            let error = "the log is not open again yet".to_owned();
+            return Kept::Failed(PersistError::Io(error));
+        }
         if let Some(error) = &self.failed {
             return Kept::Failed(error.clone());
         }
@@ -117,7 +148,7 @@ impl Acceptor {
                 Err(error) => {
                     tracing::error!(
                         ?error,
-                        "this node votes for nothing any more until it is restarted"
+                        "this node votes for nothing until its log has been opened again"
                     );
                     self.failed = Some(error.clone());
                     Kept::Failed(error)
@@ -150,7 +181,9 @@ impl Acceptor {
             Log::Memory(_) => None,
             Log::Disk(thread) => {
                 let mut health = thread.health();
-                health.failed |= self.failed.is_some();
+                if self.failed.is_some() {
+                    health.is = Use::Failed;
+                }
                 Some(health)
             }
         }
@@ -165,25 +198,9 @@ impl Acceptor {
         if taken.failed.is_some() {
             self.failed.clone_from(&taken.failed);
         }
+        self.reopens &= taken.reopened.is_none();
         taken
     }
-}
-
-/// Only the last part of the path: the state directory may be a mount that is missing.
-fn make_directory(path: &Path) -> Result<(), LogOpenError> {
-    let made = match std::fs::create_dir(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        made => made.and_then(|()| match path.parent() {
-            // Its name has to be durable before anything in it is.
-            Some(parent) => File::open(parent)?.sync_all(),
-            None => Ok(()),
-        }),
-    };
-    made.map_err(|error| LogOpenError::Io {
-        path: path.to_owned(),
-        doing: "make the directory",
-        error,
-    })
 }
 
 fn keep_in_memory(log: &mut MemoryLog, changes: &[Change]) {

@@ -34,6 +34,8 @@ pub(super) struct Health {
     pub(super) is_away: bool,
     /// It was there then, and refused.
     pub(super) refuses: bool,
+    /// It was there then, and what is stored there does not fit this cluster.
+    pub(super) differs: bool,
 }
 
 /// What lies between the ring's thread and this one.
@@ -106,6 +108,10 @@ fn work(service: &mut dyn Coordination, shared: &Shared<Orders>) {
         desk.health.requests += 1;
         desk.health.is_away = asked.is_err();
         desk.health.refuses = matches!(asked, Err(CoordinationError::Refused(_)));
+        desk.health.differs = matches!(
+            asked,
+            Err(CoordinationError::Forgotten(_) | CoordinationError::Founded(_))
+        );
         match asked {
             Ok(chosen) => {
                 // Also if it was asked once more meanwhile; what is wanted now changes nothing.
@@ -149,7 +155,12 @@ fn tell_of_trouble(before: Option<&CoordinationError>, error: &CoordinationError
         CoordinationError::Forgotten(_) => tracing::error!(
             %error,
             "the coordination service has forgotten this cluster: no ring changes any more (see `etcd has lost its \
-             data` in the manual)"
+             data` in the manual; to found the cluster anew the logs of votes have to go, too: see `Founding anew`)"
+        ),
+        CoordinationError::Founded(_) => tracing::error!(
+            %error,
+            "the coordination service knows this cluster already: this node founds none; if all acceptors have lost their \
+             stores, see `Founding anew` in the manual"
         ),
     }
 }
@@ -173,6 +184,9 @@ impl<E: Engine> Driver<E> {
         };
         if health.refuses {
             status.state += "; the coordination service refuses what this node asks for";
+        } else if health.differs {
+            status.state +=
+                "; what the coordination service has stored is not of this cluster as it is";
         } else if health.is_away {
             status.state += "; the coordination service cannot be reached";
         }
@@ -290,6 +304,7 @@ mod tests {
             failures: 2,
             is_away: true,
             refuses: false,
+            differs: false,
         };
         assert_eq!(world.arbiter.health(), health);
         world.answers.send(Ok("b".into())).unwrap();
@@ -299,6 +314,7 @@ mod tests {
             failures: 2,
             is_away: false,
             refuses: false,
+            differs: false,
         };
         assert_eq!(world.arbiter.health(), health);
     }

@@ -10,22 +10,19 @@
 
 use bytes::Bytes;
 use rota_core::contract::{
-    Burst, Class, Engine, Input, LogId, LogRecord, NodeId, PersistError, PersistId, Status, Target,
+    Burst, Class, Input, LogId, LogRecord, NodeId, PersistError, PersistId, Target,
 };
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::RawFd;
 use std::sync::Arc;
-use std::time::Duration;
 
+use super::DriverError;
 use super::acceptor::{Acceptor, Kept};
-use super::arbiter::Arbiter;
 use super::bell::Bell;
-use super::log_keeper::SLOW;
+use super::log_opening::Found as FoundVotes;
 use super::store::{Files, Found, NEWEST, Record, Store};
 use super::votes::{self, Change};
 use super::worker::Worker;
-use super::{Driver, DriverError};
 use crate::config::NodeConfig;
 
 /// A send that was handed out and must not leave yet.
@@ -78,17 +75,19 @@ pub(super) struct Durable {
     /// `None`: everything is kept in memory.
     worker: Option<Worker>,
     /// `None`: the engine has no votes.
-    acceptor: Option<Acceptor>,
+    pub(super) acceptor: Option<Acceptor>,
     /// What the acceptor's log held, until the engine is told.
-    votes: Vec<(LogId, u64, Bytes)>,
+    votes: FoundVotes,
     /// Rung by the threads of both, and by others that it is shared with.
-    bell: Arc<Bell>,
+    pub(super) bell: Arc<Bell>,
     /// Fetches without an answer.
     fetching: usize,
     /// Requests without an answer, oldest first: an answer says that all before are durable, too.
     pending: VecDeque<Pending>,
     /// Sends that wait for them, in the order in which they were handed out.
     held: VecDeque<Held>,
+    /// Requests that will never be answered: from the first to the last that waited when the log was given up.
+    void: Option<(PersistId, PersistId)>,
     /// The log has been told that something failed, and nothing has gone well since.
     complained: bool,
 }
@@ -113,7 +112,8 @@ impl Durable {
             found: Found::default(),
             worker: None,
             acceptor: None,
-            votes: Vec::new(),
+            votes: FoundVotes::default(),
+            void: None,
             bell: Arc::new(Bell::new()?),
             fetching: 0,
             pending: VecDeque::new(),
@@ -130,28 +130,51 @@ impl Durable {
         Ok(durable)
     }
 
-    /// An acceptor's log that is open, in a thread of its own.
+    /// An acceptor's log that this opens, in a thread of its own.
     #[cfg(test)]
     pub(super) fn with_log<D: rota_storage::acceptor::LogDisk + 'static>(
-        log: rota_storage::acceptor::DiskLog<D>,
+        opener: super::log_opening::Opener<D>,
         mode: rota_storage::acceptor::Mode,
     ) -> Result<Self, DriverError> {
         let mut durable = Self::in_memory().map_err(DriverError::System)?;
-        let (acceptor, votes) = Acceptor::on_disk(log, mode, &durable.bell)?;
+        let (acceptor, votes) = Acceptor::on_disk(opener, mode, &durable.bell)?;
         durable.acceptor = Some(acceptor);
         durable.votes = votes;
         Ok(durable)
     }
 
-    /// What the engine is told when it starts; of votes only once.
-    pub(super) fn records(&mut self) -> Vec<(LogId, u64, Bytes)> {
+    /// What the engine is told when it starts, and whether something may be missing; of votes only once.
+    pub(super) fn records(&mut self) -> (Vec<(LogId, u64, Bytes)>, bool) {
         let records = self.found.records();
         let mut records: Vec<_> = records
             .map(|record| (record.log(), NEWEST, record.bytes()))
             .collect();
         // State is told first.
-        records.append(&mut self.votes);
-        records
+        let votes = std::mem::take(&mut self.votes);
+        records.extend(votes.records);
+        (records, votes.lost_some)
+    }
+
+    /// Gives the acceptor's log up, and has it opened again. Says for whose requests there will be no answer; sends that
+    /// waited for them are forgotten. `None` without such a log. In memory the engine's answer is there at once.
+    pub(super) fn reopen(&mut self) -> Option<(Vec<PersistId>, Option<Input>)> {
+        let found = self.acceptor.as_mut()?.reopen();
+        let is_vote = |pending: &Pending| matches!(pending.about, About::Votes);
+        let void = self.pending.iter().filter(|pending| is_vote(pending));
+        let void: Vec<PersistId> = void.map(|pending| pending.id).collect();
+        self.pending.retain(|pending| !is_vote(pending));
+        if let (Some(first), Some(last)) = (void.first(), void.last()) {
+            self.void = Some((*first, *last));
+        }
+        self.held
+            .retain(|held| void.binary_search(&held.after).is_err());
+        Some((void, found.map(reopened)))
+    }
+
+    /// Whether this request will never be answered.
+    pub(super) fn is_void(&self, id: PersistId) -> bool {
+        let is_among = |(first, last): (PersistId, PersistId)| (first..=last).contains(&id);
+        self.void.is_some_and(is_among) && !self.is_pending(id)
     }
 
     /// Starts a fetch. An answer that is there at once is handed back.
@@ -240,7 +263,8 @@ impl Durable {
 
     /// Whether there is an answer to come.
     pub(super) fn waits(&self) -> bool {
-        !self.pending.is_empty() || self.fetching > 0
+        let reopens = self.acceptor.as_ref().is_some_and(Acceptor::reopens);
+        !self.pending.is_empty() || self.fetching > 0 || reopens
     }
 
     /// Rung when there may be answers.
@@ -250,7 +274,7 @@ impl Durable {
 
     /// The answers that have come, those to requests in their order. Sends that waited for what failed are
     /// forgotten.
-    fn answers(&mut self) -> Vec<Input> {
+    pub(super) fn answers(&mut self) -> Vec<Input> {
         self.take_stored();
         let mut answers = self.take_votes();
         while let Some(answered) = self.pending.pop_front_if(|next| next.result.is_some()) {
@@ -287,7 +311,7 @@ impl Durable {
         }
     }
 
-    /// What has become of votes; hands back what was fetched.
+    /// What has become of votes; hands back what was fetched, and what is in a log that is open again.
     fn take_votes(&mut self) -> Vec<Input> {
         let Some(acceptor) = &mut self.acceptor else {
             return Vec::new();
@@ -305,7 +329,9 @@ impl Durable {
             };
         }
         self.fetching -= taken.fetched.len();
-        taken.fetched
+        let mut answers = taken.fetched;
+        answers.extend(taken.reopened.map(reopened));
+        answers
     }
 
     /// Tells the operator of the first failure after all went well: a disk that stays bad is tried often. Of
@@ -321,73 +347,7 @@ impl Durable {
     }
 }
 
-impl<E: Engine> Driver<E> {
-    /// How the disk that votes go to does.
-    pub(super) fn describe_votes(&self, status: &mut Status) {
-        let Some(health) = self.durable.acceptor.as_ref().and_then(Acceptor::health) else {
-            return;
-        };
-        if health.failed {
-            status.state += "; its log has failed, it votes for nothing";
-        } else if health.waits > SLOW {
-            let seconds = health.waits.as_secs_f64();
-            status.state += &format!("; its disk has had votes for {seconds:.1} s");
-        } else if health.syncs > SLOW {
-            let seconds = health.syncs.as_secs_f64();
-            status.state += &format!("; its disk has been syncing for {seconds:.1} s");
-        }
-        let millis = |took: Duration| u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        status.counters.extend([
-            ("vote_groups", health.groups),
-            ("vote_groups_slow", health.slow),
-            ("votes_waiting_bytes", health.waiting_bytes as u64),
-            ("votes_waiting_ms", millis(health.waits)),
-            ("votes_syncing_ms", millis(health.syncs)),
-            ("votes_failed", u64::from(health.failed)),
-        ]);
-    }
-
-    /// Whether a thread beside the ring's has an answer to give.
-    fn waits_for_threads(&self) -> bool {
-        let arbiter = self.arbiter.as_ref();
-        self.durable.waits() || arbiter.is_some_and(|arbiter| arbiter.waits)
-    }
-
-    /// Readable when there may be answers of those threads.
-    pub(super) fn stored(&self) -> Option<RawFd> {
-        self.waits_for_threads().then(|| self.durable.bell.raw())
-    }
-
-    /// Whether there are answers of those threads.
-    pub(super) fn has_stored(&self) -> bool {
-        self.waits_for_threads() && self.durable.bell.is_rung()
-    }
-
-    /// Takes over what has become durable, what failed, and what a coordination service says; whether there was any. Not
-    /// while an output is stuck: the engine hears of it after its outputs have left, as with everything that answers them.
-    pub(super) fn take_stored(&mut self) -> Result<bool, DriverError> {
-        if self.stuck.is_some() || !self.waits_for_threads() || !self.durable.bell.answer() {
-            return Ok(false);
-        }
-        let mut answers = self.durable.answers();
-        answers.extend(self.arbiter.as_mut().and_then(Arbiter::take));
-        if answers.is_empty() {
-            return Ok(false);
-        }
-        for answer in &answers {
-            self.forget_on_links(answer);
-            let failed = matches!(answer, Input::PersistFailed { .. });
-            self.sockets.stats_mut().persist_failures += u64::from(failed);
-        }
-        self.answers.extend(answers);
-        self.carry_out()?;
-        Ok(true)
-    }
-
-    /// Whether a send names a request that has failed; the engine may not have heard of it yet.
-    pub(super) fn has_failed(&self, wanted: PersistId) -> bool {
-        self.answers
-            .iter()
-            .any(|answer| matches!(answer, Input::PersistFailed { id, .. } if *id == wanted))
-    }
+fn reopened(found: FoundVotes) -> Input {
+    let FoundVotes { records, lost_some } = found;
+    Input::Reopened { records, lost_some }
 }

@@ -316,7 +316,7 @@ fn a_record_of_primaries_that_fails_fails_alone() {
     assert_eq!(world.arrived(), [2]);
     world.gate.send(Ok(())).unwrap();
     assert_eq!(world.answers(3)[2], (3, false));
-    let kept: Vec<_> = world.driver.durable.records();
+    let (kept, _) = world.driver.durable.records();
     assert_eq!(kept[1], (PRIMARY_LOG, 0, Bytes::from_static(&[8; 3])));
 }
 

@@ -4,21 +4,19 @@
 //! to which all are durable (*group commit*). While it waits for the disk the next group gathers. Whatever need not be done
 //! before answers leave it does between groups.
 //!
-//! Where anything fails, the log has failed for good: it is not known what the disk has. No request is
-//! answered as durable any more, until the node is restarted.
+//! Where anything fails, the log has failed: it is not known what the disk has. No request is answered as durable any
+//! more, until the log is given up and opened again ([`open_again`](super::log_opening::open_again)). That is also how it
+//! ends where the disk has only been silent for too long: whatever was under way then is nobody's any more.
 
 use rota_core::contract::{Input, PersistError, PersistId};
-use rota_storage::acceptor::{
-    AppendError, DiskLog, Group, LogDisk, LogFile, SpareJob, SyncDone, SyncJob, Upkeep,
-};
+use rota_storage::acceptor::{AppendError, DiskLog, Group, LogDisk, SyncDone, Upkeep};
 use std::io;
-use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use super::helper::Shared;
+use super::log_beside::Beside;
 use super::log_thread::{Orders, Requests, Wanted};
 use super::votes;
-use crate::slices::ask_not_to_interrupt;
 
 /// An answer to a fetch holds about so many bytes: commits wait meanwhile.
 pub(super) const FETCH_BYTES: usize = 256 << 10;
@@ -32,58 +30,6 @@ pub(super) const SLOW: Duration = Duration::from_millis(500);
 /// Where there was no room for another segment, it is tried again after so long.
 const NO_ROOM: Duration = Duration::from_secs(1);
 
-/// A thread for syncs that no answer waits for.
-pub(super) struct Syncer<F> {
-    jobs: mpsc::Sender<SyncJob<F>>,
-    interval: Duration,
-    since: Instant,
-    is_busy: bool,
-}
-
-/// A thread for jobs beside the log's. It ends when the other one does.
-fn beside<J: Send + 'static>(
-    name: &str,
-    shared: &Arc<Shared<Orders>>,
-    run: impl Fn(J, &Shared<Orders>) + Send + 'static,
-) -> io::Result<mpsc::Sender<J>> {
-    let (jobs, wanted) = mpsc::channel();
-    let shared = Arc::clone(shared);
-    std::thread::Builder::new()
-        .name(name.to_owned())
-        .spawn(move || {
-            ask_not_to_interrupt();
-            for job in wanted {
-                run(job, &shared);
-            }
-        })?;
-    Ok(jobs)
-}
-
-/// A thread that writes new segments.
-pub(super) fn spare_writer<F: LogFile>(
-    shared: &Arc<Shared<Orders>>,
-) -> io::Result<mpsc::Sender<SpareJob<F>>> {
-    beside("rota-spare", shared, |job: SpareJob<F>, shared| {
-        job.run();
-        shared.put(|desk| desk.spare_written = true);
-    })
-}
-
-impl<F: LogFile> Syncer<F> {
-    pub(super) fn start(shared: &Arc<Shared<Orders>>, interval: Duration) -> io::Result<Self> {
-        let jobs = beside("rota-sync", shared, |job: SyncJob<F>, shared| {
-            let done = job.run();
-            shared.put(|desk| (desk.synced, desk.syncing) = (Some(done), None));
-        })?;
-        Ok(Self {
-            jobs,
-            interval,
-            since: Instant::now(),
-            is_busy: false,
-        })
-    }
-}
-
 /// What there is to do.
 #[derive(Debug, Default)]
 struct Work {
@@ -91,14 +37,33 @@ struct Work {
     fetch: Option<Wanted>,
     synced: Option<SyncDone>,
     spare_written: bool,
+    given_up: bool,
     stop: bool,
+}
+
+/// Why a log is not kept any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ended {
+    /// The node ends.
+    Stopped,
+    /// The engine has given it up.
+    GivenUp(GivenUp),
+}
+
+/// Why an engine has given a log up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum GivenUp {
+    /// It was waited for too long.
+    Silent,
+    Failed,
+    /// It has failed for want of room.
+    Full,
 }
 
 /// The thread's own.
 pub(super) struct Keeper<'a, D: LogDisk> {
     log: DiskLog<D>,
-    syncer: Option<Syncer<D::File>>,
-    spares: mpsc::Sender<SpareJob<D::File>>,
+    beside: &'a mut Beside<D::File>,
     shared: &'a Shared<Orders>,
     /// Something was appended then, and the mark is not durable yet.
     unsettled: Option<Instant>,
@@ -107,6 +72,8 @@ pub(super) struct Keeper<'a, D: LogDisk> {
     /// There is more to be done between groups.
     has_upkeep: bool,
     failed: bool,
+    /// That was so for want of room.
+    failed_for_room: bool,
     /// There was no room for another segment then.
     no_room: Option<Instant>,
 }
@@ -114,26 +81,28 @@ pub(super) struct Keeper<'a, D: LogDisk> {
 impl<'a, D: LogDisk> Keeper<'a, D> {
     pub(super) fn new(
         log: DiskLog<D>,
-        syncer: Option<Syncer<D::File>>,
-        spares: mpsc::Sender<SpareJob<D::File>>,
+        beside: &'a mut Beside<D::File>,
         shared: &'a Shared<Orders>,
     ) -> Self {
         Self {
             log,
-            syncer,
-            spares,
+            beside,
             shared,
             unsettled: None,
             spare: Group::default(),
             has_upkeep: true,
             failed: false,
+            failed_for_room: false,
             no_room: None,
         }
     }
 
-    pub(super) fn work(mut self) {
+    pub(super) fn work(mut self) -> Ended {
         loop {
             let work = self.wait();
+            if work.given_up && !work.stop {
+                return self.give_up(work.synced);
+            }
             if let Some(done) = work.synced {
                 self.take_synced(done);
             }
@@ -154,6 +123,35 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
         {
             tracing::warn!(%error, "the acceptor's log was not closed in order");
         }
+        Ended::Stopped
+    }
+
+    /// Waits for what other threads do with its files: the next beginning is to find nothing of the one before at work.
+    fn give_up(self, mut synced: Option<SyncDone>) -> Ended {
+        let Self {
+            mut log, beside, ..
+        } = self;
+        if let Some(syncer) = &mut beside.syncer {
+            while syncer.is_busy && synced.is_none() {
+                let mut desk = self.shared.wait(None, |desk| desk.synced.is_none());
+                if desk.stop {
+                    return Ended::Stopped;
+                }
+                synced = desk.synced.take();
+            }
+            syncer.is_busy = false;
+        }
+        if let Some(done) = synced {
+            // Where it has failed, the log says so when it is opened again.
+            let _ = log.finish_sync(done);
+        }
+        drop(log);
+        self.shared.desk().spare_written = false;
+        Ended::GivenUp(match (self.failed, self.failed_for_room) {
+            (_, true) => GivenUp::Full,
+            (true, false) => GivenUp::Failed,
+            (false, false) => GivenUp::Silent,
+        })
     }
 
     /// Waits until there is something to do, and takes it.
@@ -173,6 +171,7 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
             fetch: desk.fetches.pop_front(),
             synced: desk.synced.take(),
             spare_written: std::mem::take(&mut desk.spare_written),
+            given_up: desk.given_up,
             stop: desk.stop,
         }
     }
@@ -185,7 +184,8 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
         if self.has_upkeep {
             return Some(Duration::ZERO);
         }
-        let syncer = self.syncer.as_ref().filter(|syncer| !syncer.is_busy);
+        let syncer = self.beside.syncer.as_ref();
+        let syncer = syncer.filter(|syncer| !syncer.is_busy);
         let sync = syncer.filter(|_| self.log.unsynced_bytes() > 0);
         let sync = sync.map(|syncer| syncer.since + syncer.interval);
         let settle = self.unsettled.filter(|_| self.may_settle());
@@ -216,6 +216,10 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
         self.spare = requests.group;
         let failed = self.failed;
         let mut desk = self.shared.desk();
+        if desk.given_up {
+            // Nobody waits for it, and it is not counted any more.
+            return;
+        }
         desk.bytes -= requests.bytes;
         desk.writing = None;
         if !failed {
@@ -230,18 +234,26 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
 
     fn fail(&mut self, error: &AppendError) {
         self.failed = true;
+        self.failed_for_room = is_for_room(error);
         self.has_upkeep = false;
-        tracing::error!(
-            %error,
-            "the acceptor's log has failed: this node votes for nothing any more until it is restarted"
-        );
         let told = match error {
             AppendError::NoSpace(_) => PersistError::NoSpace,
             AppendError::Io(_) | AppendError::TooLong { .. } | AppendError::Failed => {
                 PersistError::Io(error.to_string())
             }
         };
-        self.shared.desk().failed = Some(told);
+        let mut desk = self.shared.desk();
+        if desk.given_up {
+            drop(desk);
+            tracing::info!(%error, "what the acceptor's log did when it was given up has failed");
+            return;
+        }
+        desk.failed = Some(told);
+        drop(desk);
+        tracing::error!(
+            %error,
+            "the acceptor's log has failed: this node votes for nothing until it has been opened again"
+        );
         self.shared.bell.ring();
     }
 
@@ -283,7 +295,7 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
     fn upkeep(&mut self) {
         match self.log.start_upkeep() {
             // Where nobody takes it, the log hears of that with the next group.
-            Ok(Upkeep::Job(job)) => drop(self.spares.send(job)),
+            Ok(Upkeep::Job(job)) => drop(self.beside.spares.send(job)),
             Ok(Upkeep::UnderWay) => {}
             Ok(Upkeep::Done) => self.no_room = None,
             // It is tried again behind a later group.
@@ -297,7 +309,8 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
     }
 
     fn sync_beside(&mut self) -> Result<(), AppendError> {
-        let Some(syncer) = self.syncer.as_mut().filter(|syncer| !syncer.is_busy) else {
+        let syncer = self.beside.syncer.as_mut();
+        let Some(syncer) = syncer.filter(|syncer| !syncer.is_busy) else {
             return Ok(());
         };
         if !self.log.sync_due(syncer.since.elapsed()) {
@@ -313,7 +326,7 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
     }
 
     fn take_synced(&mut self, done: SyncDone) {
-        if let Some(syncer) = &mut self.syncer {
+        if let Some(syncer) = &mut self.beside.syncer {
             syncer.is_busy = false;
             syncer.since = Instant::now();
         }
@@ -335,6 +348,22 @@ impl<'a, D: LogDisk> Keeper<'a, D> {
 
     /// What is not synced is in no mark yet.
     fn may_settle(&self) -> bool {
-        self.syncer.is_none() || self.log.unsynced_bytes() == 0
+        self.beside.syncer.is_none() || self.log.unsynced_bytes() == 0
+    }
+}
+
+/// Whether there would have been no error with more room.
+fn is_for_room(error: &AppendError) -> bool {
+    let is_full = |error: &io::Error| {
+        let kind = error.kind();
+        matches!(
+            kind,
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+        )
+    };
+    match error {
+        AppendError::NoSpace(_) => true,
+        AppendError::Io(error) => is_full(error),
+        AppendError::TooLong { .. } | AppendError::Failed => false,
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Requests and fetches lie on a desk until it takes them ([`Keeper`]), and what has become of them until the ring's
 //! thread does. What is asked for is copied to where the disk takes it from right away: the ring's thread has just had it. Nothing on it grows without bound.
+//!
+//! A log that is given up is opened again in the same thread, as soon as that is free: it may be waiting for the disk.
 
 use rota_core::contract::{Input, LogId, PersistError, PersistId};
 use rota_storage::acceptor::{DiskLog, Group, LogDisk, Mode, SyncDone};
@@ -13,7 +15,9 @@ use std::time::{Duration, Instant};
 
 use super::bell::Bell;
 use super::helper::{Helper, Shared};
-use super::log_keeper::{Keeper, Syncer, spare_writer};
+use super::log_beside::Beside;
+use super::log_keeper::{Ended, Keeper};
+use super::log_opening::{Found, Opener, Past, open_again};
 use super::votes::{Change, Step};
 use crate::slices::ask_not_to_interrupt;
 
@@ -59,6 +63,12 @@ pub(super) struct Orders {
     pub(super) durable: Option<PersistId>,
     pub(super) failed: Option<PersistError>,
     pub(super) fetched: Vec<Input>,
+    /// The log is given up, and not open again yet: what it did before counts for nothing.
+    pub(super) given_up: bool,
+    /// What was found when it was opened again.
+    pub(super) reopened: Option<Found>,
+    /// So often it was.
+    pub(super) openings: u64,
 }
 
 impl Orders {
@@ -68,6 +78,7 @@ impl Orders {
             && self.fetches.is_empty()
             && self.synced.is_none()
             && !self.spare_written
+            && !self.given_up
     }
 }
 
@@ -89,9 +100,21 @@ impl Requests {
 pub(super) struct Taken {
     /// All up to this one are durable.
     pub(super) durable: Option<PersistId>,
-    /// No later one ever will be.
+    /// No later one will be, until the log is open again.
     pub(super) failed: Option<PersistError>,
     pub(super) fetched: Vec<Input>,
+    /// It is open again, and this is in it.
+    pub(super) reopened: Option<Found>,
+}
+
+/// Whether a log is of use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Use {
+    Works,
+    /// Nothing is made durable any more.
+    Failed,
+    /// It is to be opened again.
+    GivenUp,
 }
 
 /// How a log is, for people.
@@ -107,8 +130,9 @@ pub(super) struct LogHealth {
     pub(super) waits: Duration,
     /// How long the sync that no answer waits for is under way.
     pub(super) syncs: Duration,
-    /// Nothing is made durable any more.
-    pub(super) failed: bool,
+    pub(super) is: Use,
+    /// How often it was opened again.
+    pub(super) openings: u64,
 }
 
 /// A log, and the thread that it is in.
@@ -118,19 +142,21 @@ pub(super) struct LogThread(Helper<Orders>);
 impl LogThread {
     pub(super) fn start<D: LogDisk + 'static>(
         log: DiskLog<D>,
+        mut opener: Opener<D>,
         mode: Mode,
         bell: Arc<Bell>,
     ) -> io::Result<Self> {
         let shared = Shared::new(bell);
-        let syncer = match mode {
-            Mode::Async { interval, .. } => Some(Syncer::start(&shared, interval)?),
-            Mode::Sync | Mode::Memory { .. } => None,
-        };
-        let spares = spare_writer(&shared)?;
+        let mut beside = Beside::start(&shared, mode)?;
         let work = move |shared: &Shared<Orders>| {
             // A group that the ring's thread has finished asking for costs less than two halves of it.
             ask_not_to_interrupt();
-            Keeper::new(log, syncer, spares, shared).work();
+            let (mut log, mut past) = (Some(log), Past::default());
+            while let Some(open) = log.take() {
+                if let Ended::GivenUp(end) = Keeper::new(open, &mut beside, shared).work() {
+                    log = open_again(&mut opener, &mut past, shared, end);
+                }
+            }
         };
         let late = "the disk does not answer; the acceptor's log is still in use";
         Helper::start(shared, "rota-votes", late, work).map(Self)
@@ -166,8 +192,25 @@ impl LogThread {
             waiting_bytes: desk.bytes,
             waits: for_how_long(desk.writing.or(desk.asked)),
             syncs: for_how_long(desk.syncing),
-            failed: desk.failed.is_some() || desk.ended,
+            is: match desk.failed.is_some() || desk.ended {
+                true => Use::Failed,
+                false if desk.given_up => Use::GivenUp,
+                false => Use::Works,
+            },
+            openings: desk.openings,
         }
+    }
+
+    /// Gives the log up, and has it opened again. What was requested and is not durable yet is nobody's any more, also
+    /// where it is being written.
+    pub(super) fn reopen(&self) {
+        self.0.put(|desk| {
+            desk.given_up = true;
+            desk.requests = Requests::default();
+            desk.bytes = 0;
+            (desk.asked, desk.writing) = (None, None);
+            (desk.durable, desk.failed) = (None, None);
+        });
     }
 
     /// Starts a fetch, unless there are too many.
@@ -193,6 +236,7 @@ impl LogThread {
             durable: desk.durable,
             failed: desk.failed.clone(),
             fetched: std::mem::take(&mut desk.fetched),
+            reopened: desk.reopened.take(),
         }
     }
 }

@@ -32,8 +32,13 @@ impl<E: Engine> Driver<E> {
             if self.answers.is_empty() || self.stuck.is_some() {
                 return Ok(());
             }
-            for answer in std::mem::take(&mut self.answers) {
+            while let Some(answer) = self.answers.pop_front() {
+                let failed = matches!(answer, Input::PersistFailed { .. });
                 self.engine.handle(sys::monotonic(), answer);
+                if failed {
+                    // The engine may give its log up, and then the answers behind it are not for it any more.
+                    break;
+                }
             }
         }
     }
@@ -73,16 +78,15 @@ impl<E: Engine> Driver<E> {
                     Reply::Now(answer) => {
                         let failed = matches!(answer, Input::PersistFailed { .. });
                         stats.persist_failures += u64::from(failed);
-                        self.answers.push(answer);
+                        self.answers.push_back(answer);
                     }
                     Reply::Unsupported(answer) => {
                         stats.unsupported += 1;
-                        self.answers.push(answer);
+                        self.answers.push_back(answer);
                     }
                 }
             }
-            // No engine gives its log up yet.
-            Output::Reopen => {}
+            Output::Reopen => self.reopen(),
             Output::Arbitrate { number, wanted } => self.arbitrate(number, wanted),
             Output::Fetch { log, from, to } => {
                 self.answers.extend(self.durable.fetch(log, from, to));

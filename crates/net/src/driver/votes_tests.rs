@@ -5,6 +5,7 @@ use super::durable_tests::{
     Idle, PATIENCE, Script, answers, arrived, config, id, me, persist, token,
 };
 use super::log_keeper::{FETCH_BYTES, SLOW};
+use super::log_opening::Opener;
 use super::log_thread::WAITING_LIMIT;
 use super::*;
 use crate::config::{EngineName, PaxosConfig, VoteStorage};
@@ -23,21 +24,23 @@ use std::time::{Duration, Instant};
 
 /// What becomes of a sync.
 #[derive(Clone, Copy, Debug)]
-enum Outcome {
+pub(super) enum Outcome {
     Good,
     Fails,
     Panics,
 }
 
 /// Once it is closed, syncs of segments wait for the test.
-struct Gate {
-    closed: AtomicBool,
-    full: AtomicBool,
-    begun: Mutex<Sender<()>>,
-    outcomes: Mutex<Receiver<Outcome>>,
-    syncs: AtomicU64,
+pub(super) struct Gate {
+    pub(super) closed: AtomicBool,
+    pub(super) full: AtomicBool,
+    pub(super) begun: Mutex<Sender<()>>,
+    pub(super) outcomes: Mutex<Receiver<Outcome>>,
+    pub(super) syncs: AtomicU64,
     /// There is no room for new segments: so often one was tried.
-    tried: AtomicU64,
+    pub(super) tried: AtomicU64,
+    /// So often the log was opened, or that was tried.
+    pub(super) openings: AtomicU64,
 }
 
 /// A directory with a gate.
@@ -129,30 +132,30 @@ impl LogDisk for GatedDir {
     }
 }
 
-struct World {
-    driver: Driver<Script>,
+pub(super) struct World {
+    pub(super) driver: Driver<Script>,
     /// The other node.
-    other: Sockets,
-    gate: Arc<Gate>,
-    begun: Receiver<()>,
-    outcomes: Sender<Outcome>,
-    directory: tempfile::TempDir,
+    pub(super) other: Sockets,
+    pub(super) gate: Arc<Gate>,
+    pub(super) begun: Receiver<()>,
+    pub(super) outcomes: Sender<Outcome>,
+    pub(super) directory: tempfile::TempDir,
 }
 
 /// Mode async that syncs as soon as it can.
-const ASYNC: Mode = Mode::Async {
+pub(super) const ASYNC: Mode = Mode::Async {
     interval: Duration::ZERO,
     bytes: 1,
 };
 
 /// No files are got ready beside: they are synced, too.
-fn world(mode: Mode) -> World {
+pub(super) fn world(mode: Mode) -> World {
     let world = world_with(mode, 0);
     world.gate.closed.store(true, SeqCst);
     world
 }
 
-fn world_with(mode: Mode, spares: usize) -> World {
+pub(super) fn world_with(mode: Mode, spares: usize) -> World {
     let directory = tempfile::tempdir().unwrap();
     let ((begun_here, begun), (outcomes, outcomes_here)) = (channel(), channel());
     let gate = Arc::new(Gate {
@@ -162,6 +165,7 @@ fn world_with(mode: Mode, spares: usize) -> World {
         outcomes: Mutex::new(outcomes_here),
         syncs: AtomicU64::new(0),
         tried: AtomicU64::new(0),
+        openings: AtomicU64::new(0),
     });
     let mut options = LogOptions::new(Identity {
         cluster: 1,
@@ -169,9 +173,15 @@ fn world_with(mode: Mode, spares: usize) -> World {
         log: LogId(1),
     });
     (options.mode, options.spares) = (mode, spares);
+    options.boot_id = [1; 16];
     options.segment_bytes = 4 << 20;
-    let dir = GatedDir(FileDir::new(directory.path().to_owned()), Arc::clone(&gate));
-    let durable = Durable::with_log(DiskLog::open_on(dir, options).unwrap(), mode).unwrap();
+    let (path, gated) = (directory.path().to_owned(), Arc::clone(&gate));
+    let opener: Opener<GatedDir> = Box::new(move || {
+        gated.openings.fetch_add(1, SeqCst);
+        let dir = GatedDir(FileDir::new(path.clone()), Arc::clone(&gated));
+        DiskLog::open_on(dir, options.clone()).map_err(DriverError::Votes)
+    });
+    let durable = Durable::with_log(opener, mode).unwrap();
     let config = config();
     let sockets = Sockets::open(&config, id(1)).unwrap();
     let other = Sockets::open(&config, id(2)).unwrap();
@@ -188,17 +198,17 @@ fn world_with(mode: Mode, spares: usize) -> World {
 }
 
 impl World {
-    fn say(&mut self, outputs: impl IntoIterator<Item = Output>) {
+    pub(super) fn say(&mut self, outputs: impl IntoIterator<Item = Output>) {
         self.driver.engine.outputs.extend(outputs);
         self.turn();
     }
 
-    fn turn(&mut self) {
+    pub(super) fn turn(&mut self) {
         self.driver.turn(&mut Idle, Some(1_000_000)).unwrap();
     }
 
     /// Turns until the engine has been told of `count` requests; says which, and whether they failed.
-    fn answers(&mut self, count: usize) -> Vec<(u64, bool)> {
+    pub(super) fn answers(&mut self, count: usize) -> Vec<(u64, bool)> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let found = answers(&self.driver.engine.heard);
@@ -211,7 +221,7 @@ impl World {
     }
 
     /// What the next fetch that is answered has: positions and lengths.
-    fn fetched(&mut self) -> Vec<(u64, usize)> {
+    pub(super) fn fetched(&mut self) -> Vec<(u64, usize)> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let heard = &mut self.driver.engine.heard;
@@ -226,20 +236,20 @@ impl World {
         }
     }
 
-    fn sync_has_begun(&self) {
+    pub(super) fn sync_has_begun(&self) {
         assert_eq!(self.begun.recv_timeout(PATIENCE), Ok(()));
     }
 
-    fn arrived(&mut self) -> Vec<u8> {
+    pub(super) fn arrived(&mut self) -> Vec<u8> {
         arrived(&mut self.other)
     }
 
-    fn failures(&self) -> u64 {
+    pub(super) fn failures(&self) -> u64 {
         self.driver.stats().persist_failures
     }
 }
 
-fn put(log: LogId, position: u64, bytes: impl Into<Bytes>) -> LogRecord {
+pub(super) fn put(log: LogId, position: u64, bytes: impl Into<Bytes>) -> LogRecord {
     LogRecord::Put {
         log,
         position,
@@ -248,19 +258,19 @@ fn put(log: LogId, position: u64, bytes: impl Into<Bytes>) -> LogRecord {
 }
 
 /// A vote's bytes.
-fn vote(round: u64, span: u64, payload: &[u8]) -> Vec<u8> {
+pub(super) fn vote(round: u64, span: u64, payload: &[u8]) -> Vec<u8> {
     let mut bytes = VoteHead { round, span }.encode().to_vec();
     bytes.extend(payload);
     bytes
 }
 
-fn request(id: u64, records: Vec<LogRecord>) -> Output {
+pub(super) fn request(id: u64, records: Vec<LogRecord>) -> Output {
     let id = PersistId(id);
     Output::Persist { id, records }
 }
 
 /// A vote in the instance that has the request's number, and some state.
-fn vote_of(id: u64) -> Output {
+pub(super) fn vote_of(id: u64) -> Output {
     let bytes = vote(1, 1, b"value");
     request(
         id,
@@ -268,7 +278,7 @@ fn vote_of(id: u64) -> Output {
     )
 }
 
-fn fetch(log: LogId, from: u64, to: u64) -> Output {
+pub(super) fn fetch(log: LogId, from: u64, to: u64) -> Output {
     Output::Fetch { log, from, to }
 }
 
@@ -575,7 +585,10 @@ fn a_ring_id_behind_votes_is_answered_behind_them() {
 }
 
 /// Runs a node that asks for this; says what it was told at its start.
-fn a_life(config: &NodeConfig, requests: Vec<Vec<LogRecord>>) -> Vec<(LogId, u64, Bytes)> {
+pub(super) fn a_life(
+    config: &NodeConfig,
+    requests: Vec<Vec<LogRecord>>,
+) -> Vec<(LogId, u64, Bytes)> {
     let sockets = Sockets::open(config, id(1)).unwrap();
     let mut driver = Driver::with_process(Script::default(), sockets, me(), 1, config).unwrap();
     let count = requests.len();
@@ -599,7 +612,7 @@ fn a_life(config: &NodeConfig, requests: Vec<Vec<LogRecord>>) -> Vec<(LogId, u64
 }
 
 /// With a log of votes.
-fn voting(storage: VoteStorage, directory: Option<&Path>) -> NodeConfig {
+pub(super) fn voting(storage: VoteStorage, directory: Option<&Path>) -> NodeConfig {
     let mut config = config();
     config.engine = EngineName::URingPaxos;
     config.paxos = Some(PaxosConfig {

@@ -56,6 +56,10 @@ fn client(urls: &[String], cluster: u32) -> Etcd {
 fn delete_all(server: &Server, cluster: u32) {
     let first = format!("/rota/{cluster}/configurations/");
     let behind = format!("/rota/{cluster}/configurations0");
+    delete(server, &first, &behind);
+}
+
+fn delete(server: &Server, first: &str, behind: &str) {
     let range = json!({
         "key": BASE64_STANDARD.encode(first),
         "range_end": BASE64_STANDARD.encode(behind),
@@ -116,6 +120,32 @@ fn an_etcd_that_lacks_the_configuration_before_stores_nothing() {
         let asked = client.ask(number, &bytes(b"second life"));
         assert_eq!(asked, Ok(bytes(b"second life")));
     }
+}
+
+/// Who has lost everything asks for the first one, and the oldest keys may be deleted.
+#[test]
+fn as_long_as_there_is_any_configuration_nobody_stores_a_first_one() {
+    let server = running();
+    let bytes = Bytes::from_static;
+    // Others, before and behind this one.
+    for cluster in [6, 70, 8] {
+        let asked = client(&[server.url()], cluster).ask(1, &bytes(b"other"));
+        assert_eq!(asked, Ok(bytes(b"other")));
+    }
+    let mut client = client(&[server.url()], 7);
+    for number in 1..=9 {
+        client.ask(number, &bytes(b"first life")).unwrap();
+    }
+    assert_eq!(client.ask(1, &bytes(b"anew")), Ok(bytes(b"first life")));
+    for kept in [5, 9] {
+        let key = |number| format!("/rota/7/configurations/{number:020}");
+        delete(&server, &key(0), &key(kept));
+        let founded = CoordinationError::Founded("/rota/7/configurations/".to_owned());
+        assert_eq!(client.ask(1, &bytes(b"anew")), Err(founded));
+        assert_eq!(client.ask(9, &bytes(b"late")), Ok(bytes(b"first life")));
+    }
+    delete_all(&server, 7);
+    assert_eq!(client.ask(1, &bytes(b"anew")), Ok(bytes(b"anew")));
 }
 
 #[test]
@@ -401,6 +431,41 @@ fn a_cluster_that_lost_all_stores_is_founded_anew_when_the_keys_are_deleted() {
     nodes.restart();
     assert!(!nodes.all_have(1, Duration::from_secs(2)));
     nodes.nodes.clear();
+    delete_all(&server, nodes.config.cluster);
+    nodes.restart();
+    assert!(nodes.all_have(3, PATIENCE));
+}
+
+/// As the manual says: all logs are lost, and what etcd has is learnt by the new ones before anybody does something.
+#[test]
+fn a_cluster_on_disk_is_founded_anew_when_the_logs_and_the_keys_are_deleted() {
+    let (server, state) = (running(), tempfile::tempdir().unwrap());
+    let lose_logs = || {
+        for id in 1..=3 {
+            fs::remove_dir_all(state.path().join(format!("node-{id}.votes"))).unwrap();
+        }
+    };
+    let mut nodes = Nodes::start(server.url(), 24_860, Some(state.path()));
+    assert!(nodes.all_have(3, PATIENCE));
+    nodes.nodes.clear();
+    lose_logs();
+    nodes.restart();
+    assert!(!nodes.all_have(1, Duration::from_secs(2)));
+    // The keys alone are not enough.
+    nodes.nodes.clear();
+    delete_all(&server, nodes.config.cluster);
+    nodes.restart();
+    assert!(!nodes.all_have(1, Duration::from_secs(2)));
+    let state_of = |node: &Node| node.status().unwrap().engine.state;
+    let differs = "; what the coordination service has stored is not of this cluster as it is";
+    assert!(
+        nodes
+            .nodes
+            .iter()
+            .any(|node| state_of(node).ends_with(differs))
+    );
+    nodes.nodes.clear();
+    lose_logs();
     delete_all(&server, nodes.config.cluster);
     nodes.restart();
     assert!(nodes.all_have(3, PATIENCE));

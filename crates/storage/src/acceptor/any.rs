@@ -6,10 +6,11 @@ use std::time::Duration;
 use super::dir::RealFile;
 use super::error::{AppendError, FetchError, LogOpenError};
 use super::fetch::Fetched;
-use super::log::{DiskLog, SyncDone, SyncJob};
+use super::log::DiskLog;
 use super::memory::MemoryLog;
 use super::options::{LogOptions, Mode};
 use super::record::{Record, RecordRef};
+use super::sync::{SyncDone, SyncJob};
 
 /// An acceptor's log, in memory or on disk. Its methods are those of [`DiskLog`]; in memory there is nothing to
 /// wait for.

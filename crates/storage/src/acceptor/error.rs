@@ -117,7 +117,9 @@ impl fmt::Display for LogOpenError {
                 wanted,
             } => write!(
                 f,
-                "{}: an older copy of the log: it was opened {found} times, and this node knows of {wanted}",
+                "{}: an older copy of the log: it was opened {found} times, and this node knows of {wanted}; what was \
+                 promised since is not in it, so put back the one that this node had last, or move this one away: the node \
+                 is another acceptor then, and gets from the others what it lacks",
                 path.display()
             ),
             Self::SegmentBytes(bytes) => write!(
@@ -161,7 +163,7 @@ impl fmt::Display for AppendError {
                 write!(f, "{bytes} bytes at once are more than the {limit} that fit")
             }
             Self::Failed => f.write_str(
-                "the log has failed before and is not used any more: look at the disk, then restart the node",
+                "the log has failed before and is not used any more until it is opened again: look at the disk",
             ),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::dir::{Access, FileDir, LogDisk};
 use super::error::{Damage, LogOpenError};
@@ -58,6 +58,9 @@ pub struct Seen {
     pub life: u64,
     /// Whether it was closed in order.
     pub closed: bool,
+    /// Whether something may be missing that was answered, as far as that was known when it was opened last. What
+    /// has become of the machine since is not.
+    pub lost_some: bool,
     /// All before it is known to be durable.
     pub durable: Position,
     /// Oldest first.
@@ -97,9 +100,15 @@ pub fn inspect_on<D: LogDisk>(disk: &D, list: Range<u64>) -> Result<Seen, LogOpe
     if !disk.has_directory() {
         return Err(LogOpenError::NoDirectory(disk.path().to_owned()));
     }
+    let began = Instant::now();
     let mut seen = look(disk, &list);
+    let mut before: Option<Vec<Damage>> = None;
     for _ in 1..TRIES {
         let changing = match &seen {
+            // A look at a large log takes long enough by itself.
+            Ok(seen) if before.as_ref() == Some(&seen.damage) => {
+                began.elapsed() < BETWEEN_TRIES * TRIES as u32
+            }
             Ok(seen) => !seen.damage.is_empty(),
             Err(LogOpenError::Io { error, .. }) => error.kind() == io::ErrorKind::NotFound,
             Err(_) => false,
@@ -107,6 +116,7 @@ pub fn inspect_on<D: LogDisk>(disk: &D, list: Range<u64>) -> Result<Seen, LogOpe
         if !changing {
             break;
         }
+        before = seen.ok().map(|seen| seen.damage);
         std::thread::sleep(BETWEEN_TRIES);
         seen = look(disk, &list);
     }
@@ -152,6 +162,7 @@ fn look<D: LogDisk>(disk: &D, list: &Range<u64>) -> Result<Seen, LogOpenError> {
         identity: mark.map(|mark| mark.identity).or(of_segment),
         life: mark.map_or(0, |mark| mark.life),
         closed: mark.is_some_and(|mark| mark.closed),
+        lost_some: mark.is_some_and(|mark| mark.lost_some),
         durable: mark.map_or_else(Position::default, |mark| mark.durable),
         segments: segments.collect(),
         leftovers: found.leftovers.len(),

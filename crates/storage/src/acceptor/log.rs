@@ -4,10 +4,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
-use rota_core::mutants::{self, Mutant};
-
 use super::blocks::Blocks;
-use super::dir::{FileDir, LogDisk, LogFile};
+use super::dir::{FileDir, LogDisk};
 use super::error::AppendError;
 use super::group::Group;
 use super::header::{Identity, PAGE, Position};
@@ -18,6 +16,7 @@ use super::record::{HEADER_BYTES, Kind, PAYLOAD_LIMIT, Record, RecordRef, seal};
 use super::spares::Spares;
 use super::sticky::Sticky;
 use super::survey::Segment;
+use super::sync::{SyncDone, SyncJob};
 
 /// Appended bytes are written when there are so many, also without a sync.
 const WRITE_BYTES: usize = 1 << 20;
@@ -46,38 +45,9 @@ pub struct DiskLog<D: LogDisk = FileDir> {
     pub(super) dropping: Option<Position>,
     /// The mark says more than what of it is durable.
     pub(super) mark_unsynced: bool,
+    /// Where its new name ends, in a log that may lack something.
+    pub(super) renamed: Option<Position>,
     pub(super) failed: bool,
-}
-
-/// A sync that may be run beside further appends, in another thread.
-#[derive(Debug)]
-pub struct SyncJob<F> {
-    file: F,
-    upto: Position,
-}
-
-/// How a sync has ended.
-#[derive(Debug)]
-#[must_use = "the log has to hear of it"]
-pub struct SyncDone {
-    upto: Position,
-    result: io::Result<()>,
-}
-
-impl<F: LogFile> SyncJob<F> {
-    /// Waits for the disk.
-    pub fn run(self) -> SyncDone {
-        let synced = self.file.sync();
-        let result = if mutants::on(Mutant::M36) {
-            Ok(())
-        } else {
-            synced
-        };
-        SyncDone {
-            upto: self.upto,
-            result,
-        }
-    }
 }
 
 impl<D: LogDisk> DiskLog<D> {
@@ -90,6 +60,13 @@ impl<D: LogDisk> DiskLog<D> {
     /// log was put back ([`LogOptions::least_life`]).
     pub const fn life(&self) -> u64 {
         self.mark.now.life
+    }
+
+    /// Whether something may be missing that was answered: the machine has lost its power where answers do not wait for the
+    /// disk ([`Mode::Async`]), or the disk has failed there. All that is there is true, but its owner must not vote as if
+    /// that were all. So for as long as no new name is durable ([`LogOptions::name_key`]), in however many lives.
+    pub const fn lost_some(&self) -> bool {
+        self.mark.now.lost_some
     }
 
     /// The first instance that is kept.
@@ -269,8 +246,13 @@ impl<D: LogDisk> DiskLog<D> {
         };
         active.end += record.encoded_bytes() as u64;
         active.saw(record.kind, record.first, record.last);
+        let end = active.end;
         self.sticky.take(record);
         self.index.take(at, record);
+        let is_name = record.kind == Kind::State && self.options.name_key == Some(record.first);
+        if is_name && self.lost_some() {
+            self.renamed = Some(Position { offset: end, ..at });
+        }
     }
 
     /// Hands everything to the system.
@@ -356,6 +338,10 @@ impl<D: LogDisk> DiskLog<D> {
         }
         if done.upto > self.durable {
             self.durable = done.upto;
+            let durable = self.durable;
+            if self.renamed.take_if(|end| *end <= durable).is_some() {
+                self.mark.now.lost_some = false;
+            }
             self.note()?;
         }
         Ok(())
@@ -382,6 +368,11 @@ impl<D: LogDisk> DiskLog<D> {
 
     pub(super) fn fail(&mut self, error: io::Error) -> AppendError {
         self.failed = true;
+        if self.options.run().is_async {
+            // What was answered may have been on its way to the disk, and the system forgets what it could not write.
+            self.mark.now.lost_some = true;
+            let _ = self.mark.note(self.durable, false);
+        }
         AppendError::Io(error)
     }
 }

@@ -7,22 +7,39 @@
 use std::io;
 
 use super::dir::{Access, LogDisk, LogFile};
-use super::header::{BadPage, Identity, PAGE, Position, checked, put_identity, put_sum};
+use super::header::{BadPage, Fields, Identity, PAGE, Position, checked, put_identity, put_sum};
 
 pub(super) const NAME: &str = "mark";
 const NEW: &str = "mark.new";
 
 const MAGIC: &[u8; 8] = b"ROTAPMRK";
-const VERSION: u16 = 1;
-const SLOT_BYTES: usize = 60;
+const VERSION: u16 = 2;
+const SLOT_BYTES: usize = 84;
 const SUM_AT: usize = SLOT_BYTES - 4;
+
+/// What a slot of the first version had: it says neither how the log was kept, nor in which run of the machine. Where its
+/// sum is there still is one, so that a program of that time says which version it does not know.
+const FIRST_VERSION: u16 = 1;
+const FIRST_SUM_AT: usize = 56;
+
+/// Which run of the machine it is: the system makes one up whenever it starts. Zeros where that is not known.
+pub type BootId = [u8; 16];
+
+/// What a log was kept like, and when, since it was opened the last time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Run {
+    /// Zeros where it is not known.
+    pub boot: BootId,
+    /// What was answered need not have been synced.
+    pub is_async: bool,
+}
 
 /// What a slot says.
 ///
 /// | bytes | field, little-endian |
 /// |---|---|
 /// | 0..8 | `ROTAPMRK` |
-/// | 8..10 | version, 1 |
+/// | 8..10 | version, 2 |
 /// | 10..12 | 1 if the log was closed in order |
 /// | 12..20 | cluster, node, ring |
 /// | 20..28 | generation: one more with each write |
@@ -30,6 +47,12 @@ const SUM_AT: usize = SLOT_BYTES - 4;
 /// | 36..52 | the place before which all is durable: segment, offset |
 /// | 52..56 | 0 |
 /// | 56..60 | CRC32C of all before |
+/// | 60..76 | which run of the machine it was opened in; 0 where that is not known |
+/// | 76..78 | 1 if answers did not wait for a sync |
+/// | 78..80 | 1 if something may be missing that was answered |
+/// | 80..84 | CRC32C of all before |
+///
+/// Of version 1 it ends with byte 60.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Mark {
     pub identity: Identity,
@@ -37,6 +60,10 @@ pub(super) struct Mark {
     pub life: u64,
     pub durable: Position,
     pub closed: bool,
+    /// `None`: an earlier version wrote it.
+    pub run: Option<Run>,
+    /// Something may be missing that was answered, and its owner has not written since that it knows.
+    pub lost_some: bool,
 }
 
 impl Mark {
@@ -52,14 +79,27 @@ impl Mark {
         }
         out.extend([0; 4]);
         put_sum(&mut out);
+        let Run { boot, is_async } = self.run.unwrap_or_default();
+        out.extend(boot);
+        for flag in [is_async, self.lost_some] {
+            out.extend(u16::from(flag).to_le_bytes());
+        }
+        put_sum(&mut out);
         out
     }
 
     fn decode(bytes: &[u8]) -> Result<Self, BadPage> {
-        let mut fields = checked(bytes, MAGIC, VERSION, SUM_AT)?;
+        let first = checked(bytes, MAGIC, FIRST_VERSION, FIRST_SUM_AT);
+        if !matches!(first, Err(BadPage::Version(VERSION))) {
+            return Self::read(&mut first?, false);
+        }
+        Self::read(&mut checked(bytes, MAGIC, VERSION, SUM_AT)?, true)
+    }
+
+    fn read(fields: &mut Fields<'_>, has_run: bool) -> Result<Self, BadPage> {
         let closed = fields.u16() == 1;
         let identity = fields.identity().ok_or(BadPage::Damaged)?;
-        Ok(Self {
+        let mark = Self {
             identity,
             generation: fields.u64(),
             life: fields.u64(),
@@ -68,7 +108,37 @@ impl Mark {
                 offset: fields.u64(),
             },
             closed,
+            run: None,
+            lost_some: false,
+        };
+        if !has_run {
+            return Ok(mark);
+        }
+        // Zeros and the sum of what is before.
+        fields.u64();
+        let boot = fields.take();
+        let [is_async, lost_some] = [(); 2].map(|()| fields.u16() == 1);
+        Ok(Self {
+            run: Some(Run { boot, is_async }),
+            lost_some,
+            ..mark
         })
+    }
+
+    /// Whether something may be missing that was answered in the life that it tells of, or in one before. `now` is how the
+    /// log is opened: who wrote a mark of the first version is taken to have kept it in the same way.
+    ///
+    /// What is answered before it is synced is in the system's memory. There it survives processes, but not the machine's
+    /// loss of power; and then the log ends where the disk has its end, as if nothing had been answered behind.
+    pub fn may_lack_some(&self, now: Run) -> bool {
+        let boot = self.run.map_or_else(BootId::default, |run| run.boot);
+        let same_run = boot != BootId::default() && boot == now.boot;
+        self.lost_some || self.is_in_memory(now) && !same_run
+    }
+
+    /// Whether some of what was answered may be nowhere but in the system's memory.
+    pub fn is_in_memory(&self, now: Run) -> bool {
+        self.run.unwrap_or(now).is_async && !self.closed
     }
 }
 
@@ -84,10 +154,10 @@ pub(super) enum Found {
 pub(super) fn read<F: LogFile>(file: &F) -> io::Result<Found> {
     let mut slots = [Err(BadPage::Damaged); 2];
     for (index, slot) in (0..).zip(&mut slots) {
+        // Shorter where an earlier version wrote the last one.
         let mut bytes = [0; SLOT_BYTES];
-        if file.read_at(index * PAGE, &mut bytes)? == SLOT_BYTES {
-            *slot = Mark::decode(&bytes);
-        }
+        let read = file.read_at(index * PAGE, &mut bytes)?;
+        *slot = Mark::decode(&bytes[..read]);
     }
     let version = slots.iter().find_map(|slot| match slot {
         Err(BadPage::Version(found)) => Some(*found),
@@ -113,15 +183,21 @@ pub(super) struct MarkFile<F> {
 }
 
 impl<F: LogFile> MarkFile<F> {
-    /// Makes the file, whole before it has its name.
-    pub fn create<D: LogDisk<File = F>>(disk: &D, identity: Identity) -> io::Result<Self> {
+    /// Makes the file, whole before it has its name, of a log that had so many lives.
+    pub fn create<D: LogDisk<File = F>>(
+        disk: &D,
+        identity: Identity,
+        life: u64,
+    ) -> io::Result<Self> {
         let file = disk.open(NEW, Access::Create)?;
         let now = Mark {
             identity,
             generation: 1,
-            life: 0,
+            life,
             durable: Position::default(),
             closed: false,
+            run: Some(Run::default()),
+            lost_some: false,
         };
         let mut bytes = now.encode();
         bytes.resize(PAGE as usize, 0);
@@ -158,9 +234,11 @@ impl<F: LogFile> MarkFile<F> {
         Ok(())
     }
 
-    /// The next life of the log: durable, in both slots, before anything is written in it.
-    pub fn begin_life(&mut self) -> io::Result<()> {
+    /// The next life of the log: durable, in both slots, before anything is written in it. What is answered in it may
+    /// be in the system's memory only, so that is said from the first moment on.
+    pub fn begin_life(&mut self, run: Run) -> io::Result<()> {
         self.now.life += 1;
+        self.now.run = Some(run);
         for _ in 0..2 {
             self.note(self.now.durable, false)?;
             self.sync()?;

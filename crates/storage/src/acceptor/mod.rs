@@ -53,7 +53,7 @@
 //! | no log | made if the options say so, else refused as lost |
 //! | no directory | refused; it is not made, since a missing mount looks the same |
 //! | crash of the process | what was written is there; what was committed was written |
-//! | loss of power | what was synced is there, and of the rest a first part, up to some record |
+//! | loss of power | what was synced is there, and of the rest a first part, up to some record. With [`Mode::Async`] that may be less than was answered, and the log says so ([`DiskLog::lost_some`]): the mark knows how the log was kept, and in which run of the machine |
 //! | crash or loss of power at any step of a first start, a new segment, a trim | as before the step or after it |
 //! | torn last write | cut off before the first record that is not whole; then zeros are written behind it |
 //! | a byte changed, or a part cut off or zero, before what is known to be durable | refused as damaged, with file and offset |
@@ -62,17 +62,18 @@
 //! | both bad, or no mark beside segments | refused as damaged |
 //! | a segment missing, too short, or under another's name | refused as damaged |
 //! | damage found while records are read back | [`FetchError::Damaged`]; what is good can still be read |
-//! | no room for a new segment | [`AppendError::NoSpace`]: nothing was appended; a later try may work. Of a [`Group`] a first part may be appended |
+//! | no room for a new segment | [`AppendError::NoSpace`]: nothing was appended; a later try may work. Of a [`Group`] a first part may be appended, so who uses these opens the log again, when there is room ([`DiskLog::make_room`]) |
 //! | any other error in a write, also a short one | [`AppendError::Io`]: failed until it is opened again. Where the disk has larger blocks than are written (`EINVAL`), all is written through the system's memory |
 //! | any error in a sync, also for want of room | the same: it is never tried again, and what can be read is written once more when the log is opened |
 //! | error in a write, sync or rename of the mark, a header or a name | the same |
 //! | slow sync | nothing but delay |
 //! | a rename that did not come to the disk | the segment is not there, and nothing was appended to it |
 //! | error while it is opened | refused; it can be opened again |
+//! | with [`Mode::Async`], any error in a write or sync | also answers from before may be lost: [`DiskLog::lost_some`] when it is opened again, unless the disk does not even take that word |
 //! | a file or directory that says another cluster, node or ring | refused |
 //! | a later version's file | refused |
 //! | another process has it | refused |
-//! | an older copy of the whole directory | not seen by the log alone. It counts its openings ([`DiskLog::life`]); whoever keeps that number elsewhere, too, has it refused ([`LogOptions::least_life`]), unless the copy was made after the last opening |
+//! | an older copy of the whole directory | not seen by the log alone. It counts its openings ([`DiskLog::life`]); whoever keeps that number elsewhere, too, has it refused ([`LogOptions::least_life`]), unless the copy was made after the last opening. A log that is made where there is none goes on counting from there, so that what was put away is not taken for it |
 //!
 //! In memory ([`Mode::Memory`]) nothing survives the process, and whoever asks for instances further back than
 //! it keeps is told so.
@@ -103,6 +104,7 @@ mod segments;
 mod spares;
 mod sticky;
 mod survey;
+mod sync;
 
 pub use any::AcceptorLog;
 pub use dir::{Access, FileDir, LogDisk, LogFile, RealFile};
@@ -111,8 +113,10 @@ pub use fetch::Fetched;
 pub use group::Group;
 pub use header::{Identity, Position};
 pub use inspect::{RecordSeen, Seen, SegmentSeen, inspect, inspect_on};
-pub use log::{DiskLog, SyncDone, SyncJob};
+pub use log::DiskLog;
+pub use mark::BootId;
 pub use memory::MemoryLog;
-pub use options::{LogOptions, Mode};
+pub use options::{LogOptions, Mode, boot_id};
 pub use record::{Kind, PAYLOAD_LIMIT, Record, RecordRef};
 pub use spares::{SpareJob, Upkeep};
+pub use sync::{SyncDone, SyncJob};

@@ -52,7 +52,7 @@ impl<D: LogDisk> DiskLog<D> {
         check(&disk, &options, &mut found)?;
         let mark = match found.mark.take() {
             Some((file, mark)) => MarkFile::of(file, mark),
-            None if options.create => MarkFile::create(&disk, options.identity)
+            None if options.create => MarkFile::create(&disk, options.identity, options.least_life)
                 .map_err(|error| wrong(&disk, "make the mark", error))?,
             None => return Err(LogOpenError::Lost(disk.path().to_owned())),
         };
@@ -68,6 +68,7 @@ impl<D: LogDisk> DiskLog<D> {
             durable: Position::default(),
             dropping: None,
             mark_unsynced: false,
+            renamed: None,
             failed: false,
         };
         log.segments.extend(found.segments);
@@ -80,8 +81,11 @@ impl<D: LogDisk> DiskLog<D> {
     /// Makes durable what was found: it may be in the memory of the system only, as when a sync of the
     /// process before failed. Then nothing is left behind it that could be taken for a record later.
     fn resume(&mut self, spares: &[u64], leftovers: &[u64]) -> io::Result<()> {
-        let before = self.mark.now;
-        self.mark.begin_life()?;
+        let (before, run) = (self.mark.now, self.options.run());
+        let lost_some = before.may_lack_some(run);
+        // Where this opening fails, what is only in the system's memory may not be found by the next one.
+        self.mark.now.lost_some = lost_some || before.is_in_memory(run);
+        self.mark.begin_life(run)?;
         self.disk.sync_names()?;
         self.spares.find(&self.disk, spares)?;
         for number in leftovers {
@@ -93,6 +97,7 @@ impl<D: LogDisk> DiskLog<D> {
         let end = self.end();
         let Some(active) = self.segments.back_mut() else {
             let name = self.spares.take(&self.disk)?;
+            self.mark.now.lost_some = lost_some;
             return self.begin(&name);
         };
         let name = segment_name(end.segment);
@@ -111,6 +116,7 @@ impl<D: LogDisk> DiskLog<D> {
         }
         self.pending = Blocks::behind(&block);
         self.durable = end;
+        self.mark.now.lost_some = lost_some;
         self.mark.note(self.durable, false)?;
         self.mark.sync()
     }
@@ -168,7 +174,6 @@ fn check<D: LogDisk>(
             found: mark.life,
             wanted: options.least_life,
         }),
-        None if options.least_life > 0 => Err(LogOpenError::Lost(path())),
         _ => Ok(()),
     }
 }

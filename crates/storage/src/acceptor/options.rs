@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::dir::Access;
 use super::header::Identity;
+use super::mark::{BootId, Run};
 
 /// When records are durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,8 +62,29 @@ pub struct LogOptions {
     /// would have forgotten.
     pub create: bool,
     /// How often the log must have been opened before, if that is known from elsewhere: see
-    /// [`super::DiskLog::life`].
+    /// [`super::DiskLog::life`]. One that is made goes on counting from here.
     pub least_life: u64,
+    /// Which run of the machine this is ([`boot_id`]). What was answered with [`Mode::Async`] in another one, and is not
+    /// known to be synced, may be missing: see [`super::DiskLog::lost_some`].
+    pub boot_id: BootId,
+    /// The key under which its owner keeps the name by which others know what is in the log. Once that is written anew, in
+    /// a log that may lack something, nobody is misled any more by what is missing.
+    pub name_key: Option<u64>,
+}
+
+/// Which run of the machine this is; zeros where the system does not say.
+pub fn boot_id() -> BootId {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    text.ok().and_then(|text| read(&text)).unwrap_or_default()
+}
+
+/// Sixteen bytes, in hexadecimal digits with dashes somewhere.
+fn read(text: &str) -> Option<BootId> {
+    let digits = text.trim().chars().filter(|c| *c != '-');
+    let digits: Option<Vec<u8>> = digits.map(|c| Some(c.to_digit(16)? as u8)).collect();
+    let (pairs, rest) = digits.as_ref()?.as_chunks::<2>();
+    let bytes: Vec<u8> = pairs.iter().map(|[high, low]| high << 4 | low).collect();
+    rest.is_empty().then(|| bytes.try_into().ok())?
 }
 
 impl LogOptions {
@@ -75,6 +97,32 @@ impl LogOptions {
             spares: 2,
             create: true,
             least_life: 0,
+            boot_id: [0; 16],
+            name_key: None,
         }
+    }
+
+    /// What is said of this life.
+    pub(super) const fn run(&self) -> Run {
+        Run {
+            boot: self.boot_id,
+            is_async: matches!(self.mode, Mode::Async { .. }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_of_the_machine_has_a_number_of_its_own() {
+        let id = read("00112233-4455-6677-8899-aabbccddeeff\n").expect("16 bytes");
+        assert_eq!((id[0], id[1], id[15]), (0, 0x11, 0xff));
+        for bad in ["", "0011", "00112233-4455-6677-8899-aabbccddeefg", "é"] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
+        assert_eq!(boot_id(), boot_id());
+        assert_ne!(boot_id(), BootId::default());
     }
 }

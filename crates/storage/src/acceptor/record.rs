@@ -220,6 +220,10 @@ impl Header {
     /// Reads one. Any bytes will do; `None` if it is not good, or of no possible length.
     pub fn decode(bytes: &[u8], key: u32, offset: u64) -> Option<Self> {
         let bytes: &[u8; HEADER_BYTES] = bytes.first_chunk()?;
+        let len = u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]);
+        let len = usize::try_from(len)
+            .ok()
+            .filter(|len| *len <= PAYLOAD_LIMIT)?;
         let sum = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         // Where nothing was written there are zeros.
         let is_believed = sum > 0 && mutants::on(Mutant::M37);
@@ -230,8 +234,7 @@ impl Header {
             u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
         };
         let u64_at = |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
-        let len = usize::try_from(u32_at(8)).ok()?;
-        (len <= PAYLOAD_LIMIT).then(|| Self {
+        Some(Self {
             payload_sum: u32_at(4),
             len,
             kind: Kind::of(bytes[12]),
@@ -239,6 +242,14 @@ impl Header {
             first: u64_at(16),
             last: u64_at(24),
         })
+    }
+
+    /// Whether these bytes, if they are one, say that all before was durable. Most bytes are none, and finding that out
+    /// takes longer.
+    pub fn would_be_synced(bytes: &[u8]) -> bool {
+        bytes
+            .get(13)
+            .is_some_and(|flags| flags & SYNCED_BEFORE != 0)
     }
 
     /// How many bytes the whole record takes.

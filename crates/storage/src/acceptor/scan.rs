@@ -97,18 +97,20 @@ pub(super) fn scan<F: LogFile>(
     Ok(at)
 }
 
-/// Looks behind a record that is not good for one that says that all before it was durable.
+/// Looks behind a record that is not good for one that says that all before it was durable. Each place where a record may
+/// begin is tried, but none behind the end of the file: a segment may be cut off, and there every try would be a read for
+/// nothing.
 pub(super) fn find_synced<F: LogFile>(
     file: &F,
     segment: &SegmentHeader,
     from: u64,
 ) -> io::Result<Option<u64>> {
-    let (key, limit) = (segment.key(), segment.size);
+    let (key, limit) = (segment.key(), segment.size.min(file.bytes()?));
     let mut window = Window::of(file, segment);
     let mut at = from.next_multiple_of(ALIGN);
     while at + HEADER_BYTES as u64 <= limit {
-        let header = window.header(key, at, limit)?;
-        if header.is_some_and(|header| header.synced_before)
+        if Header::would_be_synced(window.get(at, HEADER_BYTES)?)
+            && window.header(key, at, limit)?.is_some()
             && window.record(key, at, limit)?.is_some()
         {
             return Ok(Some(at));
@@ -127,13 +129,22 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Bytes in memory, and the most that was asked for at once.
+    /// Bytes in memory, and what was asked for.
     #[derive(Clone, Default)]
-    struct Bytes(Vec<u8>, Arc<AtomicUsize>);
+    struct Bytes(Arc<Vec<u8>>, Arc<Asked>);
+
+    #[derive(Default)]
+    struct Asked {
+        most: AtomicUsize,
+        reads: AtomicUsize,
+        bytes: AtomicUsize,
+    }
 
     impl LogFile for Bytes {
         fn read_at(&self, at: u64, buf: &mut [u8]) -> io::Result<usize> {
-            self.1.fetch_max(buf.len(), Ordering::Relaxed);
+            self.1.most.fetch_max(buf.len(), Ordering::Relaxed);
+            self.1.reads.fetch_add(1, Ordering::Relaxed);
+            self.1.bytes.fetch_add(buf.len(), Ordering::Relaxed);
             let from = usize::try_from(at).unwrap().min(self.0.len());
             let len = buf.len().min(self.0.len() - from);
             buf[..len].copy_from_slice(&self.0[from..from + len]);
@@ -153,9 +164,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_length_that_does_not_fit_takes_no_memory() {
-        let segment = SegmentHeader {
+    fn segment(size: u64) -> SegmentHeader {
+        SegmentHeader {
             identity: Identity {
                 cluster: 1,
                 node: NodeId::new(1).unwrap(),
@@ -163,10 +173,64 @@ mod tests {
             },
             number: 1,
             life: 1,
-            size: 2 * PAGE,
+            size,
             previous_end: 0,
             preamble_end: PAGE,
+        }
+    }
+
+    /// Cut off in a record, or in what was never written; and whole, but nothing good in it.
+    #[test]
+    fn nothing_is_read_twice_and_nothing_behind_the_end_of_the_file() {
+        const SIZE: usize = 16 << 20;
+        let segment = segment(SIZE as u64);
+        let mut good = vec![0; PAGE as usize];
+        while good.len() < 200_000 {
+            let (offset, payload) = (good.len() as u64, vec![7; 3000]);
+            let record = RecordRef {
+                kind: Kind::Vote,
+                first: 1,
+                last: 1,
+                head: &[],
+                bytes: &payload,
+            };
+            record.encode(&mut good, segment.key(), offset, true);
+        }
+        let end = good.len();
+        let filled = |bytes: &[u8], with: &dyn Fn(usize) -> u8| {
+            let rest = (bytes.len()..SIZE).map(with);
+            bytes.iter().copied().chain(rest).collect::<Vec<u8>>()
         };
+        let noise = |at: usize| {
+            (at as u64)
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                .to_le_bytes()[6]
+        };
+        for file in [
+            good[..end - 1000].to_vec(),
+            filled(&good, &|_| 0)[..300_000].to_vec(),
+            filled(&good, &|_| 0),
+            filled(&good, &noise),
+            filled(&[], &|_| 0),
+            filled(&[], &noise),
+            good[..10].to_vec(),
+        ] {
+            let length = file.len();
+            let file = Bytes(Arc::new(file), Arc::default());
+            let at = scan(&file, &segment, PAGE, segment.size, &mut |_, _, _| {}).unwrap();
+            assert!(at >= PAGE && at <= end as u64);
+            assert_eq!(find_synced(&file, &segment, at).unwrap(), None);
+            let asked = |what: &AtomicUsize| what.load(Ordering::Relaxed);
+            // Once to its end, and once more from there on; where windows meet, a part is read again.
+            let (reads, bytes) = (asked(&file.1.reads), asked(&file.1.bytes));
+            assert!(reads <= 6 + 2 * length / CHUNK, "{length}: {reads} reads");
+            assert!(bytes <= 2 * length + 6 * CHUNK, "{length}: {bytes} bytes");
+        }
+    }
+
+    #[test]
+    fn a_length_that_does_not_fit_takes_no_memory() {
+        let segment = segment(2 * PAGE);
         let mut bytes = vec![0; PAGE as usize];
         let payload = vec![7; PAYLOAD_LIMIT];
         let record = RecordRef {
@@ -179,12 +243,12 @@ mod tests {
         // A good header, of a record that cannot be in this segment.
         record.encode(&mut bytes, segment.key(), PAGE, true);
         bytes.truncate(2 * PAGE as usize);
-        let file = Bytes(bytes, Arc::default());
+        let file = Bytes(Arc::new(bytes), Arc::default());
         let end = scan(&file, &segment, PAGE, segment.size, &mut |_, _, _| {
             panic!("there is no record")
         });
         assert_eq!(end.unwrap(), PAGE);
         assert_eq!(find_synced(&file, &segment, PAGE).unwrap(), None);
-        assert_eq!(file.1.load(Ordering::Relaxed), 2 * PAGE as usize);
+        assert_eq!(file.1.most.load(Ordering::Relaxed), 2 * PAGE as usize);
     }
 }

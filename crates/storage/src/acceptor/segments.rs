@@ -75,6 +75,23 @@ impl<D: LogDisk> DiskLog<D> {
         Ok(job.map_or(Upkeep::UnderWay, Upkeep::Job))
     }
 
+    /// Gets a file ready that is to become a segment, if any are kept so: then there is room for more than fits into the
+    /// newest segment.
+    ///
+    /// # Errors
+    /// [`AppendError::NoSpace`] where there is none, and any other.
+    pub fn make_room(&mut self) -> Result<(), AppendError> {
+        while self.options.spares > 0 && self.spares.ready() == 0 {
+            let started = self.spares.start(&self.disk);
+            let Some(job) = started.map_err(|error| self.no_room_or_fail(error))? else {
+                break;
+            };
+            job.run();
+            self.look_at_spares()?;
+        }
+        Ok(())
+    }
+
     fn look_at_spares(&mut self) -> Result<(), AppendError> {
         let looked = self.spares.look(&self.disk);
         looked.map_err(|error| self.no_room_or_fail(error))

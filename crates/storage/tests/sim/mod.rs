@@ -189,6 +189,16 @@ impl World {
         self.fail = None;
     }
 
+    /// The system needs the memory of all that it believes to be written.
+    pub fn forget_what_is_clean(&mut self) {
+        let clean = self
+            .inodes
+            .iter_mut()
+            .filter(|inode| inode.unsynced.is_empty());
+        clean.for_each(|inode| inode.seen.clone_from(&inode.durable));
+        self.fail = None;
+    }
+
     /// The contents of all files.
     pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let file =
