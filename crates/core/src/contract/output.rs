@@ -53,7 +53,7 @@ pub enum Output {
         to: u64,
     },
     /// The log of votes is given up: a request has failed, or none was answered for too long. What was requested before and is
-    /// not answered never will be. The driver opens the log again as soon as it can, trying with longer and longer pauses, and
+    /// not answered never will be; fetches are answered later. The driver opens the log again as soon as it can, trying with longer and longer pauses, and
     /// then says [`Reopened`](super::Input::Reopened) with what is in it.
     Reopen,
     /// Ask the coordination service which configuration has this number: `wanted`, if none has been stored under it;

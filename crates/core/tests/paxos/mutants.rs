@@ -48,5 +48,9 @@ fn each_broken_version_is_found_out() {
         !ranges::what_was_learnt_counts_in_its_round()
     });
     broken(Mutant::N19, || !ranges::all_of_a_range_is_learnt());
+    broken(Mutant::N21, || !ranges::the_last_complete_set_is_asked());
+    broken(Mutant::N22, || {
+        !ranges::a_promise_says_what_anybody_has_forgotten()
+    });
     broken(Mutant::N20, || !ranges::what_is_left_of_a_range_is_taken());
 }

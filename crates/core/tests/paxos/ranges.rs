@@ -61,12 +61,31 @@ pub fn what_is_left_of_a_range_is_taken() -> bool {
     learner.next() == 150 && learner.kept() == 0
 }
 
+/// Somebody has forgotten what is before the floor: who knows that says so when it promises.
+pub fn a_promise_says_what_anybody_has_forgotten() -> bool {
+    let mut acceptor = Acceptor::new(store(1));
+    let _ = acceptor.accept(9, 7, &vote(9, 2, packet(9)));
+    let promise = acceptor.prepare(3, 5, 5).expect("a higher round");
+    (promise.kept, promise.held) == (7, 7)
+}
+
+/// The last configuration that is complete may have decided something behind what it was complete with.
+pub fn the_last_complete_set_is_asked() -> bool {
+    let first = config(1, &[1, 2, 3]);
+    let of = |nodes: &[u16]| nodes.iter().map(|node| store(*node)).collect::<Vec<_>>();
+    let second = first.next(1, first.coordinator, Vec::new(), of(&[2, 3, 4]));
+    let third = second.next(1, first.coordinator, Vec::new(), of(&[3, 4, 5]));
+    third.prior.iter().map(|set| set.number).eq([1, 2])
+}
+
 #[cfg(not(feature = "mutants"))]
 #[test]
 fn what_is_known_of_ranges_is_known_of_each_instance() {
     assert!(what_was_learnt_counts_in_its_round());
     assert!(all_of_a_range_is_learnt());
     assert!(what_is_left_of_a_range_is_taken());
+    assert!(a_promise_says_what_anybody_has_forgotten());
+    assert!(the_last_complete_set_is_asked());
 }
 
 /// That something is decided does not say that this round has proposed it.

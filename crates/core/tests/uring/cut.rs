@@ -162,6 +162,18 @@ pub fn who_begins_at_a_base_can_tell_it_after_a_restart() -> bool {
     second.values(&parts[..10]);
     second.skips(2 * KEPT);
     let base = second.base();
+    let mut other = begins_at(&base);
+    let told = base_of(&mut other);
+    let holder = Second {
+        alone: other,
+        round: 1,
+        next: 0,
+    };
+    told == base && base_of(&mut again(&holder)) == base
+}
+
+/// Another second one, that is told a base.
+fn begins_at(base: &[u8]) -> Alone {
     let mut other = Alone::with(keeps_little(), process(2, 1), Vec::new());
     other.join();
     let epoch = other.follow().epoch;
@@ -178,13 +190,19 @@ pub fn who_begins_at_a_base_can_tell_it_after_a_restart() -> bool {
         at += part.len();
     }
     other.write();
-    let told = base_of(&mut other);
-    let holder = Second {
-        alone: other,
-        round: 1,
-        next: 0,
-    };
-    told == base && base_of(&mut again(&holder)) == base
+    other
+}
+
+/// Who begins at a base gets to know who the members are.
+pub fn who_begins_at_a_base_is_told_the_members() -> bool {
+    let mut second = Second::new(keeps_little());
+    second.skips(4 * KEPT);
+    let mut other = begins_at(&second.base());
+    let deliveries = std::iter::from_fn(|| other.engine.poll_delivery());
+    deliveries.into_iter().any(|delivery| match delivery {
+        Delivery::Configuration(config) => config.members.len() == 3,
+        _ => false,
+    })
 }
 
 /// What a node had begun in an earlier life does not stay when it has another one.

@@ -28,31 +28,28 @@ fn search(names: &str) {
 }
 
 /// Mutants, each with a seed that shows it, and as what.
-const SEEDS: [(Mutant, u64, &str); 15] = [
-    (Mutant::U03, 17, "silence"),
+const SEEDS: [(Mutant, u64, &str); 12] = [
     (Mutant::U05, 0, "silence"),
-    (Mutant::U06, 1, "refused"),
-    (Mutant::U07, 1, "fifo"),
-    (Mutant::U09, 1, "order"),
-    (Mutant::U10, 1, "order"),
-    (Mutant::U11, 1, "order"),
-    (Mutant::U14, 1, "order"),
+    (Mutant::U06, 0, "refused"),
+    (Mutant::U07, 0, "fifo"),
+    (Mutant::U09, 0, "order"),
+    (Mutant::U10, 9, "silence"),
+    (Mutant::U11, 0, "order"),
+    (Mutant::U14, 13, "order"),
     (Mutant::U16, 0, "order"),
-    (Mutant::U18, 0, "order"),
+    (Mutant::U18, 1, "order"),
     (Mutant::U21, 0, "silence"),
-    (Mutant::U22, 13, "silence"),
-    (Mutant::U23, 7, "order"),
-    (Mutant::U26, 15, "silence"),
-    (Mutant::U40, 511, "refused"),
+    (Mutant::U22, 15, "silence"),
+    (Mutant::U23, 0, "order"),
 ];
 
 /// The same where values are multicast.
 const MULTICAST_SEEDS: [(Mutant, u64, &str); 5] = [
     (Mutant::U27, 0, "order"),
-    (Mutant::U28, 1, "silence"),
-    (Mutant::U29, 3, "silence"),
+    (Mutant::U28, 0, "silence"),
+    (Mutant::U29, 5, "silence"),
     (Mutant::U30, 0, "contents"),
-    (Mutant::U31, 5, "silence"),
+    (Mutant::U31, 1, "silence"),
 ];
 
 #[test]

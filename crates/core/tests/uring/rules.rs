@@ -17,9 +17,10 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 51] = [
+pub const RULES: [Rule; 53] = [
     (Mutant::U01, a_promise_waits_for_the_disk),
     (Mutant::U02, an_answer_waits_for_the_disk),
+    (Mutant::U03, a_link_that_comes_back_has_lost_proposals),
     (Mutant::U04, a_link_that_comes_back_has_lost_values),
     (Mutant::U08, nobody_is_told_what_is_not_decided),
     (Mutant::U12, who_has_forgotten_is_another_acceptor),
@@ -106,6 +107,7 @@ pub const RULES: [Rule; 51] = [
     (Mutant::U55, rounds::a_candidate_gives_slow_disks_time),
     (Mutant::U64, a_promise_waits_for_the_disk),
     (Mutant::N23, cut::what_others_have_forgotten_is_kept),
+    (Mutant::U26, cut::who_begins_at_a_base_is_told_the_members),
     (Mutant::U56, cut::so_many_instances_are_kept),
     (
         Mutant::U57,
@@ -305,6 +307,18 @@ fn a_link_that_comes_back_has_lost_values() -> bool {
         alone.batches.clear();
         follow(&mut alone, epoch, 0);
         alone.batches.iter().flatten().any(is_value)
+    };
+    sent(1) && sent(2)
+}
+
+fn a_link_that_comes_back_has_lost_proposals() -> bool {
+    let mut alone = second();
+    batch(&mut alone, |batch| batch.skip(4));
+    let is_proposal = |record: &Record| matches!(record, Record::Proposal(_));
+    let mut sent = |epoch| {
+        alone.batches.clear();
+        follow(&mut alone, epoch, 1);
+        alone.batches.iter().flatten().any(is_proposal)
     };
     sent(1) && sent(2)
 }
