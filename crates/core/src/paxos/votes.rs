@@ -74,10 +74,10 @@ impl Votes {
             .first_entry()
             .filter(|first| *first.key() < below)
         {
-            let old = vote(first.key(), first.get());
-            first.remove();
-            if old.end() > below {
-                self.replace(&old, below, Instance::MAX);
+            let is_across = first.get().1.end(*first.key()) > below;
+            let (key, held) = first.remove_entry();
+            if is_across {
+                self.replace(&vote(&key, &held), below, Instance::MAX);
             }
         }
     }

@@ -50,10 +50,8 @@ enum Item {
     /// Of the acceptor, not yet as it is written.
     Acceptor(paxos::Record, Mark),
     Then(Effect),
-    /// All records of the acceptor are before it.
-    Mark(Mark),
-    /// All that was learnt up to here is before it.
-    Learnt(Instance),
+    /// All records of the acceptor are before it, and all that was learnt up to here.
+    Mark(Mark, Instance),
 }
 
 #[derive(Debug)]
@@ -95,6 +93,10 @@ pub struct Disk {
     bytes: usize,
     /// Since when the disk has answered nothing, where it has something to answer.
     since: Option<Time>,
+    /// It had to answer by then, and has had a little longer since.
+    late: Option<Time>,
+    /// What was in the queue last as a mark.
+    marked: Option<(Mark, Instance)>,
     /// Up to where what was learnt is durable.
     learnt: Instance,
     /// Nothing is kept.
@@ -205,6 +207,7 @@ impl Disk {
             self.behind.clear();
             if self.failed {
                 self.effects.clear();
+                self.queue.clear();
             } else {
                 acceptor.on_durable(mark);
                 self.learnt = learnt;
@@ -213,6 +216,9 @@ impl Disk {
             return None;
         }
         self.take_over(acceptor, learnt, floor);
+        if self.queue.is_empty() && self.state.is_empty() {
+            return None;
+        }
         self.next_request(now, acceptor, ready)
     }
 
@@ -235,8 +241,11 @@ impl Disk {
         }
         self.queue.extend(behind.into_iter().map(Item::Write));
         self.queue.extend(trim.map(Item::Write));
-        self.queue.push_back(Item::Mark(acceptor.mark()));
-        self.queue.push_back(Item::Learnt(learnt));
+        let mark = acceptor.mark();
+        if self.marked != Some((mark, learnt)) {
+            self.marked = Some((mark, learnt));
+            self.queue.push_back(Item::Mark(mark, learnt));
+        }
         let effects = core::mem::take(&mut self.effects);
         self.queue.extend(effects.into_iter().map(Item::Then));
     }
@@ -260,12 +269,8 @@ impl Disk {
                         None => continue,
                     }
                 }
-                Some(Item::Mark(mark)) => {
-                    done.mark = Some(mark);
-                    continue;
-                }
-                Some(Item::Learnt(learnt)) => {
-                    done.learnt = learnt;
+                Some(Item::Mark(mark, learnt)) => {
+                    (done.mark, done.learnt) = (Some(mark), learnt);
                     continue;
                 }
                 Some(Item::Then(effect)) => {
@@ -318,13 +323,25 @@ impl Disk {
         let mut ready = Vec::new();
         while let Some(first) = self.waiting.pop_front_if(|waiting| waiting.id <= id) {
             self.bytes -= first.bytes;
-            self.since = Some(now);
+            (self.since, self.late) = (Some(now), None);
             self.is_done(first.done, acceptor, &mut ready);
         }
         if self.waiting.is_empty() {
             self.since = None;
         }
         ready
+    }
+
+    /// When a disk that may take so long has hung. Where the process itself did not run, its answers are at the door by
+    /// then: it gets `grace` more, from when that is noticed.
+    pub fn hangs_at(&self, patience: u64, grace: u64) -> Option<Time> {
+        let late = self.late.map(|at| at.after(grace));
+        late.or_else(|| self.since.map(|at| at.after(patience)))
+    }
+
+    /// The time that [`Self::hangs_at`] named has come. Whether that was the last.
+    pub fn is_late(&mut self, now: Time) -> bool {
+        self.late.replace(now).is_some()
     }
 
     /// A request failed, or took too long: nothing that was asked for counts.
@@ -347,11 +364,6 @@ impl Disk {
     /// Up to where what was learnt is durable.
     pub const fn learnt(&self) -> Instance {
         self.learnt
-    }
-
-    /// Since when the disk has answered nothing, if it has something to answer.
-    pub const fn since(&self) -> Option<Time> {
-        self.since
     }
 }
 

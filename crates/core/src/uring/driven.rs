@@ -57,7 +57,7 @@ impl URing {
         let now = self.now;
         let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
         if is_due(self.hangs_at()) {
-            self.give_up_log();
+            self.on_late_disk();
         }
         if is_due(self.fetch_at()) {
             self.on_fetch_timer();

@@ -240,11 +240,15 @@ impl URing {
             return;
         };
         let process = peer.process;
-        match super::wire::decode(bytes) {
-            Some((founded, _)) if self.is_foreign(founded) => self.on_foreign(process),
-            Some((_, super::wire::Said::Word(word))) => self.on_word(process, word),
-            Some((_, super::wire::Said::Batch(head, body))) => self.on_batch(process, &head, body),
-            None => self.counters.uring_messages_refused += 1,
+        let Some((founded, said)) = super::wire::decode(bytes) else {
+            self.counters.uring_messages_refused += 1;
+            return;
+        };
+        peer.theirs = founded;
+        match said {
+            _ if self.is_foreign(founded) => self.on_foreign(process),
+            super::wire::Said::Word(word) => self.on_word(process, word),
+            super::wire::Said::Batch(head, body) => self.on_batch(process, &head, body),
         }
     }
 

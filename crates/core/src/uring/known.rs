@@ -96,7 +96,9 @@ impl URing {
             self.counters.uring_configurations_foreign += 1;
             return;
         }
-        self.peers.found(config.founded);
+        if founded.is_none() {
+            self.peers.found(config.founded);
+        }
         let was_in = self.stream.is_some();
         self.counters.uring_configurations += 1;
         self.config = Some(config.clone());
@@ -204,8 +206,11 @@ impl URing {
 
     /// Somebody says who it is.
     pub(super) fn on_here(&mut self, process: Process, here: Here) {
-        if let Some(peer) = self.peers.process(process) {
-            peer.here = Some(here);
+        let before = self.peers.process(process);
+        let before = before.and_then(|peer| peer.here.replace(here));
+        if before.is_some_and(|before| before.acceptor.is_none()) && here.acceptor.is_some() {
+            // What it had promised while its log was away it has not said.
+            self.say_prepare(Some(process.node));
         }
         if self.config.is_some() {
             // Who belongs to no foundation yet is told of more than one.

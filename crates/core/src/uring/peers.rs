@@ -19,6 +19,8 @@ pub struct Peer {
     pub session: Session,
     /// Which foundation this process belongs to.
     founded: u64,
+    /// Which one the process at its other end does, by its last word.
+    pub theirs: u64,
     /// What it still takes, in bytes.
     room: usize,
     words: VecDeque<Bytes>,
@@ -62,10 +64,16 @@ impl Peers {
         self.dropped + self.up.values().map(|peer| peer.dropped).sum::<u64>()
     }
 
-    /// From here on this process belongs to this foundation, and says so with each word.
+    /// From here on this process belongs to this foundation, and says so with each word. What others have said who belong to
+    /// another one does not count.
     pub fn found(&mut self, founded: u64) {
         self.founded = founded;
-        self.up.values_mut().for_each(|peer| peer.founded = founded);
+        for peer in self.up.values_mut() {
+            peer.founded = founded;
+            if peer.theirs > 0 && peer.theirs != founded {
+                peer.here = None;
+            }
+        }
     }
 
     pub fn on_up(&mut self, process: Process, session: Session) {
@@ -73,6 +81,7 @@ impl Peers {
             process,
             session,
             founded: self.founded,
+            theirs: 0,
             room: 0,
             words: VecDeque::new(),
             dropped: 0,

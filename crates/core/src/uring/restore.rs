@@ -52,7 +52,7 @@ impl URing {
             self.config = Some(config);
             self.on_outside();
         }
-        if !self.named && self.is_acceptor() {
+        if !self.named && self.is_acceptor() && !self.disk.damaged {
             // Where a first part of this is written, it is a store without a name, which is as good as none.
             self.write_all(&BTreeMap::new());
         }
@@ -109,9 +109,16 @@ impl URing {
 
     /// When the disk has taken too long.
     pub(super) fn hangs_at(&self) -> Option<Time> {
-        let since = self.disk.since()?;
-        let patience = self.settings.patience.disk * self.hang_patience;
-        (!mutants::on(Mutant::U48)).then(|| since.after(patience))
+        let patience = self.settings.patience;
+        let most = patience.disk * self.hang_patience;
+        let at = self.disk.hangs_at(most, patience.heartbeat)?;
+        (!mutants::on(Mutant::U48)).then_some(at)
+    }
+
+    pub(super) fn on_late_disk(&mut self) {
+        if self.disk.is_late(self.now) {
+            self.give_up_log();
+        }
     }
 
     /// The log is open again, or another one is. It gets what it lacks; then this acceptor votes again.

@@ -28,7 +28,7 @@ fn search(names: &str) {
 }
 
 /// Mutants, each with a seed that shows it, and as what.
-const SEEDS: [(Mutant, u64, &str); 12] = [
+const SEEDS: [(Mutant, u64, &str); 13] = [
     (Mutant::U05, 0, "silence"),
     (Mutant::U06, 0, "refused"),
     (Mutant::U07, 0, "fifo"),
@@ -41,6 +41,7 @@ const SEEDS: [(Mutant, u64, &str); 12] = [
     (Mutant::U21, 0, "silence"),
     (Mutant::U22, 15, "silence"),
     (Mutant::U23, 0, "order"),
+    (Mutant::U40, 336, "refused"),
 ];
 
 /// The same where values are multicast.
