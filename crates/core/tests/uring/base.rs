@@ -119,6 +119,28 @@ fn who_begins_behind_what_is_forgotten_gets_to_know_the_members() {
     assert_eq!(told(&nobody), [(1, 9, vec![])]);
 }
 
+/// An answer that is waited for no more is told to its end; what comes then of another begins anew.
+#[test]
+fn parts_of_two_bases_are_not_put_together() {
+    let base = with_view(4, &[(1, 1), (3, 1)]).encode();
+    let (first, second) = base.split_at(20);
+    let part = |at: u64, bytes: &[u8], more| {
+        let bytes = bytes.to_vec().into();
+        Word::Forgotten(at, bytes, more).encode(FOUNDED)
+    };
+    let told = |parts: Vec<Vec<u8>>| {
+        let mut alone = behind();
+        parts.into_iter().for_each(|part| alone.hear(1, part));
+        alone.engine.poll_delivery().is_some()
+    };
+    let (begin, end) = (part(0, first, true), part(20, second, false));
+    assert!(told(vec![begin.clone(), end.clone()]));
+    assert!(!told(vec![end.clone()]));
+    assert!(told(vec![end.clone(), begin.clone(), end.clone()]));
+    assert!(told(vec![begin.clone(), begin.clone(), end.clone()]));
+    assert!(!told(vec![begin, part(21, &second[1..], false)]));
+}
+
 #[test]
 fn a_base_that_cannot_be_is_refused() {
     let members = [(1, 1), (3, 1)];

@@ -167,7 +167,7 @@ impl World {
 
     /// A disk fails or hangs for a while; of a minority of the acceptors also for good.
     pub fn break_disk(&mut self, index: usize) {
-        let for_good = self.below(8) == 0 && self.may_break_for_good(index);
+        let for_good = self.below(3) == 0 && self.may_break_for_good(index);
         let until = match for_good {
             true => u64::MAX,
             false => self.now + self.below(3000) * MILLI,

@@ -200,7 +200,7 @@ impl World {
                 self.kill(index);
                 self.nodes[index].disk.replace();
             }
-            24 if self.below(6) == 0 && self.may_break_for_good(index) => {
+            24 if self.below(2) == 0 && self.may_break_for_good(index) => {
                 self.add("nodes that are gone for good");
                 self.kill(index);
                 self.nodes[index].retired = true;
