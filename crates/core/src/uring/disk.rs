@@ -9,7 +9,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::base::Base;
-use super::codec::{cast, put_base_record, put_config, put_slot};
+use super::base_bytes::put_base_record;
+use super::codec::{cast, put_config, put_slot};
 use super::word::Word;
 use crate::contract::{LogRecord, NodeId, Output, PersistId, Time};
 use crate::mutants::{self, Mutant};

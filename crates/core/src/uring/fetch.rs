@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use core::ops::Range;
 
-use super::codec::{Source, fitting, put_base, vote_bytes};
+use super::base_bytes::put_base;
+use super::codec::{Source, fitting, vote_bytes};
 use super::engine::URing;
 use super::peers::Peer;
 use super::questions::Questions;

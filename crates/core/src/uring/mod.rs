@@ -24,6 +24,7 @@
 //! * `own`, `hand_out`: from and to the application; `word`, `wire`, `write`, `codec`, `value`: bytes.
 
 mod base;
+mod base_bytes;
 mod cast;
 mod codec;
 mod config;

@@ -209,7 +209,7 @@ impl Judge {
 pub fn payload(id: MessageId) -> Vec<u8> {
     let size = match id.counter % 11 {
         // The largest.
-        0 if id.counter % 7 == 0 => 2000,
+        0 if id.counter.is_multiple_of(7) => 2000,
         0 => 900,
         1 => 150,
         _ => 12,
