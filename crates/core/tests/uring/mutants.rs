@@ -41,7 +41,7 @@ const SEEDS: [(Mutant, u64, &str); 13] = [
     (Mutant::U21, 0, "silence"),
     (Mutant::U22, 4, "silence"),
     (Mutant::U23, 0, "order"),
-    (Mutant::U40, 336, "refused"),
+    (Mutant::U40, 839, "refused"),
 ];
 
 /// The same where values are multicast.
