@@ -17,7 +17,7 @@
 //!    the next output is to say that the previous one has left: a driver whose socket would block
 //!    keeps the output and does not poll.
 //! 3. After every `handle` or `submit`, `poll_output` is called until it says `None`; messages of links that
-//!    came together may be handed in one after the other before that. While an output is stuck in a full
+//!    came together, and answers of disks, may be handed in one after the other before that. While an output is stuck in a full
 //!    socket, datagrams of [`Class::Data`], timers and link events may still be handed in; **a token may
 //!    not** (thesis §4.2: a participant finishes broadcasting before it processes the next token).
 //! 4. After every received burst `reading` is asked again: what to read next is protocol state
