@@ -82,14 +82,6 @@ impl URing {
             names.join(", ")
         };
         let number = config.number;
-        if self.disk.damaged {
-            return format!("the log cannot be read: no votes; configuration {number}");
-        }
-        if self.disk.failed {
-            return format!(
-                "the log has failed and is being opened again: no votes; configuration {number}"
-            );
-        }
         if !self.foreign.is_empty() && self.stream.is_none() {
             return format!(
                 "outside: the others have founded the cluster anew; configuration {number} is another one's"
@@ -103,7 +95,12 @@ impl URing {
             return format!("configuration {number} begins{waits}");
         }
         let (ring, coordinator) = (names(&config.ring), config.coordinator.node);
-        format!("operational: {ring} (configuration {number}, coordinator {coordinator})")
+        // What has become of a log that was given up the driver says.
+        let damaged = match self.disk.damaged {
+            true => "; its log cannot be read, it votes for nothing",
+            false => "",
+        };
+        format!("operational: {ring} (configuration {number}, coordinator {coordinator}){damaged}")
     }
 }
 
