@@ -9,7 +9,7 @@ use rota_core::contract::{NodeId, Time};
 const EVERY_NANOS: u64 = 10_000_000_000;
 
 /// What is watched, and what it means when it grows.
-const WATCHED: [(&str, &str); 17] = [
+const WATCHED: [(&str, &str); 19] = [
     (
         "rotations_slow",
         "the token took more than a quarter of the token loss time to go round: processes wait for a \
@@ -84,6 +84,15 @@ const WATCHED: [(&str, &str); 17] = [
         "net_link_refused",
         "connections for links were refused: other programs at the port, another cluster or version, or two \
          processes with one number",
+    ),
+    (
+        "uring_messages_foreign",
+        "a node belongs to a cluster that was founded before this one, or anew: restart the one that is outside, and move \
+         its log away first if it votes",
+    ),
+    (
+        "uring_logs_given_up",
+        "the acceptor's log has failed, or its disk was silent for too long: it is opened again; look at the disk",
     ),
 ];
 
