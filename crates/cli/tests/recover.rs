@@ -220,7 +220,7 @@ fn one_log_of_three_may_lack_what_the_others_had() {
     let output = made.recover(&["node-2.votes", "--dry-run"]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(
-        text.contains("these are not here as they were: 1, 3"),
+        text.contains("Of the acceptors of configuration 12: 1, 3 are not here"),
         "{text}"
     );
     assert!(!made.path("new").exists());

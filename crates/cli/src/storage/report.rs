@@ -17,8 +17,10 @@ pub struct Report {
     /// The newest configuration that any of them knows, and who votes there.
     configuration: u64,
     acceptors: Vec<u16>,
-    /// Of these the logs are not here, or are other stores'.
+    /// Of these no log is here,
     missing: Vec<u16>,
+    /// or one that may lack its last moments, or was begun anew.
+    changed: Vec<u16>,
     /// A majority is here of all who may have decided something: nothing is lost.
     majority: bool,
     first: u64,
@@ -73,12 +75,15 @@ impl Report {
         let majority = perhaps.all(|config: &Config| config.may_begin(complete, here));
         let acceptors = newest.map_or(&[][..], |config| &config.acceptors[..]);
         let node = |who: &AcceptorId| who.node.get();
-        let missing = acceptors.iter().filter(|who| !here(who));
+        let has_log = |who: &&AcceptorId| logs.iter().any(|log| log.identity.node == who.node);
+        let others = acceptors.iter().filter(|who| !here(who));
+        let (changed, missing): (Vec<_>, Vec<_>) = others.partition(has_log);
         Self {
             logs: logs.iter().map(LogSeen::of).collect(),
             configuration: number,
             acceptors: acceptors.iter().map(node).collect(),
-            missing: missing.map(node).collect(),
+            missing: missing.into_iter().map(node).collect(),
+            changed: changed.into_iter().map(node).collect(),
             majority,
             first: order.kept,
             decided: order.decided,
@@ -133,10 +138,10 @@ impl Report {
             }
             lost.push(nothing);
         } else {
-            let missing = list(&self.missing);
             lost.push(format!(
-                "perhaps, and nobody can say how much: what only others had voted for, though it was acknowledged. Of the \
-                 acceptors of configuration {number} these are not here as they were: {missing}"
+                "perhaps, and nobody can say how much: what was acknowledged and only others had voted for. Of the acceptors of \
+                 configuration {number}:{}",
+                self.others()
             ));
         }
         if self.cut_off > 0 {
@@ -146,6 +151,20 @@ impl Report {
             ));
         }
         lost
+    }
+
+    fn others(&self) -> String {
+        let mut said = Vec::new();
+        if !self.missing.is_empty() {
+            said.push(format!(" {} are not here", list(&self.missing)));
+        }
+        if !self.changed.is_empty() {
+            let changed = list(&self.changed);
+            said.push(format!(
+                " {changed} may lack their last moments, or were begun anew"
+            ));
+        }
+        said.join(";")
     }
 
     /// What is left to be done when the new logs are written.

@@ -14,8 +14,11 @@ use crate::recover::{kill_all, log_of, put_away};
 use crate::setting;
 use crate::votes::{self, check, loaded, restart, set_load};
 
-/// Bytes of the messages of a node, and microseconds from one to the next. The last fills what waits for a disk before it is given up.
-const LOADS: [(usize, u64); 3] = [(200, 8000), (3000, 16_000), (60_000, 20_000)];
+/// Bytes of the messages of a node, and microseconds from one to the next.
+const LOADS: [(usize, u64); 3] = [(200, 8000), (3000, 16_000), (60_000, 80_000)];
+
+/// So much of all of three nodes fills what may wait for a disk before that is given up; for each more as much less.
+const HEAVY: (usize, u64) = (60_000, 7000);
 
 /// What a crowded host may add to a time that is promised.
 const SLACK: Duration = Duration::from_secs(2);
@@ -54,8 +57,7 @@ fn a_disk_that_hangs_or_fails_does_not_stop_the_others() {
             let mut cluster = troubled(EngineName::URingPaxos, 3, storage);
             cluster.start_all();
             cluster.expect_rings(&[&[1, 2, 3]]);
-            let (size, micros) = LOADS[2];
-            cluster.load(size, micros);
+            cluster.load(HEAVY.0, 3 * HEAVY.1);
             fs::write(trouble_of(&cluster, 2), trouble).expect("room");
             let began = Instant::now();
             let until = began + patience(&cluster) + SLACK;
@@ -193,7 +195,7 @@ impl Campaign {
         let what = format!("{} {} seed {seed}", engine.name(), storage.name());
         let cluster = troubled(engine, nodes, storage);
         let mut this = Self {
-            slow: rng.range(1, u64::from(nodes) + 1) as u16,
+            slow: rng.range(1, u64::from(nodes)) as u16,
             delay_us: rng.pick(&[2000, 10_000, 30_000]),
             what,
             rng,
@@ -251,7 +253,7 @@ impl Campaign {
     }
 
     fn fault(&mut self) {
-        let node = self.rng.range(1, self.cluster.all().len() as u64 + 1) as u16;
+        let node = self.rng.range(1, self.cluster.all().len() as u64) as u16;
         match self.rng.below(9) {
             0..3 => self.trouble(node, "hang"),
             3 => self.trouble(node, "fail"),
@@ -288,6 +290,10 @@ impl Campaign {
             self.heal();
         }
         self.say(&format!("{trouble} {node}"));
+        if self.rng.percent(60) {
+            let nodes = self.cluster.all().len() as u64;
+            self.cluster.load(HEAVY.0, HEAVY.1 * nodes);
+        }
         self.hung.insert(node);
         let path = trouble_of(&self.cluster, node);
         fs::write(&path, trouble).expect("room");
@@ -316,6 +322,9 @@ impl Campaign {
             _ => {}
         }
         fs::remove_file(path).expect("it is there");
+        for node in self.cluster.running() {
+            self.set_load(node);
+        }
     }
 
     fn run(mut self) {
