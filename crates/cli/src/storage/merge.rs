@@ -79,7 +79,10 @@ fn choose(logs: &[Log], at: u64, decided: u64) -> Option<Cast> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::path::PathBuf;
+
+    use rota_sim::rng::Rng;
 
     use rota_core::contract::{LogId, NodeId};
     use rota_storage::acceptor::Identity;
@@ -167,5 +170,124 @@ mod tests {
         let (order, taken) = merged(&logs);
         assert_eq!((order.begins, order.kept, order.cut_off), (0, 30, 0));
         assert_eq!(taken, all(30, 45));
+    }
+
+    /// Acceptors that vote by the rules of Paxos, in rounds that go on beside each other.
+    struct History {
+        promised: Vec<u64>,
+        /// Of each acceptor, by instance: in which round, and for what.
+        votes: Vec<BTreeMap<u64, (u64, u8)>>,
+        /// How far each has voted in each round.
+        streaks: BTreeMap<(usize, u64), u64>,
+        /// What each round proposes, from instance 1 on.
+        rounds: Vec<Vec<u8>>,
+        /// In which round an instance was decided first, and as what.
+        decided: BTreeMap<u64, (u64, u8)>,
+    }
+
+    impl History {
+        fn new(acceptors: usize) -> Self {
+            Self {
+                promised: vec![0; acceptors],
+                votes: vec![BTreeMap::new(); acceptors],
+                streaks: BTreeMap::new(),
+                rounds: Vec::new(),
+                decided: BTreeMap::new(),
+            }
+        }
+
+        fn begin_round(&mut self, rng: &mut Rng) {
+            let round = self.rounds.len() as u64 + 1;
+            let all = self.promised.len();
+            let first = rng.below(all as u64) as usize;
+            let asked: Vec<usize> = (0..=all / 2).map(|step| (first + step) % all).collect();
+            let mut values = Vec::new();
+            for at in 1.. {
+                let told = asked.iter().filter_map(|who| self.votes[*who].get(&at));
+                match told.max() {
+                    Some((_, value)) => values.push(*value),
+                    None => break,
+                }
+            }
+            values.extend((0..3).map(|_| rng.below(250) as u8));
+            asked.iter().for_each(|who| self.promised[*who] = round);
+            self.rounds.push(values);
+        }
+
+        fn vote(&mut self, who: usize, round: u64) {
+            let at = *self.streaks.entry((who, round)).or_insert(1);
+            let value = self.rounds[round as usize - 1].get(at as usize - 1);
+            let Some(value) = value.copied().filter(|_| self.promised[who] <= round) else {
+                return;
+            };
+            self.promised[who] = round;
+            self.votes[who].insert(at, (round, value));
+            self.streaks.insert((who, round), at + 1);
+            let has = |who: &usize| {
+                self.streaks
+                    .get(&(*who, round))
+                    .is_some_and(|next| *next > at)
+            };
+            let all = self.promised.len();
+            if 2 * (0..all).filter(has).count() > all {
+                self.decided.entry(at).or_insert((round, value));
+            }
+        }
+
+        fn log(&self, who: usize) -> Log {
+            let mut log = log(1, 1, &[]);
+            for (at, (round, value)) in &self.votes[who] {
+                let cast = Cast {
+                    first: *at,
+                    last: *at,
+                    round: *round,
+                    bytes: vec![*value],
+                };
+                log.votes.insert(*at, cast);
+            }
+            // As far as it may know it.
+            let holds = |at: &u64| match (self.decided.get(at), self.votes[who].get(at)) {
+                (Some((round, _)), Some((own, _))) => own >= round,
+                _ => false,
+            };
+            log.decided = (1..).find(|at| !holds(at)).unwrap_or(1);
+            log
+        }
+    }
+
+    /// The rule of the manual: what is lost is what only lost acceptors have voted for since it was decided, and what is
+    /// behind a place that nobody has.
+    #[test]
+    fn what_was_decided_is_there_if_anybody_has_voted_for_it_since() {
+        let (mut kept, mut lost) = (0, 0);
+        for seed in 0..3000 {
+            let mut rng = Rng::new(seed);
+            let all = rng.pick(&[3, 5]);
+            let mut history = History::new(all);
+            for _ in 0..rng.range(10, 80) {
+                let rounds = history.rounds.len() as u64;
+                if rounds == 0 || rng.percent(8) {
+                    history.begin_round(&mut rng);
+                } else {
+                    let (who, round) = (rng.below(all as u64), rng.range(1, rounds));
+                    history.vote(who as usize, round);
+                }
+            }
+            let here: Vec<usize> = (0..all).filter(|_| rng.percent(50)).collect();
+            let logs: Vec<Log> = here.iter().map(|who| history.log(*who)).collect();
+            let Some(order) = merge(&logs) else {
+                continue;
+            };
+            for (at, (round, value)) in &history.decided {
+                let has = |who: &usize| history.votes[*who].get(at).is_some_and(|v| v.0 >= *round);
+                let found = order.votes.iter().find(|vote| vote.first == *at);
+                let is_kept = found.is_some_and(|vote| vote.bytes == [*value]);
+                let must = here.iter().any(has) && *at < order.end || 2 * here.len() > all;
+                assert!(is_kept || !must, "seed {seed}, instance {at}: {order:?}");
+                kept += u64::from(is_kept);
+                lost += u64::from(!is_kept);
+            }
+        }
+        assert!(kept > 1000 && lost > 100, "{kept} {lost}");
     }
 }
