@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use rota_core::contract::NodeId;
 use rota_core::paxos::{AcceptorId, Config, state_key};
-use rota_net::{NodeConfig, new_process, random_u64};
+use rota_net::{NodeConfig, VoteStorage, new_process, random_u64};
 use rota_storage::acceptor::{AppendError, DiskLog, Identity, Kind, LogOptions, RecordRef};
 
 use super::merge::{Order, merge};
@@ -88,8 +88,12 @@ fn recover(options: &RecoverOptions) -> Result<ExitCode, String> {
 }
 
 fn read(paths: &[PathBuf], config: &NodeConfig) -> Result<Vec<Log>, String> {
-    if config.vote_storage().is_none() {
-        return Err("the configuration names no engine with acceptors".to_owned());
+    match config.vote_storage() {
+        None => return Err("the configuration names no engine with acceptors".to_owned()),
+        Some(VoteStorage::Memory) => {
+            return Err("with storage = \"memory\" nodes look at no log".to_owned());
+        }
+        Some(VoteStorage::Async | VoteStorage::Sync) => {}
     }
     let logs: Result<Vec<Log>, String> = paths.iter().map(|path| Log::read(path)).collect();
     let logs = logs?;

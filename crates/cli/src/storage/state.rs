@@ -9,6 +9,9 @@ use rota_core::contract::{Incarnation, NodeId, Process};
 use rota_core::paxos::{AcceptorId, Config, Prior, VoteHead, state_key};
 use rota_storage::acceptor::{Identity, Record, read_all};
 
+/// Instances and rounds are no larger.
+const MOST_NUMBER: u64 = 1 << 62;
+
 /// A vote, or what is left of one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cast {
@@ -93,6 +96,9 @@ impl Log {
 
     fn take_vote(&mut self, record: Record) -> Option<()> {
         let round = VoteHead::read(&record.bytes)?.round;
+        if round.max(record.last) > MOST_NUMBER {
+            return None;
+        }
         self.round = self.round.max(round);
         let cast = Cast {
             first: record.first,
@@ -107,27 +113,27 @@ impl Log {
     fn take_state(&mut self, record: Record) -> Option<()> {
         let mut source = Source(&record.bytes);
         match record.first {
-            state_key::PROMISED => self.round = self.round.max(source.u64()?),
+            state_key::PROMISED => self.round = self.round.max(source.number()?),
             state_key::CONFIG => {
                 let config = source.config()?;
                 self.round = self.round.max(config.number);
                 self.config = Some(config);
             }
             state_key::SLOT => {
-                self.round = self.round.max(source.u64()?);
+                self.round = self.round.max(source.number()?);
                 self.accepted = source.accepted()?;
             }
             state_key::BASE => {
-                self.kept = source.u64()?;
+                self.kept = source.number().filter(|next| *next > 0)?;
                 self.base = Some(record.bytes);
             }
             state_key::STORE => {
                 let (node, store) = (self.identity.node, source.u64()?);
                 self.name = Some(AcceptorId { node, store });
             }
-            state_key::DECIDED => self.decided = source.u64()?,
+            state_key::DECIDED => self.decided = source.number()?,
             state_key::FLOOR => {}
-            state_key::COMPLETE => self.complete = source.u64()?,
+            state_key::COMPLETE => self.complete = source.number()?,
             _ => return None,
         }
         Some(())
@@ -181,6 +187,11 @@ impl Source<'_> {
         self.take().map(u64::from_le_bytes)
     }
 
+    /// An instance or a round.
+    fn number(&mut self) -> Option<u64> {
+        self.u64().filter(|number| *number <= MOST_NUMBER)
+    }
+
     fn flag(&mut self) -> Option<bool> {
         self.take().map(|[flag]| flag != 0)
     }
@@ -205,7 +216,7 @@ impl Source<'_> {
     fn config(&mut self) -> Option<Config> {
         Some(Config {
             founded: self.u64()?,
-            number: self.u64()?,
+            number: self.number()?,
             coordinator: self.process()?,
             ring: self.list(Self::process)?,
             acceptors: self.list(Self::acceptor)?,

@@ -84,6 +84,43 @@ fn a_disk_that_hangs_or_fails_does_not_stop_the_others() {
     }
 }
 
+/// Of a log without room for another segment the node does without its vote, until there is some.
+#[test]
+#[ignore = "needs root, for network namespaces"]
+fn a_disk_that_is_full_does_not_stop_the_others() {
+    let mut cluster = troubled(EngineName::URingPaxos, 3, VoteStorage::Sync);
+    cluster.start_all();
+    cluster.expect_rings(&[&[1, 2, 3]]);
+    cluster.kill(2);
+    for entry in fs::read_dir(log_of(&cluster, 2)).expect("a log") {
+        let path = entry.expect("a file").path();
+        if path.to_string_lossy().contains("spare-") {
+            fs::remove_file(path).expect("it is there");
+        }
+    }
+    fs::write(trouble_of(&cluster, 2), "full").expect("room");
+    cluster.start(2);
+    cluster.expect_rings(&[&[1, 2, 3]]);
+    cluster.load(HEAVY.0, HEAVY.1);
+    let until = Instant::now() + 2 * crate::cluster::PATIENCE;
+    while cluster.status(2)["counters"]["votes_failed"] == 0 {
+        assert!(Instant::now() < until, "there is room");
+        cluster.sleep(Duration::from_millis(50));
+    }
+    let longest = patience(&cluster) + SLACK;
+    let took = cluster.prove_within(&[1, 3], longest);
+    println!("the others go on after {took:?}");
+    assert!(took.is_some(), "nothing for {longest:?}");
+    fs::remove_file(trouble_of(&cluster, 2)).expect("it is there");
+    set_load(&mut cluster);
+    votes_again(&mut cluster, 2);
+    cluster.kill(3);
+    cluster.expect_rings(&[&[1, 2]]);
+    restart(&mut cluster, &[3]);
+    let seen = check(&mut cluster);
+    assert_eq!(seen.lives, 5, "{seen:?}");
+}
+
 fn votes_again(cluster: &mut Cluster, node: u16) {
     let until = Instant::now() + 2 * crate::cluster::PATIENCE;
     loop {
