@@ -129,7 +129,7 @@ enum Command {
         #[command(subcommand)]
         command: key::Key,
     },
-    /// Look at what nodes keep on disk
+    /// Look at what nodes keep on disk, and go on from what is left of it
     Storage {
         #[command(subcommand)]
         command: storage::Storage,

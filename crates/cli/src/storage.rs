@@ -1,5 +1,10 @@
 //! `rota storage`: what nodes keep on disk.
 
+mod merge;
+mod recover;
+mod report;
+mod state;
+
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -22,6 +27,17 @@ pub enum Storage {
         if it\ncannot be read."
     )]
     Inspect(InspectOptions),
+    /// Go on from what is left when a majority of the acceptors is lost for good
+    #[command(
+        after_help = "Examples:\n  rota storage recover --config rota.toml --dry-run copy-of-node-1.votes\n  \
+        rota storage recover --config rota.toml --into recovered n1/node-1.votes n3/node-3.votes\n\n\
+        It reads the logs that are left (give all of them), says what may be lost, asks, and writes a new log for each \
+        acceptor:\nthe same order, with the same places, as far as it is there. The logs that it reads stay as they are. \
+        Put the new ones in the\nplace of the old ones on *all* acceptors, and start the nodes. What must be true then, it \
+        says before it asks; docs/operations.md has more.\n\n\
+        Exit status: 0 if it was done, 1 if the answer was not yes, 2 for wrong use or if it cannot be done."
+    )]
+    Recover(recover::RecoverOptions),
 }
 
 /// Options of `rota storage inspect`.
@@ -45,7 +61,13 @@ fn range(text: &str) -> Result<Range<u64>, String> {
 
 /// Runs the command.
 pub fn main(command: &Storage) -> ExitCode {
-    let Storage::Inspect(options) = command;
+    match command {
+        Storage::Inspect(options) => look(options),
+        Storage::Recover(options) => recover::main(options),
+    }
+}
+
+fn look(options: &InspectOptions) -> ExitCode {
     let list = options.records.clone().unwrap_or(0..0);
     let seen = match inspect(options.directory.clone(), list) {
         Ok(seen) => seen,

@@ -5,7 +5,7 @@ mod sim;
 use std::fs;
 
 use rota_storage::acceptor::{
-    AcceptorLog, DiskLog, Kind, LogOpenError, LogOptions, Mode, RecordRef, inspect,
+    AcceptorLog, DiskLog, Kind, LogOpenError, LogOptions, Mode, RecordRef, inspect, read_all,
 };
 use sim::{Random, SimDir, identity, open, options};
 
@@ -191,4 +191,65 @@ fn a_log_that_is_being_written_to_is_sound_and_is_not_changed_by_looking() {
     assert_eq!(seen.segments.last().unwrap().end, end.offset);
     assert_eq!((seen.durable, seen.life, seen.closed), (end, 1, false));
     assert!(files(&path) == before);
+}
+
+/// Whoever has nothing else left reads a log that nobody has open, and leaves it as it is.
+#[test]
+fn all_of_a_log_is_read_and_nothing_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    let lost = read_all(path.clone());
+    assert!(matches!(lost, Err(LogOpenError::NoDirectory(_))));
+    fs::create_dir(&path).unwrap();
+    assert!(matches!(read_all(path.clone()), Err(LogOpenError::Lost(_))));
+    let mut options = larger();
+    options.mode = Mode::ASYNC;
+    let mut log = DiskLog::open(path.clone(), options).unwrap();
+    for instance in 0..3000_u64 {
+        let bytes = [instance as u8; 900];
+        let again = [vote(instance, &[1; 500]), vote(instance, &bytes)];
+        log.append(&again).unwrap();
+        log.commit().unwrap();
+    }
+    let state = RecordRef {
+        kind: Kind::State,
+        first: 4,
+        last: 4,
+        head: &[],
+        bytes: b"name",
+    };
+    log.append(&[state]).unwrap();
+    log.trim(500).unwrap();
+    log.commit().unwrap();
+    assert!(matches!(
+        read_all(path.clone()),
+        Err(LogOpenError::InUse(_))
+    ));
+    drop(log);
+    let files = || {
+        let entries = fs::read_dir(&path)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        let mut files: Vec<_> = entries
+            .map(|file| (file.clone(), fs::read(file).unwrap()))
+            .collect();
+        files.sort();
+        files
+    };
+    let before = files();
+    let contents = read_all(path.clone()).unwrap();
+    assert_eq!(files(), before);
+    // No run of the machine was named: perhaps it was another.
+    assert!(contents.lost_some);
+    assert_eq!((contents.identity, contents.life), (identity(), 1));
+    assert_eq!(contents.state.len(), 1);
+    assert_eq!(contents.votes.len(), 2500);
+    for (at, vote) in (500..).zip(&contents.votes) {
+        assert_eq!((vote.first, &vote.bytes), (at, &vec![at as u8; 900]));
+    }
+    let segment = path.join("segment-0000000000000002");
+    let mut bytes = fs::read(&segment).unwrap();
+    bytes[20_000] ^= 1;
+    fs::write(&segment, bytes).unwrap();
+    assert!(matches!(read_all(path), Err(LogOpenError::Damaged(_))));
 }

@@ -72,7 +72,33 @@ pub(super) fn look(seen: &[Seen]) -> Vec<Finding> {
         }
     }
     findings.extend(absent(seen));
+    findings.extend(no_majority(seen));
     findings
+}
+
+/// What a node says that is not in the ring of the newest configuration it knows, and the number behind it.
+const OUTSIDE: &str = "outside the ring of configuration ";
+
+/// All who could make another configuration are outside, and stay there.
+fn no_majority(seen: &[Seen]) -> Option<Finding> {
+    let number = |ring: &str| {
+        let number = ring.strip_prefix(OUTSIDE)?;
+        let number: String = number.chars().take_while(char::is_ascii_digit).collect();
+        (!number.is_empty()).then_some(number)
+    };
+    let stays = |one: &Seen| {
+        let (before, after) = (number(&one.before.ring)?, number(&one.after.ring)?);
+        (before == after).then_some(after)
+    };
+    let first = stays(seen.first()?)?;
+    let nodes = seen.iter().flat_map(|one| one.after.nodes.iter().copied());
+    let nodes: BTreeSet<u16> = nodes.collect();
+    let all = seen.iter().all(|one| stays(one).as_ref() == Some(&first));
+    (all && 2 * seen.len() > nodes.len()).then(|| {
+        Finding::wrong(format!(
+            "nothing is ordered: those that were asked are all outside the ring of configuration {first}, so a majority of its              acceptors is not there. Start those that do not run. Where they all run, a majority has lost what it had promised              (a disk, or the power with storage = \"async\"): go on from what is left with `rota storage recover`, or found the              cluster anew"
+        ))
+    })
 }
 
 /// A disk that takes no votes: it may never answer, and then no counter grows.

@@ -381,3 +381,28 @@ fn a_disk_that_takes_no_votes() {
     count(&mut seen[2], "vote_groups_slow", 2);
     only(&seen, "node 3: its disk has taken more than half a second");
 }
+
+#[test]
+fn where_all_are_outside_a_majority_of_the_acceptors_is_missing() {
+    let mut seen = well();
+    for one in &mut seen {
+        for status in [&mut one.before, &mut one.after] {
+            status.ring = "outside the ring of configuration 12".to_owned();
+            status.members.clear();
+        }
+    }
+    let says = |seen: &[Seen]| {
+        let findings = explain(seen).into_iter();
+        findings
+            .filter(|finding| finding.text.contains("rota storage recover"))
+            .count()
+    };
+    assert_eq!(says(&seen), 1);
+    // One of three may be alone.
+    assert_eq!(says(&seen[..1]), 0);
+    // It goes on.
+    seen[2].after.ring = "outside the ring of configuration 13".to_owned();
+    assert_eq!(says(&seen), 0);
+    seen[2].before.ring = "operational: 1, 3".to_owned();
+    assert_eq!(says(&seen), 0);
+}

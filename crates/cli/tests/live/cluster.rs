@@ -71,6 +71,8 @@ struct Life {
     counts: Vec<(String, u64)>,
     order: Option<Order>,
     status: Option<Value>,
+    /// Why it has not started, or has ended.
+    failed: Option<String>,
     left: bool,
 }
 
@@ -87,6 +89,8 @@ pub struct Cluster {
     lines: Receiver<(usize, usize, String)>,
     sender: Sender<(usize, usize, String)>,
     tags: u32,
+    /// Where nodes find which run of the machine this is, if not where the kernel says it.
+    runs: BTreeMap<u16, PathBuf>,
     /// Digests of what was delivered, by configuration and how many messages they cover.
     digests: BTreeMap<(String, u64), u64>,
     _one: MutexGuard<'static, ()>,
@@ -150,6 +154,7 @@ impl Cluster {
             lines,
             sender,
             tags: 0,
+            runs: BTreeMap::new(),
             digests: BTreeMap::new(),
             _one: one,
         }
@@ -193,7 +198,7 @@ impl Cluster {
         Duration::from_nanos(self.config.ring_config().timers.token_loss)
     }
 
-    fn trace(&self, node: u16) -> PathBuf {
+    pub fn trace(&self, node: u16) -> PathBuf {
         self.dir.path().join(format!("node-{node}.jsonl"))
     }
 
@@ -203,10 +208,8 @@ impl Cluster {
 
     pub fn start(&mut self, node: u16) {
         let index = usize::from(node) - 1;
-        let rota = Path::new(env!("CARGO_BIN_EXE_rota"));
         let mut child = self
-            .bed
-            .command_of(usize::from(node), rota, "live-node")
+            .command(node)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -232,9 +235,54 @@ impl Cluster {
             counts: Vec::new(),
             order: None,
             status: None,
+            failed: None,
             left: false,
         });
         self.tell(node, &json!({ "node": node, "config": config }).to_string());
+    }
+
+    fn command(&self, node: u16) -> Command {
+        let rota = Path::new(env!("CARGO_BIN_EXE_rota"));
+        let place = usize::from(node);
+        let Some(run) = self.runs.get(&node) else {
+            return self.bed.command_of(place, rota, "live-node");
+        };
+        // In a namespace of a process's own others see nothing of it.
+        let script = "mount --bind \"$1\" /proc/sys/kernel/random/boot_id && exec \"$0\" live-node";
+        let mut command = self.bed.command_of(place, Path::new("sh"), "-c");
+        command.arg(script).arg(rota).arg(run);
+        command
+    }
+
+    /// From its next start on a node finds that its machine has been started anew, and so has lost its power.
+    pub fn lose_power(&mut self, node: u16) {
+        let path = self.dir.path().join(format!("run-of-{node}"));
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        let count = text.trim().rsplit('-').next().and_then(|n| n.parse().ok());
+        let count: u64 = count.unwrap_or(0) + 1;
+        let id = format!("00000000-0000-0000-{node:04}-{count:012}\n");
+        fs::write(&path, id).expect("room");
+        self.runs.insert(node, path);
+    }
+
+    /// Where nodes keep what is on their disks.
+    pub fn state_dir(&self) -> PathBuf {
+        self.dir.path().to_owned()
+    }
+
+    /// Starts a node that is to say that it cannot, and why.
+    pub fn expect_refused(&mut self, node: u16, why: &str) {
+        self.start(node);
+        let index = usize::from(node) - 1;
+        let failed = |cluster: &Self| {
+            let life = cluster.lives[index].as_ref();
+            life.and_then(|life| life.failed.clone())
+        };
+        self.until("a refusal", PATIENCE, |cluster| failed(cluster).is_some());
+        let said = failed(self).unwrap_or_default();
+        assert!(said.contains(why), "{said}");
+        let mut life = self.lives[index].take().expect("it was started");
+        life.child.wait().expect("a process");
     }
 
     pub fn tell(&mut self, node: u16, line: &str) {
@@ -401,6 +449,9 @@ impl Cluster {
             life.order = Some(order);
         } else if let Some(status) = said.get("status") {
             life.status = Some(status.clone());
+        } else if let Some(failed) = said.get("failed") {
+            life.failed = failed.as_str().map(str::to_owned);
+            println!("node {}: {failed}", index + 1);
         } else {
             panic!("node {}: {said}", index + 1);
         }
@@ -474,6 +525,12 @@ impl Cluster {
 
     /// Whether what each submits is delivered by all, within some seconds.
     fn prove(&mut self, nodes: &[u16]) -> bool {
+        self.prove_within(nodes, PROOF_PATIENCE).is_some()
+    }
+
+    /// How long it takes until what each submits is delivered by all; `None` if longer than this.
+    pub fn prove_within(&mut self, nodes: &[u16], patience: Duration) -> Option<Duration> {
+        let began = Instant::now();
         self.tags += 1;
         let tag = format!("proof-{}", self.tags);
         for node in nodes {
@@ -482,7 +539,7 @@ impl Cluster {
             }
         }
         let all = (tag.clone(), 2 * PROOF * nodes.len() as u64);
-        let until = Instant::now() + PROOF_PATIENCE;
+        let until = began + patience;
         let mut missing: BTreeSet<u16> = nodes.iter().copied().collect();
         while !missing.is_empty() && Instant::now() < until {
             for node in missing.clone() {
@@ -492,7 +549,7 @@ impl Cluster {
             self.sleep(Duration::from_millis(10));
             missing.retain(|node| !self.life(*node).counts.contains(&all));
         }
-        missing.is_empty()
+        missing.is_empty().then(|| began.elapsed())
     }
 
     /// What every node has delivered, in the same order as the others as far as each came.

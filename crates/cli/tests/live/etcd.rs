@@ -10,6 +10,7 @@ use rota_net::{CoordinationName, EngineName, PaxosConfig, TimingName, VoteStorag
 use server::Server;
 
 use crate::cluster::Cluster;
+use crate::recover::{kill_all, log_of, put_new, recover};
 use crate::votes::{check, restart, set_load};
 
 /// So long nothing changes that cannot: a multiple of all that a reconfiguration takes.
@@ -134,4 +135,44 @@ fn while_etcd_is_away_rings_go_on_and_none_changes() {
     let seen = check(&mut world.cluster);
     println!("{seen:?}");
     assert!(seen.lives == 5 && seen.messages > 200, "{seen:?}");
+}
+
+/// What `rota storage recover` says is to be done in etcd, by its gateway.
+fn put_key(world: &Coordinated, said: &str) {
+    let key = said
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("etcdctl put "));
+    let key = key.and_then(|rest| rest.split(' ').next()).expect("a key");
+    let (prefix, _) = key.rsplit_once('/').expect("a prefix");
+    let script = r#"
+        b() { printf %s "$1" | base64 -w0; }
+        set -e
+        curl -sf "$0/v3/kv/deleterange" -d "{\"key\":\"$(b "$2/")\",\"range_end\":\"$(b "${2}0")\"}"
+        curl -sf "$0/v3/kv/put" -d "{\"key\":\"$(b "$1")\",\"value\":\"$(b recovered)\"}"
+    "#;
+    let (_, mut command) = world.cluster.guest(1, "sh");
+    let command = command.args(["-c", script, &world.server.url(), key, prefix]);
+    assert!(command.status().expect("sh and curl").success());
+}
+
+#[test]
+#[ignore = "needs root, for network namespaces"]
+fn two_of_three_disks_are_lost_and_etcd_is_told_what_goes_on() {
+    let mut world = Coordinated::formed(3, VoteStorage::Sync);
+    set_load(&mut world.cluster);
+    world.cluster.load(0, 0);
+    world.cluster.expect_rings(&[&[1, 2, 3]]);
+    kill_all(&mut world.cluster);
+    for lost in [1, 2] {
+        std::fs::remove_dir_all(log_of(&world.cluster, lost)).expect("a log");
+    }
+    let (said, new) = recover(&world.cluster, &[3]);
+    put_key(&world, &said);
+    for node in world.cluster.all() {
+        put_new(&world.cluster, node, &new);
+    }
+    restart(&mut world.cluster, &[1, 2, 3]);
+    let seen = check(&mut world.cluster);
+    println!("{seen:?}");
+    assert!(seen.lives == 6 && seen.messages > 100, "{seen:?}");
 }

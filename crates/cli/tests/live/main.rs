@@ -3,11 +3,13 @@
 
 mod behind;
 mod cluster;
+mod disks;
 mod etcd;
 mod lives;
 mod measure;
 mod memory;
 mod primary;
+mod recover;
 mod seeded;
 mod steady;
 mod views;

@@ -28,13 +28,13 @@ struct Line {
 
 /// What a process has submitted and delivered.
 #[derive(Default)]
-struct Life {
+pub struct Life {
     submitted: Vec<String>,
-    delivered: Vec<(u64, String)>,
+    pub delivered: Vec<(u64, String)>,
     has_ended: bool,
 }
 
-fn lives(file: &PathBuf) -> Vec<Life> {
+pub fn lives(file: &PathBuf) -> Vec<Life> {
     let mut lives: Vec<Life> = Vec::new();
     let text = fs::read_to_string(file).expect("a trace");
     for line in text.lines() {

@@ -18,6 +18,26 @@ pub const STATE_LOG: LogId = LogId(4);
 /// Keys of [`STATE_LOG`] are below it.
 pub const STATE_KEYS: u64 = 8;
 
+/// The keys of [`STATE_LOG`], and what is kept under each. Numbers are of eight bytes, little-endian.
+pub mod state_key {
+    /// A number: no vote in an earlier round.
+    pub const PROMISED: u64 = 0;
+    /// The newest configuration.
+    pub const CONFIG: u64 = 1;
+    /// A number: which configuration the register is about; then what was promised and accepted there.
+    pub const SLOT: u64 = 2;
+    /// What follows from everything before a place in the order. It begins with the place's number.
+    pub const BASE: u64 = 3;
+    /// A number: the name of the store, under which the acceptor votes.
+    pub const STORE: u64 = 4;
+    /// A number: votes before this instance are what was decided.
+    pub const DECIDED: u64 = 5;
+    /// A number: everything before this instance is decided, and somebody has forgotten as what.
+    pub const FLOOR: u64 = 6;
+    /// A number: the newest configuration that was known to be complete.
+    pub const COMPLETE: u64 = 7;
+}
+
 /// What a vote's bytes begin with, little-endian: the round, then how many instances the vote is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VoteHead {

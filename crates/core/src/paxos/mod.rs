@@ -34,7 +34,7 @@ mod votes;
 pub use acceptor::{Acceptor, Mark, Promise, Record, Refused, Verdict};
 pub use config::{AcceptorId, Config, Prior};
 pub use coordinator::{Coordinator, Progress};
-pub use durable::{STATE_KEYS, STATE_LOG, VOTES_LOG, VoteHead};
+pub use durable::{STATE_KEYS, STATE_LOG, VOTES_LOG, VoteHead, state_key};
 pub use learner::Learner;
 pub use proposer::Proposer;
 pub use proposers::Proposers;

@@ -14,18 +14,10 @@ use super::codec::{cast, put_config, put_slot};
 use super::word::Word;
 use crate::contract::{LogRecord, NodeId, Output, PersistId, Time};
 use crate::mutants::{self, Mutant};
+use crate::paxos::state_key::{BASE, COMPLETE, CONFIG, DECIDED, FLOOR, PROMISED, SLOT, STORE};
 use crate::paxos::{
     self, Acceptor, Config, Instance, Mark, Promise, Round, STATE_LOG, Slot, VOTES_LOG, Vote,
 };
-
-pub(super) const PROMISED: u64 = 0;
-pub(super) const CONFIG: u64 = 1;
-pub(super) const SLOT: u64 = 2;
-pub(super) const BASE: u64 = 3;
-pub(super) const STORE: u64 = 4;
-pub(super) const DECIDED: u64 = 5;
-pub(super) const FLOOR: u64 = 6;
-pub(super) const COMPLETE: u64 = 7;
 
 /// With so much waiting for the disk a process takes no proposals, and so slows the ring, and asks for nothing that it
 /// lacks, in bytes. No more is under way than this and one record.

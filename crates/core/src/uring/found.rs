@@ -6,9 +6,9 @@ use bytes::Bytes;
 
 use super::base::{Base, BaseRecord};
 use super::codec::Source;
-use super::disk::{BASE, COMPLETE, CONFIG, DECIDED, FLOOR, PROMISED, SLOT, STORE};
 use crate::contract::LogId;
 use crate::mutants::{self, Mutant};
+use crate::paxos::state_key::{BASE, COMPLETE, CONFIG, DECIDED, FLOOR, PROMISED, SLOT, STORE};
 use crate::paxos::{
     self, Acceptor, AcceptorId, Config, Instance, Round, STATE_LOG, Slot, VOTES_LOG, Vote,
 };

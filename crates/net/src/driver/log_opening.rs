@@ -6,6 +6,7 @@
 
 use bytes::Bytes;
 use rota_core::contract::{LogId, NodeId};
+use rota_core::paxos::state_key;
 use rota_storage::acceptor::{
     DiskLog, FileDir, Identity, LogDisk, LogOpenError, LogOptions, Mode, boot_id,
 };
@@ -27,9 +28,6 @@ const READ_BYTES: usize = 1 << 20;
 
 /// A cluster has one ring with votes.
 const RING: LogId = LogId(1);
-
-/// The key under which an engine of the Paxos family keeps its store's name.
-const STORE_NAME: u64 = 4;
 
 /// The first pause after an opening that failed. It doubles with each.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -152,7 +150,7 @@ pub(super) fn opener_of<D: LogDisk>(
     });
     options.mode = mode;
     options.boot_id = boot_id();
-    options.name_key = Some(STORE_NAME);
+    options.name_key = Some(state_key::STORE);
     let mut directory = Directory {
         path,
         options,

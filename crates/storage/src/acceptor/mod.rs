@@ -85,6 +85,7 @@
 
 mod any;
 mod blocks;
+mod contents;
 mod dir;
 mod error;
 mod fetch;
@@ -107,6 +108,7 @@ mod survey;
 mod sync;
 
 pub use any::AcceptorLog;
+pub use contents::{Contents, read_all, read_all_on};
 pub use dir::{Access, FileDir, LogDisk, LogFile, RealFile};
 pub use error::{AppendError, Damage, FetchError, LogOpenError};
 pub use fetch::Fetched;
