@@ -1,0 +1,1 @@
+//! All schedules of the register by which a configuration is chosen.
