@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use rota_sim::explore::paxos::{self, Budget, Options, PROPERTIES, Rules, Start};
+use rota_core::mutants::Mutant;
+use rota_sim::explore::paxos::{self, Budget, Checks, Options, PROPERTIES, Rules, Start};
 
 use crate::say::{complain, print, print_json};
 
@@ -75,9 +76,9 @@ pub struct PaxosArgs {
     /// Coordinators do not ask again for more than they did first
     #[arg(long)]
     ask_once: bool,
-    /// Check only what users see, and not what makes it so
-    #[arg(long)]
-    no_lemmas: bool,
+    /// Check only this, and what else is named so
+    #[arg(long, value_name = "PROPERTY")]
+    only: Vec<String>,
     /// End after this many distinct states
     #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     states: u64,
@@ -88,8 +89,12 @@ pub struct PaxosArgs {
     #[arg(long)]
     all: bool,
     /// A protocol bug to put in (only in builds with --features mutants)
-    #[arg(long, value_name = "M")]
-    mutant: Option<String>,
+    #[arg(long, value_name = "M", value_parser = mutant)]
+    mutant: Option<Mutant>,
+    /// Search the register by which a configuration is chosen: acceptors, candidates for coordinators,
+    /// restarts, and as many more tries as there are configurations
+    #[arg(long)]
+    register: bool,
     /// Print what is checked, and end
     #[arg(long)]
     properties: bool,
@@ -102,9 +107,19 @@ fn starts() -> impl TypedValueParser<Value = Start> {
     PossibleValuesParser::new(Start::EACH.map(Start::name)).try_map(|name| name.parse::<Start>())
 }
 
+fn mutant(name: &str) -> Result<Mutant, String> {
+    if !cfg!(feature = "mutants") {
+        return Err("this build has no mutants: build with --features mutants".to_owned());
+    }
+    let mut all = Mutant::ALL.into_iter();
+    let named = all.find(|mutant| mutant.to_string() == name);
+    named.ok_or_else(|| format!("no mutant is called {name}"))
+}
+
 impl PaxosArgs {
-    const fn options(&self) -> Options {
-        Options {
+    fn options(&self) -> Result<Options, String> {
+        let only = self.only.iter().map(String::as_str);
+        Ok(Options {
             rules: Rules {
                 acceptors: self.acceptors,
                 spares: self.spares,
@@ -117,7 +132,10 @@ impl PaxosArgs {
                 reorder: self.reorder,
                 loose: self.loose,
                 ask_again: !self.ask_once,
-                lemmas: !self.no_lemmas,
+                checks: match self.only.is_empty() {
+                    true => Checks::ALL,
+                    false => Checks::only(only)?,
+                },
             },
             budget: Budget {
                 stands: self.stands,
@@ -135,7 +153,8 @@ impl PaxosArgs {
             states: self.states,
             close: self.close,
             all: self.all,
-        }
+            mutant: self.mutant,
+        })
     }
 
     /// Searches as it was asked for.
@@ -147,11 +166,18 @@ impl PaxosArgs {
             return ExitCode::SUCCESS;
         }
         let options = self.options();
-        if let Err(error) = options.check() {
-            complain(&error);
-            return ExitCode::from(2);
-        }
-        let report = paxos::explore(&options);
+        let checked = options.and_then(|options| options.check().map(|()| options));
+        let options = match checked {
+            Ok(options) => options,
+            Err(error) => {
+                complain(&error);
+                return ExitCode::from(2);
+            }
+        };
+        let report = match self.register {
+            true => paxos::register::explore(&options, false),
+            false => paxos::explore(&options),
+        };
         if self.json {
             print_json(&report);
         } else {

@@ -150,7 +150,7 @@ fn tell(state: &mut State, to: usize) {
     }
 }
 
-/// What a learner lacks it asks of all.
+/// What a learner lacks it asks of all; what nobody has is before the newest checkpoint.
 fn answer(state: &mut State, to: usize) {
     for of in (0..state.nodes.len()).filter(|of| *of != to) {
         let Some(missing) = state.nodes[to].learner.missing() else {
@@ -167,5 +167,9 @@ fn answer(state: &mut State, to: usize) {
                 late: false,
             });
         }
+    }
+    let missing = state.nodes[to].learner.missing();
+    if missing.is_some_and(|missing| missing.start < state.checkpoint) {
+        state.begin_at(to, state.checkpoint);
     }
 }

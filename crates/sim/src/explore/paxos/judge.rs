@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use rota_core::paxos::{Acceptor, Instance, Promise, Round, Vote};
+use rota_core::paxos::{Acceptor, AcceptorId, Instance, Learner, Promise, Round, Value, Vote};
 
 use super::node::Disk;
 use super::state::{Decided, State, bit, same, show};
@@ -71,7 +71,6 @@ impl State {
         let wrong = proposed.filter(|vote| !same(&vote.value, &known.value));
         if let Some(wrong) = wrong
             && known.since < round
-            && self.rules.lemmas
         {
             let (is, since, new) = (show(&known.value), known.since, show(&wrong.value));
             let detail = format!(
@@ -106,7 +105,7 @@ impl State {
     /// A promise leaves: what it says to be held is durable.
     pub fn check_held(&mut self, at: usize, promise: &Promise) {
         let disk = &self.nodes[at].disk;
-        for instance in disk.kept.max(1)..promise.held {
+        for instance in disk.floor..promise.held {
             let has = disk.votes.at(instance);
             let said = format!(
                 "node {} says in round {} that it holds all before {}",
@@ -119,7 +118,7 @@ impl State {
                 let detail = format!("{said}; what was decided at {instance} is not on its disk");
                 return self.found("held", detail);
             };
-            if has.round < known.since && self.rules.lemmas {
+            if has.round < known.since {
                 let (is, since) = (has.round, known.since);
                 let detail = format!(
                     "{said}; it has {instance} with round {is}, which was decided in {since}"
@@ -138,11 +137,14 @@ impl State {
             };
             let has = |disk: &Disk| {
                 let vote = disk.votes.at(instance);
-                instance < disk.kept || vote.is_some_and(|vote| same(&vote.value, &known.value))
+                instance < disk.floor || vote.is_some_and(|vote| same(&vote.value, &known.value))
             };
             let there = config.acceptors.iter().filter(|who| {
                 let place = self.place(**who);
-                place.is_some_and(|at| has(&self.nodes[at].disk))
+                place.map_or_else(
+                    || self.had(**who, instance, &known.value),
+                    |at| has(&self.nodes[at].disk),
+                )
             });
             let there = there.count();
             if there < config.majority() {
@@ -152,6 +154,15 @@ impl State {
         }
     }
 
+    /// Whether who has lost its disk had voted for what was decided: that configuration's set of acceptors is asked further on.
+    fn had(&self, who: AcceptorId, instance: Instance, value: &Value) -> bool {
+        self.logs.iter().any(|log| {
+            let cast = log.cast.get(instance as usize).copied().unwrap_or(0);
+            let proposed = log.at(instance);
+            cast & bit(&who) != 0 && proposed.is_some_and(|vote| same(&vote.value, value))
+        })
+    }
+
     /// What holds of a node between steps.
     pub fn check_node(&mut self, at: usize) {
         let node = &self.nodes[at];
@@ -159,7 +170,7 @@ impl State {
         let next = learner.next();
         if next < learner.decided() {
             let missing = learner.missing();
-            if missing.as_ref().is_none_or(|missing| missing.start != next) {
+            if missing.as_ref().is_none_or(|missing| missing.start != next) && waits(learner) {
                 let detail = format!(
                     "node {} stands at {next}, knows that all before {} is decided, and asks for {missing:?}",
                     node.id.node,
@@ -188,4 +199,15 @@ impl State {
         };
         (acceptor.kept()..next).find(|instance| !is_right(instance))
     }
+}
+
+/// Whether a learner goes on waiting when the round that it follows is over. While that goes on it may wait for votes.
+fn waits(learner: &Learner) -> bool {
+    let mut learner = learner.clone();
+    learner.end_round(learner.decided());
+    let next = learner.next();
+    let asks = learner
+        .missing()
+        .is_some_and(|missing| missing.start == next);
+    !asks && learner.take().is_none()
 }

@@ -34,6 +34,8 @@ mod story;
 
 use std::rc::Rc;
 
+use rota_core::mutants::Mutant;
+
 pub use report::Report;
 pub use story::Start;
 
@@ -129,8 +131,42 @@ pub struct Rules {
     pub loose: bool,
     /// A coordinator may ask all acceptors once more, for more.
     pub ask_again: bool,
-    /// Two lemmas count as properties, so that what goes wrong shows early.
-    pub lemmas: bool,
+    /// What is checked.
+    pub checks: Checks,
+}
+
+/// Some of [`PROPERTIES`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Checks(u16);
+
+impl Checks {
+    /// All of them.
+    pub const ALL: Self = Self(u16::MAX);
+
+    /// One more.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub fn with(self, property: &str) -> Result<Self, String> {
+        let at = PROPERTIES.iter().position(|(name, _)| *name == property);
+        let at = at.ok_or_else(|| format!("there is no property '{property}'"))?;
+        Ok(Self(self.0 | 1 << at))
+    }
+
+    /// Only these.
+    ///
+    /// # Errors
+    /// There is none of one of these names.
+    pub fn only<'a>(properties: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
+        let mut all = properties.into_iter();
+        all.try_fold(Self(0), |checks, property| checks.with(property))
+    }
+
+    fn has(self, property: &str) -> bool {
+        let mut names = PROPERTIES.iter().map(|(name, _)| *name);
+        let at = names.position(|name| name == property);
+        at.is_none_or(|at| self.0 & 1 << at != 0)
+    }
 }
 
 /// What to search.
@@ -150,6 +186,8 @@ pub struct Options {
     pub close: u64,
     /// Go on behind what goes wrong, for the shortest way to each property.
     pub all: bool,
+    /// A protocol bug to put in, in builds that have them.
+    pub mutant: Option<Mutant>,
 }
 
 impl Default for Options {
@@ -167,7 +205,7 @@ impl Default for Options {
                 reorder: false,
                 loose: false,
                 ask_again: true,
-                lemmas: true,
+                checks: Checks::ALL,
             },
             budget: Budget {
                 stands: 1,
@@ -178,6 +216,7 @@ impl Default for Options {
             states: 10_000_000,
             close: 64,
             all: false,
+            mutant: None,
         }
     }
 }
@@ -217,6 +256,10 @@ impl Options {
 
 /// Searches all schedules, or as many as the options say.
 pub fn explore(options: &Options) -> Report {
-    let found = search::search(options.first(), options);
+    #[cfg(feature = "mutants")]
+    rota_core::mutants::set(options.mutant);
+    let found = search::search(options.first(), search::Limits::of(options));
+    #[cfg(feature = "mutants")]
+    rota_core::mutants::set(None);
     Report::new(options, found)
 }

@@ -15,6 +15,7 @@ pub(super) struct Disk {
     /// The newest configuration that it knew.
     known: Round,
     pub kept: Instance,
+    pub floor: Instance,
     /// Where the application's checkpoint stands.
     pub base: Instance,
     pub votes: Votes,
@@ -26,6 +27,7 @@ impl Default for Disk {
             promised: 0,
             known: 0,
             kept: 1,
+            floor: 1,
             base: 1,
             votes: Votes::default(),
         }
@@ -41,7 +43,9 @@ impl Disk {
                 self.votes.put(vote.clone());
                 self.votes.trim(self.kept);
             }
+            Record::Floor(floor) => self.floor = self.floor.max(*floor),
             Record::Trimmed(below) => {
+                self.floor = self.floor.max(*below);
                 self.kept = self.kept.max(*below);
                 self.votes.trim(self.kept);
             }
@@ -54,7 +58,11 @@ impl Disk {
 
     /// What a process finds when it starts.
     fn records(&self) -> Vec<Record> {
-        let first = [Record::Promised(self.promised), Record::Trimmed(self.kept)];
+        let first = [
+            Record::Promised(self.promised),
+            Record::Floor(self.floor),
+            Record::Trimmed(self.kept),
+        ];
         let votes = self.votes.from(0).map(Record::Voted);
         first.into_iter().chain(votes).collect()
     }

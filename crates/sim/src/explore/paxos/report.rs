@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::super::report::Violation;
 use super::search::Found;
-use super::{Budget, Options, Rules};
+use super::{Budget, Checks, Options, Rules};
 
 /// What a search comes to.
 #[derive(Clone, Debug, Serialize)]
@@ -101,7 +101,7 @@ impl fmt::Display for Options {
             (self.rules.reorder, "any order"),
             (self.rules.loose, "old proposals"),
             (!self.rules.members, "no members"),
-            (!self.rules.lemmas, "no lemmas"),
+            (self.rules.checks != Checks::ALL, "not all is checked"),
         ];
         for (_, what) in flags.into_iter().filter(|(is, _)| *is) {
             write!(f, "; {what}")?;

@@ -63,8 +63,28 @@ struct Way<M> {
     step: M,
 }
 
-struct Search<'a, W: World> {
-    options: &'a Options,
+/// How much is searched.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    depth: u32,
+    states: u64,
+    close: u64,
+    all: bool,
+}
+
+impl Limits {
+    pub const fn of(options: &Options) -> Self {
+        Self {
+            depth: options.depth,
+            states: options.states,
+            close: options.close,
+            all: options.all,
+        }
+    }
+}
+
+struct Search<W: World> {
+    limits: Limits,
     first: W,
     seen: HashSet<u64, BuildHasherDefault<Same>>,
     ways: Vec<Option<Way<W::Move>>>,
@@ -72,10 +92,10 @@ struct Search<'a, W: World> {
 }
 
 /// Searches from this state on.
-pub(super) fn search<W: World>(first: W, options: &Options) -> Found {
+pub(super) fn search<W: World>(first: W, limits: Limits) -> Found {
     let started = Instant::now();
     let mut search = Search {
-        options,
+        limits,
         first: first.clone(),
         seen: HashSet::default(),
         ways: Vec::new(),
@@ -87,11 +107,11 @@ pub(super) fn search<W: World>(first: W, options: &Options) -> Found {
     search.found
 }
 
-impl<W: World> Search<'_, W> {
+impl<W: World> Search<W> {
     fn run(&mut self, first: W) {
         let mut layer = Vec::new();
         self.visit(first, None, &mut layer);
-        for depth in 0..self.options.depth {
+        for depth in 0..self.limits.depth {
             let mut next = Vec::new();
             for (from, state) in layer.drain(..) {
                 for step in state.moves() {
@@ -100,8 +120,8 @@ impl<W: World> Search<'_, W> {
                     guarded(&mut state, |state| state.step(step), set);
                     self.visit(state, Some(Way { from, step }), &mut next);
                 }
-                let is_enough = !self.options.all && !self.found.violations.is_empty();
-                if is_enough || self.ways.len() as u64 >= self.options.states {
+                let is_enough = !self.limits.all && !self.found.violations.is_empty();
+                if is_enough || self.ways.len() as u64 >= self.limits.states {
                     self.found.deepest = depth + 1;
                     return;
                 }
@@ -129,7 +149,7 @@ impl<W: World> Search<'_, W> {
         let number = self.ways.len() as u32;
         self.ways.push(way);
         self.found.far += u64::from(state.is_far());
-        if hash.is_multiple_of(self.options.close) {
+        if hash.is_multiple_of(self.limits.close) {
             self.found.closed += 1;
             let mut end = state.clone();
             guarded(&mut end, World::close, set);

@@ -64,7 +64,9 @@ pub(super) struct State {
     pub decided: Rc<Vec<Option<Decided>>>,
     /// The newest configuration that was said to be complete.
     pub claimed: Round,
-    /// How many there ever were.
+    /// The newest checkpoint of the application.
+    pub checkpoint: Instance,
+    /// How many disks there ever were.
     pub stores: usize,
     /// What may still happen.
     pub left: Budget,
@@ -97,6 +99,7 @@ impl State {
             flights: Rc::default(),
             decided: Rc::default(),
             claimed: 0,
+            checkpoint: 1,
             stores: all,
             left,
             finding: None,
@@ -107,7 +110,7 @@ impl State {
     /// Two states with one hash have the same future.
     pub fn hash(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        (self.left, self.claimed, self.stores).hash(&mut hasher);
+        (self.left, self.claimed, self.checkpoint, self.stores).hash(&mut hasher);
         for node in &self.nodes {
             node.hash.hash(&mut hasher);
         }
@@ -150,8 +153,10 @@ impl State {
     }
 
     pub fn found(&mut self, property: &str, detail: String) {
-        self.finding
-            .get_or_insert_with(|| Finding::new(property, detail));
+        if self.rules.checks.has(property) {
+            self.finding
+                .get_or_insert_with(|| Finding::new(property, detail));
+        }
     }
 }
 

@@ -161,10 +161,8 @@ impl State {
         let other = &self.nodes[of];
         let (kept, base) = (other.acceptor.kept(), other.base);
         if asked.start < kept {
-            if base >= kept && base > self.nodes[to].learner.next() {
-                self.node(to).learner.skip_to(base);
-                self.rest_on(to, base);
-                self.settle(to);
+            if base > self.nodes[to].learner.next() {
+                self.begin_at(to, base);
             }
             return;
         }
@@ -177,6 +175,13 @@ impl State {
             return self.delay(flight);
         }
         self.on_chosen(to, &votes);
+    }
+
+    /// It goes on behind a checkpoint.
+    pub fn begin_at(&mut self, to: usize, base: Instance) {
+        self.node(to).learner.skip_to(base);
+        self.rest_on(to, base);
+        self.settle(to);
     }
 
     fn on_chosen(&mut self, to: usize, votes: &[Vote]) {
@@ -330,6 +335,7 @@ impl State {
 
     /// Everything before is in a checkpoint of the application, and forgotten.
     fn rest_on(&mut self, at: usize, base: Instance) {
+        self.checkpoint = self.checkpoint.max(base);
         let node = self.node(at);
         node.base = base;
         node.queue.push(Effect::Base(base));
@@ -341,11 +347,6 @@ impl State {
         while let Some(vote) = self.node(at).learner.take() {
             self.on_taken(at, &vote);
             self.node(at).acceptor.learn(vote);
-        }
-        let kept = self.nodes[at].acceptor.kept();
-        if self.nodes[at].base < kept && self.nodes[at].learner.next() >= kept {
-            // It forgot because others had, before it had learnt.
-            self.rest_on(at, kept);
         }
         self.on_reached(at);
         self.node(at).write();
