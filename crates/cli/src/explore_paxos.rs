@@ -70,6 +70,9 @@ pub struct PaxosArgs {
     /// Let proposals of earlier rounds arrive at nodes that know of later ones: engines drop them
     #[arg(long)]
     loose: bool,
+    /// What a coordinator says takes its time to its own acceptor as well: in engines it does not
+    #[arg(long)]
+    apart: bool,
     /// Rounds begin without a value of their own
     #[arg(long)]
     no_members: bool,
@@ -131,6 +134,7 @@ impl PaxosArgs {
                 ahead: self.ahead,
                 reorder: self.reorder,
                 loose: self.loose,
+                apart: self.apart,
                 ask_again: !self.ask_once,
                 checks: match self.only.is_empty() {
                     true => Checks::ALL,

@@ -129,6 +129,8 @@ pub struct Rules {
     pub reorder: bool,
     /// What was proposed in earlier rounds than a node knows of may arrive there; engines drop it.
     pub loose: bool,
+    /// What a coordinator asks and proposes takes its time to its own acceptor, too; in the engines it does not.
+    pub apart: bool,
     /// A coordinator may ask all acceptors once more, for more.
     pub ask_again: bool,
     /// What is checked.
@@ -204,6 +206,7 @@ impl Default for Options {
                 ahead: false,
                 reorder: false,
                 loose: false,
+                apart: false,
                 ask_again: true,
                 checks: Checks::ALL,
             },

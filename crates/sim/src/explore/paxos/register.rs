@@ -1,7 +1,9 @@
 //! All schedules of the register by which the acceptors of a configuration choose the next.
 //!
-//! Candidates may try again; acceptors may be restarted between any two steps, with or without what they have not been told
-//! to be durable. What was said stays, as in the search of the consensus. Checked: all candidates that get to know what was
+//! Candidates may try again; acceptors may be restarted between any two steps, with slow disks without what they have not been told
+//! to be durable. What candidates have said stays, as in the search of the consensus. An answer arrives as soon as it may leave, or
+//! never: what a candidate makes of a majority does not depend on the order of its answers, and those that come behind it make
+//! no difference. Checked: all candidates that get to know what was
 //! chosen know the same, and of the ballots that a majority has durably accepted all are for one value.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -38,12 +40,10 @@ struct Acceptor {
 /// A step.
 #[derive(Clone, Copy, Debug)]
 enum Move {
-    /// A candidate's word arrives at an acceptor.
-    Ask { to: u8, word: u8 },
-    /// An acceptor has written the oldest of what waits.
+    /// A candidate's word arrives at an acceptor; the answer arrives when it may leave, unless it is lost.
+    Ask { to: u8, word: u8, lost: bool },
+    /// An acceptor has written what waits.
     Sync(u8),
-    /// An answer arrives.
-    Answer(u8),
     /// An acceptor is restarted, with what is on its disk.
     Restart(u8),
     /// A candidate tries again.
@@ -59,14 +59,27 @@ struct State {
     candidates: Vec<Rc<Candidate<Wanted>>>,
     /// What candidates have said, and which.
     words: Rc<Vec<(u8, Word<Wanted>)>>,
-    answers: Rc<Vec<(AcceptorId, u8, Word<Wanted>)>>,
     cast: Rc<Vec<Cast>>,
     chosen: Option<Wanted>,
     crashes: u8,
     tries: u8,
+    /// What is durable is a step of its own.
+    lazy: bool,
     /// Promises are not written, as mutant U17 of the engines has it: the search has to notice.
     forgets: bool,
     finding: Option<Finding>,
+}
+
+impl Acceptor {
+    /// What its disk has, or will have.
+    fn last(&self) -> Option<&Slot<Wanted>> {
+        let writes = self.queue.iter().rev();
+        let mut writes = writes.filter_map(|effect| match effect {
+            Effect::Write(slot) => Some(slot),
+            Effect::Send(..) => None,
+        });
+        writes.next().or(self.disk.as_ref())
+    }
 }
 
 /// Searches all schedules of as many acceptors and candidates as the options have acceptors and coordinators: they
@@ -102,11 +115,11 @@ impl State {
             acceptors: (0..count).map(|_| Rc::new(acceptor())).collect(),
             candidates: all.map(|at| Rc::new(candidate(at))).collect(),
             words: Rc::default(),
-            answers: Rc::default(),
             cast: Rc::default(),
             chosen: None,
             crashes: options.budget.crashes,
             tries: options.budget.stands,
+            lazy: options.rules.lazy,
             forgets,
             finding: None,
         };
@@ -121,41 +134,37 @@ impl State {
         }
     }
 
-    fn ask(&mut self, to: usize, word: usize) {
+    fn ask(&mut self, to: usize, word: usize, lost: bool) {
         let (candidate, word) = self.words[word].clone();
         let acceptor = Rc::make_mut(&mut self.acceptors[to]);
         let Some(answer) = acceptor.register.on_word(NUMBER, word) else {
             return;
         };
-        let slot = acceptor.register.slot(NUMBER).cloned();
         let is_promise = matches!(answer, Word::Promise(..));
-        let slot = slot.filter(|slot| acceptor.disk.as_ref() != Some(slot));
+        let slot = acceptor.register.slot(NUMBER).cloned();
+        let slot = slot.filter(|slot| acceptor.last() != Some(slot));
         let slot = slot.filter(|_| !(self.forgets && is_promise));
         acceptor.queue.extend(slot.map(Effect::Write));
-        acceptor.queue.push(Effect::Send(candidate, answer));
-        // An answer that waits for nothing leaves at once.
-        while matches!(self.acceptors[to].queue.first(), Some(Effect::Send(..))) {
+        let send = Effect::Send(candidate, answer);
+        if !lost && !acceptor.queue.contains(&send) {
+            acceptor.queue.push(send);
+        }
+        // What waits for nothing leaves at once.
+        if !self.lazy || matches!(acceptor.queue.first(), Some(Effect::Send(..))) {
             self.sync(to);
         }
     }
 
-    /// The oldest write is durable, and what waited for that leaves.
+    /// All is durable, and what waited for that arrives.
     fn sync(&mut self, at: usize) {
         let acceptor = Rc::make_mut(&mut self.acceptors[at]);
-        if let Some(Effect::Write(_)) = acceptor.queue.first()
-            && let Effect::Write(slot) = acceptor.queue.remove(0)
-        {
-            acceptor.disk = Some(slot.clone());
-            self.on_written(at, &slot);
-        }
-        let acceptor = Rc::make_mut(&mut self.acceptors[at]);
-        while let Some(Effect::Send(to, word)) = acceptor.queue.first().cloned() {
-            acceptor.queue.remove(0);
-            let answer = (acceptor_id(at, at), to, word);
-            if !self.answers.contains(&answer) {
-                let answers = Rc::make_mut(&mut self.answers);
-                answers.push(answer);
-                answers.sort_by_cached_key(|answer| format!("{answer:?}"));
+        for effect in std::mem::take(&mut acceptor.queue) {
+            match effect {
+                Effect::Write(slot) => {
+                    self.on_written(at, &slot);
+                    Rc::make_mut(&mut self.acceptors[at]).disk = Some(slot);
+                }
+                Effect::Send(to, word) => self.answer(acceptor_id(at, at), to.into(), word),
             }
         }
     }
@@ -180,9 +189,7 @@ impl State {
         }
     }
 
-    fn answer(&mut self, at: usize) {
-        let (who, to, word) = self.answers[at].clone();
-        let to = usize::from(to);
+    fn answer(&mut self, who: AcceptorId, to: usize, word: Word<Wanted>) {
         let chosen = Rc::make_mut(&mut self.candidates[to]).on_word(who, word);
         self.say(to);
         let Some(chosen) = chosen else {
@@ -204,7 +211,8 @@ impl World for State {
         for (at, acceptor) in self.acceptors.iter().enumerate() {
             let to = at as u8;
             let words = 0..self.words.len() as u8;
-            moves.extend(words.map(|word| Move::Ask { to, word }));
+            let both = words.flat_map(|word| [(word, false), (word, true)]);
+            moves.extend(both.map(|(word, lost)| Move::Ask { to, word, lost }));
             if !acceptor.queue.is_empty() {
                 moves.push(Move::Sync(to));
             }
@@ -212,7 +220,6 @@ impl World for State {
                 moves.push(Move::Restart(to));
             }
         }
-        moves.extend((0..self.answers.len() as u8).map(Move::Answer));
         if self.tries > 0 {
             moves.extend((0..self.candidates.len() as u8).map(Move::Again));
         }
@@ -221,9 +228,8 @@ impl World for State {
 
     fn step(&mut self, step: Move) {
         match step {
-            Move::Ask { to, word } => self.ask(to.into(), word.into()),
+            Move::Ask { to, word, lost } => self.ask(to.into(), word.into(), lost),
             Move::Sync(at) => self.sync(at.into()),
-            Move::Answer(at) => self.answer(at.into()),
             Move::Restart(at) => {
                 self.crashes -= 1;
                 let acceptor = Rc::make_mut(&mut self.acceptors[usize::from(at)]);
@@ -246,7 +252,7 @@ impl World for State {
         (&self.acceptors, &self.candidates, self.chosen).hash(&mut hasher);
         let mut words: Vec<u64> = self.words.iter().map(hash_of).collect();
         words.sort_unstable();
-        (words, &self.answers, &self.cast).hash(&mut hasher);
+        (words, &self.cast).hash(&mut hasher);
         (self.crashes, self.tries).hash(&mut hasher);
         hasher.finish()
     }
@@ -257,15 +263,12 @@ impl World for State {
 
     fn describe(&self, step: Move) -> String {
         match step {
-            Move::Ask { to, word } => {
+            Move::Ask { to, word, lost } => {
                 let (by, word) = &self.words[usize::from(word)];
-                format!("acceptor {} hears {} say {word:?}", to + 1, by + 1)
+                let lost = if lost { "; the answer is lost" } else { "" };
+                format!("acceptor {} hears {} say {word:?}{lost}", to + 1, by + 1)
             }
             Move::Sync(at) => format!("acceptor {} has written", at + 1),
-            Move::Answer(at) => {
-                let (who, to, word) = &self.answers[usize::from(at)];
-                format!("candidate {} hears {} say {word:?}", to + 1, who.node)
-            }
             Move::Restart(at) => format!("acceptor {} is restarted", at + 1),
             Move::Again(at) => format!("candidate {} tries again", at + 1),
         }

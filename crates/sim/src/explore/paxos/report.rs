@@ -25,7 +25,8 @@ pub struct Report {
     pub whole: bool,
     /// Every schedule within the depth was.
     pub complete: bool,
-    /// States in which something was decided in two rounds or more.
+    /// States in which something was decided in a later round than the first; of a register, those in which somebody knows
+    /// what was chosen.
     pub far: u64,
     /// States from which it was looked whether all learn everything.
     pub closed: u64,
@@ -100,6 +101,7 @@ impl fmt::Display for Options {
             (self.rules.ahead, "questions ahead"),
             (self.rules.reorder, "any order"),
             (self.rules.loose, "old proposals"),
+            (self.rules.apart, "acceptors apart"),
             (!self.rules.members, "no members"),
             (self.rules.checks != Checks::ALL, "not all is checked"),
         ];
@@ -121,7 +123,7 @@ impl fmt::Display for Report {
             (false, false) => "not complete".to_owned(),
         };
         writeln!(f, "depth             {}; {end}", self.deepest)?;
-        writeln!(f, "decided in two    {}", self.far)?;
+        writeln!(f, "far states        {}", self.far)?;
         writeln!(f, "run to rest       {}", self.closed)?;
         writeln!(f, "most at once      {}", self.widest)?;
         let rate = self.states as f64 / self.seconds.max(1e-9);

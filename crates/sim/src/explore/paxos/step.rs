@@ -45,6 +45,7 @@ impl State {
                     coordinator.ask_again();
                 }
                 self.settle(by.into());
+                self.ask_itself(by.into());
             }
             Move::Fetch {
                 to,
@@ -244,6 +245,16 @@ impl State {
         node.know(config.number);
         self.logs.push(Rc::new(Log::new(config)));
         self.settle(who);
+        self.ask_itself(who);
+    }
+
+    /// A coordinator's own acceptor hears at once what it asks and proposes.
+    pub fn ask_itself(&mut self, at: usize) {
+        let node = &self.nodes[at];
+        let machine = node.coordinator.as_ref();
+        if machine.is_some_and(|machine| machine.lacks(node.id)) && !self.rules.apart {
+            self.ask(at, at, false);
+        }
     }
 
     fn on_promise(&mut self, promise: Promise) {
@@ -297,7 +308,7 @@ impl State {
             let log = self.log_mut(round);
             (log.start, log.kept) = (start, kept);
             for vote in open {
-                self.note_proposal(vote);
+                self.note_proposal(by, vote);
             }
             if self.rules.members {
                 self.propose(by, Value::Members(round, Arc::from([])));
@@ -319,17 +330,21 @@ impl State {
         let coordinator = self.node(by).coordinator.as_mut();
         let vote = coordinator.and_then(|machine| machine.propose(value).cloned());
         if let Some(vote) = vote {
-            self.note_proposal(vote);
+            self.note_proposal(by, vote);
         }
         self.settle(by);
     }
 
     /// It is on its way, from now on.
-    fn note_proposal(&mut self, vote: Vote) {
+    fn note_proposal(&mut self, by: usize, vote: Vote) {
         let (round, instances) = (vote.round, vote.first..vote.end());
         self.log_mut(round).proposals.push(vote);
         for instance in instances {
             self.check_proposal(round, instance);
+        }
+        if !self.rules.apart {
+            let place = self.log(round).proposals.len() - 1;
+            self.on_proposal(by, round, place);
         }
     }
 
@@ -425,7 +440,12 @@ impl State {
     /// Nodes and logs that are the same in many states are kept once.
     fn share(&mut self) {
         let mut shared = self.shared.borrow_mut();
-        for node in &mut self.nodes {
+        // What is kept here already somebody else has as well.
+        for node in self
+            .nodes
+            .iter_mut()
+            .filter(|node| Rc::strong_count(node) == 1)
+        {
             let known = shared.nodes.entry(node.hash);
             *node = known.or_insert_with(|| node.clone()).clone();
         }

@@ -22,18 +22,23 @@ pub enum Start {
     /// The same, and then 3 has learnt it and leads, 1 has lost its disk and its new one has learnt from 3, and that
     /// configuration is complete; 3 has begun to change it once more.
     Mended,
-    /// Of three acceptors, 3 has voted for two packets in round 1; in round 2 the others have skipped their places, and know it.
+    /// Of three acceptors, 3 has voted in round 1 at two places; in round 2 the others have decided other things there, of which a
+    /// part is nothing, and know it.
     Skipped,
+    /// The same, and then 3 has learnt all but the last of that, and 2 was restarted and has learnt only what is last, with a part of
+    /// what 3 has.
+    Parted,
 }
 
 impl Start {
     /// All of them.
-    pub const EACH: [Self; 5] = [
+    pub const EACH: [Self; 6] = [
         Self::First,
         Self::Begun,
         Self::Older,
         Self::Mended,
         Self::Skipped,
+        Self::Parted,
     ];
 
     /// The name on the command line.
@@ -44,6 +49,7 @@ impl Start {
             Self::Older => "older",
             Self::Mended => "mended",
             Self::Skipped => "skipped",
+            Self::Parted => "parted",
         }
     }
 
@@ -52,7 +58,7 @@ impl Start {
         match self {
             Self::First | Self::Begun => 1,
             Self::Older | Self::Mended => 5,
-            Self::Skipped => 3,
+            Self::Skipped | Self::Parted => 3,
         }
     }
 
@@ -63,11 +69,12 @@ impl Start {
             values: 9,
             skips: 9,
             disks: 9,
+            crashes: 9,
             ..left
         };
         let mut story = Story(State::new(rules, plenty));
         match self {
-            Self::First => {}
+            Self::First => story.0.ask_itself(0),
             Self::Begun => {
                 let all = story.0.rules.acceptors as u8;
                 story.ask(0, &(0..all).collect::<Vec<u8>>());
@@ -78,6 +85,10 @@ impl Start {
                 mended(&mut story);
             }
             Self::Skipped => skipped(&mut story),
+            Self::Parted => {
+                skipped(&mut story);
+                parted(&mut story);
+            }
         }
         let mut state = story.0;
         state.left = left;
@@ -198,4 +209,15 @@ fn skipped(story: &mut Story) {
         story.propose(2, place, &[0, 1]);
     }
     story.hear(&[0, 1]);
+}
+
+fn parted(story: &mut Story) {
+    let end = story.0.decided.len() as u8;
+    story.stand(0, Voters::Same);
+    story.ask(0, &[2]);
+    story.fetch(2, 0, (1, end - 1));
+    let (who, written) = (1, 0);
+    story.step(Move::Restart { who, written });
+    story.ask(0, &[1]);
+    story.fetch(1, 0, (end - 2, end));
 }
