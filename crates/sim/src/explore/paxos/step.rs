@@ -368,6 +368,7 @@ impl State {
         if !self.rules.lazy {
             self.flush(at, usize::MAX, true);
         }
+        self.tell_votes(at);
         self.check_node(at);
         self.seal(at);
     }
@@ -420,6 +421,7 @@ impl State {
         }
     }
 
+    /// What it says of its votes, which is on its way from now on.
     fn tell_votes(&mut self, at: usize) {
         let (round, next) = self.nodes[at].acceptor.voted();
         let id = self.nodes[at].id;

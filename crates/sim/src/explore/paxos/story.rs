@@ -22,11 +22,11 @@ pub enum Start {
     /// The same, and then 3 has learnt it and leads, 1 has lost its disk and its new one has learnt from 3, and that
     /// configuration is complete; 3 has begun to change it once more.
     Mended,
-    /// Of three acceptors, 3 has voted in round 1 at two places; in round 2 the others have decided other things there, of which a
+    /// Of three acceptors, 1 has voted in round 1 at two places; in round 2 the others have decided other things there, of which a
     /// part is nothing, and know it.
     Skipped,
-    /// The same, and then 3 has learnt all but the last of that, and 2 was restarted and has learnt only what is last, with a part of
-    /// what 3 has.
+    /// The same, and then 1 has learnt all but the last of that, and 3 was restarted and has learnt only what is last, with a part of
+    /// what 1 has.
     Parted,
 }
 
@@ -196,28 +196,29 @@ fn mended(story: &mut Story) {
 }
 
 fn skipped(story: &mut Story) {
-    let members = u8::from(story.0.rules.members);
+    story.0.ask_itself(0);
     begin(story, 0, &[0, 1, 2]);
     story.step(Move::Value(0));
-    story.propose(1, 0, &[2]);
-    story.propose(1, 1, &[2]);
+    if story.0.rules.apart {
+        story.propose(1, 0, &[0]);
+        story.propose(1, 1, &[0]);
+    }
     story.stand(1, Voters::Same);
     // Nobody who is asked has voted for anything: these places are free.
-    story.ask(1, &[0, 1]);
+    begin(story, 1, &[1, 2]);
     story.step(Move::Skip(1, 3));
-    for place in 0..=members {
-        story.propose(2, place, &[0, 1]);
-    }
-    story.hear(&[0, 1]);
+    story.propose(2, 0, &[1, 2]);
+    story.propose(2, 1, &[1, 2]);
+    story.hear(&[1, 2]);
 }
 
 fn parted(story: &mut Story) {
     let end = story.0.decided.len() as u8;
-    story.stand(0, Voters::Same);
-    story.ask(0, &[2]);
-    story.fetch(2, 0, (1, end - 1));
-    let (who, written) = (1, 0);
+    story.stand(1, Voters::Same);
+    story.ask(1, &[1, 0]);
+    story.fetch(0, 1, (1, end - 1));
+    let (who, written) = (2, 0);
     story.step(Move::Restart { who, written });
-    story.ask(0, &[1]);
-    story.fetch(1, 0, (end - 2, end));
+    story.ask(1, &[2]);
+    story.fetch(2, 1, (end - 2, end));
 }
