@@ -1,6 +1,6 @@
 //! A small part of what `rota sim explore-paxos` searches, and what has to be found in broken versions.
 
-use rota_sim::explore::paxos::{Budget, Checks, Options, Report, Rules, Start, explore, register};
+use rota_sim::explore::paxos::{Budget, Options, Report, Rules, Start, explore, register};
 
 /// Nothing but one more configuration.
 const ONE: Budget = Budget {
@@ -120,6 +120,7 @@ mod right {
 mod broken {
     use super::*;
     use rota_core::mutants::Mutant;
+    use rota_sim::explore::paxos::Checks;
 
     fn found(report: &Report, mutant: Mutant, signs: &[&str]) {
         let violation = report.violations.first();
@@ -168,8 +169,7 @@ mod broken {
         search(Mutant::N17, plain, &["held-round"]);
         search(Mutant::N19, cut, &["log"]);
         search(Mutant::N20, parted, &["wait"]);
-        let mut register = Options::default();
-        register.budget = ONE;
+        let mut register = options(Start::First, ONE, |_| {});
         for mutant in [Mutant::N13, Mutant::N14] {
             register.mutant = Some(mutant);
             found(

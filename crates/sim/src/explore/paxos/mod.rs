@@ -22,7 +22,9 @@
 //! hash with a probability of about `n² / 2⁶⁵`, and what follows from one of the two is then not looked at.
 
 mod close;
+mod describe;
 mod judge;
+mod lead;
 mod moves;
 mod node;
 pub mod register;

@@ -23,7 +23,7 @@ pub struct Report {
     pub depth: u32,
     /// Every schedule was looked at, whatever its length.
     pub whole: bool,
-    /// Every schedule within the depth was.
+    /// Every schedule within the depth was: otherwise those of one step less than [`Self::deepest`].
     pub complete: bool,
     /// States in which something was decided in a later round than the first; of a register, those in which somebody knows
     /// what was chosen.
@@ -39,6 +39,14 @@ pub struct Report {
 }
 
 impl Report {
+    /// All schedules of so many steps were looked at, however the search ended: it goes through one length after the other.
+    pub const fn bound(&self) -> u32 {
+        match self.complete {
+            true => self.deepest,
+            false => self.deepest.saturating_sub(1),
+        }
+    }
+
     pub(super) fn new(options: &Options, found: Found) -> Self {
         Self {
             of: options.to_string(),
@@ -120,7 +128,7 @@ impl fmt::Display for Report {
         let end = match (self.whole, self.complete) {
             (true, _) => "all schedules, whatever their length".to_owned(),
             (false, true) => format!("all schedules of {} steps", self.depth),
-            (false, false) => "not complete".to_owned(),
+            (false, false) => format!("all schedules of {} steps, and some more", self.bound()),
         };
         writeln!(f, "depth             {}; {end}", self.deepest)?;
         writeln!(f, "far states        {}", self.far)?;

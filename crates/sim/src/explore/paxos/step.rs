@@ -1,16 +1,12 @@
 //! What a step does. Nodes are wired together as the engines do it.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
-use bytes::Bytes;
-use rota_core::paxos::{
-    AcceptorId, Coordinator, Instance, Progress, Promise, Round, Value, ValueId, Vote,
-};
+use rota_core::paxos::{Instance, Record, Round, Value, Vote};
 
-use super::moves::{Move, Voters};
+use super::moves::Move;
 use super::node::Effect;
-use super::state::{Flight, Log, State};
+use super::state::{Flight, State};
 
 /// A configuration of another cluster.
 const FOREIGN: Round = 50;
@@ -18,19 +14,17 @@ const FOREIGN: Round = 50;
 impl State {
     /// Makes a step.
     pub fn step(&mut self, step: Move) {
-        let before = self
-            .trail
-            .is_some()
-            .then(|| (self.hash(), self.describe(step)));
+        if let Some(mut trail) = self.trail.take() {
+            let (before, said) = (self.hash(), self.describe(step));
+            self.make(step);
+            self.share();
+            let matters = self.finding.is_some() || self.hash() != before;
+            trail.extend(matters.then_some(said));
+            self.trail = Some(trail);
+            return;
+        }
         self.make(step);
         self.share();
-        if let Some((before, said)) = before
-            && (self.finding.is_some() || self.hash() != before)
-        {
-            self.trail
-                .iter_mut()
-                .for_each(|trail| trail.push(said.clone()));
-        }
     }
 
     fn make(&mut self, step: Move) {
@@ -68,6 +62,13 @@ impl State {
                 self.propose(by.into(), Value::Skip(span.into()));
             }
             Move::Complete(at) => self.on_complete(at.into(), self.claimed),
+            other => self.fault(other),
+        }
+    }
+
+    /// What goes wrong, or takes its time.
+    fn fault(&mut self, step: Move) {
+        match step {
             Move::Foreign(at) => {
                 self.left.foreign -= 1;
                 self.on_complete(at.into(), FOREIGN);
@@ -94,10 +95,11 @@ impl State {
                 self.node(at.into()).replace(store);
                 self.settle(at.into());
             }
+            _ => {}
         }
     }
 
-    fn on_proposal(&mut self, to: usize, round: Round, place: usize) {
+    pub fn on_proposal(&mut self, to: usize, round: Round, place: usize) {
         let log = self.logs[round as usize - 1].clone();
         let vote = &log.proposals[place];
         if round < self.nodes[to].known && !self.rules.loose {
@@ -134,7 +136,7 @@ impl State {
         }
     }
 
-    fn ask(&mut self, by: usize, to: usize, late: bool) {
+    pub fn ask(&mut self, by: usize, to: usize, late: bool) {
         let coordinator = self.nodes[by].coordinator.as_ref();
         let asked = coordinator.and_then(|machine| Some((machine.round(), machine.from()?)));
         let Some((round, from)) = asked else {
@@ -185,7 +187,7 @@ impl State {
         self.settle(to);
     }
 
-    fn on_chosen(&mut self, to: usize, votes: &[Vote]) {
+    pub fn on_chosen(&mut self, to: usize, votes: &[Vote]) {
         let node = self.node(to);
         for vote in votes {
             node.learner.on_chosen(vote);
@@ -211,145 +213,8 @@ impl State {
         }
     }
 
-    /// The arbiter has chosen what this node wants.
-    fn stand(&mut self, who: usize, voters: Voters) {
-        self.left.stands -= 1;
-        let old = self.newest().clone();
-        let mut acceptors = old.acceptors.clone();
-        match voters {
-            Voters::Same => {}
-            Voters::Mended => {
-                for voter in &mut acceptors {
-                    let at = usize::from(voter.node.get()) - 1;
-                    *voter = self.nodes[at].id;
-                }
-            }
-            Voters::Without(at) => {
-                self.left.changes -= 1;
-                let gone: AcceptorId = self.nodes[usize::from(at)].id;
-                acceptors.retain(|voter| *voter != gone);
-                self.node(at.into());
-            }
-            Voters::With(at) => {
-                self.left.changes -= 1;
-                acceptors.push(self.nodes[usize::from(at)].id);
-                self.node(at.into());
-            }
-        }
-        let node = self.node(who);
-        let config = old.next(node.complete, node.process(), Vec::new(), acceptors);
-        let config = Arc::new(config);
-        let mut coordinator = Coordinator::new(config.clone(), node.learner.next());
-        coordinator.on_complete(node.complete);
-        node.coordinator = Some(coordinator);
-        node.know(config.number);
-        self.logs.push(Rc::new(Log::new(config)));
-        self.settle(who);
-        self.ask_itself(who);
-    }
-
-    /// A coordinator's own acceptor hears at once what it asks and proposes.
-    pub fn ask_itself(&mut self, at: usize) {
-        let node = &self.nodes[at];
-        let machine = node.coordinator.as_ref();
-        if machine.is_some_and(|machine| machine.lacks(node.id)) && !self.rules.apart {
-            self.ask(at, at, false);
-        }
-    }
-
-    fn on_promise(&mut self, promise: Promise) {
-        let leads = |coordinator: &Coordinator| coordinator.round() == promise.round;
-        let by = self
-            .nodes
-            .iter()
-            .position(|node| node.coordinator.as_ref().is_some_and(leads));
-        let Some(by) = by else {
-            return;
-        };
-        let had_begun = self.has_begun(by);
-        let Some(coordinator) = &mut self.node(by).coordinator else {
-            return;
-        };
-        let progress = coordinator.on_promise(promise);
-        self.begin_round(by, had_begun, progress);
-    }
-
-    fn on_complete(&mut self, at: usize, number: Round) {
-        let had_begun = self.has_begun(at);
-        let node = self.node(at);
-        node.complete = node.complete.max(number);
-        let progress = node
-            .coordinator
-            .as_mut()
-            .map(|machine| machine.on_complete(number));
-        self.begin_round(at, had_begun, progress.unwrap_or(Progress::Waiting));
-    }
-
-    fn has_begun(&self, at: usize) -> bool {
-        let coordinator = self.nodes[at].coordinator.as_ref();
-        coordinator.is_some_and(|coordinator| coordinator.start().is_some())
-    }
-
-    /// Phase 1 has ended, perhaps: what may have been decided is proposed again, and who is a member from here on.
-    fn begin_round(&mut self, by: usize, had_begun: bool, progress: Progress) {
-        let begins = progress == Progress::Begun && !had_begun;
-        let node = self.node(by);
-        if let Some(coordinator) = node.coordinator.as_ref().filter(|_| begins) {
-            let round = coordinator.round();
-            let (start, kept) = (coordinator.start().unwrap_or(0), coordinator.kept());
-            let open: Vec<Vote> = coordinator.open().iter().cloned().collect();
-            let config = self.log(round).config.clone();
-            self.node(by).learner.begin(&config, start);
-            if start < kept {
-                let detail =
-                    format!("round {round} starts at {start}; all before {kept} is forgotten");
-                self.found("trimmed", detail);
-            }
-            let log = self.log_mut(round);
-            (log.start, log.kept) = (start, kept);
-            for vote in open {
-                self.note_proposal(by, vote);
-            }
-            if self.rules.members {
-                self.propose(by, Value::Members(round, Arc::from([])));
-            }
-        }
-        self.settle(by);
-    }
-
-    fn propose_value(&mut self, by: usize) {
-        let process = self.nodes[by].process();
-        let coordinator = self.nodes[by].coordinator.as_ref();
-        let counter = coordinator.map_or(0, |machine| 100 * machine.round() + machine.next());
-        let id = ValueId { process, counter };
-        let frame = Bytes::new();
-        self.propose(by, Value::Packet { id, frame });
-    }
-
-    fn propose(&mut self, by: usize, value: Value) {
-        let coordinator = self.node(by).coordinator.as_mut();
-        let vote = coordinator.and_then(|machine| machine.propose(value).cloned());
-        if let Some(vote) = vote {
-            self.note_proposal(by, vote);
-        }
-        self.settle(by);
-    }
-
-    /// It is on its way, from now on.
-    fn note_proposal(&mut self, by: usize, vote: Vote) {
-        let (round, instances) = (vote.round, vote.first..vote.end());
-        self.log_mut(round).proposals.push(vote);
-        for instance in instances {
-            self.check_proposal(round, instance);
-        }
-        if !self.rules.apart {
-            let place = self.log(round).proposals.len() - 1;
-            self.on_proposal(by, round, place);
-        }
-    }
-
     /// Everything before is in a checkpoint of the application, and forgotten.
-    fn rest_on(&mut self, at: usize, base: Instance) {
+    pub fn rest_on(&mut self, at: usize, base: Instance) {
         self.checkpoint = self.checkpoint.max(base);
         let node = self.node(at);
         node.base = base;
@@ -358,7 +223,7 @@ impl State {
     }
 
     /// What follows from what a node knows.
-    fn settle(&mut self, at: usize) {
+    pub fn settle(&mut self, at: usize) {
         while let Some(vote) = self.node(at).learner.take() {
             self.on_taken(at, &vote);
             self.node(at).acceptor.learn(vote);
@@ -395,7 +260,7 @@ impl State {
             match effect {
                 Effect::Write(record) => {
                     self.node(at).disk.write(&record);
-                    if let rota_core::paxos::Record::Voted(vote) = record {
+                    if let Record::Voted(vote) = record {
                         self.on_cast(at, &vote);
                     }
                 }
