@@ -168,6 +168,25 @@ mod broken {
         search(Mutant::N15, trimmed, &["trimmed", "proposal"]);
         search(Mutant::N17, plain, &["held-round"]);
         search(Mutant::N19, cut, &["log"]);
+        let ahead = options(Start::First, ONE, |rules| rules.ahead = true);
+        search(Mutant::N24, ahead, &["log"]);
+        let forgetful = options(
+            Start::Begun,
+            Budget {
+                disks: 2,
+                trims: 1,
+                ..ONE
+            },
+            |_| {},
+        );
+        search(Mutant::N25, forgetful, &["complete"]);
+        let twice = Budget {
+            stands: 2,
+            disks: 1,
+            ..ONE
+        };
+        let over = options(Start::Begun, twice, |_| {});
+        search(Mutant::N26, over, &["proposal"]);
         search(Mutant::N20, parted, &["wait"]);
         let mut register = options(Start::First, ONE, |_| {});
         for mutant in [Mutant::N13, Mutant::N14] {

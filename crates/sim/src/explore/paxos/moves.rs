@@ -212,6 +212,14 @@ impl State {
         }
     }
 
+    /// Of each set of acceptors that counts a majority keeps its disks: that of the newest configuration, and earlier ones as
+    /// long as none that came later is said to be complete.
+    fn may_lose(&self, at: usize) -> bool {
+        let lost = self.nodes[at].id;
+        let keeps = |who: &AcceptorId| *who != lost && self.place(*who).is_some();
+        self.newest().may_begin(self.claimed, keeps)
+    }
+
     fn faults(&self, at: usize, moves: &mut Vec<Move>) {
         let node = &self.nodes[at];
         let who = at as u8;
@@ -235,7 +243,7 @@ impl State {
             let written = 0..=node.queue.len() as u8;
             moves.extend(written.map(|written| Move::Restart { who, written }));
         }
-        if self.left.disks > 0 {
+        if self.left.disks > 0 && self.may_lose(at) {
             moves.push(Move::Lose(who));
         }
     }
