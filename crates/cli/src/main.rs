@@ -10,6 +10,7 @@ mod config;
 mod daemon;
 mod demo;
 mod explain;
+mod explore_paxos;
 mod key;
 mod live;
 mod log;

@@ -9,6 +9,7 @@ use rota_sim::campaign::{self, Cuts, EngineName, GroupsChoice, Options, PrimaryC
 use rota_sim::explore::{self, Start};
 use rota_sim::plan::Profile;
 
+use crate::explore_paxos::PaxosArgs;
 use crate::say::{complain, print, print_json};
 
 /// Subcommands of `rota sim`.
@@ -28,6 +29,13 @@ pub enum Sim {
         rota sim explore --nodes 3 --losses 2 --crashes 1 --start lost\n\n\
         Exit status: 0 if every property held, 1 if not, 2 for wrong use.")]
     Explore(ExploreArgs),
+    /// Search all schedules of the consensus of Ring Paxos and U-Ring Paxos, up to a depth or to the end
+    #[command(
+        after_help = "Examples:\n  rota sim explore-paxos --stands 1 --values 1\n  \
+        rota sim explore-paxos --acceptors 5 --start mended --stands 1 --crashes 2 --coordinators 3\n\n\
+        Exit status: 0 if every property held, 1 if not, 2 for wrong use."
+    )]
+    ExplorePaxos(PaxosArgs),
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -233,6 +241,7 @@ pub fn main(sim: &Sim) -> ExitCode {
             show(&options, replay.common.json)
         }
         Sim::Explore(search) => search_all(search),
+        Sim::ExplorePaxos(search) => search.run(),
     }
 }
 

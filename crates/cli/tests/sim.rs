@@ -122,6 +122,20 @@ fn traces_of_clients_over_views_are_checked_alike() {
     }
 }
 
+/// A search of consensus says what it has searched, and by its status whether something is wrong: a number of another cluster is.
+#[test]
+fn a_search_of_consensus_tells_what_it_has_found() {
+    let right = rota("sim explore-paxos --start begun --depth 6 --json");
+    assert_eq!(right.status.code(), Some(0));
+    let right = report(&right);
+    assert_eq!(right["complete"], true);
+    assert!(right["states"].as_u64() > Some(500), "{right}");
+    let wrong = rota("sim explore-paxos --start begun --disks 1 --foreign 1 --json");
+    assert_eq!(wrong.status.code(), Some(1));
+    let wrong = report(&wrong);
+    assert_eq!(wrong["violations"][0]["property"], "proposal");
+}
+
 #[test]
 fn wrong_use_is_told_apart_from_a_failed_check() {
     for arguments in [
@@ -133,6 +147,10 @@ fn wrong_use_is_told_apart_from_a_failed_check() {
         "sim replay --seed 1 --keep first",
         "sim run --seeds 0..3 --engine fastcast --primary none",
         "sim explore --engine fastcast",
+        "sim explore-paxos --acceptors 9",
+        "sim explore-paxos --start older",
+        "sim explore-paxos --only nothing",
+        "sim explore-paxos --mutant N17",
     ] {
         assert_eq!(rota(arguments).status.code(), Some(2), "{arguments}");
     }

@@ -252,6 +252,8 @@ impl Acceptor {
 
     /// What was decided, in a round that is not lower than the one in which it was: kept as a vote in that round, where it is not
     /// known of as high a one. Of a range of skipped instances some parts may be, and others not.
+    ///
+    /// As its round has begun no vote in an earlier one is cast any more: it would take the place of what was decided.
     pub fn learn(&mut self, vote: Vote) {
         let mut at = vote.first.max(self.kept);
         while let Some(rest) = vote.part(at, Instance::MAX) {
@@ -260,6 +262,9 @@ impl Acceptor {
             if known.is_none_or(|round| round < vote.round)
                 && let Some(part) = rest.part(rest.first, upto)
             {
+                if !mutants::on(Mutant::N24) {
+                    self.promised = self.promised.max(part.round);
+                }
                 self.write(part);
             }
         }

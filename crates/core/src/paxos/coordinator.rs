@@ -96,9 +96,11 @@ impl Coordinator {
         self.try_to_begin()
     }
 
-    /// A configuration is known to be complete.
+    /// A configuration is known to be complete. If it is a later one than this this round is over, and has not to begin.
     pub fn on_complete(&mut self, number: Round) -> Progress {
-        self.complete = self.complete.max(number);
+        if number <= self.config.number || mutants::on(Mutant::N26) {
+            self.complete = self.complete.max(number);
+        }
         self.try_to_begin()
     }
 
@@ -147,7 +149,8 @@ impl Coordinator {
             self.next = upto;
             self.open.push_back(vote);
         }
-        self.again = end;
+        let unknown = held(&self.config, &asking) < start && !mutants::on(Mutant::N25);
+        self.again = end.max(start + u64::from(unknown));
     }
 
     /// Where the round starts, if it has begun.
@@ -161,7 +164,8 @@ impl Coordinator {
     }
 
     /// Whether all that was decided before is with a majority of these acceptors, if that has voted in this round for all
-    /// before `reached`.
+    /// before `reached`. What somebody has forgotten is with those who know that it is decided, and where the round started behind
+    /// what a majority held it knows that by a vote.
     pub fn is_complete(&self, reached: Instance) -> bool {
         self.asking.is_none() && (reached >= self.again || mutants::on(Mutant::N09))
     }
@@ -214,15 +218,20 @@ fn is_enough(config: &Config, complete: Round, asking: &Asking) -> bool {
 /// Where the round has to start, so that a majority has what was decided before: an acceptor that was not there, or is new,
 /// is not counted on for that. Not before what anybody has forgotten, which is decided: nobody may know as what.
 fn start(config: &Config, asking: &Asking) -> Instance {
-    let held = |who: AcceptorId| asking.promises.get(&who).map_or(1, |promise| promise.held);
     if mutants::on(Mutant::N08) {
         return asking.from;
     }
-    let start = config.reached_by_majority(held).min(asking.from).max(1);
+    let start = held(config, asking).min(asking.from).max(1);
     if mutants::on(Mutant::N15) {
         return start;
     }
     start.max(kept(asking))
+}
+
+/// Before this instance a majority of the acceptors holds everything.
+fn held(config: &Config, asking: &Asking) -> Instance {
+    let held = |who: AcceptorId| asking.promises.get(&who).map_or(1, |promise| promise.held);
+    config.reached_by_majority(held)
 }
 
 fn kept(asking: &Asking) -> Instance {

@@ -52,5 +52,12 @@ fn each_broken_version_is_found_out() {
     broken(Mutant::N22, || {
         !ranges::a_promise_says_what_anybody_has_forgotten()
     });
+    broken(Mutant::N24, || !ranges::what_was_learnt_is_not_voted_over());
+    broken(Mutant::N26, || {
+        !ranges::a_round_that_is_over_does_not_begin()
+    });
+    broken(Mutant::N25, || {
+        !ranges::complete_waits_until_a_majority_knows_what_is_forgotten()
+    });
     broken(Mutant::N20, || !ranges::what_is_left_of_a_range_is_taken());
 }

@@ -25,6 +25,7 @@
 
 mod judge;
 mod node;
+pub mod paxos;
 mod report;
 mod search;
 mod seen;

@@ -89,17 +89,20 @@ impl fmt::Display for Report {
         )?;
         match &self.violation {
             None => write!(f, "violations        none"),
-            Some(violation) => {
-                writeln!(
-                    f,
-                    "violation         {}: {}",
-                    violation.property, violation.detail
-                )?;
-                for (at, step) in violation.path.iter().enumerate() {
-                    writeln!(f, "  {:>3}  {step}", at + 1)?;
-                }
-                Ok(())
-            }
+            Some(violation) => write!(f, "{violation}"),
         }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            property, detail, ..
+        } = self;
+        writeln!(f, "violation         {property}: {detail}")?;
+        for (at, step) in self.path.iter().enumerate() {
+            writeln!(f, "  {:>3}  {step}", at + 1)?;
+        }
+        Ok(())
     }
 }

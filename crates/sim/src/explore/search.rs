@@ -13,7 +13,7 @@ use crate::observe::Finding;
 
 /// The keys are hashes already.
 #[derive(Default)]
-struct Same(u64);
+pub(super) struct Same(u64);
 
 impl Hasher for Same {
     fn finish(&self) -> u64 {
@@ -95,7 +95,7 @@ impl Search<'_> {
             frame.next += 1;
             let mut state = frame.state.clone();
             self.report.transitions += 1;
-            guarded(&mut state, |state| state.step(&self.rules, step));
+            guarded(&mut state, |state| state.step(&self.rules, step), set);
             self.visit(state);
             if self.report.violation.is_some() {
                 return;
@@ -147,7 +147,7 @@ impl Search<'_> {
         if hash.is_multiple_of(self.options.settle) {
             report.settled += 1;
             let mut end = state.clone();
-            guarded(&mut end, |end| settle::settle(end, &self.rules));
+            guarded(&mut end, |end| settle::settle(end, &self.rules), set);
             if end.finding.is_some() {
                 self.violated(&end);
             }
@@ -175,11 +175,19 @@ impl Search<'_> {
 }
 
 /// An engine that panics is a finding like any other.
-fn guarded(state: &mut State, step: impl FnOnce(&mut State)) {
+pub(super) fn guarded<S>(
+    state: &mut S,
+    step: impl FnOnce(&mut S),
+    found: impl FnOnce(&mut S, Finding),
+) {
     let run = AssertUnwindSafe(|| step(state));
     if let Err(what) = panic::catch_unwind(run) {
         let text = what.downcast_ref::<String>().cloned();
         let text = text.or_else(|| what.downcast_ref::<&str>().map(|&text| text.to_owned()));
-        state.found("panic", text.unwrap_or_default());
+        found(state, Finding::new("panic", text.unwrap_or_default()));
     }
+}
+
+fn set(state: &mut State, finding: Finding) {
+    state.finding.get_or_insert(finding);
 }

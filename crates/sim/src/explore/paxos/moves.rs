@@ -1,0 +1,250 @@
+//! What may happen next.
+
+use rota_core::paxos::{AcceptorId, Instance, Progress};
+
+use super::state::State;
+
+/// Something that may happen next. Nodes are counted from 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Move {
+    /// A proposal of a round arrives, by its place among them.
+    Proposal { to: u8, round: u8, place: u8 },
+    /// A node hears how far all have voted in the round that it follows, as far as this.
+    Hear { to: u8, upto: u8 },
+    /// A coordinator's question for a promise arrives, and so does the promise unless it is late.
+    Ask { by: u8, to: u8, late: bool },
+    /// A coordinator asks all once more, for more.
+    AskAgain { by: u8 },
+    /// What is missing is asked for, and told as far as this, unless that is late.
+    Fetch {
+        to: u8,
+        of: u8,
+        from: u8,
+        upto: u8,
+        late: bool,
+    },
+    /// Something late arrives.
+    Arrive(u8),
+    /// A node is to coordinate the next configuration.
+    Stand { who: u8, voters: Voters },
+    /// A coordinator proposes a value.
+    Value(u8),
+    /// A coordinator proposes so many instances of nothing.
+    Skip(u8, u8),
+    /// A node hears which configuration is complete.
+    Complete(u8),
+    /// A node hears of another cluster's, which has a high number.
+    Foreign(u8),
+    /// The application has a checkpoint, and what is before is forgotten.
+    Trim { who: u8, below: u8 },
+    /// What waits for the disk is written.
+    Sync(u8),
+    /// The process dies with so much of that written, and starts again.
+    Restart { who: u8, written: u8 },
+    /// The disk is lost, and the process starts again.
+    Lose(u8),
+}
+
+/// Who votes in the next configuration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Voters {
+    Same,
+    /// New disks in place of those that are lost.
+    Mended,
+    /// One less.
+    Without(u8),
+    /// One more.
+    With(u8),
+}
+
+impl State {
+    /// All that may happen next.
+    pub fn moves(&self) -> Vec<Move> {
+        let mut moves = Vec::new();
+        for at in 0..self.nodes.len() {
+            self.arrivals(at, &mut moves);
+            self.fetches(at, &mut moves);
+            self.of_coordinator(at, &mut moves);
+            self.stands(at, &mut moves);
+            self.faults(at, &mut moves);
+        }
+        moves.extend((0..self.flights.len()).map(|at| Move::Arrive(at as u8)));
+        moves
+    }
+
+    /// Nodes to which nothing has happened, and which do not coordinate, are as good as each other: the first of them is
+    /// always the next.
+    pub(super) fn is_first_of_its_kind(&self, at: usize) -> bool {
+        let (node, rules) = (&self.nodes[at], &self.rules);
+        let kind = |at: usize| (at < rules.coordinators, at < rules.acceptors);
+        let first = |other: &usize| kind(*other) == kind(at) && !self.nodes[*other].touched;
+        kind(at).0 || node.touched || (0..at).rfind(first).is_none()
+    }
+
+    fn arrivals(&self, to: usize, moves: &mut Vec<Move>) {
+        let node = &self.nodes[to];
+        if !self.is_first_of_its_kind(to) {
+            return;
+        }
+        for (log, round) in self.logs.iter().zip(1_u8..) {
+            if u64::from(round) < node.known && !self.rules.loose {
+                continue;
+            }
+            let got = node.got.1 * u8::from(node.got.0 == u64::from(round));
+            for place in 0..log.proposals.len() as u8 {
+                let to = to as u8;
+                if place == got || self.rules.reorder {
+                    moves.push(Move::Proposal { to, round, place });
+                }
+            }
+        }
+        let round = node.learner.round();
+        if round > 0 {
+            let mut ends: Vec<Instance> = self.log(round).told.clone();
+            ends.extend(self.log(round).proposals.iter().map(|vote| vote.end()));
+            ends.sort_unstable();
+            ends.dedup();
+            ends.retain(|end| *end > node.learner.reached());
+            let hear = |upto: &Instance| Move::Hear {
+                to: to as u8,
+                upto: *upto as u8,
+            };
+            moves.extend(ends.iter().map(hear));
+        }
+        let matters = self.logs.iter().any(|log| !log.config.prior.is_empty())
+            || self.stores > self.nodes.len();
+        if self.claimed > node.complete && matters {
+            moves.push(Move::Complete(to as u8));
+        }
+    }
+
+    fn fetches(&self, to: usize, moves: &mut Vec<Move>) {
+        let learner = &self.nodes[to].learner;
+        let mut range = learner.missing();
+        if self.rules.ahead {
+            range = Some(learner.next()..Instance::MAX);
+        }
+        while let Some(missing) = range {
+            for of in (0..self.nodes.len()).filter(|of| *of != to) {
+                let other = &self.nodes[of];
+                let end = missing.end.min(other.learner.next());
+                let places = missing.start..end;
+                let places = places.filter(|at| self.rules.gaps || *at == missing.start);
+                for from in places {
+                    let forgotten = from < other.acceptor.kept();
+                    let first = if forgotten { end } else { from + 1 };
+                    for upto in first..=end {
+                        for late in [false, true] {
+                            if late && (self.left.late == 0 || forgotten) {
+                                continue;
+                            }
+                            moves.push(Move::Fetch {
+                                to: to as u8,
+                                of: of as u8,
+                                from: from as u8,
+                                upto: upto as u8,
+                                late,
+                            });
+                        }
+                    }
+                }
+            }
+            let more = self.rules.gaps && !self.rules.ahead;
+            range = learner.missing_from(missing.end).filter(|_| more);
+        }
+    }
+
+    fn of_coordinator(&self, by: usize, moves: &mut Vec<Move>) {
+        let Some(coordinator) = &self.nodes[by].coordinator else {
+            return;
+        };
+        if coordinator.from().is_none() {
+            if self.left.values > 0 {
+                moves.push(Move::Value(by as u8));
+            }
+            if self.left.skips > 0 {
+                let spans = 1..=self.rules.span;
+                moves.extend(spans.map(|span| Move::Skip(by as u8, span)));
+            }
+            return;
+        }
+        let who = |to: &usize| coordinator.lacks(self.nodes[*to].id);
+        let first = |to: &usize| self.is_first_of_its_kind(*to);
+        for to in (0..self.nodes.len()).filter(who).filter(first) {
+            for late in [false, true] {
+                if !late || self.left.late > 0 {
+                    moves.push(Move::Ask {
+                        by: by as u8,
+                        to: to as u8,
+                        late,
+                    });
+                }
+            }
+        }
+        if self.rules.ask_again && coordinator.clone().on_complete(0) == Progress::Behind {
+            moves.push(Move::AskAgain { by: by as u8 });
+        }
+    }
+
+    fn stands(&self, who: usize, moves: &mut Vec<Move>) {
+        if who >= self.rules.coordinators || self.left.stands == 0 {
+            return;
+        }
+        let who = who as u8;
+        let voters = &self.newest().acceptors;
+        let is_lost = |who: &AcceptorId| self.place(*who).is_none();
+        let mut add = |voters| moves.push(Move::Stand { who, voters });
+        add(Voters::Same);
+        if voters.iter().any(is_lost) {
+            add(Voters::Mended);
+        }
+        if self.left.changes > 0 {
+            for at in 0..self.nodes.len() {
+                let id = self.nodes[at].id;
+                let first = self.is_first_of_its_kind(at);
+                if voters.contains(&id) && voters.len() > 1 && first {
+                    add(Voters::Without(at as u8));
+                }
+                if voters.iter().all(|voter| voter.node != id.node) && first {
+                    add(Voters::With(at as u8));
+                }
+            }
+        }
+    }
+
+    /// Of each set of acceptors that counts a majority keeps its disks: that of the newest configuration, and earlier ones as
+    /// long as none that came later is said to be complete.
+    fn may_lose(&self, at: usize) -> bool {
+        let lost = self.nodes[at].id;
+        let keeps = |who: &AcceptorId| *who != lost && self.place(*who).is_some();
+        self.newest().may_begin(self.claimed, keeps)
+    }
+
+    fn faults(&self, at: usize, moves: &mut Vec<Move>) {
+        let node = &self.nodes[at];
+        let who = at as u8;
+        if !node.queue.is_empty() {
+            moves.push(Move::Sync(who));
+        }
+        if !self.is_first_of_its_kind(at) {
+            return;
+        }
+        if self.left.trims > 0 {
+            let below = node.acceptor.kept() + 1..=node.learner.next();
+            moves.extend(below.map(|below| Move::Trim {
+                who,
+                below: below as u8,
+            }));
+        }
+        if self.left.foreign > 0 {
+            moves.push(Move::Foreign(who));
+        }
+        if self.left.crashes > 0 && node.touched {
+            let written = 0..=node.queue.len() as u8;
+            moves.extend(written.map(|written| Move::Restart { who, written }));
+        }
+        if self.left.disks > 0 && self.may_lose(at) {
+            moves.push(Move::Lose(who));
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! What a step does. Nodes are wired together as the engines do it.
+
+use std::rc::Rc;
+
+use rota_core::paxos::{Instance, Record, Round, Value, Vote};
+
+use super::moves::Move;
+use super::node::Effect;
+use super::state::{Flight, State};
+
+/// A configuration of another cluster.
+const FOREIGN: Round = 50;
+
+impl State {
+    /// Makes a step.
+    pub fn step(&mut self, step: Move) {
+        if let Some(mut trail) = self.trail.take() {
+            let (before, said) = (self.hash(), self.describe(step));
+            self.make(step);
+            self.share();
+            let matters = self.finding.is_some() || self.hash() != before;
+            trail.extend(matters.then_some(said));
+            self.trail = Some(trail);
+            return;
+        }
+        self.make(step);
+        self.share();
+    }
+
+    fn make(&mut self, step: Move) {
+        match step {
+            Move::Proposal { to, round, place } => {
+                self.on_proposal(to.into(), round.into(), place.into());
+            }
+            Move::Hear { to, upto } => self.hear(to.into(), upto.into()),
+            Move::Ask { by, to, late } => self.ask(by.into(), to.into(), late),
+            Move::AskAgain { by } => {
+                if let Some(coordinator) = &mut self.node(by.into()).coordinator {
+                    coordinator.ask_again();
+                }
+                self.settle(by.into());
+                self.ask_itself(by.into());
+            }
+            Move::Fetch {
+                to,
+                of,
+                from,
+                upto,
+                late,
+            } => {
+                let asked = Instance::from(from)..Instance::from(upto);
+                self.fetch(to.into(), of.into(), asked, late);
+            }
+            Move::Arrive(at) => self.arrive(at.into()),
+            Move::Stand { who, voters } => self.stand(who.into(), voters),
+            Move::Value(by) => {
+                self.left.values -= 1;
+                self.propose_value(by.into());
+            }
+            Move::Skip(by, span) => {
+                self.left.skips -= 1;
+                self.propose(by.into(), Value::Skip(span.into()));
+            }
+            Move::Complete(at) => self.on_complete(at.into(), self.claimed),
+            other => self.fault(other),
+        }
+    }
+
+    /// What goes wrong, or takes its time.
+    fn fault(&mut self, step: Move) {
+        match step {
+            Move::Foreign(at) => {
+                self.left.foreign -= 1;
+                self.on_complete(at.into(), FOREIGN);
+            }
+            Move::Trim { who, below } => {
+                self.left.trims -= 1;
+                self.rest_on(who.into(), below.into());
+                self.settle(who.into());
+            }
+            Move::Sync(at) => {
+                self.flush(at.into(), usize::MAX, true);
+                self.seal(at.into());
+            }
+            Move::Restart { who, written } => {
+                self.left.crashes -= 1;
+                self.flush(who.into(), written.into(), false);
+                self.node(who.into()).restart();
+                self.settle(who.into());
+            }
+            Move::Lose(at) => {
+                self.left.disks -= 1;
+                let store = self.stores;
+                self.stores += 1;
+                self.node(at.into()).replace(store);
+                self.settle(at.into());
+            }
+            _ => {}
+        }
+    }
+
+    pub fn on_proposal(&mut self, to: usize, round: Round, place: usize) {
+        let log = self.logs[round as usize - 1].clone();
+        let vote = &log.proposals[place];
+        if round < self.nodes[to].known && !self.rules.loose {
+            return;
+        }
+        let in_order = !self.rules.reorder;
+        let node = self.node(to);
+        node.know(round);
+        if in_order {
+            node.got = (round, place as u8 + 1);
+        }
+        if log.config.acceptors.contains(&node.id) {
+            // An earlier round is refused.
+            let _ = node.acceptor.accept(log.start, log.kept, vote);
+        }
+        node.learner.begin(&log.config, log.start);
+        node.learner.on_proposal(vote.clone());
+        self.settle(to);
+    }
+
+    /// What a learner makes of votes depends on how far a majority is, and on nothing else; so all are told at once, as
+    /// far as this. If it then knows no more nothing has happened.
+    fn hear(&mut self, to: usize, upto: Instance) {
+        let round = self.nodes[to].learner.round();
+        let log = self.logs[round as usize - 1].clone();
+        let mut learner = self.nodes[to].learner.clone();
+        let before = learner.reached();
+        for (who, told) in log.config.acceptors.iter().zip(&log.told) {
+            learner.on_voted(round, *who, upto.min(*told));
+        }
+        if learner.reached() > before {
+            self.node(to).learner = learner;
+            self.settle(to);
+        }
+    }
+
+    pub fn ask(&mut self, by: usize, to: usize, late: bool) {
+        let coordinator = self.nodes[by].coordinator.as_ref();
+        let asked = coordinator.and_then(|machine| Some((machine.round(), machine.from()?)));
+        let Some((round, from)) = asked else {
+            return;
+        };
+        if round < self.nodes[to].known && !self.rules.loose {
+            return;
+        }
+        self.left.late -= u8::from(late);
+        let node = self.node(to);
+        node.know(round);
+        let held = node.learner.next();
+        if let Ok(promise) = node.acceptor.prepare(round, from, held) {
+            node.write();
+            node.queue.push(Effect::Promise(promise, late));
+        }
+        // All before that is decided, and the coordinator knows as what.
+        if from > held && node.learner.round() < round {
+            node.learner.end_round(from);
+        }
+        self.settle(to);
+    }
+
+    fn fetch(&mut self, to: usize, of: usize, asked: std::ops::Range<Instance>, late: bool) {
+        let other = &self.nodes[of];
+        let (kept, base) = (other.acceptor.kept(), other.base);
+        if asked.start < kept {
+            if base > self.nodes[to].learner.next() {
+                self.begin_at(to, base);
+            }
+            return;
+        }
+        let votes = other.acceptor.votes().from(asked.start);
+        let votes = votes.map_while(|vote| vote.part(asked.start, asked.end));
+        let votes: Vec<Vote> = votes.collect();
+        if late {
+            self.left.late -= 1;
+            let flight = Flight::Answer(to, self.nodes[to].lives, votes);
+            return self.delay(flight);
+        }
+        self.on_chosen(to, &votes);
+    }
+
+    /// It goes on behind a checkpoint.
+    pub fn begin_at(&mut self, to: usize, base: Instance) {
+        self.node(to).learner.skip_to(base);
+        self.rest_on(to, base);
+        self.settle(to);
+    }
+
+    pub fn on_chosen(&mut self, to: usize, votes: &[Vote]) {
+        let node = self.node(to);
+        for vote in votes {
+            node.learner.on_chosen(vote);
+        }
+        self.settle(to);
+    }
+
+    fn delay(&mut self, flight: Flight) {
+        let flights = Rc::make_mut(&mut self.flights);
+        if !flights.contains(&flight) {
+            flights.push(flight);
+            flights.sort_by_cached_key(|flight| format!("{flight:?}"));
+        }
+    }
+
+    fn arrive(&mut self, at: usize) {
+        match Rc::make_mut(&mut self.flights).remove(at) {
+            Flight::Promise(promise) => self.on_promise(promise),
+            Flight::Answer(to, life, votes) if self.nodes[to].lives == life => {
+                self.on_chosen(to, &votes);
+            }
+            Flight::Answer(..) => {}
+        }
+    }
+
+    /// Everything before is in a checkpoint of the application, and forgotten.
+    pub fn rest_on(&mut self, at: usize, base: Instance) {
+        self.checkpoint = self.checkpoint.max(base);
+        let node = self.node(at);
+        node.base = base;
+        node.queue.push(Effect::Base(base));
+        node.acceptor.trim(base);
+    }
+
+    /// What follows from what a node knows.
+    pub fn settle(&mut self, at: usize) {
+        while let Some(vote) = self.node(at).learner.take() {
+            self.on_taken(at, &vote);
+            self.node(at).acceptor.learn(vote);
+        }
+        self.on_reached(at);
+        self.node(at).write();
+        if !self.rules.lazy {
+            self.flush(at, usize::MAX, true);
+        }
+        self.tell_votes(at);
+        self.check_node(at);
+        self.seal(at);
+    }
+
+    fn on_reached(&mut self, at: usize) {
+        let node = self.node(at);
+        let (round, reached) = (node.learner.round(), node.learner.reached());
+        let Some(coordinator) = node.coordinator.as_mut().filter(|it| it.round() == round) else {
+            return;
+        };
+        coordinator.on_reached(reached);
+        if coordinator.is_complete(reached) && node.complete < round {
+            node.complete = round;
+            self.claimed = self.claimed.max(round);
+            self.check_complete(round);
+        }
+    }
+
+    /// The first so many of what waits are written; who has died is not told of it.
+    fn flush(&mut self, at: usize, count: usize, lives: bool) {
+        let queue = std::mem::take(&mut self.node(at).queue);
+        let mut promises = Vec::new();
+        for effect in queue.into_iter().take(count) {
+            match effect {
+                Effect::Write(record) => {
+                    self.node(at).disk.write(&record);
+                    if let Record::Voted(vote) = record {
+                        self.on_cast(at, &vote);
+                    }
+                }
+                Effect::Base(base) => self.node(at).disk.base = base,
+                Effect::Config(number) => self.node(at).disk.know(number),
+                Effect::Told(mark) if lives => self.node(at).acceptor.on_durable(mark),
+                Effect::Promise(promise, late) if lives => {
+                    self.check_held(at, &promise);
+                    promises.push((promise, late));
+                }
+                Effect::Told(_) | Effect::Promise(..) => {}
+            }
+        }
+        if lives {
+            self.tell_votes(at);
+        }
+        for (promise, late) in promises {
+            if late {
+                self.delay(Flight::Promise(promise));
+            } else {
+                self.on_promise(promise);
+            }
+        }
+    }
+
+    /// What it says of its votes, which is on its way from now on.
+    fn tell_votes(&mut self, at: usize) {
+        let (round, next) = self.nodes[at].acceptor.voted();
+        let id = self.nodes[at].id;
+        if round == 0 || round > self.logs.len() as Round {
+            return;
+        }
+        if let Some(place) = self.log(round).config.place(id)
+            && self.log(round).told[place] < next
+        {
+            self.log_mut(round).told[place] = next;
+        }
+    }
+
+    fn seal(&mut self, at: usize) {
+        self.node(at).seal();
+    }
+
+    /// Nodes and logs that are the same in many states are kept once.
+    fn share(&mut self) {
+        let mut shared = self.shared.borrow_mut();
+        // What is kept here already somebody else has as well.
+        for node in self
+            .nodes
+            .iter_mut()
+            .filter(|node| Rc::strong_count(node) == 1)
+        {
+            let known = shared.nodes.entry(node.hash);
+            *node = known.or_insert_with(|| node.clone()).clone();
+        }
+        for log in &mut self.logs {
+            if log.hash == 0 {
+                Rc::make_mut(log).seal();
+                let known = shared.logs.entry(log.hash);
+                *log = known.or_insert_with(|| log.clone()).clone();
+            }
+        }
+    }
+}
