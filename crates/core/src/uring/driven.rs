@@ -13,7 +13,7 @@ use crate::contract::{
     Class, Delivery, Engine, Input, Output, Process, Service, Status, SubmitError, Time,
     TimerReason,
 };
-use crate::paxos::{Config, Instance, Round};
+use crate::paxos::{AcceptorId, Config, Instance, Round};
 
 impl URing {
     /// The number of the newest configuration; 0 if there is none.
@@ -88,7 +88,8 @@ impl URing {
             );
         }
         if self.stream.is_none() {
-            return format!("outside the ring of configuration {number}");
+            let lost = self.lost_stores().unwrap_or_default();
+            return format!("outside the ring of configuration {number}{lost}");
         }
         if !self.is_operational() {
             let waits = self.waits_for().unwrap_or_default();
@@ -105,6 +106,30 @@ impl URing {
 }
 
 impl URing {
+    /// That no majority of the acceptors has its store, if those that are there say so: nothing goes on by itself then.
+    fn lost_stores(&self) -> Option<String> {
+        let config = self.config.as_ref()?;
+        let now = |who: &AcceptorId| {
+            if who.node == self.me.node {
+                return self.votes().then(|| self.acceptor.id());
+            }
+            self.peers.at(who.node)?.here?.acceptor
+        };
+        let is_other = |who: &&AcceptorId| now(who).is_some_and(|now| now != **who);
+        let lost: Vec<String> = config
+            .acceptors
+            .iter()
+            .filter(is_other)
+            .map(|who| who.node.to_string())
+            .collect();
+        let all = config.acceptors.len();
+        let is_majority_left = 2 * (all - lost.len()) > all;
+        (!is_majority_left).then(|| {
+            let (count, nodes) = (lost.len(), lost.join(", "));
+            format!(": {count} of its {all} acceptors have lost their stores ({nodes})")
+        })
+    }
+
     /// What the round waits for, as far as this process knows.
     fn waits_for(&self) -> Option<String> {
         let next = self.learner.next();

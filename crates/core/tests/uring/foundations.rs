@@ -69,6 +69,32 @@ pub fn configurations_of_another_foundation_are_not_taken() -> bool {
     alone.engine.number() == 1
 }
 
+/// All acceptors have lost what they knew, and came back: nothing goes on by itself, and the state says so.
+#[test]
+fn a_majority_that_has_lost_its_stores_is_named() {
+    let mut alone = second();
+    alone.write();
+    let found = (alone.all_on_disk(), true);
+    let mut again = Alone::found(settings(), process(2, 2), found);
+    again.write();
+    let state = |alone: &Alone| rota_core::contract::Engine::status(&alone.engine).state;
+    assert_eq!(state(&again), "outside the ring of configuration 1");
+    again.link(process(3, 2));
+    let here = Here {
+        number: 1,
+        acceptor: Some(rota_core::paxos::AcceptorId {
+            store: 7,
+            ..acceptor(3)
+        }),
+        complete: 0,
+        joins: true,
+    };
+    again.hear(3, Word::Here(here).encode(FOUNDED));
+    let lost =
+        "outside the ring of configuration 1: 2 of its 3 acceptors have lost their stores (2, 3)";
+    assert_eq!(state(&again), lost);
+}
+
 /// Nobody finds it out anew when all have been restarted.
 pub fn what_is_complete_is_so_after_a_restart() -> bool {
     let mut alone = second();
