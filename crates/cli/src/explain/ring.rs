@@ -96,7 +96,10 @@ fn no_majority(seen: &[Seen]) -> Option<Finding> {
     let all = seen.iter().all(|one| stays(one).as_ref() == Some(&first));
     (all && 2 * seen.len() > nodes.len()).then(|| {
         Finding::wrong(format!(
-            "nothing is ordered: those that were asked are all outside the ring of configuration {first}, so a majority of its              acceptors is not there. Start those that do not run. Where they all run, a majority has lost what it had promised              (a disk, or the power with storage = \"async\"): go on from what is left with `rota storage recover`, or found the              cluster anew"
+            "nothing is ordered: those that were asked are all outside the ring of configuration {first}, so a majority of its \
+             acceptors is not there. Start those that do not run. Where they all run, a majority has lost what it had promised \
+             (a disk, or the power with storage = \"async\"): go on from what is left with `rota storage recover`, or found the \
+             cluster anew"
         ))
     })
 }
