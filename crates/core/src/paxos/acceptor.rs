@@ -232,9 +232,7 @@ impl Acceptor {
         if vote.first > streak.next && !mutants::on(Mutant::N04) {
             return Ok(Verdict::Early);
         }
-        streak.next = vote.end();
-        self.streak = streak;
-        self.promised = self.promised.max(vote.round);
+        // First of all: what is said to be durable with this record must not name the vote behind it.
         if kept > self.floor && !mutants::on(Mutant::N16) {
             self.floor = kept;
             self.push(Record::Floor(kept));
@@ -242,6 +240,9 @@ impl Acceptor {
                 self.trim(kept);
             }
         }
+        streak.next = vote.end();
+        self.streak = streak;
+        self.promised = self.promised.max(vote.round);
         match vote.part(self.kept, Instance::MAX) {
             Some(kept) => self.write(kept),
             // No vote says that this round was promised.

@@ -113,7 +113,7 @@ impl Learner {
 
     /// A proposal of this round.
     pub fn on_proposal(&mut self, vote: Vote) {
-        if vote.round == self.round() && vote.first >= self.next {
+        if vote.round == self.round() && vote.end() > self.next {
             self.proposed.put(vote);
         }
     }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use crate::contract::Process;
 use crate::mutants::{self, Mutant};
-use crate::paxos::{Instance, Proposers, Value, ValueId, Vote};
+use crate::paxos::{Instance, Proposers, Round, Value, ValueId, Vote};
 
 /// What follows from all instances before one of them: the same for all.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -109,8 +109,8 @@ impl Base {
         }
     }
 
-    /// The values of messages that go on, as votes in no round.
-    pub fn values(&self) -> Vec<Vote> {
+    /// The values of messages that go on, as votes in a round not lower than the one in which they were decided.
+    pub fn values(&self, round: Round) -> Vec<Vote> {
         let mut votes = Vec::new();
         for (process, open) in &self.open {
             let last = self.table.counted(*process).unwrap_or(0);
@@ -120,7 +120,7 @@ impl Base {
                 let process = *process;
                 votes.push(Vote {
                     first: *first,
-                    round: 0,
+                    round,
                     value: Value::Packet {
                         id: ValueId { process, counter },
                         frame: frame.clone(),

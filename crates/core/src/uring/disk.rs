@@ -146,7 +146,7 @@ impl Disk {
     }
 
     pub fn put_store(&mut self, store: u64) {
-        self.state.push(number(STORE, store));
+        self.behind.push(number(STORE, store));
     }
 
     pub fn put_config(&mut self, config: &Config) {

@@ -55,6 +55,8 @@ pub struct Election {
     pub(super) told: u64,
     /// How often the candidate has tried.
     pub(super) tries: u32,
+    /// So many configurations in succession had no round that has begun here.
+    pub(super) unbegun: u32,
     /// How often another round was wanted, for votes that nobody could cast, since the last one that has lasted.
     pub(super) rounds: u32,
     /// Since when there is no link.
@@ -105,6 +107,8 @@ impl URing {
         }
         let patience = self.settings.patience;
         let wait = 2 * patience.silence + self.place_among_acceptors() * patience.retry;
+        // A link on which a part of a promise takes longer than that needs more.
+        let wait = wait << self.election.unbegun.min(MOST_DOUBLED);
         let since = match mutants::on(Mutant::U53) {
             true => self.election.known,
             false => self.election.known.max(self.election.moved),

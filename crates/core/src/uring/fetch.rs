@@ -25,11 +25,42 @@ const MOST_BASE: usize = 16 << 20;
 pub struct Fetching {
     questions: Questions,
     /// What has come of a base.
-    part: Vec<u8>,
+    part: Part,
     /// Whom it asks next if that brings nothing.
     turn: usize,
     /// After an answer with nothing in it: not before this time.
     pause: Option<Time>,
+}
+
+/// The first bytes of a base, whoever is asked meanwhile: where links are slow it takes longer than anybody is waited for.
+#[derive(Debug, Default)]
+struct Part {
+    of: Option<NodeId>,
+    bytes: Vec<u8>,
+    /// When something came last.
+    heard: Time,
+}
+
+impl Part {
+    /// The next bytes, if they are. Another's base is not begun while this one comes.
+    fn take(&mut self, from: (NodeId, Time), at: u64, bytes: &[u8], patience: u64) -> bool {
+        let (node, now) = from;
+        let is_old = self.bytes.is_empty() || now.since(self.heard) > patience;
+        if at == 0 && (self.of == Some(node) || is_old) {
+            self.of = Some(node);
+            self.bytes.clear();
+        }
+        let is_next = self.of == Some(node) && at == self.bytes.len() as u64;
+        if is_next {
+            self.bytes.extend_from_slice(bytes);
+            self.heard = now;
+        }
+        is_next
+    }
+
+    fn forget(&mut self) {
+        *self = Self::default();
+    }
 }
 
 impl Fetching {
@@ -77,9 +108,6 @@ impl URing {
         let Some(node) = asked.or_else(|| self.preferential()) else {
             return false;
         };
-        if !self.fetching.questions.was_to(node) {
-            self.fetching.part.clear();
-        }
         let questions = &mut self.fetching.questions;
         let Range { start, end } = questions.ask(self.now, node, missing.start..upto);
         self.say(node, Word::Fetch(start, end));
@@ -217,7 +245,6 @@ impl URing {
     /// Nothing is waited for any more.
     fn give_up(&mut self) {
         self.fetching.questions.give_up();
-        self.fetching.part.clear();
     }
 
     fn ask_another(&mut self) {
@@ -242,6 +269,9 @@ impl URing {
 
     /// The one that was asked is gone.
     pub(super) fn stop_asking(&mut self, node: NodeId) {
+        if self.fetching.part.of == Some(node) {
+            self.fetching.part.forget();
+        }
         if self.fetching.questions.to() == Some(node) {
             self.give_up();
             self.ask_another();
@@ -256,21 +286,23 @@ impl URing {
 
     /// An answer: what was asked for is forgotten there.
     pub(super) fn on_forgotten(&mut self, process: Process, at: u64, part: &Bytes, more: bool) {
-        if at == 0 {
-            self.fetching.part.clear();
-        }
-        let is_next = at == self.fetching.part.len() as u64;
-        if self.fetching.questions.to() != Some(process.node) || !is_next {
-            // Of an answer that is not waited for any more, or has been begun once more since.
+        let is_asked = self.fetching.questions.to() == Some(process.node);
+        let patience = 16 * self.settings.patience.silence;
+        let from = (process.node, self.now);
+        // Over a slow link the answer comes when another one is asked.
+        let is_wanted = self.learner.next() < self.learner.decided();
+        if !is_wanted || !self.fetching.part.take(from, at, part, patience) {
+            // Nobody has asked for it, or something is missing before.
             self.counters.uring_messages_stale += 1;
             return;
         }
-        self.fetching.part.extend_from_slice(part);
-        if more && self.fetching.part.len() <= self.most_base() {
-            self.fetching.questions.goes_on(self.now);
+        if more && self.fetching.part.bytes.len() <= self.most_base() {
+            if is_asked {
+                self.fetching.questions.goes_on(self.now);
+            }
             return;
         }
-        let bytes = core::mem::take(&mut self.fetching.part);
+        let bytes = core::mem::take(&mut self.fetching.part).bytes;
         let Some(base) = Source(bytes.into()).base().filter(|_| !more) else {
             self.counters.uring_messages_refused += 1;
             self.give_up();

@@ -57,8 +57,6 @@ pub struct HandOut {
     current: Option<(Instance, Process, Service)>,
     /// Whose message goes on though its beginning is forgotten.
     headless: BTreeSet<Process>,
-    /// Own messages up to this counter were said to be delivered.
-    own: u64,
     /// Whose values were handed out last, by node.
     lives: BTreeMap<NodeId, Incarnation>,
     membership: Membership,
@@ -84,7 +82,6 @@ impl HandOut {
             inbox: Inbox::new(settings.message_bytes),
             current: None,
             headless: BTreeSet::new(),
-            own: 0,
             lives: BTreeMap::new(),
             malformed: 0,
         }
@@ -118,7 +115,6 @@ impl HandOut {
     /// Who is a member from here on; `inside`: this process is. Its messages up to `own` are delivered.
     pub fn members(&mut self, instance: Instance, members: Arc<[Process]>, inside: bool, own: u64) {
         self.lacks_view = false;
-        self.own = own;
         match (self.membership, inside) {
             (Membership::Outside(_), false) => return,
             (Membership::Inside, false) => {
@@ -142,7 +138,6 @@ impl HandOut {
 
     /// What is forgotten everywhere: everything up to a base. `inside`: this process is a member there.
     pub fn missed(&mut self, first: Instance, base: &Base, inside: bool, own: u64) {
-        self.own = own;
         match self.membership {
             Membership::Any => self.missed_by_all(first, base, own),
             Membership::Inside => {
@@ -252,7 +247,8 @@ impl HandOut {
         (ends && !mutants::on(Mutant::U61)).then_some(Delivery::Missed {
             seq: instance,
             count: 1,
-            own: self.own,
+            // Of own messages it says nothing.
+            own: 0,
         })
     }
 

@@ -127,7 +127,13 @@ impl URing {
         self.learnt = vec![0; config.acceptors.len()];
         self.mute = vec![false; config.acceptors.len()];
         self.on_early_follow();
+        let begun = founded.is_none() || self.learner.round() == config.number.saturating_sub(1);
+        self.election.unbegun = if begun { 0 } else { self.election.unbegun + 1 };
         self.begin_to_lead(config);
+        if self.leading.is_some() && self.is_wanted() {
+            // Who has said so said it of the configuration before.
+            self.election.admit = Some(self.now.after(self.settings.patience.retry / 8));
+        }
         if stays {
             (self.election.waits, self.election.rounds) = (0, 0);
         }
@@ -211,8 +217,10 @@ impl URing {
         if before.is_some_and(|before| before.acceptor.is_none()) && here.acceptor.is_some() {
             // What it had promised while its log was away it has not said.
             self.say_prepare(Some(process.node));
+            self.say_candidacy(Some(process.node));
         }
-        if self.config.is_some() {
+        let theirs = self.peers.process(process).map_or(0, |peer| peer.theirs);
+        if self.config.is_some() && (theirs > 0 || process == self.me) {
             // Who belongs to no foundation yet is told of more than one.
             self.on_complete(here.complete);
         }
@@ -228,6 +236,12 @@ impl URing {
             let wait = self.settings.patience.retry / 8;
             self.election.admit = Some(self.now.after(wait));
         }
+    }
+
+    /// Whether anybody wants to come in, or votes with another store.
+    fn is_wanted(&self) -> bool {
+        let mut peers = self.peers.iter().map(|peer| peer.process);
+        self.joining().next().is_some() || peers.any(|who| self.is_renamed(who))
     }
 
     /// Whether a process of the ring votes with another store than the configuration has.

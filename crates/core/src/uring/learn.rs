@@ -256,7 +256,11 @@ impl URing {
         base.forget_open(base.next.saturating_sub(most));
         self.acceptor.trim(base.next);
         let lacks = lacks && !mutants::on(Mutant::U62);
-        let values = if lacks { base.values() } else { Vec::new() };
+        let values = if lacks {
+            base.values(self.label())
+        } else {
+            Vec::new()
+        };
         self.disk.put_base(&base, values);
         self.base = base;
     }

@@ -66,11 +66,6 @@ impl Questions {
         self.to.filter(|_| !self.under_way.is_empty())
     }
 
-    /// Whether it was asked last, whatever has become of that.
-    pub fn was_to(&self, node: NodeId) -> bool {
-        self.to == Some(node)
-    }
-
     /// Since when an answer is waited for, or more of one.
     pub fn since(&self) -> Option<Time> {
         let oldest = self.under_way.front();
@@ -379,7 +374,7 @@ mod tests {
         questions.answered(Time(5), &(1..5), true);
         assert_eq!((questions.depth, questions.eighths), (2, 28));
         assert_eq!(questions.ask(Time(9), node(2), 5..100), 5..100);
-        assert!(questions.is_enough() && questions.was_to(node(2)));
+        assert!(questions.is_enough());
         assert_eq!(questions.to(), Some(node(2)));
     }
 }

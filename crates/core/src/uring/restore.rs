@@ -14,7 +14,7 @@ use super::found::Found;
 use super::word::Word;
 use crate::contract::{LogId, Output, PersistId, StartState, Time};
 use crate::mutants::{self, Mutant};
-use crate::paxos::{AcceptorId, Instance, Learner, Record, Register, Vote};
+use crate::paxos::{AcceptorId, Instance, Learner, Record, Round, Vote};
 use crate::random::Random;
 
 /// A log that has hung or failed again and again is waited for up to so many times as long.
@@ -49,6 +49,7 @@ impl URing {
         self.election.start(self.now);
         if let Some(config) = found.config {
             self.register.forget(config.number);
+            self.peers.found(config.founded);
             self.config = Some(config);
             self.on_outside();
         }
@@ -110,7 +111,12 @@ impl URing {
     /// When the disk has taken too long.
     pub(super) fn hangs_at(&self) -> Option<Time> {
         let patience = self.settings.patience;
-        let most = patience.disk * self.hang_patience;
+        // Where the ring waits for it there is no more patience than at first.
+        let times = match self.disk.is_behind() {
+            true => 1,
+            false => self.hang_patience,
+        };
+        let most = patience.disk * times;
         let at = self.disk.hangs_at(most, patience.heartbeat)?;
         (!mutants::on(Mutant::U48)).then_some(at)
     }
@@ -121,7 +127,8 @@ impl URing {
         }
     }
 
-    /// The log is open again, or another one is. It gets what it lacks; then this acceptor votes again.
+    /// The log is open again, or an empty one is. It gets what it lacks; then this acceptor votes again. It is the same one,
+    /// whatever the log has lost: the process has not ended, and remembers all that it was.
     pub(super) fn on_reopened(&mut self, records: Vec<(LogId, u64, Bytes)>, lost_some: bool) {
         if !self.disk.failed || self.disk.damaged {
             return;
@@ -132,35 +139,16 @@ impl URing {
             (self.disk.failed, self.disk.damaged) = (true, true);
             return;
         }
-        let is_same = found.store == Some(self.acceptor.id().store);
-        if !is_same && found.store.is_some() {
+        if found
+            .store
+            .is_some_and(|store| store != self.acceptor.id().store)
+        {
             // Nobody knows whose it is.
             (self.disk.failed, self.disk.damaged) = (true, true);
             return;
         }
-        if !is_same {
-            self.begin_anew();
-        }
         let votes = found.votes.into_iter().map(|vote| (vote.first, vote));
         self.write_all(&votes.collect());
-    }
-
-    /// This acceptor's store is lost: another one begins, which has promised nothing and knows what was decided.
-    fn begin_anew(&mut self) {
-        let id = self.name(None);
-        let next = self.learner.next();
-        let decided = self.acceptor.votes().from(1);
-        let decided: Vec<Record> = decided
-            .map_while(|vote| vote.part(0, next))
-            .map(Record::Voted)
-            .collect();
-        let kept = [
-            Record::Trimmed(self.acceptor.kept()),
-            Record::Floor(self.acceptor.floor()),
-        ];
-        self.acceptor = crate::paxos::Acceptor::restore(id, decided.into_iter().chain(kept));
-        self.register = Register::default();
-        self.register.forget(self.number());
     }
 
     /// Everything that this acceptor is and the log lacks is written; then it has its name.
@@ -186,11 +174,18 @@ impl URing {
                 self.disk.put_again(Record::Voted(vote));
             }
         }
-        self.disk.put_base(&self.base, self.base.values());
+        let values = self.base.values(self.label());
+        self.disk.put_base(&self.base, values);
         self.disk.put_decided(self.learner.next());
         self.disk.put_complete(self.complete);
+        // The last of all: a log without a name, or one of which something was lost, is another acceptor's until then.
         self.disk.put_store(self.acceptor.id().store);
         self.disk.then(Effect::Named);
+    }
+
+    /// A round in which nothing else was or will be voted for in what is decided: no vote for the same is of a higher one.
+    pub(super) fn label(&self) -> Round {
+        self.acceptor.promised().max(self.number())
     }
 
     /// The log has all that this acceptor is.

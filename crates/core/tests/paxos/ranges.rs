@@ -103,6 +103,22 @@ pub fn a_promise_says_what_anybody_has_forgotten() -> bool {
     (promise.kept, promise.held) == (7, 7)
 }
 
+/// What is said when a record is durable names no vote that is written behind it: a request may end between the two.
+#[test]
+fn a_record_speaks_of_no_vote_behind_it() {
+    let mut acceptor = Acceptor::new(store(1));
+    let _ = acceptor.accept(10, 7, &vote(10, 3, packet(10)));
+    let mut votes = 0;
+    while let Some((record, mark)) = acceptor.next_record() {
+        votes += u64::from(matches!(record, rota_core::paxos::Record::Voted(_)));
+        acceptor.on_durable(mark);
+        let expected = if votes > 0 { (3, 11) } else { (0, 0) };
+        assert_eq!(acceptor.voted(), expected, "{record:?}");
+        assert_eq!(acceptor.has_promised(3), votes > 0, "{record:?}");
+    }
+    assert_eq!((votes, acceptor.floor()), (1, 7));
+}
+
 /// The last configuration that is complete may have decided something behind what it was complete with.
 pub fn the_last_complete_set_is_asked() -> bool {
     let first = config(1, &[1, 2, 3]);

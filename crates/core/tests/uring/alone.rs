@@ -58,6 +58,8 @@ pub struct Alone {
     pub unanswered: usize,
     pub largest: usize,
     pub said: Vec<Word>,
+    /// Which foundation it has named last.
+    pub names: u64,
     /// Datagrams.
     pub sent: Vec<Bytes>,
     /// Along the ring.
@@ -90,6 +92,7 @@ impl Alone {
             unanswered: 0,
             largest: 0,
             said: Vec::new(),
+            names: 0,
             sent: Vec::new(),
             batches: Vec::new(),
             reopens: 0,
@@ -132,7 +135,10 @@ impl Alone {
 
     fn on_sent(&mut self, bytes: Bytes) {
         match decode(bytes) {
-            Some((_, Said::Word(word))) => self.said.push(word),
+            Some((founded, Said::Word(word))) => {
+                self.names = founded;
+                self.said.push(word);
+            }
             Some((_, Said::Batch(_, body))) => {
                 let ring = ring_with(self.me);
                 let records: Result<Vec<Record>, ()> = Records::new(body, &ring).collect();

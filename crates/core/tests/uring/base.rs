@@ -141,6 +141,25 @@ fn parts_of_two_bases_are_not_put_together() {
     assert!(!told(vec![begin, part(21, &second[1..], false)]));
 }
 
+/// Where each part takes longer than who is asked is waited for, the base comes all the same.
+#[test]
+fn a_base_comes_over_a_slow_link() {
+    let base = with_view(4, &[(1, 1), (3, 1)]).encode();
+    let mut alone = behind();
+    let silence = super::alone::settings().patience.silence;
+    for (at, part) in base.chunks(10).enumerate() {
+        alone.now = alone.now.after(silence + 50_000_000);
+        alone.tell(rota_core::contract::Input::Timer);
+        let more = 10 * at + part.len() < base.len();
+        let word = Word::Forgotten(10 * at as u64, part.to_vec().into(), more);
+        alone.hear(1, word.encode(FOUNDED));
+        // Another one, asked meanwhile, begins to tell its own.
+        let other = Word::Forgotten(0, base[..5].to_vec().into(), true);
+        alone.hear(3, other.encode(FOUNDED));
+    }
+    assert!(alone.engine.poll_delivery().is_some());
+}
+
 #[test]
 fn a_base_that_cannot_be_is_refused() {
     let members = [(1, 1), (3, 1)];

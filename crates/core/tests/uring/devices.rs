@@ -104,6 +104,13 @@ impl World {
         };
         let id = *id;
         self.end_disk(index);
+        // What the system has not written is gone.
+        let node = &mut self.nodes[index];
+        let (unsynced, mode) = (node.disk.unsynced() as u64, node.mode);
+        if mode == Mode::Async {
+            let count = self.below(unsynced + 1) as usize;
+            self.nodes[index].disk.lose(count, mode);
+        }
         self.add("failed writes");
         let error = PersistError::Io("no".to_owned());
         self.handle(index, Input::PersistFailed { id, error });
@@ -148,7 +155,7 @@ impl World {
             Mode::Memory => Vec::new(),
             Mode::Async | Mode::Sync => node.disk.found(),
         };
-        let lost_some = std::mem::take(&mut node.disk.lost_some);
+        let lost_some = node.disk.lost_some;
         self.add("opened again");
         self.handle(index, Input::Reopened { records, lost_some });
     }

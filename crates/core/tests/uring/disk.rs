@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use rota_core::contract::{LogId, LogRecord, PersistId};
-use rota_core::paxos::{VOTES_LOG, VoteHead};
+use rota_core::paxos::{STATE_LOG, VOTES_LOG, VoteHead, state_key};
 
 /// What survives what.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -44,6 +44,8 @@ impl Disk {
     pub fn sync(&mut self, count: usize) {
         let count = count.min(self.unsynced.len());
         for record in self.unsynced.drain(..count) {
+            // What may have lost something is so until it has a name again.
+            self.lost_some &= !is_name(&record);
             put(&mut self.logs, &record);
         }
     }
@@ -82,6 +84,10 @@ impl Disk {
         let (votes, state): (Vec<_>, Vec<_>) = all.partition(|(log, ..)| *log == VOTES_LOG);
         state.into_iter().chain(votes).collect()
     }
+}
+
+fn is_name(record: &LogRecord) -> bool {
+    matches!(record, LogRecord::Put { log: STATE_LOG, position, .. } if *position == state_key::STORE)
 }
 
 fn put(logs: &mut BTreeMap<(LogId, u64), Bytes>, record: &LogRecord) {

@@ -43,6 +43,19 @@ pub fn what_another_foundation_calls_complete_is_not() -> bool {
     complete(&alone) == 0 && alone.engine.number() == 2
 }
 
+/// A process that was restarted with its log names the foundation of what is in it, from its first word on.
+#[test]
+fn who_was_restarted_names_its_foundation() {
+    let alone = second();
+    let mut again = Alone::new(process(2, 2), alone.all_on_disk());
+    again.link(process(1, 1));
+    assert_eq!(again.names, FOUNDED);
+    // Who names none, and has been in a configuration, is not believed.
+    let mut third = second();
+    third.hear(3, here(50, 50).encode(0));
+    assert_eq!(complete(&third), 0);
+}
+
 /// What it asks, answers and votes for is not of this cluster either.
 pub fn words_of_another_foundation_are_not_heard() -> bool {
     let mut alone = second();

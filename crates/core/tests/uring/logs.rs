@@ -234,7 +234,11 @@ pub fn who_may_have_lost_something_is_another_acceptor() -> bool {
     alone.fail();
     alone.reopen(before, true);
     alone.write();
-    at_start && alone.votes_as() != name && alone.engine.learnt() == 302
+    // A process that goes on remembers all that it was.
+    let is_same = alone.votes_as() == name && alone.engine.learnt() == 302;
+    let mut again = again(alone.all_on_disk(), 2);
+    let told = promised(&mut again, 2, 302).expect("it promises");
+    at_start && is_same && told.acceptor == name && told.votes.len() == 10
 }
 
 /// Whose log is away goes on learning, and tells others what was decided: not what it voted for.

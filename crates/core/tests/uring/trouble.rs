@@ -93,13 +93,18 @@ impl World {
     }
 
     fn may_kill(&self, index: usize) -> bool {
-        self.nodes[index].mode != Mode::Memory || self.may_forget(index)
+        let node = &self.nodes[index];
+        let remembers = node.mode != Mode::Memory && !node.disk.lost_some;
+        remembers || self.may_forget(index)
     }
 
     /// The end of all processes is that of no store.
     fn all_have_disks(&self) -> bool {
         let mut acceptors = (0..self.nodes.len()).filter(|index| self.is_acceptor(*index));
-        acceptors.all(|index| self.nodes[index].mode != Mode::Memory)
+        acceptors.all(|index| {
+            let node = &self.nodes[index];
+            node.mode != Mode::Memory && !node.disk.lost_some
+        })
     }
 
     fn all_sync(&self) -> bool {

@@ -266,7 +266,7 @@ impl World {
             ..self.config.clone()
         };
         let mut engine = Checked::new(URing::new(settings));
-        let lost_some = std::mem::take(&mut node.disk.lost_some);
+        let lost_some = node.disk.lost_some;
         node.device.reopens = None;
         let start = StartState {
             me,
