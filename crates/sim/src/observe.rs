@@ -61,6 +61,12 @@ pub trait Observer {
         Ok(())
     }
 
+    /// All who vote have lost everything they had, and will found the cluster anew. These still belong to what was before;
+    /// everybody else who lives belongs to nothing yet.
+    fn founded_anew(&mut self, former: &[Process]) {
+        let _ = former;
+    }
+
     /// The world has healed, everything is delivered, and nothing has changed for a while.
     ///
     /// # Errors
