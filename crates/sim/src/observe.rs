@@ -61,8 +61,7 @@ pub trait Observer {
         Ok(())
     }
 
-    /// All who vote have lost everything they had, and will found the cluster anew. These still belong to what was before;
-    /// everybody else who lives belongs to nothing yet.
+    /// All who vote have lost everything they had, and will found the cluster anew. These live and belong to what was before.
     fn founded_anew(&mut self, former: &[Process]) {
         let _ = former;
     }

@@ -40,6 +40,7 @@ impl System for Along {
 /// Checks a run of an engine with one order of which nobody leaves anything out.
 #[derive(Debug, Default)]
 pub struct WholeChecks {
+    only_as_member: bool,
     online: WholeOnline,
     alive: BTreeSet<Process>,
     /// Of before all voters lost what they had, and who still belongs to that.
@@ -56,10 +57,8 @@ impl WholeChecks {
             .as_ref()
             .is_some_and(|uring| uring.only_as_member);
         Self {
-            online: match only_as_member {
-                true => WholeOnline::of_members_only(),
-                false => WholeOnline::new(),
-            },
+            only_as_member,
+            online: order(only_as_member),
             ..Self::default()
         }
     }
@@ -70,6 +69,13 @@ impl WholeChecks {
             Some(before) if self.former.contains(&who) => before,
             _ => &mut self.online,
         }
+    }
+}
+
+fn order(only_as_member: bool) -> WholeOnline {
+    match only_as_member {
+        true => WholeOnline::of_members_only(),
+        false => WholeOnline::new(),
     }
 }
 
@@ -97,9 +103,7 @@ impl Observer for WholeChecks {
 
     fn founded_anew(&mut self, former: &[Process]) {
         self.former.extend(former);
-        let is_new = |who: &Process| self.alive.contains(who) && !self.former.contains(who);
-        let anew = self.online.founded_anew(is_new);
-        // Who belonged to what was before that, if it happens again, is judged with it no more.
+        let anew = order(self.only_as_member);
         self.before = Some(std::mem::replace(&mut self.online, anew));
     }
 

@@ -72,25 +72,6 @@ impl WholeOnline {
         }
     }
 
-    /// A checker for an order that begins anew. Of this one it knows what those that are chosen have broadcast: they have been
-    /// given nothing.
-    #[must_use]
-    pub fn founded_anew(&self, chosen: impl Fn(&Process) -> bool) -> Self {
-        let processes = self.processes.iter().filter(|(who, _)| chosen(who));
-        let sent = self
-            .sent
-            .iter()
-            .filter(|(message, _)| chosen(&message.process));
-        Self {
-            processes: processes
-                .map(|(who, state)| (*who, state.clone()))
-                .collect(),
-            sent: sent.map(|(message, sent)| (*message, *sent)).collect(),
-            only_as_member: self.only_as_member,
-            ..Self::default()
-        }
-    }
-
     /// How many places are known.
     pub fn places(&self) -> usize {
         self.order.len()

@@ -78,8 +78,8 @@ impl<S: System> World<'_, S> {
             self.cells.count(system, life.engine.get(), &input);
             life.engine.handle(now, input);
             (life.undrained, life.app.more) = (true, true);
-            self.votes
-                .look_at(system.voting(life.engine.get()), life.former);
+            let engine = system.voting(life.engine.get());
+            self.votes.look_at(self.now, engine, life.former);
             installed = system
                 .ring(life.engine.get())
                 .filter(|ring| before != Some(*ring));

@@ -21,7 +21,7 @@ use super::{System, World};
 use crate::plan::{DiskLoss, DiskMode, Fault, FaultKind, Loss, MILLIS, SECONDS};
 use crate::rng::Rng;
 
-/// Something is ordered within this time after the faults.
+/// Something is ordered within this time after the faults, and after what was ordered last.
 const SILENT: u64 = 20 * SECONDS;
 /// So many lives of a node are begun.
 const LIVES: u32 = 72;
@@ -45,8 +45,12 @@ pub struct Votes {
     lost: BTreeMap<usize, Option<AcceptorId>>,
     /// All lose what they knew, whatever a majority has to keep.
     all_lose: bool,
+    /// All have.
+    is_founded_anew: bool,
     /// The first instance that nobody has learnt.
     learnt: u64,
+    /// Since when that is so.
+    learnt_at: u64,
     /// By foundation and number.
     configs: BTreeMap<(u64, u64), Arc<Config>>,
     wrong: Option<String>,
@@ -66,7 +70,9 @@ impl Votes {
             rng: Rng::split(seed, 18),
             lost: BTreeMap::new(),
             all_lose: false,
+            is_founded_anew: false,
             learnt: 0,
+            learnt_at: 0,
             configs: BTreeMap::new(),
             wrong: None,
             stored: BTreeMap::new(),
@@ -78,10 +84,10 @@ impl Votes {
     }
 
     /// There is one configuration with each number.
-    pub fn look_at(&mut self, engine: Option<&URing>, former: bool) {
+    pub fn look_at(&mut self, now: u64, engine: Option<&URing>, former: bool) {
         let Some(engine) = engine else { return };
-        if !former {
-            self.learnt = self.learnt.max(engine.learnt());
+        if !former && engine.learnt() > self.learnt {
+            (self.learnt, self.learnt_at) = (engine.learnt(), now);
         }
         let Some(config) = engine.config() else {
             return;
@@ -340,7 +346,8 @@ impl<S: System> World<'_, S> {
         let Some(uring) = &self.plan.uring else {
             return true;
         };
-        if uring.service.is_some() || voters == self.hosts.len() || !self.is_bounded() {
+        let is_possible = uring.service.is_none() && voters < self.hosts.len();
+        if !is_possible || self.votes.is_founded_anew || !self.is_bounded() {
             return true;
         }
         let knows = |at| self.engine(at).is_some_and(|engine| engine.number() > 0);
@@ -349,8 +356,10 @@ impl<S: System> World<'_, S> {
             return false;
         }
         self.tally.cover("foundations");
-        self.votes.all_lose = true;
+        (self.votes.all_lose, self.votes.is_founded_anew) = (true, true);
         for at in 0..voters {
+            // Nor is there a copy of what was before.
+            self.hosts[at].disk.lose_backup();
             let death = self.death(Crash::Process, DiskLoss::Everything);
             if self.hosts[at].life.is_some() {
                 self.die(at, death);
@@ -369,11 +378,19 @@ impl<S: System> World<'_, S> {
         self.votes.lost.clear();
         self.votes.learnt = 0;
         let mut former = Vec::new();
-        for life in self.hosts.iter_mut().filter_map(|host| host.life.as_mut()) {
+        for at in voters..self.hosts.len() {
+            let Some(life) = &mut self.hosts[at].life else {
+                continue;
+            };
             let engine = self.system.voting(life.engine.get());
-            // Who has not heard of a configuration belongs to none.
-            life.former |= engine.is_some_and(|engine| engine.number() > 0);
-            former.extend(life.former.then_some(life.process));
+            if engine.is_some_and(|engine| engine.number() > 0) {
+                life.former = true;
+                former.push(life.process);
+            } else {
+                // It may hear of what was before yet.
+                let death = self.death(Crash::Process, DiskLoss::Everything);
+                self.die(at, death);
+            }
         }
         for observer in &mut self.observers {
             observer.founded_anew(&former);
@@ -575,7 +592,7 @@ impl<S: System> World<'_, S> {
     /// Whether nothing is ordered for too long after the faults.
     pub(super) fn is_silent(&self, since: u64) -> bool {
         let waits = self.last_words() > 0 && !self.votes.is_ordered;
-        waits && self.now > since + SILENT
+        waits && self.now > since.max(self.votes.learnt_at) + SILENT
     }
 
     /// What was seen of configurations that must not be.

@@ -239,6 +239,12 @@ impl Disk {
         self.keep(records);
     }
 
+    /// There is no older copy either.
+    pub fn lose_backup(&mut self) {
+        self.backup.clear();
+        self.since = None;
+    }
+
     /// These are there, behind all that was answered.
     fn keep(&mut self, records: Vec<LogRecord>) {
         if let Some(last) = self.unsynced.back() {
