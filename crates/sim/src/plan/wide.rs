@@ -13,6 +13,8 @@ use crate::rng::Rng;
 
 /// A process that proposes knows so many lives of a node, and some more are begun.
 const LIVES: u64 = 80;
+/// Bits in a second.
+const GIGABIT: u64 = 1_000_000_000;
 /// For so many losses of a token a loss waits for its moment.
 const WAITS: u64 = 40;
 
@@ -44,6 +46,8 @@ impl Plan {
         let nodes = self.nodes();
         let Some(uring) = &mut self.uring else { return };
         uring.is_wide = true;
+        // Without it some drown each other in datagrams, and this is about storage.
+        uring.capacity.get_or_insert(GIGABIT);
         let keeps = rng.pick(&[40, 200, 1000, 15_000]);
         let kept = |_| rng.pick(&[keeps, keeps, 60, 1000]);
         uring.kept = (0..nodes).map(kept).collect();
@@ -78,6 +82,10 @@ impl Plan {
                 disks.latency = (least, 2 * least);
             }
         }
+        if let Some(uring) = self.uring.as_mut().filter(|_| always_slow) {
+            // A window takes as long as a write; all has to be over some time.
+            uring.window_bytes = uring.window_bytes.max(64 << 10);
+        }
         let byte_nanos = rng.pick(&[8, 8, 8, 80, 400]);
         if let Some(links) = &mut self.links {
             links.byte_nanos = byte_nanos;
@@ -86,7 +94,11 @@ impl Plan {
 
     /// Messages of megabytes, few of them, and windows for them.
     fn enlarge(&mut self, rng: &mut Rng) {
+        let nodes = self.nodes();
         let Some(uring) = &mut self.uring else { return };
+        if uring.multicast && nodes > 7 {
+            return;
+        }
         let largest = rng.pick(&[2 << 20, 6 << 20, 16 << 20]);
         self.ring.message_bytes = largest;
         self.ring.backlog_bytes = 2 * largest;

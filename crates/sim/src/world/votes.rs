@@ -43,6 +43,8 @@ pub struct Votes {
     rng: Rng,
     /// Who has lost what it knew, with the name that it had then.
     lost: BTreeMap<usize, Option<AcceptorId>>,
+    /// Since when all were well, as far as anybody has looked.
+    well_since: Option<u64>,
     /// All lose what they knew, whatever a majority has to keep.
     all_lose: bool,
     /// All have.
@@ -69,6 +71,7 @@ impl Votes {
         Self {
             rng: Rng::split(seed, 18),
             lost: BTreeMap::new(),
+            well_since: None,
             all_lose: false,
             is_founded_anew: false,
             learnt: 0,
@@ -146,6 +149,20 @@ impl<S: System> World<'_, S> {
             && self.votes.lost.iter().all(renamed)
     }
 
+    /// Whether all have been well for as long as it takes to write that down: it has to outlive a restart of all.
+    fn is_well_on_disk(&mut self) -> bool {
+        if !self.is_well() {
+            self.votes.well_since = None;
+            return false;
+        }
+        let writes = self
+            .plan
+            .disks
+            .map_or(0, |disks| disks.slow_for + 4 * disks.latency.1);
+        let since = *self.votes.well_since.get_or_insert(self.now);
+        self.now > since + writes + 2 * REOPENS
+    }
+
     /// Whether a host is gone, or its process is in a configuration and has all that it should have.
     fn is_in(&self, at: usize, newest: &Config) -> bool {
         let host = &self.hosts[at];
@@ -170,7 +187,7 @@ impl<S: System> World<'_, S> {
         if !self.is_bounded() || at >= voters || self.votes.all_lose {
             return true;
         }
-        if !self.votes.lost.is_empty() && self.is_well() {
+        if !self.votes.lost.is_empty() && self.is_well_on_disk() {
             self.votes.lost.clear();
         }
         let is_out = |other: &usize| {
@@ -191,7 +208,7 @@ impl<S: System> World<'_, S> {
 
     /// Whether a host may be gone for good.
     fn may_go(&mut self, at: usize) -> bool {
-        at >= self.voters() || self.is_well() && self.may_lose(at)
+        at >= self.voters() || self.is_well_on_disk() && self.may_lose(at)
     }
 
     /// A process or a machine ends, and this is lost on its disk: whether that may be. Then it is remembered.
