@@ -14,6 +14,9 @@ const SEEDS_WITH_VIEWS: u64 = 60;
 /// The same where disks are simulated, too.
 const SEEDS_WITH_DISKS: u64 = 12;
 
+/// The same where voters lose what they have in every seed.
+const SEEDS_WITH_LOSSES: u64 = 10;
+
 /// Seeds that are run twice, to see that a run depends on its seed only.
 const TWICE: u64 = 25;
 
@@ -54,6 +57,11 @@ pub fn smoke(workspace: &Workspace) -> Vec<bool> {
             &format!("{line}, twice"),
             one.is_some() && one == other,
         ));
+    }
+    for engine in ["ring-paxos", "u-ring-paxos"] {
+        let seeds = format!("{first}..{}", first + SEEDS_WITH_LOSSES);
+        let line = format!("sim run --engine {engine} --faults stores --seeds {seeds} --jobs 2");
+        results.push(report(&line, rota(workspace, &line).is_ok()));
     }
     for line in regressions(workspace) {
         results.push(report(&line, rota(workspace, &line).is_ok()));

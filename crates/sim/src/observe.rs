@@ -61,6 +61,11 @@ pub trait Observer {
         Ok(())
     }
 
+    /// All who vote have lost everything they had, and will found the cluster anew. These live and belong to what was before.
+    fn founded_anew(&mut self, former: &[Process]) {
+        let _ = former;
+    }
+
     /// The world has healed, everything is delivered, and nothing has changed for a while.
     ///
     /// # Errors

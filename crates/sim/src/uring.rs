@@ -21,9 +21,15 @@ impl System for Along {
 
     /// # Panics
     /// If the plan says nothing of it.
-    fn engine(&self, plan: &Plan, _: Process) -> URing {
+    fn engine(&self, plan: &Plan, me: Process) -> URing {
         let uring = plan.uring.as_ref().expect("a plan for U-Ring Paxos");
-        URing::new(uring.config(plan))
+        let mut members = plan.ring.members.iter();
+        let host = members.position(|node| *node == me.node);
+        URing::new(uring.config(plan, host.expect("a host")))
+    }
+
+    fn voting<'e>(&self, engine: &'e URing) -> Option<&'e URing> {
+        Some(engine)
     }
 
     fn is_settled(&self, engine: &URing) -> Option<bool> {
@@ -34,15 +40,42 @@ impl System for Along {
 /// Checks a run of an engine with one order of which nobody leaves anything out.
 #[derive(Debug, Default)]
 pub struct WholeChecks {
+    only_as_member: bool,
     online: WholeOnline,
     alive: BTreeSet<Process>,
+    /// Of before all voters lost what they had, and who still belongs to that.
+    before: Option<WholeOnline>,
+    former: BTreeSet<Process>,
     rests: u64,
 }
 
 impl WholeChecks {
     /// A check that has seen nothing yet.
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(plan: &Plan) -> Self {
+        let only_as_member = plan
+            .uring
+            .as_ref()
+            .is_some_and(|uring| uring.only_as_member);
+        Self {
+            only_as_member,
+            online: order(only_as_member),
+            ..Self::default()
+        }
+    }
+
+    /// What judges a process.
+    fn of(&mut self, who: Process) -> &mut WholeOnline {
+        match &mut self.before {
+            Some(before) if self.former.contains(&who) => before,
+            _ => &mut self.online,
+        }
+    }
+}
+
+fn order(only_as_member: bool) -> WholeOnline {
+    match only_as_member {
+        true => WholeOnline::of_members_only(),
+        false => WholeOnline::new(),
     }
 }
 
@@ -61,11 +94,17 @@ impl Observer for WholeChecks {
             }
             _ => {}
         }
-        found(self.online.observe(event))
+        found(self.of(event.process).observe(event))
     }
 
     fn missed(&mut self, process: Process, next: Seq, own: u64) -> Result<(), Finding> {
-        found(self.online.missed(process, next, own))
+        found(self.of(process).missed(process, next, own))
+    }
+
+    fn founded_anew(&mut self, former: &[Process]) {
+        self.former.extend(former);
+        let anew = order(self.only_as_member);
+        self.before = Some(std::mem::replace(&mut self.online, anew));
     }
 
     fn quiesce(&mut self, _: Time) -> Result<(), Finding> {

@@ -39,6 +39,8 @@ struct State {
     /// The counter of its last broadcast, and up to where it was told that others had its messages.
     broadcast: u64,
     own: u64,
+    /// Whether it was told that it is no member, or is one again, where that matters.
+    outside: Option<bool>,
     /// The counter of the last message from each sender since it missed something.
     last: FxHashMap<Process, u64>,
 }
@@ -46,6 +48,8 @@ struct State {
 /// The checker.
 #[derive(Clone, Debug, Default)]
 pub struct WholeOnline {
+    /// Processes are given only what is ordered while they are members.
+    only_as_member: bool,
     processes: BTreeMap<Process, State>,
     order: BTreeMap<u64, Entry>,
     places: FxHashMap<MessageId, u64>,
@@ -58,6 +62,14 @@ impl WholeOnline {
     /// A checker that has seen nothing yet.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The same where processes are given only what is ordered while they are members, and told when they are not.
+    pub fn of_members_only() -> Self {
+        Self {
+            only_as_member: true,
+            ..Self::default()
+        }
     }
 
     /// How many places are known.
@@ -96,7 +108,7 @@ impl WholeOnline {
             ))
         } else {
             state.upto = upto;
-            state.missed = true;
+            (state.missed, state.outside) = (true, Some(false));
             state.own = state.own.max(own);
             state.last.clear();
             Ok(())
@@ -163,6 +175,12 @@ impl WholeOnline {
                 let text = format!("gave {} a place of its own", placed.message);
                 Err(("UI", text))
             }
+            EventKind::Excluded(_) if self.only_as_member => {
+                if state.outside.replace(true) == Some(true) {
+                    return Err(("UTO", "was told twice that it is no member".into()));
+                }
+                Ok(())
+            }
             EventKind::Primary(ring) | EventKind::Excluded(ring) => Err((
                 "UTO",
                 format!("was told of ring {ring}, where there are none"),
@@ -203,6 +221,20 @@ impl WholeOnline {
         };
         let entry = Entry::Configuration(conf.members.clone());
         let (at, next) = (position(id.ring_seq, 0), position(id.ring_seq + 1, 0));
+        let state = self.processes.entry(who).or_default();
+        if self.only_as_member && !conf.members.contains(&who) {
+            return Err((
+                "UTO",
+                format!(
+                    "was given members and is none: {}",
+                    Name(conf.members.as_slice())
+                ),
+            ));
+        }
+        if self.only_as_member && state.upto == 0 {
+            // It begins here.
+            (state.upto, state.missed, state.outside) = (at, true, Some(false));
+        }
         self.take(who, at, next, entry)
     }
 
@@ -232,7 +264,13 @@ impl WholeOnline {
 
     /// A process is given what stands at a position, and goes on to the next.
     fn take(&mut self, who: Process, at: u64, next: u64, entry: Entry) -> Result<(), Wrong> {
-        let from = self.processes.get(&who).map_or(0, |state| state.upto);
+        let state = self.processes.get(&who);
+        let from = state.map_or(0, |state| state.upto);
+        let outside = state.and_then(|state| state.outside);
+        if outside.unwrap_or(self.only_as_member) {
+            let what = format!("was given {} at {at}, and is no member", shown(&entry));
+            return Err(("UTO", what));
+        }
         if at < from {
             let what = format!(
                 "delivered {} at {at}, having got up to {from}",

@@ -1,6 +1,6 @@
 //! How often rare cases have to happen, so that a campaign without a violation says something about them.
 
-use super::Report;
+use super::{EngineName, Report};
 use crate::plan::{Plan, Profile};
 use crate::world::reached;
 
@@ -59,6 +59,44 @@ const OF_RING_PAXOS: [&str; 7] = [
     "uring_votes_fetched",
 ];
 
+/// Campaigns of fewer seeds of engines that vote may miss rare cases by chance.
+const SMALLEST_VOTES: u64 = 300;
+
+/// What has to happen at least so often in that many.
+const OF_VOTES: [(&str, u64); 31] = [
+    ("crashes", 1_000),
+    ("devices_broken_for_good", 2),
+    ("devices_hung_for_good", 2),
+    ("disk_hangs", 30),
+    ("excluded", 10),
+    ("foundations", 5),
+    ("logs_given_up", 30),
+    ("logs_opened_again", 20),
+    ("losses_of_power", 50),
+    ("many_lives", 2),
+    ("messages_of_megabytes", 30),
+    ("missed", 300),
+    ("nodes_gone", 2),
+    ("persist_failures", 50),
+    ("questions_answered", 100),
+    ("questions_lost", 10),
+    ("restarts_of_all", 15),
+    ("restarts_without_one", 5),
+    ("service_stops", 5),
+    ("skips", 100),
+    ("stores_lost_with_power", 10),
+    ("stores_put_back", 5),
+    ("stores_replaced", 30),
+    ("with_a_service", 10),
+    ("with_different_disks", 20),
+    ("with_large_messages", 5),
+    ("with_little_kept", 20),
+    ("with_members_only", 10),
+    ("with_narrow_disks", 20),
+    ("with_slow_disks", 10),
+    ("with_slow_links", 10),
+];
+
 /// Where engines with views have clients, it is how often daemons tell each other of their groups that counts.
 const SMALLEST_EXCHANGES: u64 = 10_000;
 
@@ -109,11 +147,19 @@ pub(super) const fn counters(plan: &Plan) -> &'static [&'static str] {
 /// Whether a campaign is so long that nothing may have been missed.
 pub(super) fn is_long(report: &Report) -> bool {
     let of_clients = views(report) > 0 && exchanges(report) >= SMALLEST_EXCHANGES;
-    of_clients || views(report) >= SMALLEST_VIEWS || report.token_rounds >= SMALLEST
+    let of_votes = votes(report) >= SMALLEST_VOTES;
+    of_clients || of_votes || views(report) >= SMALLEST_VIEWS || report.token_rounds >= SMALLEST
 }
 
 fn views(report: &Report) -> u64 {
     report.coverage.get("views_installed").copied().unwrap_or(0)
+}
+
+/// How many seeds there were of an engine that votes.
+fn votes(report: &Report) -> u64 {
+    let engine = report.engine.parse::<EngineName>();
+    let has_votes = engine.is_ok_and(EngineName::has_votes);
+    if has_votes { report.seeds } else { 0 }
 }
 
 fn exchanges(report: &Report) -> u64 {
@@ -148,6 +194,9 @@ fn missed_of_views(report: &Report, views: u64) -> Vec<String> {
 /// others leave out what it takes.
 pub(super) fn missed(report: &Report, profile: Profile) -> Vec<String> {
     let (rounds, views) = (report.token_rounds, views(report));
+    if profile == Profile::All && votes(report) > 0 {
+        return below(report, &OF_VOTES, (votes(report), SMALLEST_VOTES));
+    }
     if profile == Profile::All && views > 0 {
         return missed_of_views(report, views);
     }
@@ -173,7 +222,7 @@ pub(super) fn missed(report: &Report, profile: Profile) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{EngineName, Options};
+    use super::super::Options;
     use super::*;
 
     fn report(rounds: u64, count: u64) -> Report {
@@ -232,6 +281,25 @@ mod tests {
             assert_eq!(missed(&report, Profile::All).len(), rare);
             // They bind, however few views there were.
             report.judge(&Options::new(EngineName::Lcr, 0..1));
+            assert_eq!(report.holds(), rare == 0);
+        }
+        assert_eq!(missed(&report, Profile::Loss), [""; 0]);
+    }
+
+    #[test]
+    fn floors_of_engines_that_vote_grow_with_the_seeds() {
+        let mut report = Report::new(&Options::new(EngineName::RingPaxos, 0..1));
+        for (name, floor) in OF_VOTES {
+            report.coverage.insert(name, 2 * floor);
+        }
+        for (seeds, rare) in [
+            (SMALLEST_VOTES - 1, 0),
+            (2 * SMALLEST_VOTES, 0),
+            (2 * SMALLEST_VOTES + 1, OF_VOTES.len()),
+        ] {
+            report.seeds = seeds;
+            assert_eq!(missed(&report, Profile::All).len(), rare);
+            report.judge(&Options::new(EngineName::RingPaxos, 0..1));
             assert_eq!(report.holds(), rare == 0);
         }
         assert_eq!(missed(&report, Profile::Loss), [""; 0]);

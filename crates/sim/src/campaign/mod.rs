@@ -163,7 +163,7 @@ where
 }
 
 fn run_whole(plan: &Plan, traces: Option<&mut Traces>) -> Outcome {
-    let mut checks = WholeChecks::new();
+    let mut checks = WholeChecks::new(plan);
     let mut world = World::new(plan, &Along).watched_by(&mut checks);
     if let Some(traces) = traces {
         world = world.watched_by(traces);

@@ -304,7 +304,8 @@ impl Options {
                 "--seeds A..B excludes B: A must be less".to_owned(),
             ));
         }
-        let on_disk = self.engine.has_votes() || self.faults != Profile::Power;
+        let on_disk =
+            self.engine.has_votes() || !matches!(self.faults, Profile::Power | Profile::Stores);
         if !self.faults.suits(ABILITIES) || !on_disk {
             let (engine, faults) = (self.engine, self.faults);
             let what = format!("{engine} does not claim to survive {faults}: try --faults all");
@@ -374,6 +375,7 @@ impl Options {
         if self.engine.has_votes() {
             let multicast = self.engine == EngineName::RingPaxos;
             plan.set_uring(self.faults.power(), multicast);
+            plan.widen(self.faults);
         }
         self.cuts.apply(&mut plan);
         plan

@@ -27,6 +27,10 @@ pub struct DisksPlan {
     pub slow_for: u64,
     /// How long after the answer it is on the disk at last where the answer does not say so, in nanoseconds.
     pub lag: u64,
+    /// So many bytes are written in a millisecond; 0: any number.
+    pub per_milli: u64,
+    /// Whatever a fault says is lost, also of a majority, and nobody is told. Never drawn.
+    pub lies: bool,
     /// A request that failed is answered like any other: a driver that does so is wrong. Never drawn.
     pub hides_failures: bool,
 }
@@ -65,6 +69,8 @@ impl DisksPlan {
             slow: rng.pick(&[0, 1000, 20_000]),
             slow_for: rng.spread(10 * MILLIS, 4 * token_loss),
             lag: rng.spread(MILLIS, 4 * token_loss),
+            per_milli: 0,
+            lies: false,
             hides_failures: false,
         }
     }

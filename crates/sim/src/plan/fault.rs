@@ -78,6 +78,24 @@ pub enum DiskLoss {
     Backup,
 }
 
+/// What a host loses for good.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loss {
+    /// All that is on its disk, which is replaced.
+    Disk,
+    /// What was written since a backup, which is put back.
+    Newest,
+    /// The machine's power, with what the system had not written.
+    Power,
+    /// Itself: it does not come back.
+    Node,
+    /// Its disk, which is bad for good: it hangs, or otherwise it fails.
+    Device {
+        /// Nothing is answered.
+        hangs: bool,
+    },
+}
+
 /// Something that goes wrong at a time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
@@ -143,6 +161,36 @@ pub enum FaultKind {
         /// The device is full; otherwise it is broken.
         full: bool,
     },
+    /// A disk answers nothing.
+    DiskHangs {
+        /// Which host.
+        host: usize,
+    },
+    /// A host loses something for good, as soon as the others have enough without it; `lasts` is how long that is waited for.
+    Loses {
+        /// Which host.
+        host: usize,
+        /// What.
+        what: Loss,
+    },
+    /// All who vote lose what they have, at once; others live on. Waits like [`FaultKind::Loses`].
+    LoseAll,
+    /// All processes end at once. Waits like [`FaultKind::Loses`].
+    RestartAll {
+        /// This one does not come back.
+        dead: Option<usize>,
+        /// With the power of all machines.
+        power: bool,
+        /// What is left of what was not answered.
+        disk: DiskLoss,
+    },
+    /// A host is killed whenever it has become a member, again and again.
+    Churn {
+        /// Which host.
+        host: usize,
+    },
+    /// The coordination service does not answer, and does not hear.
+    ServiceStops,
     /// Links lose most of what is sent.
     Storm {
         /// Which links.
@@ -211,6 +259,16 @@ impl fmt::Display for FaultKind {
                 let how = if *full { "full" } else { "broken" };
                 write!(f, "the disk of host {host} is {how}")
             }
+            Self::DiskHangs { host } => write!(f, "the disk of host {host} hangs"),
+            Self::Loses { host, what } => write!(f, "host {host} loses for good: {what:?}"),
+            Self::LoseAll => f.write_str("all who vote lose everything"),
+            Self::RestartAll { dead, power, disk } => {
+                let what = if *power { "lose power" } else { "die" };
+                write!(f, "all {what}; lost on disk: {disk:?}")?;
+                dead.map_or(Ok(()), |dead| write!(f, "; host {dead} for good"))
+            }
+            Self::Churn { host } => write!(f, "host {host} dies as soon as it is a member"),
+            Self::ServiceStops => f.write_str("the coordination service does not answer"),
             Self::Snipe => f.write_str("the first to install the next ring is cut off"),
             Self::Mute => f.write_str("the last to end the next exchange is mute"),
             Self::Storm {

@@ -12,15 +12,16 @@ mod profile;
 mod stories;
 mod uring;
 mod views;
+mod wide;
 
 use rota_core::contract::Service;
 use rota_core::ring::RingConfig;
 
 pub use disks::{DiskMode, DisksPlan, Power};
-pub use fault::{DiskLoss, Fault, FaultKind, Matrix};
+pub use fault::{DiskLoss, Fault, FaultKind, Loss, Matrix};
 pub use groups::GroupsPlan;
 pub use profile::{Abilities, Profile};
-pub use uring::URingPlan;
+pub use uring::{ServicePlan, URingPlan};
 pub use views::{LinksPlan, ViewsPlan};
 
 use crate::rng::Ppm;
@@ -230,6 +231,17 @@ pub struct Net {
 }
 
 impl Plan {
+    /// What the disk of a host is like, where engines keep logs.
+    pub fn disk_of(&self, host: usize) -> Option<DisksPlan> {
+        let disks = self.disks?;
+        let modes = self.uring.as_ref().map(|uring| &uring.modes);
+        let mode = modes.and_then(|modes| modes.get(host).copied());
+        Some(DisksPlan {
+            mode: mode.unwrap_or(disks.mode),
+            ..disks
+        })
+    }
+
     /// How many nodes.
     pub const fn nodes(&self) -> usize {
         self.hosts.len()

@@ -44,6 +44,8 @@ pub enum Profile {
     Disk,
     /// All of it; and what is answered is on disk, and machines lose their power, once at least. Of engines that vote.
     Power,
+    /// All of it; and voters lose what they have, one after the other or all at once, in every seed. Of engines that vote.
+    Stores,
     /// All of it.
     #[default]
     All,
@@ -61,7 +63,7 @@ pub(super) struct Allowed {
 
 impl Profile {
     /// All of them.
-    pub const EACH: [Self; 8] = [
+    pub const EACH: [Self; 9] = [
         Self::None,
         Self::Loss,
         Self::Pauses,
@@ -69,6 +71,7 @@ impl Profile {
         Self::Partitions,
         Self::Disk,
         Self::Power,
+        Self::Stores,
         Self::All,
     ];
 
@@ -82,6 +85,7 @@ impl Profile {
             Self::Partitions => "partitions",
             Self::Disk => "disk",
             Self::Power => "power",
+            Self::Stores => "stores",
             Self::All => "all",
         }
     }
@@ -90,7 +94,7 @@ impl Profile {
     /// gets all that it survives.
     pub const fn suits(self, abilities: Abilities) -> bool {
         match self {
-            Self::Crashes | Self::Disk | Self::Power => abilities.crashes,
+            Self::Crashes | Self::Disk | Self::Power | Self::Stores => abilities.crashes,
             Self::Partitions => abilities.partitions,
             Self::None | Self::Loss | Self::Pauses | Self::All => true,
         }
@@ -100,13 +104,13 @@ impl Profile {
     pub const fn power(self) -> Power {
         match self {
             Self::Power => Power::Fails,
-            Self::All | Self::Disk => Power::MayFail,
+            Self::All | Self::Disk | Self::Stores => Power::MayFail,
             _ => Power::Lasts,
         }
     }
 
     pub(super) const fn allowed(self, abilities: Abilities) -> Allowed {
-        let all = matches!(self, Self::All | Self::Power);
+        let all = matches!(self, Self::All | Self::Power | Self::Stores);
         let disk = all || matches!(self, Self::Disk);
         Allowed {
             network: !matches!(self, Self::None),

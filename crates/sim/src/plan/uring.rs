@@ -2,12 +2,12 @@
 
 use rota_core::contract::NodeId;
 use rota_core::fastcast::shares::Capacity;
-use rota_core::uring::{Multicast, URingConfig};
+use rota_core::uring::{Arbiter, Multicast, Patience, URingConfig};
 
 use super::draw_faults::shuffled;
 use super::views::LinksPlan;
-use super::{FaultKind, Plan, Power};
-use crate::rng::Rng;
+use super::{DiskMode, FaultKind, Plan, Power};
+use crate::rng::{Ppm, Rng};
 
 /// What the engine is told.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,15 +24,44 @@ pub struct URingPlan {
     pub batch_bytes: usize,
     /// Where other messages with values end.
     pub word_bytes: usize,
-    /// Instances that an acceptor keeps.
-    pub kept_instances: u64,
+    /// By host: instances that it keeps as an acceptor.
+    pub kept: Vec<u64>,
+    /// By host, where not all have the same: what an answer of its disk says.
+    pub modes: Vec<DiskMode>,
+    /// Where nothing outlives the process nothing is written.
+    pub forgets: bool,
+    /// Nothing is delivered of what is ordered while a process is no member.
+    pub only_as_member: bool,
+    /// Who says which configuration follows, if acceptors do not.
+    pub service: Option<ServicePlan>,
+    /// How often, when somebody wants to submit, it orders that some instances carry nothing.
+    pub skips: Ppm,
+    /// How long a disk may answer nothing, in nanoseconds, if that is not derived.
+    pub disk_patience: Option<u64>,
+    /// It has what plans did not always have: see `wide`.
+    pub is_wide: bool,
     /// Values are multicast.
     pub multicast: bool,
     /// What they take a link to take in, in bits per second, if they do.
     pub capacity: Option<u64>,
 }
 
+/// A coordination service.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ServicePlan {
+    /// How long its answers take, in nanoseconds: at most.
+    pub latency: u64,
+    /// How many never come.
+    pub lost: Ppm,
+}
+
 impl URingPlan {
+    /// What every acceptor keeps, at least.
+    pub fn keeps(&self) -> u64 {
+        let kept = self.kept[..self.voters].iter().min();
+        kept.copied().unwrap_or(0)
+    }
+
     fn drawn(rng: &mut Rng, nodes: usize) -> Self {
         let few = [1, 3, 3, 3, 5, 5, 7];
         let voters = rng.pick(&few).min(nodes);
@@ -44,14 +73,25 @@ impl URingPlan {
             window_bytes: rng.pick(&[1 << 10, 16 << 10, 1 << 20]).max(frame_bytes),
             batch_bytes: rng.pick(&[1 << 10, 8 << 10, 64 << 10]),
             word_bytes: rng.pick(&[4 << 10, 128 << 10]),
-            kept_instances: rng.pick(&[200, 15_000, 15_000]),
+            kept: vec![rng.pick(&[200, 15_000, 15_000]); nodes],
+            modes: Vec::new(),
+            forgets: false,
+            only_as_member: false,
+            service: None,
+            skips: 0,
+            disk_patience: None,
+            is_wide: false,
             multicast: false,
             capacity: None,
         }
     }
 
-    /// As the engine is told.
-    pub fn config(&self, plan: &Plan) -> URingConfig {
+    /// As the engine of a host is told.
+    pub fn config(&self, plan: &Plan, host: usize) -> URingConfig {
+        let patience = Patience::derive(&plan.ring.timers);
+        let is_memory = plan
+            .disk_of(host)
+            .is_some_and(|disk| disk.mode == DiskMode::Memory);
         let members = &plan.ring.members;
         let ring: Vec<NodeId> = self.order.iter().map(|host| members[*host]).collect();
         URingConfig {
@@ -62,7 +102,17 @@ impl URingPlan {
             window_bytes: self.window_bytes,
             batch_bytes: self.batch_bytes,
             word_bytes: self.word_bytes,
-            kept_instances: self.kept_instances,
+            kept_instances: self.kept[host],
+            forgets: self.forgets && is_memory,
+            only_as_member: self.only_as_member,
+            arbiter: match self.service {
+                Some(_) => Arbiter::Service,
+                None => Arbiter::Embedded,
+            },
+            patience: Patience {
+                disk: self.disk_patience.unwrap_or(patience.disk),
+                ..patience
+            },
             multicast: self.multicast.then_some(Multicast {
                 cluster: plan.ring.cluster,
                 datagram_bytes: plan.ring.datagram_bytes,

@@ -5,6 +5,9 @@ use rota_core::ring::RingConfig;
 use super::{DiskLoss, FaultKind, MICROS, MILLIS, Plan, PrimaryLayer};
 use crate::rng::{Ppm, Rng};
 
+/// Nanoseconds that a byte takes: a gigabit in a second.
+const BYTE_NANOS: u64 = 8;
+
 /// The most that a member of a view tells the others of what it holds.
 const EXCHANGE_BYTES: usize = 8 << 20;
 
@@ -39,6 +42,8 @@ pub struct LinksPlan {
     pub retry: u64,
     /// How often one that is up breaks then.
     pub breaks: Ppm,
+    /// Nanoseconds that a byte takes.
+    pub byte_nanos: u64,
 }
 
 impl ViewsPlan {
@@ -68,6 +73,7 @@ impl LinksPlan {
             patience: rng.spread(token_loss / 4, 4 * token_loss),
             retry: rng.spread(500 * MICROS, 50 * MILLIS),
             breaks: rng.pick(&[0, 0, 1000, 10_000, 100_000]),
+            byte_nanos: BYTE_NANOS,
         }
     }
 }

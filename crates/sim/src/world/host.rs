@@ -26,6 +26,8 @@ pub struct Host<E> {
     pub gone: bool,
     /// It does not come back.
     pub retired: bool,
+    /// Its log has been given up and is not open again.
+    pub reopens: bool,
     /// Messages that its application may still submit.
     pub budget: u32,
     pub rng: Rng,
@@ -57,6 +59,8 @@ pub struct Life<E> {
     pub app: App,
     /// Its clients, if it serves any.
     pub desk: Option<Desk>,
+    /// It belongs to what was before all voters lost what they had.
+    pub former: bool,
 }
 
 /// A socket's receive queue: bounded in bytes.
@@ -155,6 +159,7 @@ impl<E> Life<E> {
             doom: None,
             app: App::default(),
             desk: None,
+            former: false,
         }
     }
 

@@ -18,12 +18,14 @@ mod rest;
 mod tally;
 mod trouble;
 mod turn;
+mod votes;
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use rota_check::event::{Event, EventKind};
 use rota_core::contract::{Engine, Process, RingId, Time};
+use rota_core::uring::URing;
 
 pub use cells::{Cells, reached};
 pub use tally::{Outcome, Tally};
@@ -41,6 +43,7 @@ pub(crate) use payload::Payloads;
 use payload::Pool;
 use queue::{Queue, What};
 use rest::Phase;
+use votes::Votes;
 
 /// Things that happen in one run, at most: beyond, something runs in circles.
 const EVENTS: u64 = 100_000_000;
@@ -111,6 +114,12 @@ pub trait System {
         true
     }
 
+    /// The engine, if it is one that votes.
+    fn voting<'e>(&self, engine: &'e Self::Engine) -> Option<&'e URing> {
+        let _ = engine;
+        None
+    }
+
     /// The groups over it, if it has any, to be driven.
     fn layer<'e>(&self, engine: &'e mut Self::Engine) -> Option<&'e mut dyn Layer> {
         let _ = engine;
@@ -154,6 +163,8 @@ pub struct World<'a, S: System> {
     armed: Vec<u32>,
     /// Those that have begun, and whom each has cut off.
     sniped: Vec<(u32, Matrix)>,
+    /// Where engines vote.
+    votes: Votes,
     rng: Rng,
 }
 
@@ -193,6 +204,7 @@ impl<'a, S: System> World<'a, S> {
             finding: None,
             armed: Vec::new(),
             sniped: Vec::new(),
+            votes: Votes::new(plan.seed),
             rng: Rng::split(plan.seed, 4),
         };
         world.expect();
@@ -247,6 +259,8 @@ impl<'a, S: System> World<'a, S> {
             What::Arrive(slot) => self.arrive(slot),
             What::Unreachable { host, peer } => self.unreachable(host.into(), peer.into()),
             What::Written { host, life } => self.written(host.into(), life),
+            What::Reopen { host, life } => self.open_again(host.into(), life),
+            What::Serve(question) => self.serve(question),
             What::Link { way, step } => self.link(way, step),
             What::Start(host) => self.start(host.into()),
             What::Submit(host) => self.want_to_submit(host.into()),
@@ -333,6 +347,7 @@ fn new_host<E>(plan: &Plan, at: usize, host: &HostPlan) -> Host<E> {
         stalled_until: 0,
         gone: false,
         retired: false,
+        reopens: false,
         budget: plan.groups.map_or(host.source.budget, |_| {
             host.source.budget.min(REQUESTS / plan.nodes() as u32)
         }),

@@ -84,8 +84,8 @@ impl<S: System> World<'_, S> {
             }
             Output::Send { .. } => return self.send(at, output),
             Output::Persist { id, records } => self.persist(at, id, records),
-            Output::Reopen => unreachable!("no engine gives its log up yet"),
-            Output::Arbitrate { .. } => unreachable!("no engine here was told of a service"),
+            Output::Reopen => self.reopen(at),
+            Output::Arbitrate { number, wanted } => self.ask_service(at, number, wanted),
             Output::Fetch { log, from, to } => {
                 let host = &mut self.hosts[at];
                 let answer = host.disk.fetch(log, from, to);
@@ -130,9 +130,11 @@ impl<S: System> World<'_, S> {
 
     /// A host's disk writes what waits, unless it is writing.
     fn begin_to_write(&mut self, at: usize) {
-        let Some(plan) = &self.plan.disks else { return };
+        let Some(plan) = self.plan.disk_of(at) else {
+            return;
+        };
         let host = &mut self.hosts[at];
-        if let Some(done) = host.disk.begin(plan, self.now, &mut host.rng) {
+        if let Some(done) = host.disk.begin(&plan, self.now, &mut host.rng) {
             let (host, life) = (at as u16, host.lives);
             self.queue.push(done, What::Written { host, life });
         }
@@ -272,11 +274,12 @@ impl<S: System> World<'_, S> {
 
     /// A host's disk is done with something.
     pub(super) fn written(&mut self, at: usize, life: u32) {
+        let plan = self.plan.disk_of(at);
+        let plan = plan.as_ref();
         let host = &mut self.hosts[at];
         if host.lives != life || host.life.is_none() {
             return;
         }
-        let plan = self.plan.disks.as_ref();
         let mut together = 0;
         while let Some(answer) = host.disk.written(plan, self.now, &mut self.rng) {
             together += 1;

@@ -15,6 +15,10 @@ pub enum What {
     Unreachable { host: u16, peer: u16 },
     /// A write of a host's disk is done, unless the host has begun another life since.
     Written { host: u16, life: u32 },
+    /// A host's log is opened again, if its disk is well.
+    Reopen { host: u16, life: u32 },
+    /// The coordination service gets to a question: its place in the list.
+    Serve(u32),
     /// Something happens to the link from one host to another: `at * hosts + peer`.
     Link { way: u16, step: LinkStep },
     /// A host starts a process.

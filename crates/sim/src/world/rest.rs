@@ -49,12 +49,13 @@ impl<S: System> World<'_, S> {
         self.armed.clear();
         self.sniped.clear();
         for at in 0..self.hosts.len() {
-            self.replace_log(at);
+            self.end_former(at);
+            self.mend_disk(at);
+            let last_words = self.last_words();
             let host = &mut self.hosts[at];
-            host.disk.fails = None;
             (host.paused_until, host.stalled_until) = (0, 0);
             if let Some(life) = &mut host.life {
-                life.app.pending = life.desk.as_mut().map_or(0, Desk::heal);
+                life.app.pending = life.desk.as_mut().map_or(last_words, Desk::heal);
                 life.app.hungry_at = 0;
                 // Without the faults it is not killed any more either.
                 life.doom = None;
@@ -68,13 +69,15 @@ impl<S: System> World<'_, S> {
         self.queue.push(self.now + LOOKS, What::Look);
     }
 
-    /// Who says that its log has failed is restarted: nothing else helps.
-    fn replace_log(&mut self, at: usize) {
+    /// Who belongs to what was before all voters lost what they had is started again; and who does not open a log again
+    /// that has failed.
+    fn end_former(&mut self, at: usize) {
         let host = &self.hosts[at];
-        if self.plan.disks.is_none() || host.life.is_none() || !host.disk.is_broken() {
+        let Some(life) = &host.life else { return };
+        let opens = self.plan.uring.is_some() || self.plan.disks.is_none();
+        if !life.former && (opens || !host.disk.is_broken()) {
             return;
         }
-        self.tally.cover("failed_logs_restarted");
         let death = Death {
             host_too: false,
             what: Crash::Process,
@@ -90,6 +93,13 @@ impl<S: System> World<'_, S> {
         let confs = self.apps().map(|(_, app)| app.confs).sum();
         match self.phase {
             Phase::Healing(since) => {
+                if self.is_silent(since) {
+                    let what = format!(
+                        "nothing is ordered since the faults ended: {}",
+                        self.states()
+                    );
+                    return self.found("liveness", what);
+                }
                 if self.given_up_as_deaf() > self.deaf {
                     self.found(
                         "C8",
@@ -264,7 +274,7 @@ impl<S: System> World<'_, S> {
         }
     }
 
-    fn states(&self) -> String {
+    pub(super) fn states(&self) -> String {
         let mut text = String::new();
         for life in self.hosts.iter().filter_map(|host| host.life.as_ref()) {
             let ring = life.app.conf.map(regular_of);

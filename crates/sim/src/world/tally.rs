@@ -8,7 +8,19 @@ use super::links::LinkTally;
 use super::network::NetTally;
 use super::{Cells, System, World};
 use crate::observe::{Coverage, Finding};
-use crate::plan::FaultKind;
+use crate::plan::{DiskMode, FaultKind, Loss, MILLIS, Plan};
+
+/// What is counted when something is lost for good.
+pub(super) const fn lost(what: Loss) -> &'static str {
+    match what {
+        Loss::Disk => "stores_replaced",
+        Loss::Newest => "stores_put_back",
+        Loss::Power => "stores_lost_with_power",
+        Loss::Node => "nodes_gone",
+        Loss::Device { hangs: true } => "devices_hung_for_good",
+        Loss::Device { hangs: false } => "devices_broken_for_good",
+    }
+}
 
 /// What has to happen where there are clients.
 const OF_CLIENTS: [&str; 17] = [
@@ -133,6 +145,32 @@ impl Tally {
     }
 }
 
+/// What a plan has that not all have, where engines vote.
+fn settings(plan: &Plan) -> impl Iterator<Item = &'static str> {
+    let uring = plan.uring.as_ref().filter(|uring| uring.is_wide);
+    let disks = plan.disks.filter(|disks| disks.mode != DiskMode::Memory);
+    let settings = uring.zip(plan.links).map(|(uring, links)| {
+        [
+            ("with_slow_links", links.byte_nanos > 100),
+            (
+                "with_slow_disks",
+                disks.is_some_and(|disks| disks.latency.0 > 5 * MILLIS),
+            ),
+            (
+                "with_narrow_disks",
+                disks.is_some_and(|disks| disks.per_milli > 0),
+            ),
+            ("with_different_disks", !uring.modes.is_empty()),
+            ("with_a_service", uring.service.is_some()),
+            ("with_members_only", uring.only_as_member),
+            ("with_little_kept", uring.keeps() < 100),
+            ("with_large_messages", plan.ring.message_bytes > 1 << 20),
+        ]
+    });
+    let settings = settings.into_iter().flatten();
+    settings.filter_map(|(name, has)| has.then_some(name))
+}
+
 impl<S: System> World<'_, S> {
     /// What the plan sets out to do has to happen in some run: it counts from 0.
     pub(super) fn expect(&mut self) {
@@ -166,6 +204,9 @@ impl<S: System> World<'_, S> {
         if plan.groups.is_some() {
             self.expect_clients();
         }
+        for what in settings(plan) {
+            self.tally.cover(what);
+        }
         for fault in &plan.faults {
             let what = match fault.kind {
                 FaultKind::Cut { .. } | FaultKind::Flap { .. } if plan.uring.is_some() => {
@@ -177,6 +218,13 @@ impl<S: System> World<'_, S> {
                 FaultKind::Kill { .. } => "crashes",
                 FaultKind::PowerLoss { .. } => "losses_of_power",
                 FaultKind::DiskFails { .. } => "persist_failures",
+                FaultKind::DiskHangs { .. } => "disk_hangs",
+                FaultKind::ServiceStops => "service_stops",
+                FaultKind::Loses { what, .. } => lost(what),
+                FaultKind::LoseAll => "foundations",
+                FaultKind::RestartAll { dead: Some(_), .. } => "restarts_without_one",
+                FaultKind::RestartAll { .. } => "restarts_of_all",
+                FaultKind::Churn { .. } => "many_lives",
                 FaultKind::Storm { .. } => "storms",
                 FaultKind::Replay { .. } => "datagrams_replayed",
                 FaultKind::Snipe => "snipes",

@@ -53,7 +53,7 @@ impl<S: System> World<'_, S> {
             me: process,
             seed: self.rng.next(),
             records: self.hosts[at].disk.records(),
-            lost_some: false,
+            lost_some: self.hosts[at].disk.lost_some,
         };
         self.emit(process, EventKind::Start);
         self.payloads.start(process);
@@ -62,7 +62,7 @@ impl<S: System> World<'_, S> {
         let groups = self.plan.groups;
         life.desk = groups.map(|groups| Desk::new(groups, process, &self.plan.ring.members));
         if self.healed() {
-            life.app.pending = life.desk.as_mut().map_or(0, Desk::heal);
+            life.app.pending = life.desk.as_mut().map_or(self.last_words(), Desk::heal);
         }
         life.engine.handle(now, Input::Start(start));
         life.app.more = true;
@@ -72,7 +72,7 @@ impl<S: System> World<'_, S> {
         }
         host.life = Some(life);
         host.lives += 1;
-        host.gone = false;
+        (host.gone, host.reopens) = (false, false);
         (host.paused_until, host.stalled_until) = (0, 0);
         self.wake(at, self.now);
     }
@@ -116,17 +116,20 @@ impl<S: System> World<'_, S> {
             for_good,
             lasts,
         } = death;
-        if !self.may_forget(at) {
+        if !self.may_forget(at) || !self.loses(at, what, disk) {
             if let Some(life) = &mut self.hosts[at].life {
                 life.doom = None;
             }
             return;
         }
+        let disk = self.left_on(at, disk);
+        let lost_some = self.says_lost(at, what, disk);
         self.count_life(at);
         let host = &mut self.hosts[at];
         let Some(life) = host.life.take() else { return };
         (host.gone, host.retired) = (host_too, for_good);
         host.disk.crash(self.now, what, disk, &mut self.rng);
+        (host.disk.lost_some, host.reopens) = (lost_some, false);
         let node = host.node;
         if let Some(links) = &mut self.links {
             links.lost(&mut self.queue, self.now, at, host_too);
@@ -143,7 +146,7 @@ impl<S: System> World<'_, S> {
     }
 
     /// Machines lose their power at once, and come back one after the other.
-    fn lose_power(&mut self, hosts: &[usize], disk: DiskLoss, lasts: u64) {
+    pub(super) fn lose_power(&mut self, hosts: &[usize], disk: DiskLoss, lasts: u64) {
         self.tally.cover("losses_of_power");
         for at in hosts {
             let lasts = lasts.saturating_add(self.rng.below(10 * MILLIS));
@@ -156,9 +159,11 @@ impl<S: System> World<'_, S> {
             };
             if self.hosts[*at].life.is_some() {
                 self.die(*at, death);
-            } else {
+            } else if self.loses(*at, Crash::Power, death.disk) {
+                let lost_some = self.says_lost(*at, Crash::Power, death.disk);
                 let disk = &mut self.hosts[*at].disk;
                 disk.crash(self.now, Crash::Power, death.disk, &mut self.rng);
+                disk.lost_some = lost_some;
             }
         }
     }
@@ -227,6 +232,7 @@ impl<S: System> World<'_, S> {
             FaultKind::PowerLoss { hosts, disk } => {
                 return self.lose_power(hosts, *disk, fault.lasts);
             }
+            FaultKind::DiskFails { host, .. } if !self.may_fail(*host) => return,
             FaultKind::DiskFails { host, full } => {
                 self.hosts[*host].disk.fails = Some(if *full {
                     PersistError::NoSpace
@@ -234,6 +240,20 @@ impl<S: System> World<'_, S> {
                     PersistError::Io("the device does not answer".to_owned())
                 });
             }
+            FaultKind::DiskHangs { host } => {
+                if self.has_disk(*host) {
+                    self.tally.cover("disk_hangs");
+                    self.hosts[*host].disk.hangs = true;
+                }
+            }
+            FaultKind::ServiceStops => {
+                self.tally.cover("service_stops");
+                self.votes.service_stops = until;
+            }
+            FaultKind::Loses { .. }
+            | FaultKind::LoseAll
+            | FaultKind::RestartAll { .. }
+            | FaultKind::Churn { .. } => return self.wait_to_lose(index),
             FaultKind::Storm {
                 links,
                 percent,
@@ -355,6 +375,10 @@ impl<S: System> World<'_, S> {
                     self.network.cut(links, false);
                 }
             }
+            FaultKind::Loses { .. }
+            | FaultKind::LoseAll
+            | FaultKind::RestartAll { .. }
+            | FaultKind::Churn { .. } => self.wait_to_lose(index),
             _ => {}
         }
     }
@@ -368,14 +392,21 @@ impl<S: System> World<'_, S> {
         match &plan.faults[index as usize].kind {
             FaultKind::Cut { links, .. } => self.network.cut(links, false),
             FaultKind::Storm { links, .. } => self.network.storm(links, [0; 3]),
-            FaultKind::DiskFails { host, .. } => self.hosts[*host].disk.fails = None,
+            FaultKind::DiskFails { host, .. } | FaultKind::DiskHangs { host } => {
+                self.mend_disk(*host)
+            }
             FaultKind::Pause { host } | FaultKind::Stall { host } => self.wake_now(*host),
             FaultKind::Snipe | FaultKind::Mute => self.end_snipe(index),
             FaultKind::Flap { .. }
             | FaultKind::Kill { .. }
             | FaultKind::PowerLoss { .. }
             | FaultKind::Replay { .. }
-            | FaultKind::Rush { .. } => {}
+            | FaultKind::Rush { .. }
+            | FaultKind::ServiceStops
+            | FaultKind::Loses { .. }
+            | FaultKind::LoseAll
+            | FaultKind::RestartAll { .. }
+            | FaultKind::Churn { .. } => {}
         }
     }
 }

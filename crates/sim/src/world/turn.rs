@@ -78,6 +78,8 @@ impl<S: System> World<'_, S> {
             self.cells.count(system, life.engine.get(), &input);
             life.engine.handle(now, input);
             (life.undrained, life.app.more) = (true, true);
+            let engine = system.voting(life.engine.get());
+            self.votes.look_at(self.now, engine, life.former);
             installed = system
                 .ring(life.engine.get())
                 .filter(|ring| before != Some(*ring));
@@ -92,6 +94,7 @@ impl<S: System> World<'_, S> {
                 }
             }
         }
+        self.judge_configs();
         self.take_submitted(at);
         if let Some(ring) = installed.filter(|_| !self.armed.is_empty()) {
             self.snipe(at, ring);
@@ -221,7 +224,10 @@ impl<S: System> World<'_, S> {
                 self.tally.cover("excluded");
                 self.emit(process, EventKind::Excluded(ring));
             }
-            Delivery::Missed { seq, count, own } => self.missed(at, seq + count, own),
+            Delivery::Missed { seq, count, own } => {
+                self.judge_missed(at, (seq, count));
+                self.missed(at, seq + count, own);
+            }
             Delivery::Skips { .. } => self.found("skips", "nobody asked for skips"),
         }
         true
@@ -247,6 +253,10 @@ impl<S: System> World<'_, S> {
         let process = life.process;
         life.app.delivered(message.id, process);
         life.app.got(message.position());
+        self.votes.ordered(message.id);
+        if message.payload.len() > 1 << 20 {
+            self.tally.cover("messages_of_megabytes");
+        }
         self.tally.deliveries += 1;
         if self.plan.views.is_some() {
             let counter = message.id.counter;
@@ -287,6 +297,8 @@ impl<S: System> World<'_, S> {
             life.app.pending += more;
             host.budget -= more;
         }
+        self.order_skips(at);
+        let host = &mut self.hosts[at];
         if host.budget > 0 {
             let later = host.rng.range(source.every / 2, source.every / 2 * 3);
             let next = self.now + later.max(1);
@@ -355,6 +367,9 @@ impl<S: System> World<'_, S> {
             hash,
         };
         self.emit(message.process, EventKind::Send(sent));
+        if self.healed() {
+            self.votes.last_words.insert(message);
+        }
         if self.plan.is_uniform() {
             // Others give it its place.
             self.emit(message.process, EventKind::Broadcast(sent));

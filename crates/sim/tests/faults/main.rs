@@ -199,6 +199,8 @@ fn disks(mode: DiskMode) -> DisksPlan {
         slow: 100_000,
         slow_for: 60 * MILLIS,
         lag: 300 * MILLIS,
+        per_milli: 0,
+        lies: false,
         hides_failures: false,
     }
 }

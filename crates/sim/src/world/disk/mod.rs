@@ -6,7 +6,7 @@
 //! Where an engine keeps a log ([`DisksPlan`]), requests that wait are written together and answered in their order. What
 //! an answer says depends on the mode: that all is on the disk, or that it is in the hands of the system, where the end of
 //! the process does not touch it and a loss of power does; or nothing. After a request has failed so does every other one
-//! of that life.
+//! until the log is given up and opened again. A disk may hang, and be bad for good.
 
 mod image;
 #[cfg(test)]
@@ -16,10 +16,14 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use rota_core::contract::{Input, LogId, LogRecord, PersistError, PersistId};
+use rota_core::paxos::STATE_LOG;
 
-use crate::plan::{DiskLoss, DiskMode, DisksPlan};
+use crate::plan::{DiskLoss, DiskMode, DisksPlan, MILLIS};
 use crate::rng::Rng;
 use image::Image;
+
+/// Where an acceptor keeps its name: what is lost no longer matters when it has another one.
+const NAME: u64 = 4;
 
 #[derive(Debug)]
 struct Request {
@@ -28,6 +32,21 @@ struct Request {
     /// `None` while it waits.
     done_at: Option<u64>,
     error: Option<PersistError>,
+}
+
+impl Request {
+    fn bytes(&self) -> u64 {
+        let bytes = |record: &LogRecord| match record {
+            LogRecord::Put { bytes, .. } => bytes.len() as u64,
+            LogRecord::Trim { .. } => 0,
+        };
+        self.records.iter().map(bytes).sum()
+    }
+}
+
+/// Whether an acceptor gets its name with this.
+fn is_name(record: &LogRecord) -> bool {
+    matches!(record, LogRecord::Put { log, position, .. } if *log == STATE_LOG && *position == NAME)
 }
 
 /// Something that was answered, and is on the disk only later.
@@ -58,7 +77,13 @@ pub struct Disk {
     pending: VecDeque<Request>,
     /// What goes wrong with every write while a fault lasts.
     pub fails: Option<PersistError>,
-    /// What went wrong with a write of this life of its process.
+    /// Nothing is answered while a fault lasts.
+    pub hangs: bool,
+    /// It is never well again.
+    pub is_dead: bool,
+    /// Something that was answered may be gone, and nobody with that name has said so yet.
+    pub lost_some: bool,
+    /// What went wrong with a write since the log was opened.
     broken: Option<PersistError>,
 }
 
@@ -98,6 +123,8 @@ impl Disk {
             _ if rng.ppm(plan.slow) => rng.spread(most, plan.slow_for.max(most)),
             _ => rng.range(least, most),
         };
+        let bytes: u64 = self.pending.iter().map(Request::bytes).sum();
+        let takes = takes + (bytes * MILLIS).checked_div(plan.per_milli).unwrap_or(0);
         let done_at = Some(now + takes);
         for request in &mut self.pending {
             request.done_at = done_at;
@@ -107,6 +134,9 @@ impl Disk {
 
     /// The next request that is done by `now`, if one is.
     pub fn written(&mut self, plan: Option<&DisksPlan>, now: u64, rng: &mut Rng) -> Option<Input> {
+        if self.hangs {
+            return None;
+        }
         let done = self.pending.front()?.done_at? <= now;
         let request = if done {
             self.pending.pop_front()?
@@ -131,6 +161,7 @@ impl Disk {
         if let Some(since) = &mut self.since {
             since.extend_from_slice(&request.records);
         }
+        self.lost_some &= !request.records.iter().any(is_name);
         if let Some(DisksPlan { mode, lag, .. }) = plan
             && *mode == DiskMode::Async
         {
@@ -167,14 +198,64 @@ impl Disk {
         }
         records.truncate(rng.index(records.len() + 1));
         // Until the log is opened again nobody reads it.
-        for record in records {
-            self.durable.apply(record);
+        self.keep(records);
+    }
+
+    /// Whether a request has failed: none will go well before the log is opened again.
+    pub const fn is_broken(&self) -> bool {
+        self.broken.is_some()
+    }
+
+    /// Whether it does what it should.
+    pub const fn is_well(&self) -> bool {
+        self.fails.is_none() && !self.hangs
+    }
+
+    /// Faults are over, but for those that last for ever.
+    pub fn mend(&mut self) {
+        if !self.is_dead {
+            (self.fails, self.hangs) = (None, false);
         }
     }
 
-    /// Whether a request of this life has failed: none will go well.
-    pub const fn is_broken(&self) -> bool {
-        self.broken.is_some()
+    /// The log is given up: of what was not answered a first part is there. `loses`: and of what was answered and is not
+    /// on the disk.
+    pub fn give_up(&mut self, now: u64, loses: bool, rng: &mut Rng) {
+        self.sync(now);
+        self.since = None;
+        let is_broken = self.broken.take().is_some();
+        let pending = std::mem::take(&mut self.pending).into_iter();
+        let mut records: Vec<LogRecord> = pending.flat_map(|request| request.records).collect();
+        records.truncate(rng.index(records.len() + 1));
+        if is_broken {
+            records.clear();
+        }
+        if loses {
+            self.lost_some = true;
+            let left = rng.index(self.unsynced.len() + 1);
+            self.unsynced.truncate(left);
+            records.clear();
+        }
+        self.keep(records);
+    }
+
+    /// There is no older copy either.
+    pub fn lose_backup(&mut self) {
+        self.backup.clear();
+        self.since = None;
+    }
+
+    /// These are there, behind all that was answered.
+    fn keep(&mut self, records: Vec<LogRecord>) {
+        if let Some(last) = self.unsynced.back() {
+            // Behind what the system still has in its hands.
+            let synced_at = last.synced_at;
+            self.unsynced.push_back(Unsynced { synced_at, records });
+            return;
+        }
+        for record in records {
+            self.durable.apply(record);
+        }
     }
 
     /// What was answered long enough ago is on the disk.
@@ -219,18 +300,7 @@ impl Disk {
                 self.durable.clone_from(&self.backup);
             }
         }
-        if let Some(last) = self.unsynced.back() {
-            // Behind what the system still has in its hands.
-            let synced_at = last.synced_at;
-            self.unsynced.push_back(Unsynced {
-                synced_at,
-                records: kept,
-            });
-            return;
-        }
-        for record in kept {
-            self.durable.apply(record);
-        }
+        self.keep(kept);
     }
 
     /// What is on the disk as its system shows it.

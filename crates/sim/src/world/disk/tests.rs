@@ -12,6 +12,8 @@ const SYNC: DisksPlan = DisksPlan {
     slow: 0,
     slow_for: 1000,
     lag: 100,
+    per_milli: 0,
+    lies: false,
     hides_failures: false,
 };
 const ASYNC: DisksPlan = DisksPlan {

@@ -22,9 +22,6 @@ use crate::rng::Rng;
 use end::End;
 pub use end::Told;
 
-/// Nanoseconds that a byte takes: a gigabit in a second.
-const BYTE_NANOS: u64 = 8;
-
 /// What links did.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct LinkTally {
@@ -250,6 +247,7 @@ impl Links {
         (session, bytes): (u64, Bytes),
         delay: u64,
     ) -> Result<(), usize> {
+        let byte_nanos = self.plan.byte_nanos;
         let end = self.end(at, peer);
         if end.session != Some(session) {
             return Ok(());
@@ -264,7 +262,7 @@ impl Links {
             self.tally.lost += 1;
             return Ok(());
         }
-        let arrives = end.last.max(now + delay) + length as u64 * BYTE_NANOS;
+        let arrives = end.last.max(now + delay) + length as u64 * byte_nanos;
         end.last = arrives;
         end.flight.push_back((arrives, bytes));
         if end.flight.len() == 1 {

@@ -48,6 +48,7 @@ impl Two {
             patience: 300 * MILLIS,
             retry: 20 * MILLIS,
             breaks: 50_000,
+            byte_nanos: 8,
         };
         let mut queue = Queue::default();
         let mut links = Links::new(plan, 2, seed);
