@@ -58,11 +58,9 @@ pub fn smoke(workspace: &Workspace) -> Vec<bool> {
             one.is_some() && one == other,
         ));
     }
-    for engine in ["ring-paxos", "u-ring-paxos"] {
-        let seeds = format!("{first}..{}", first + SEEDS_WITH_LOSSES);
-        let line = format!("sim run --engine {engine} --faults stores --seeds {seeds} --jobs 2");
-        results.push(report(&line, rota(workspace, &line).is_ok()));
-    }
+    let seeds = format!("{first}..{}", first + SEEDS_WITH_LOSSES);
+    let line = format!("sim run --engine u-ring-paxos --faults stores --seeds {seeds} --jobs 2");
+    results.push(report(&line, rota(workspace, &line).is_ok()));
     for line in regressions(workspace) {
         results.push(report(&line, rota(workspace, &line).is_ok()));
     }
