@@ -130,7 +130,7 @@ fn a_search_of_consensus_tells_what_it_has_found() {
     let right = report(&right);
     assert_eq!(right["complete"], true);
     assert!(right["states"].as_u64() > Some(500), "{right}");
-    let wrong = rota("sim explore-paxos --start begun --disks 1 --foreign 1 --json");
+    let wrong = rota("sim explore-paxos --start begun --stands 2 --disks 1 --foreign 1 --json");
     assert_eq!(wrong.status.code(), Some(1));
     let wrong = report(&wrong);
     assert_eq!(wrong["violations"][0]["property"], "proposal");

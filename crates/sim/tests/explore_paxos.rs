@@ -97,6 +97,7 @@ mod right {
     #[test]
     fn a_foreign_number_breaks_agreement() {
         let budget = Budget {
+            stands: 2,
             disks: 1,
             foreign: 1,
             ..ONE

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use rota_core::paxos::{Acceptor, AcceptorId, Instance, Learner, Promise, Round, Value, Vote};
+use rota_core::paxos::{Acceptor, AcceptorId, Instance, Learner, Promise, Round, Vote};
 
 use super::node::Disk;
 use super::state::{Decided, State, bit, same, show};
@@ -139,28 +139,21 @@ impl State {
                 let vote = disk.votes.at(instance);
                 instance < disk.floor || vote.is_some_and(|vote| same(&vote.value, &known.value))
             };
-            let there = config.acceptors.iter().filter(|who| {
-                let place = self.place(**who);
-                place.map_or_else(
-                    || self.had(**who, instance, &known.value),
-                    |at| has(&self.nodes[at].disk),
-                )
-            });
+            // Who has lost its disk since has done its part: its set is asked further on.
+            let disk = |who: &AcceptorId| {
+                let lost = self.lost.iter().find(|(lost, _)| lost == who);
+                let place = self.place(*who);
+                let there = place.map(|at| &self.nodes[at].disk);
+                there.or_else(|| lost.map(|(_, disk)| disk))
+            };
+            let there = config.acceptors.iter().filter_map(disk);
+            let there = there.filter(|disk| has(disk));
             let there = there.count();
             if there < config.majority() {
                 let detail = format!("{round} is said to be, and {there} have {instance}");
                 return self.found("complete", detail);
             }
         }
-    }
-
-    /// Whether who has lost its disk had voted for what was decided: that configuration's set of acceptors is asked further on.
-    fn had(&self, who: AcceptorId, instance: Instance, value: &Value) -> bool {
-        self.logs.iter().any(|log| {
-            let cast = log.cast.get(instance as usize).copied().unwrap_or(0);
-            let proposed = log.at(instance);
-            cast & bit(&who) != 0 && proposed.is_some_and(|vote| same(&vote.value, value))
-        })
     }
 
     /// What holds of a node between steps.

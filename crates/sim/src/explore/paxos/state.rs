@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rota_core::paxos::{AcceptorId, Config, Coordinator, Instance, Promise, Round, Value, Vote};
 
 use super::super::search::Same;
-use super::node::{Node, acceptor_id};
+use super::node::{Disk, Node, acceptor_id};
 use super::{Budget, Rules};
 use crate::observe::Finding;
 
@@ -68,6 +68,8 @@ pub(super) struct State {
     pub checkpoint: Instance,
     /// How many disks there ever were.
     pub stores: usize,
+    /// What those held that are lost.
+    pub lost: Rc<Vec<(AcceptorId, Disk)>>,
     /// What may still happen.
     pub left: Budget,
     pub finding: Option<Finding>,
@@ -101,6 +103,7 @@ impl State {
             claimed: 0,
             checkpoint: 1,
             stores: all,
+            lost: Rc::default(),
             left,
             finding: None,
             trail: None,
@@ -117,7 +120,7 @@ impl State {
         for log in &self.logs {
             log.hash.hash(&mut hasher);
         }
-        self.flights.hash(&mut hasher);
+        (&self.flights, &self.lost).hash(&mut hasher);
         hasher.finish()
     }
 

@@ -92,6 +92,9 @@ impl State {
                 self.left.disks -= 1;
                 let store = self.stores;
                 self.stores += 1;
+                let node = &self.nodes[usize::from(at)];
+                let lost = (node.id, node.disk.clone());
+                Rc::make_mut(&mut self.lost).push(lost);
                 self.node(at.into()).replace(store);
                 self.settle(at.into());
             }
