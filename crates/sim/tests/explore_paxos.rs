@@ -168,6 +168,12 @@ mod broken {
         search(Mutant::N11, plain, &["learnt"]);
         search(Mutant::N15, trimmed, &["trimmed", "proposal"]);
         search(Mutant::N17, plain, &["held-round"]);
+        // And what that comes to: two values decided, of five acceptors of which one has lost its disk.
+        let mended = options(Start::Mended, Budget { crashes: 2, ..ONE }, |rules| {
+            rules.coordinators = 3;
+            rules.checks = Checks::only(["agreement"]).expect("a name");
+        });
+        search(Mutant::N17, mended, &["agreement"]);
         search(Mutant::N19, cut, &["log"]);
         let ahead = options(Start::First, ONE, |rules| rules.ahead = true);
         search(Mutant::N24, ahead, &["log"]);
@@ -187,6 +193,9 @@ mod broken {
             ..ONE
         };
         let over = options(Start::Begun, twice, |_| {});
+        search(Mutant::N21, over, &["proposal"]);
+        let floors = options(Start::Begun, Budget { trims: 1, ..twice }, |_| {});
+        search(Mutant::N16, floors, &["complete"]);
         search(Mutant::N26, over, &["proposal"]);
         search(Mutant::N20, parted, &["wait"]);
         let mut register = options(Start::First, ONE, |_| {});
