@@ -134,17 +134,12 @@ impl URing {
             return;
         }
         let found = Found::read(records, lost_some);
-        self.disk.failed = false;
-        if found.damaged {
-            (self.disk.failed, self.disk.damaged) = (true, true);
-            return;
-        }
-        if found
-            .store
-            .is_some_and(|store| store != self.acceptor.id().store)
-        {
-            // Nobody knows whose it is.
-            (self.disk.failed, self.disk.damaged) = (true, true);
+        let own = self.acceptor.id().store;
+        // Nobody knows whose another one's is.
+        let is_others = found.store.is_some_and(|store| store != own);
+        self.disk.damaged = found.damaged || is_others;
+        self.disk.failed = self.disk.damaged;
+        if self.disk.damaged {
             return;
         }
         let votes = found.votes.into_iter().map(|vote| (vote.first, vote));
