@@ -59,8 +59,10 @@ pub fn smoke(workspace: &Workspace) -> Vec<bool> {
         ));
     }
     let seeds = format!("{first}..{}", first + SEEDS_WITH_LOSSES);
-    let line = format!("sim run --engine u-ring-paxos --faults stores --seeds {seeds} --jobs 2");
-    results.push(report(&line, rota(workspace, &line).is_ok()));
+    for engine in ["u-ring-paxos", "ring-paxos"] {
+        let line = format!("sim run --engine {engine} --faults stores --seeds {seeds} --jobs 2");
+        results.push(report(&line, rota(workspace, &line).is_ok()));
+    }
     for line in regressions(workspace) {
         results.push(report(&line, rota(workspace, &line).is_ok()));
     }

@@ -59,6 +59,8 @@ pub struct Election {
     pub(super) unbegun: u32,
     /// How often another round was wanted, for votes that nobody could cast, since the last one that has lasted.
     pub(super) rounds: u32,
+    /// How often members were to be named once more since then.
+    pub(super) views: u32,
     /// Since when there is no link.
     pub down: BTreeMap<Process, Time>,
     /// Who has said that it leaves.
@@ -144,10 +146,27 @@ impl URing {
         Some(self.election.stand.max(gone))
     }
 
-    /// When members are to be named once more, for an application that has missed what they have said so far.
+    /// When those are taken in who want it: not while a round that is to begin still gets nearer to that, as the next one
+    /// would have to be told everything from the start.
+    fn admit_at(&self) -> Option<Time> {
+        let at = self.election.admit?;
+        if self.learner.round() == self.number() || mutants::on(Mutant::U65) {
+            return Some(at);
+        }
+        let moved = self.election.known.max(self.election.moved);
+        Some(at.max(moved.after(self.settings.patience.silence)))
+    }
+
+    /// When members are to be named once more, for an application that has missed what they have said so far. Each time
+    /// later than the last: where little is kept, and much is under way, it may miss that again.
     fn view_at(&self) -> Option<Time> {
         let lacks = self.hand_out.lacks_view() && self.stream.is_some();
-        lacks.then(|| self.election.known.after(self.settings.patience.retry))
+        let times = match mutants::on(Mutant::U67) {
+            true => 0,
+            false => self.election.views.min(MOST_DOUBLED),
+        };
+        let wait = self.settings.patience.retry << times;
+        lacks.then(|| self.election.known.after(wait))
     }
 
     /// When something is to be done if nothing happens before.
@@ -159,7 +178,7 @@ impl URing {
         let suspect = if standing { None } else { self.suspect_at() };
         let stalled = if standing { None } else { self.stalled_at() };
         let view = if standing { None } else { self.view_at() };
-        let admit = self.election.admit.filter(|_| !standing);
+        let admit = if standing { None } else { self.admit_at() };
         let round = if standing { None } else { self.round_at() };
         let times = [again, join, stand, suspect, stalled, view, admit, round];
         times.into_iter().flatten().min()
@@ -184,13 +203,16 @@ impl URing {
             self.stand(suspect, false);
         } else if is_due(self.stalled_at()) || is_due(self.stand_at()) {
             self.stand(None, true);
-        } else if is_due(self.election.admit) || is_due(self.view_at()) {
+        } else if is_due(self.admit_at()) {
+            self.stand(None, false);
+        } else if is_due(self.view_at()) {
+            self.election.views += 1;
             self.stand(None, false);
         } else if is_due(self.round_at()) {
             self.election.rounds += 1;
             self.stand(None, false);
         }
-        if is_due(self.election.admit) {
+        if is_due(self.admit_at()) {
             self.election.admit = None;
         }
         self.put_off();

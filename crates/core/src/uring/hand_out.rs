@@ -50,6 +50,7 @@ enum Membership {
 /// See the module's page.
 #[derive(Debug)]
 pub struct HandOut {
+    me: Option<Process>,
     waiting: VecDeque<Item>,
     bytes: usize,
     most_bytes: usize,
@@ -70,6 +71,7 @@ impl HandOut {
     /// Empty, with the bounds that are set.
     pub const fn new(settings: &URingConfig) -> Self {
         Self {
+            me: None,
             membership: if settings.only_as_member {
                 Membership::Outside(0)
             } else {
@@ -85,6 +87,11 @@ impl HandOut {
             lives: BTreeMap::new(),
             malformed: 0,
         }
+    }
+
+    /// The process has begun.
+    pub const fn start(&mut self, me: Process) {
+        self.me = Some(me);
     }
 
     /// Whether it takes more.
@@ -237,8 +244,12 @@ impl HandOut {
     ) -> Option<Delivery> {
         let is_middle = super::value::cut(&bytes) == Some(true);
         let ends = !is_middle;
+        let mut own = 0;
         if ends {
             self.headless.remove(&process);
+            if self.me == Some(process) && !mutants::on(Mutant::U68) {
+                own = super::value::last_whole(&bytes);
+            }
         }
         match is_middle {
             true => self.bytes -= bytes.len(),
@@ -247,8 +258,7 @@ impl HandOut {
         (ends && !mutants::on(Mutant::U61)).then_some(Delivery::Missed {
             seq: instance,
             count: 1,
-            // Of own messages it says nothing.
-            own: 0,
+            own,
         })
     }
 

@@ -136,6 +136,9 @@ impl URing {
         }
         if stays {
             (self.election.waits, self.election.rounds) = (0, 0);
+            if !self.hand_out.lacks_view() {
+                self.election.views = 0;
+            }
         }
         if self.stream.is_none() {
             let waits = self.election.waits;

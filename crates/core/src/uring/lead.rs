@@ -159,12 +159,15 @@ impl URing {
         let Some(leading) = &mut self.leading else {
             return;
         };
-        if leading.machine.start().is_some() || part.round != leading.machine.round() {
+        if leading.machine.start().is_some() {
             return;
         }
-        // A round takes as long to begin as there is something to tell.
+        // A round takes as long to begin as there is something to tell, and as what was told for earlier ones takes to come.
         self.election.told += 1 + part.votes.len() as u64;
         self.election.moved = self.now;
+        if part.round != leading.machine.round() {
+            return;
+        }
         let Some(promise) = leading.assemble(part, more) else {
             return;
         };

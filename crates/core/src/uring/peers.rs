@@ -6,10 +6,14 @@ use bytes::Bytes;
 
 use super::word::{Follow, Here, Word};
 use crate::contract::{Channel, NodeId, Output, Pieces, Process, Session};
+use crate::mutants::{self, Mutant};
 use crate::paxos::{AcceptorId, Promise, Vote};
 
 /// Words that may wait for one link; more than that nobody needs to hear.
 const WORDS: usize = 64;
+/// Bases and promises leave while no more than this part of a link's queue is under way: what else there is to say, and that
+/// this process lives, is not to wait behind megabytes of them on a slow link. Drivers tell of half as much room.
+const CLEAR: usize = 8;
 
 /// A link that is up.
 #[derive(Debug)]
@@ -21,8 +25,10 @@ pub struct Peer {
     founded: u64,
     /// Which one the process at its other end does, by its last word.
     pub theirs: u64,
-    /// What it still takes, in bytes.
+    /// What it still takes, in bytes,
     room: usize,
+    /// and takes when nothing is under way, as far as was seen.
+    most_room: usize,
     words: VecDeque<Bytes>,
     /// Words that there was no place for.
     dropped: u64,
@@ -83,6 +89,7 @@ impl Peers {
             founded: self.founded,
             theirs: 0,
             room: 0,
+            most_room: 0,
             words: VecDeque::new(),
             dropped: 0,
             base: None,
@@ -104,6 +111,7 @@ impl Peers {
     pub fn on_writable(&mut self, node: NodeId, session: Session, room: usize) {
         if let Some(peer) = self.session(node, session) {
             peer.room = room;
+            peer.most_room = peer.most_room.max(room);
         }
     }
 
@@ -231,12 +239,20 @@ impl Peer {
     /// Parts are made one at a time, and wait for their room as words do: what goes along the ring does not take it.
     fn next_word(&mut self, enough: usize) -> Option<Output> {
         if self.words.is_empty() {
+            if !self.is_clear() && !mutants::on(Mutant::U66) {
+                return None;
+            }
             let part = self.promise_part(enough);
             let part = part.or_else(|| self.base_part(enough))?;
             self.words.push_back(part.encode(self.founded).into());
         }
         let word = self.words.pop_front_if(|word| word.len() <= self.room)?;
         Some(self.send(word.into()))
+    }
+
+    /// Whether little is under way.
+    const fn is_clear(&self) -> bool {
+        self.most_room - self.room <= self.most_room / CLEAR
     }
 
     /// The next part of a base.

@@ -28,6 +28,7 @@ impl URing {
         self.started = true;
         self.me = start.me;
         self.own.start(start.me);
+        self.hand_out.start(start.me);
         self.random = Random::of(&start);
         let mut found = Found::read(start.records, start.lost_some);
         (self.disk.failed, self.disk.damaged) = (found.damaged, found.damaged);

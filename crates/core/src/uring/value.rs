@@ -32,6 +32,11 @@ pub fn cut(value: &Bytes) -> Option<bool> {
     Some(start.fragment > 0 && start.counter == end.counter)
 }
 
+/// The counter of the last message that ends in it, or before it.
+pub fn last_whole(value: &Bytes) -> u64 {
+    read(value.clone()).map_or(0, |(_, frame)| frame.end().counter.saturating_sub(1))
+}
+
 /// Whether it is one.
 pub fn is_sound(value: &Bytes) -> bool {
     read(value.clone()).is_some()

@@ -1,11 +1,12 @@
 //! What others have forgotten: the base that a process begins at, as it comes over a link.
 
-use rota_core::contract::{ConfigurationKind, Delivery, Engine, Process};
+use rota_core::contract::{ConfigurationKind, Delivery, Engine, Input, Process};
 use rota_core::uring::Word;
 
-use super::alone::{Alone, FOUNDED, process};
+use super::alone::{Alone, FOUNDED, process, settings};
 use super::behind::{asks, full, lacks_much};
-use super::rules::{batch_of, second};
+use super::rounds::stands;
+use super::rules::{batch_of, head, hear_batch, second};
 
 /// The bytes of a base.
 #[derive(Clone, Debug)]
@@ -71,14 +72,18 @@ fn with_view(first: u64, members: &[(u16, u64)]) -> Bytes {
 /// The second of three, to which the ring brings what comes from the tenth instance on: it has asked the first for the rest.
 pub fn behind() -> Alone {
     let mut alone = second();
+    begins_behind(&mut alone);
+    alone
+}
+
+fn begins_behind(alone: &mut Alone) {
     let epoch = alone.follow().epoch;
-    batch_of(&mut alone, epoch, 10, |batch| {
+    batch_of(alone, epoch, 10, |batch| {
         batch.skip(2);
         batch.voted(0, 12);
         batch.voted(2, 12);
     });
     assert!(alone.has_said(&Word::Fetch(1, 10)), "{:?}", alone.said);
-    alone
 }
 
 /// What the application is told by who gets this base: places, how many are missed, or who the members are.
@@ -117,6 +122,37 @@ fn who_begins_behind_what_is_forgotten_gets_to_know_the_members() {
         ..with_view(1, &[])
     };
     assert_eq!(told(&nobody), [(1, 9, vec![])]);
+}
+
+/// The members are not named again in any of the configurations that follow: each is wanted later than the one before, as all
+/// stand still for a moment with it.
+pub fn members_are_named_again_each_time_later() -> bool {
+    let mut settings = settings();
+    settings.only_as_member = true;
+    let mut alone = Alone::with(settings, process(2, 1), Vec::new());
+    alone.join();
+    begins_behind(&mut alone);
+    let mut base = with_view(4, &[(1, 1), (2, 1), (3, 1)]);
+    base.lives.insert(1, (process(2, 1), 0));
+    alone.hear(
+        1,
+        Word::Forgotten(0, base.encode().into(), false).encode(FOUNDED),
+    );
+    let mut number = 1;
+    for _ in 0..200 {
+        alone.now = alone.now.after(50_000_000);
+        let head = head(number, alone.follow().epoch, (10, 12));
+        hear_batch(&mut alone, 1, &head, |_| {});
+        alone.room();
+        alone.tell(Input::Timer);
+        alone.write();
+        if stands(&alone).contains(&(number + 1)) {
+            number += 1;
+            let known = Word::Known(alone.config(number));
+            alone.hear(1, known.encode(FOUNDED));
+        }
+    }
+    (3..9).contains(&number)
 }
 
 /// An answer that is waited for no more is told to its end; what comes then of another begins anew.

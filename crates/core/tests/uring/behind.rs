@@ -10,7 +10,7 @@ use rota_core::paxos::{self, Ballot, Config, Promise, Value, ValueId, Vote};
 use rota_core::uring::{Here, Word};
 
 use super::alone::{Alone, FOUNDED, acceptor, process};
-use super::rules::{head, hear_batch, second};
+use super::rules::{batch_of, head, hear_batch, second, values_of};
 
 /// All before this is decided.
 const DECIDED: u64 = 5;
@@ -101,6 +101,33 @@ pub fn who_coordinates_waits() -> bool {
         !early && alone.engine.is_operational()
     };
     begins(2) && begins(3)
+}
+
+/// What it has voted for is a megabyte: a link that is full of it would say nothing else, and its other end would take this
+/// process for dead. What is told in the end is everything.
+pub fn a_promise_leaves_room_for_what_is_said_beside_it() -> bool {
+    let mut alone = second();
+    let epoch = alone.follow().epoch;
+    for (id, frame) in values_of(120, 8_000) {
+        batch_of(&mut alone, epoch, id.counter, |batch| {
+            batch.packet(None, id, &frame, true);
+        });
+        alone.write();
+    }
+    let known = Word::Known(alone.config(2));
+    alone.hear(1, known.encode(FOUNDED));
+    alone.hear(1, Word::Prepare(2, 1).encode(FOUNDED));
+    alone.write();
+    let told = |alone: &Alone| {
+        let votes = |word: &Word| match word {
+            Word::Promise(promise, _) if promise.round == 2 => promise.votes.len(),
+            _ => 0,
+        };
+        alone.said.iter().map(votes).sum::<usize>()
+    };
+    let at_once = told(&alone);
+    (0..20).for_each(|_| alone.room());
+    at_once * 8_000 <= 256 << 10 && told(&alone) == 120
 }
 
 /// Time passes, and the third promises whatever it is asked for: with whom as coordinator the second wants this

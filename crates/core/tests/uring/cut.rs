@@ -278,6 +278,49 @@ pub fn a_message_that_does_not_end_is_let_go() -> bool {
     trimmed > 3 * KEPT && missed == [(at - 2, 1)] && messages == [5] && malformed == 0
 }
 
+/// Whoever waits for an own message gets to know that it is missed also if it is one whose beginning was let go, and so of those
+/// that end in the same value.
+pub fn own_messages_that_are_let_go_are_missed() -> bool {
+    let settings = URingConfig {
+        waiting_bytes: 100,
+        ..keeps_little()
+    };
+    let mut second = Second::new(settings);
+    second.alone.submit(&vec![7; 400_000]);
+    (0..3).for_each(|_| second.alone.submit(b"behind"));
+    follow(&mut second.alone, 1, 2);
+    for _ in 0..20 {
+        second.alone.room();
+        second.alone.tell(Input::Timer);
+    }
+    let records = std::mem::take(&mut second.alone.batches);
+    let parts = records
+        .into_iter()
+        .flatten()
+        .filter_map(|record| match record {
+            Record::Value(id, frame) => Some((id, frame)),
+            _ => None,
+        });
+    let parts: Vec<(ValueId, Bytes)> = parts.collect();
+    let last = parts.len() - 1;
+    second.values(&parts[..last]);
+    second.skips(8 * KEPT);
+    second.values(&parts[last..]);
+    let (mut missed, mut messages) = (0, 0);
+    for _ in 0..500 {
+        while let Some(delivery) = second.alone.engine.poll_delivery() {
+            match delivery {
+                Delivery::Missed { own, .. } => missed = own.max(missed),
+                Delivery::Message(_) => messages += 1,
+                _ => {}
+            }
+        }
+        second.alone.now = Time(second.alone.now.0 + 1);
+        second.alone.tell(Input::Timer);
+    }
+    missed + messages == 4 && missed > 0
+}
+
 /// What others have forgotten stays here, and is told to who asks for it.
 pub fn what_others_have_forgotten_is_kept() -> bool {
     let mut second = Second::new(keeps_little());

@@ -174,7 +174,7 @@ impl World {
 
     /// A disk fails or hangs for a while; of a minority of the acceptors also for good.
     pub fn break_disk(&mut self, index: usize) {
-        let for_good = self.below(3) == 0 && self.may_break_for_good(index);
+        let for_good = self.below(3) < 2 && self.may_break_for_good(index);
         let until = match for_good {
             true => u64::MAX,
             false => self.now + self.below(3000) * MILLI,
@@ -193,19 +193,16 @@ impl World {
 
     /// Of a minority alone; and what others have to know of it they know.
     pub fn may_break_for_good(&self, index: usize) -> bool {
-        let acceptors = &self.config.acceptors;
-        let is_out = |at: usize| {
-            let node = &self.nodes[at];
-            let Device {
-                bad_until,
-                hangs_until,
-                ..
-            } = node.device;
-            at == index || node.retired || bad_until.max(hangs_until) == u64::MAX
-        };
-        let out = acceptors
-            .iter()
-            .filter(|node| is_out(usize::from(node.get()) - 1));
-        2 * out.count() < acceptors.len() && self.is_well()
+        let acceptors = self.config.acceptors.iter();
+        let acceptors = acceptors.map(|node| usize::from(node.get()) - 1);
+        let out = acceptors.filter(|at| *at == index || self.is_out_for_good(*at));
+        2 * out.count() < self.config.acceptors.len() && self.is_well()
+    }
+
+    /// Whether a node votes no more, whatever happens.
+    pub fn is_out_for_good(&self, index: usize) -> bool {
+        let node = &self.nodes[index];
+        let device = &node.device;
+        node.retired || device.bad_until.max(device.hangs_until) == u64::MAX
     }
 }

@@ -7,7 +7,6 @@
 )]
 
 mod alone;
-#[cfg(not(feature = "mutants"))]
 mod base;
 mod behind;
 #[cfg(not(feature = "mutants"))]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rota_core::contract::{Input, Time};
 use rota_core::paxos::{self, Promise, Value, Vote};
-use rota_core::uring::{Record, Word};
+use rota_core::uring::{Here, Record, Word};
 
 use super::alone::{Alone, FOUNDED, acceptor, process, settings};
 use super::rules::{batch_by, batch_of, follow, head, hear_batch, second};
@@ -12,7 +12,7 @@ use super::rules::{batch_by, batch_of, follow, head, hear_batch, second};
 const MILLI: u64 = 1_000_000;
 
 /// The numbers for which it stands.
-fn stands(alone: &Alone) -> BTreeSet<u64> {
+pub fn stands(alone: &Alone) -> BTreeSet<u64> {
     let of = |word: &Word| match word {
         Word::Ask(number, _) => Some(*number),
         _ => None,
@@ -166,6 +166,47 @@ pub fn a_round_takes_as_long_to_begin_as_there_is_to_tell() -> bool {
     let early = stands(&alone);
     passes(&mut alone, 3_000, |alone, _| beat(alone, 20));
     early.is_empty() && !stands(&alone).is_empty()
+}
+
+/// Who wants to be taken in waits while promises come: the next round would have to be told them all again. When none come any
+/// more it is taken in.
+pub fn who_comes_waits_while_promises_do() -> bool {
+    let mut first = Alone::new(process(1, 1), Vec::new());
+    first.join();
+    first.write();
+    follow_of(&mut first, 2);
+    first.link(process(4, 1));
+    let here = Here {
+        number: 1,
+        acceptor: None,
+        complete: 0,
+        joins: true,
+    };
+    first.hear(4, Word::Here(here).encode(FOUNDED));
+    let part = |first| Promise {
+        round: 1,
+        acceptor: acceptor(2),
+        from: 1,
+        held: 1,
+        kept: 1,
+        votes: vec![Vote {
+            first,
+            round: 0,
+            value: Value::Skip(1),
+        }],
+    };
+    let silent = |alone: &mut Alone| {
+        let head = head(1, alone.follow().epoch, (0, 0));
+        hear_batch(alone, 3, &head, |_| {});
+    };
+    passes(&mut first, 5_000, |alone, step| {
+        silent(alone);
+        alone.hear(2, Word::Promise(part(1 + step), true).encode(FOUNDED));
+    });
+    let early = stands(&first);
+    let silence = settings().patience.silence / MILLI;
+    passes(&mut first, silence + 200, |alone, _| silent(alone));
+    early.is_empty() && !stands(&first).is_empty()
 }
 
 /// The coordinator says so, for each part of a promise.

@@ -9,7 +9,7 @@ use rota_core::paxos::{self, Ballot, Config, STATE_LOG, ValueId};
 use rota_core::uring::{Follow, Head, Here, Record, Word, Writer};
 
 use super::alone::{Alone, FOUNDED, acceptor, process, settings};
-use super::{behind, cut, foundations, logs, lost, rate, rounds};
+use super::{base, behind, cut, foundations, logs, lost, rate, rounds};
 
 /// The key of what was promised, in the log of states.
 const PROMISED: u64 = 0;
@@ -17,7 +17,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 53] = [
+pub const RULES: [Rule; 57] = [
     (Mutant::U01, a_promise_waits_for_the_disk),
     (Mutant::U02, an_answer_waits_for_the_disk),
     (Mutant::U03, a_link_that_comes_back_has_lost_proposals),
@@ -105,6 +105,12 @@ pub const RULES: [Rule; 53] = [
     ),
     (Mutant::U54, rounds::who_coordinates_sees_that_nobody_votes),
     (Mutant::U55, rounds::a_candidate_gives_slow_disks_time),
+    (Mutant::U65, rounds::who_comes_waits_while_promises_do),
+    (
+        Mutant::U66,
+        behind::a_promise_leaves_room_for_what_is_said_beside_it,
+    ),
+    (Mutant::U67, base::members_are_named_again_each_time_later),
     (Mutant::U64, a_promise_waits_for_the_disk),
     (Mutant::N23, cut::what_others_have_forgotten_is_kept),
     (Mutant::U26, cut::who_begins_at_a_base_is_told_the_members),
@@ -115,6 +121,7 @@ pub const RULES: [Rule; 53] = [
     ),
     (Mutant::U59, cut::what_a_life_has_begun_ends_with_it),
     (Mutant::U61, cut::a_message_that_does_not_end_is_let_go),
+    (Mutant::U68, cut::own_messages_that_are_let_go_are_missed),
     (
         Mutant::U62,
         cut::who_begins_at_a_base_can_tell_it_after_a_restart,
@@ -344,12 +351,20 @@ fn nobody_is_told_what_is_not_decided() -> bool {
 
 /// Values of the third process, of one message each.
 pub fn values() -> Vec<(ValueId, Bytes)> {
+    values_of(30, 100)
+}
+
+/// So many of them, with messages of so many bytes.
+pub fn values_of(count: usize, bytes: usize) -> Vec<(ValueId, Bytes)> {
     let mut third = Alone::new(process(3, 1), Vec::new());
     third.join();
     let (round, epoch, next) = (1, 1, 0);
     let follow = Follow { round, epoch, next };
     third.hear(1, Word::Follow(follow, Vec::new()).encode(FOUNDED));
-    (0..30).for_each(|_| third.submit(&[7; 100]));
+    for _ in 0..count {
+        third.submit(&vec![7; bytes]);
+        third.room();
+    }
     let records = third.batches.into_iter().flatten();
     let value = |record| match record {
         Record::Value(id, frame) => Some((id, frame)),

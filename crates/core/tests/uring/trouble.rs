@@ -112,9 +112,12 @@ impl World {
         acceptors.all(|index| self.nodes[index].mode == Mode::Sync)
     }
 
-    /// Everything that any acceptor knew is gone, and others live on.
+    /// Everything that any acceptor knew is gone, and others live on. All acceptors found a cluster: none of them may be
+    /// out for good.
     fn lose_all_stores(&mut self) {
-        if self.former.is_some() || self.config.arbiter == Arbiter::Service {
+        let mut acceptors = (0..self.nodes.len()).filter(|index| self.is_acceptor(*index));
+        let cannot_found = acceptors.any(|index| self.is_out_for_good(index));
+        if self.former.is_some() || self.config.arbiter == Arbiter::Service || cannot_found {
             return;
         }
         self.add("foundations");
