@@ -162,6 +162,7 @@ enum ConfigCommand {
 }
 
 fn main() -> ExitCode {
+    rota_net::keep_large_buffers();
     match Cli::parse().command {
         Command::Demo(options) => demo::main(&options),
         Command::Daemon(options) => daemon::main(&options),

@@ -18,6 +18,7 @@ mod epoll;
 pub mod fault;
 pub mod keys;
 pub mod links;
+mod memory;
 mod message;
 pub mod node;
 mod peer;
@@ -42,6 +43,7 @@ pub use driver::{App, Driver, DriverError, Submitter, TokenTimes, watched_counte
 pub use engine::NodeEngine;
 pub use fault::FaultConfig;
 pub use keys::{KeyError, KeyRing};
+pub use memory::keep_large_buffers;
 pub use node::{Node, NodeStatus, Publisher, StartError};
 pub use peer::peer_groups;
 pub use probe::probe_multicast;

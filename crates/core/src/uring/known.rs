@@ -113,7 +113,7 @@ impl URing {
         let stays = self.now.since(self.election.known) > 10 * self.settings.patience.silence;
         (self.election.known, self.election.moved) = (self.now, self.now);
         (self.election.told, self.early) = (0, false);
-        self.peers.say_to_all(&Word::Known(config.clone()));
+        self.pass_on(config);
         if self.complete > 0 {
             // The coordinator need not wait for acceptors that nobody depends on any more.
             let here = Word::Here(self.here());
@@ -145,6 +145,19 @@ impl URing {
             let doubled = (2 * waits).clamp(1, MOST_WAITS);
             self.election.waits = if was_in && !stays { doubled } else { waits };
             self.on_outside();
+        }
+    }
+
+    /// Others get to know it. Who belongs to no foundation yet is told only by acceptors: all of them may have lost their stores
+    /// and be about to found another one, which they could not with what somebody remembers who holds nothing.
+    fn pass_on(&mut self, config: &Arc<Config>) {
+        let tells_all = self.is_acceptor() || mutants::on(Mutant::U69);
+        let belongs = |peer: &&super::peers::Peer| peer.here.is_some_and(|here| here.number > 0);
+        let told = self.peers.iter().filter(|peer| tells_all || belongs(peer));
+        let told: Vec<NodeId> = told.map(|peer| peer.process.node).collect();
+        let word = Word::Known(config.clone());
+        for node in told {
+            self.say(node, word.clone());
         }
     }
 

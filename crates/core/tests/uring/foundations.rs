@@ -43,6 +43,21 @@ pub fn what_another_foundation_calls_complete_is_not() -> bool {
     complete(&alone) == 0 && alone.engine.number() == 2
 }
 
+/// Who votes for nothing has heard of a configuration when all acceptors had lost their stores already: it does not keep them from
+/// founding the cluster anew, and tells only those who were in one.
+pub fn who_holds_nothing_tells_no_new_acceptor() -> bool {
+    let known = Word::Known(second().config(1));
+    let mut fourth = Alone::new(process(4, 1), Vec::new());
+    for (node, number) in [(1, 0), (3, 1)] {
+        fourth.link(process(node, 1));
+        fourth.hear(node, here(number, 0).encode(number));
+    }
+    fourth.hear(3, known.encode(FOUNDED));
+    let told = fourth.said.iter();
+    let told = told.filter(|word| **word == known).count();
+    (fourth.engine.number(), told) == (1, 1)
+}
+
 /// A process that was restarted with its log names the foundation of what is in it, from its first word on.
 #[test]
 fn who_was_restarted_names_its_foundation() {

@@ -32,15 +32,15 @@ const SEEDS: [(Mutant, u64, &str); 13] = [
     (Mutant::U05, 0, "silence"),
     (Mutant::U06, 0, "refused"),
     (Mutant::U07, 0, "fifo"),
-    (Mutant::U09, 2, "order"),
-    (Mutant::U10, 6, "silence"),
+    (Mutant::U09, 1, "order"),
+    (Mutant::U10, 0, "silence"),
     (Mutant::U11, 0, "order"),
     (Mutant::U14, 6, "order"),
     (Mutant::U16, 0, "order"),
     (Mutant::U18, 1, "order"),
     (Mutant::U21, 0, "silence"),
-    (Mutant::U22, 4, "silence"),
-    (Mutant::U23, 0, "order"),
+    (Mutant::U22, 3, "silence"),
+    (Mutant::U23, 7, "order"),
     (Mutant::U40, 839, "refused"),
 ];
 
@@ -48,9 +48,9 @@ const SEEDS: [(Mutant, u64, &str); 13] = [
 const MULTICAST_SEEDS: [(Mutant, u64, &str); 5] = [
     (Mutant::U27, 0, "order"),
     (Mutant::U28, 0, "silence"),
-    (Mutant::U29, 25, "silence"),
+    (Mutant::U29, 5, "silence"),
     (Mutant::U30, 0, "contents"),
-    (Mutant::U31, 5, "silence"),
+    (Mutant::U31, 2, "silence"),
 ];
 
 #[test]

@@ -17,7 +17,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 57] = [
+pub const RULES: [Rule; 58] = [
     (Mutant::U01, a_promise_waits_for_the_disk),
     (Mutant::U02, an_answer_waits_for_the_disk),
     (Mutant::U03, a_link_that_comes_back_has_lost_proposals),
@@ -91,6 +91,10 @@ pub const RULES: [Rule; 57] = [
         foundations::what_is_complete_is_so_after_a_restart,
     ),
     (Mutant::U52, foundations::a_cluster_is_founded_once),
+    (
+        Mutant::U69,
+        foundations::who_holds_nothing_tells_no_new_acceptor,
+    ),
     (
         Mutant::U58,
         foundations::what_the_register_has_promised_outlives_the_process,
