@@ -23,13 +23,13 @@ pub enum Mutant {
     U01, U02, U03, U04, U05, U06, U07, U08, U09, U10, U11, U12, U13, U14,
     U15, U16, U17, U18, U19, U20, U21, U22, U23, U24, U26, U27, U28, U29, U30, U31, U32, U33, U34,
     U35, U36, U37, U38, U39, U40, U41, U42, U43, U44, U45, U46, U47, U48, U49, U50, U51, U52, U53, U54, U55,
-    U56, U57, U58, U59, U60, U61, U62, U63, U64, U65, U66, U67, U68, U69,
+    U56, U57, U58, U59, U60, U61, U62, U63, U64, U65, U66, U67, U68, U69, U70,
 }
 
 impl Mutant {
     /// All of them.
     #[rustfmt::skip]
-    pub const ALL: [Self; 214] = [
+    pub const ALL: [Self; 215] = [
         Self::M01, Self::M02, Self::M03, Self::M04, Self::M05, Self::M06, Self::M07, Self::M08,
         Self::M09, Self::M10, Self::M11, Self::M12, Self::M13, Self::M14, Self::M15, Self::M16,
         Self::M17, Self::M18, Self::M19, Self::M20, Self::M21, Self::M22, Self::M23, Self::M24,
@@ -57,7 +57,7 @@ impl Mutant {
         Self::U35, Self::U36, Self::U37, Self::U38, Self::U39, Self::U40, Self::U41,
         Self::U42, Self::U43, Self::U44, Self::U45, Self::U46, Self::U47, Self::U48, Self::U49, Self::U50, Self::U51,
         Self::U52, Self::U53, Self::U54, Self::U55, Self::U56, Self::U57, Self::U58, Self::U59, Self::U60, Self::U61,
-        Self::U62, Self::U63, Self::U64, Self::U65, Self::U66, Self::U67, Self::U68, Self::U69,
+        Self::U62, Self::U63, Self::U64, Self::U65, Self::U66, Self::U67, Self::U68, Self::U69, Self::U70,
     ];
 }
 

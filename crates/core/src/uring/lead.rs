@@ -326,7 +326,9 @@ impl URing {
             let verdict = self.acceptor.accept(start, kept, &vote);
             self.early |= verdict == Ok(Verdict::Early) && !mutants::on(Mutant::U50);
         }
-        if self.learner.kept() < super::MOST_KEPT {
+        // Who votes has it anyway, and others ask those: were it forgotten by all, nobody could learn what is decided.
+        let may_forget = !self.votes() || mutants::on(Mutant::U70);
+        if !may_forget || self.learner.kept() < super::MOST_KEPT {
             self.learner.on_proposal(vote.clone());
         }
         if let Some(stream) = &mut self.stream {

@@ -67,7 +67,7 @@ pub use wire::{MAX_FRAME_BYTES, Records, Said, decode};
 pub use word::{Follow, Head, Here, Proposal, Record, Word};
 pub use write::Writer;
 
-/// Proposals that a learner keeps while something before them is missing. What comes then is asked for later.
+/// Proposals that a learner which does not vote keeps while something before them is missing. What comes then is asked for later.
 const MOST_KEPT: usize = 16 * 1024;
 
 /// The largest batch, in bytes.

@@ -130,6 +130,20 @@ pub fn a_promise_leaves_room_for_what_is_said_beside_it() -> bool {
     at_once * 8_000 <= 256 << 10 && told(&alone) == 120
 }
 
+/// However many proposals wait for votes, who votes for them learns them when a majority has: others could not tell it.
+pub fn what_many_voted_for_at_once_is_learnt() -> bool {
+    let mut alone = second();
+    let epoch = alone.follow().epoch;
+    for first in (1..20_000).step_by(100) {
+        batch_of(&mut alone, epoch, first, |batch| {
+            (0..100).for_each(|_| batch.skip(1));
+        });
+        alone.write();
+    }
+    batch_of(&mut alone, epoch, 20_001, |batch| batch.voted(0, 20_001));
+    alone.engine.learnt() == 20_001
+}
+
 /// Time passes, and the third promises whatever it is asked for: with whom as coordinator the second wants this
 /// configuration.
 fn wants(alone: &mut Alone, number: u64) -> Option<Arc<Config>> {

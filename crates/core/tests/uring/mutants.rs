@@ -41,7 +41,7 @@ const SEEDS: [(Mutant, u64, &str); 13] = [
     (Mutant::U21, 0, "silence"),
     (Mutant::U22, 3, "silence"),
     (Mutant::U23, 7, "order"),
-    (Mutant::U40, 839, "refused"),
+    (Mutant::U40, 1108, "refused"),
 ];
 
 /// The same where values are multicast.

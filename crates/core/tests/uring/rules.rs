@@ -17,7 +17,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 58] = [
+pub const RULES: [Rule; 59] = [
     (Mutant::U01, a_promise_waits_for_the_disk),
     (Mutant::U02, an_answer_waits_for_the_disk),
     (Mutant::U03, a_link_that_comes_back_has_lost_proposals),
@@ -114,6 +114,7 @@ pub const RULES: [Rule; 58] = [
         Mutant::U66,
         behind::a_promise_leaves_room_for_what_is_said_beside_it,
     ),
+    (Mutant::U70, behind::what_many_voted_for_at_once_is_learnt),
     (Mutant::U67, base::members_are_named_again_each_time_later),
     (Mutant::U64, a_promise_waits_for_the_disk),
     (Mutant::N23, cut::what_others_have_forgotten_is_kept),
