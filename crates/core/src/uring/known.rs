@@ -135,16 +135,21 @@ impl URing {
             self.election.admit = Some(self.now.after(self.settings.patience.retry / 8));
         }
         if stays {
-            (self.election.waits, self.election.rounds) = (0, 0);
-            if !self.hand_out.lacks_view() {
-                self.election.views = 0;
-            }
+            self.on_lasted();
         }
         if self.stream.is_none() {
             let waits = self.election.waits;
             let doubled = (2 * waits).clamp(1, MOST_WAITS);
             self.election.waits = if was_in && !stays { doubled } else { waits };
             self.on_outside();
+        }
+    }
+
+    /// The configuration before has lasted: what was tried in vain before it does not count any more.
+    const fn on_lasted(&mut self) {
+        (self.election.waits, self.election.rounds) = (0, 0);
+        if !self.hand_out.lacks_view() {
+            self.election.views = 0;
         }
     }
 
