@@ -1,0 +1,186 @@
+//! Where engines vote: what may be lost (`may`) and when it is (`lose`), the `logs` that are opened again, the coordination
+//! `service`, and what must be so beside the order.
+//!
+//! A voter may lose what it knows while fewer than half of all have, since all were well the last time, or are gone for
+//! good. All are well when everybody lives in the newest configuration, which has begun and is known to be complete: then what
+//! was decided is with a majority of those that vote now.
+
+mod logs;
+mod lose;
+mod may;
+mod service;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rota_core::contract::{Engine, MessageId, Process, Seq};
+use rota_core::paxos::{AcceptorId, Config, Round};
+use rota_core::uring::URing;
+
+use super::{System, World};
+use crate::plan::{DiskMode, MILLIS, SECONDS, URingPlan};
+use crate::rng::Rng;
+
+/// Something is ordered within this time after the faults, and after what was ordered last.
+const SILENT: u64 = 20 * SECONDS;
+/// So many lives of a node are begun.
+const LIVES: u32 = 72;
+/// A log that cannot be opened yet is tried again after this.
+const REOPENS: u64 = 100 * MILLIS;
+
+/// What a process asked the service.
+#[derive(Debug)]
+struct Question {
+    at: usize,
+    process: Process,
+    number: u64,
+    wanted: Bytes,
+}
+
+/// What is known of the votes of a world.
+#[derive(Debug)]
+pub struct Votes {
+    rng: Rng,
+    /// Who has lost what it knew, with the name that it had then.
+    lost: BTreeMap<usize, Option<AcceptorId>>,
+    /// In which configuration all are well, and since when, as far as anybody has looked.
+    well_since: Option<(Round, u64)>,
+    /// All lose what they knew, whatever a majority has to keep.
+    all_lose: bool,
+    /// All have.
+    is_founded_anew: bool,
+    /// The first instance that nobody has learnt.
+    learnt: u64,
+    /// Since when that is so.
+    learnt_at: u64,
+    /// By foundation and number.
+    configs: BTreeMap<(u64, u64), Arc<Config>>,
+    wrong: Option<String>,
+    stored: BTreeMap<u64, Bytes>,
+    questions: Vec<Question>,
+    /// The service neither hears nor answers until then.
+    pub service_stops: u64,
+    /// What was submitted after the faults.
+    pub last_words: BTreeSet<MessageId>,
+    /// Some of that was delivered.
+    is_ordered: bool,
+}
+
+impl Votes {
+    pub fn new(seed: u64) -> Self {
+        Self {
+            rng: Rng::split(seed, 18),
+            lost: BTreeMap::new(),
+            well_since: None,
+            all_lose: false,
+            is_founded_anew: false,
+            learnt: 0,
+            learnt_at: 0,
+            configs: BTreeMap::new(),
+            wrong: None,
+            stored: BTreeMap::new(),
+            questions: Vec::new(),
+            service_stops: 0,
+            last_words: BTreeSet::new(),
+            is_ordered: false,
+        }
+    }
+
+    /// There is one configuration with each number.
+    pub fn look_at(&mut self, now: u64, engine: Option<&URing>, former: bool) {
+        let Some(engine) = engine else { return };
+        if !former && engine.learnt() > self.learnt {
+            (self.learnt, self.learnt_at) = (engine.learnt(), now);
+        }
+        let Some(config) = engine.config() else {
+            return;
+        };
+        let known = self.configs.entry((config.founded, config.number));
+        let known = known.or_insert_with(|| config.clone());
+        if !Arc::ptr_eq(known, config) && known != config {
+            self.wrong
+                .get_or_insert_with(|| format!("{known:?} and {config:?}"));
+        }
+    }
+
+    pub fn ordered(&mut self, message: MessageId) {
+        self.is_ordered |= self.last_words.contains(&message);
+    }
+}
+
+impl<S: System> World<'_, S> {
+    fn voters(&self) -> usize {
+        self.plan.uring.as_ref().map_or(0, |uring| uring.voters)
+    }
+
+    fn engine(&self, at: usize) -> Option<&URing> {
+        self.system
+            .voting(self.hosts[at].life.as_ref()?.engine.get())
+    }
+
+    fn mode(&self, at: usize) -> Option<DiskMode> {
+        Some(self.plan.disk_of(at)?.mode)
+    }
+
+    /// Whether what is lost is bounded, and told of.
+    fn is_bounded(&self) -> bool {
+        self.plan.uring.is_some() && self.plan.disks.is_some_and(|disks| !disks.lies)
+    }
+
+    /// A coordinator orders that some instances carry nothing; others cannot.
+    pub(super) fn order_skips(&mut self, at: usize) {
+        let skips = self.plan.uring.as_ref().map_or(0, |uring| uring.skips);
+        if !self.votes.rng.ppm(skips) {
+            return;
+        }
+        let count = self.votes.rng.spread(1, 500);
+        let now = self.local(at);
+        let paused = self.hosts[at].paused_until > self.now;
+        let Some(life) = self.hosts[at].life.as_mut().filter(|_| !paused) else {
+            return;
+        };
+        if life.engine.submit_skips(now, count).is_ok() {
+            (life.undrained, life.app.more) = (true, true);
+            self.tally.cover("skips");
+        }
+    }
+
+    /// Nobody has to miss what every acceptor keeps. One instance alone may be missed later: its message began long before.
+    pub(super) fn judge_missed(&mut self, at: usize, (from, count): (Seq, u64)) {
+        let Some(uring) = &self.plan.uring else {
+            return;
+        };
+        let former = self.hosts[at].life.as_ref().is_none_or(|life| life.former);
+        let behind = self.votes.learnt.saturating_sub(from);
+        let keeps = uring.keeps();
+        if !uring.only_as_member && !former && count > 1 && behind < keeps {
+            let node = self.hosts[at].node;
+            let what = format!(
+                "node {node} misses {count} from {from}, {behind} behind, where {keeps} are kept"
+            );
+            self.found("missed", what);
+        }
+    }
+
+    /// How many messages everybody submits when the faults are over.
+    pub(super) fn last_words(&self) -> u32 {
+        u32::from(self.plan.uring.as_ref().is_some_and(|uring| uring.is_wide))
+    }
+
+    /// Whether nothing is ordered for too long after the faults.
+    pub(super) fn is_silent(&self, since: u64) -> bool {
+        // Who knows no capacity may drown the others in datagrams for longer: agreement has its own limit.
+        let may_drown = |uring: &URingPlan| uring.multicast && uring.capacity.is_none();
+        let may_drown = self.plan.uring.as_ref().is_some_and(may_drown);
+        let waits = self.last_words() > 0 && !self.votes.is_ordered && !may_drown;
+        waits && self.now > since.max(self.votes.learnt_at) + SILENT
+    }
+
+    /// What was seen of configurations that must not be.
+    pub(super) fn judge_configs(&mut self) {
+        if let Some(what) = self.votes.wrong.take() {
+            self.found("configuration", what);
+        }
+    }
+}
