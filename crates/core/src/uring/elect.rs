@@ -75,9 +75,24 @@ pub struct Election {
     pub(super) admit: Option<Time>,
 }
 
+/// A wait that doubles each time.
+const fn doubled(wait: u64, times: u32) -> u64 {
+    let times = if times < MOST_DOUBLED {
+        times
+    } else {
+        MOST_DOUBLED
+    };
+    wait << times
+}
+
 impl Election {
     pub fn start(&mut self, now: Time) {
         self.known = now;
+    }
+
+    /// When the round got nearer to its beginning last.
+    fn nearer(&self) -> Time {
+        self.known.max(self.moved)
     }
 }
 
@@ -110,12 +125,11 @@ impl URing {
         let patience = self.settings.patience;
         let wait = 2 * patience.silence + self.place_among_acceptors() * patience.retry;
         // A link on which a part of a promise takes longer than that needs more.
-        let wait = wait << self.election.unbegun.min(MOST_DOUBLED);
         let since = match mutants::on(Mutant::U53) {
             true => self.election.known,
-            false => self.election.known.max(self.election.moved),
+            false => self.election.nearer(),
         };
-        Some(since.after(wait))
+        Some(since.after(doubled(wait, self.election.unbegun)))
     }
 
     /// When another round is to begin, since this one cannot go on: this acceptor has not voted for something, and has
@@ -123,7 +137,7 @@ impl URing {
     fn round_at(&self) -> Option<Time> {
         self.stream.as_ref()?;
         let patience = self.settings.patience;
-        let later = |wait: u64| wait << self.election.rounds.min(MOST_DOUBLED);
+        let later = |wait: u64| doubled(wait, self.election.rounds);
         let well = self.votes() && !self.disk.is_behind() && !self.learner.is_behind(MOST_BEHIND);
         let early = self.early && well;
         let early = early.then(|| self.election.known.after(later(patience.retry)));
@@ -153,8 +167,8 @@ impl URing {
         if self.learner.round() == self.number() || mutants::on(Mutant::U65) {
             return Some(at);
         }
-        let moved = self.election.known.max(self.election.moved);
-        Some(at.max(moved.after(self.settings.patience.silence)))
+        let patience = self.settings.patience;
+        Some(at.max(self.election.nearer().after(patience.silence)))
     }
 
     /// When members are to be named once more, for an application that has missed what they have said so far. Each time
@@ -163,9 +177,9 @@ impl URing {
         let lacks = self.hand_out.lacks_view() && self.stream.is_some();
         let times = match mutants::on(Mutant::U67) {
             true => 0,
-            false => self.election.views.min(MOST_DOUBLED),
+            false => self.election.views,
         };
-        let wait = self.settings.patience.retry << times;
+        let wait = doubled(self.settings.patience.retry, times);
         lacks.then(|| self.election.known.after(wait))
     }
 
@@ -260,10 +274,11 @@ impl URing {
         let retry = self.settings.patience.retry;
         let tries = match mutants::on(Mutant::U55) {
             true => 0,
-            false => self.election.tries.min(MOST_DOUBLED),
+            false => self.election.tries,
         };
-        let random = self.random.below(retry + (retry << tries));
-        self.election.again = self.now.after((retry << tries) / 2 + random);
+        let wait = doubled(retry, tries);
+        let random = self.random.below(retry + wait);
+        self.election.again = self.now.after(wait / 2 + random);
         self.election.tries += 1;
     }
 

@@ -9,11 +9,12 @@ use super::config::Arbiter;
 use super::disk::Effect;
 use super::elect::Candidacy;
 use super::engine::URing;
+use super::peers::Peer;
 use super::stream::Stream;
 use super::word::{Here, Word};
 use crate::contract::{NodeId, Process};
 use crate::mutants::{self, Mutant};
-use crate::paxos::Config;
+use crate::paxos::{Config, Round};
 
 /// The wait to be taken in doubles up to so many times that of the first.
 const MOST_WAITS: u64 = 16;
@@ -153,12 +154,18 @@ impl URing {
         }
     }
 
-    /// Others get to know it. Who belongs to no foundation yet is told only by acceptors: all of them may have lost their stores
-    /// and be about to found another one, which they could not with what somebody remembers who holds nothing.
+    /// Whether this process tells configurations to who knows this one. Who belongs to no foundation yet is told only by acceptors:
+    /// all of them may have lost their stores and be about to found another one, which they could not with what somebody
+    /// remembers who holds nothing.
+    fn tells(&self, number: Round) -> bool {
+        number > 0 || self.is_acceptor()
+    }
+
+    /// Others get to know it.
     fn pass_on(&mut self, config: &Arc<Config>) {
-        let tells_all = self.is_acceptor() || mutants::on(Mutant::U69);
-        let belongs = |peer: &&super::peers::Peer| peer.here.is_some_and(|here| here.number > 0);
-        let told = self.peers.iter().filter(|peer| tells_all || belongs(peer));
+        let number = |peer: &Peer| peer.here.map_or(0, |here| here.number);
+        let tells = |peer: &&Peer| self.tells(number(peer)) || mutants::on(Mutant::U69);
+        let told = self.peers.iter().filter(tells);
         let told: Vec<NodeId> = told.map(|peer| peer.process.node).collect();
         let word = Word::Known(config.clone());
         for node in told {
@@ -245,7 +252,7 @@ impl URing {
             // Who belongs to no foundation yet is told of more than one.
             self.on_complete(here.complete);
         }
-        let old = here.number < self.number() && (here.number > 0 || self.is_acceptor());
+        let old = here.number < self.number() && self.tells(here.number);
         if old && let Some(config) = &self.config {
             let known = Word::Known(config.clone());
             return self.say(process.node, known);

@@ -172,16 +172,26 @@ impl World {
         }
     }
 
-    /// A disk fails or hangs for a while; of a minority of the acceptors also for good.
+    /// A disk fails or hangs for a while, and perhaps for good when that may be.
     pub fn break_disk(&mut self, index: usize) {
-        let for_good = self.below(3) < 2 && self.may_break_for_good(index);
-        let until = match for_good {
-            true => u64::MAX,
-            false => self.now + self.below(3000) * MILLI,
-        };
-        if for_good {
-            self.add("disks that are bad for good");
+        if self.below(3) == 0 {
+            self.wears_out.get_or_insert(index);
         }
+        let until = self.now + self.below(3000) * MILLI;
+        self.break_until(index, until);
+    }
+
+    /// The disk of a minority that is to fail or hang for good does so, if that may be now.
+    pub fn wear_out(&mut self) {
+        let may = |index: &usize| self.may_break_for_good(*index);
+        if let Some(index) = self.wears_out.filter(may) {
+            self.wears_out = None;
+            self.add("disks that are bad for good");
+            self.break_until(index, u64::MAX);
+        }
+    }
+
+    fn break_until(&mut self, index: usize, until: u64) {
         let hangs = self.below(2) == 0;
         let device = &mut self.nodes[index].device;
         match hangs {

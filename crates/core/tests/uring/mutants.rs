@@ -40,7 +40,7 @@ const SEEDS: [(Mutant, u64, &str); 13] = [
     (Mutant::U18, 1, "order"),
     (Mutant::U21, 0, "silence"),
     (Mutant::U22, 3, "silence"),
-    (Mutant::U23, 7, "order"),
+    (Mutant::U23, 10, "order"),
     (Mutant::U40, 1108, "refused"),
 ];
 

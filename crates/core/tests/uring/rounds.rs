@@ -30,20 +30,24 @@ fn passes(alone: &mut Alone, millis: u64, mut each: impl FnMut(&mut Alone, u64))
     }
 }
 
-/// The first coordinates the first configuration of three, and has promises of a majority: it began at the first instance.
-fn coordinator() -> Alone {
-    let mut first = Alone::new(process(1, 1), Vec::new());
-    first.join();
-    first.write();
-    let promise = Promise {
+/// The second's, for the first round.
+fn promise(votes: Vec<Vote>) -> Promise {
+    Promise {
         round: 1,
         acceptor: acceptor(2),
         from: 1,
         held: 1,
         kept: 1,
-        votes: Vec::new(),
-    };
-    first.hear(2, Word::Promise(promise, false).encode(FOUNDED));
+        votes,
+    }
+}
+
+/// The first coordinates the first configuration of three, and has promises of a majority: it began at the first instance.
+fn coordinator() -> Alone {
+    let mut first = Alone::new(process(1, 1), Vec::new());
+    first.join();
+    first.write();
+    first.hear(2, Word::Promise(promise(Vec::new()), false).encode(FOUNDED));
     first.write();
     follow_of(&mut first, 2);
     assert!(first.engine.is_operational());
@@ -168,6 +172,23 @@ pub fn a_round_takes_as_long_to_begin_as_there_is_to_tell() -> bool {
     early.is_empty() && !stands(&alone).is_empty()
 }
 
+/// The second promises, and more is to come.
+fn part(first: u64) -> Word {
+    let vote = Vote {
+        first,
+        round: 0,
+        value: Value::Skip(1),
+    };
+    let promise = promise(vec![vote]);
+    Word::Promise(promise, true)
+}
+
+/// The coordinator's predecessor has nothing to say, in a round that has not begun.
+fn silent(first: &mut Alone) {
+    let head = head(1, first.follow().epoch, (0, 0));
+    hear_batch(first, 3, &head, |_| {});
+}
+
 /// Who wants to be taken in waits while promises come: the next round would have to be told them all again. When none come any
 /// more it is taken in.
 pub fn who_comes_waits_while_promises_do() -> bool {
@@ -183,25 +204,9 @@ pub fn who_comes_waits_while_promises_do() -> bool {
         joins: true,
     };
     first.hear(4, Word::Here(here).encode(FOUNDED));
-    let part = |first| Promise {
-        round: 1,
-        acceptor: acceptor(2),
-        from: 1,
-        held: 1,
-        kept: 1,
-        votes: vec![Vote {
-            first,
-            round: 0,
-            value: Value::Skip(1),
-        }],
-    };
-    let silent = |alone: &mut Alone| {
-        let head = head(1, alone.follow().epoch, (0, 0));
-        hear_batch(alone, 3, &head, |_| {});
-    };
     passes(&mut first, 5_000, |alone, step| {
         silent(alone);
-        alone.hear(2, Word::Promise(part(1 + step), true).encode(FOUNDED));
+        alone.hear(2, part(1 + step).encode(FOUNDED));
     });
     let early = stands(&first);
     let silence = settings().patience.silence / MILLI;
@@ -215,26 +220,10 @@ fn how_much_was_told_goes_along_the_ring() -> bool {
     first.join();
     first.write();
     follow_of(&mut first, 2);
-    let part = |first| Promise {
-        round: 1,
-        acceptor: acceptor(2),
-        from: 1,
-        held: 1,
-        kept: 1,
-        votes: vec![Vote {
-            first,
-            round: 0,
-            value: Value::Skip(1),
-        }],
-    };
-    let silent = |alone: &mut Alone| {
-        let head = head(1, alone.follow().epoch, (0, 0));
-        hear_batch(alone, 3, &head, |_| {});
-    };
     passes(&mut first, 10_000, |alone, step| {
         silent(alone);
         if step % 8 == 0 {
-            alone.hear(2, Word::Promise(part(1 + step), true).encode(FOUNDED));
+            alone.hear(2, part(1 + step).encode(FOUNDED));
         }
     });
     let early = stands(&first);

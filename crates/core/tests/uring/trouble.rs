@@ -138,6 +138,7 @@ impl World {
     }
 
     pub fn trouble(&mut self) {
+        self.wear_out();
         let index = self.below(self.nodes.len() as u64) as usize;
         let other = self.below(self.nodes.len() as u64) as usize;
         match self.below(29) {

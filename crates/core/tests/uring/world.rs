@@ -48,6 +48,8 @@ pub struct World {
     /// Of Ring Paxos.
     pub datagrams: Datagrams,
     pub judge: Judge,
+    /// Whose disk is to be bad for good, as soon as that may be.
+    pub wears_out: Option<usize>,
     /// Of before all acceptors have lost their stores.
     pub former: Option<Judge>,
     pub counts: BTreeMap<&'static str, u64>,
@@ -86,6 +88,7 @@ impl World {
             links: Links::new(0, 0),
             datagrams: Datagrams::default(),
             judge: Judge::default(),
+            wears_out: None,
             former: None,
             counts: BTreeMap::new(),
             fault: 0,
