@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rota_bench::{Offload, Testbed};
+use rota_bench::{BitRate, Offload, Testbed};
 use rota_check::trace::Trace;
 use rota_check::{Options, Order as Promise, PrimaryRule, Report, check_order};
 use rota_core::contract::{Incarnation, NodeId, Process};
@@ -125,9 +125,18 @@ impl Cluster {
 
     /// The same, with room for other programs beside the nodes ([`Cluster::guest`]).
     pub fn with_guests(nodes: u16, guests: u16, timing: TimingName) -> Self {
+        Self::with(nodes, guests, None, timing)
+    }
+
+    /// The same as [`Cluster::new`], on links of that rate.
+    pub fn with_links(nodes: u16, rate: BitRate, timing: TimingName) -> Self {
+        Self::with(nodes, 0, Some(rate), timing)
+    }
+
+    fn with(nodes: u16, guests: u16, rate: Option<BitRate>, timing: TimingName) -> Self {
         let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let places = usize::from(nodes + guests);
-        let bed = Testbed::netns(places, None, Offload::Pass).expect("namespaces");
+        let bed = Testbed::netns(places, rate, Offload::Pass).expect("namespaces");
         bed.prepare_cuts().expect("filters");
         let mut config = NodeConfig::loopback(nodes, 7000);
         config.transport = Transport::Multicast(SocketAddr::from(([239, 192, 0, 7], 7000)));

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use crate::cluster::{Cluster, between};
 use crate::etcd::Coordinated;
+use crate::recover::kill_all;
 use crate::setting;
 use crate::votes;
-use rota_net::{TimingName, VoteStorage};
+use rota_bench::BitRate;
+use rota_net::{EngineName, PaxosConfig, TimingName, VoteStorage};
 
 const NODES: u16 = 8;
 
@@ -63,6 +65,43 @@ fn until_ring(cluster: &mut Cluster, nodes: &[u16], since: u64) -> u64 {
         .max()
         .expect("somebody")
         .saturating_sub(since)
+}
+
+/// Three nodes under full load on links of 1 Gbit/s, all of which lose their power at once, or are killed where a loss of power
+/// is not survived: times from the first start until everybody has been handed new messages of everybody, behind all that
+/// was kept.
+fn all_ended(engine: EngineName, storage: VoteStorage, bytes: usize) -> Vec<u64> {
+    let rate = BitRate(1_000_000_000);
+    let mut cluster = Cluster::with_links(3, rate, TimingName::Default);
+    cluster.traced = false;
+    cluster.config.engine = engine;
+    cluster.config.paxos = Some(PaxosConfig {
+        storage,
+        ..PaxosConfig::default()
+    });
+    cluster.start_all();
+    let all = cluster.all();
+    cluster.expect_rings(&[&all]);
+    let mut times = Vec::new();
+    for _ in 0..rounds() {
+        cluster.flood(bytes);
+        cluster.sleep(Duration::from_secs(5));
+        kill_all(&mut cluster);
+        if storage == VoteStorage::Sync {
+            all.iter().for_each(|node| cluster.lose_power(*node));
+        }
+        let at = rota_net::monotonic().0;
+        cluster.start_all();
+        let took = cluster.prove_within(&all, Duration::from_secs(60));
+        assert!(
+            took.is_some(),
+            "{} {storage:?}: nothing for a minute",
+            engine.name()
+        );
+        times.push(rota_net::monotonic().0.saturating_sub(at));
+        cluster.expect_rings(&[&all]);
+    }
+    times
 }
 
 fn others(cluster: &Cluster, node: u16) -> Vec<u16> {
@@ -171,8 +210,7 @@ fn time_after_a_kill_of_the_coordinator() {
     let parts: Vec<u64> = (0..rounds()).step_by(5).collect();
     let parts = || parts.iter().map(|first| (rounds() - first).min(5));
     let embedded = parts().flat_map(|rounds| {
-        let mut cluster =
-            votes::loaded(rota_net::EngineName::URingPaxos, VOTERS, VoteStorage::Async);
+        let mut cluster = votes::loaded(EngineName::URingPaxos, VOTERS, VoteStorage::Async);
         coordinators_killed(&mut cluster, rounds)
     });
     print("coordinator killed, embedded", embedded.collect());
@@ -182,6 +220,19 @@ fn time_after_a_kill_of_the_coordinator() {
         coordinators_killed(&mut world.cluster, rounds)
     });
     print("coordinator killed, etcd", etcd.collect());
+}
+
+#[test]
+#[ignore = "needs root, for network namespaces; prints times"]
+fn time_after_the_end_of_all() {
+    for engine in [EngineName::URingPaxos, EngineName::RingPaxos] {
+        for storage in [VoteStorage::Sync, VoteStorage::Async] {
+            for bytes in [1000, 32_000] {
+                let what = format!("all ended, {} {} {bytes} B", engine.name(), storage.name());
+                print(&what, all_ended(engine, storage, bytes));
+            }
+        }
+    }
 }
 
 #[test]

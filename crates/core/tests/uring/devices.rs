@@ -65,9 +65,9 @@ impl World {
         }
         let count = self.nodes[index].disk.waiting.len() as u64;
         let some = self.below(count.max(1)) as usize;
-        // Slow disks write what has gathered.
-        let is_slow = self.pace.latency.1 > 0;
-        let upto = if is_slow {
+        // Slow disks write what has gathered; in a worse world what has gathered when they began.
+        let all = self.pace.latency.1 > 0 && self.worse.is_none();
+        let upto = if all {
             count.saturating_sub(1) as usize
         } else {
             some
@@ -130,7 +130,8 @@ impl World {
     pub fn reopen(&mut self, index: usize) {
         self.add("given up");
         self.end_disk(index);
-        self.nodes[index].device.reopens = Some(self.now + self.below(200 * MILLI));
+        let takes = self.opening_takes();
+        self.nodes[index].device.reopens = Some(self.now + takes);
     }
 
     /// Opens a log again, if its disk is well.

@@ -69,6 +69,10 @@ impl Disk {
         self.unsynced.clear();
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.logs.is_empty()
+    }
+
     /// It is replaced by an empty one.
     pub fn replace(&mut self) {
         *self = Self::default();

@@ -12,6 +12,8 @@ pub struct Way {
     pub bytes: usize,
     /// Nothing arrives before this time.
     pub held: u64,
+    /// So many bytes go this way in a millisecond, whatever others take; 0: as many as on others.
+    pub per_milli: u64,
 }
 
 /// A link between two nodes, of which the first has the smaller index.

@@ -31,3 +31,4 @@ mod rules;
 mod runs;
 mod trouble;
 mod world;
+mod worse;

@@ -32,6 +32,8 @@ pub struct Node {
     pub keeps: u64,
     /// It does not come back.
     pub retired: bool,
+    /// Its log is of before all acceptors lost their stores.
+    pub has_old_log: bool,
     pub device: Device,
     /// When its disk answers next.
     pub answers: Option<u64>,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::world::{MILLI, run, run_with_losses};
+use super::world::{MILLI, World, run, run_with_losses, run_worse};
 
 /// `ROTA_SEEDS=A..B` in place of a few.
 pub fn seeds() -> std::ops::Range<u64> {
@@ -16,7 +16,7 @@ pub fn seeds() -> std::ops::Range<u64> {
 #[cfg(not(feature = "mutants"))]
 #[test]
 fn one_order_for_all_and_nothing_is_lost() {
-    let counts = all_are_right(seeds(), false);
+    let counts = all_are_right(seeds(), |seed| run(seed, false));
     // Values come in the order of their proposers.
     assert_eq!(counts.get("uring_values_early"), Some(&0));
 }
@@ -24,12 +24,30 @@ fn one_order_for_all_and_nothing_is_lost() {
 #[cfg(not(feature = "mutants"))]
 #[test]
 fn one_order_for_all_where_values_are_multicast() {
-    let counts = all_are_right(seeds(), true);
+    let counts = all_are_right(seeds(), |seed| run(seed, true));
     for rare in ["uring_values_asked_for", "uring_values_sent_again"] {
         let count = counts.get(rare).copied();
         assert!(count.unwrap_or(0) > 0, "{rare}");
     }
 }
+
+#[cfg(not(feature = "mutants"))]
+#[test]
+fn one_order_for_all_in_a_worse_world() {
+    let counts = all_are_right(seeds(), |seed| run_worse(seed, seed % 2 == 0));
+    for fault in OF_WORSE {
+        assert!(counts.contains_key(fault), "there were no {fault}");
+    }
+}
+
+/// What has to go wrong in some of them.
+#[cfg(not(feature = "mutants"))]
+const OF_WORSE: [&str; 4] = [
+    "hangs again",
+    "late openings",
+    "narrow ways",
+    "old logs put back",
+];
 
 /// What has to go wrong in some runs.
 #[cfg(not(feature = "mutants"))]
@@ -54,12 +72,15 @@ const FAULTS: [&str; 16] = [
 
 /// Runs these; what was counted in all of them.
 #[cfg(not(feature = "mutants"))]
-fn all_are_right(seeds: impl Iterator<Item = u64>, multicast: bool) -> BTreeMap<&'static str, u64> {
+fn all_are_right(
+    seeds: impl Iterator<Item = u64>,
+    run: impl Fn(u64) -> World,
+) -> BTreeMap<&'static str, u64> {
     let mut counts = BTreeMap::new();
     let (mut runs, mut messages) = (0, 0);
     let mut wrong = Vec::new();
     for seed in seeds {
-        let world = run(seed, multicast);
+        let world = run(seed);
         if let Some(finding) = &world.judge.wrong {
             println!("seed {seed}: {finding}; {}", world.states());
             wrong.push(seed);

@@ -114,7 +114,7 @@ impl World {
 
     /// Everything that any acceptor knew is gone, and others live on. All acceptors found a cluster: none of them may be
     /// out for good.
-    fn lose_all_stores(&mut self) {
+    pub fn lose_all_stores(&mut self) {
         let mut acceptors = (0..self.nodes.len()).filter(|index| self.is_acceptor(*index));
         let cannot_found = acceptors.any(|index| self.is_out_for_good(index));
         if self.former.is_some() || self.config.arbiter == Arbiter::Service || cannot_found {
@@ -128,7 +128,7 @@ impl World {
         for index in 0..self.nodes.len() {
             if self.is_acceptor(index) {
                 self.kill(index);
-                self.nodes[index].disk.replace();
+                self.set_aside(index);
             }
             if let Some(life) = &mut self.nodes[index].life {
                 // Who has not heard of a configuration yet belongs to none.
@@ -139,6 +139,7 @@ impl World {
 
     pub fn trouble(&mut self) {
         self.wear_out();
+        self.worsen();
         let index = self.below(self.nodes.len() as u64) as usize;
         let other = self.below(self.nodes.len() as u64) as usize;
         match self.below(29) {

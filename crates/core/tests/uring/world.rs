@@ -18,6 +18,7 @@ use super::disk::Mode;
 use super::judge::{Judge, payload};
 use super::links::Links;
 use super::node::{Life, Node};
+use super::worse::Worse;
 
 pub const MILLI: u64 = 1_000_000;
 
@@ -56,6 +57,8 @@ pub struct World {
     /// When something goes wrong next.
     pub fault: u64,
     pub service: Service,
+    /// What is worse than in most worlds.
+    pub worse: Option<Worse>,
     submits: u64,
     next_submit: u64,
     /// When each message that its own process was not handed yet was taken.
@@ -93,6 +96,7 @@ impl World {
             counts: BTreeMap::new(),
             fault: 0,
             service: Service::default(),
+            worse: None,
             submits: 0,
             next_submit: 0,
             taken: BTreeMap::new(),
@@ -284,7 +288,7 @@ impl World {
             submitted: 0,
             busy: 0,
             seen: 0,
-            former: false,
+            former: node.has_old_log,
             stopped: 0,
         });
         self.drain(index);
@@ -317,6 +321,7 @@ impl World {
                     let (room, per_milli) = (self.links.room, self.links.per_milli);
                     let now = self.now;
                     let way = self.links.way(index, to);
+                    let per_milli = [way.per_milli, per_milli][usize::from(way.per_milli == 0)];
                     let last = way.under_way.back().map_or(0, |(at, _)| *at);
                     let takes = (bytes.len() as u64 * MILLI)
                         .checked_div(per_milli)
@@ -518,7 +523,9 @@ impl World {
     pub fn mend(&mut self) {
         for link in self.links.links.values_mut() {
             link.cut = false;
-            link.ways.iter_mut().for_each(|way| way.held = 0);
+            link.ways
+                .iter_mut()
+                .for_each(|way| (way.held, way.per_milli) = (0, 0));
         }
     }
 
@@ -579,6 +586,7 @@ impl World {
                 .is_some_and(|life| life.former)
             {
                 self.kill(index);
+                self.put_away(index);
             }
         }
     }
@@ -595,7 +603,7 @@ impl World {
         for (name, count) in life.engine.status().counters {
             *self.counts.entry(name).or_default() += count;
             // Nobody here says what others could not understand, or refers to a value that they lack.
-            let wide = self.links.per_milli == 0;
+            let wide = self.links.per_milli == 0 && self.worse.is_none();
             if (name == "uring_messages_refused" || wide && name == "uring_values_put_off")
                 && count > 0
             {
@@ -650,8 +658,7 @@ pub fn run_with_losses(seed: u64, lost: u64) -> World {
     world
 }
 
-/// A run with values along the ring, or multicast.
-pub fn run(seed: u64, multicast: bool) -> World {
+fn world(seed: u64, multicast: bool) -> World {
     let mut world = World::new(seed);
     if multicast {
         world.datagrams = Datagrams::new(seed);
@@ -661,6 +668,20 @@ pub fn run(seed: u64, multicast: bool) -> World {
             ..datagrams::SETTINGS
         });
     }
+    world
+}
+
+/// A run with values along the ring, or multicast.
+pub fn run(seed: u64, multicast: bool) -> World {
+    let mut world = world(seed, multicast);
+    world.go();
+    world
+}
+
+/// The same in a world that is worse.
+pub fn run_worse(seed: u64, multicast: bool) -> World {
+    let mut world = world(seed, multicast);
+    world.make_worse();
     world.go();
     world
 }
