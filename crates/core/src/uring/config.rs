@@ -30,6 +30,9 @@ pub struct URingConfig {
     pub batch_bytes: usize,
     /// Where other messages with values end, in bytes. One value may be larger.
     pub word_bytes: usize,
+    /// So much may be under way at the disk. With more than that waiting a process takes no proposals, and so slows the ring.
+    /// In bytes; less where the disk is slow.
+    pub disk_bytes: usize,
     /// What is learnt and waits for the application may take about so much, in bytes.
     pub waiting_bytes: usize,
     /// Decided instances that an acceptor keeps for those who are behind.
@@ -128,6 +131,7 @@ impl URingConfig {
             backlog_bytes: 4 << 20,
             window_bytes: 1 << 20,
             batch_bytes: 66_000,
+            disk_bytes: 16 << 20,
             word_bytes: 128 << 10,
             waiting_bytes: 8 << 20,
             kept_instances: 15_000,

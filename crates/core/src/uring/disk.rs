@@ -10,18 +10,19 @@ use alloc::vec::Vec;
 
 use super::base::Base;
 use super::base_bytes::put_base_record;
-use super::codec::{cast, put_config, put_slot};
+use super::codec::{put_config, put_slot};
+use super::pace::Pace;
+use super::refill::Refill;
 use super::word::Word;
+use super::written::{bytes_of, encode, number, state, voted};
 use crate::contract::{LogRecord, NodeId, Output, PersistId, Time};
 use crate::mutants::{self, Mutant};
-use crate::paxos::state_key::{BASE, COMPLETE, CONFIG, DECIDED, FLOOR, PROMISED, SLOT, STORE};
-use crate::paxos::{
-    self, Acceptor, Config, Instance, Mark, Promise, Round, STATE_LOG, Slot, VOTES_LOG, Vote,
-};
+use crate::paxos::state_key::{BASE, COMPLETE, CONFIG, DECIDED, SLOT, STORE};
+use crate::paxos::{self, Acceptor, Config, Instance, Mark, Promise, Round, Slot, VOTES_LOG, Vote};
 
-/// With so much waiting for the disk a process takes no proposals, and so slows the ring, and asks for nothing that it
-/// lacks, in bytes. No more is under way than this and one record.
-const MOST_BYTES: usize = 16 << 20;
+/// Who lacks something asks for it while no more than this part of what may be under way is: there has to be room for
+/// proposals.
+const PART_OF_LACKING: usize = 4;
 
 /// What may be said when all before it is durable.
 #[derive(Clone, Debug)]
@@ -84,10 +85,10 @@ pub struct Disk {
     waiting: VecDeque<Waiting>,
     /// What is under way, in bytes.
     bytes: usize,
-    /// Since when the disk has answered nothing, where it has something to answer.
-    since: Option<Time>,
-    /// It had to answer by then, and has had a little longer since.
-    late: Option<Time>,
+    /// How quick it is.
+    pub pace: Pace,
+    /// What the log lacks since it was opened.
+    pub refill: Option<Refill>,
     /// What was in the queue last as a mark.
     marked: Option<(Mark, Instance)>,
     /// Up to where what was learnt is durable.
@@ -102,40 +103,12 @@ pub struct Disk {
     pub damaged: bool,
 }
 
-fn bytes_of(record: &LogRecord) -> usize {
-    match record {
-        LogRecord::Put { bytes, .. } => bytes.len(),
-        LogRecord::Trim { .. } => 0,
-    }
-}
-
-fn state(key: u64, write: impl FnOnce(&mut Vec<u8>)) -> LogRecord {
-    let mut bytes = Vec::new();
-    write(&mut bytes);
-    LogRecord::Put {
-        log: STATE_LOG,
-        position: key,
-        bytes: bytes.into(),
-    }
-}
-
-fn number(key: u64, number: u64) -> LogRecord {
-    state(key, |out| out.extend(number.to_le_bytes()))
-}
-
-fn voted(vote: &Vote) -> LogRecord {
-    LogRecord::Put {
-        log: VOTES_LOG,
-        position: vote.first,
-        bytes: cast(vote),
-    }
-}
-
 impl Disk {
-    /// For an acceptor that forgets, or one that does not.
-    pub fn new(forgets: bool) -> Self {
+    /// For an acceptor that forgets, or one that does not: then with so many bytes under way at most.
+    pub fn new(forgets: bool, most: usize) -> Self {
         Self {
             forgets,
+            pace: Pace::new(most),
             ..Self::default()
         }
     }
@@ -180,9 +153,17 @@ impl Disk {
         self.behind.push(number(COMPLETE, complete));
     }
 
-    /// A record of an acceptor that the log lacks, though it was durable once.
-    pub fn put_again(&mut self, record: paxos::Record) {
-        self.queue.extend(encode(record).map(Item::Write));
+    /// A record of an acceptor that depends on nothing that waits.
+    pub fn put_first(&mut self, record: paxos::Record) {
+        self.state.extend(encode(record));
+    }
+
+    /// A record of an acceptor that the log lacks, though it was durable once. How many bytes it has.
+    pub fn put_again(&mut self, record: paxos::Record) -> usize {
+        let record = encode(record);
+        let bytes = record.as_ref().map_or(0, bytes_of);
+        self.queue.extend(record.map(Item::Write));
+        bytes
     }
 
     /// What there is to write now. What waits for nothing any more is in `ready`. `learnt`: all before is learnt. `floor`:
@@ -201,6 +182,7 @@ impl Disk {
             if self.failed {
                 self.effects.clear();
                 self.queue.clear();
+                self.refill = None;
             } else {
                 acceptor.on_durable(mark);
                 self.learnt = learnt;
@@ -208,11 +190,44 @@ impl Disk {
             }
             return None;
         }
-        self.take_over(acceptor, learnt, floor);
+        match &self.refill {
+            Some(_) => self.take_over_some(acceptor),
+            None => self.take_over(acceptor, learnt, floor),
+        }
         if self.queue.is_empty() && self.state.is_empty() {
             return None;
         }
         self.next_request(now, acceptor, ready)
+    }
+
+    /// While a log is refilled: what is not found then. Nothing is said of votes.
+    fn take_over_some(&mut self, acceptor: &mut Acceptor) {
+        while let Some((record, _)) = acceptor.next_record() {
+            let is_found = self
+                .refill
+                .as_ref()
+                .is_some_and(|refill| refill.finds(&record));
+            if !is_found {
+                self.put_again(record);
+            }
+        }
+        if !mutants::on(Mutant::U72) {
+            self.behind.clear();
+        }
+        self.hand_over();
+    }
+
+    /// What was put goes behind what waits, and what follows behind that.
+    pub fn hand_over(&mut self) {
+        let behind = core::mem::take(&mut self.behind);
+        self.queue.extend(behind.into_iter().map(Item::Write));
+        let effects = core::mem::take(&mut self.effects);
+        self.queue.extend(effects.into_iter().map(Item::Then));
+    }
+
+    /// Whether nothing is under way, and nothing waits.
+    pub fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.queue.is_empty()
     }
 
     /// Everything that is new goes behind what waits, in the order in which it has to be durable.
@@ -252,7 +267,7 @@ impl Disk {
         let mut records = core::mem::take(&mut self.state);
         let mut bytes = records.iter().map(bytes_of).sum();
         let mut done = Done::default();
-        while self.bytes + bytes < MOST_BYTES || !self.is_record_next() {
+        while self.bytes + bytes < self.pace.most() || !self.is_record_next() {
             let record = match self.queue.pop_front() {
                 Some(Item::Write(record)) => record,
                 Some(Item::Acceptor(record, mark)) => {
@@ -288,7 +303,7 @@ impl Disk {
         self.last += 1;
         let id = PersistId(self.last);
         self.bytes += bytes;
-        self.since.get_or_insert(now);
+        self.pace.on_request(now);
         self.waiting.push_back(Waiting { id, bytes, done });
         Some(Output::Persist { id, records })
     }
@@ -306,40 +321,30 @@ impl Disk {
         ready.extend(done.effects);
     }
 
-    /// A request, and all before it, are durable: what may be said now.
+    /// A request, and all before it, are durable: what may be said now. `patience`: so long a disk may take.
     pub fn on_persisted(
         &mut self,
-        now: Time,
         id: PersistId,
         acceptor: &mut Acceptor,
+        (now, patience): (Time, u64),
     ) -> Vec<Effect> {
-        let mut ready = Vec::new();
+        let (mut ready, before) = (Vec::new(), self.waiting.len());
         while let Some(first) = self.waiting.pop_front_if(|waiting| waiting.id <= id) {
             self.bytes -= first.bytes;
-            (self.since, self.late) = (Some(now), None);
             self.is_done(first.done, acceptor, &mut ready);
         }
-        if self.waiting.is_empty() {
-            self.since = None;
+        if self.waiting.len() < before {
+            self.pace.on_answer(now, self.waiting.is_empty(), patience);
         }
         ready
     }
 
-    /// When a disk that may take so long has hung. Where the process itself did not run, its answers are at the door by
-    /// then: it gets `grace` more, from when that is noticed.
-    pub fn hangs_at(&self, patience: u64, grace: u64) -> Option<Time> {
-        let late = self.late.map(|at| at.after(grace));
-        late.or_else(|| self.since.map(|at| at.after(patience)))
-    }
-
-    /// The time that [`Self::hangs_at`] named has come. Whether that was the last.
-    pub fn is_late(&mut self, now: Time) -> bool {
-        self.late.replace(now).is_some()
-    }
-
     /// A request failed, or took too long: nothing that was asked for counts.
     pub fn on_failed(&mut self) {
+        let mut pace = core::mem::take(&mut self.pace);
+        pace.on_failed();
         *self = Self {
+            pace,
             last: self.last,
             learnt: self.learnt,
             forgets: self.forgets,
@@ -351,21 +356,25 @@ impl Disk {
 
     /// Whether so much waits that nothing should be added.
     pub fn is_behind(&self) -> bool {
-        self.bytes >= MOST_BYTES || !self.queue.is_empty()
+        self.bytes >= self.pace.most() || !self.queue.is_empty()
+    }
+
+    /// Whether so much waits that nothing should be asked for.
+    pub fn is_busy(&self) -> bool {
+        let is_busy = self.bytes >= self.pace.most() / PART_OF_LACKING;
+        self.is_behind() || is_busy && !mutants::on(Mutant::U79)
+    }
+
+    /// How much of a log that is refilled there is room for now, in bytes.
+    pub fn room(&self) -> usize {
+        match self.is_behind() {
+            true => 0,
+            false => self.pace.most() - self.bytes,
+        }
     }
 
     /// Up to where what was learnt is durable.
     pub const fn learnt(&self) -> Instance {
         self.learnt
-    }
-}
-
-/// What an acceptor's record is on the disk; trims are written elsewhere.
-fn encode(record: paxos::Record) -> Option<LogRecord> {
-    match record {
-        paxos::Record::Promised(round) => Some(number(PROMISED, round)),
-        paxos::Record::Voted(vote) => Some(voted(&vote)),
-        paxos::Record::Floor(floor) => Some(number(FLOOR, floor)),
-        paxos::Record::Trimmed(_) => None,
     }
 }

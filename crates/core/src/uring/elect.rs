@@ -133,7 +133,7 @@ impl URing {
     }
 
     /// When another round is to begin, since this one cannot go on: this acceptor has not voted for something, and has
-    /// learnt it since; or this coordinator sees that no majority votes. Each time later than the last.
+    /// learnt it since; or this coordinator sees that no majority votes. Each time later, until one has lasted.
     fn round_at(&self) -> Option<Time> {
         self.stream.as_ref()?;
         let patience = self.settings.patience;
@@ -276,7 +276,12 @@ impl URing {
             true => 0,
             false => self.election.tries,
         };
-        let wait = doubled(retry, tries);
+        // Twice for each ballot, and once more for the ring's thread.
+        let most = (4 * self.settings.patience.disk).max(retry << MOST_DOUBLED);
+        let wait = match mutants::on(Mutant::U78) {
+            true => doubled(retry, tries),
+            false => (retry << tries.min(2 * MOST_DOUBLED)).min(most),
+        };
         let random = self.random.below(retry + wait);
         self.election.again = self.now.after(wait / 2 + random);
         self.election.tries += 1;

@@ -130,7 +130,7 @@ impl URing {
             hang_patience: 1,
             gave_up: Time(0),
             register: Register::default(),
-            disk: Disk::new(settings.forgets),
+            disk: Disk::new(settings.forgets, settings.disk_bytes),
             learner: Learner::new(1),
             counted: Base::default(),
             told: Base::default(),
@@ -164,14 +164,24 @@ impl URing {
         self.is_acceptor() && self.named && !self.disk.failed
     }
 
-    /// Whether it is one of those that vote.
+    /// Whether its node is one of those that vote: the newest configuration says so, and before the first one the settings,
+    /// which may differ from node to node.
     pub(super) fn is_acceptor(&self) -> bool {
         let of_config = |config: &Arc<Config>| {
             let mut nodes = config.acceptors.iter().map(|who| who.node);
             nodes.any(|node| node == self.me.node)
         };
-        self.settings.acceptors.contains(&self.me.node)
-            || self.config.as_ref().is_some_and(of_config)
+        let of_settings = self.settings.acceptors.contains(&self.me.node);
+        match &self.config {
+            Some(config) => of_config(config) || of_settings && mutants::on(Mutant::U75),
+            None => of_settings,
+        }
+    }
+
+    /// Whether so much waits for the disk that the ring has to wait, too. Not for the log of a process that does not vote: what
+    /// that lacks is in memory.
+    pub(super) fn is_full(&self) -> bool {
+        self.disk.is_behind() && (self.votes() || mutants::on(Mutant::U76))
     }
 
     pub(super) fn on_input(&mut self, input: Input) {
@@ -274,6 +284,7 @@ impl URing {
             self.propose_own();
             self.lead();
             let voted = self.acceptor.voted();
+            self.refill();
             self.write();
             let is_over = self.loopback.is_empty() && self.ready.is_empty();
             if is_over && voted == self.acceptor.voted() {

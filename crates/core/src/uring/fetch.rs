@@ -73,8 +73,8 @@ impl Fetching {
 impl URing {
     /// Asks for what is missing, if something is that nobody is being asked for.
     pub(super) fn fetch(&mut self) {
-        // What comes has to be written: no faster than the disk takes it.
-        let waits = self.disk.is_behind() && !mutants::on(Mutant::U51);
+        // What comes has to be written: no faster than the disk takes it, and what the ring brings comes first.
+        let waits = self.votes() && self.disk.is_busy() && !mutants::on(Mutant::U51);
         while !waits
             && self.fetching.pause.is_none()
             && !self.fetching.questions.is_enough()

@@ -14,7 +14,7 @@ use super::stream::Stream;
 use super::word::{Here, Word};
 use crate::contract::{NodeId, Process};
 use crate::mutants::{self, Mutant};
-use crate::paxos::{Config, Round};
+use crate::paxos::{AcceptorId, Config, Round};
 
 /// The wait to be taken in doubles up to so many times that of the first.
 const MOST_WAITS: u64 = 16;
@@ -84,6 +84,25 @@ impl URing {
             }
             Arbiter::Service => {}
         }
+    }
+
+    /// Somebody says that this is the newest one.
+    pub(super) fn on_known(&mut self, config: &Arc<Config>) {
+        if self.config.is_some() || self.is_vouched_for(config) || mutants::on(Mutant::U71) {
+            self.know(config);
+        }
+    }
+
+    /// Whether who belongs to no foundation yet may take this for the one that goes on: a majority of its acceptors belongs to
+    /// it, or it names this process. One acceptor may have a log of a cluster that has been founded anew since.
+    fn is_vouched_for(&self, config: &Config) -> bool {
+        let names =
+            config.ring.contains(&self.me) || config.acceptors.contains(&self.acceptor.id());
+        let belongs = |who: &&AcceptorId| {
+            let peer = self.peers.at(who.node);
+            peer.is_some_and(|peer| peer.theirs == config.founded)
+        };
+        names || config.acceptors.iter().filter(belongs).count() >= config.majority()
     }
 
     /// The newest one: everything before is over.

@@ -8,7 +8,7 @@ use crate::mutants::{self, Mutant};
 use crate::paxos::{AcceptorId, Instance, Proposers, Value, Vote};
 
 /// A hint at what is decided is written once for so many instances.
-const HINT_EVERY: u64 = 256;
+const HINT_EVERY: u64 = 32;
 
 impl URing {
     /// Own votes that have become durable, and what follows from all of them.
@@ -207,8 +207,14 @@ impl URing {
         // Not one by one.
         let slack = (keep / 16).max(1);
         if next >= self.base.next + keep + slack {
-            // What others have to learn yet is not forgotten: if this one dies, nobody else may be able to tell.
-            let below = self.learnt_by_majority().min(next - keep);
+            // What others have to learn yet is not forgotten: if this one dies, nobody else may be able to tell. Nor may they when
+            // they are restarted, but for what their hints say.
+            let hinted = match mutants::on(Mutant::U80) {
+                true => 0,
+                false => HINT_EVERY,
+            };
+            let learnt = self.learnt_by_majority().saturating_sub(hinted);
+            let below = learnt.min(next - keep);
             if below > self.base.next {
                 self.trim_to(below);
             }

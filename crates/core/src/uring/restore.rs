@@ -8,9 +8,9 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::disk::Effect;
 use super::engine::URing;
 use super::found::Found;
+use super::refill::Refill;
 use super::word::Word;
 use crate::contract::{LogId, Output, PersistId, StartState, Time};
 use crate::mutants::{self, Mutant};
@@ -56,7 +56,7 @@ impl URing {
         }
         if !self.named && self.is_acceptor() && !self.disk.damaged {
             // Where a first part of this is written, it is a store without a name, which is as good as none.
-            self.write_all(&BTreeMap::new());
+            self.write_all(BTreeMap::new());
         }
         self.try_to_found();
     }
@@ -83,8 +83,10 @@ impl URing {
     }
 
     pub(super) fn on_persisted(&mut self, id: PersistId) {
-        let ready = self.disk.on_persisted(self.now, id, &mut self.acceptor);
-        self.ready.extend(ready);
+        let patience = self.settings.patience.disk;
+        let at = (self.now, patience);
+        let done = self.disk.on_persisted(id, &mut self.acceptor, at);
+        self.ready.extend(done);
     }
 
     /// Nothing is known of what was requested: this acceptor votes for nothing before its log is open again.
@@ -112,18 +114,20 @@ impl URing {
     /// When the disk has taken too long.
     pub(super) fn hangs_at(&self) -> Option<Time> {
         let patience = self.settings.patience;
-        // Where the ring waits for it there is no more patience than at first.
-        let times = match self.disk.is_behind() {
+        // Where the ring waits for it there is no more patience than at first: where values are multicast it does so for the
+        // first vote.
+        let is_waited_for = self.is_full() || self.settings.multicast.is_some();
+        let times = match is_waited_for && !mutants::on(Mutant::U73) {
             true => 1,
             false => self.hang_patience,
         };
         let most = patience.disk * times;
-        let at = self.disk.hangs_at(most, patience.heartbeat)?;
+        let at = self.disk.pace.hangs_at(most, patience.heartbeat)?;
         (!mutants::on(Mutant::U48)).then_some(at)
     }
 
     pub(super) fn on_late_disk(&mut self) {
-        if self.disk.is_late(self.now) {
+        if self.disk.pace.is_late(self.now) {
             self.give_up_log();
         }
     }
@@ -144,17 +148,16 @@ impl URing {
             return;
         }
         let votes = found.votes.into_iter().map(|vote| (vote.first, vote));
-        self.write_all(&votes.collect());
+        self.write_all(votes.collect());
     }
 
     /// Everything that this acceptor is and the log lacks is written; then it has its name.
-    fn write_all(&mut self, has: &BTreeMap<Instance, Vote>) {
+    fn write_all(&mut self, has: BTreeMap<Instance, Vote>) {
         self.named = false;
         if self.settings.forgets {
             self.named = true;
             return;
         }
-        self.disk.trim_due = true;
         if let Some(config) = &self.config {
             self.disk.put_config(config);
             let next = config.number + 1;
@@ -162,38 +165,14 @@ impl URing {
                 self.disk.put_slot(next, slot);
             }
         }
-        self.disk
-            .put_again(Record::Promised(self.acceptor.promised()));
-        self.disk.put_again(Record::Floor(self.acceptor.floor()));
-        for vote in self.acceptor.votes().from(1) {
-            if has.get(&vote.first) != Some(&vote) && !mutants::on(Mutant::U49) {
-                self.disk.put_again(Record::Voted(vote));
-            }
-        }
-        let values = self.base.values(self.label());
-        self.disk.put_base(&self.base, values);
-        self.disk.put_decided(self.learner.next());
-        self.disk.put_complete(self.complete);
-        // The last of all: a log without a name, or one of which something was lost, is another acceptor's until then.
-        self.disk.put_store(self.acceptor.id().store);
-        self.disk.then(Effect::Named);
+        let (promised, floor) = (self.acceptor.promised(), self.acceptor.floor());
+        self.disk.put_first(Record::Promised(promised));
+        self.disk.put_first(Record::Floor(floor));
+        self.disk.refill = Some(Refill::new(has));
     }
 
     /// A round in which nothing else was or will be voted for in what is decided: no vote for the same is of a higher one.
     pub(super) fn label(&self) -> Round {
         self.acceptor.promised().max(self.number())
-    }
-
-    /// The log has all that this acceptor is.
-    pub(super) fn on_named(&mut self) {
-        if self.disk.failed {
-            return;
-        }
-        self.named = true;
-        // What was proposed in this round meanwhile it has not voted for.
-        self.early = self.stream.is_some() && self.learner.round() == self.number();
-        let here = Word::Here(self.here());
-        self.peers.say_to_all(&here);
-        self.try_to_found();
     }
 }

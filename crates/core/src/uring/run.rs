@@ -11,6 +11,7 @@ use super::stream::{Hail, News};
 use super::wire::Records;
 use super::word::{Follow, Head, Proposal, Record, Word};
 use crate::contract::{Output, Process};
+use crate::mutants::{self, Mutant};
 use crate::paxos::{Instance, ValueId};
 
 impl URing {
@@ -19,7 +20,7 @@ impl URing {
         let node = process.node;
         match word {
             Word::Here(here) => self.on_here(process, here),
-            Word::Known(config) => self.know(&config),
+            Word::Known(config) => self.on_known(&config),
             Word::Ask(number, word) => self.on_ask(node, number, word),
             Word::Answer(number, who, word) => self.on_answer(node, number, who, word),
             Word::Prepare(round, from) => self.on_prepare(process, round, from),
@@ -59,6 +60,7 @@ impl URing {
 
     /// What the predecessor sent. It is taken in up to the first record that cannot be.
     pub(super) fn on_batch(&mut self, process: Process, head: &Head, body: Bytes) {
+        let is_full = self.is_full() && !mutants::on(Mutant::U77);
         let (Some(stream), Some(config)) = (&mut self.stream, self.config.clone()) else {
             self.counters.uring_messages_stale += 1;
             return;
@@ -67,7 +69,7 @@ impl URing {
             self.counters.uring_messages_stale += 1;
             return;
         }
-        if self.disk.is_behind() {
+        if is_full {
             // It is not the predecessor that is slow.
             stream.heard = self.now;
             stream.hail = Hail::At(self.now.after(self.settings.patience.heartbeat));

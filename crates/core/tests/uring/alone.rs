@@ -104,7 +104,7 @@ impl Alone {
             records,
             lost_some,
         }));
-        alone.write();
+        alone.write_all();
         alone
     }
 
@@ -200,6 +200,14 @@ impl Alone {
         self.tell(Input::Persisted { id });
     }
 
+    /// The same, until nothing more is asked for.
+    pub fn write_all(&mut self) {
+        self.write();
+        while self.unanswered > 0 {
+            self.write();
+        }
+    }
+
     /// Everything but the last request is durable.
     pub fn write_all_but_one(&mut self) {
         let id = PersistId(self.written.0.saturating_sub(1));
@@ -286,6 +294,16 @@ impl Alone {
             acceptors: acceptors.to_vec(),
             prior: Vec::new(),
         })
+    }
+
+    /// The same as [`Self::join`], in a configuration in which this node has no vote.
+    pub fn join_without_a_vote(&mut self) {
+        for node in [1, 3] {
+            self.link(process(node, 1));
+        }
+        let mut config = (*self.config(1)).clone();
+        config.acceptors = [1, 3, 5].map(acceptor).to_vec();
+        self.hear(1, Word::Known(Arc::new(config)).encode(FOUNDED));
     }
 
     pub fn has_promised(&self, round: u64) -> bool {

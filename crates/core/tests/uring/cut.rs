@@ -9,7 +9,7 @@ use super::alone::{Alone, FOUNDED, process, settings};
 use super::rules::{follow, head, hear_batch};
 
 /// So many instances are kept.
-const KEPT: u64 = 10;
+const KEPT: u64 = 40;
 
 fn keeps_little() -> URingConfig {
     URingConfig {

@@ -12,6 +12,10 @@ pub struct Device {
     pub bad_until: u64,
     /// It answers nothing until then.
     pub hangs_until: u64,
+    /// Up to which request it writes now.
+    pub writes: Option<PersistId>,
+    /// So many bytes it writes in a millisecond; 0: as many as others.
+    pub per_milli: u64,
     /// When its log is opened again.
     pub reopens: Option<u64>,
 }
@@ -28,30 +32,48 @@ pub struct Pace {
 impl World {
     /// What the disk is handed.
     pub fn persist(&mut self, index: usize, id: PersistId, records: Vec<LogRecord>) {
-        let delay = match self.nodes[index].mode {
-            Mode::Memory => 0,
-            Mode::Async | Mode::Sync => self.write_takes(&records),
-        };
         let node = &mut self.nodes[index];
         node.disk.waiting.push_back((id, records));
-        node.answers.get_or_insert(self.now + delay);
+        if node.answers.is_none() {
+            self.write(index);
+        }
     }
 
-    fn write_takes(&mut self, records: &[LogRecord]) -> u64 {
+    /// A first part of what waits, or all of it, is written and synced together. What comes meanwhile has to wait for the next
+    /// time.
+    fn write(&mut self, index: usize) {
+        let count = self.nodes[index].disk.waiting.len();
+        if count == 0 {
+            self.nodes[index].answers = None;
+            return;
+        }
+        // Slow disks write what has gathered.
+        let is_slow = self.pace.latency.1 > 0;
+        let some = self.below(count as u64) as usize;
+        let upto = if is_slow { count - 1 } else { some };
+        let node = &self.nodes[index];
+        let bytes = node.disk.bytes(upto);
+        let delay = match node.mode {
+            Mode::Memory => 0,
+            Mode::Async | Mode::Sync => self.write_takes(index, bytes),
+        };
+        let node = &mut self.nodes[index];
+        node.device.writes = Some(node.disk.waiting[upto].0);
+        node.answers = Some(self.now + delay);
+    }
+
+    fn write_takes(&mut self, index: usize, bytes: u64) -> u64 {
         let Pace {
             latency: (most, least),
             per_milli,
         } = self.pace;
+        let own = self.nodes[index].device.per_milli;
+        let per_milli = if own > 0 { own } else { per_milli };
         let most = if self.below(50) == 0 {
             300 * MILLI
         } else {
             most
         };
-        let bytes = |record: &LogRecord| match record {
-            LogRecord::Put { bytes, .. } => bytes.len() as u64,
-            LogRecord::Trim { .. } => 0,
-        };
-        let bytes: u64 = records.iter().map(bytes).sum();
         let writes = (bytes * MILLI).checked_div(per_milli).unwrap_or(0);
         least + self.below(most.max(1)) + writes
     }
@@ -63,21 +85,11 @@ impl World {
         if !(is_due && self.is_awake(index)) {
             return;
         }
-        let count = self.nodes[index].disk.waiting.len() as u64;
-        let some = self.below(count.max(1)) as usize;
-        // Slow disks write what has gathered; in a worse world what has gathered when they began.
-        let all = self.pace.latency.1 > 0 && self.worse.is_none();
-        let upto = if all {
-            count.saturating_sub(1) as usize
-        } else {
-            some
-        };
         let node = &mut self.nodes[index];
-        let Some((id, _)) = node.disk.waiting.get(upto) else {
+        let Some(id) = node.device.writes.filter(|_| !node.disk.waiting.is_empty()) else {
             node.answers = None;
             return;
         };
-        let id = *id;
         if node.device.hangs_until > now {
             node.answers = Some(node.device.hangs_until);
             return;
@@ -86,9 +98,7 @@ impl World {
             return self.fail(index);
         }
         node.disk.answer(id, mode);
-        let rest = node.disk.waiting.is_empty();
-        let delay = self.below(MILLI) + self.pace.latency.1;
-        self.nodes[index].answers = (!rest).then_some(now + delay);
+        self.write(index);
         if self.below(8) == 0 {
             let unsynced = self.nodes[index].disk.unsynced() as u64;
             let count = self.below(unsynced + 1) as usize;
@@ -184,7 +194,7 @@ impl World {
 
     /// The disk of a minority that is to fail or hang for good does so, if that may be now.
     pub fn wear_out(&mut self) {
-        let may = |index: &usize| self.may_break_for_good(*index);
+        let may = |index: &usize| self.may_do_without(*index);
         if let Some(index) = self.wears_out.filter(may) {
             self.wears_out = None;
             self.add("disks that are bad for good");
@@ -192,7 +202,7 @@ impl World {
         }
     }
 
-    fn break_until(&mut self, index: usize, until: u64) {
+    pub fn break_until(&mut self, index: usize, until: u64) {
         let hangs = self.below(2) == 0;
         let device = &mut self.nodes[index].device;
         match hangs {
@@ -202,8 +212,8 @@ impl World {
         self.add(if hangs { "hanging disks" } else { "bad disks" });
     }
 
-    /// Of a minority alone; and what others have to know of it they know.
-    pub fn may_break_for_good(&self, index: usize) -> bool {
+    /// Whether a majority is left without this one; and what others have to know of it they know.
+    pub fn may_do_without(&self, index: usize) -> bool {
         let acceptors = self.config.acceptors.iter();
         let acceptors = acceptors.map(|node| usize::from(node.get()) - 1);
         let out = acceptors.filter(|at| *at == index || self.is_out_for_good(*at));

@@ -30,6 +30,17 @@ pub struct Disk {
 }
 
 impl Disk {
+    /// How much the first requests that wait want to be written, up to this one.
+    pub fn bytes(&self, upto: usize) -> u64 {
+        let records = self.waiting.iter().take(upto + 1);
+        let records = records.flat_map(|(_, records)| records);
+        let bytes = records.map(|record| match record {
+            LogRecord::Put { bytes, .. } => bytes.len() as u64,
+            LogRecord::Trim { .. } => 0,
+        });
+        bytes.sum()
+    }
+
     /// Everything up to a request is there: it is answered.
     pub fn answer(&mut self, upto: PersistId, mode: Mode) {
         while let Some((_, records)) = self.waiting.pop_front_if(|(id, _)| *id <= upto) {

@@ -48,14 +48,32 @@ pub fn what_another_foundation_calls_complete_is_not() -> bool {
 pub fn who_holds_nothing_tells_no_new_acceptor() -> bool {
     let known = Word::Known(second().config(1));
     let mut fourth = Alone::new(process(4, 1), Vec::new());
-    for (node, number) in [(1, 0), (3, 1)] {
+    for (node, number) in [(1, 0), (2, 1), (3, 1)] {
         fourth.link(process(node, 1));
         fourth.hear(node, here(number, 0).encode(number));
     }
     fourth.hear(3, known.encode(FOUNDED));
     let told = fourth.said.iter();
     let told = told.filter(|word| **word == known).count();
-    (fourth.engine.number(), told) == (1, 1)
+    (fourth.engine.number(), told) == (1, 2)
+}
+
+/// One acceptor has a log of before the cluster was founded anew: who is new hears it first, and waits until a majority says the
+/// same.
+pub fn one_that_is_left_of_another_foundation_takes_nobody_in() -> bool {
+    let mut config = (*second().config(1)).clone();
+    let known = Word::Known(config.clone().into());
+    (config.founded, config.number) = (OTHER, 7);
+    let old = Word::Known(config.into());
+    let mut fourth = Alone::new(process(4, 1), Vec::new());
+    for (node, founded) in [(3, OTHER), (1, FOUNDED), (2, FOUNDED)] {
+        fourth.link(process(node, 1));
+        fourth.hear(
+            node,
+            if founded == OTHER { &old } else { &known }.encode(founded),
+        );
+    }
+    fourth.engine.number() == 1
 }
 
 /// A process that was restarted with its log names the foundation of what is in it, from its first word on.

@@ -25,6 +25,10 @@ pub struct Judge {
     /// Somebody has been handed nothing between these positions.
     empty: BTreeMap<u64, u64>,
     last: BTreeMap<Process, u64>,
+    /// What somebody was handed without a gap, from the first of these positions up to the second.
+    read: BTreeMap<u64, u64>,
+    /// Up to where each process was told that its own messages are delivered, past what it has missed.
+    owned: BTreeMap<Process, u64>,
     places: BTreeMap<MessageId, u64>,
     readers: BTreeMap<Process, Reader>,
     /// Processes get only what is ordered while they are members.
@@ -36,6 +40,8 @@ pub struct Judge {
     pub excluded: u64,
     /// Where it was clear that somebody had missed something.
     pub missed: u64,
+    /// Whether it was judged what processes were told of their own messages.
+    pub judged_own: u64,
     /// Configurations by number.
     configs: BTreeMap<u64, Arc<Config>>,
     pub wrong: Option<String>,
@@ -74,10 +80,13 @@ impl Judge {
         self.most_learnt = self.most_learnt.max(next);
     }
 
-    /// Nobody has to miss what every acceptor keeps. One instance alone may be missed later: its message began long before.
+    /// Nobody has to miss what every acceptor keeps. One instance alone may be missed later, where its message began long before.
     fn on_missed(&mut self, me: Process, from: u64, count: u64) {
-        let behind = self.most_learnt.saturating_sub(from);
-        if !self.only_as_member && count > 1 && behind < self.keeps {
+        let behind = match count {
+            1 => self.most_learnt,
+            _ => self.most_learnt.saturating_sub(from),
+        };
+        if !self.only_as_member && behind < self.keeps {
             self.found(format!(
                 "missed: {me:?} misses {count} from {from}, {behind} behind"
             ));
@@ -136,6 +145,44 @@ impl Judge {
     fn on_own(&mut self, me: Process, own: u64) {
         let last = self.last.entry(me).or_default();
         *last = own.max(*last);
+        let owned = self.owned.entry(me).or_default();
+        *owned = own.max(*owned);
+    }
+
+    /// Somebody was handed what there is between these positions.
+    fn on_read(&mut self, mut from: u64, mut upto: u64) {
+        while let Some((&other, &end)) = self.read.range(..=upto).next_back()
+            && end >= from
+        {
+            self.read.remove(&other);
+            (from, upto) = (from.min(other), upto.max(end));
+        }
+        self.read.insert(from, upto);
+    }
+
+    /// Who was told that its messages are delivered was told the truth: where nothing of the order is missing here, all of them
+    /// are in it.
+    pub fn judge_own(&mut self) {
+        let has_all = self.read.len() == 1
+            && self
+                .read
+                .first_key_value()
+                .is_some_and(|(from, _)| *from == 0);
+        if !has_all {
+            return;
+        }
+        self.judged_own += 1;
+        for (process, own) in std::mem::take(&mut self.owned) {
+            let lost = (1..=own).find(|counter| {
+                let (process, counter) = (process, *counter);
+                !self.places.contains_key(&MessageId { process, counter })
+            });
+            if let Some(counter) = lost {
+                self.found(format!(
+                    "own: {process:?} was told of {own}, {counter} is not there"
+                ));
+            }
+        }
     }
 
     fn on_message(&mut self, me: Process, at: u64, id: MessageId) {
@@ -174,6 +221,7 @@ impl Judge {
             self.found(format!("once: {id:?} at {at} and at {other}"));
         }
         self.leave_empty(from, at);
+        self.on_read(from, at + 1);
         let last = self.last.entry(id.process).or_default();
         *last = id.counter.max(*last);
     }

@@ -29,6 +29,7 @@ mod rate;
 mod rounds;
 mod rules;
 mod runs;
+mod slow;
 mod trouble;
 mod world;
 mod worse;

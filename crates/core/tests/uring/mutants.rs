@@ -5,23 +5,45 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use rota_core::mutants::{self, Mutant};
 
 use super::rules::RULES;
-use super::world::run;
+use super::world::{World, run, run_worse};
+
+/// How a seed is run.
+type Run = fn(u64) -> World;
+
+/// Values along the ring.
+fn along(seed: u64) -> World {
+    run(seed, false)
+}
+
+/// Values are multicast.
+fn multicast(seed: u64) -> World {
+    run(seed, true)
+}
+
+/// In a world that is worse.
+fn worse(seed: u64) -> World {
+    run_worse(seed, seed.is_multiple_of(2))
+}
 
 /// What is wrong in the run of a seed. That a mutant panics does not count.
-fn wrong(mutant: Mutant, seed: u64, multicast: bool) -> Option<String> {
+fn wrong(mutant: Mutant, seed: u64, run: Run) -> Option<String> {
     mutants::set(Some(mutant));
-    let world = catch_unwind(AssertUnwindSafe(|| run(seed, multicast)));
+    let world = catch_unwind(AssertUnwindSafe(|| run(seed)));
     mutants::set(None);
     world.ok()?.judge.wrong
 }
 
 /// Looks for mutants in the seeds that `ROTA_SEEDS` names.
 fn search(names: &str) {
-    let multicast = std::env::var("ROTA_MULTICAST").is_ok();
+    let run = match std::env::var("ROTA_WORLD").as_deref() {
+        Ok("multicast") => multicast,
+        Ok("worse") => worse,
+        _ => along as Run,
+    };
     for mutant in Mutant::ALL {
         if names.split(',').any(|name| name == mutant.to_string()) {
             let mut seeds = super::runs::seeds();
-            let found = seeds.find_map(|seed| Some((seed, wrong(mutant, seed, multicast)?)));
+            let found = seeds.find_map(|seed| Some((seed, wrong(mutant, seed, run)?)));
             println!("{mutant}: {found:.200?}");
         }
     }
@@ -32,14 +54,14 @@ const SEEDS: [(Mutant, u64, &str); 13] = [
     (Mutant::U05, 0, "silence"),
     (Mutant::U06, 0, "refused"),
     (Mutant::U07, 0, "fifo"),
-    (Mutant::U09, 1, "order"),
+    (Mutant::U09, 0, "order"),
     (Mutant::U10, 0, "silence"),
     (Mutant::U11, 0, "order"),
-    (Mutant::U14, 6, "order"),
+    (Mutant::U14, 16, "order"),
     (Mutant::U16, 0, "order"),
     (Mutant::U18, 1, "order"),
     (Mutant::U21, 0, "silence"),
-    (Mutant::U22, 3, "silence"),
+    (Mutant::U22, 14, "silence"),
     (Mutant::U23, 10, "order"),
     (Mutant::U40, 1108, "refused"),
 ];
@@ -48,9 +70,16 @@ const SEEDS: [(Mutant, u64, &str); 13] = [
 const MULTICAST_SEEDS: [(Mutant, u64, &str); 5] = [
     (Mutant::U27, 0, "order"),
     (Mutant::U28, 0, "silence"),
-    (Mutant::U29, 5, "silence"),
+    (Mutant::U29, 14, "silence"),
     (Mutant::U30, 0, "contents"),
-    (Mutant::U31, 2, "silence"),
+    (Mutant::U31, 1, "silence"),
+];
+
+/// The same in a world that is worse.
+const WORSE_SEEDS: [(Mutant, u64, &str); 3] = [
+    (Mutant::U71, 43, "foundation"),
+    (Mutant::U73, 2, "standing"),
+    (Mutant::U76, 97, "silence"),
 ];
 
 #[test]
@@ -65,10 +94,11 @@ fn each_broken_version_is_found_out() {
         mutants::set(None);
         assert!(!holds, "{mutant}: its rule holds");
     }
-    let along = SEEDS.map(|known| (known, false));
-    let multicast = MULTICAST_SEEDS.map(|known| (known, true));
-    for ((mutant, seed, what), multicast) in along.into_iter().chain(multicast) {
-        let found = wrong(mutant, seed, multicast).unwrap_or_default();
+    let runs = SEEDS.map(|known| (known, along as Run)).into_iter();
+    let runs = runs.chain(MULTICAST_SEEDS.map(|known| (known, multicast as Run)));
+    let runs = runs.chain(WORSE_SEEDS.map(|known| (known, worse as Run)));
+    for ((mutant, seed, what), run) in runs {
+        let found = wrong(mutant, seed, run).unwrap_or_default();
         assert!(found.starts_with(what), "{mutant}, seed {seed}: {found}");
     }
 }

@@ -21,7 +21,7 @@ pub fn stands(alone: &Alone) -> BTreeSet<u64> {
 }
 
 /// So long, in steps, in each of which the test does something.
-fn passes(alone: &mut Alone, millis: u64, mut each: impl FnMut(&mut Alone, u64)) {
+pub fn passes(alone: &mut Alone, millis: u64, mut each: impl FnMut(&mut Alone, u64)) {
     for step in 0..millis / 50 {
         alone.now = Time(alone.now.0 + 50 * MILLI);
         alone.room();

@@ -9,7 +9,7 @@ use rota_core::paxos::{self, Ballot, Config, STATE_LOG, ValueId};
 use rota_core::uring::{Follow, Head, Here, Record, Word, Writer};
 
 use super::alone::{Alone, FOUNDED, acceptor, process, settings};
-use super::{base, behind, cut, foundations, logs, lost, rate, rounds};
+use super::{base, behind, cut, foundations, logs, lost, rate, rounds, slow};
 
 /// The key of what was promised, in the log of states.
 const PROMISED: u64 = 0;
@@ -17,7 +17,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 59] = [
+pub const RULES: [Rule; 69] = [
     (Mutant::U01, a_promise_waits_for_the_disk),
     (Mutant::U02, an_answer_waits_for_the_disk),
     (Mutant::U03, a_link_that_comes_back_has_lost_proposals),
@@ -131,6 +131,28 @@ pub const RULES: [Rule; 59] = [
         Mutant::U62,
         cut::who_begins_at_a_base_can_tell_it_after_a_restart,
     ),
+    (
+        Mutant::U71,
+        foundations::one_that_is_left_of_another_foundation_takes_nobody_in,
+    ),
+    (
+        Mutant::U72,
+        slow::what_speaks_of_votes_is_written_behind_them,
+    ),
+    (Mutant::U73, slow::where_all_wait_a_disk_gets_no_more_time),
+    (Mutant::U74, slow::a_slow_disk_is_asked_for_less),
+    (Mutant::U75, slow::who_votes_by_its_own_list_only_does_not),
+    (Mutant::U76, slow::who_refills_its_log_hands_on),
+    (Mutant::U77, slow::who_has_a_full_disk_takes_nothing),
+    (
+        Mutant::U78,
+        slow::where_time_outs_are_short_candidates_wait_for_disks,
+    ),
+    (
+        Mutant::U80,
+        logs::what_is_forgotten_others_know_after_a_restart,
+    ),
+    (Mutant::U79, logs::who_catches_up_does_not_overrun_its_disk),
 ];
 
 /// What an old coordinator proposed may be decided behind what a later one did.
@@ -438,8 +460,8 @@ fn a_coordinator_alone_is_quiet() -> bool {
 #[cfg(not(feature = "mutants"))]
 #[test]
 fn rules() {
-    for (at, (_, rule)) in RULES.iter().enumerate() {
-        assert!(rule(), "rule {at}");
+    for (at, (mutant, rule)) in RULES.iter().enumerate() {
+        assert!(rule(), "rule {at}, {mutant}");
     }
     assert!(a_slow_application_misses_nothing());
     assert!(a_coordinator_alone_is_quiet());

@@ -48,13 +48,14 @@ impl World {
     }
 
     /// Whether all processes live, in one configuration that has begun, of which everybody knows that it is complete; and no
-    /// disk is bad. Before that no acceptor may lose what it knows.
+    /// disk is bad; but for those that are out for good. Before that no acceptor may lose what it knows.
     pub fn is_well(&self) -> bool {
-        let all: Vec<&Life> = self
-            .nodes
-            .iter()
-            .filter_map(|node| node.life.as_ref())
+        let is_left = |index: &usize| !self.is_out_for_good(*index);
+        let left: Vec<&Node> = (0..self.nodes.len())
+            .filter(is_left)
+            .map(|index| &self.nodes[index])
             .collect();
+        let all: Vec<&Life> = left.iter().filter_map(|node| node.life.as_ref()).collect();
         let newest = all.iter().map(|life| life.engine.get().number()).max();
         let well = |life: &&Life| {
             let engine = life.engine.get();
@@ -62,10 +63,10 @@ impl World {
             is_in && engine.is_complete() && !life.former
         };
         let is_bad = |node: &Node| node.device.bad_until.max(node.device.hangs_until) > self.now;
-        all.len() == self.nodes.len()
+        all.len() == left.len()
             && newest > Some(1)
             && all.iter().all(well)
-            && !self.nodes.iter().any(is_bad)
+            && !left.iter().any(|node| is_bad(node))
     }
 
     /// Coordinators order that some instances carry nothing.
@@ -89,7 +90,7 @@ impl World {
 
     /// Whether a node may lose all that it knows: one after the other, when the last one's place is filled.
     fn may_forget(&self, index: usize) -> bool {
-        !self.is_acceptor(index) || self.config.acceptors.len() > 1 && self.is_well()
+        !self.is_acceptor(index) || self.may_do_without(index)
     }
 
     fn may_kill(&self, index: usize) -> bool {
@@ -138,8 +139,12 @@ impl World {
     }
 
     pub fn trouble(&mut self) {
+        let pause = [40, 300, 1500][self.below(3) as usize];
+        self.fault = self.now + self.below(pause) * MILLI;
+        if self.worsen() {
+            return;
+        }
         self.wear_out();
-        self.worsen();
         let index = self.below(self.nodes.len() as u64) as usize;
         let other = self.below(self.nodes.len() as u64) as usize;
         match self.below(29) {
@@ -210,7 +215,7 @@ impl World {
                 self.kill(index);
                 self.nodes[index].disk.replace();
             }
-            24 if self.below(2) == 0 && self.may_break_for_good(index) => {
+            24 if self.below(2) == 0 && self.may_do_without(index) => {
                 self.add("nodes that are gone for good");
                 self.kill(index);
                 self.nodes[index].retired = true;
@@ -219,7 +224,5 @@ impl World {
             26 | 27 => self.skip(),
             _ => {}
         }
-        let pause = [40, 300, 1500][self.below(3) as usize];
-        self.fault = self.now + self.below(pause) * MILLI;
     }
 }

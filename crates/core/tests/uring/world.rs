@@ -25,7 +25,7 @@ pub const MILLI: u64 = 1_000_000;
 /// Faults end after this time.
 const TROUBLE: u64 = 8_000 * MILLI;
 /// By then all have started.
-const BEGUN: u64 = 4_000 * MILLI;
+pub const BEGUN: u64 = 4_000 * MILLI;
 /// After that all has to be well again.
 const CALM: u64 = 20_000 * MILLI;
 
@@ -57,12 +57,14 @@ pub struct World {
     /// When something goes wrong next.
     pub fault: u64,
     pub service: Service,
+    /// When faults end.
+    pub ends: u64,
     /// What is worse than in most worlds.
     pub worse: Option<Worse>,
     submits: u64,
     next_submit: u64,
     /// When each message that its own process was not handed yet was taken.
-    taken: BTreeMap<MessageId, u64>,
+    pub taken: BTreeMap<MessageId, u64>,
     /// The longest time until a process was handed its own message.
     pub slowest: u64,
 }
@@ -96,6 +98,7 @@ impl World {
             counts: BTreeMap::new(),
             fault: 0,
             service: Service::default(),
+            ends: TROUBLE,
             worse: None,
             submits: 0,
             next_submit: 0,
@@ -117,6 +120,7 @@ impl World {
         let only_as_member = world.below(3) == 0;
         let waits = [600, 8 << 20][world.below(2) as usize];
         let keeps = [40, 400, 100_000][world.below(3) as usize];
+        let at_disk = [16 << 20, 16 << 20, 20_000, 8000][world.below(4) as usize];
         let config = &mut world.config;
         config.frame_bytes = 200;
         config.message_bytes = 2000;
@@ -125,6 +129,7 @@ impl World {
         config.batch_bytes = 1500;
         config.word_bytes = 2000;
         config.waiting_bytes = waits;
+        config.disk_bytes = at_disk;
         config.kept_instances = keeps;
         config.only_as_member = only_as_member;
         config.forgets = forgets;
@@ -153,6 +158,10 @@ impl World {
             ][world.below(4) as usize],
             per_milli: [0, 0, 20_000, 2_000][world.below(4) as usize],
         };
+        if world.pace.latency.1 > 0 {
+            // A disk that takes long for anything takes much at once.
+            world.config.disk_bytes = world.config.disk_bytes.max(200_000);
+        }
         world.config.patience.disk = [400, 3_100][world.below(2) as usize] * MILLI;
         for index in 0..nodes {
             let late = if world.below(8) == 0 { 3000 } else { 400 };
@@ -184,7 +193,7 @@ impl World {
     }
 
     fn is_calm(&self) -> bool {
-        self.now > TROUBLE
+        self.now > self.ends
     }
 
     // What happens by itself.
@@ -555,11 +564,12 @@ impl World {
                 if self.is_settled() {
                     return self.judge_end();
                 }
-                if self.now > TROUBLE + CALM {
+                if self.now > self.ends + CALM {
                     let state = self.states();
                     return self.judge.found(format!("silence: {state}"));
                 }
             } else {
+                self.judge_standing();
                 if self.now >= self.fault {
                     self.trouble();
                 }
@@ -593,6 +603,7 @@ impl World {
 
     fn judge_end(&mut self) {
         (0..self.nodes.len()).for_each(|index| self.judge_life(index));
+        self.judge.judge_own();
     }
 
     /// A life has ended: what it has counted.

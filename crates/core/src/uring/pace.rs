@@ -1,0 +1,77 @@
+//! How quick a disk is: how much may be under way, and when it hangs.
+
+use crate::contract::Time;
+use crate::mutants::{self, Mutant};
+
+/// Of what may be under way at a disk that is quick, a slow one gets this part at least.
+const LEAST_PART: usize = 16;
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub struct Pace {
+    /// No more is under way than this and one record, in bytes: what the disk takes in a part of the time that it may take.
+    most: usize,
+    /// At a disk that is quick.
+    full: usize,
+    /// Since when the disk has answered nothing, where it has something to answer.
+    since: Option<Time>,
+    /// It had to answer by then, and has had a little longer since.
+    late: Option<Time>,
+}
+
+impl Pace {
+    /// As if it were quick: then so many bytes may be under way.
+    pub fn new(full: usize) -> Self {
+        Self {
+            most: full,
+            full,
+            ..Self::default()
+        }
+    }
+
+    /// So much may be under way now, in bytes.
+    pub const fn most(&self) -> usize {
+        self.most
+    }
+
+    /// It has something to answer.
+    pub fn on_request(&mut self, now: Time) {
+        self.since.get_or_insert(now);
+    }
+
+    /// It has answered, and has more to answer unless that was all. Twice as much may be under way where that would be in time,
+    /// too. Not less where it took long: it may be one that takes as long for anything.
+    pub fn on_answer(&mut self, now: Time, is_all: bool, patience: u64) {
+        let took = self.since.map_or(0, |since| now.since(since));
+        (self.since, self.late) = ((!is_all).then_some(now), None);
+        if 2 * took < patience {
+            self.most = (2 * self.most).min(self.full);
+        }
+    }
+
+    /// It has failed, or hung.
+    pub fn on_failed(&mut self) {
+        let fewer = (self.most / 4).max(self.full / LEAST_PART);
+        let most = if mutants::on(Mutant::U74) {
+            self.full
+        } else {
+            fewer
+        };
+        *self = Self {
+            most,
+            ..Self::new(self.full)
+        };
+    }
+
+    /// When a disk that may take so long has hung. Where the process itself did not run, its answers are at the door by
+    /// then: it gets `grace` more, from when that is noticed.
+    pub fn hangs_at(&self, patience: u64, grace: u64) -> Option<Time> {
+        let late = self.late.map(|at| at.after(grace));
+        late.or_else(|| self.since.map(|at| at.after(patience)))
+    }
+
+    /// The time that [`Self::hangs_at`] named has come. Whether that was the last.
+    pub fn is_late(&mut self, now: Time) -> bool {
+        self.late.replace(now).is_some()
+    }
+}
