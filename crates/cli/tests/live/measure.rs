@@ -73,7 +73,7 @@ fn until_ring(cluster: &mut Cluster, nodes: &[u16], since: u64) -> u64 {
 fn all_ended(engine: EngineName, storage: VoteStorage, bytes: usize) -> Vec<u64> {
     let rate = BitRate(1_000_000_000);
     let mut cluster = Cluster::with_links(3, rate, TimingName::Default);
-    cluster.traced = false;
+    (cluster.traced, cluster.begin_together) = (false, false);
     cluster.config.engine = engine;
     cluster.config.paxos = Some(PaxosConfig {
         storage,

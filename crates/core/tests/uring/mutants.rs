@@ -62,7 +62,7 @@ const SEEDS: [(Mutant, u64, &str); 13] = [
     (Mutant::U18, 1, "order"),
     (Mutant::U21, 0, "silence"),
     (Mutant::U22, 14, "silence"),
-    (Mutant::U23, 10, "order"),
+    (Mutant::U23, 100, "order"),
     (Mutant::U40, 1108, "refused"),
 ];
 
