@@ -63,7 +63,7 @@ const SEEDS: [(Mutant, u64, &str); 13] = [
     (Mutant::U21, 0, "silence"),
     (Mutant::U22, 14, "silence"),
     (Mutant::U23, 100, "order"),
-    (Mutant::U40, 1108, "refused"),
+    (Mutant::U40, 577, "refused"),
 ];
 
 /// The same where values are multicast.
