@@ -97,11 +97,14 @@ impl URing {
         }
         let (ring, coordinator) = (names(&config.ring), config.coordinator.node);
         // What has become of a log that was given up the driver says.
-        let damaged = match self.disk.damaged {
-            true => "; its log cannot be read, it votes for nothing",
-            false => "",
+        let log = if self.disk.damaged {
+            "; its log cannot be read, it votes for nothing"
+        } else if self.disk.refill.is_some() {
+            "; its log gets what it lacks, it votes for nothing until then"
+        } else {
+            ""
         };
-        format!("operational: {ring} (configuration {number}, coordinator {coordinator}){damaged}")
+        format!("operational: {ring} (configuration {number}, coordinator {coordinator}){log}")
     }
 }
 
