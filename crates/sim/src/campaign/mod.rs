@@ -1,6 +1,7 @@
 //! Many seeds, one after the other and on several threads: totals, failures and how to repeat them.
 
 mod calm;
+mod engine;
 mod floors;
 mod options;
 mod report;
@@ -13,7 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 pub use calm::run_calm;
-pub use options::{Cuts, EngineName, GroupsChoice, Options, PrimaryChoice, UsageError};
+pub use engine::EngineName;
+pub use options::{Cuts, GroupsChoice, Options, PrimaryChoice, UsageError};
 pub use report::{Report, Violation};
 pub use shrink::shrink;
 

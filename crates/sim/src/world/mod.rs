@@ -5,6 +5,7 @@
 //! deliveries when it likes. Between any two outputs it may be killed, stand still or find its socket
 //! full.
 
+mod armed;
 mod cells;
 mod clients;
 mod disk;

@@ -92,47 +92,7 @@ impl<S: System> World<'_, S> {
     pub(super) fn look(&mut self) {
         let confs = self.apps().map(|(_, app)| app.confs).sum();
         match self.phase {
-            Phase::Healing(since) => {
-                if self.is_silent(since) {
-                    let what = format!(
-                        "nothing is ordered since the faults ended: {}",
-                        self.states()
-                    );
-                    return self.found("liveness", what);
-                }
-                if self.given_up_as_deaf() > self.deaf {
-                    self.found(
-                        "C8",
-                        "a member was given up as deaf where nothing is lost any more",
-                    );
-                }
-                let agreed = self.agreed();
-                let drained = agreed.and_then(|()| self.drained());
-                let settled = self.settled();
-                if drained.is_ok() && settled.is_ok() {
-                    let until = self.now + self.plan.quiet_for();
-                    self.phase = Phase::Quiet {
-                        since,
-                        until,
-                        confs,
-                    };
-                } else if self.now > since + self.converges_within()
-                    && let Err(what) = self.agreed()
-                {
-                    self.found("C8", format!("no agreement since the faults ended: {what}"));
-                } else if self.now > since + DRAINS_WITHIN
-                    && let Err(what) = drained
-                {
-                    self.found("S1", format!("not delivered long after the faults: {what}"));
-                } else if self.now > since + DRAINS_WITHIN
-                    && let Err(what) = settled
-                {
-                    self.found(
-                        "groups",
-                        format!("not settled long after the faults: {what}"),
-                    );
-                }
-            }
+            Phase::Healing(since) => self.look_while_healing(since, confs),
             Phase::Quiet {
                 since,
                 until,
@@ -150,6 +110,49 @@ impl<S: System> World<'_, S> {
             Phase::Faulty | Phase::Over => {}
         }
         self.queue.push(self.now + LOOKS, What::Look);
+    }
+
+    /// All has to be agreed on, and handed out, within some time.
+    fn look_while_healing(&mut self, since: u64, confs: u64) {
+        if self.is_silent(since) {
+            let what = format!(
+                "nothing is ordered since the faults ended: {}",
+                self.states()
+            );
+            return self.found("liveness", what);
+        }
+        if self.given_up_as_deaf() > self.deaf {
+            self.found(
+                "C8",
+                "a member was given up as deaf where nothing is lost any more",
+            );
+        }
+        let agreed = self.agreed();
+        let drained = agreed.and_then(|()| self.drained());
+        let settled = self.settled();
+        if drained.is_ok() && settled.is_ok() {
+            let until = self.now + self.plan.quiet_for();
+            self.phase = Phase::Quiet {
+                since,
+                until,
+                confs,
+            };
+        } else if self.now > since + self.converges_within()
+            && let Err(what) = self.agreed()
+        {
+            self.found("C8", format!("no agreement since the faults ended: {what}"));
+        } else if self.now > since + DRAINS_WITHIN
+            && let Err(what) = drained
+        {
+            self.found("S1", format!("not delivered long after the faults: {what}"));
+        } else if self.now > since + DRAINS_WITHIN
+            && let Err(what) = settled
+        {
+            self.found(
+                "groups",
+                format!("not settled long after the faults: {what}"),
+            );
+        }
     }
 
     /// For how long some process still leaves another alone, as links that stayed cut can make it do. It

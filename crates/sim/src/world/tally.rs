@@ -171,6 +171,31 @@ fn settings(plan: &Plan) -> impl Iterator<Item = &'static str> {
     settings.filter_map(|(name, has)| has.then_some(name))
 }
 
+/// What a fault of this kind is counted as. `has_links`: links break where others lose datagrams.
+const fn effect(kind: &FaultKind, has_links: bool) -> &'static str {
+    match *kind {
+        FaultKind::Cut { .. } | FaultKind::Flap { .. } if has_links => "link_breaks",
+        FaultKind::Cut { .. } | FaultKind::Flap { .. } => "datagrams_cut",
+        FaultKind::Pause { .. } => "pauses",
+        FaultKind::Stall { .. } => "stalls",
+        FaultKind::Kill { .. } => "crashes",
+        FaultKind::PowerLoss { .. } => "losses_of_power",
+        FaultKind::DiskFails { .. } => "persist_failures",
+        FaultKind::DiskHangs { .. } => "disk_hangs",
+        FaultKind::ServiceStops => "service_stops",
+        FaultKind::Loses { what, .. } => lost(what),
+        FaultKind::LoseAll => "foundations",
+        FaultKind::RestartAll { dead: Some(_), .. } => "restarts_without_one",
+        FaultKind::RestartAll { .. } => "restarts_of_all",
+        FaultKind::Churn { .. } => "many_lives",
+        FaultKind::Storm { .. } => "storms",
+        FaultKind::Replay { .. } => "datagrams_replayed",
+        FaultKind::Snipe => "snipes",
+        FaultKind::Mute => "mutes",
+        FaultKind::Rush { .. } => "rushes",
+    }
+}
+
 impl<S: System> World<'_, S> {
     /// What the plan sets out to do has to happen in some run: it counts from 0.
     pub(super) fn expect(&mut self) {
@@ -208,29 +233,7 @@ impl<S: System> World<'_, S> {
             self.tally.cover(what);
         }
         for fault in &plan.faults {
-            let what = match fault.kind {
-                FaultKind::Cut { .. } | FaultKind::Flap { .. } if plan.uring.is_some() => {
-                    "link_breaks"
-                }
-                FaultKind::Cut { .. } | FaultKind::Flap { .. } => "datagrams_cut",
-                FaultKind::Pause { .. } => "pauses",
-                FaultKind::Stall { .. } => "stalls",
-                FaultKind::Kill { .. } => "crashes",
-                FaultKind::PowerLoss { .. } => "losses_of_power",
-                FaultKind::DiskFails { .. } => "persist_failures",
-                FaultKind::DiskHangs { .. } => "disk_hangs",
-                FaultKind::ServiceStops => "service_stops",
-                FaultKind::Loses { what, .. } => lost(what),
-                FaultKind::LoseAll => "foundations",
-                FaultKind::RestartAll { dead: Some(_), .. } => "restarts_without_one",
-                FaultKind::RestartAll { .. } => "restarts_of_all",
-                FaultKind::Churn { .. } => "many_lives",
-                FaultKind::Storm { .. } => "storms",
-                FaultKind::Replay { .. } => "datagrams_replayed",
-                FaultKind::Snipe => "snipes",
-                FaultKind::Mute => "mutes",
-                FaultKind::Rush { .. } => "rushes",
-            };
+            let what = effect(&fault.kind, plan.uring.is_some());
             self.tally.coverage.entry(what).or_default();
             if matches!(fault.kind, FaultKind::Kill { .. }) {
                 self.tally.coverage.entry("restarts").or_default();

@@ -1,16 +1,14 @@
 //! Faults begin and end; processes start and are killed.
 
 use rota_check::event::EventKind;
-use rota_core::contract::{
-    Checked, Engine, Incarnation, Input, PersistError, Process, RingId, StartState,
-};
+use rota_core::contract::{Checked, Engine, Incarnation, Input, PersistError, Process, StartState};
 
 use super::disk::Crash;
 use super::host::Life;
 use super::queue::What;
 use super::{System, World};
 use crate::groups::Desk;
-use crate::plan::{DiskLoss, Fault, FaultKind, MILLIS, Matrix};
+use crate::plan::{DiskLoss, Fault, FaultKind, MILLIS};
 
 /// A process that has no outputs to be killed between is killed after this long.
 const DOOMED_FOR: u64 = 100 * MILLIS;
@@ -233,19 +231,8 @@ impl<S: System> World<'_, S> {
                 return self.lose_power(hosts, *disk, fault.lasts);
             }
             FaultKind::DiskFails { host, .. } if !self.may_fail(*host) => return,
-            FaultKind::DiskFails { host, full } => {
-                self.hosts[*host].disk.fails = Some(if *full {
-                    PersistError::NoSpace
-                } else {
-                    PersistError::Io("the device does not answer".to_owned())
-                });
-            }
-            FaultKind::DiskHangs { host } => {
-                if self.has_disk(*host) {
-                    self.tally.cover("disk_hangs");
-                    self.hosts[*host].disk.hangs = true;
-                }
-            }
+            FaultKind::DiskFails { host, full } => self.break_disk(*host, *full),
+            FaultKind::DiskHangs { host } => self.hang_disk(*host),
             FaultKind::ServiceStops => {
                 self.tally.cover("service_stops");
                 self.votes.service_stops = until;
@@ -277,61 +264,18 @@ impl<S: System> World<'_, S> {
         }
     }
 
-    /// A process has installed a ring: if others are still recovering on it, an armed fault cuts it
-    /// off from them.
-    pub(super) fn snipe(&mut self, at: usize, ring: RingId) {
-        let system = self.system;
-        let mut others = self.hosts.iter().filter_map(|host| host.life.as_ref());
-        if !others.any(|life| system.forming(life.engine.get()) == Some(ring)) {
-            return;
-        }
-        if let Some(index) = self.take_armed(&FaultKind::Snipe) {
-            self.tally.cover("snipes");
-            self.cut_armed(index, Matrix::alone(self.hosts.len(), at));
-        }
+    fn break_disk(&mut self, host: usize, full: bool) {
+        self.hosts[host].disk.fails = Some(if full {
+            PersistError::NoSpace
+        } else {
+            PersistError::Io("the device does not answer".to_owned())
+        });
     }
 
-    /// A process is about to say the last of what members of a configuration lack: if all others have said theirs, an
-    /// armed fault makes it mute.
-    pub(super) fn mute(&mut self, at: usize, said: (RingId, usize)) {
-        let system = self.system;
-        let lives = self.hosts.iter().filter_map(|host| host.life.as_ref());
-        let have = lives.filter(|life| system.said(life.engine.get()) == Some(said));
-        if have.count() < said.1 {
-            return;
-        }
-        if let Some(index) = self.take_armed(&FaultKind::Mute) {
-            self.tally.cover("mutes");
-            self.cut_armed(index, Matrix::mute(self.hosts.len(), at));
-        }
-    }
-
-    /// Whether a fault of a kind waits for its moment.
-    pub(super) fn is_armed(&self, kind: &FaultKind) -> bool {
-        let mut armed = self.armed.iter();
-        armed.any(|index| self.plan.faults[*index as usize].kind == *kind)
-    }
-
-    /// The last fault of a kind that waits for its moment.
-    fn take_armed(&mut self, kind: &FaultKind) -> Option<u32> {
-        let faults = &self.plan.faults;
-        let is_it = |index: &u32| faults[*index as usize].kind == *kind;
-        let place = self.armed.iter().rposition(is_it)?;
-        Some(self.armed.remove(place))
-    }
-
-    fn cut_armed(&mut self, index: u32, links: Matrix) {
-        self.network.cut(&links, true);
-        self.sniped.push((index, links));
-        let lasts = self.plan.faults[index as usize].lasts;
-        if lasts != u64::MAX {
-            self.queue.push(self.now + lasts, What::End(index));
-        }
-    }
-
-    fn end_snipe(&mut self, index: u32) {
-        for (_, links) in self.sniped.extract_if(.., |(by, _)| *by == index) {
-            self.network.cut(&links, false);
+    fn hang_disk(&mut self, host: usize) {
+        if self.has_disk(host) {
+            self.tally.cover("disk_hangs");
+            self.hosts[host].disk.hangs = true;
         }
     }
 
