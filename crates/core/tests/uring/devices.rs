@@ -185,7 +185,7 @@ impl World {
 
     /// A disk fails or hangs for a while, and perhaps for good when that may be.
     pub fn break_disk(&mut self, index: usize) {
-        if self.below(3) == 0 {
+        if self.below(3) > 0 {
             self.wears_out.get_or_insert(index);
         }
         let until = self.now + self.below(3000) * MILLI;
