@@ -182,7 +182,6 @@ impl Disk {
             if self.failed {
                 self.effects.clear();
                 self.queue.clear();
-                self.refill = None;
             } else {
                 acceptor.on_durable(mark);
                 self.learnt = learnt;
