@@ -327,13 +327,15 @@ impl Disk {
         acceptor: &mut Acceptor,
         (now, patience): (Time, u64),
     ) -> Vec<Effect> {
-        let (mut ready, before) = (Vec::new(), self.waiting.len());
+        let (mut ready, before) = (Vec::new(), (self.waiting.len(), self.bytes));
         while let Some(first) = self.waiting.pop_front_if(|waiting| waiting.id <= id) {
             self.bytes -= first.bytes;
             self.is_done(first.done, acceptor, &mut ready);
         }
-        if self.waiting.len() < before {
-            self.pace.on_answer(now, self.waiting.is_empty(), patience);
+        if self.waiting.len() < before.0 {
+            let bytes = before.1 - self.bytes;
+            self.pace
+                .on_answer(now, bytes, self.waiting.is_empty(), patience);
         }
         ready
     }

@@ -3,7 +3,7 @@
 use crate::contract::Time;
 use crate::mutants::{self, Mutant};
 
-/// Of what may be under way at a disk that is quick, a slow one gets this part at least.
+/// Of what may be under way at a disk that is quick, this part may be at one of which nothing is known.
 const LEAST_PART: usize = 16;
 
 /// See the module's page.
@@ -20,10 +20,14 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// As if it were quick: then so many bytes may be under way.
+    /// Of one that may turn out to be quick: then so many bytes may be under way.
     pub fn new(full: usize) -> Self {
+        let most = match mutants::on(Mutant::U74) {
+            true => full,
+            false => full / LEAST_PART,
+        };
         Self {
-            most: full,
+            most,
             full,
             ..Self::default()
         }
@@ -39,28 +43,27 @@ impl Pace {
         self.since.get_or_insert(now);
     }
 
-    /// It has answered, and has more to answer unless that was all. Twice as much may be under way where that would be in time,
-    /// too. Not less where it took long: it may be one that takes as long for anything.
-    pub fn on_answer(&mut self, now: Time, is_all: bool, patience: u64) {
+    /// It has answered `bytes`, and has more to answer unless that was all. Twice as much may be under way where that would take
+    /// half of its time at most. A quick answer to little says nothing of that. Not less where it took long: it may be one that
+    /// takes as long for anything.
+    pub fn on_answer(&mut self, now: Time, bytes: usize, is_all: bool, patience: u64) {
         let took = self.since.map_or(0, |since| now.since(since));
         (self.since, self.late) = ((!is_all).then_some(now), None);
-        if 2 * took < patience {
+        let bytes = match mutants::on(Mutant::U81) {
+            true => self.most,
+            false => bytes,
+        };
+        let twice = 2 * self.most as u128 * u128::from(took);
+        if bytes > 0 && 2 * twice <= u128::from(patience) * bytes as u128 {
             self.most = (2 * self.most).min(self.full);
         }
     }
 
     /// It has failed, or hung.
     pub fn on_failed(&mut self) {
-        let fewer = (self.most / 4).max(self.full / LEAST_PART);
-        let most = if mutants::on(Mutant::U74) {
-            self.full
-        } else {
-            fewer
-        };
-        *self = Self {
-            most,
-            ..Self::new(self.full)
-        };
+        let least = Self::new(self.full);
+        let most = (self.most / 4).max(least.most);
+        *self = Self { most, ..least };
     }
 
     /// When a disk that may take so long has hung. Where the process itself did not run, its answers are at the door by

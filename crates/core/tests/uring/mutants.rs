@@ -61,7 +61,7 @@ const SEEDS: [(Mutant, u64, &str); 13] = [
     (Mutant::U16, 0, "order"),
     (Mutant::U18, 1, "order"),
     (Mutant::U21, 0, "silence"),
-    (Mutant::U22, 14, "silence"),
+    (Mutant::U22, 51, "silence"),
     (Mutant::U23, 100, "order"),
     (Mutant::U40, 577, "refused"),
 ];
@@ -70,7 +70,7 @@ const SEEDS: [(Mutant, u64, &str); 13] = [
 const MULTICAST_SEEDS: [(Mutant, u64, &str); 5] = [
     (Mutant::U27, 0, "order"),
     (Mutant::U28, 0, "silence"),
-    (Mutant::U29, 14, "silence"),
+    (Mutant::U29, 20, "silence"),
     (Mutant::U30, 0, "contents"),
     (Mutant::U31, 1, "silence"),
 ];
@@ -78,7 +78,7 @@ const MULTICAST_SEEDS: [(Mutant, u64, &str); 5] = [
 /// The same in a world that is worse.
 const WORSE_SEEDS: [(Mutant, u64, &str); 3] = [
     (Mutant::U71, 43, "foundation"),
-    (Mutant::U73, 2, "standing"),
+    (Mutant::U73, 12, "standing"),
     (Mutant::U76, 97, "silence"),
 ];
 

@@ -17,7 +17,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 69] = [
+pub const RULES: [Rule; 70] = [
     (Mutant::U01, a_promise_waits_for_the_disk),
     (Mutant::U02, an_answer_waits_for_the_disk),
     (Mutant::U03, a_link_that_comes_back_has_lost_proposals),
@@ -151,6 +151,10 @@ pub const RULES: [Rule; 69] = [
     (
         Mutant::U80,
         logs::what_is_forgotten_others_know_after_a_restart,
+    ),
+    (
+        Mutant::U81,
+        slow::quick_answers_to_little_say_nothing_of_much,
     ),
     (Mutant::U79, logs::who_catches_up_does_not_overrun_its_disk),
 ];

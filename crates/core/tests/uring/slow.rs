@@ -171,6 +171,44 @@ pub fn a_slow_disk_is_asked_for_less() -> bool {
     first < 1700 && grown > 3200 && second < 1700 && fewer < 1700 && third < 500 && last < 500
 }
 
+/// Answers to little say nothing of how long a disk takes for much.
+pub fn quick_answers_to_little_say_nothing_of_much() -> bool {
+    let settings = URingConfig {
+        disk_bytes: 6400,
+        kept_instances: 1000,
+        ..settings()
+    };
+    let (mut alone, all) = (learnt(settings, 200), many(300));
+    let asked = |alone: &mut Alone| {
+        alone.fail();
+        (alone.unanswered, alone.largest) = (0, 0);
+        alone.reopen(Vec::new(), false);
+        alone.unanswered - alone.largest
+    };
+    // All answers are so slow that it gets as little as can be.
+    let wait = |alone: &mut Alone, wait: u64| {
+        alone.now = alone.now.after(wait);
+        alone.write();
+    };
+    let patience = 3_600 * MILLI;
+    for _ in 0..3 {
+        asked(&mut alone);
+        for _ in 0..400 {
+            wait(&mut alone, patience * 2 / 3);
+        }
+    }
+    follow(&mut alone, 1, 202);
+    for (at, value) in all[200..240].iter().enumerate() {
+        proposed(
+            &mut alone,
+            (1, 202 + at as u64),
+            std::slice::from_ref(value),
+        );
+        wait(&mut alone, patience / 10);
+    }
+    asked(&mut alone) < 500
+}
+
 /// A register whose disks take long has time to answer twice, whatever the other time-outs are.
 pub fn where_time_outs_are_short_candidates_wait_for_disks() -> bool {
     let patience = Patience::derive(&Timers::derive(Timing::LanFast, 3));
