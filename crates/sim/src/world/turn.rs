@@ -79,7 +79,8 @@ impl<S: System> World<'_, S> {
             life.engine.handle(now, input);
             (life.undrained, life.app.more) = (true, true);
             let engine = system.voting(life.engine.get());
-            self.votes.look_at(self.now, engine, life.former);
+            let who = (life.process, life.former);
+            self.votes.look_at(self.now, engine, who);
             installed = system
                 .ring(life.engine.get())
                 .filter(|ring| before != Some(*ring));

@@ -22,7 +22,7 @@ use super::{System, World};
 use crate::plan::{DiskMode, MILLIS, SECONDS, URingPlan};
 use crate::rng::Rng;
 
-/// Something is ordered within this time after the faults, and after what was ordered last.
+/// While something submitted after the faults is delivered nowhere, somebody learns something within this time.
 const SILENT: u64 = 20 * SECONDS;
 /// So many lives of a node are begun.
 const LIVES: u32 = 72;
@@ -52,7 +52,9 @@ pub struct Votes {
     is_founded_anew: bool,
     /// The first instance that nobody has learnt.
     learnt: u64,
-    /// Since when that is so.
+    /// Up to where each has learnt,
+    each: BTreeMap<Process, u64>,
+    /// and when any of them got further last.
     learnt_at: u64,
     /// By foundation and number.
     configs: BTreeMap<(u64, u64), Arc<Config>>,
@@ -61,7 +63,7 @@ pub struct Votes {
     questions: Vec<Question>,
     /// The service neither hears nor answers until then.
     pub service_stops: u64,
-    /// What was submitted after the faults.
+    /// What was submitted after the faults, and is delivered nowhere yet.
     pub last_words: BTreeSet<MessageId>,
     /// Some of that was delivered.
     is_ordered: bool,
@@ -76,6 +78,7 @@ impl Votes {
             all_lose: false,
             is_founded_anew: false,
             learnt: 0,
+            each: BTreeMap::new(),
             learnt_at: 0,
             configs: BTreeMap::new(),
             wrong: None,
@@ -88,10 +91,15 @@ impl Votes {
     }
 
     /// There is one configuration with each number.
-    pub fn look_at(&mut self, now: u64, engine: Option<&URing>, former: bool) {
+    pub fn look_at(&mut self, now: u64, engine: Option<&URing>, (who, former): (Process, bool)) {
         let Some(engine) = engine else { return };
-        if !former && engine.learnt() > self.learnt {
-            (self.learnt, self.learnt_at) = (engine.learnt(), now);
+        if !former {
+            let learnt = engine.learnt();
+            let before = self.each.insert(who, learnt);
+            if before.is_none_or(|before| learnt > before) {
+                self.learnt_at = now;
+            }
+            self.learnt = self.learnt.max(learnt);
         }
         let Some(config) = engine.config() else {
             return;
@@ -105,7 +113,7 @@ impl Votes {
     }
 
     pub fn ordered(&mut self, message: MessageId) {
-        self.is_ordered |= self.last_words.contains(&message);
+        self.is_ordered |= self.last_words.remove(&message);
     }
 }
 
@@ -168,12 +176,17 @@ impl<S: System> World<'_, S> {
         u32::from(self.plan.uring.as_ref().is_some_and(|uring| uring.is_wide))
     }
 
-    /// Whether nothing is ordered for too long after the faults.
+    /// Whether nobody learns anything for too long after the faults, though there is something to be ordered.
     pub(super) fn is_silent(&self, since: u64) -> bool {
         // Who knows no capacity may drown the others in datagrams for longer: agreement has its own limit.
         let may_drown = |uring: &URingPlan| uring.multicast && uring.capacity.is_none();
         let may_drown = self.plan.uring.as_ref().is_some_and(may_drown);
-        let waits = self.last_words() > 0 && !self.votes.is_ordered && !may_drown;
+        let is_pending = self.hosts.iter().any(|host| {
+            let pending = host.life.as_ref().map(|life| life.app.pending > 0);
+            pending.unwrap_or(!host.retired)
+        });
+        let lacks = is_pending || !self.votes.last_words.is_empty() || !self.votes.is_ordered;
+        let waits = self.last_words() > 0 && lacks && !may_drown;
         waits && self.now > since.max(self.votes.learnt_at) + SILENT
     }
 
