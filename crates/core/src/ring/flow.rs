@@ -2,6 +2,7 @@
 
 use super::RingConfig;
 use crate::contract::Seq;
+use crate::mutants::{self, Mutant};
 
 /// Flow control of one member.
 #[derive(Clone, Hash, Debug)]
@@ -13,6 +14,8 @@ pub(super) struct Flow {
     sent_last: u32,
     /// What this member wanted to send in its last visit.
     wanted_last: u32,
+    /// What it was given and did not send, in parts of a packet: as many of them make one as all members want together.
+    credit: u64,
 }
 
 /// What a member knows at the moment it decides.
@@ -40,6 +43,7 @@ impl Flow {
             outstanding: config.outstanding_window as u64,
             sent_last: 0,
             wanted_last: 0,
+            credit: 0,
         }
     }
 
@@ -55,8 +59,10 @@ impl Flow {
     ///
     /// Alone, that rule lets the first members of a large ring use up the global window in every
     /// rotation and starves the last. So when all together want more than the global window, each
-    /// gets its share of it; the token carries the sum of what all want, as Totem's does.
-    pub fn allowed(&self, demand: &Demand) -> u64 {
+    /// gets its share of it; the token carries the sum of what all want, as Totem's does. What of a share is less than a
+    /// packet, or did not fit, counts in the next visit: rounded up, the shares would be more than the window, and the last
+    /// members would get nothing; rounded down, a share below one packet would never be one.
+    pub fn allowed(&mut self, demand: &Demand) -> u64 {
         let others = u64::from(demand.fcc.saturating_sub(self.sent_last));
         let global = self
             .global
@@ -64,10 +70,21 @@ impl Flow {
             .saturating_sub(u64::from(demand.resent));
         let ahead = demand.seq.saturating_sub(demand.safe_line);
         let outstanding = self.outstanding.saturating_sub(ahead);
-        self.wants(demand)
-            .min(global)
-            .min(outstanding)
-            .min(self.share(demand))
+        let wants = self.wants(demand).min(global).min(outstanding);
+        let all = self.all_want(demand);
+        if all <= self.global {
+            self.credit = 0;
+            return wants;
+        }
+        let given = self.credit + self.global * self.wants(demand);
+        let share = match mutants::on(Mutant::M41) {
+            true => given.div_ceil(all),
+            false => given / all,
+        };
+        let allowed = wants.min(share);
+        // One packet at most is owed: who could not send for long would otherwise crowd the others out.
+        self.credit = given.saturating_sub(allowed * all).min(all);
+        allowed
     }
 
     fn wants(&self, demand: &Demand) -> u64 {
@@ -77,16 +94,6 @@ impl Flow {
     /// What all members want, this one with what it wants now.
     fn all_want(&self, demand: &Demand) -> u64 {
         u64::from(demand.wanted.saturating_sub(self.wanted_last)) + self.wants(demand)
-    }
-
-    fn share(&self, demand: &Demand) -> u64 {
-        let mine = self.wants(demand);
-        let all = self.all_want(demand);
-        if all <= self.global {
-            mine
-        } else {
-            (self.global * mine).div_ceil(all)
-        }
     }
 
     /// Whether the windows shared with others kept packets back.
@@ -197,6 +204,19 @@ mod tests {
             }),
             10
         );
+    }
+
+    #[test]
+    fn parts_of_packets_add_up() {
+        // A share of two thirds of a packet.
+        let mut flow = flow(10, 20);
+        flow.pass_on_wanted(&DEMAND);
+        let demand = Demand {
+            wanted: 300,
+            ..DEMAND
+        };
+        let mut visit = || flow.allowed(&demand);
+        assert_eq!([visit(), visit(), visit(), visit()], [0, 1, 1, 0]);
     }
 
     #[test]
