@@ -110,6 +110,9 @@ fn text(answer: &DaemonStatus) -> String {
         // A string takes everything.
         let _ = text.write_fmt(line);
     };
+    for note in &answer.notes {
+        put(format_args!("note     {note}\n"));
+    }
     match &answer.keys {
         Some(KeysInUse { sends, takes }) => {
             let takes: Vec<String> = takes.iter().map(ToString::to_string).collect();
@@ -202,7 +205,7 @@ mod tests {
     fn a_status_is_readable() {
         let answer = serde_json::from_str(
             "{\"node\":2,\"name\":\"n2\",\"version\":\"0.1.0\",\"ring\":\"operational: 1, 2\",\
-             \"keys\":{\"sends\":2,\"takes\":[1,2]},\"groups_ready\":true,\"groups\":1,\"later\":[],\
+             \"notes\":[\"node 1 differs\"],\"keys\":{\"sends\":2,\"takes\":[1,2]},\"groups_ready\":true,\"groups\":1,\"later\":[],\
              \"counters\":{\"clients_slow\":3,\"clients_silent\":0,\"net_kernel_drops\":1,\"gathers\":9},\
              \"clients\":[{\"name\":\"#a#n2\",\"protocol\":\"native\",\"waiting_bytes\":70,\
              \"unread_ms\":1500,\"held_back\":true,\"messages\":12},\
@@ -212,6 +215,7 @@ mod tests {
         let expected = "\
 daemon   n2 (node 2), rota 0.1.0
 ring     operational: 1, 2
+note     node 1 differs
 sealed   with key 2, takes 1, 2
 groups   1, known to all daemons
 clients  2

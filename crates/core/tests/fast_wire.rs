@@ -190,7 +190,7 @@ fn any_bytes_are_a_packet_or_an_error_and_a_packet_is_written_as_it_was_read() {
     });
     property::check(4_000, vec(any::<u8>(), 0..300), |mut bytes| {
         // The first bytes of a header, so that more than the version is looked at.
-        for (at, value) in [0xa2, 9].into_iter().enumerate() {
+        for (at, value) in [rota_core::wire::VERSION, 9].into_iter().enumerate() {
             if let Some(byte) = bytes.get_mut(at) {
                 *byte = value;
             }

@@ -221,6 +221,7 @@ fn lie(ring: RingId, aru: Seq, high: Seq) -> OldRing {
         safe_line: aru,
         obligations: u128::MAX,
         next_message: 1,
+        settings: rota_core::ring::RingConfig::new(1, Vec::new()).settings(),
         have: vec![],
         more: true,
     }

@@ -94,6 +94,7 @@ fn sample_old_ring() -> OldRing {
         safe_line: 7,
         obligations: 5,
         next_message: 3,
+        settings: rota_core::ring::RingConfig::new(1, Vec::new()).settings(),
         have: vec![range(12, 3), range(40, 1)],
         more: false,
     }
@@ -419,8 +420,9 @@ fn every_error_of_a_commit_tokens_list_is_reached() {
 fn every_contradiction_in_what_a_member_tells_is_refused() {
     let lines = "what a member tells contradicts itself";
     let ranges = "ranges are not ascending within bounds";
+    let settings = "no ring can have these settings";
     let range = |first, count| RequestRange { first, count };
-    let flags = HEADER_BYTES + 2 + 2 * PROCESS_BYTES + 2 + 18 + 24 + 16 + 8;
+    let flags = HEADER_BYTES + 2 + 2 * PROCESS_BYTES + 2 + 18 + 24 + 16 + 8 + 16;
     let many = (0..=MAX_HAVE_RANGES as u64).map(|index| range(11 + 2 * index, 1));
     let cases = [
         (told_with(|old| old.aru = 41), DecodeError::Commit(lines)),
@@ -439,6 +441,26 @@ fn every_contradiction_in_what_a_member_tells_is_refused() {
         ),
         (commit_with(|b| b[flags + 1] = 3), DecodeError::Short),
         (commit_with(|b| b[flags + 1] = 1), DecodeError::Trailing),
+        (
+            told_with(|old| old.settings.personal_window = 0),
+            DecodeError::Commit(settings),
+        ),
+        (
+            told_with(|old| old.settings.personal_window = old.settings.outstanding_window + 1),
+            DecodeError::Commit(settings),
+        ),
+        (
+            told_with(|old| old.settings.outstanding_window = (1 << 20) + 1),
+            DecodeError::Commit(settings),
+        ),
+        (
+            told_with(|old| old.settings.global_window = 0),
+            DecodeError::Commit(settings),
+        ),
+        (
+            told_with(|old| old.settings.token_loss_us = 0),
+            DecodeError::Commit(settings),
+        ),
         (
             told_with(|old| old.have = vec![range(10, 1)]),
             DecodeError::Token(ranges),
@@ -462,7 +484,7 @@ fn every_contradiction_in_what_a_member_tells_is_refused() {
             DecodeError::Token(ranges),
         ),
         (
-            commit_with(|b| b[flags - 66..flags - 50].fill(0xff)),
+            commit_with(|b| b[flags - 82..flags - 66].fill(0xff)),
             DecodeError::Incarnation,
         ),
     ];

@@ -9,7 +9,7 @@ use rota_core::contract::{Incarnation, NodeId, Process, RingId, Service};
 use rota_core::wire::{
     Commit, DATA_OVERHEAD_BYTES, Data, DecodeError, Frame, HEADER_BYTES, Hurry, Join,
     MAX_HAVE_RANGES, MAX_REQUEST_RANGES, MAX_SEAL_BYTES, OldRing, Packet, Presence, RequestRange,
-    SEAL_BYTES, Token, VERSION, decode, decode_sealed, push_first, push_next, push_whole,
+    SEAL_BYTES, Settings, Token, VERSION, decode, decode_sealed, push_first, push_next, push_whole,
     start_frame,
 };
 
@@ -178,11 +178,25 @@ fn join() -> impl Strategy<Value = Packet> {
     )
 }
 
+fn settings() -> impl Strategy<Value = Settings> {
+    let windows = (1..=Settings::MOST_OUTSTANDING).prop_flat_map(|most| (1..=most, Just(most)));
+    (windows, 1..u32::MAX, 1..u32::MAX).prop_map(
+        |((personal_window, outstanding_window), global_window, token_loss_us)| Settings {
+            personal_window,
+            global_window,
+            outstanding_window,
+            token_loss_us,
+        },
+    )
+}
+
 fn old_ring() -> impl Strategy<Value = OldRing> {
     let lines = (0..1000_u64, 0..1000_u64, 0..1000_u64);
     let rest = (any::<u128>(), any::<u64>(), any::<bool>());
+    let rest = (rest, settings());
     (ring(), lines, gaps(MAX_HAVE_RANGES), rest).prop_map(
-        |(ring, (safe_line, above, beyond), gaps, (obligations, next_message, more))| {
+        |(ring, (safe_line, above, beyond), gaps, (rest, settings))| {
+            let (obligations, next_message, more) = rest;
             let aru = safe_line + above;
             let (have, last) = ranges_above(aru, &gaps);
             OldRing {
@@ -192,6 +206,7 @@ fn old_ring() -> impl Strategy<Value = OldRing> {
                 safe_line,
                 obligations,
                 next_message,
+                settings,
                 have,
                 more,
             }

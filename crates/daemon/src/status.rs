@@ -36,6 +36,8 @@ pub struct DaemonStatus {
     pub members: Vec<u16>,
     /// What its engine does: a state, and with whom.
     pub ring: String,
+    /// What an operator should know of it beside, a sentence each: settings in which other nodes differ.
+    pub notes: Vec<String>,
     /// The keys that datagrams between nodes are sealed with; none if they are not sealed.
     pub keys: Option<KeysInUse>,
     /// Whether all daemons of the configuration know of the same groups; clients' requests wait while not.

@@ -283,7 +283,8 @@ impl<E: Engine> Driver<E> {
     fn hand_in_next<A: App>(&mut self, app: &mut A) -> Result<bool, DriverError> {
         let now = sys::monotonic();
         if self.watch.is_due(now) {
-            self.watch.look(now, &self.status().counters);
+            let status = self.status();
+            self.watch.look(now, status);
         }
         while let Some(peer) = self.sockets.next_refused() {
             self.engine.handle(now, Input::Unreachable { peer });

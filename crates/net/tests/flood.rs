@@ -188,6 +188,7 @@ fn old_ring(ring: RingId, high: u64) -> OldRing {
         safe_line: 0,
         obligations: u128::MAX,
         next_message: 1,
+        settings: rota_core::ring::RingConfig::new(1, Vec::new()).settings(),
         have: Vec::new(),
         more: true,
     }

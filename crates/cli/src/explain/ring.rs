@@ -51,6 +51,8 @@ pub(super) fn look(seen: &[Seen]) -> Vec<Finding> {
             let text = format!("node {node} is on no ring: {}", status.ring);
             findings.push(Finding::wrong(text));
         }
+        let notes = status.notes.iter();
+        findings.extend(notes.map(|note| Finding::wrong(format!("seen by node {node}: {note}"))));
         let changes = one.grown("configurations");
         if changes > 0 {
             let losses = one.grown("token_losses");

@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
 use super::{Delivery, Histogram, Input, Output, PeerCounters, TimerReason};
@@ -199,6 +200,8 @@ pub struct Status {
     pub peers: BTreeMap<NodeId, PeerCounters>,
     /// Packets that wait for the token.
     pub waiting: usize,
+    /// What an operator should know and no counter says, a sentence each.
+    pub notes: Vec<String>,
 }
 
 /// A protocol that turns submissions into one ordered stream plus configuration changes.

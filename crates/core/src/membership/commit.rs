@@ -80,7 +80,8 @@ impl RingEngine {
         let installed = self.installed.as_ref()?;
         let next_message = self.outbox.next_to_leave();
         let ranges = have_ranges_for(members);
-        let mut told = installed.tell(self.obligations, next_message, ranges);
+        let own = (next_message, self.config.settings());
+        let mut told = installed.tell(self.obligations, own, ranges);
         if mutants::on(Mutant::M15) && self.attempts > 0 {
             told.ring.ring_seq = self.ring_seq.agreed;
         }

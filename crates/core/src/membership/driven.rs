@@ -40,6 +40,14 @@ impl RingEngine {
     }
 }
 
+impl RingEngine {
+    /// How others on the ring are configured in another way.
+    fn notes(&self) -> Vec<String> {
+        let ring = self.installed.as_ref();
+        ring.map_or_else(Vec::new, |ring| ring.differences(&self.config))
+    }
+}
+
 impl Engine for RingEngine {
     fn handle(&mut self, now: Time, input: Input) {
         self.now = now;
@@ -160,6 +168,7 @@ impl Engine for RingEngine {
             rotation: self.counters.rotation,
             peers: self.counters.peers.clone(),
             waiting: self.backlog(),
+            notes: self.notes(),
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::contract::{
 };
 use crate::mutants::{self, Mutant};
 use crate::ring::Ordering;
-use crate::wire::{Commit, Data, Frame, Token};
+use crate::wire::{Commit, Data, Frame, Settings, Token};
 
 impl Recovery {
     pub fn next_timer(&self) -> Option<(Time, TimerReason)> {
@@ -40,9 +40,14 @@ impl RingEngine {
         }
         let queue = self.queue(&plan, old);
         let (ring, members) = (commit.ring, commit.members.clone());
-        let (config, node) = (self.config.clone(), self.me.node);
-        let starts: Vec<u64> = commit.told.iter().map(|told| told.next_message).collect();
-        let mut next = Ordering::new(config, ring, members, &starts, node, self.now);
+        let node = self.me.node;
+        let (starts, settings): (Vec<u64>, Vec<Settings>) = commit
+            .told
+            .iter()
+            .map(|told| (told.next_message, told.settings))
+            .unzip();
+        let told = (&starts[..], settings);
+        let mut next = Ordering::new(&self.config, ring, members, told, node, self.now);
         next.begin_recovery(queue);
         commit.token_seq += 1;
         commit.sender = node;
@@ -137,7 +142,9 @@ impl RingEngine {
             return;
         };
         recovery.next.recovered_by_another(packet.seq);
-        self.on_installed(|ring, ctx| ring.adopt(ctx, packet));
+        if self.on_installed(|ring, ctx| ring.adopt(ctx, packet)) == Some(false) {
+            self.gather();
+        }
     }
 
     /// Whether a member of the ring to be comes from the same ring as this process.
@@ -196,9 +203,9 @@ impl RingEngine {
     }
 
     pub(super) fn ring_alone(&self, ring: RingId) -> Ordering {
-        let (config, me) = (self.config.clone(), self.me);
-        let starts = [self.outbox.next_to_leave()];
-        Ordering::new(config, ring, vec![me], &starts, me.node, self.now)
+        let me = self.me;
+        let told = (&[self.outbox.next_to_leave()][..], Vec::new());
+        Ordering::new(&self.config, ring, vec![me], told, me.node, self.now)
     }
 
     /// Installs a ring (A9): what is still to be delivered of the old one, and where, is settled

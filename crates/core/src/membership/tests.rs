@@ -194,6 +194,7 @@ mod plan {
             safe_line: aru / 2,
             obligations: 1 << (aru % 3),
             next_message: 1,
+            settings: crate::ring::RingConfig::new(1, Vec::new()).settings(),
             have: have.iter().map(range).collect(),
             more,
         }

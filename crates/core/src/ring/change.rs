@@ -10,7 +10,7 @@ use super::recovering::Recovering;
 use crate::contract::{NodeId, Seq, Service};
 use crate::fingerprint::Fingerprint;
 use crate::mutants::{self, Mutant};
-use crate::wire::{Frame, OldRing};
+use crate::wire::{Frame, OldRing, Settings};
 
 /// A packet of a ring that has broken.
 #[derive(Clone, Debug)]
@@ -78,7 +78,12 @@ impl Ordering {
     }
 
     /// What this member tells the others of its ring, with at most `ranges`.
-    pub(crate) fn tell(&self, obligations: u128, next_message: u64, ranges: usize) -> OldRing {
+    pub(crate) fn tell(
+        &self,
+        obligations: u128,
+        (next_message, settings): (u64, Settings),
+        ranges: usize,
+    ) -> OldRing {
         let (have, more) = self.buffer.have(ranges);
         OldRing {
             ring: self.ring,
@@ -87,6 +92,7 @@ impl Ordering {
             safe_line: self.safe_line,
             obligations,
             next_message,
+            settings,
             have,
             more,
         }
@@ -108,11 +114,12 @@ impl Ordering {
         })
     }
 
-    /// Takes a packet of this ring that came wrapped in another's.
-    pub(crate) fn adopt(&mut self, ctx: &mut Context<'_>, packet: OldPacket) {
+    /// Takes a packet of this ring that came wrapped in another's. False if there is no room for it: then it must not be
+    /// acknowledged, as all who go on together deliver the same.
+    pub(crate) fn adopt(&mut self, ctx: &mut Context<'_>, packet: OldPacket) -> bool {
         let Some(member) = self.member_index(packet.sender) else {
             ctx.counters.datagrams_foreign_ring += 1;
-            return;
+            return true;
         };
         let OldPacket {
             seq,
@@ -128,10 +135,13 @@ impl Ordering {
             encapsulated: false,
             delivered: false,
         };
-        if self.buffer.insert(seq, slot) == Inserted::New {
+        let inserted = self.buffer.insert(seq, slot);
+        if inserted == Inserted::New {
             ctx.counters.packets_recovered += 1;
             self.delivery.on_packet(&mut self.buffer, seq, service);
         }
+        ctx.counters.packets_beyond_window += u64::from(inserted == Inserted::BeyondWindow);
+        inserted != Inserted::BeyondWindow
     }
 
     /// The ring has ended: what is due in its regular configuration can be polled (R1).
@@ -152,6 +162,7 @@ impl Ordering {
     pub(crate) fn fingerprint(&self, print: &mut Fingerprint<'_, impl Hasher>) {
         let Self {
             config: _,
+            told: _,
             ring,
             me,
             my_index: _,

@@ -239,7 +239,7 @@ impl RingConfig {
         if self.outstanding_window < self.personal_window {
             return wrong("outstanding_window must be at least personal_window");
         }
-        if self.outstanding_window > 1 << 20 {
+        if self.outstanding_window > wire::Settings::MOST_OUTSTANDING {
             return wrong("outstanding_window must be at most 1048576");
         }
         Ok(())

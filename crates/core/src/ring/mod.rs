@@ -32,6 +32,7 @@
 //! a packet's hundred bytes go through memory, and reading them whole just after they were written in parts takes longer than
 //! what the functions do.
 
+mod agreed;
 mod aru;
 mod buffer;
 mod burst;

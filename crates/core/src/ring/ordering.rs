@@ -1,6 +1,7 @@
 //! One member's part of the ordering protocol on one installed ring.
 
 use alloc::collections::VecDeque;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::buffer::Buffer;
@@ -18,7 +19,7 @@ use crate::contract::{
     Time, TimerReason,
 };
 use crate::pack::{Inbox, Outbox};
-use crate::wire::{Frame, Hurry, Packet, Token};
+use crate::wire::{Frame, Hurry, Packet, Settings, Token};
 
 /// What outlives a ring and is lent to it for one call.
 #[derive(Debug)]
@@ -50,7 +51,10 @@ impl Context<'_> {
 /// The ordering protocol on one ring.
 #[derive(Clone, Debug)]
 pub struct Ordering {
+    /// What all have agreed to, of this member's own.
     pub(super) config: RingConfig,
+    /// How the members are configured, in their order; nothing on a ring of one.
+    pub(super) told: Vec<Settings>,
     pub(super) ring: RingId,
     pub(super) me: NodeId,
     /// Place of this member among the members.
@@ -94,15 +98,16 @@ pub(super) struct Unpacking {
 
 impl Ordering {
     /// Member `me` of `ring`, whose `members` are listed by ascending id and contain it. `starts`
-    /// says with which of its messages each of them begins.
+    /// says with which of its messages each of them begins, `told` how it is configured.
     pub fn new(
-        config: RingConfig,
+        own: &RingConfig,
         ring: RingId,
         members: Vec<Process>,
-        starts: &[u64],
+        (starts, told): (&[u64], Vec<Settings>),
         me: NodeId,
         now: Time,
     ) -> Self {
+        let config = own.agreed(&told);
         let count = members.len();
         let my_index = members
             .iter()
@@ -112,8 +117,10 @@ impl Ordering {
         let my_index = my_index as u16;
         let (successor, predecessor) = (neighbour(1), neighbour(count - 1));
         // Twice the window: another member's safe line may be one window ahead of what is
-        // delivered here.
-        let packets = 2 * config.outstanding_window as usize + config.personal_window as usize;
+        // delivered here. All keep as much, so that in recovery each can take what any of them has.
+        let personal = told.iter().map(|settings| settings.personal_window).max();
+        let personal = personal.unwrap_or(0).max(config.personal_window);
+        let packets = 2 * config.outstanding_window as usize + personal as usize;
         Self {
             ring,
             me,
@@ -139,7 +146,13 @@ impl Ordering {
             deaf: Deaf::default(),
             members,
             config,
+            told,
         }
+    }
+
+    /// What members have that is configured in another way than `own`.
+    pub(crate) fn differences(&self, own: &RingConfig) -> Vec<String> {
+        own.differences(&self.members, &self.told)
     }
 
     /// The ring's identity.

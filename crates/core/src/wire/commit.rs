@@ -22,7 +22,7 @@ const FLAG_MORE: u8 = 1;
 const FIXED_BYTES: usize = HEADER_BYTES + 2 + 2 + MAX_SEAL_BYTES;
 
 /// Bytes of a member and of what it tells, without ranges.
-const MEMBER_BYTES: usize = 10 + 18 + 3 * 8 + 16 + 8 + 1 + 2;
+const MEMBER_BYTES: usize = 10 + 18 + 3 * 8 + 16 + 8 + Settings::BYTES + 1 + 2;
 
 /// Ranges that each member of a ring of `members` may list, so that what all of them tell fits a
 /// datagram.
@@ -53,6 +53,58 @@ pub struct Commit {
     pub told: Vec<OldRing>,
 }
 
+/// How a member is configured, as far as the members of a ring have to agree: with windows or time-outs of its own each of them
+/// would wait for what others must not send, or give up what others hold.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Settings {
+    /// New packets that it may send in one visit.
+    pub personal_window: u32,
+    /// Packets that all together may send in one rotation.
+    pub global_window: u32,
+    /// How far `seq` may run ahead of the safe line, in packets.
+    pub outstanding_window: u32,
+    /// No token for so long: the ring counts as broken. In microseconds.
+    pub token_loss_us: u32,
+}
+
+impl Settings {
+    const BYTES: usize = 4 * 4;
+
+    /// The largest window that a member may tell, in packets.
+    pub const MOST_OUTSTANDING: u32 = 1 << 20;
+
+    fn read(body: &mut &[u8]) -> Result<Self, DecodeError> {
+        let mut next = || body.try_get_u32_le().map_err(|_| DecodeError::Short);
+        let settings = Self {
+            personal_window: next()?,
+            global_window: next()?,
+            outstanding_window: next()?,
+            token_loss_us: next()?,
+        };
+        let windows = 1..=Self::MOST_OUTSTANDING;
+        let are_sound = windows.contains(&settings.outstanding_window)
+            && (1..=settings.outstanding_window).contains(&settings.personal_window)
+            && settings.global_window > 0
+            && settings.token_loss_us > 0;
+        if are_sound {
+            Ok(settings)
+        } else {
+            Err(DecodeError::Commit("no ring can have these settings"))
+        }
+    }
+
+    fn write(self, out: &mut Vec<u8>) {
+        for value in [
+            self.personal_window,
+            self.global_window,
+            self.outstanding_window,
+            self.token_loss_us,
+        ] {
+            out.extend_from_slice(&value.to_le_bytes());
+        }
+    }
+}
+
 /// What a member tells of the ring it comes from.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct OldRing {
@@ -68,6 +120,8 @@ pub struct OldRing {
     pub obligations: u128,
     /// The first of its own messages that will be numbered on the new ring.
     pub next_message: u64,
+    /// How it is configured.
+    pub settings: Settings,
     /// What it has above `aru`, ascending.
     pub have: Vec<RequestRange>,
     /// It has more, above the last of those ranges.
@@ -159,6 +213,7 @@ impl OldRing {
         let safe_line = body.try_get_u64_le().map_err(short)?;
         let obligations = body.try_get_u128_le().map_err(short)?;
         let next_message = body.try_get_u64_le().map_err(short)?;
+        let settings = Settings::read(body)?;
         let flags = body.try_get_u8().map_err(short)?;
         let count = usize::from(body.try_get_u16_le().map_err(short)?);
         if aru > high || safe_line > aru || flags & !FLAG_MORE != 0 || count > MAX_HAVE_RANGES {
@@ -178,6 +233,7 @@ impl OldRing {
             safe_line,
             obligations,
             next_message,
+            settings,
             have,
             more: flags & FLAG_MORE != 0,
         })
@@ -192,6 +248,7 @@ impl OldRing {
         }
         out.extend_from_slice(&self.obligations.to_le_bytes());
         out.extend_from_slice(&self.next_message.to_le_bytes());
+        self.settings.write(out);
         out.push(u8::from(self.more) * FLAG_MORE);
         let count = u16::try_from(self.have.len()).expect("ranges are bounded");
         out.extend_from_slice(&count.to_le_bytes());

@@ -6,7 +6,7 @@ use super::DecodeError;
 use crate::contract::{Incarnation, NodeId, RingId, Service};
 
 /// Version of the format.
-pub const VERSION: u8 = 0xA2;
+pub const VERSION: u8 = 0xA3;
 /// Size of the common header.
 pub const HEADER_BYTES: usize = 36;
 /// Size of what every datagram ends with where nothing else is said: room for the checksum of whoever

@@ -31,7 +31,7 @@ use alloc::vec::Vec;
 use bytes::{Buf, Bytes};
 
 use crate::contract::{Incarnation, NodeId, RingId, Seq, Service};
-pub use commit::{Commit, MAX_HAVE_RANGES, MAX_MEMBERS, OldRing, have_ranges_for};
+pub use commit::{Commit, MAX_HAVE_RANGES, MAX_MEMBERS, OldRing, Settings, have_ranges_for};
 pub use error::DecodeError;
 pub use fast::{FastControl, FastData, FastHead, FastPacket, FastPlaces, FastRequest, FastRun};
 pub use frame::{

@@ -68,6 +68,7 @@ pub fn old_ring(ring: RingId, index: u32) -> OldRing {
         safe_line: 0,
         obligations: 1 << index,
         next_message: 1,
+        settings: rota_core::ring::RingConfig::new(1, Vec::new()).settings(),
         have: vec![],
         more: false,
     }

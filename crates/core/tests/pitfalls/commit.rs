@@ -241,6 +241,7 @@ fn p_22_the_largest_commit_token_fits_a_datagram() {
             safe_line: 0,
             obligations: u128::MAX >> (128 - nodes),
             next_message: 1,
+            settings: rota_core::ring::RingConfig::new(1, Vec::new()).settings(),
             have: (1..=ranges as u64).map(|n| range(3 * n)).collect(),
             more: true,
         };

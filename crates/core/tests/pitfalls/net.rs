@@ -91,6 +91,8 @@ pub struct Net {
     /// From whom nothing reaches whom.
     pub cut: BTreeSet<(usize, usize)>,
     pub config: RingConfig,
+    /// Who is configured in another way.
+    pub own_configs: BTreeMap<usize, RingConfig>,
     pub held: Vec<Flying>,
     /// All that was ever sent, if it is kept.
     pub log: Vec<Flying>,
@@ -132,6 +134,11 @@ impl Net {
     }
 
     pub fn with(config: RingConfig) -> Self {
+        Self::with_own(config, BTreeMap::new())
+    }
+
+    /// Some of them are configured in another way than the others.
+    pub fn with_own(config: RingConfig, own_configs: BTreeMap<usize, RingConfig>) -> Self {
         let mut net = Self {
             now: Time(1),
             hosts: Vec::new(),
@@ -146,6 +153,7 @@ impl Net {
             rule: None,
             trace: Trace::new(),
             config,
+            own_configs,
         };
         for at in 0..net.config.members.len() {
             let host = net.host(at);
@@ -172,7 +180,8 @@ impl Net {
 
     fn host(&mut self, at: usize) -> Host {
         self.lives += 1;
-        let engine = RingEngine::new(self.config.clone()).expect("a valid ring");
+        let config = self.own_configs.get(&at).unwrap_or(&self.config);
+        let engine = RingEngine::new(config.clone()).expect("a valid ring");
         let me = Process {
             node: id(at),
             incarnation: Incarnation(self.lives),

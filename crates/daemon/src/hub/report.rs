@@ -29,6 +29,7 @@ impl Hub {
             pid: std::process::id(),
             members: self.members.clone(),
             ring: ring.state,
+            notes: ring.notes,
             groups_ready: matches!(
                 self.groups.phase(),
                 Phase::Operational | Phase::Transitional(_)

@@ -1,9 +1,7 @@
 //! Says in the log what an operator should know before it hurts: counters that ought to stand still and
 //! do not. Seldom, so that no trouble fills a disk (P-52).
 
-use std::collections::BTreeMap;
-
-use rota_core::contract::{NodeId, Time};
+use rota_core::contract::{NodeId, Status, Time};
 
 /// How often the counters are looked at.
 const EVERY_NANOS: u64 = 10_000_000_000;
@@ -107,6 +105,8 @@ pub(super) struct Watch {
     node: NodeId,
     at: Time,
     before: [u64; WATCHED.len()],
+    /// What was said last.
+    notes: Vec<String>,
 }
 
 impl Watch {
@@ -115,6 +115,7 @@ impl Watch {
             node,
             at: now.after(EVERY_NANOS),
             before: [0; WATCHED.len()],
+            notes: Vec::new(),
         }
     }
 
@@ -123,10 +124,16 @@ impl Watch {
         now >= self.at
     }
 
-    /// Logs a line for each that has grown.
-    pub fn look(&mut self, now: Time, counters: &BTreeMap<&'static str, u64>) {
+    /// Logs a line for each that has grown, and each sentence that is new.
+    pub fn look(&mut self, now: Time, status: Status) {
         self.at = now.after(EVERY_NANOS);
-        let node = self.node.get();
+        let (node, counters) = (self.node.get(), &status.counters);
+        for note in &status.notes {
+            if !self.notes.contains(note) {
+                tracing::warn!(node, "{note}");
+            }
+        }
+        self.notes = status.notes;
         let longest_us = counters.get("rotation_longest_us").copied().unwrap_or(0);
         for ((name, meaning), before) in WATCHED.into_iter().zip(&mut self.before) {
             let count = counters.get(name).copied().unwrap_or(0);
