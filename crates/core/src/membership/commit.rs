@@ -15,8 +15,11 @@ use crate::wire::{Commit, OldRing, Packet, have_ranges_for};
 const RING_SEQ_STEP: u64 = 4;
 
 /// Rings that an application may be behind: a process whose application takes nothing stays outside
-/// rather than keep more of them.
+/// rather than keep more of them, and says nothing: if it went on agreeing with others, they would wait for its part of each
+/// commit token, and have no ring either.
 const MAX_STAGES: usize = 64;
+/// With so few it comes back: it takes more than one ring to be with the others again.
+const FEW_STAGES: usize = MAX_STAGES / 2;
 
 impl Committing {
     pub fn next_timer(&self) -> (Time, TimerReason) {
@@ -72,7 +75,24 @@ impl RingEngine {
     /// Whether this process can agree to a ring now.
     fn may_commit(&self) -> bool {
         let disk = self.now >= self.disk_pause_until && !self.disk_failed;
-        disk && self.stages.len() < MAX_STAGES
+        disk && !self.lags
+    }
+
+    /// Whether this process says nothing, so that nobody waits for it.
+    pub(super) fn is_silent(&self) -> bool {
+        self.disk_failed || self.lags && !mutants::on(Mutant::M43)
+    }
+
+    /// The application has got another ring to take, or has taken one.
+    pub(super) fn mind_stages(&mut self) {
+        let stages = self.stages.len();
+        if stages >= MAX_STAGES {
+            self.lags = true;
+        } else if stages <= FEW_STAGES && core::mem::take(&mut self.lags) {
+            if matches!(self.phase, Phase::Gather(_)) {
+                self.gather();
+            }
+        }
     }
 
     /// What this process tells the `members` of the ring to be.

@@ -115,6 +115,7 @@ impl Engine for RingEngine {
             let delivery = self.stages.poll(&mut context);
             // Now it may have seen the configuration in which its messages will be sent.
             self.release = true;
+            self.mind_stages();
             if delivery.is_some() {
                 return delivery;
             }

@@ -50,6 +50,8 @@ pub struct RingEngine {
     /// The disk has failed, or does not answer, and has made nothing durable since: nobody must wait
     /// for this process, so it says nothing.
     pub(super) disk_failed: bool,
+    /// The application is so far behind that there is no room for more rings: nobody must wait for this process either.
+    pub(super) lags: bool,
     pub(super) refusals: Refusals,
     pub(super) back_off: BackOff,
     pub(super) former: Former,
@@ -93,6 +95,7 @@ impl RingEngine {
             disk_pause_until: Time(0),
             disk_asked_at: Time(0),
             disk_failed: false,
+            lags: false,
             refusals: Refusals::default(),
             back_off: BackOff::default(),
             former: Former::default(),

@@ -23,7 +23,12 @@ impl RingEngine {
             installed.fingerprint(print);
         }
         print.past(self.installed_at);
-        print.add((self.stages.len(), self.outputs.len(), self.release));
+        print.add((
+            self.stages.len(),
+            self.outputs.len(),
+            self.release,
+            self.lags,
+        ));
         print.add((&self.outbox, &self.sets, &self.heard));
         print.add((self.obligations, self.attempts, &self.ring_seq));
         print.due(self.disk_pause_until);

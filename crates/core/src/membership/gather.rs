@@ -9,7 +9,7 @@ use super::sets::{Sets, Verdict};
 use crate::contract::{Burst, Channel, Class, Output, Process, Target, Time, TimerReason};
 use crate::mutants::{self, Mutant};
 use crate::ring::{Ordering, send_to};
-use crate::wire::{Join, Packet};
+use crate::wire::{Join, MAX_MEMBERS, Packet};
 
 /// Answers to one process between two joins to all: two processes that answer each other must come to
 /// an end.
@@ -108,7 +108,7 @@ impl RingEngine {
             gather.answered.clear();
             gather.said += 1;
         }
-        if self.disk_failed {
+        if self.is_silent() {
             return;
         }
         self.counters.joins_sent += 1;
@@ -119,12 +119,12 @@ impl RingEngine {
     /// Tells one process, which may not know it, what this one believes: a few times between two joins
     /// to all.
     fn answer(&mut self, process: Process) {
+        if self.is_silent() {
+            return;
+        }
         let Phase::Gather(gather) = &mut self.phase else {
             return;
         };
-        if self.disk_failed {
-            return;
-        }
         let all: u32 = gather.answered.values().sum();
         let answers = gather.answered.entry(process).or_default();
         if *answers < ANSWERS && all < ALL_ANSWERS {
@@ -175,10 +175,21 @@ impl RingEngine {
         {
             return;
         }
+        if members.len() > MAX_MEMBERS && !mutants::on(Mutant::M44) {
+            return self.leave_out(&members[MAX_MEMBERS..]);
+        }
         if members.first() == Some(&self.me) {
             self.form_ring(members);
         } else {
             gather.commit_by.get_or_insert(now.after(token_loss));
+        }
+    }
+
+    /// There are more than a ring may have: the first of them go on, and who is left out hears of it from them.
+    fn leave_out(&mut self, others: &[Process]) {
+        if !others.contains(&self.me) {
+            self.sets.fails.extend(others);
+            self.gather();
         }
     }
 
@@ -290,7 +301,8 @@ impl RingEngine {
                 };
                 let stale = is_outdated(installed, sender, join.ring_seq);
                 let given_up = join.fails.contains(&self.me) && !mutants::on(Mutant::M27);
-                (!stale || mutants::on(Mutant::R04)) && !given_up && !self.leaves_alone(join)
+                let news = !stale || mutants::on(Mutant::R04);
+                news && !given_up && !self.leaves_alone(join) && !self.is_full_for(sender)
             }
             Phase::Gather(_) => self.sets.procs.contains(&sender) || !self.leaves_alone(join),
             Phase::Commit(committing) => {

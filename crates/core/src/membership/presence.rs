@@ -3,10 +3,10 @@
 use super::engine::RingEngine;
 use super::gather::is_outdated;
 use super::phase::Phase;
-use crate::contract::NodeId;
+use crate::contract::{NodeId, Process};
 use crate::mutants::{self, Mutant};
 use crate::ring::{Ordering, send_to};
-use crate::wire::{Data, Packet, Presence};
+use crate::wire::{Data, MAX_MEMBERS, Packet, Presence};
 
 impl RingEngine {
     /// Another ring is there (A6, merge-detect).
@@ -30,7 +30,7 @@ impl RingEngine {
             Phase::Gather(_) => !known,
             _ => false,
         };
-        if !news || self.avoids(sender) || !self.sets.have_room() {
+        if !news || self.avoids(sender) || !self.sets.have_room() || self.is_full_for(sender) {
             return;
         }
         if matches!(self.phase, Phase::Operational) {
@@ -75,6 +75,17 @@ impl RingEngine {
         }
     }
 
+    /// Whether a process cannot be on this ring, as it has as many members as a ring may have: the first who are together stay.
+    pub(super) fn is_full_for(&self, process: Process) -> bool {
+        let operational = matches!(self.phase, Phase::Operational);
+        let Some(ring) = self.installed.as_ref().filter(|_| operational) else {
+            return false;
+        };
+        let members = ring.members();
+        let is_full = members.len() >= MAX_MEMBERS && !mutants::on(Mutant::M44);
+        is_full && members.iter().all(|member| member.node != process.node)
+    }
+
     pub(super) fn looks_for_absent(&self) -> bool {
         let rep = self.installed.as_ref().map(|ring| ring.ring().rep);
         rep == Some(self.me.node) && self.config.members.iter().any(|&node| self.is_absent(node))
@@ -86,7 +97,7 @@ impl RingEngine {
     }
 
     pub(super) fn show_presence(&mut self, node: NodeId) {
-        let Some(ring) = self.installed_ring() else {
+        let Some(ring) = self.installed_ring().filter(|_| !self.is_silent()) else {
             return;
         };
         let presence = Presence {

@@ -255,6 +255,7 @@ impl RingEngine {
             self.outbox.rewind();
         }
         self.counters.configurations += 1;
+        self.mind_stages();
         self.look_for_absent();
     }
 

@@ -165,6 +165,15 @@ impl Net {
         net
     }
 
+    /// One more node, which the others are not configured with.
+    pub fn add(&mut self) -> usize {
+        let at = self.hosts.len();
+        let host = self.host(at);
+        self.hosts.push(host);
+        self.begin(at);
+        at
+    }
+
     /// Nodes on one ring.
     pub fn formed(nodes: usize) -> Self {
         let mut net = Self::started(nodes);

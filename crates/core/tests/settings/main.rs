@@ -5,6 +5,7 @@
 
 #[path = "../pitfalls/app.rs"]
 mod app;
+mod ill;
 #[path = "../pitfalls/net.rs"]
 mod net;
 mod rules;
@@ -44,25 +45,47 @@ fn both_say_what_differs() {
     rules::both_say_what_differs();
 }
 
-/// Where each takes its own settings, each of these fails.
+#[test]
+fn an_application_that_hangs_keeps_nobody_from_a_ring() {
+    let _one = alone();
+    ill::an_application_that_hangs_keeps_nobody_from_a_ring();
+}
+
+#[test]
+fn one_too_many_leaves_the_ring_as_it_is() {
+    let _one = alone();
+    ill::one_too_many_leaves_the_ring_as_it_is();
+}
+
+#[test]
+fn of_too_many_the_first_form_a_ring() {
+    let _one = alone();
+    ill::of_too_many_the_first_form_a_ring();
+}
+
+/// Each rule fails where what it is about is broken.
 #[test]
 #[cfg(feature = "mutants")]
-fn where_each_takes_its_own_settings_all_of_that_breaks() {
+fn each_broken_version_is_found_out() {
     let _one = alone();
-    for (name, rule) in [
-        ("windows", rules::windows_that_differ_are_agreed_on as fn()),
+    let rules: [(Mutant, fn()); 6] = [
+        (Mutant::M42, rules::windows_that_differ_are_agreed_on),
         (
-            "time-outs",
+            Mutant::M42,
             rules::an_idle_ring_lasts_where_time_outs_differ,
         ),
+        (Mutant::M42, rules::a_smaller_global_window_starves_nobody),
         (
-            "global window",
-            rules::a_smaller_global_window_starves_nobody,
+            Mutant::M43,
+            ill::an_application_that_hangs_keeps_nobody_from_a_ring,
         ),
-    ] {
-        mutants::set(Some(Mutant::M42));
+        (Mutant::M44, ill::one_too_many_leaves_the_ring_as_it_is),
+        (Mutant::M44, ill::of_too_many_the_first_form_a_ring),
+    ];
+    for (index, (mutant, rule)) in rules.into_iter().enumerate() {
+        mutants::set(Some(mutant));
         let holds = catch_unwind(rule).is_ok();
         mutants::set(None);
-        assert!(!holds, "{name}: the rule holds all the same");
+        assert!(!holds, "{mutant}, rule {index}: it holds all the same");
     }
 }
