@@ -9,6 +9,8 @@ use std::os::fd::RawFd;
 use rota_core::contract::Burst;
 use socket2::SockAddr;
 
+use crate::sockets::COMPARED;
+
 /// Room for the ancillary data we ask for, aligned as the kernel lays it out.
 #[repr(C, align(8))]
 struct Control([u8; 256]);
@@ -155,6 +157,9 @@ fn nanos(data: &[u8]) -> Option<u64> {
 /// What became of a datagram that was sent before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SendError {
+    /// The beginning of that datagram, as it is quoted.
+    quote: [u8; COMPARED],
+    quoted: usize,
     /// Where it was sent to.
     pub(crate) to: Option<SocketAddr>,
     /// The error number.
@@ -163,11 +168,19 @@ pub(crate) struct SendError {
     pub(crate) local: bool,
 }
 
+impl SendError {
+    /// The beginning of the datagram that it is about.
+    pub(crate) fn quote(&self) -> &[u8] {
+        &self.quote[..self.quoted]
+    }
+}
+
 /// Takes one entry from a socket's error queue.
 pub(crate) fn receive_error(fd: RawFd) -> io::Result<SendError> {
     let (mut code, mut local) = (0, false);
     let flags = libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE;
-    let (_, _, to) = receive_with(fd, &mut [0; 64], flags, |level, kind, data| {
+    let mut quote = [0; COMPARED];
+    let (len, _, to) = receive_with(fd, &mut quote, flags, |level, kind, data| {
         let v4 = (level, kind) == (libc::SOL_IP, libc::IP_RECVERR);
         let v6 = (level, kind) == (libc::SOL_IPV6, libc::IPV6_RECVERR);
         if v4 || v6 {
@@ -176,7 +189,13 @@ pub(crate) fn receive_error(fd: RawFd) -> io::Result<SendError> {
             local = data.get(4) == Some(&libc::SO_EE_ORIGIN_LOCAL);
         }
     })?;
-    Ok(SendError { to, code, local })
+    Ok(SendError {
+        quote,
+        quoted: len.min(COMPARED),
+        to,
+        code,
+        local,
+    })
 }
 
 /// One `recvmsg`; `field` sees level, type and data of every ancillary field. Answers with the

@@ -9,6 +9,7 @@ mod error;
 mod multicast;
 mod path;
 mod peers;
+mod quotes;
 mod wait;
 
 pub use error::SocketError;
@@ -31,6 +32,8 @@ use crate::seal::{KeyedSeal, Keys};
 use crate::socket::{Port, Progress, Tuning};
 use crate::stats::NetStats;
 use peers::Peers;
+pub(crate) use quotes::COMPARED;
+use quotes::Quotes;
 
 /// Datagrams that arrived together, checked.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -92,6 +95,7 @@ pub struct Sockets {
     seal: Seal,
     stats: NetStats,
     refused: VecDeque<NodeId>,
+    quotes: Quotes,
     /// How long what was read last had waited for it, in nanoseconds.
     waited: u64,
 }
@@ -141,6 +145,7 @@ impl Sockets {
             seal,
             stats: NetStats::default(),
             refused: VecDeque::new(),
+            quotes: Quotes::new(),
             waited: 0,
         })
     }
@@ -239,6 +244,7 @@ impl Sockets {
     }
 
     fn send_to(&mut self, out: &mut Outgoing, peer: Option<usize>) -> io::Result<Progress> {
+        self.remember(out, peer);
         // A refusal is reported by whatever is sent next and says nothing about that.
         for _ in 0..REFUSALS_AT_ONCE {
             let port = match (out.class, &mut self.sender) {
@@ -259,6 +265,16 @@ impl Sockets {
         }
         self.stats.send_errors += 1;
         Ok(Progress::Done)
+    }
+
+    /// A control datagram leaves: whoever refuses it quotes it.
+    fn remember(&mut self, out: &Outgoing, peer: Option<usize>) {
+        let peer = peer.and_then(|place| self.peers.get(place));
+        let to = peer.and_then(|peer| peer.token.as_socket());
+        let first = out.burst.datagrams().next();
+        if let (Class::Token, Some(to), Some(first)) = (out.class, to, first) {
+            self.quotes.remember(to, first);
+        }
     }
 
     /// Reads one burst of a class and appends what of it is sound to `arrivals`; `false` when
@@ -318,11 +334,16 @@ impl Sockets {
                 let Some(error) = port.take_error() else {
                     break;
                 };
-                let peer = error.to.and_then(|address| self.peers.at(address));
-                if let (libc::ECONNREFUSED, Some(peer)) = (error.code, peer) {
-                    self.stats.unreachable += 1;
-                    if !self.refused.contains(&peer) {
-                        self.refused.push_back(peer);
+                if error.code == libc::ECONNREFUSED {
+                    let is_true = |to: &SocketAddr| self.quotes.is_quoted(*to, error.quote());
+                    match error.to.filter(is_true).and_then(|to| self.peers.at(to)) {
+                        Some(peer) => {
+                            self.stats.unreachable += 1;
+                            if !self.refused.contains(&peer) {
+                                self.refused.push_back(peer);
+                            }
+                        }
+                        None => self.stats.unreachable_unproved += 1,
                     }
                 }
                 // What the own kernel refused was counted when it did.

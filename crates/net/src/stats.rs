@@ -10,7 +10,7 @@ macro_rules! net_stats {
 
         impl NetStats {
             /// All counters by name, for status pages.
-            pub const fn named(&self) -> [(&'static str, u64); 40] {
+            pub const fn named(&self) -> [(&'static str, u64); 41] {
                 [$((concat!("net_", stringify!($name)), self.$name),)*]
             }
 
@@ -75,6 +75,8 @@ net_stats! {
     too_large,
     /// Signs that nobody listens at a peer's address.
     unreachable,
+    /// The same, of which nobody knows whether they are true: they quote nothing that was sent to the peer's token port lately.
+    unreachable_unproved,
     /// Datagrams that the fault layer lost, delayed, doubled or reordered.
     faults,
     /// Requests to make something durable that the disk did not take: ring ids, what is known of primaries, votes.

@@ -1,16 +1,17 @@
 //! Paths that take less than Ethernet, in network namespaces that the tests make for themselves.
 
+mod namespace;
+
 use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
-use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::ops::RangeInclusive;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use namespace::in_namespace;
 use rota_core::contract::{Burst, Class, Delivery, NodeId, Service, Target};
 use rota_net::socket::Progress;
 use rota_net::sockets::Wait;
@@ -26,31 +27,6 @@ const FULL: RangeInclusive<usize> = 1245..=1272;
 
 fn id(number: u16) -> NodeId {
     NodeId::new(number).unwrap()
-}
-
-/// Networks take turns: a process that another test starts has this one's sockets as well, until it has
-/// become `ip`, and an address that was just given up would still be in use.
-static TURN: Mutex<()> = Mutex::new(());
-
-/// Runs `test` in a network of its own, which `ip` has set up by these commands.
-fn in_namespace(commands: &[&str], test: impl FnOnce() + Send) {
-    // A test that failed leaves nothing behind that others would stumble over.
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let body = || {
-        // SAFETY: no memory is involved. The namespace changes for this thread, and for the threads and
-        // processes that it starts.
-        let failed = unsafe { libc::unshare(libc::CLONE_NEWNET) };
-        let error = io::Error::last_os_error();
-        assert_eq!(failed, 0, "no network namespace: {error}");
-        for command in commands {
-            let status = Command::new("ip").args(command.split(' ')).status();
-            let status = status.expect("`ip`, of the package iproute2");
-            assert!(status.success(), "ip {command}");
-        }
-        test();
-    };
-    thread::scope(|scope| scope.spawn(body).join())
-        .unwrap_or_else(|p| std::panic::resume_unwind(p));
 }
 
 /// Starts all nodes, and waits until they are on one ring: a message of before is for fewer.

@@ -547,6 +547,10 @@ fn a_disk_that_hangs_is_told_from_one_that_is_slow_and_one_that_fails() {
     world.outcomes.send(Outcome::Fails).unwrap();
     assert_eq!(world.answers(2)[1], (2, true));
     let state = format!("{calm}; its log has failed, it votes for nothing");
+    // Its thread answers before it has put everything away.
+    while seen(&world).2 != [0; 2] {
+        std::thread::yield_now();
+    }
     assert_eq!(seen(&world), (state, [1, 1, 1], [0; 2]));
 }
 
