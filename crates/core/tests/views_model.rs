@@ -107,5 +107,6 @@ fn each_broken_version_is_found_out() {
     found(Mutant::V09, &["UTO", "VS2", "VS5"]);
     found(Mutant::V10, &["VS1", "UTO", "UA", "UV", "VS2"]);
     found(Mutant::V11, &["UTO"]);
+    found(Mutant::V12, &["UTO", "VS2", "VS5"]);
     assert!(survive.is_empty(), "{survive:?}");
 }

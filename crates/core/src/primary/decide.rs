@@ -23,6 +23,15 @@ pub(super) struct Verdict {
 pub(super) type Told<'a> = [(NodeId, &'a Knowledge)];
 
 pub(super) fn decide(this: &Session, told: &Told<'_>) -> Verdict {
+    let forgot = Knowledge::default();
+    let told: Vec<_> = told
+        .iter()
+        .map(|&(node, known)| match has_forgotten(node, known, told) {
+            true => (node, &forgot),
+            false => (node, known),
+        })
+        .collect();
+    let told = &told[..];
     let last = told.iter().filter_map(|(_, known)| known.last.as_ref());
     let last = last.max().cloned();
     let mut open: Vec<Session> = told
@@ -42,6 +51,17 @@ pub(super) fn decide(this: &Session, told: &Told<'_>) -> Verdict {
         open,
         eligible,
     }
+}
+
+/// Whether a node tells less than it must have known: a session that became primary, as somebody tells, has the durable attempt of
+/// each of its members, and only a later primary takes the place of that. Its disk was lost, and it was started as if it were new.
+pub(super) fn has_forgotten(node: NodeId, known: &Knowledge, told: &Told<'_>) -> bool {
+    let formed = told.iter().filter_map(|(_, other)| other.last.as_ref());
+    let lacks = |session: &Session| {
+        let is_older = known.last.as_ref().is_none_or(|last| last < session);
+        session.has(node) && is_older && !known.attempts.contains(session)
+    };
+    formed.into_iter().any(lacks) && !mutants::on(Mutant::P05)
 }
 
 /// Whether an attempt later than the last known primary did not become one: a member has not

@@ -391,6 +391,7 @@ impl<E: Engine> Engine for Primary<E> {
             ("primary_attempts", counted.attempts),
             ("primary_refused", counted.refused),
             ("primary_formed", counted.formed),
+            ("primary_forgotten", counted.forgotten),
             ("primary_reported", self.reported),
             ("primary_malformed", self.malformed),
         ]);

@@ -105,6 +105,30 @@ fn who_has_forgotten_does_not_count_and_is_no_witness() {
 }
 
 #[test]
+fn who_was_in_a_primary_and_does_not_know_it_has_forgotten() {
+    let first = session(1, &[1, 2, 3]);
+    let later = session(5, &[1, 2]);
+    let (fresh, knows) = (known(&first, &[]), known(&later, &[]));
+    // 1 has lost its disk, and begins as if it were new: what 2 has served in the later one nobody here has.
+    assert!(!eligible(&[(1, &fresh), (3, &knows)]));
+    // With its attempt it is one of the later one.
+    assert!(eligible(&[(1, &known(&first, &[&later])), (3, &knows)]));
+    // Who was never in it counts for nothing in it, and has forgotten nothing.
+    assert!(eligible(&[(1, &knows), (2, &knows), (3, &fresh)]));
+    // 2 alone is no quorum of the later one.
+    assert!(!eligible(&[(1, &fresh), (2, &knows), (3, &fresh)]));
+    #[cfg(feature = "mutants")]
+    {
+        use crate::mutants::{self, Mutant};
+
+        mutants::set(Some(Mutant::P05));
+        let is_taken = eligible(&[(1, &fresh), (3, &knows)]);
+        mutants::set(None);
+        assert!(is_taken, "an empty disk is found out all the same");
+    }
+}
+
+#[test]
 fn somebody_has_to_carry_the_state_of_all_that_may_have_been_primary() {
     let last = session(5, &[1, 2, 3]);
     let carries = known(&last, &[]);

@@ -4,7 +4,7 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::decide::decide;
+use super::decide::{decide, has_forgotten};
 use super::message::Own;
 use super::session::{Knowledge, Session};
 use crate::contract::{LogId, LogRecord, NodeId, Process, RingId, StartState};
@@ -16,6 +16,7 @@ pub const PRIMARY_LOG: LogId = LogId(2);
 /// See the module page of [`super`].
 #[derive(Debug, Default)]
 pub(super) struct Voting {
+    me: Option<NodeId>,
     known: Knowledge,
     /// Counts what has changed in `known`; what of it is durable; what is being written.
     version: u64,
@@ -34,6 +35,7 @@ pub(super) struct Counters {
     pub attempts: u64,
     pub refused: u64,
     pub formed: u64,
+    pub forgotten: u64,
 }
 
 /// The newest regular configuration.
@@ -77,6 +79,7 @@ impl Voting {
             None => Knowledge::first(first),
         };
         Self {
+            me: Some(start.me.node),
             known,
             ..Self::default()
         }
@@ -176,7 +179,13 @@ impl Voting {
         let told: Vec<_> = told.map(|(member, known)| (member.node, known)).collect();
         let verdict = decide(&round.this, &told);
         let this = round.this.clone();
-        let mut known = self.known.clone();
+        let me = self.me;
+        let has_forgotten = me.is_some_and(|me| has_forgotten(me, &self.known, &told));
+        self.counters.forgotten += u64::from(has_forgotten);
+        let mut known = match has_forgotten {
+            true => Knowledge::default(),
+            false => self.known.clone(),
+        };
         // A node that has forgotten may have made attempts that it does not know of. Only what is
         // older than those it remembers is settled by a later primary.
         let remembers = |last: &Session| {

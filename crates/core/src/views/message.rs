@@ -62,6 +62,13 @@ pub(super) struct Recover {
     pub note: Bytes,
 }
 
+impl Recover {
+    /// Whether it tells of no view that it was in, or may have been.
+    pub fn knows_no_view(&self) -> bool {
+        self.installed.is_none() && self.tentative.is_empty()
+    }
+}
+
 /// Where a process stands in a view.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Standing {

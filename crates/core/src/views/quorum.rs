@@ -7,9 +7,11 @@ use crate::mutants::{self, Mutant};
 
 /// Whether no view of which nobody here knows can have a living member. Every view has a majority of the
 /// configured nodes, and whoever remembers any view was in none that is newer than what is
-/// known here; so such a view can only have nodes that are not here or have forgotten.
+/// known here; so such a view can only have nodes that are not here or have forgotten. One that knows of no view is counted among
+/// these, though it may be new: without a disk, or with another one, nobody can tell a first life from a later one.
 ///
-/// If a majority of the nodes has forgotten, there is nothing to wait for.
+/// If a majority of the nodes has forgotten, there is nothing to wait for. If nobody knows of having lived before, those that know of no view
+/// are enough: so a cluster begins.
 pub(super) fn remembers_enough(
     configured: &[NodeId],
     members: &[Process],
@@ -22,11 +24,15 @@ pub(super) fn remembers_enough(
         let at = members.iter().position(|member| member.node == *node)?;
         told.get(at)
     };
-    let absent = configured.iter().filter(|node| told_by(node).is_none());
-    let forgot = configured
-        .iter()
-        .filter(|node| told_by(node).is_some_and(|told| told.forgot));
-    let (absent, forgot) = (absent.count(), forgot.count());
+    let count = |is_one: fn(&Recover) -> bool| {
+        let told = configured.iter().filter_map(told_by);
+        told.filter(|told| is_one(told)).count()
+    };
+    let absent = configured.len() - count(|_| true);
+    let forgot = count(|told| told.forgot);
+    let blank = count(|told| !told.forgot && told.knows_no_view());
+    let blank = if mutants::on(Mutant::V12) { 0 } else { blank };
     let majority = configured.len() / 2 + 1;
-    absent == 0 || absent + forgot < majority || forgot >= majority
+    let is_new = forgot == 0 && blank >= majority;
+    absent == 0 || absent + forgot + blank < majority || forgot >= majority || is_new
 }

@@ -212,7 +212,7 @@ fn an_outcome_counts_unless_a_member_knows_nothing_of_it() {
 #[test]
 fn a_view_begins_where_no_newer_one_can_be_remembered_elsewhere() {
     let configured: Vec<NodeId> = (1..=5).map(node).collect();
-    // As many who remember, are new, and have forgotten.
+    // As many who remember, know of no view, and have forgotten.
     let may = |old: u16, new: u16, forgot: u16| {
         let members: Vec<Process> = (1..=old + new + forgot).map(process).collect();
         let tell = |at: u16| Recover {
@@ -223,7 +223,9 @@ fn a_view_begins_where_no_newer_one_can_be_remembered_elsewhere() {
         let told: Vec<Recover> = (0..old + new + forgot).map(tell).collect();
         remembers_enough(&configured, &members, &told.iter().collect::<Vec<_>>())
     };
-    assert!(may(3, 0, 0) && may(0, 3, 0) && may(1, 2, 0));
+    assert!(may(3, 0, 0) && may(0, 3, 0) && may(3, 1, 0) && may(1, 4, 0));
+    // Who knows of no view may have been in one with those that are not here.
+    assert!(!may(1, 2, 0) && !may(2, 1, 0));
     assert!(!may(2, 0, 1) && !may(1, 1, 1) && !may(2, 0, 2) && !may(0, 2, 1));
     assert!(may(3, 0, 1) && may(3, 0, 2), "all here, or enough");
     assert!(may(0, 0, 3) && may(1, 0, 3), "a majority has forgotten");

@@ -160,6 +160,10 @@ const HELP: &[(&str, &str)] = &[
         "Configurations that could not become primary.",
     ),
     ("primary_formed", "Primaries formed."),
+    (
+        "primary_forgotten",
+        "Times that this node turned out to have been in a primary that it does not know: its disk was lost.",
+    ),
     ("primary_reported", "Primaries reported to the application."),
     (
         "primary_malformed",

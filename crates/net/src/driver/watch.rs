@@ -7,7 +7,7 @@ use rota_core::contract::{NodeId, Status, Time};
 const EVERY_NANOS: u64 = 10_000_000_000;
 
 /// What is watched, and what it means when it grows.
-const WATCHED: [(&str, &str); 19] = [
+const WATCHED: [(&str, &str); 20] = [
     (
         "rotations_slow",
         "the token took more than a quarter of the token loss time to go round: processes wait for a \
@@ -87,6 +87,11 @@ const WATCHED: [(&str, &str); 19] = [
         "uring_messages_foreign",
         "a node belongs to a cluster that was founded before this one, or anew: restart the one that is outside, and move \
          its log away first if it votes",
+    ),
+    (
+        "primary_forgotten",
+        "this node was in a primary that it does not know: its disk was lost or replaced, and it counts in no quorum \
+         before it is in the next one",
     ),
     (
         "uring_logs_given_up",
