@@ -7,6 +7,10 @@ use bytes::Bytes;
 use crate::contract::NodeId;
 use crate::wire::{Frame, FrameCursor, Record, RecordKind, Records};
 
+/// The largest message of any node, in bytes. What others submit is bounded by what they are configured with, and not by what this node is:
+/// what was ordered is delivered by everybody.
+pub const MOST_MESSAGE_BYTES: usize = 1 << 30;
+
 /// Puts the messages of delivered frames together again: one frame at a time, its messages one by
 /// one.
 #[derive(Clone, Hash, Debug)]

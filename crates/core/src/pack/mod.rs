@@ -8,5 +8,5 @@
 mod inbox;
 mod outbox;
 
-pub use inbox::{Inbox, InboxError, Unpacked};
+pub use inbox::{Inbox, InboxError, MOST_MESSAGE_BYTES, Unpacked};
 pub use outbox::{OutFrame, Outbox};

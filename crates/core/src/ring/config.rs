@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::contract::{Burst, NodeId};
+use crate::pack::MOST_MESSAGE_BYTES;
 use crate::wire;
 
 /// Which of the two protocols orders the messages.
@@ -140,7 +141,7 @@ pub enum RingConfigError {
     },
     /// The room to seal datagrams is larger than this many bytes.
     SealBytes(usize),
-    /// The largest message is 0 or too large for the backlog.
+    /// The largest message is 0, too large for the backlog, or larger than any may be.
     MessageBytes,
 }
 
@@ -158,7 +159,7 @@ impl fmt::Display for RingConfigError {
             }
             Self::SealBytes(max) => write!(f, "seal_bytes must be at most {max}"),
             Self::MessageBytes => {
-                f.write_str("message_bytes must be at least 1 and at most backlog_bytes")
+                f.write_str("message_bytes must be at least 1, and at most backlog_bytes and 1 GiB")
             }
         }
     }
@@ -216,7 +217,8 @@ impl RingConfig {
         if self.seal_bytes > wire::MAX_SEAL_BYTES {
             return Err(RingConfigError::SealBytes(wire::MAX_SEAL_BYTES));
         }
-        if self.message_bytes == 0 || self.message_bytes > self.backlog_bytes {
+        let most = self.backlog_bytes.min(MOST_MESSAGE_BYTES);
+        if !(1..=most).contains(&self.message_bytes) {
             return Err(RingConfigError::MessageBytes);
         }
         Ok(())

@@ -12,6 +12,7 @@ use super::questions::Questions;
 use super::word::Word;
 use crate::contract::{NodeId, Process, Time};
 use crate::mutants::{self, Mutant};
+use crate::pack::MOST_MESSAGE_BYTES;
 use crate::paxos::{Instance, Vote};
 
 /// Votes that are looked at for one answer.
@@ -280,7 +281,7 @@ impl URing {
 
     /// The largest base, in bytes: each node may have a message that goes on behind it.
     fn most_base(&self) -> usize {
-        let message = self.settings.message_bytes.saturating_mul(2);
+        let message = 2 * MOST_MESSAGE_BYTES;
         MOST_BASE.saturating_add(message.saturating_mul(self.settings.ring.len()))
     }
 

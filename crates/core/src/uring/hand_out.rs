@@ -12,7 +12,7 @@ use crate::contract::{
     RingId, Service,
 };
 use crate::mutants::{self, Mutant};
-use crate::pack::Inbox;
+use crate::pack::{Inbox, MOST_MESSAGE_BYTES};
 use crate::paxos::{Instance, ValueId};
 
 /// The representative of no members: nothing was ever ordered.
@@ -81,7 +81,7 @@ impl HandOut {
             waiting: VecDeque::new(),
             bytes: 0,
             most_bytes: settings.waiting_bytes,
-            inbox: Inbox::new(settings.message_bytes),
+            inbox: Inbox::new(MOST_MESSAGE_BYTES),
             current: None,
             headless: BTreeSet::new(),
             lives: BTreeMap::new(),

@@ -6,13 +6,12 @@ use super::path::{Load, Packet};
 use super::watermarks::Watermarks;
 use crate::contract::{Delivery, Message, MessageId, Process, Seq, Service};
 use crate::mutants::{self, Mutant};
-use crate::pack::{Inbox, Unpacked};
+use crate::pack::{Inbox, MOST_MESSAGE_BYTES, Unpacked};
 use crate::wire::Frame;
 
 /// What a process has delivered.
 #[derive(Clone, Debug)]
 pub(super) struct Account {
-    message_bytes: usize,
     inbox: Inbox,
     pub watermarks: Watermarks,
     /// The position that the next packet with messages gets.
@@ -31,10 +30,9 @@ pub(super) struct Counters {
 
 impl Account {
     /// Of a process that has delivered nothing.
-    pub fn new(message_bytes: usize) -> Self {
+    pub fn new() -> Self {
         Self {
-            message_bytes,
-            inbox: Inbox::new(message_bytes),
+            inbox: Inbox::new(MOST_MESSAGE_BYTES),
             watermarks: Watermarks::default(),
             position: 1,
             counters: Counters::default(),
@@ -44,7 +42,7 @@ impl Account {
     /// A view ends: nobody will get the rest of the messages of which there are parts.
     pub fn forget_parts(&mut self) {
         if !mutants::on(Mutant::V05) {
-            self.inbox = Inbox::new(self.message_bytes);
+            self.inbox = Inbox::new(MOST_MESSAGE_BYTES);
         }
     }
 

@@ -34,11 +34,6 @@ impl Backlog {
         self.outbox.push(service, payload)
     }
 
-    /// The largest message, in bytes.
-    pub(super) fn message_bytes(&self) -> usize {
-        self.outbox.limit()
-    }
-
     /// How many frames wait to be sent.
     pub fn len(&self) -> usize {
         self.outbox.len()

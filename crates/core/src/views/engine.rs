@@ -95,7 +95,7 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         };
         Self {
             ring: Primary::new(ring, rule),
-            memory: Memory::new(backlog.message_bytes()),
+            memory: Memory::new(),
             path,
             backlog,
             me: None,

@@ -85,10 +85,10 @@ impl Ended {
 }
 
 impl Memory {
-    pub fn new(message_bytes: usize) -> Self {
+    pub fn new() -> Self {
         Self {
             forgot: false,
-            account: Account::new(message_bytes),
+            account: Account::new(),
             installed: None,
             tentative: Vec::new(),
         }

@@ -40,6 +40,12 @@ fn a_smaller_global_window_starves_nobody() {
 }
 
 #[test]
+fn a_message_that_others_must_not_submit_is_delivered_by_all() {
+    let _one = alone();
+    rules::a_message_that_others_must_not_submit_is_delivered_by_all();
+}
+
+#[test]
 fn both_say_what_differs() {
     let _one = alone();
     rules::both_say_what_differs();
@@ -68,13 +74,17 @@ fn of_too_many_the_first_form_a_ring() {
 #[cfg(feature = "mutants")]
 fn each_broken_version_is_found_out() {
     let _one = alone();
-    let rules: [(Mutant, fn()); 6] = [
+    let rules: [(Mutant, fn()); 7] = [
         (Mutant::M42, rules::windows_that_differ_are_agreed_on),
         (
             Mutant::M42,
             rules::an_idle_ring_lasts_where_time_outs_differ,
         ),
         (Mutant::M42, rules::a_smaller_global_window_starves_nobody),
+        (
+            Mutant::M45,
+            rules::a_message_that_others_must_not_submit_is_delivered_by_all,
+        ),
         (
             Mutant::M43,
             ill::an_application_that_hangs_keeps_nobody_from_a_ring,

@@ -138,6 +138,31 @@ pub fn a_smaller_global_window_starves_nobody() {
     }
 }
 
+/// What one may submit all deliver, whatever they may submit themselves.
+pub fn a_message_that_others_must_not_submit_is_delivered_by_all() {
+    for at in 0..3 {
+        let mut net = with_one(
+            at,
+            |all| all.message_bytes = 2000,
+            |own| own.message_bytes = 100_000,
+        );
+        net.submit(at, Service::Agreed, b"before");
+        net.submit(at, Service::Agreed, &[7; 100_000]);
+        net.submit(at, Service::Safe, b"after");
+        net.run_for(SECOND);
+        for host in &net.hosts {
+            let lengths: Vec<usize> = host
+                .app
+                .got
+                .iter()
+                .map(|(_, _, bytes)| bytes.len())
+                .collect();
+            assert_eq!(lengths, [6, 100_000, 5]);
+        }
+        net.rest();
+    }
+}
+
 /// Both sides say which setting, and which values.
 pub fn both_say_what_differs() {
     let net = with_one(1, narrow, |own| own.outstanding_window = 200);
