@@ -87,6 +87,10 @@ impl App for ClientsApp {
         self.submit(now, submitter);
     }
 
+    fn has_room(&self) -> bool {
+        self.hub.has_room()
+    }
+
     fn stop(&self) -> bool {
         self.failed.is_some() || self.stop.load(Ordering::Relaxed)
     }

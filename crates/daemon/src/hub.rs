@@ -39,6 +39,9 @@ const TURNS_AT_ONCE: usize = 64;
 /// Bytes for clients that are offered to their sockets before the loop rests.
 const MUCH_BYTES: usize = 64 << 10;
 
+/// With so much that was not offered to clients nothing more is taken of the ring.
+const MOST_BYTES: usize = 4 << 20;
+
 /// How often it is looked whether somebody takes too long to come in or to go.
 const SWEEP_NANOS: u64 = 500_000_000;
 
@@ -309,6 +312,7 @@ impl Hub {
             let backlog = session.speech.backlog();
             let more = backlog.saturating_sub(before);
             self.dirty_bytes += more;
+            session.largest = session.largest.max(more);
             if self.config.may_throttle()
                 && backlog > self.config.client_queue_bytes / 4
                 && let Event::Message(message) = &told.event
@@ -322,6 +326,12 @@ impl Hub {
             }
             self.offer(key);
         }
+    }
+
+    /// Whether clients should be offered what waits for them before there is more: who reads must not be taken for one that does
+    /// not, and the ring must not wait for long.
+    pub const fn has_room(&self) -> bool {
+        self.dirty_bytes < MOST_BYTES
     }
 
     /// Offers what waits for clients to their sockets.

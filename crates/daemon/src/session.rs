@@ -46,6 +46,8 @@ pub(crate) struct Session {
     closed: bool,
     /// Messages that it was told.
     pub messages: u64,
+    /// What the largest event for it took in its queue, in bytes.
+    pub largest: usize,
     /// It was told that it reads too slowly, and has not caught up since.
     pub warned: bool,
     /// It is behind: by what, and who waits for it.
@@ -115,6 +117,7 @@ impl Session {
             writable: true,
             closed: false,
             messages: 0,
+            largest: 0,
             warned: false,
             lag: None,
             held_for: None,

@@ -50,12 +50,17 @@ pub(crate) struct Port {
     socket: Socket,
     pool: Pool,
     segmentation: bool,
+    /// Bursts since that was refused.
+    refused_for: Option<u32>,
     dropped: u32,
     /// Units handed to the kernel so far: an offloaded burst is one.
     units: u64,
     /// Own units that this socket's filter will drop, and the kernel count with its drops.
     own_units: u64,
 }
+
+/// Bursts that go one by one before segmentation is tried again: a refusal costs a system call.
+const TRIED_AGAIN: u32 = 50_000;
 
 impl Port {
     /// Opens a socket bound to `address`. `shared`: other sockets of the host may be bound to the
@@ -71,6 +76,11 @@ impl Port {
         socket.bind(&SockAddr::from(address))?;
         let fd = socket.as_raw_fd();
         sys::set_option(fd, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1_i32)?;
+        if address.is_ipv4() {
+            // What somebody says of the path, who may be anybody, does not count: routers cut what they have to.
+            let ignore = libc::IP_PMTUDISC_OMIT;
+            sys::set_option(fd, libc::SOL_IP, libc::IP_MTU_DISCOVER, ignore)?;
+        }
         if tuning.offload
             && let Err(error) = sys::set_option(fd, libc::SOL_UDP, libc::UDP_GRO, 1_i32)
         {
@@ -81,6 +91,7 @@ impl Port {
             socket,
             pool: Pool::default(),
             segmentation: tuning.offload,
+            refused_for: None,
             dropped: 0,
             units: 0,
             own_units: 0,
@@ -163,6 +174,7 @@ impl Port {
         at: &mut usize,
         stats: &mut NetStats,
     ) -> io::Result<Progress> {
+        self.try_segmentation_again();
         let mut too_large_at = None;
         while *at < burst.bytes.len() {
             let rest = &burst.bytes[*at..];
@@ -201,6 +213,16 @@ impl Port {
         Ok(Progress::Done)
     }
 
+    /// What refused it may have been short: an interface whose MTU was changed for a moment.
+    fn try_segmentation_again(&mut self) {
+        if let Some(bursts) = &mut self.refused_for {
+            *bursts += 1;
+            if *bursts == TRIED_AGAIN {
+                (self.segmentation, self.refused_for) = (true, None);
+            }
+        }
+    }
+
     fn send_whole(&self, to: &SockAddr, bytes: &[u8], segment: usize) -> io::Result<usize> {
         let Ok(segment) = u16::try_from(segment) else {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
@@ -232,10 +254,12 @@ impl Port {
             Some(libc::EIO | libc::EINVAL | libc::ENOPROTOOPT | libc::EMSGSIZE)
                 if self.segmentation && burst.bytes.len() - *at > burst.segment =>
             {
-                // The device, the path or the kernel cannot: every further burst goes one by one.
-                tracing::warn!(%error, "segmentation offload was refused; sending one by one");
+                // The device, the path or the kernel cannot, for now: the next bursts go one by one.
+                if stats.gso_fallback == 0 {
+                    tracing::warn!(%error, "segmentation offload was refused; sending one by one");
+                }
                 stats.gso_fallback += 1;
-                self.segmentation = false;
+                (self.segmentation, self.refused_for) = (false, Some(0));
                 Ok(None)
             }
             Some(libc::EMSGSIZE) => {

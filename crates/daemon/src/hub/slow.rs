@@ -13,7 +13,8 @@ impl Hub {
         let Some(session) = self.sessions.get_mut(key) else {
             return;
         };
-        let limit = self.config.client_queue_bytes;
+        // Daemons whose clients may send larger messages than those of this one may: two of them are no long queue.
+        let limit = self.config.client_queue_bytes.max(2 * session.largest);
         let queue = Queue::of(session.speech.backlog(), limit);
         match queue {
             Queue::Short => {

@@ -11,6 +11,9 @@ use crate::sys;
 /// Reads without anything to hand in before the loop looks at its timers again.
 const READS_AT_ONCE: usize = 64;
 
+/// Reads of one socket that bring nothing, before the other is looked at.
+const READS_IN_VAIN: usize = 4;
+
 /// Bursts that were read and not handed in yet, and what is known about the sockets.
 #[derive(Debug)]
 pub(super) struct Arrivals {
@@ -88,19 +91,36 @@ impl Arrivals {
     ) -> io::Result<Option<(Class, Arrival)>> {
         let both = [first, first.other()];
         let classes: &[Class] = if tokens { &both } else { &[Class::Data] };
-        // What was read may have been dropped or delayed whole; then the next read may bring more.
+        // What was read may have been dropped or delayed whole; then the next read may bring more. So somebody who floods one
+        // socket would keep the other, with the token in it, from being read.
+        let mut in_vain = 0;
         'again: for _ in 0..READS_AT_ONCE {
+            let passes = in_vain == READS_IN_VAIN && classes.len() > 1;
             for &class in classes {
                 if let Some(arrival) = self.queue(class).pop_front() {
                     return Ok(Some((class, arrival)));
                 }
-                if self.read_class(sockets, class, class == classes[0], now)? {
+                let preferred = class == classes[0];
+                if preferred && passes {
+                    self.look_at_both();
+                    continue;
+                }
+                if self.read_class(sockets, class, preferred, now)? {
+                    in_vain = if preferred { in_vain + 1 } else { 0 };
                     continue 'again;
                 }
             }
-            break;
+            if !passes {
+                break;
+            }
+            in_vain = 0;
         }
         Ok(None)
+    }
+
+    /// What was known of the sockets is old.
+    const fn look_at_both(&mut self) {
+        (self.ready.data, self.ready.token) = (true, true);
     }
 
     /// Looks into both sockets, whatever was known about them; says whether something came.

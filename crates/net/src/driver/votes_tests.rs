@@ -297,6 +297,10 @@ fn without_room_for_another_segment_votes_go_on_and_it_is_tried_again_once_in_a_
         // Who writes it has a chance to say that there is no room.
         std::thread::sleep(Duration::from_millis(2));
     }
+    // It may not have had a processor yet.
+    while world.gate.tried.load(SeqCst) == 0 {
+        std::thread::yield_now();
+    }
     let tried = world.gate.tried.load(SeqCst);
     assert!(
         (1..=2 + begun.elapsed().as_secs()).contains(&tried),
