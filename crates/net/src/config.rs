@@ -339,6 +339,16 @@ impl NodeConfig {
         self.key_file.as_deref().map(KeyRing::load).transpose()
     }
 
+    /// A timer that is noticed so late says that the process stood still, and that a ring which it was on has gone on without it, in
+    /// nanoseconds.
+    pub(crate) fn overslept_nanos(&self) -> u64 {
+        match self.engine.has_votes() {
+            true => u64::MAX,
+            false => self.ring_config().timers.token_loss / 2,
+        }
+    }
+
+
     /// What the ring engine is told: the settings of this file over the engine's defaults. A node
     /// itself goes by [`NodeConfig::ring_config_at`], since datagrams have to fit its paths.
     pub fn ring_config(&self) -> RingConfig {

@@ -90,6 +90,8 @@ pub struct Driver<E> {
     bursts_past_timer: u32,
     bursts_past_links: u32,
     bursts_past_fill: u32,
+    /// A timer that is noticed so late, in nanoseconds, says that this process stood still.
+    overslept: u64,
     doze: Doze,
     watch: Watch,
     tokens: Tokens,
@@ -171,6 +173,7 @@ impl<E: Engine> Driver<E> {
             bursts_past_timer: 0,
             bursts_past_links: 0,
             bursts_past_fill: 0,
+            overslept: config.overslept_nanos(),
             doze: Doze::new(config.busy_poll_us.saturating_mul(1000), sys::is_realtime()),
             watch: Watch::new(me.node, now),
             tokens: Tokens::default(),
@@ -293,7 +296,11 @@ impl<E: Engine> Driver<E> {
         if self.take_stored()? {
             return Ok(true);
         }
-        let due = self.engine.next_timer().is_some_and(|(at, _)| at <= now);
+        let timer = self.engine.next_timer().map(|(at, _)| at);
+        if timer.is_some_and(|at| now.since(at) >= self.overslept) {
+            self.forget_arrivals();
+        }
+        let due = timer.is_some_and(|at| at <= now);
         if due && self.bursts_past_timer >= BURSTS_BEFORE_TIMER {
             self.on_timer();
             return Ok(true);
@@ -321,6 +328,14 @@ impl<E: Engine> Driver<E> {
             self.on_timer();
         }
         Ok(due)
+    }
+
+    /// This process stood still for long. What has come meanwhile is of a ring that the others have left: taken for news, it makes this
+    /// process believe that they have given each other up, and tell them so. It is lost, as anything may be.
+    fn forget_arrivals(&mut self) {
+        let forgotten = self.arrivals.forget() + self.sockets.forget();
+        self.sockets.stats_mut().overslept += forgotten;
+        self.on_timer();
     }
 
     fn on_timer(&mut self) {

@@ -10,7 +10,7 @@ macro_rules! net_stats {
 
         impl NetStats {
             /// All counters by name, for status pages.
-            pub const fn named(&self) -> [(&'static str, u64); 41] {
+            pub const fn named(&self) -> [(&'static str, u64); 42] {
                 [$((concat!("net_", stringify!($name)), self.$name),)*]
             }
 
@@ -75,7 +75,10 @@ net_stats! {
     too_large,
     /// Signs that nobody listens at a peer's address.
     unreachable,
-    /// The same, of which nobody knows whether they are true: they quote nothing that was sent to the peer's token port lately.
+    /// Bursts that had come while the process stood still for so long that the others have gone on without it, and that were dropped.
+    overslept,
+    /// Signs that nobody listens at a peer's address, of which nobody knows whether they are true: they quote nothing that was sent
+    /// to the peer's token port lately.
     unreachable_unproved,
     /// Datagrams that the fault layer lost, delayed, doubled or reordered.
     faults,

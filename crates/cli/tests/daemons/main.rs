@@ -28,6 +28,7 @@ mod service;
 mod slow;
 mod spread;
 mod starting;
+mod stood_still;
 mod throttle;
 mod tls;
 mod traces;

@@ -76,6 +76,14 @@ impl Arrivals {
         self.token_at.take()
     }
 
+    /// Nothing that has come is handed in: how many bursts that were.
+    pub(super) fn forget(&mut self) -> u64 {
+        let bursts = self.data.len() + self.token.len();
+        self.data.clear();
+        self.token.clear();
+        bursts as u64
+    }
+
     /// Undoes [`Self::next`].
     pub(super) fn put_back(&mut self, class: Class, arrival: Arrival) {
         self.queue(class).push_front(arrival);
