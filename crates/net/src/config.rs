@@ -348,7 +348,6 @@ impl NodeConfig {
         }
     }
 
-
     /// What the ring engine is told: the settings of this file over the engine's defaults. A node
     /// itself goes by [`NodeConfig::ring_config_at`], since datagrams have to fit its paths.
     pub fn ring_config(&self) -> RingConfig {

@@ -52,6 +52,10 @@ pub struct RingEngine {
     pub(super) disk_failed: bool,
     /// The application is so far behind that there is no room for more rings: nobody must wait for this process either.
     pub(super) lags: bool,
+    /// Nobody receives what this process sends: it says nothing until then.
+    pub(super) mute_until: Time,
+    /// How often in succession that was so.
+    pub(super) times_mute: u32,
     pub(super) refusals: Refusals,
     pub(super) back_off: BackOff,
     pub(super) former: Former,
@@ -96,6 +100,8 @@ impl RingEngine {
             disk_asked_at: Time(0),
             disk_failed: false,
             lags: false,
+            mute_until: Time(0),
+            times_mute: 0,
             refusals: Refusals::default(),
             back_off: BackOff::default(),
             former: Former::default(),
@@ -133,7 +139,8 @@ impl RingEngine {
     /// Until when this process leaves some other alone with which no ring held; in the past if it leaves
     /// nobody alone any more.
     pub fn leaves_alone_until(&self) -> Option<Time> {
-        self.back_off.until()
+        let mute = Some(self.mute_until).filter(|until| *until > self.now);
+        self.back_off.until().max(mute)
     }
 
     /// The ring on which this process is recovering what was sent on its old one.

@@ -32,6 +32,8 @@ impl RingEngine {
         print.add((&self.outbox, &self.sets, &self.heard));
         print.add((self.obligations, self.attempts, &self.ring_seq));
         print.due(self.disk_pause_until);
+        print.due(self.mute_until);
+        print.add(self.times_mute);
         self.refusals.fingerprint(print);
         self.back_off.fingerprint(print);
         print.add(&self.former);

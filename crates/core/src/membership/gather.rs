@@ -49,6 +49,9 @@ impl RingEngine {
         self.heard.clear();
         let token_loss = self.config.timers.token_loss;
         let lasted = self.now.since(self.installed_at) / token_loss.max(1);
+        if lasted >= FORGETTING {
+            self.times_mute = 0;
+        }
         for member in self.sets.members() {
             if lasted >= FORGETTING {
                 self.back_off.forget(member.node);

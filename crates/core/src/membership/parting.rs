@@ -5,6 +5,9 @@ use super::phase::Phase;
 use crate::contract::{NodeId, Process};
 use crate::wire::Packet;
 
+/// Who is mute says nothing for at most so many token-loss times, as a power of two.
+const MOST_MUTE: u32 = 6;
+
 impl RingEngine {
     /// Nobody listens at a peer's address any more (A4, evidence). The first time it is asked again at
     /// once: until there is something to send it anyway, an idle ring may let a long time pass.
@@ -38,6 +41,27 @@ impl RingEngine {
         self.gather();
     }
 
+    /// Nobody receives what this process sends, though its tokens arrive: it leaves, so that the others can go on, and says nothing for
+    /// a while, longer each time.
+    fn leave_if_mute(&mut self) {
+        let ring = match &self.phase {
+            Phase::Recovery(recovery) => Some(&recovery.next),
+            _ => self.installed.as_ref(),
+        };
+        let again = self.times_mute > 0;
+        if !ring.is_some_and(|ring| ring.is_mute(self.now, again)) {
+            return;
+        }
+        self.counters.self_mute += 1;
+        let shift = (3 + 2 * self.times_mute).min(MOST_MUTE);
+        self.times_mute = self.times_mute.saturating_add(1);
+        if matches!(self.phase, Phase::Operational) {
+            self.leave_ring();
+        }
+        self.mute_until = self.now.after(self.config.timers.token_loss << shift);
+        self.gather();
+    }
+
     /// Gives up a member that cannot receive what the others can (A10, fail to receive). Also of a ring
     /// to be: its token goes round for ever while one link from who sends again to who asks is cut.
     pub(super) fn give_up_deaf(&mut self) {
@@ -49,7 +73,7 @@ impl RingEngine {
             return;
         };
         let Some(node) = ring.deaf_member(self.now) else {
-            return;
+            return self.leave_if_mute();
         };
         let deaf = ring.members().iter().find(|member| member.node == node);
         if let Some(deaf) = deaf.copied() {

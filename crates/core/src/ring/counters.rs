@@ -96,6 +96,8 @@ counters! {
     members_dead,
     /// Members given up because they could not receive what others could.
     members_deaf,
+    /// Times this process has left a ring since nobody received what it sends.
+    self_mute,
     /// Ring numbers that could not be made durable.
     persist_failures,
     /// Times another process was kept away for a while, as no ring with it had formed.

@@ -1,19 +1,36 @@
-//! A member that cannot receive what the others can (membership A10, fail to receive).
+//! A member that cannot receive what the others can (membership A10, fail to receive), or that others cannot receive.
+//!
+//! Whoever lacks the packet itself accuses nobody: it may be that its sender is mute. Whoever sent it itself, and has sent it again in vain
+//! for longer than others need to accuse who is deaf, is mute: nobody else has it.
 
 use core::hash::Hasher;
 
 use crate::contract::{NodeId, Seq, Time};
 use crate::fingerprint::Fingerprint;
+use crate::mutants::{self, Mutant};
 use crate::wire::Token;
 
 /// New tokens in which nothing moved, at least, before a member counts as deaf.
 const VISITS: u32 = 20;
+
+/// After so many of them others are asked for a member's own packet, too.
+const FEW_VISITS: u32 = 6;
 
 /// Watches who holds the token's aru back by missing the same packet again and again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Deaf {
     suspect: Option<Suspect>,
     behind: Option<Behind>,
+    /// Who lacks a packet of this member's own.
+    in_vain: Option<Suspect>,
+}
+
+/// Whether a member has the packet behind the token's aru, and whose it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Next {
+    Lacks,
+    Has,
+    HasOwn,
 }
 
 /// Who holds the aru back, for whatever reason. Whoever is asked first answers, and takes the request
@@ -36,12 +53,17 @@ struct Suspect {
 impl Deaf {
     /// A new token came in. A member whose application is slow holds the aru back, too, but asks for
     /// nothing.
-    pub fn on_token(&mut self, now: Time, token: &Token, me: NodeId) {
-        self.see_behind(now, token, me);
+    pub fn on_token(&mut self, now: Time, token: &Token, (me, next): (NodeId, Next)) {
+        let next = if mutants::on(Mutant::M46) {
+            Next::Has
+        } else {
+            next
+        };
+        self.see_behind(now, token, (me, next));
         let missing = token.rtr.first().map(|range| range.first);
         let stuck = missing == Some(token.aru + 1);
         let node = token.aru_id.filter(|&node| stuck && node != me);
-        self.suspect = match (node, self.suspect) {
+        let suspect = |before: Option<Suspect>, node: Option<NodeId>| match (node, before) {
             (None, _) => None,
             (Some(node), Some(before)) if (before.node, before.aru) == (node, token.aru) => {
                 Some(Suspect {
@@ -56,10 +78,14 @@ impl Deaf {
                 visits: 0,
             }),
         };
+        self.suspect = suspect(self.suspect, node.filter(|_| next == Next::Has));
+        self.in_vain = suspect(self.in_vain, node.filter(|_| next == Next::HasOwn));
     }
 
-    fn see_behind(&mut self, now: Time, token: &Token, me: NodeId) {
-        let node = token.aru_id.filter(|&node| node != me);
+    fn see_behind(&mut self, now: Time, token: &Token, (me, next): (NodeId, Next)) {
+        let node = token
+            .aru_id
+            .filter(|&node| node != me && next != Next::Lacks);
         let before = self.behind.filter(|of| of.aru == token.aru);
         self.behind = node.map(|node| Behind {
             node,
@@ -71,11 +97,29 @@ impl Deaf {
     }
 
     pub fn fingerprint(&self, print: &mut Fingerprint<'_, impl Hasher>) {
-        let Self { suspect, behind } = self;
+        let Self {
+            suspect,
+            behind,
+            in_vain,
+        } = self;
         print.add(suspect.map(|of| (of.node, of.aru, of.visits.min(VISITS))));
         print.past(suspect.map(|of| of.since));
         print.add(behind.map(|of| (of.node, of.aru)));
         print.past(behind.map(|of| of.since));
+        print.add(in_vain.map(|of| (of.node, of.aru, of.visits.min(VISITS))));
+        print.past(in_vain.map(|of| of.since));
+    }
+
+    /// Whether the packet that holds the aru back is this member's own, and was sent again some times in vain.
+    pub fn is_asked_in_vain(&self, seq: Seq) -> bool {
+        let is_it = |of: Suspect| of.aru + 1 == seq && of.visits >= FEW_VISITS;
+        self.in_vain.is_some_and(is_it) && !mutants::on(Mutant::M47)
+    }
+
+    /// Whether a packet of this member's own was sent again in vain for so long.
+    pub fn is_mute(&self, now: Time, nanos: u64) -> bool {
+        let is_long = |of: Suspect| now.since(of.since) >= nanos && of.visits >= VISITS;
+        self.in_vain.is_some_and(is_long)
     }
 
     /// Who has been deaf for so long, in which others answered what it asked for.

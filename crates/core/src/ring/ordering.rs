@@ -303,6 +303,14 @@ impl Ordering {
         self.deaf.member(now, 3 * self.config.timers.token_loss)
     }
 
+    /// Whether nobody receives what this member sends. Sooner once that was so, in `again`: else each attempt to come back would stop the others
+    /// for as long.
+    pub fn is_mute(&self, now: Time, again: bool) -> bool {
+        let losses = if again { 1 } else { 5 };
+        self.deaf
+            .is_mute(now, losses * self.config.timers.token_loss)
+    }
+
     /// A member that another may just have given up for that.
     pub fn suspected_member(&self, now: Time) -> Option<NodeId> {
         self.deaf.behind(now, 2 * self.config.timers.token_loss)

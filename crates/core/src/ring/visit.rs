@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 
 use super::buffer::Slot;
 use super::burst::BurstBuilder;
+use super::deaf::Next;
 use super::flow::Demand;
 use super::ordering::{Context, Ordering};
 use super::recovering::Recovering;
@@ -60,11 +61,23 @@ impl Ordering {
         }
         let took = self.resend.on_token(ctx.now, token.idle);
         self.count_rotation(ctx.counters, took);
-        self.deaf.on_token(ctx.now, &token, self.me);
+        let next = self.next_behind(token.aru);
+        self.deaf.on_token(ctx.now, &token, (self.me, next));
         if self.recovering.is_some() {
             self.visit(ctx, token);
         } else if let Some(token) = self.idle.on_token(ctx.now, token, ctx.waiting() > 0) {
             self.visit(ctx, token);
+        }
+    }
+
+    /// Whether this member has the packet behind the token's aru, and whether it is its own.
+    fn next_behind(&self, aru: Seq) -> Next {
+        match self.buffer.get(aru.saturating_add(1)) {
+            Some(slot) if slot.member == self.my_index => Next::HasOwn,
+            Some(_) => Next::Has,
+            // It may have been forgotten here.
+            None if self.buffer.aru() > aru => Next::Has,
+            None => Next::Lacks,
         }
     }
 
@@ -136,6 +149,10 @@ impl Ordering {
         for range in core::mem::take(&mut visit.token.rtr) {
             let first = range.first.max(self.buffer.discarded() + 1);
             for seq in first..=range.last() {
+                let one = RequestRange {
+                    first: seq,
+                    count: 1,
+                };
                 match self.buffer.get(seq) {
                     Some(slot) if u64::from(visit.resent) < limit => {
                         // The round stays as it was: a repeated packet says nothing about who has
@@ -144,12 +161,12 @@ impl Ordering {
                         visit.before.push(&data, 1);
                         visit.resent += 1;
                         ctx.counters.peer(data.sender).resent += 1;
+                        // Others who have it may be heard where this member is not.
+                        if self.deaf.is_asked_in_vain(seq) {
+                            push_merged(&mut open, one, most);
+                        }
                     }
                     _ => {
-                        let one = RequestRange {
-                            first: seq,
-                            count: 1,
-                        };
                         push_merged(&mut open, one, most);
                     }
                 }

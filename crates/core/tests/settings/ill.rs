@@ -2,7 +2,7 @@
 
 use rota_core::contract::Service;
 
-use crate::net::{Net, config};
+use crate::net::{Fate, Kind, MILLI, Net, SECOND, config};
 
 /// The ring breaks, as all tokens are lost for so long.
 fn break_ring(net: &mut Net) {
@@ -70,4 +70,77 @@ pub fn of_too_many_the_first_form_a_ring() {
     assert!(first.iter().all(|&at| is_on(&net, at, &first)));
     assert!(!net.members(more).contains(&0));
     net.check(false);
+}
+
+/// In how many of the looks, in percent, the others are together on one ring, from ten seconds on, where what `ill` sends of data reaches
+/// nobody, and all send.
+fn together_beside_a_mute_member(ill: usize, nodes: usize, every: u64) -> (u64, Net) {
+    let mut net = Net::formed(nodes);
+    net.rule(move |flying| match flying.kind {
+        Kind::Data if flying.from == ill => Fate::Lose,
+        _ => Fate::Pass,
+    });
+    let (mut looks, mut together, mut sent) = (0, 0, 0);
+    let begun = net.now;
+    while net.now < begun.after(120 * SECOND) {
+        for at in 0..nodes {
+            if net.engine(at).backlog() < 50 {
+                net.submit(at, Service::Agreed, &[at as u8; 200]);
+                sent += 1;
+            }
+        }
+        net.run_for(every);
+        if net.now > begun.after(10 * SECOND) {
+            let others: Vec<usize> = (0..nodes).filter(|at| *at != ill).collect();
+            let first = net.ring(others[0]);
+            let whole = |at: &usize| net.phase(*at) == "operational" && net.ring(*at) == first;
+            together += u64::from(others.iter().all(whole));
+            looks += 1;
+        }
+    }
+    assert!(sent > 100);
+    (100 * together / looks, net)
+}
+
+/// A member whose data reaches nobody, though its tokens do, leaves, and lets the others go on.
+pub fn a_mute_member_leaves_the_others_in_peace() {
+    for (nodes, every) in [(3, 20 * MILLI), (3, 2 * MILLI), (8, 20 * MILLI)] {
+        for ill in [0, nodes / 2, nodes - 1] {
+            let (percent, net) = together_beside_a_mute_member(ill, nodes, every);
+            assert!(
+                percent >= 95,
+                "{ill} of {nodes}, each {} ms: {percent} %: {}",
+                every / MILLI,
+                net.states()
+            );
+            assert!(net.counters(ill).self_mute > 0, "it does not say so");
+            // It tries again by itself.
+            let mut net = net;
+            net.heal();
+            net.run_for(140 * net.timers().token_loss);
+            net.rest();
+        }
+    }
+}
+
+/// Data of one member does not reach another one: a third, which has it, sends it, and the ring lasts.
+pub fn who_is_not_heard_by_one_is_heard_through_others() {
+    for (from, to) in [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)] {
+        let mut net = Net::formed(3);
+        let before = net.ring(0);
+        net.rule(move |flying| match flying.kind {
+            Kind::Data if (flying.from, flying.to) == (from, to) => Fate::Lose,
+            _ => Fate::Pass,
+        });
+        for _ in 0..200 {
+            net.submit(from, Service::Safe, &[1; 300]);
+            net.run_for(50 * MILLI);
+        }
+        for at in 0..3 {
+            assert_eq!(net.ring(at), before, "{from} to {to}: {}", net.states());
+            let got = net.hosts[at].app.got.len();
+            assert!(got >= 195, "{from} to {to}: {at} has {got}");
+        }
+        net.rest();
+    }
 }

@@ -69,12 +69,24 @@ fn of_too_many_the_first_form_a_ring() {
     ill::of_too_many_the_first_form_a_ring();
 }
 
+#[test]
+fn a_mute_member_leaves_the_others_in_peace() {
+    let _one = alone();
+    ill::a_mute_member_leaves_the_others_in_peace();
+}
+
+#[test]
+fn who_is_not_heard_by_one_is_heard_through_others() {
+    let _one = alone();
+    ill::who_is_not_heard_by_one_is_heard_through_others();
+}
+
 /// Each rule fails where what it is about is broken.
 #[test]
 #[cfg(feature = "mutants")]
 fn each_broken_version_is_found_out() {
     let _one = alone();
-    let rules: [(Mutant, fn()); 7] = [
+    let rules: [(Mutant, fn()); 9] = [
         (Mutant::M42, rules::windows_that_differ_are_agreed_on),
         (
             Mutant::M42,
@@ -89,6 +101,11 @@ fn each_broken_version_is_found_out() {
             Mutant::M43,
             ill::an_application_that_hangs_keeps_nobody_from_a_ring,
         ),
+        (
+            Mutant::M47,
+            ill::who_is_not_heard_by_one_is_heard_through_others,
+        ),
+        (Mutant::M46, ill::a_mute_member_leaves_the_others_in_peace),
         (Mutant::M44, ill::one_too_many_leaves_the_ring_as_it_is),
         (Mutant::M44, ill::of_too_many_the_first_form_a_ring),
     ];

@@ -7,7 +7,7 @@ use rota_core::contract::{NodeId, Status, Time};
 const EVERY_NANOS: u64 = 10_000_000_000;
 
 /// What is watched, and what it means when it grows.
-const WATCHED: [(&str, &str); 20] = [
+const WATCHED: [(&str, &str); 21] = [
     (
         "rotations_slow",
         "the token took more than a quarter of the token loss time to go round: processes wait for a \
@@ -20,6 +20,11 @@ const WATCHED: [(&str, &str); 20] = [
     (
         "members_deaf",
         "a member that hears tokens but misses packets was excluded: look at its MTU and firewall",
+    ),
+    (
+        "self_mute",
+        "nobody receives what this node sends, though its tokens arrive: it has left the ring for a while; look at its \
+         firewall, its MTU and whether its multicast leaves it",
     ),
     (
         "back_offs",
