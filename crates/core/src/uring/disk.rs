@@ -51,6 +51,7 @@ enum Item {
 #[derive(Debug)]
 struct Waiting {
     id: PersistId,
+    asked: Time,
     bytes: usize,
     done: Done,
 }
@@ -303,7 +304,12 @@ impl Disk {
         let id = PersistId(self.last);
         self.bytes += bytes;
         self.pace.on_request(now);
-        self.waiting.push_back(Waiting { id, bytes, done });
+        self.waiting.push_back(Waiting {
+            id,
+            asked: now,
+            bytes,
+            done,
+        });
         Some(Output::Persist { id, records })
     }
 
@@ -327,15 +333,16 @@ impl Disk {
         acceptor: &mut Acceptor,
         (now, patience): (Time, u64),
     ) -> Vec<Effect> {
-        let (mut ready, before) = (Vec::new(), (self.waiting.len(), self.bytes));
+        let (mut ready, mut asked, before) = (Vec::new(), None, self.bytes);
         while let Some(first) = self.waiting.pop_front_if(|waiting| waiting.id <= id) {
             self.bytes -= first.bytes;
+            asked = asked.or(Some(first.asked));
             self.is_done(first.done, acceptor, &mut ready);
         }
-        if self.waiting.len() < before.0 {
-            let bytes = before.1 - self.bytes;
+        if let Some(asked) = asked {
+            let answered = (before - self.bytes, now.since(asked));
             self.pace
-                .on_answer(now, bytes, self.waiting.is_empty(), patience);
+                .on_answer(now, answered, self.waiting.is_empty(), patience);
         }
         ready
     }

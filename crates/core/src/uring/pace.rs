@@ -43,11 +43,21 @@ impl Pace {
         self.since.get_or_insert(now);
     }
 
-    /// It has answered `bytes`, and has more to answer unless that was all. Twice as much may be under way where that would take
-    /// half of its time at most. A quick answer to little says nothing of that. Not less where it took long: it may be one that
-    /// takes as long for anything.
-    pub fn on_answer(&mut self, now: Time, bytes: usize, is_all: bool, patience: u64) {
-        let took = self.since.map_or(0, |since| now.since(since));
+    /// It has answered so many bytes, so long after the first of them were asked for, and has more to answer unless that was all.
+    /// Twice as much may be under way where that would take half of its time at most. A quick answer to little says nothing of
+    /// that; nor does how soon an answer comes behind another one, as it may have been on its way as long. Not less where it
+    /// took long: it may be one that takes as long for anything.
+    pub fn on_answer(
+        &mut self,
+        now: Time,
+        (bytes, took): (usize, u64),
+        is_all: bool,
+        patience: u64,
+    ) {
+        let took = match mutants::on(Mutant::U82) {
+            true => self.since.map_or(0, |since| now.since(since)),
+            false => took,
+        };
         (self.since, self.late) = ((!is_all).then_some(now), None);
         let bytes = match mutants::on(Mutant::U81) {
             true => self.most,
