@@ -256,8 +256,11 @@ impl URing {
         vote.map(|vote| self.adopt(vote, true)).is_some()
     }
 
-    /// What is to be proposed next.
+    /// What is to be proposed next: nothing while there is no room for it at the own disk.
     fn next_value(&mut self) -> Option<ValueId> {
+        if self.is_full() {
+            return None;
+        }
         let table = self.leading.as_ref()?.table()?;
         self.stream.as_mut()?.next_value(table)
     }

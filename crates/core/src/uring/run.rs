@@ -60,7 +60,9 @@ impl URing {
 
     /// What the predecessor sent. It is taken in up to the first record that cannot be.
     pub(super) fn on_batch(&mut self, process: Process, head: &Head, body: Bytes) {
-        let is_full = self.is_full() && !mutants::on(Mutant::U77);
+        // Nothing that comes to the coordinator is for its disk: what it takes is bounded where it proposes. The others' votes have to pass.
+        let leads = self.leading.is_some() && !mutants::on(Mutant::U83);
+        let is_full = self.is_full() && !leads && !mutants::on(Mutant::U77);
         let (Some(stream), Some(config)) = (&mut self.stream, self.config.clone()) else {
             self.counters.uring_messages_stale += 1;
             return;
