@@ -52,7 +52,7 @@ pub struct Alone {
     pub engine: URing,
     pub now: Time,
     me: Process,
-    written: PersistId,
+    pub written: PersistId,
     pub records: Vec<LogRecord>,
     /// What it has asked to be written since all was, in bytes, and the largest of its records.
     pub unanswered: usize,

@@ -350,6 +350,32 @@ pub fn what_is_proposed_again_does_not_overrun_the_disk() -> bool {
     most < MOST && times > 5 && written >= votes.len()
 }
 
+/// The coordinator's disk is behind: what others have voted for it learns, and hands on, all the same.
+pub fn a_coordinator_with_a_slow_disk_learns_what_others_vote_for() -> bool {
+    let votes: Vec<Vote> = (0..1000).flat_map(|at| full(1 + 3 * at)).collect();
+    let mut first = Alone::new(process(1, 1), Vec::new());
+    first.join();
+    first.write();
+    for (at, chunk) in votes.chunks(300).enumerate() {
+        let promise = Promise {
+            round: 1,
+            acceptor: acceptor(2),
+            from: 1,
+            held: 1,
+            kept: 1,
+            votes: chunk.to_vec(),
+        };
+        let more = 300 * (at + 1) < votes.len();
+        first.hear(2, Word::Promise(promise, more).encode(FOUNDED));
+    }
+    let (before, epoch) = (first.engine.learnt(), first.follow().epoch);
+    hear_batch(&mut first, 3, &head(1, epoch, (1, 1)), |batch| {
+        batch.voted(1, 900);
+        batch.voted(2, 900);
+    });
+    first.unanswered > 0 && before == 1 && first.engine.learnt() >= 900
+}
+
 /// What it has learnt is told to others when it is durable.
 pub fn what_is_learnt_is_told_when_it_is_durable() -> bool {
     let mut alone = learnt(settings(), 20);

@@ -17,7 +17,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 70] = [
+pub const RULES: [Rule; 72] = [
     (Mutant::U01, a_promise_waits_for_the_disk),
     (Mutant::U02, an_answer_waits_for_the_disk),
     (Mutant::U03, a_link_that_comes_back_has_lost_proposals),
@@ -155,6 +155,14 @@ pub const RULES: [Rule; 70] = [
     (
         Mutant::U81,
         slow::quick_answers_to_little_say_nothing_of_much,
+    ),
+    (
+        Mutant::U82,
+        slow::an_answer_behind_another_one_was_not_quick,
+    ),
+    (
+        Mutant::U83,
+        logs::a_coordinator_with_a_slow_disk_learns_what_others_vote_for,
     ),
     (Mutant::U79, logs::who_catches_up_does_not_overrun_its_disk),
 ];

@@ -1,7 +1,7 @@
 //! Disks that are slow, hang again and again, and have much to catch up with: they cost others little.
 
 use bytes::Bytes;
-use rota_core::contract::{Engine, Input, LogRecord, Time};
+use rota_core::contract::{Engine, Input, LogRecord, PersistId, Time};
 use rota_core::paxos::{STATE_LOG, ValueId};
 use rota_core::ring::{Timers, Timing};
 use rota_core::uring::{Patience, Record, URingConfig, Word};
@@ -205,6 +205,43 @@ pub fn quick_answers_to_little_say_nothing_of_much() -> bool {
             std::slice::from_ref(value),
         );
         wait(&mut alone, patience / 10);
+    }
+    asked(&mut alone) < 500
+}
+
+/// An answer that comes right behind another one has been on its way for as long.
+pub fn an_answer_behind_another_one_was_not_quick() -> bool {
+    let settings = URingConfig {
+        disk_bytes: 6400,
+        kept_instances: 1000,
+        ..settings()
+    };
+    let (mut alone, all) = (learnt(settings, 200), many(300));
+    let asked = |alone: &mut Alone| {
+        alone.fail();
+        (alone.unanswered, alone.largest) = (0, 0);
+        alone.reopen(Vec::new(), false);
+        alone.unanswered - alone.largest
+    };
+    let patience = 3_600 * MILLI;
+    for _ in 0..3 {
+        asked(&mut alone);
+        for _ in 0..400 {
+            alone.now = alone.now.after(patience * 2 / 3);
+            alone.write();
+        }
+    }
+    follow(&mut alone, 1, 202);
+    for at in 0..20 {
+        for index in [200 + 2 * at, 201 + 2 * at] {
+            let value = std::slice::from_ref(&all[index]);
+            proposed(&mut alone, (1, 2 + index as u64), value);
+        }
+        let last = alone.written;
+        alone.now = alone.now.after(patience / 3);
+        for id in [PersistId(last.0 - 1), last] {
+            alone.tell(Input::Persisted { id });
+        }
     }
     asked(&mut alone) < 500
 }

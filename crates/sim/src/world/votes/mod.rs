@@ -187,7 +187,12 @@ impl<S: System> World<'_, S> {
         });
         let lacks = is_pending || !self.votes.last_words.is_empty() || !self.votes.is_ordered;
         let waits = self.last_words() > 0 && lacks && !may_drown;
-        waits && self.now > since.max(self.votes.learnt_at) + SILENT
+        waits && self.is_still() && self.now > since + SILENT
+    }
+
+    /// Whether nobody has learnt anything for long.
+    pub(super) fn is_still(&self) -> bool {
+        self.now > self.votes.learnt_at + SILENT
     }
 
     /// What was seen of configurations that must not be.
