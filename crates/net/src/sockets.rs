@@ -6,6 +6,7 @@
 
 mod check;
 mod error;
+mod forget;
 mod multicast;
 mod path;
 mod peers;
@@ -277,27 +278,6 @@ impl Sockets {
         }
     }
 
-    /// Reads all that waits, and drops it: how many bursts that were. What goes on coming is left.
-    pub(crate) fn forget(&mut self) -> u64 {
-        let mut forgotten = 0;
-        for class in [Class::Data, Class::Token] {
-            for _ in 0..FORGOTTEN_AT_ONCE {
-                let Self {
-                    data, token, stats, ..
-                } = self;
-                let port = match class {
-                    Class::Data => data,
-                    Class::Token => token,
-                };
-                match port.receive(stats) {
-                    Ok(Some(_)) => forgotten += 1,
-                    Ok(None) | Err(_) => break,
-                }
-            }
-        }
-        forgotten
-    }
-
     /// Reads one burst of a class and appends what of it is sound to `arrivals`; `false` when
     /// nothing waited.
     ///
@@ -374,9 +354,6 @@ impl Sockets {
         }
     }
 }
-
-/// Bursts that are dropped in one go: more than a receive buffer holds.
-const FORGOTTEN_AT_ONCE: usize = 1 << 16;
 
 /// Entries of an error queue read in one go: bounds the work that refusing peers can cause.
 const REFUSALS_AT_ONCE: usize = 64;

@@ -98,7 +98,7 @@ fn refusals_that_somebody_makes_up_change_no_ring() {
                 }
             }
             rounds += 1;
-            if rounds % 50 == 0 {
+            if rounds.is_multiple_of(50) {
                 nodes[0]
                     .submit_blocking(Service::Agreed, b"goes on")
                     .unwrap();

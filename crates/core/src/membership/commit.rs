@@ -89,10 +89,11 @@ impl RingEngine {
         let stages = self.stages.len();
         if stages >= MAX_STAGES {
             self.lags = true;
-        } else if stages <= FEW_STAGES && core::mem::take(&mut self.lags) {
-            if matches!(self.phase, Phase::Gather(_)) {
-                self.gather();
-            }
+        } else if stages <= FEW_STAGES
+            && core::mem::take(&mut self.lags)
+            && matches!(self.phase, Phase::Gather(_))
+        {
+            self.gather();
         }
     }
 

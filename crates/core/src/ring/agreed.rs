@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use super::{RingConfig, Timers};
 use crate::contract::{NodeId, Process};
 use crate::mutants::{self, Mutant};
+use crate::pack::MOST_MESSAGE_BYTES;
 use crate::wire::Settings;
 
 impl RingConfig {
@@ -43,6 +44,14 @@ impl RingConfig {
             global_window: least(|settings| settings.global_window),
             timers: self.timers.with_token_loss(token_loss),
             ..self.clone()
+        }
+    }
+
+    /// The largest message that is taken of others, in bytes.
+    pub(super) fn most_message(&self) -> usize {
+        match mutants::on(Mutant::M45) {
+            true => self.message_bytes,
+            false => MOST_MESSAGE_BYTES,
         }
     }
 

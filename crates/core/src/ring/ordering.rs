@@ -18,8 +18,7 @@ use crate::contract::{
     Burst, Channel, Class, Incarnation, NodeId, Output, Process, RingId, Seq, Service, Target,
     Time, TimerReason,
 };
-use crate::mutants::{self, Mutant};
-use crate::pack::{Inbox, MOST_MESSAGE_BYTES, Outbox};
+use crate::pack::{Inbox, Outbox};
 use crate::wire::{Frame, Hurry, Packet, Settings, Token};
 
 /// What outlives a ring and is lent to it for one call.
@@ -130,7 +129,7 @@ impl Ordering {
             predecessor,
             buffer: Buffer::new(0, packets),
             delivery: Delivery::new(0, starts),
-            inbox: Inbox::new(most_message(&config)),
+            inbox: Inbox::new(config.most_message()),
             unpacking: None,
             flow: Flow::new(&config),
             priority: Priority::new(&config, predecessor),
@@ -377,14 +376,6 @@ impl Ordering {
     /// Whether `incarnation` is the one of member `node`.
     pub fn is_member(&self, node: NodeId, incarnation: Incarnation) -> bool {
         self.members.contains(&Process { node, incarnation })
-    }
-}
-
-/// The largest message that is taken of others.
-fn most_message(config: &RingConfig) -> usize {
-    match mutants::on(Mutant::M45) {
-        true => config.message_bytes,
-        false => MOST_MESSAGE_BYTES,
     }
 }
 

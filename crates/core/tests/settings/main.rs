@@ -10,10 +10,7 @@ mod ill;
 mod net;
 mod rules;
 
-use std::panic::catch_unwind;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use rota_core::mutants::{self, Mutant};
 
 /// A broken version is in force for all threads: one test at a time.
 fn alone() -> MutexGuard<'static, ()> {
@@ -85,6 +82,9 @@ fn who_is_not_heard_by_one_is_heard_through_others() {
 #[test]
 #[cfg(feature = "mutants")]
 fn each_broken_version_is_found_out() {
+    use rota_core::mutants::{self, Mutant};
+    use std::panic::catch_unwind;
+
     let _one = alone();
     let rules: [(Mutant, fn()); 9] = [
         (Mutant::M42, rules::windows_that_differ_are_agreed_on),

@@ -1,0 +1,31 @@
+//! What came while this process stood still.
+
+use rota_core::contract::Class;
+
+use super::Sockets;
+
+/// Bursts that are dropped in one go: more than a receive buffer holds.
+const FORGOTTEN_AT_ONCE: usize = 1 << 16;
+
+impl Sockets {
+    /// Reads all that waits, and drops it: how many bursts that were. What goes on coming is left.
+    pub(crate) fn forget(&mut self) -> u64 {
+        let mut forgotten = 0;
+        for class in [Class::Data, Class::Token] {
+            for _ in 0..FORGOTTEN_AT_ONCE {
+                let Self {
+                    data, token, stats, ..
+                } = self;
+                let port = match class {
+                    Class::Data => data,
+                    Class::Token => token,
+                };
+                match port.receive(stats) {
+                    Ok(Some(_)) => forgotten += 1,
+                    Ok(None) | Err(_) => break,
+                }
+            }
+        }
+        forgotten
+    }
+}
