@@ -576,7 +576,7 @@ mod fail_to_receive {
         node.rotate();
         let began = node.now;
         for _ in 0..100 {
-            if node.counters().members_deaf > 0 {
+            if node.counters().self_mute > 0 {
                 break;
             }
             node.now = node.now.after(node.timers().token_loss / 8);
@@ -590,11 +590,12 @@ mod fail_to_receive {
                 ..token
             }));
         }
-        assert!(node.now.since(began) >= 3 * node.timers().token_loss);
-        assert_eq!(node.counters().members_deaf, 1);
-        // Nobody else is left: a ring of one needs no token.
-        assert_eq!(node.phase(), "operational");
-        assert_eq!(node.members(), [ME]);
+        assert!(node.now.since(began) >= 5 * node.timers().token_loss);
+        // Nobody else has its packet: it may be this process that is not heard. It leaves, and says nothing.
+        assert_eq!(node.counters().members_deaf, 0);
+        assert_eq!(node.phase(), "gathering");
+        let joins = |packet: &Packet| matches!(packet, Packet::Join(_));
+        assert!(!node.sent().iter().any(joins));
     }
 }
 
