@@ -299,6 +299,7 @@ impl<E: Engine> Driver<E> {
         let timer = self.engine.next_timer().map(|(at, _)| at);
         if timer.is_some_and(|at| now.since(at) >= self.overslept) {
             self.forget_arrivals();
+            return Ok(true);
         }
         let due = timer.is_some_and(|at| at <= now);
         if due && self.bursts_past_timer >= BURSTS_BEFORE_TIMER {

@@ -30,7 +30,7 @@ use crate::keys::KeyError;
 use crate::links::Context;
 use crate::seal::checksum::{self, Bursts};
 use crate::seal::{KeyedSeal, Keys};
-use crate::socket::{Port, Progress, Tuning};
+use crate::socket::{Port, Progress, RawBurst, Tuning};
 use crate::stats::NetStats;
 use peers::Peers;
 pub(crate) use quotes::COMPARED;
@@ -284,6 +284,16 @@ impl Sockets {
     /// # Errors
     /// The kernel's own, other than refusals by peers.
     pub fn receive(&mut self, class: Class, arrivals: &mut VecDeque<Arrival>) -> io::Result<bool> {
+        let Some(raw) = self.read(class)? else {
+            return Ok(false);
+        };
+        self.waited = raw.waited;
+        self.open_burst(class, raw, arrivals);
+        Ok(true)
+    }
+
+    /// Reads one burst of a class, as it came; `None` when nothing waited.
+    fn read(&mut self, class: Class) -> io::Result<Option<RawBurst>> {
         for _ in 0..REFUSALS_AT_ONCE {
             let Self {
                 data, token, stats, ..
@@ -293,12 +303,7 @@ impl Sockets {
                 Class::Token => token,
             };
             match port.receive(stats) {
-                Ok(None) => return Ok(false),
-                Ok(Some(raw)) => {
-                    self.waited = raw.waited;
-                    self.open_burst(class, raw, arrivals);
-                    return Ok(true);
-                }
+                Ok(raw) => return Ok(raw),
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EBADF | libc::EFAULT | libc::EINVAL | libc::ENOTSOCK) => {
                         return Err(error);
@@ -308,7 +313,7 @@ impl Sockets {
                 },
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
     /// How long what was read last, if it was a token, had waited for it, in nanoseconds.

@@ -38,9 +38,7 @@ impl RingEngine {
             phase => String::from(phase.name()),
         }
     }
-}
 
-impl RingEngine {
     /// How others on the ring are configured in another way.
     fn notes(&self) -> Vec<String> {
         let ring = self.installed.as_ref();

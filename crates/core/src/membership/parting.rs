@@ -3,6 +3,7 @@
 use super::engine::RingEngine;
 use super::phase::Phase;
 use crate::contract::{NodeId, Process};
+use crate::ring::Ordering;
 use crate::wire::Packet;
 
 /// Who is mute says nothing for at most so many token-loss times, as a power of two.
@@ -41,15 +42,22 @@ impl RingEngine {
         self.gather();
     }
 
+    /// The ring whose token goes round: the one to be, or the one that is installed.
+    fn ring_in_use(&self) -> Option<&Ordering> {
+        match &self.phase {
+            Phase::Recovery(recovery) => Some(&recovery.next),
+            _ => self.installed.as_ref(),
+        }
+    }
+
     /// Nobody receives what this process sends, though its tokens arrive: it leaves, so that the others can go on, and says nothing for
     /// a while, longer each time.
     fn leave_if_mute(&mut self) {
-        let ring = match &self.phase {
-            Phase::Recovery(recovery) => Some(&recovery.next),
-            _ => self.installed.as_ref(),
-        };
         let again = self.times_mute > 0;
-        if !ring.is_some_and(|ring| ring.is_mute(self.now, again)) {
+        if !self
+            .ring_in_use()
+            .is_some_and(|ring| ring.is_mute(self.now, again))
+        {
             return;
         }
         self.counters.self_mute += 1;
@@ -65,11 +73,7 @@ impl RingEngine {
     /// Gives up a member that cannot receive what the others can (A10, fail to receive). Also of a ring
     /// to be: its token goes round for ever while one link from who sends again to who asks is cut.
     pub(super) fn give_up_deaf(&mut self) {
-        let ring = match &self.phase {
-            Phase::Recovery(recovery) => Some(&recovery.next),
-            _ => self.installed.as_ref(),
-        };
-        let Some(ring) = ring else {
+        let Some(ring) = self.ring_in_use() else {
             return;
         };
         let Some(node) = ring.deaf_member(self.now) else {

@@ -321,8 +321,8 @@ pub fn who_catches_up_does_not_overrun_its_disk() -> bool {
     most < MOST && waits && !asks(&mut alone).is_empty()
 }
 
-/// Everything that a round proposes again at its beginning is handed to the disk as it takes it.
-pub fn what_is_proposed_again_does_not_overrun_the_disk() -> bool {
+/// The first coordinates, and has been promised all of these votes: more than its disk takes at once.
+fn begins_with_much() -> (Alone, Vec<Vote>) {
     let votes: Vec<Vote> = (0..1000).flat_map(|at| full(1 + 3 * at)).collect();
     let mut first = Alone::new(process(1, 1), Vec::new());
     first.join();
@@ -339,6 +339,12 @@ pub fn what_is_proposed_again_does_not_overrun_the_disk() -> bool {
         let more = 300 * (at + 1) < votes.len();
         first.hear(2, Word::Promise(promise, more).encode(FOUNDED));
     }
+    (first, votes)
+}
+
+/// Everything that a round proposes again at its beginning is handed to the disk as it takes it.
+pub fn what_is_proposed_again_does_not_overrun_the_disk() -> bool {
+    let (mut first, votes) = begins_with_much();
     let (mut most, mut times) = (first.unanswered, 0);
     while first.unanswered > 0 {
         first.write();
@@ -352,22 +358,7 @@ pub fn what_is_proposed_again_does_not_overrun_the_disk() -> bool {
 
 /// The coordinator's disk is behind: what others have voted for it learns, and hands on, all the same.
 pub fn a_coordinator_with_a_slow_disk_learns_what_others_vote_for() -> bool {
-    let votes: Vec<Vote> = (0..1000).flat_map(|at| full(1 + 3 * at)).collect();
-    let mut first = Alone::new(process(1, 1), Vec::new());
-    first.join();
-    first.write();
-    for (at, chunk) in votes.chunks(300).enumerate() {
-        let promise = Promise {
-            round: 1,
-            acceptor: acceptor(2),
-            from: 1,
-            held: 1,
-            kept: 1,
-            votes: chunk.to_vec(),
-        };
-        let more = 300 * (at + 1) < votes.len();
-        first.hear(2, Word::Promise(promise, more).encode(FOUNDED));
-    }
+    let (mut first, _) = begins_with_much();
     let (before, epoch) = (first.engine.learnt(), first.follow().epoch);
     hear_batch(&mut first, 3, &head(1, epoch, (1, 1)), |batch| {
         batch.voted(1, 900);

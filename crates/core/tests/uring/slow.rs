@@ -151,10 +151,7 @@ pub fn a_slow_disk_is_asked_for_less() -> bool {
     };
     let mut alone = learnt(settings, 200);
     let mut asked = |wait: u64| {
-        alone.fail();
-        (alone.unanswered, alone.largest) = (0, 0);
-        alone.reopen(Vec::new(), false);
-        let once = alone.unanswered - alone.largest;
+        let once = asked_at_once(&mut alone);
         let mut most = 0;
         for _ in 0..400 {
             alone.now = alone.now.after(wait);
@@ -171,67 +168,52 @@ pub fn a_slow_disk_is_asked_for_less() -> bool {
     first < 1700 && grown > 3200 && second < 1700 && fewer < 1700 && third < 500 && last < 500
 }
 
-/// Answers to little say nothing of how long a disk takes for much.
-pub fn quick_answers_to_little_say_nothing_of_much() -> bool {
-    let settings = URingConfig {
-        disk_bytes: 6400,
-        kept_instances: 1000,
-        ..settings()
-    };
-    let (mut alone, all) = (learnt(settings, 200), many(300));
-    let asked = |alone: &mut Alone| {
-        alone.fail();
-        (alone.unanswered, alone.largest) = (0, 0);
-        alone.reopen(Vec::new(), false);
-        alone.unanswered - alone.largest
-    };
-    // All answers are so slow that it gets as little as can be.
-    let wait = |alone: &mut Alone, wait: u64| {
-        alone.now = alone.now.after(wait);
-        alone.write();
-    };
-    let patience = 3_600 * MILLI;
-    for _ in 0..3 {
-        asked(&mut alone);
-        for _ in 0..400 {
-            wait(&mut alone, patience * 2 / 3);
-        }
-    }
-    follow(&mut alone, 1, 202);
-    for (at, value) in all[200..240].iter().enumerate() {
-        proposed(
-            &mut alone,
-            (1, 202 + at as u64),
-            std::slice::from_ref(value),
-        );
-        wait(&mut alone, patience / 10);
-    }
-    asked(&mut alone) < 500
+/// How much a log that is opened again is asked for at once, but for one record.
+fn asked_at_once(alone: &mut Alone) -> usize {
+    alone.fail();
+    (alone.unanswered, alone.largest) = (0, 0);
+    alone.reopen(Vec::new(), false);
+    alone.unanswered - alone.largest
 }
 
-/// An answer that comes right behind another one has been on its way for as long.
-pub fn an_answer_behind_another_one_was_not_quick() -> bool {
+/// The second, whose disk has been so slow in all its answers that it gets as little as can be; and its patience.
+fn with_a_slow_disk() -> (Alone, u64) {
     let settings = URingConfig {
         disk_bytes: 6400,
         kept_instances: 1000,
         ..settings()
     };
-    let (mut alone, all) = (learnt(settings, 200), many(300));
-    let asked = |alone: &mut Alone| {
-        alone.fail();
-        (alone.unanswered, alone.largest) = (0, 0);
-        alone.reopen(Vec::new(), false);
-        alone.unanswered - alone.largest
-    };
+    let mut alone = learnt(settings, 200);
     let patience = 3_600 * MILLI;
     for _ in 0..3 {
-        asked(&mut alone);
+        asked_at_once(&mut alone);
         for _ in 0..400 {
             alone.now = alone.now.after(patience * 2 / 3);
             alone.write();
         }
     }
     follow(&mut alone, 1, 202);
+    (alone, patience)
+}
+
+/// Answers to little say nothing of how long a disk takes for much.
+pub fn quick_answers_to_little_say_nothing_of_much() -> bool {
+    let (mut alone, patience) = with_a_slow_disk();
+    for (at, value) in many(300)[200..240].iter().enumerate() {
+        proposed(
+            &mut alone,
+            (1, 202 + at as u64),
+            std::slice::from_ref(value),
+        );
+        alone.now = alone.now.after(patience / 10);
+        alone.write();
+    }
+    asked_at_once(&mut alone) < 500
+}
+
+/// An answer that comes right behind another one has been on its way for as long.
+pub fn an_answer_behind_another_one_was_not_quick() -> bool {
+    let ((mut alone, patience), all) = (with_a_slow_disk(), many(300));
     for at in 0..20 {
         for index in [200 + 2 * at, 201 + 2 * at] {
             let value = std::slice::from_ref(&all[index]);
@@ -243,7 +225,7 @@ pub fn an_answer_behind_another_one_was_not_quick() -> bool {
             alone.tell(Input::Persisted { id });
         }
     }
-    asked(&mut alone) < 500
+    asked_at_once(&mut alone) < 500
 }
 
 /// A register whose disks take long has time to answer twice, whatever the other time-outs are.

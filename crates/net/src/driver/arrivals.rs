@@ -99,36 +99,43 @@ impl Arrivals {
     ) -> io::Result<Option<(Class, Arrival)>> {
         let both = [first, first.other()];
         let classes: &[Class] = if tokens { &both } else { &[Class::Data] };
-        // What was read may have been dropped or delayed whole; then the next read may bring more. So somebody who floods one
-        // socket would keep the other, with the token in it, from being read.
+        // What was read may have been dropped or delayed whole; then the next read may bring more.
         let mut in_vain = 0;
         'again: for _ in 0..READS_AT_ONCE {
-            let passes = in_vain == READS_IN_VAIN && classes.len() > 1;
+            if in_vain == READS_IN_VAIN && tokens {
+                in_vain = 0;
+                if let Some(arrival) = self.look_beside(sockets, first.other(), now)? {
+                    return Ok(Some((first.other(), arrival)));
+                }
+            }
             for &class in classes {
                 if let Some(arrival) = self.queue(class).pop_front() {
                     return Ok(Some((class, arrival)));
                 }
-                let preferred = class == classes[0];
-                if preferred && passes {
-                    self.look_at_both();
-                    continue;
-                }
-                if self.read_class(sockets, class, preferred, now)? {
-                    in_vain = if preferred { in_vain + 1 } else { 0 };
+                if self.read_class(sockets, class, class == classes[0], now)? {
+                    in_vain += usize::from(class == classes[0]);
                     continue 'again;
                 }
             }
-            if !passes {
-                break;
-            }
-            in_vain = 0;
+            break;
         }
         Ok(None)
     }
 
-    /// What was known of the sockets is old.
-    const fn look_at_both(&mut self) {
-        (self.ready.data, self.ready.token) = (true, true);
+    /// Reads the socket that is not preferred, whatever was known about it: somebody who floods the other would keep it, with the
+    /// token in it, from being read.
+    fn look_beside(
+        &mut self,
+        sockets: &mut Sockets,
+        class: Class,
+        now: Time,
+    ) -> io::Result<Option<Arrival>> {
+        match class {
+            Class::Data => self.ready.data = true,
+            Class::Token => self.ready.token = true,
+        }
+        self.read_class(sockets, class, false, now)?;
+        Ok(self.queue(class).pop_front())
     }
 
     /// Looks into both sockets, whatever was known about them; says whether something came.

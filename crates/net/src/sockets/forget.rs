@@ -13,17 +13,8 @@ impl Sockets {
         let mut forgotten = 0;
         for class in [Class::Data, Class::Token] {
             for _ in 0..FORGOTTEN_AT_ONCE {
-                let Self {
-                    data, token, stats, ..
-                } = self;
-                let port = match class {
-                    Class::Data => data,
-                    Class::Token => token,
-                };
-                match port.receive(stats) {
-                    Ok(Some(_)) => forgotten += 1,
-                    Ok(None) | Err(_) => break,
-                }
+                let Ok(Some(_)) = self.read(class) else { break };
+                forgotten += 1;
             }
         }
         forgotten
