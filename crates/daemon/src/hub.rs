@@ -314,7 +314,7 @@ impl Hub {
             self.dirty_bytes += more;
             session.largest = session.largest.max(more);
             if self.config.may_throttle()
-                && backlog > self.config.client_queue_bytes / 4
+                && backlog > session.queue_limit(self.config.client_queue_bytes) / 4
                 && let Event::Message(message) = &told.event
             {
                 throttle::count(&self.groups, session, *connection, (message, more));

@@ -102,6 +102,12 @@ pub(crate) enum Standing {
 }
 
 impl Session {
+    /// How much may wait for it, where so much is configured: daemons whose clients may send larger messages than those of this one
+    /// may be on the ring, and two of them are no long queue.
+    pub fn queue_limit(&self, configured: usize) -> usize {
+        configured.max(2 * self.largest)
+    }
+
     pub const fn new(stream: Stream, speech: Speech, guest: Guest, number: u64, now: Time) -> Self {
         Self {
             stream,

@@ -16,6 +16,7 @@
 //! | `buffer` | packets by sequence number, what is missing, the local aru |
 //! | `aru` | the rules for the token's aru |
 //! | `flow` | how much may be sent |
+//! | `agreed` | what members have in force in common, however each is configured |
 //! | `requests` | what the token asks to be sent again |
 //! | `delivery` | which packet may be delivered next |
 //! | `hand_out` | from ordered packets to messages, and the ring of one |
@@ -24,7 +25,7 @@
 //! | `receive` | packets that come in |
 //! | `recovering` | the first rotations, in which packets of old rings go round |
 //! | `change` | what membership does with a ring: ask it, end it, install it |
-//! | `deaf` | who holds everybody back by missing the same packet for ever |
+//! | `deaf` | who holds everybody back by missing the same packet for ever, and who is not heard |
 //! | `idle` | holding the token of a ring that has nothing to do |
 //! | `burst` | packets laid out for segmentation offload |
 //!

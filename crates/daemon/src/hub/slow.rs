@@ -13,8 +13,7 @@ impl Hub {
         let Some(session) = self.sessions.get_mut(key) else {
             return;
         };
-        // Daemons whose clients may send larger messages than those of this one may: two of them are no long queue.
-        let limit = self.config.client_queue_bytes.max(2 * session.largest);
+        let limit = session.queue_limit(self.config.client_queue_bytes);
         let queue = Queue::of(session.speech.backlog(), limit);
         match queue {
             Queue::Short => {
@@ -45,10 +44,11 @@ impl Hub {
 
     /// Once for each time that the queue has been short.
     fn warn(&mut self, key: usize) {
-        let (Some(name), limit) = (self.name_of(key), self.config.client_queue_bytes) else {
+        let Some(name) = self.name_of(key) else {
             return;
         };
         let session = &mut self.sessions[key];
+        let limit = session.queue_limit(self.config.client_queue_bytes);
         let waiting = session.speech.backlog();
         session.speech.lag(limit);
         self.counters.lagging += 1;
@@ -75,9 +75,10 @@ impl Hub {
         let member = self.groups.member(next).ok()?;
         session.speech.skip(member);
         let backlog = session.speech.backlog();
+        let limit = session.queue_limit(self.config.client_queue_bytes);
         self.trace_skip(gone, next);
         // Answers are not dropped, nor what has begun to leave.
-        if backlog > self.config.client_queue_bytes {
+        if backlog > limit {
             return None;
         }
         self.counters.skipped += 1;
