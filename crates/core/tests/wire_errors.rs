@@ -458,6 +458,10 @@ fn every_contradiction_in_what_a_member_tells_is_refused() {
             DecodeError::Commit(settings),
         ),
         (
+            told_with(|old| old.settings.token_loss_us = 60_000_001),
+            DecodeError::Commit(settings),
+        ),
+        (
             told_with(|old| old.settings.token_loss_us = 0),
             DecodeError::Commit(settings),
         ),

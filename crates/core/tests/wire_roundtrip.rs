@@ -180,7 +180,8 @@ fn join() -> impl Strategy<Value = Packet> {
 
 fn settings() -> impl Strategy<Value = Settings> {
     let windows = (1..=Settings::MOST_OUTSTANDING).prop_flat_map(|most| (1..=most, Just(most)));
-    (windows, 1..u32::MAX, 1..u32::MAX).prop_map(
+    let losses = 1..=Settings::MOST_TOKEN_LOSS_US;
+    (windows, 1..u32::MAX, losses).prop_map(
         |((personal_window, outstanding_window), global_window, token_loss_us)| Settings {
             personal_window,
             global_window,

@@ -21,7 +21,9 @@ impl RingConfig {
             personal_window: self.personal_window,
             global_window: self.global_window,
             outstanding_window: self.outstanding_window,
-            token_loss_us: u32::try_from(micros).unwrap_or(u32::MAX).max(1),
+            token_loss_us: u32::try_from(micros)
+                .unwrap_or(u32::MAX)
+                .clamp(1, Settings::MOST_TOKEN_LOSS_US),
         }
     }
 

@@ -73,6 +73,10 @@ impl Settings {
     /// The largest window that a member may tell, in packets.
     pub const MOST_OUTSTANDING: u32 = 1 << 20;
 
+    /// The longest token loss that a member may tell, in microseconds: four times what the slowest of the largest rings has. Whoever could make it
+    /// longer would keep the others from noticing that the ring has broken.
+    pub const MOST_TOKEN_LOSS_US: u32 = 60_000_000;
+
     fn read(body: &mut &[u8]) -> Result<Self, DecodeError> {
         let mut next = || body.try_get_u32_le().map_err(|_| DecodeError::Short);
         let settings = Self {
@@ -85,7 +89,7 @@ impl Settings {
         let are_sound = windows.contains(&settings.outstanding_window)
             && (1..=settings.outstanding_window).contains(&settings.personal_window)
             && settings.global_window > 0
-            && settings.token_loss_us > 0;
+            && (1..=Self::MOST_TOKEN_LOSS_US).contains(&settings.token_loss_us);
         if are_sound {
             Ok(settings)
         } else {
