@@ -18,6 +18,13 @@ use crate::paxos::{Candidate, Config};
 /// Waits double so often.
 const MOST_DOUBLED: u32 = 6;
 
+/// A configuration lasts that is not over in so many times the silence after which a predecessor is suspected,
+const LASTS: u64 = 10;
+/// and so many in succession that do not last are nothing strange.
+const FEW_SHORT: u32 = 3;
+/// Then the silence doubles with each, so often.
+const MOST_LONGER: u32 = 3;
+
 /// What this process wants to follow.
 #[derive(Debug)]
 pub enum Candidacy {
@@ -61,6 +68,8 @@ pub struct Election {
     pub(super) rounds: u32,
     /// How often members were to be named once more since then.
     pub(super) views: u32,
+    /// So many configurations did not last, less those that did.
+    pub(super) short: u32,
     /// Since when there is no link.
     pub down: BTreeMap<Process, Time>,
     /// Who has said that it leaves.
@@ -97,12 +106,40 @@ impl Election {
 }
 
 impl URing {
+    /// How long the predecessor may be silent. Who is busy answers late: where configurations follow each other in no time,
+    /// it gets longer, and less again as they last.
+    fn silence(&self) -> u64 {
+        let silence = self.settings.patience.silence;
+        let short = self.election.short.saturating_sub(self.lasted());
+        let longer = short.saturating_sub(FEW_SHORT).min(MOST_LONGER);
+        match mutants::on(Mutant::U84) {
+            true => silence,
+            false => silence << longer,
+        }
+    }
+
+    /// The newest configuration is over. Whether it has lasted.
+    pub(super) fn has_lasted(&mut self) -> bool {
+        let (lasted, short) = (self.lasted(), self.election.short);
+        self.election.short = match lasted {
+            0 => short + 1,
+            _ => short.saturating_sub(lasted),
+        };
+        lasted > 0
+    }
+
+    /// How many times as long as a configuration has to last the newest one has.
+    fn lasted(&self) -> u32 {
+        let took = self.now.since(self.election.known);
+        u32::try_from(took / (LASTS * self.settings.patience.silence)).unwrap_or(u32::MAX)
+    }
+
     /// When the predecessor is suspected.
     fn suspect_at(&self) -> Option<Time> {
         let stream = self.stream.as_ref()?;
         let before = stream.predecessor()?;
         let patience = self.settings.patience;
-        let silent = stream.heard.after(patience.silence);
+        let silent = stream.heard.after(self.silence());
         if self.election.gone.contains(&before) {
             return Some(self.election.known);
         }

@@ -133,7 +133,7 @@ impl URing {
         self.lack = None;
         self.election.candidate = None;
         self.election.admit = None;
-        let stays = self.now.since(self.election.known) > 10 * self.settings.patience.silence;
+        let stays = self.has_lasted();
         (self.election.known, self.election.moved) = (self.now, self.now);
         (self.election.told, self.early) = (0, false);
         self.pass_on(config);

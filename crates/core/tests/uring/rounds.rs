@@ -1,6 +1,7 @@
 //! Waits that have an end: rounds that take long to begin, or cannot go on, and candidates whom nobody answers.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use rota_core::contract::{Input, Time};
 use rota_core::paxos::{self, Promise, Value, Vote};
@@ -236,4 +237,48 @@ fn how_much_was_told_goes_along_the_ring() -> bool {
 fn waits_have_an_end_and_are_long_enough() {
     assert!(a_slow_majority_is_one());
     assert!(how_much_was_told_goes_along_the_ring());
+}
+
+/// The next configurations, half of the silence after each other.
+fn follow_each_other(alone: &mut Alone, many: u64) {
+    let number = alone.follow().round;
+    for number in number + 1..=number + many {
+        passes(alone, settings().patience.silence / MILLI / 2, |_, _| {});
+        let mut next = (*alone.config(1)).clone();
+        next.number = number;
+        alone.hear(1, Word::Known(Arc::new(next)).encode(FOUNDED));
+    }
+}
+
+/// Whether it stands against its predecessor when that has been silent for so many times as long as is usual.
+fn suspects_in(alone: &mut Alone, silences: u64) -> bool {
+    passes(
+        alone,
+        silences * settings().patience.silence / MILLI,
+        |_, _| {},
+    );
+    stands(alone).contains(&(alone.follow().round + 1))
+}
+
+/// Configurations that follow each other say that nodes are too busy to be heard in time, and not that they are gone. One that
+/// lasts says that this is over.
+pub fn where_configurations_do_not_last_silence_lasts_longer() -> bool {
+    let mut alone = second();
+    follow_each_other(&mut alone, 3);
+    let few = suspects_in(&mut alone, 2);
+    follow_each_other(&mut alone, 5);
+    let early = suspects_in(&mut alone, 5);
+    let at_last = suspects_in(&mut alone, 5);
+    follow_each_other(&mut alone, 1);
+    let lasts = 90 * settings().patience.silence / MILLI;
+    passes(&mut alone, lasts, |alone, step| {
+        let follow = alone.follow();
+        let mut head = head(follow.round, follow.epoch, (0, 0));
+        // The round gets nearer to its beginning.
+        head.kept = 2 + step;
+        hear_batch(alone, 1, &head, |_| {});
+    });
+    let calm = suspects_in(&mut alone, 0);
+    let later = suspects_in(&mut alone, 2);
+    few && !early && at_last && !calm && later
 }

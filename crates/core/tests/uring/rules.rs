@@ -17,7 +17,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 72] = [
+pub const RULES: [Rule; 73] = [
     (Mutant::U01, a_promise_waits_for_the_disk),
     (Mutant::U02, an_answer_waits_for_the_disk),
     (Mutant::U03, a_link_that_comes_back_has_lost_proposals),
@@ -163,6 +163,10 @@ pub const RULES: [Rule; 72] = [
     (
         Mutant::U83,
         logs::a_coordinator_with_a_slow_disk_learns_what_others_vote_for,
+    ),
+    (
+        Mutant::U84,
+        rounds::where_configurations_do_not_last_silence_lasts_longer,
     ),
     (Mutant::U79, logs::who_catches_up_does_not_overrun_its_disk),
 ];
