@@ -1,6 +1,6 @@
 //! The engine of `accelerated-ring` and `totem-ring`: what it is told goes to the right place.
 
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 
 use super::evidence::{BackOff, Former, Refusals};
@@ -35,8 +35,10 @@ pub struct RingEngine {
     pub(super) outputs: VecDeque<Output>,
     pub(super) counters: Counters,
     pub(super) sets: Sets,
-    /// Who was heard itself since the last ring was installed.
-    pub(super) heard: BTreeSet<Process>,
+    /// When the installed ring broke.
+    pub(super) broken_at: Time,
+    /// Who was heard itself since then, and whether that was late.
+    pub(super) heard: BTreeMap<Process, bool>,
     /// Whose messages of the installed ring this process has to deliver even behind a hole: bit `i`
     /// is member `i` (A8, obligation set).
     pub(super) obligations: u128,
@@ -92,7 +94,8 @@ impl RingEngine {
             outputs: VecDeque::new(),
             counters: Counters::default(),
             sets: Sets::default(),
-            heard: BTreeSet::new(),
+            broken_at: Time(0),
+            heard: BTreeMap::new(),
             obligations: 0,
             attempts: 0,
             ring_seq: RingSeq::default(),

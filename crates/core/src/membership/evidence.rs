@@ -78,6 +78,8 @@ pub(super) struct BackOff {
 #[derive(Clone, Copy, Debug)]
 struct Failures {
     count: u32,
+    /// How often it fell silent on rings that had not lasted.
+    silent: u32,
     until: Time,
     /// From when on a join may be let in all the same.
     open_at: Time,
@@ -88,8 +90,9 @@ impl Failures {
     /// forgotten. From the fifth on four times as long: else a ring of many nodes, each of which cannot
     /// hear some other, would try for minutes.
     fn pause(&self, token_loss: u64) -> u64 {
-        let twice = self.count.saturating_sub(1);
-        let more = self.count.saturating_sub(4);
+        let count = self.count.max(self.silent);
+        let twice = count.saturating_sub(1);
+        let more = count.saturating_sub(4);
         token_loss << (twice.saturating_add(more)).min(MAX_SHIFT)
     }
 }
@@ -98,14 +101,19 @@ impl Failures {
 const MAX_SHIFT: u32 = 6;
 
 impl BackOff {
+    fn of(&mut self, now: Time, node: NodeId) -> &mut Failures {
+        self.failures.entry(node).or_insert(Failures {
+            count: 0,
+            silent: 0,
+            until: now,
+            open_at: now,
+        })
+    }
+
     /// A ring was tried with a process that was there to be heard, and formed without it. The first
     /// time costs nothing: it may have been a lost packet.
     pub fn failed(&mut self, now: Time, process: Process, token_loss: u64) -> bool {
-        let failures = self.failures.entry(process.node).or_insert(Failures {
-            count: 0,
-            until: now,
-            open_at: now,
-        });
+        let failures = self.of(now, process.node);
         failures.count = failures.count.saturating_add(1);
         if failures.count < 2 {
             return false;
@@ -114,6 +122,26 @@ impl BackOff {
         failures.until = now.after(pause);
         failures.open_at = failures.open_at.max(now.after(pause / 4));
         true
+    }
+
+    /// A ring that had not lasted has broken because a member fell silent. The first time costs nothing. It leaves nobody alone
+    /// itself: it is not let in before its time.
+    pub fn fell_silent(&mut self, now: Time, process: Process, token_loss: u64) -> bool {
+        let failures = self.of(now, process.node);
+        failures.silent = failures.silent.saturating_add(1);
+        if failures.silent < 2 {
+            return false;
+        }
+        failures.until = now.after(failures.pause(token_loss));
+        failures.open_at = failures.until;
+        true
+    }
+
+    /// Whether a node falls silent again and again.
+    pub fn is_unsteady(&self, node: NodeId) -> bool {
+        self.failures
+            .get(&node)
+            .is_some_and(|failures| failures.silent >= 2)
     }
 
     /// Whether a join of this node may be let in although it is left alone.
@@ -132,9 +160,11 @@ impl BackOff {
 
     /// A ring with this node has lasted: that makes up for one failure. Not for all of them: where some
     /// other link is cut, rings of those who hear each other last, and each would begin the trouble anew.
-    pub fn lasted(&mut self, now: Time, node: NodeId) {
+    /// It takes longer to make up for a silence.
+    pub fn lasted(&mut self, now: Time, node: NodeId, is_steady: bool) {
         if let Some(failures) = self.failures.get_mut(&node) {
             failures.count = failures.count.saturating_sub(1);
+            failures.silent = failures.silent.saturating_sub(u32::from(is_steady));
             failures.until = now;
             failures.open_at = now;
         }
@@ -147,7 +177,8 @@ impl BackOff {
 
     pub fn fingerprint(&self, print: &mut Fingerprint<'_, impl Hasher>) {
         for (node, failures) in &self.failures {
-            print.add((node, failures.count.min(MAX_SHIFT + 1)));
+            let silent = failures.silent.min(MAX_SHIFT + 1);
+            print.add((node, failures.count.min(MAX_SHIFT + 1), silent));
             print.due(failures.until);
             print.due(failures.open_at);
         }

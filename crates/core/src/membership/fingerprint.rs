@@ -23,6 +23,7 @@ impl RingEngine {
             installed.fingerprint(print);
         }
         print.past(self.installed_at);
+        print.past(self.broken_at);
         print.add((
             self.stages.len(),
             self.outputs.len(),
@@ -77,12 +78,14 @@ impl Gather {
             answered,
             said,
             join_at,
-            consensus_at,
+            give_up_at,
+            speak_at,
             commit_by,
         } = self;
         print.add((consensus, answered, said));
         print.due(*join_at);
-        print.due(*consensus_at);
+        print.due(*give_up_at);
+        print.due(*speak_at);
         print.due(*commit_by);
     }
 }

@@ -6,6 +6,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use super::engine::RingEngine;
 use super::phase::{Gather, Phase};
 use super::sets::{Sets, Verdict};
+use super::steady::STEADY;
 use crate::contract::{Burst, Channel, Class, Output, Process, Target, Time, TimerReason};
 use crate::mutants::{self, Mutant};
 use crate::ring::{Ordering, send_to};
@@ -31,7 +32,8 @@ const JOINS: u32 = 8;
 impl Gather {
     pub fn next_timer(&self) -> (Time, TimerReason) {
         let join = (self.join_at, TimerReason::Join);
-        let end = self.commit_by.unwrap_or(self.consensus_at);
+        let end = self.commit_by.unwrap_or(self.give_up_at);
+        let end = self.speak_at.map_or(end, |speak| end.min(speak));
         join.min((end, TimerReason::Consensus))
     }
 }
@@ -47,8 +49,9 @@ impl RingEngine {
             }
         }
         self.heard.clear();
+        self.broken_at = self.now;
         let token_loss = self.config.timers.token_loss;
-        let lasted = self.now.since(self.installed_at) / token_loss.max(1);
+        let lasted = self.ring_lasted();
         if lasted >= FORGETTING {
             self.times_mute = 0;
         }
@@ -56,7 +59,8 @@ impl RingEngine {
             if lasted >= FORGETTING {
                 self.back_off.forget(member.node);
             } else if lasted >= LASTING {
-                self.back_off.lasted(self.now, member.node);
+                self.back_off
+                    .lasted(self.now, member.node, lasted >= STEADY);
             }
         }
         // Who cannot receive what others can may hear enough to come back at once, and be as deaf as
@@ -76,16 +80,18 @@ impl RingEngine {
     pub(super) fn gather(&mut self) {
         self.give_up_recovery();
         self.notice_hanging_disk();
-        let (answered, said, join_at) = match &mut self.phase {
+        let (answered, said, join_at, speak_at) = match &mut self.phase {
             Phase::Gather(before) => {
                 let answered = core::mem::take(&mut before.answered);
-                (answered, before.said, before.join_at)
+                (answered, before.said, before.join_at, before.speak_at)
             }
             _ => {
                 self.counters.gathers += 1;
-                (BTreeMap::new(), 0, self.now)
+                (BTreeMap::new(), 0, self.now, None)
             }
         };
+        let is_unspoken = !self.sets.against.is_subset(&self.sets.fails);
+        let speak_at = is_unspoken.then(|| speak_at.unwrap_or(self.soon()));
         self.sets.procs.insert(self.me);
         let timers = self.config.timers;
         self.phase = Phase::Gather(Gather {
@@ -93,9 +99,11 @@ impl RingEngine {
             answered,
             said,
             join_at,
-            consensus_at: self.now.after(timers.consensus),
+            give_up_at: self.now.after(timers.consensus),
             commit_by: None,
+            speak_at,
         });
+        self.hurry();
         if said < JOINS {
             self.send_join();
         }
@@ -148,7 +156,7 @@ impl RingEngine {
             sender: self.me,
             ring_seq: self.ring_seq.max,
             leaving,
-            procs: self.sets.procs.clone(),
+            procs: self.sets.said(),
             fails: self.sets.fails.clone(),
         }
     }
@@ -202,10 +210,13 @@ impl RingEngine {
         let Phase::Gather(gather) = &mut self.phase else {
             return;
         };
+        if gather.speak_at.is_some_and(|at| now >= at) {
+            return self.speak_of_those_against();
+        }
         match gather.commit_by {
             // The commit token never came: everybody has to say again what it believes.
             Some(by) if now >= by => return self.gather(),
-            None if now >= gather.consensus_at => return self.give_up_silent(),
+            None if now >= gather.give_up_at => return self.give_up_silent(),
             _ => {}
         }
         if now >= gather.join_at {
@@ -215,13 +226,20 @@ impl RingEngine {
         }
     }
 
+    /// Who has given this process up has not thought better of it: others need not wait for it.
+    fn speak_of_those_against(&mut self) {
+        let against = self.sets.against.clone();
+        self.sets.fails.extend(against);
+        self.gather();
+    }
+
     /// Consensus expiry (A6): those who have not agreed are given up.
     fn give_up_silent(&mut self) {
         let Phase::Gather(gather) = &self.phase else {
             return;
         };
-        let silent = self.sets.procs.difference(&gather.consensus);
-        let silent: BTreeSet<Process> = silent.copied().collect();
+        let wanted = self.sets.members().into_iter();
+        let silent = wanted.filter(|process| !gather.consensus.contains(process));
         self.sets.fails.extend(silent);
         self.gather();
     }
@@ -255,6 +273,7 @@ impl RingEngine {
                     return;
                 };
                 gather.consensus.insert(join.sender);
+                self.hurry();
                 // What this process has said before may have come too early to be taken.
                 self.answer(join.sender);
                 self.check_consensus();
@@ -274,7 +293,7 @@ impl RingEngine {
         if join.leaving || self.sets.fails.contains(&join.sender) {
             return false;
         }
-        self.heard.insert(join.sender);
+        self.note_heard(join.sender);
         let before = self.sets.fails.len();
         self.sets.hear(join.sender);
         let ended = self.sets.fails.len() - before;

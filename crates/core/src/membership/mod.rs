@@ -37,6 +37,7 @@ mod recovery;
 mod ring_seq;
 mod sets;
 mod stages;
+mod steady;
 #[cfg(test)]
 mod tests;
 mod wrap;

@@ -34,7 +34,10 @@ pub(super) struct Gather {
     /// Joins to all since one was due by time.
     pub said: u32,
     pub join_at: Time,
-    pub consensus_at: Time,
+    /// Who has not agreed by then is given up.
+    pub give_up_at: Time,
+    /// When those who have given this process up are called given up.
+    pub speak_at: Option<Time>,
     /// All agree, and the representative has until then to send the commit token.
     pub commit_by: Option<Time>,
 }

@@ -22,14 +22,14 @@ impl RingEngine {
             && presence.ring.ring_seq <= installed.ring().ring_seq;
         let outdated = is_outdated(installed, sender, presence.ring.ring_seq);
         let known = self.sets.procs.contains(&sender);
-        if matches!(self.phase, Phase::Gather(_)) && !self.sets.fails.contains(&sender) {
-            self.heard.insert(sender);
-        }
         let news = match &self.phase {
             Phase::Operational => !stale && !outdated && presence.ring != installed.ring(),
             Phase::Gather(_) => !known,
             _ => false,
         };
+        if matches!(self.phase, Phase::Gather(_)) && !self.sets.fails.contains(&sender) {
+            self.note_heard(sender);
+        }
         if !news || self.avoids(sender) || !self.sets.have_room() || self.is_full_for(sender) {
             return;
         }
@@ -37,7 +37,7 @@ impl RingEngine {
             self.leave_ring();
         }
         // Who can be heard and hears nothing never gets as far as a join (P-13).
-        self.heard.insert(sender);
+        self.note_heard(sender);
         self.sets.hear(sender);
         self.sets.procs.insert(sender);
         self.gather();

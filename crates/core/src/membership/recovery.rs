@@ -214,6 +214,7 @@ impl RingEngine {
         let Some(old) = self.installed.take() else {
             return;
         };
+        let before = old.members().to_vec();
         let transitional = Configuration {
             kind: ConfigurationKind::Transitional {
                 old: old.ring(),
@@ -223,6 +224,7 @@ impl RingEngine {
         };
         self.stages.end(old, plan.ended, transitional);
         next.install();
+        self.leave_unsteady_alone(&before, next.members());
         self.back_off_from_lost(next.members());
         self.enter(next);
     }
@@ -262,7 +264,7 @@ impl RingEngine {
     /// Those who could be heard and are not on the ring all the same are left alone for a while.
     fn back_off_from_lost(&mut self, members: &[Process]) {
         let token_loss = self.config.timers.token_loss;
-        for process in core::mem::take(&mut self.heard) {
+        for (process, _) in core::mem::take(&mut self.heard) {
             let back = members.iter().any(|member| member.node == process.node);
             if !back && self.back_off.failed(self.now, process, token_loss) {
                 self.counters.back_offs += 1;

@@ -15,6 +15,10 @@ pub(super) struct Sets {
     pub procs: BTreeSet<Process>,
     /// Those of them given up.
     pub fails: BTreeSet<Process>,
+    /// Those who have given this process up, by the last that they said: no ring is wanted with them, and nothing is said of them. Were
+    /// they called given up, others who hear that before they hear them would give them up as well, on the word of the one that
+    /// was away.
+    pub against: BTreeSet<Process>,
 }
 
 /// What a join does to the sets (A6, process(J)).
@@ -35,8 +39,15 @@ impl Sets {
     pub fn of_ring(members: &[Process]) -> Self {
         Self {
             procs: members.iter().copied().collect(),
-            fails: BTreeSet::new(),
+            ..Self::default()
         }
+    }
+
+    /// Of whom a join speaks: not of those who are against this process and not given up.
+    pub fn said(&self) -> BTreeSet<Process> {
+        let is_said =
+            |process: &&Process| !self.against.contains(process) || self.fails.contains(process);
+        self.procs.iter().filter(is_said).copied().collect()
     }
 
     /// Whether all that a join names, with what is known, can be named in a join again. A stranger can
@@ -59,7 +70,9 @@ impl Sets {
 
     /// Those a ring is wanted with, by ascending id.
     pub fn members(&self) -> Vec<Process> {
-        self.procs.difference(&self.fails).copied().collect()
+        let wanted = self.procs.difference(&self.fails);
+        let wanted = wanted.filter(|process| !self.against.contains(process));
+        wanted.copied().collect()
     }
 
     /// A process was heard: other lives of its node are over.
@@ -71,29 +84,50 @@ impl Sets {
 
     /// Takes in what another process believes.
     pub fn process(&mut self, me: Process, join: &Join) -> Verdict {
+        if join.fails.contains(&me) && !mutants::on(Mutant::M26) {
+            return self.given_up_by(join.sender);
+        }
+        let is_back = self.against.remove(&join.sender);
         let same_fails = join.fails == self.fails || mutants::on(Mutant::M28);
-        if join.procs == self.procs && same_fails {
-            return Verdict::Agrees;
+        if same_fails && join.procs == self.said() {
+            return if is_back {
+                Verdict::Merged
+            } else {
+                Verdict::Agrees
+            };
         }
         if join.procs.is_subset(&self.procs) && join.fails.is_subset(&self.fails) {
-            return Verdict::Behind;
+            return if is_back {
+                Verdict::Merged
+            } else {
+                Verdict::Behind
+            };
         }
         if self.fails.contains(&join.sender) {
             return Verdict::GivenUp;
         }
         self.procs.extend(join.procs.iter().copied());
-        if join.fails.contains(&me) && !mutants::on(Mutant::M26) {
-            // Who has given me up cannot be on a ring with me (§0.10).
-            self.procs.insert(join.sender);
-            self.fails.insert(join.sender);
-        } else {
-            self.fails.extend(join.fails.iter().copied());
-        }
+        self.fails.extend(join.fails.iter().copied());
         // Others may not know yet which lives are over.
         self.hear(me);
         if self.procs.contains(&join.sender) && !self.fails.contains(&join.sender) {
             self.hear(join.sender);
         }
         Verdict::Merged
+    }
+
+    /// Who has given this process up cannot be on a ring with it (§0.10).
+    fn given_up_by(&mut self, sender: Process) -> Verdict {
+        if self.fails.contains(&sender) {
+            return Verdict::GivenUp;
+        }
+        self.procs.insert(sender);
+        if mutants::on(Mutant::M50) {
+            self.fails.insert(sender);
+        }
+        match self.against.insert(sender) {
+            true => Verdict::Merged,
+            false => Verdict::Behind,
+        }
     }
 }

@@ -45,6 +45,7 @@ mod sets {
         Sets {
             procs: set(procs),
             fails: set(fails),
+            ..Sets::default()
         }
     }
 
@@ -123,14 +124,33 @@ mod sets {
         check(&before, &mixed, Verdict::Merged, &[1, 2], &[5]);
     }
 
-    /// The sender is given up in return, and what else it has given up does not count.
+    /// No ring is wanted with the sender, and others are told nothing of it; nor does what else it says count.
     #[test]
-    fn who_has_given_me_up_is_given_up() {
-        let before = sets(&[1, 2, 3], &[]);
-        let hostile = join(2, &[1, 2, 3, 4], &[1, 3]);
-        check(&before, &hostile, Verdict::Merged, &[1, 2, 3, 4], &[2]);
-        let stranger = join(9, &[9], &[1]);
-        check(&before, &stranger, Verdict::Merged, &[1, 2, 3, 9], &[9]);
+    fn who_has_given_me_up_is_not_spoken_of() {
+        let mut sets = sets(&[1, 2, 3], &[]);
+        let against = join(2, &[1, 2, 3, 4], &[1, 3]);
+        assert_eq!(sets.process(process(1), &against), Verdict::Merged);
+        assert_eq!(sets.process(process(1), &against), Verdict::Behind);
+        assert_eq!(sets.members(), [process(1), process(3)]);
+        assert_eq!((sets.said(), &sets.fails), (set(&[1, 3]), &set(&[])));
+        // The third still waits for it, and so does not agree.
+        let waits = join(3, &[1, 2, 3], &[]);
+        assert_eq!(sets.process(process(1), &waits), Verdict::Behind);
+        // When the third has given it up itself, that is said.
+        let given_up = join(3, &[1, 2, 3], &[2]);
+        assert_eq!(sets.process(process(1), &given_up), Verdict::Merged);
+        assert_eq!((sets.said(), &sets.fails), (set(&[1, 2, 3]), &set(&[2])));
+        assert_eq!(sets.process(process(1), &given_up), Verdict::Agrees);
+    }
+
+    #[test]
+    fn who_wants_me_again_is_wanted() {
+        let mut sets = sets(&[1, 2, 3], &[]);
+        sets.process(process(1), &join(2, &[1, 2, 3], &[1]));
+        let again = join(2, &[1, 2, 3], &[]);
+        assert_eq!(sets.process(process(1), &again), Verdict::Merged);
+        assert_eq!(sets.process(process(1), &again), Verdict::Agrees);
+        assert_eq!(sets.members(), [process(1), process(2), process(3)]);
     }
 
     #[test]
@@ -480,7 +500,7 @@ mod evidence {
         for _ in 0..3 {
             back_off.failed(Time(0), process(2), 100);
         }
-        back_off.lasted(Time(50), node(2));
+        back_off.lasted(Time(50), node(2), false);
         assert!(!back_off.is_avoided(Time(50), node(2)) && back_off.is_open(Time(50), node(2)));
         assert!(back_off.failed(Time(50), process(2), 100));
         let third = 50 + 4 * 100;

@@ -96,6 +96,8 @@ counters! {
     members_dead,
     /// Members given up because they could not receive what others could.
     members_deaf,
+    /// Times a member was left alone for a while, as rings with it broke again and again since it fell silent.
+    members_unsteady,
     /// Times this process has left a ring since nobody received what it sends.
     self_mute,
     /// Ring numbers that could not be made durable.

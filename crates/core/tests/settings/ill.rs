@@ -102,6 +102,83 @@ fn together_beside_a_mute_member(ill: usize, nodes: usize, every: u64) -> (u64, 
     (100 * together / looks, net)
 }
 
+/// Whether all but one are together on one ring.
+fn others_are_together(net: &Net, ill: usize) -> bool {
+    let mut others = (0..net.hosts.len()).filter(|at| *at != ill);
+    let ring = net.ring(usize::from(ill == 0));
+    others.all(|at| net.phase(at) == "operational" && net.ring(at) == ring)
+}
+
+/// In how many of the looks, in percent, the others are together, from ten seconds on, where one stands still for so many of every
+/// so many milliseconds. What it reads and does first then varies.
+fn together_beside_one_that_stands_still(
+    ill: usize,
+    nodes: usize,
+    (still, every): (u64, u64),
+) -> u64 {
+    const LOOK: u64 = 50;
+    let mut net = Net::formed(nodes);
+    let (mut looks, mut together) = (0, 0);
+    for look in 0..100_000 / LOOK {
+        let (at, period) = (look * LOOK % every, look * LOOK / every);
+        if at == 0 {
+            net.pause(ill);
+        } else if at == still {
+            net.resume(ill, period.is_multiple_of(2));
+        }
+        net.run_for(LOOK * MILLI);
+        if look * LOOK > 10_000 {
+            together += u64::from(others_are_together(&net, ill));
+            looks += 1;
+        }
+    }
+    net.resume(ill, false);
+    // Nobody is left alone for longer.
+    net.run_for(65 * net.timers().token_loss);
+    net.rest();
+    100 * together / looks
+}
+
+/// A member that stands still again and again, for longer than a token may be lost, is left alone: the others have a ring, and it
+/// has one with them again when it is over it.
+pub fn who_stands_still_again_and_again_keeps_nobody_from_a_ring() {
+    for nodes in [3, 8] {
+        for ill in [0, nodes / 2, nodes - 1] {
+            for pause in [(800, 1500), (2500, 6000), (600, 10_000)] {
+                let percent = together_beside_one_that_stands_still(ill, nodes, pause);
+                assert!(percent >= 95, "{ill} of {nodes}, {pause:?}: {percent} %");
+            }
+        }
+    }
+}
+
+/// The same where it is back before it has been given up: nobody waits for it for as long as for others.
+pub fn who_is_always_late_is_not_waited_for() {
+    for ill in 0..3 {
+        let percent = together_beside_one_that_stands_still(ill, 3, (500, 3000));
+        assert!(percent >= 95, "{ill}: {percent} %");
+    }
+}
+
+/// One stood still until the others had given it up, and reads then what they said while they did: that keeps them together.
+pub fn who_comes_back_late_takes_nobody_apart() {
+    for ill in 0..3 {
+        for timers_first in [true, false] {
+            for millis in [650, 700, 750, 1000, 3000] {
+                let mut net = Net::formed(3);
+                net.pause(ill);
+                net.run_for(millis * MILLI);
+                let was = others_are_together(&net, ill);
+                net.resume(ill, timers_first);
+                let within = net.timers().token_loss / 4;
+                let back = net.runs_until(within, |net| is_on(net, ill, &[0, 1, 2]));
+                assert!(back || !was, "{ill}, {millis} ms: {}", net.states());
+                net.rest();
+            }
+        }
+    }
+}
+
 /// A member whose data reaches nobody, though its tokens do, leaves, and lets the others go on.
 pub fn a_mute_member_leaves_the_others_in_peace() {
     for (nodes, every) in [(3, 20 * MILLI), (3, 2 * MILLI), (8, 20 * MILLI)] {

@@ -73,6 +73,24 @@ fn a_mute_member_leaves_the_others_in_peace() {
 }
 
 #[test]
+fn who_stands_still_again_and_again_keeps_nobody_from_a_ring() {
+    let _one = alone();
+    ill::who_stands_still_again_and_again_keeps_nobody_from_a_ring();
+}
+
+#[test]
+fn who_is_always_late_is_not_waited_for() {
+    let _one = alone();
+    ill::who_is_always_late_is_not_waited_for();
+}
+
+#[test]
+fn who_comes_back_late_takes_nobody_apart() {
+    let _one = alone();
+    ill::who_comes_back_late_takes_nobody_apart();
+}
+
+#[test]
 fn who_is_not_heard_by_one_is_heard_through_others() {
     let _one = alone();
     ill::who_is_not_heard_by_one_is_heard_through_others();
@@ -86,7 +104,7 @@ fn each_broken_version_is_found_out() {
     use std::panic::catch_unwind;
 
     let _one = alone();
-    let rules: [(Mutant, fn()); 9] = [
+    let rules: [(Mutant, fn()); 12] = [
         (Mutant::M42, rules::windows_that_differ_are_agreed_on),
         (
             Mutant::M42,
@@ -106,6 +124,12 @@ fn each_broken_version_is_found_out() {
             ill::who_is_not_heard_by_one_is_heard_through_others,
         ),
         (Mutant::M46, ill::a_mute_member_leaves_the_others_in_peace),
+        (
+            Mutant::M48,
+            ill::who_stands_still_again_and_again_keeps_nobody_from_a_ring,
+        ),
+        (Mutant::M49, ill::who_is_always_late_is_not_waited_for),
+        (Mutant::M50, ill::who_comes_back_late_takes_nobody_apart),
         (Mutant::M44, ill::one_too_many_leaves_the_ring_as_it_is),
         (Mutant::M44, ill::of_too_many_the_first_form_a_ring),
     ];
