@@ -6,12 +6,14 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 
+use super::config::Arbiter;
 use super::engine::URing;
+use super::known::{MOST_PUT_OFF, MOST_WAITS};
 use super::lead::Leading;
 use super::stand::MOST_BEHIND;
 use super::stream::{Hail, News, Stream};
 use super::word::Word;
-use crate::contract::{Process, Time};
+use crate::contract::{NodeId, Process, Time};
 use crate::mutants::{self, Mutant};
 use crate::paxos::{Candidate, Config};
 
@@ -68,8 +70,10 @@ pub struct Election {
     pub(super) rounds: u32,
     /// How often members were to be named once more since then.
     pub(super) views: u32,
-    /// So many configurations did not last, less those that did.
+    /// So many configurations did not last and ended as somebody else was left out than the last time, less those that lasted.
     pub(super) short: u32,
+    /// Who was left out last.
+    pub(super) left_out: Option<NodeId>,
     /// Since when there is no link.
     pub down: BTreeMap<Process, Time>,
     /// Who has said that it leaves.
@@ -106,8 +110,8 @@ impl Election {
 }
 
 impl URing {
-    /// How long the predecessor may be silent. Who is busy answers late: where configurations follow each other in no time,
-    /// it gets longer, and less again as they last.
+    /// How long the predecessor may be silent. Who is busy answers late: where configurations follow each other in no time, and
+    /// now one is suspected and now another, it gets longer, and less again as they last.
     fn silence(&self) -> u64 {
         let silence = self.settings.patience.silence;
         let short = self.election.short.saturating_sub(self.lasted());
@@ -118,13 +122,19 @@ impl URing {
         }
     }
 
-    /// The newest configuration is over. Whether it has lasted.
-    pub(super) fn has_lasted(&mut self) -> bool {
-        let (lasted, short) = (self.lasted(), self.election.short);
-        self.election.short = match lasted {
-            0 => short + 1,
-            _ => short.saturating_sub(lasted),
-        };
+    /// A configuration is over, and this one follows. Whether it has lasted.
+    pub(super) fn has_lasted(&mut self, before: Option<&Config>, next: &Config) -> bool {
+        let lasted = self.lasted();
+        self.election.short = self.election.short.saturating_sub(lasted);
+        let is_out = |process: &&Process| !next.ring.contains(process);
+        let mut left_out = before
+            .iter()
+            .flat_map(|config| config.ring.iter().filter(is_out));
+        if let Some(left_out) = left_out.next().filter(|_| lasted == 0) {
+            // Where it is the same one again and again, that one is silent, and is taken in ever less often.
+            let last = self.election.left_out.replace(left_out.node);
+            self.election.short += u32::from(last != Some(left_out.node));
+        }
         lasted > 0
     }
 
@@ -193,8 +203,18 @@ impl URing {
             return None;
         }
         let down = self.election.down.get(&config.coordinator).copied();
-        let gone = down.map_or(Time(0), |at| at.after(self.settings.patience.link));
-        Some(self.election.stand.max(gone))
+        let patience = self.settings.patience;
+        let gone = down.map_or(Time(0), |at| at.after(patience.link));
+        let at = self.election.stand.max(gone);
+        // A service asks no acceptor: those who are in the ring come first.
+        let others = config.ring.iter().any(|process| self.is_there(*process));
+        let is_asked = self.settings.arbiter == Arbiter::Service;
+        let is_put_off = is_asked && others && !mutants::on(Mutant::U88);
+        Some(at.after(if is_put_off {
+            MOST_WAITS * patience.retry
+        } else {
+            0
+        }))
     }
 
     /// When those are taken in who want it: not while a round that is to begin still gets nearer to that, as the next one
@@ -326,7 +346,7 @@ impl URing {
 
     fn ask_to_join(&mut self) {
         let here = Word::Here(self.here());
-        let pause = (self.election.waits + 1) * self.settings.patience.retry;
+        let pause = (self.election.waits.min(MOST_PUT_OFF) + 1) * self.settings.patience.retry;
         self.election.join = self.now.after(pause);
         self.peers.say_to_all(&here);
     }

@@ -16,8 +16,11 @@ use crate::contract::{NodeId, Process};
 use crate::mutants::{self, Mutant};
 use crate::paxos::{AcceptorId, Config, Round};
 
-/// The wait to be taken in doubles up to so many times that of the first.
-const MOST_WAITS: u64 = 16;
+/// The wait to be taken in doubles up to so many times that of the first: who is left out again and again costs the others a
+/// twentieth of the time at most.
+pub(super) const MOST_WAITS: u64 = 96;
+/// Nobody waits longer than so many times that of the first before it stands itself, or asks once more.
+pub(super) const MOST_PUT_OFF: u64 = 16;
 
 impl URing {
     pub(super) fn sort(&self, processes: impl Iterator<Item = Process>) -> Vec<Process> {
@@ -124,7 +127,7 @@ impl URing {
         }
         let was_in = self.stream.is_some();
         self.counters.uring_configurations += 1;
-        self.config = Some(config.clone());
+        let before = self.config.replace(config.clone());
         self.register.forget(config.number);
         if self.is_acceptor() {
             self.disk.put_config(config);
@@ -133,7 +136,7 @@ impl URing {
         self.lack = None;
         self.election.candidate = None;
         self.election.admit = None;
-        let stays = self.has_lasted();
+        let stays = self.has_lasted(before.as_deref(), config);
         (self.election.known, self.election.moved) = (self.now, self.now);
         (self.election.told, self.early) = (0, false);
         self.pass_on(config);
@@ -160,17 +163,28 @@ impl URing {
         if stays {
             self.on_lasted();
         }
+        self.wait_longer(was_in, stays);
         if self.stream.is_none() {
-            let waits = self.election.waits;
-            let doubled = (2 * waits).clamp(1, MOST_WAITS);
-            self.election.waits = if was_in && !stays { doubled } else { waits };
             self.on_outside();
+        }
+    }
+
+    /// How long this process waits until it is taken in: longer each time when it is left out soon, and as at first when it was in
+    /// for long. That others were together without it says nothing.
+    fn wait_longer(&mut self, was_in: bool, stays: bool) {
+        let is_out = self.stream.is_none();
+        let waits = &mut self.election.waits;
+        let forgets = stays && (was_in || mutants::on(Mutant::U85));
+        if forgets {
+            *waits = 0;
+        } else if was_in && is_out {
+            *waits = (2 * *waits).clamp(1, MOST_WAITS);
         }
     }
 
     /// The configuration before has lasted: what was tried in vain before it does not count any more.
     const fn on_lasted(&mut self) {
-        (self.election.waits, self.election.rounds) = (0, 0);
+        self.election.rounds = 0;
         if !self.hand_out.lacks_view() {
             self.election.views = 0;
         }
@@ -221,7 +235,7 @@ impl URing {
         let place = self.place_among_acceptors();
         let random = self.random.below(patience.retry);
         self.election.join = self.now.after(self.election.waits * patience.retry);
-        let waits = self.election.waits * patience.retry;
+        let waits = self.election.waits.min(MOST_PUT_OFF) * patience.retry;
         let wait = patience.silence / 2 + place * patience.retry / 2 + waits + random;
         self.election.stand = self.now.after(wait);
     }

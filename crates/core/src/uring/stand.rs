@@ -52,15 +52,20 @@ impl URing {
         let config = self.config.as_ref()?;
         let there = |process: &Process| self.is_there(*process) && Some(*process) != why.suspect;
         let stay = config.ring.iter().copied().filter(there);
-        let come = self.joining().filter(there);
-        let mut ring = self.sort(stay.chain(come).chain([self.me]));
-        ring.dedup();
-        let acceptors = self.acceptors_of(config, &ring);
-        let nodes = Self::nodes(&ring);
-        let voters = acceptors.iter().filter(|who| nodes.contains(&who.node));
-        if 2 * voters.count() <= acceptors.len() {
-            return None;
-        }
+        let stay: Vec<Process> = stay.chain([self.me]).collect();
+        let with = |come: Vec<Process>| {
+            let all = stay.iter().copied().chain(come);
+            let mut ring = self.sort(all.filter(there).chain([self.me]));
+            ring.dedup();
+            let acceptors = self.acceptors_of(config, &ring);
+            let nodes = Self::nodes(&ring);
+            let voters = acceptors.iter().filter(|who| nodes.contains(&who.node));
+            (2 * voters.count() > acceptors.len()).then_some((ring, acceptors))
+        };
+        let come = with(self.joining().collect());
+        // Who waits to be taken in is needed.
+        let all = || with(self.outside(|_| !mutants::on(Mutant::U86)).collect());
+        let (ring, acceptors) = come.or_else(all)?;
         let coordinator = self.coordinator_of(config, &ring, &acceptors, why)?;
         let next = config.next(self.complete, coordinator, ring, acceptors);
         Some(Arc::new(next))
@@ -68,12 +73,17 @@ impl URing {
 
     /// Who has said that it wants to come in, and knows the newest configuration.
     pub(super) fn joining(&self) -> impl Iterator<Item = Process> {
+        self.outside(|here| here.joins)
+    }
+
+    /// Who is not in the ring, knows the newest configuration, and says something more of itself.
+    fn outside(&self, says: impl Fn(&Here) -> bool) -> impl Iterator<Item = Process> {
         let number = self.number();
         let config = self.config.as_ref();
-        let joins = move |here: &Here| here.joins && here.number == number;
+        let is_meant = move |here: &Here| says(here) && here.number == number;
         let peers = self.peers.iter();
         peers
-            .filter(move |peer| peer.here.as_ref().is_some_and(joins))
+            .filter(move |peer| peer.here.as_ref().is_some_and(&is_meant))
             .map(|peer| peer.process)
             .filter(move |process| config.is_some_and(|config| !config.ring.contains(process)))
     }
@@ -156,7 +166,7 @@ impl URing {
             return self.say(node, known);
         }
         let votes = self.votes() && config.acceptors.contains(&self.acceptor.id());
-        if number != config.number + 1 || !votes {
+        if number != config.number + 1 || !votes || self.is_well_without(node) {
             return;
         }
         let Some(answer) = self.register.on_word(number, word) else {
@@ -170,6 +180,18 @@ impl URing {
         }
         let answer = Word::Answer(number, self.acceptor.id(), answer);
         self.when_durable(Effect::Say(node, answer), Mutant::U02);
+    }
+
+    /// Whether a node is outside a ring in which this process is, and which has begun and has its coordinator: that it has no link
+    /// to the coordinator itself is no reason for another one. Those in the ring see what is wrong there.
+    fn is_well_without(&self, node: NodeId) -> bool {
+        let config = self.config.as_ref();
+        let outside = |config: &Arc<Config>| {
+            let is_in = config.ring.iter().any(|process| process.node == node);
+            !is_in && self.is_there(config.coordinator)
+        };
+        let is_well = self.is_operational() && config.is_some_and(outside);
+        is_well && !mutants::on(Mutant::U87)
     }
 
     /// The service says which configuration has a number.

@@ -66,6 +66,8 @@ pub struct Alone {
     pub batches: Vec<Vec<Record>>,
     /// How often its log was given up.
     pub reopens: u32,
+    /// The numbers for which it has asked the service.
+    pub wanted: Vec<u64>,
 }
 
 impl Alone {
@@ -96,6 +98,7 @@ impl Alone {
             sent: Vec::new(),
             batches: Vec::new(),
             reopens: 0,
+            wanted: Vec::new(),
         };
         let seed = 1;
         alone.tell(Input::Start(StartState {
@@ -128,6 +131,7 @@ impl Alone {
                     self.sent.extend(datagrams.map(Bytes::copy_from_slice));
                 }
                 Output::Reopen => self.reopens += 1,
+                Output::Arbitrate { number, .. } => self.wanted.push(number),
                 other => panic!("{other:?}"),
             }
         }

@@ -25,6 +25,7 @@ mod lost;
 #[cfg(feature = "mutants")]
 mod mutants;
 mod node;
+mod outside;
 mod rate;
 mod rounds;
 mod rules;

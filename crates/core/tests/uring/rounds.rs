@@ -239,13 +239,15 @@ fn waits_have_an_end_and_are_long_enough() {
     assert!(how_much_was_told_goes_along_the_ring());
 }
 
-/// The next configurations, half of the silence after each other.
+/// The next configurations, half of the silence after each other; now one and now another is left out.
 fn follow_each_other(alone: &mut Alone, many: u64) {
     let number = alone.follow().round;
     for number in number + 1..=number + many {
         passes(alone, settings().patience.silence / MILLI / 2, |_, _| {});
         let mut next = (*alone.config(1)).clone();
         next.number = number;
+        let left_out = process(20 + number as u16, 1);
+        next.ring.push(left_out);
         alone.hear(1, Word::Known(Arc::new(next)).encode(FOUNDED));
     }
 }

@@ -9,7 +9,7 @@ use rota_core::paxos::{self, Ballot, Config, STATE_LOG, ValueId};
 use rota_core::uring::{Follow, Head, Here, Record, Word, Writer};
 
 use super::alone::{Alone, FOUNDED, acceptor, process, settings};
-use super::{base, behind, cut, foundations, logs, lost, rate, rounds, slow};
+use super::{base, behind, cut, foundations, logs, lost, outside, rate, rounds, slow};
 
 /// The key of what was promised, in the log of states.
 const PROMISED: u64 = 0;
@@ -17,7 +17,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 73] = [
+pub const RULES: [Rule; 77] = [
     (Mutant::U01, a_promise_waits_for_the_disk),
     (Mutant::U02, an_answer_waits_for_the_disk),
     (Mutant::U03, a_link_that_comes_back_has_lost_proposals),
@@ -167,6 +167,22 @@ pub const RULES: [Rule; 73] = [
     (
         Mutant::U84,
         rounds::where_configurations_do_not_last_silence_lasts_longer,
+    ),
+    (
+        Mutant::U85,
+        outside::who_is_left_out_again_and_again_waits_longer,
+    ),
+    (
+        Mutant::U86,
+        outside::who_waits_outside_is_taken_in_where_it_is_needed,
+    ),
+    (
+        Mutant::U87,
+        outside::a_ring_that_is_well_is_not_taken_apart_from_outside,
+    ),
+    (
+        Mutant::U88,
+        outside::where_a_service_decides_who_is_outside_waits,
     ),
     (Mutant::U79, logs::who_catches_up_does_not_overrun_its_disk),
 ];

@@ -12,6 +12,7 @@ use rota_sim::observe::{Finding, Observer};
 use rota_sim::plan::{MILLIS, Plan, Power, SECONDS};
 use rota_sim::ring::Ring;
 use rota_sim::uring::{Along, WholeChecks};
+use rota_sim::view_checks::ViewChecks;
 use rota_sim::views::{Chain, Fast};
 use rota_sim::world::{System, World};
 
@@ -24,7 +25,7 @@ const LOOKS: u64 = BEGINS + 10 * SECONDS;
 /// Until then.
 const ENDS: u64 = LOOKS + 40 * SECONDS;
 /// A healthy node is served where it gets something of each other one in each of these.
-const SLOT: u64 = 100 * MILLIS;
+const SLOT: u64 = 300 * MILLIS;
 
 /// Who got something of whom, and when.
 #[derive(Default)]
@@ -115,27 +116,28 @@ fn plan(which: Which, nodes: usize, kind: &Kind, ill: usize) -> Plan {
     plan
 }
 
-fn run<S: System>(plan: &Plan, system: &S, is_whole: bool) -> (Served, Option<Finding>) {
+fn run<S: System>(plan: &Plan, system: &S, mut checks: impl Observer) -> (Served, Option<Finding>) {
     let mut served = Served::default();
-    let (mut checks, mut whole) = (Checks::online(), WholeChecks::default());
     let world = World::new(plan, system).watched_by(&mut served);
-    let outcome = match is_whole {
-        true => world.watched_by(&mut whole).run(),
-        false => world.watched_by(&mut checks).run(),
-    };
+    let outcome = world.watched_by(&mut checks).run();
     (served, outcome.finding)
 }
 
 fn look(which: Which, nodes: usize, kind: &Kind, ill: usize) -> u64 {
     let plan = plan(which, nodes, kind, ill);
     let (served, finding) = match which {
-        Which::Accelerated => run(&plan, &Ring(Protocol::Accelerated), false),
-        Which::Totem => run(&plan, &Ring(Protocol::Original), false),
-        Which::Fast => run(&plan, &Fast, false),
-        Which::Chain => run(&plan, &Chain, false),
-        Which::RingPaxos | Which::URing => run(&plan, &Along, true),
+        Which::Accelerated => run(&plan, &Ring(Protocol::Accelerated), Checks::new(&plan)),
+        Which::Totem => run(&plan, &Ring(Protocol::Original), Checks::new(&plan)),
+        Which::Fast => run(&plan, &Fast, ViewChecks::new(&plan)),
+        Which::Chain => run(&plan, &Chain, ViewChecks::new(&plan)),
+        Which::RingPaxos | Which::URing => run(&plan, &Along, WholeChecks::new(&plan)),
     };
-    let together = served.together(nodes as u16, ill as u16 + 1);
+    let peer = match kind.name.contains("one") {
+        true => (ill + 1) % nodes,
+        false => ill,
+    };
+    let of = |ill: usize| served.together(nodes as u16, ill as u16 + 1);
+    let together = of(ill).max(of(peer));
     println!(
         "{which:?}, {nodes} nodes, {} {}: {together} {finding:?}",
         ill + 1,
