@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Finding, Seen, bytes, list, time};
 
 /// Counters that say something by themselves when they grow, and what.
-const TELLING: [(&str, &str); 9] = [
+const TELLING: [(&str, &str); 11] = [
     (
         "duplicate_nodes",
         "another process goes by its number: stop one of the two",
@@ -18,6 +18,14 @@ const TELLING: [(&str, &str); 9] = [
         "self_mute",
         "nobody receives what it sends, and it has left the ring for a while: look at its firewall, its MTU, and whether its \
          multicast leaves it",
+    ),
+    (
+        "self_hung",
+        "its application took nothing, and all waited for it until it left the ring: look at what its program does with deliveries",
+    ),
+    (
+        "members_unsteady",
+        "a node fell silent again and again, and the ring broke each time: look at what makes it stand still, or at its cable",
     ),
     (
         "back_offs",

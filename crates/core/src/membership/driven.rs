@@ -39,10 +39,23 @@ impl RingEngine {
         }
     }
 
-    /// How others on the ring are configured in another way.
+    /// How others on the ring are configured in another way, who is left alone, and why this process leaves the others alone.
     fn notes(&self) -> Vec<String> {
         let ring = self.installed.as_ref();
-        ring.map_or_else(Vec::new, |ring| ring.differences(&self.config))
+        let mut notes = ring.map_or_else(Vec::new, |ring| ring.differences(&self.config));
+        for (node, is_unsteady) in self.back_off.avoided(self.now) {
+            let why = match is_unsteady {
+                true => "it fell silent again and again, and the ring broke each time",
+                false => "it is heard, and no ring with it holds",
+            };
+            notes.push(format!("node {node} is left alone for a while: {why}"));
+        }
+        if self.hangs {
+            notes.push(String::from(
+                "its application takes nothing, and all waited for it: it is on no ring until it does",
+            ));
+        }
+        notes
     }
 }
 
@@ -115,6 +128,7 @@ impl Engine for RingEngine {
             self.release = true;
             self.mind_stages();
             if delivery.is_some() {
+                self.on_taken();
                 return delivery;
             }
         }
@@ -126,6 +140,9 @@ impl Engine for RingEngine {
             .on_installed(|ring, ctx| ring.poll_message(ctx))
             .flatten();
         self.release |= self.is_alone();
+        if message.is_some() {
+            self.on_taken();
+        }
         message.map(Delivery::Message)
     }
 

@@ -54,6 +54,10 @@ pub struct RingEngine {
     pub(super) disk_failed: bool,
     /// The application is so far behind that there is no room for more rings: nobody must wait for this process either.
     pub(super) lags: bool,
+    /// Since when the ring has waited for the application, which has taken nothing since.
+    pub(super) held_since: Option<Time>,
+    /// It has taken nothing for so long that nobody must wait for this process.
+    pub(super) hangs: bool,
     /// Nobody receives what this process sends: it says nothing until then.
     pub(super) mute_until: Time,
     /// How often in succession that was so.
@@ -103,6 +107,8 @@ impl RingEngine {
             disk_asked_at: Time(0),
             disk_failed: false,
             lags: false,
+            held_since: None,
+            hangs: false,
             mute_until: Time(0),
             times_mute: 0,
             refusals: Refusals::default(),
@@ -233,6 +239,7 @@ impl RingEngine {
                 if self.is_operational_on(token.ring) {
                     self.on_installed(|ring, ctx| ring.on_token(ctx, token));
                     self.give_up_deaf();
+                    self.leave_if_hung();
                 } else {
                     self.on_recovery_token(token);
                 }

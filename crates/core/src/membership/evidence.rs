@@ -184,6 +184,13 @@ impl BackOff {
         }
     }
 
+    /// Who is left alone now, and whether that is since it falls silent again and again.
+    pub fn avoided(&self, now: Time) -> impl Iterator<Item = (NodeId, bool)> {
+        let all = self.failures.iter();
+        let avoided = all.filter(move |(_, failures)| now < failures.until);
+        avoided.map(|(node, failures)| (*node, failures.silent >= 2))
+    }
+
     /// Until when somebody is left alone.
     pub fn until(&self) -> Option<Time> {
         self.failures.values().map(|failures| failures.until).max()

@@ -24,11 +24,13 @@ impl RingEngine {
         }
         print.past(self.installed_at);
         print.past(self.broken_at);
+        print.past(self.held_since);
         print.add((
             self.stages.len(),
             self.outputs.len(),
             self.release,
             self.lags,
+            self.hangs,
         ));
         print.add((&self.outbox, &self.sets, &self.heard));
         print.add((self.obligations, self.attempts, &self.ring_seq));

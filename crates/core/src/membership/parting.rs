@@ -3,11 +3,16 @@
 use super::engine::RingEngine;
 use super::phase::Phase;
 use crate::contract::{NodeId, Process};
+use crate::mutants::{self, Mutant};
 use crate::ring::Ordering;
 use crate::wire::Packet;
 
 /// Who is mute says nothing for at most so many token-loss times, as a power of two.
 const MOST_MUTE: u32 = 6;
+
+/// An application that has taken nothing for so many token-loss times, while all waited for it, hangs. One that is only slow slows the
+/// others down, and is waited for.
+const HUNG: u64 = 16;
 
 impl RingEngine {
     /// Nobody listens at a peer's address any more (A4, evidence). The first time it is asked again at
@@ -68,6 +73,34 @@ impl RingEngine {
         }
         self.mute_until = self.now.after(self.config.timers.token_loss << shift);
         self.gather();
+    }
+
+    /// The ring waits for the application of this process, which takes nothing, and has for so long that it hangs: this process leaves, so
+    /// that the others can go on, and says nothing until it takes something.
+    pub(super) fn leave_if_hung(&mut self) {
+        let operational = matches!(self.phase, Phase::Operational);
+        let ring = self.installed.as_ref().filter(|_| operational);
+        if !ring.is_some_and(Ordering::waits_for_application) {
+            self.held_since = None;
+            return;
+        }
+        let since = *self.held_since.get_or_insert(self.now);
+        let hangs = self.now.since(since) >= HUNG * self.config.timers.token_loss;
+        if !hangs || mutants::on(Mutant::M51) {
+            return;
+        }
+        self.counters.self_hung += 1;
+        (self.hangs, self.held_since) = (true, None);
+        self.leave_ring();
+        self.gather();
+    }
+
+    /// The application has taken a delivery.
+    pub(super) fn on_taken(&mut self) {
+        self.held_since = None;
+        if core::mem::take(&mut self.hangs) && matches!(self.phase, Phase::Gather(_)) {
+            self.gather();
+        }
     }
 
     /// Gives up a member that cannot receive what the others can (A10, fail to receive). Also of a ring

@@ -62,7 +62,6 @@ impl RingEngine {
         for process in self.fell_silent(before, next) {
             self.heard.remove(&process);
             if self.back_off.fell_silent(self.now, process, token_loss) {
-                self.counters.back_offs += 1;
                 self.counters.members_unsteady += 1;
             }
         }

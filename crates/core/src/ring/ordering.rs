@@ -245,6 +245,11 @@ impl Ordering {
             .min(self.delivery.delivered().saturating_add(window))
     }
 
+    /// Whether it is the application that holds back what the token is told.
+    pub fn waits_for_application(&self) -> bool {
+        self.reported_aru() < self.buffer.aru()
+    }
+
     /// Messages wait in the outbox: see that a token comes.
     pub fn on_submit(&mut self, ctx: &mut Context<'_>) {
         if self.is_alone() {

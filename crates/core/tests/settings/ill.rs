@@ -1,6 +1,6 @@
 //! One member is ill, or there is one too many: what becomes of the others.
 
-use rota_core::contract::Service;
+use rota_core::contract::{Engine, Service};
 
 use crate::net::{Fate, Kind, MILLI, Net, SECOND, config};
 
@@ -39,6 +39,37 @@ pub fn an_application_that_hangs_keeps_nobody_from_a_ring() {
         }
         let members = net.members((hung + 1) % 3);
         assert!(!members.contains(&hung), "{hung} hangs: {members:?}");
+        net.rest();
+    }
+}
+
+/// An application takes nothing any more, and nothing else is wrong: the others wait for it, and then no longer. One that takes a
+/// little now and then is waited for.
+pub fn an_application_that_hangs_is_not_waited_for() {
+    for hung in 0..3 {
+        let mut net = Net::formed(3);
+        let others: Vec<usize> = (0..3).filter(|at| *at != hung).collect();
+        let loss = net.timers().token_loss;
+        net.hosts[hung].stalled = true;
+        let all = |net: &mut Net, token_losses: u64| {
+            for _ in 0..token_losses {
+                for at in &others {
+                    while net.engine(*at).backlog() < 500 {
+                        net.submit(*at, Service::Agreed, &[3; 1200]);
+                    }
+                }
+                net.run_for(loss);
+            }
+        };
+        all(&mut net, 12);
+        assert!(is_on(&net, others[0], &[0, 1, 2]), "{}", net.states());
+        all(&mut net, 12);
+        assert!(is_on(&net, others[0], &others), "{}", net.states());
+        let before = net.hosts[others[0]].app.got.len();
+        all(&mut net, 2);
+        assert!(net.hosts[others[0]].app.got.len() > before + 100);
+        assert_eq!(net.counters(hung).self_hung, 1, "it does not say so");
+        net.hosts[hung].stalled = false;
         net.rest();
     }
 }
@@ -118,7 +149,8 @@ fn together_beside_one_that_stands_still(
 ) -> u64 {
     const LOOK: u64 = 50;
     let mut net = Net::formed(nodes);
-    let (mut looks, mut together) = (0, 0);
+    let (mut looks, mut together, mut is_named) = (0, 0, false);
+    let name = format!("node {} is left alone", ill + 1);
     for look in 0..100_000 / LOOK {
         let (at, period) = (look * LOOK % every, look * LOOK / every);
         if at == 0 {
@@ -130,8 +162,11 @@ fn together_beside_one_that_stands_still(
         if look * LOOK > 10_000 {
             together += u64::from(others_are_together(&net, ill));
             looks += 1;
+            let notes = net.engine(usize::from(ill == 0)).status().notes;
+            is_named |= notes.iter().any(|note| note.starts_with(&name));
         }
     }
+    assert!(is_named, "nobody is told who stands still");
     net.resume(ill, false);
     // Nobody is left alone for longer.
     net.run_for(65 * net.timers().token_loss);

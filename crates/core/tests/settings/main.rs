@@ -55,6 +55,12 @@ fn an_application_that_hangs_keeps_nobody_from_a_ring() {
 }
 
 #[test]
+fn an_application_that_hangs_is_not_waited_for() {
+    let _one = alone();
+    ill::an_application_that_hangs_is_not_waited_for();
+}
+
+#[test]
 fn one_too_many_leaves_the_ring_as_it_is() {
     let _one = alone();
     ill::one_too_many_leaves_the_ring_as_it_is();
@@ -104,7 +110,7 @@ fn each_broken_version_is_found_out() {
     use std::panic::catch_unwind;
 
     let _one = alone();
-    let rules: [(Mutant, fn()); 12] = [
+    let rules: [(Mutant, fn()); 13] = [
         (Mutant::M42, rules::windows_that_differ_are_agreed_on),
         (
             Mutant::M42,
@@ -130,6 +136,10 @@ fn each_broken_version_is_found_out() {
         ),
         (Mutant::M49, ill::who_is_always_late_is_not_waited_for),
         (Mutant::M50, ill::who_comes_back_late_takes_nobody_apart),
+        (
+            Mutant::M51,
+            ill::an_application_that_hangs_is_not_waited_for,
+        ),
         (Mutant::M44, ill::one_too_many_leaves_the_ring_as_it_is),
         (Mutant::M44, ill::of_too_many_the_first_form_a_ring),
     ];

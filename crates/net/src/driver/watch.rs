@@ -27,6 +27,15 @@ const WATCHED: [(&str, &str); 21] = [
          firewall, its MTU and whether its multicast leaves it",
     ),
     (
+        "self_hung",
+        "the application took nothing, and all waited for it: this node has left the ring until it takes deliveries again",
+    ),
+    (
+        "members_unsteady",
+        "a node fell silent again and again, and the ring broke each time: it is left alone for a while; look at what makes \
+         it stand still, or at its cable",
+    ),
+    (
         "back_offs",
         "a node can be heard, but no ring with it holds: it is left alone for a while; look for links \
          that work in one direction only",
