@@ -227,6 +227,12 @@ pub trait Engine {
         let _ = now;
     }
 
+    /// What is over this engine has deliveries that its own application does not take, or takes again: where others would wait for
+    /// this process, it leaves them, and comes back when that is over.
+    fn application_hangs(&mut self, now: Time, hangs: bool) {
+        let _ = (now, hangs);
+    }
+
     /// The next thing to do in the world, or `None` when everything has been handed out. Asking says
     /// that the previous output has left.
     fn poll_output(&mut self) -> Option<Output>;

@@ -75,13 +75,13 @@ impl RingEngine {
     /// Whether this process can agree to a ring now.
     fn may_commit(&self) -> bool {
         let disk = self.now >= self.disk_pause_until && !self.disk_failed;
-        disk && !self.lags && !self.hangs && self.now >= self.mute_until
+        disk && !self.lags && self.hangs.is_none() && self.now >= self.mute_until
     }
 
     /// Whether this process says nothing, so that nobody waits for it.
     pub(super) fn is_silent(&self) -> bool {
         let lags = self.lags && !mutants::on(Mutant::M43);
-        self.disk_failed || lags || self.hangs || self.now < self.mute_until
+        self.disk_failed || lags || self.hangs.is_some() || self.now < self.mute_until
     }
 
     /// The application has got another ring to take, or has taken one.

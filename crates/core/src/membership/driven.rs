@@ -50,7 +50,7 @@ impl RingEngine {
             };
             notes.push(format!("node {node} is left alone for a while: {why}"));
         }
-        if self.hangs {
+        if self.hangs.is_some() {
             notes.push(String::from(
                 "its application takes nothing, and all waited for it: it is on no ring until it does",
             ));
@@ -110,6 +110,14 @@ impl Engine for RingEngine {
         self.say_goodbye();
     }
 
+    fn application_hangs(&mut self, now: Time, hangs: bool) {
+        self.now = now;
+        match hangs {
+            true => self.leave_as_hung(true),
+            false => self.on_taken(true),
+        }
+    }
+
     fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
@@ -128,7 +136,7 @@ impl Engine for RingEngine {
             self.release = true;
             self.mind_stages();
             if delivery.is_some() {
-                self.on_taken();
+                self.on_taken(false);
                 return delivery;
             }
         }
@@ -141,7 +149,7 @@ impl Engine for RingEngine {
             .flatten();
         self.release |= self.is_alone();
         if message.is_some() {
-            self.on_taken();
+            self.on_taken(false);
         }
         message.map(Delivery::Message)
     }

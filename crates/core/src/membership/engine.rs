@@ -56,8 +56,8 @@ pub struct RingEngine {
     pub(super) lags: bool,
     /// Since when the ring has waited for the application, which has taken nothing since.
     pub(super) held_since: Option<Time>,
-    /// It has taken nothing for so long that nobody must wait for this process.
-    pub(super) hangs: bool,
+    /// It has taken nothing for so long that nobody must wait for this process; whether that was told.
+    pub(super) hangs: Option<bool>,
     /// Nobody receives what this process sends: it says nothing until then.
     pub(super) mute_until: Time,
     /// How often in succession that was so.
@@ -108,7 +108,7 @@ impl RingEngine {
             disk_failed: false,
             lags: false,
             held_since: None,
-            hangs: false,
+            hangs: None,
             mute_until: Time(0),
             times_mute: 0,
             refusals: Refusals::default(),

@@ -89,16 +89,27 @@ impl RingEngine {
         if !hangs || mutants::on(Mutant::M51) {
             return;
         }
+        self.leave_as_hung(false);
+    }
+
+    /// The application hangs, as this process has found out itself, or was told.
+    pub(super) fn leave_as_hung(&mut self, told: bool) {
+        if matches!(self.phase, Phase::Idle | Phase::Left) || self.hangs.is_some() {
+            return;
+        }
         self.counters.self_hung += 1;
-        (self.hangs, self.held_since) = (true, None);
-        self.leave_ring();
+        (self.hangs, self.held_since) = (Some(told), None);
+        if matches!(self.phase, Phase::Operational) {
+            self.leave_ring();
+        }
         self.gather();
     }
 
-    /// The application has taken a delivery.
-    pub(super) fn on_taken(&mut self) {
+    /// The application has taken a delivery, or who has told that it hangs tells that it does not.
+    pub(super) fn on_taken(&mut self, told: bool) {
         self.held_since = None;
-        if core::mem::take(&mut self.hangs) && matches!(self.phase, Phase::Gather(_)) {
+        if self.hangs.take_if(|by| *by == told).is_some() && matches!(self.phase, Phase::Gather(_))
+        {
             self.gather();
         }
     }

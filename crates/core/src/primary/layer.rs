@@ -1,8 +1,7 @@
 //! The layer as an engine: what an engine below delivers, and which configurations are primary.
 
-use alloc::collections::VecDeque;
-
 use super::message::{Parsed, parse, wrap};
+use super::own::OwnMessages;
 use super::requests::{Answered, Requests};
 use super::session::Rule;
 use super::voting::Voting;
@@ -43,38 +42,6 @@ pub struct Primary<E> {
     own: OwnMessages,
     malformed: u64,
     reported: u64,
-}
-
-/// Which of this process's messages are the layer's: the application does not count them.
-#[derive(Debug, Default)]
-struct OwnMessages {
-    /// How many there were before those listed.
-    before: u64,
-    /// Their counters, of those that may still be on their way.
-    counters: VecDeque<u64>,
-}
-
-impl OwnMessages {
-    fn count(&self) -> u64 {
-        self.before + self.counters.len() as u64
-    }
-
-    /// How many there are before a message; `None` for one of them.
-    fn before(&self, counter: u64) -> Option<u64> {
-        let at = self.counters.binary_search(&counter).err()?;
-        Some(self.before + at as u64)
-    }
-
-    /// One of them has come back: all places up to it have been assigned.
-    fn returned(&mut self, counter: u64) {
-        while self
-            .counters
-            .pop_front_if(|first| *first <= counter)
-            .is_some()
-        {
-            self.before += 1;
-        }
-    }
 }
 
 impl<E: Engine> Primary<E> {
@@ -319,6 +286,11 @@ impl<E: Engine> Engine for Primary<E> {
     fn leave(&mut self, now: Time) {
         self.now = now;
         self.engine.leave(now);
+    }
+
+    fn application_hangs(&mut self, now: Time, hangs: bool) {
+        self.now = now;
+        self.engine.application_hangs(now, hangs);
     }
 
     fn poll_output(&mut self) -> Option<Output> {

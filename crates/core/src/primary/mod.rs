@@ -59,6 +59,7 @@
 mod decide;
 mod layer;
 mod message;
+mod own;
 mod requests;
 mod session;
 #[cfg(test)]

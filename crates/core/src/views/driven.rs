@@ -12,6 +12,7 @@ use crate::contract::{
     Channel, Class, Delivery, Engine, Input, NodeId, Output, Service, Status, SubmitError, Time,
     TimerReason,
 };
+use crate::mutants::{self, Mutant};
 use crate::wire::is_for_data_path;
 
 /// The ring's traffic. The data path's has 0.
@@ -20,6 +21,11 @@ const RING_CHANNEL: Channel = Channel(1);
 /// Nanoseconds after which datagrams of the token's class are read first, whatever the data path says:
 /// under load the ring beside it must not starve.
 const TOKEN_PATIENCE: u64 = 5_000_000;
+
+/// Nanoseconds after which an application that asks for nothing hangs: all have waited for it.
+const HUNG: u64 = 4_000_000_000;
+/// Between two calls no more of them count: this process may have stood still itself.
+const HUNG_AT_ONCE: u64 = 400_000_000;
 
 const REASON: TimerReason = TimerReason::Other("views");
 
@@ -71,6 +77,17 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         }
     }
 
+    /// What the application does not take throttles all members. One that hangs is not waited for: the ring beside goes on without this
+    /// process, and so does the next view.
+    fn mind_application(&mut self, now: Time) {
+        self.unasked += now.since(self.now).min(HUNG_AT_ONCE);
+        let operating = matches!(self.phase, Phase::Operating(_));
+        if self.unasked >= HUNG && operating && !self.hangs && !mutants::on(Mutant::V13) {
+            self.hangs = true;
+            self.ring.application_hangs(now, true);
+        }
+    }
+
     fn on_link(&mut self, link: Link) {
         self.path.on_link(self.now, link);
     }
@@ -103,6 +120,7 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
 
 impl<P: DataPath, E: Engine> Engine for ViewEngine<P, E> {
     fn handle(&mut self, now: Time, input: Input) {
+        self.mind_application(now);
         self.now = now;
         if matches!(self.phase, Phase::Left) {
             return;
@@ -196,6 +214,10 @@ impl<P: DataPath, E: Engine> Engine for ViewEngine<P, E> {
     }
 
     fn poll_delivery(&mut self) -> Option<Delivery> {
+        self.unasked = 0;
+        if core::mem::take(&mut self.hangs) {
+            self.ring.application_hangs(self.now, false);
+        }
         loop {
             if let Some(delivery) = self.deliveries.pop_front() {
                 return Some(delivery);

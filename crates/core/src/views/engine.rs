@@ -38,6 +38,10 @@ pub struct ViewEngine<P, E = RingEngine> {
     pub(super) counters: Counters,
     /// When datagrams of [`Class::Token`] were read last, or there were none.
     pub(super) tokens_read: Time,
+    /// For how long nobody has asked for a delivery, in nanoseconds.
+    pub(super) unasked: u64,
+    /// The ring was told that the application hangs.
+    pub(super) hangs: bool,
     pub(super) rule: RuleOf,
 }
 
@@ -105,6 +109,8 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
             delivering: None,
             counters: Counters::default(),
             tokens_read: Time(0),
+            unasked: 0,
+            hangs: false,
             rule: rule_of,
         }
     }

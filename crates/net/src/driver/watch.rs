@@ -7,7 +7,7 @@ use rota_core::contract::{NodeId, Status, Time};
 const EVERY_NANOS: u64 = 10_000_000_000;
 
 /// What is watched, and what it means when it grows.
-const WATCHED: [(&str, &str); 21] = [
+const WATCHED: [(&str, &str); 23] = [
     (
         "rotations_slow",
         "the token took more than a quarter of the token loss time to go round: processes wait for a \

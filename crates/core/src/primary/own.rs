@@ -1,0 +1,35 @@
+//! Which of this process's messages are the layer's: the application does not count them.
+
+use alloc::collections::VecDeque;
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub(super) struct OwnMessages {
+    /// How many there were before those listed.
+    before: u64,
+    /// Their counters, of those that may still be on their way.
+    pub counters: VecDeque<u64>,
+}
+
+impl OwnMessages {
+    pub fn count(&self) -> u64 {
+        self.before + self.counters.len() as u64
+    }
+
+    /// How many there are before a message; `None` for one of them.
+    pub fn before(&self, counter: u64) -> Option<u64> {
+        let at = self.counters.binary_search(&counter).err()?;
+        Some(self.before + at as u64)
+    }
+
+    /// One of them has come back: all places up to it have been assigned.
+    pub fn returned(&mut self, counter: u64) {
+        while self
+            .counters
+            .pop_front_if(|first| *first <= counter)
+            .is_some()
+        {
+            self.before += 1;
+        }
+    }
+}
