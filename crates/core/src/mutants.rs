@@ -14,7 +14,7 @@ pub enum Mutant {
     P01, P02, P03, P04, P05, G01, G02, G03, G04, G05, G06, G07, G08, G09,
     G10, G11, G12, G13, G14, G15, G16, G17, G18, G19, G20, G21,
     G22, G23, G24, G25, G26, G27, G28, G29, G30, G31, G32,
-    V01, V02, V03, V04, V05, V06, V07, V08, V09, V10, V11, V12, V13,
+    V01, V02, V03, V04, V05, V06, V07, V08, V09, V10, V11, V12, V13, V14,
         B01, B02, B03, B04, B05, B06,
         M38, F01, F02, F03, F04, F05, F06, F07, F08, F09, F10,
         L01, L02, L03, L04, L05, L06, L07, L08, L09, L10,
@@ -30,7 +30,7 @@ pub enum Mutant {
 impl Mutant {
     /// All of them.
     #[rustfmt::skip]
-    pub const ALL: [Self; 247] = [
+    pub const ALL: [Self; 248] = [
         Self::M01, Self::M02, Self::M03, Self::M04, Self::M05, Self::M06, Self::M07, Self::M08,
         Self::M09, Self::M10, Self::M11, Self::M12, Self::M13, Self::M14, Self::M15, Self::M16,
         Self::M17, Self::M18, Self::M19, Self::M20, Self::M21, Self::M22, Self::M23, Self::M24,
@@ -43,7 +43,7 @@ impl Mutant {
         Self::G21, Self::G22, Self::G23, Self::G24, Self::G25, Self::G26, Self::G27, Self::G28, Self::G29, Self::G30,
         Self::G31, Self::G32,
         Self::V01, Self::V02, Self::V03, Self::V04, Self::V05, Self::V06, Self::V07, Self::V08,
-        Self::V09, Self::V10, Self::V11, Self::V12, Self::V13,
+        Self::V09, Self::V10, Self::V11, Self::V12, Self::V13, Self::V14,
         Self::B01, Self::B02, Self::B03, Self::B04, Self::B05, Self::B06,
         Self::M38, Self::F01, Self::F02, Self::F03, Self::F04, Self::F05,
         Self::F06, Self::F07, Self::F08, Self::F09, Self::F10,

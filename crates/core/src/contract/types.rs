@@ -233,6 +233,11 @@ pub trait Engine {
         let _ = (now, hangs);
     }
 
+    /// What is over this engine waits for some member, and does not know why: who is there, and hears whom, is found out anew.
+    fn look_again(&mut self, now: Time) {
+        let _ = now;
+    }
+
     /// The next thing to do in the world, or `None` when everything has been handed out. Asking says
     /// that the previous output has left.
     fn poll_output(&mut self) -> Option<Output>;

@@ -126,6 +126,10 @@ impl DataPath for FastCast {
         self.now = now;
     }
 
+    fn progress(&self) -> Option<u64> {
+        self.view.as_ref()?.progress()
+    }
+
     fn next_timer(&self) -> Option<(Time, TimerReason)> {
         let view = self.view.as_ref()?;
         let unblocked = view.is_unblocked().then_some(self.now);

@@ -114,6 +114,11 @@ pub(super) struct Watch {
 }
 
 impl Watch {
+    /// Whether something is open.
+    pub const fn is_on(&self) -> bool {
+        self.since.is_some()
+    }
+
     /// Whether something is open now, and how far it has come.
     pub fn update(&mut self, now: Time, open: bool, progress: u64) {
         if !open {

@@ -332,6 +332,10 @@ impl DataPath for Lcr {
         Some(packet)
     }
 
+    fn progress(&self) -> Option<u64> {
+        self.run.as_ref().filter(|run| !run.frozen)?.progress()
+    }
+
     fn reading(&self) -> Class {
         Class::Token
     }

@@ -101,6 +101,18 @@ impl Run {
         }
     }
 
+    /// How far everything is that is on its way; `None` if nothing is, and the successor can be told.
+    pub fn progress(&self) -> Option<u64> {
+        let alone = self.members.len() == 1;
+        let comes = |member: &Member| member.received > member.delivered;
+        let waits = !self.flight.is_empty() || self.members.iter().any(comes);
+        let of = |member: &Member| {
+            member.received + member.passed + member.stable + member.delivered + member.behind
+        };
+        let all = self.members.iter().map(of).sum();
+        (waits || !alone && self.next.is_none()).then_some(all)
+    }
+
     /// The member behind another one.
     pub fn successor_of(&self, member: usize) -> usize {
         (member + 1) % self.members.len()

@@ -110,6 +110,14 @@ impl Engine for RingEngine {
         self.say_goodbye();
     }
 
+    fn look_again(&mut self, now: Time) {
+        self.now = now;
+        if matches!(self.phase, Phase::Operational) {
+            self.leave_ring();
+            self.gather();
+        }
+    }
+
     fn application_hangs(&mut self, now: Time, hangs: bool) {
         self.now = now;
         match hangs {

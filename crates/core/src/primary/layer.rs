@@ -293,6 +293,11 @@ impl<E: Engine> Engine for Primary<E> {
         self.engine.application_hangs(now, hangs);
     }
 
+    fn look_again(&mut self, now: Time) {
+        self.now = now;
+        self.engine.look_again(now);
+    }
+
     fn poll_output(&mut self) -> Option<Output> {
         if self.now >= self.write_at
             && let Some(records) = self.voting.poll_records()

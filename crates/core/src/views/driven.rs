@@ -25,7 +25,10 @@ const TOKEN_PATIENCE: u64 = 5_000_000;
 /// Nanoseconds after which an application that asks for nothing hangs: all have waited for it.
 const HUNG: u64 = 4_000_000_000;
 /// Between two calls no more of them count: this process may have stood still itself.
-const HUNG_AT_ONCE: u64 = 400_000_000;
+const AT_ONCE: u64 = 1_500_000_000;
+
+/// Nanoseconds after which a view in which nothing moves, though something is on its way, may not have the right members.
+const STUCK: u64 = 3_000_000_000;
 
 const REASON: TimerReason = TimerReason::Other("views");
 
@@ -80,11 +83,35 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
     /// What the application does not take throttles all members. One that hangs is not waited for: the ring beside goes on without this
     /// process, and so does the next view.
     fn mind_application(&mut self, now: Time) {
-        self.unasked += now.since(self.now).min(HUNG_AT_ONCE);
+        self.unasked += now.since(self.now).min(AT_ONCE);
         let operating = matches!(self.phase, Phase::Operating(_));
         if self.unasked >= HUNG && operating && !self.hangs && !mutants::on(Mutant::V13) {
             self.hangs = true;
             self.ring.application_hangs(now, true);
+        }
+    }
+
+    /// A member that some other does not hear may be well on the ring beside, on which each hears its predecessor only, and keep the view
+    /// from going on for ever. When members are found anew each hears each. The next time later, as it may help nothing.
+    fn mind_progress(&mut self, now: Time) {
+        let passed = now.since(self.now).min(AT_ONCE);
+        let operating = matches!(self.phase, Phase::Operating(_));
+        let progress = self.path.progress().filter(|_| operating);
+        let (before, stuck, times) = &mut self.stuck;
+        if progress != *before {
+            *times = if before.is_some() && progress.is_some() {
+                0
+            } else {
+                *times
+            };
+            (*before, *stuck) = (progress, 0);
+            return;
+        }
+        *stuck += passed;
+        if progress.is_some() && *stuck >= STUCK << (*times).min(4) && !mutants::on(Mutant::V14) {
+            (*stuck, *times) = (0, *times + 1);
+            self.counters.stuck += 1;
+            self.ring.look_again(now);
         }
     }
 
@@ -121,6 +148,7 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
 impl<P: DataPath, E: Engine> Engine for ViewEngine<P, E> {
     fn handle(&mut self, now: Time, input: Input) {
         self.mind_application(now);
+        self.mind_progress(now);
         self.now = now;
         if matches!(self.phase, Phase::Left) {
             return;
@@ -264,6 +292,7 @@ impl<P: DataPath, E: Engine> Engine for ViewEngine<P, E> {
             ("views_forced_packets", counters.forced),
             ("views_excluded", counters.excluded),
             ("views_forgotten", counters.forgotten),
+            ("views_stuck", counters.stuck),
             ("views_malformed", counters.malformed),
             ("views_incomplete", counters.incomplete),
             ("views_packets_malformed", account.malformed),

@@ -42,6 +42,8 @@ pub struct ViewEngine<P, E = RingEngine> {
     pub(super) unasked: u64,
     /// The ring was told that the application hangs.
     pub(super) hangs: bool,
+    /// How far the data path was, for how long it has been there, in nanoseconds, and how often the ring was to look again since.
+    pub(super) stuck: (Option<u64>, u64, u32),
     pub(super) rule: RuleOf,
 }
 
@@ -76,6 +78,8 @@ pub(super) struct Counters {
     pub forced: u64,
     pub excluded: u64,
     pub forgotten: u64,
+    /// Times in which nothing moved in a view for long.
+    pub stuck: u64,
     /// Messages of the exchange whose sender breaks the rules.
     pub malformed: u64,
     /// Exchanges that ended without all packets that they had to bring.
@@ -111,6 +115,7 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
             tokens_read: Time(0),
             unasked: 0,
             hangs: false,
+            stuck: (None, 0, 0),
             rule: rule_of,
         }
     }

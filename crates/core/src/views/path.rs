@@ -158,6 +158,11 @@ pub trait DataPath {
     /// throttles the senders, of all members.
     fn poll_packet(&mut self) -> Option<Packet>;
 
+    /// How far everything is that is on its way, as a number that grows; `None` if nothing is.
+    fn progress(&self) -> Option<u64> {
+        None
+    }
+
     /// The class of datagrams to read first now.
     fn reading(&self) -> Class;
 

@@ -38,7 +38,6 @@ impl Kind {
     }
 }
 
-const VIEWS: &[Which] = &[FastCast, Lcr];
 const RINGS: &[Which] = &[AcceleratedRing, TotemRing, FastCast, Lcr];
 
 pub const KINDS: [Kind; 27] = [
@@ -59,7 +58,7 @@ pub const KINDS: [Kind; 27] = [
     of_a_link("does not hear one", |plan, ill| {
         cut(plan, from_next(plan, ill))
     })
-    .open_with(VIEWS),
+    .open_with(&[FastCast]),
     of_a_link("has no link to one", |plan, ill| {
         let mut links = to_next(plan, ill);
         links.cut_both(ill, next(plan, ill));

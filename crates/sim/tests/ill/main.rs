@@ -173,7 +173,7 @@ fn each_broken_version_is_found_out() {
             "has an application that hangs",
         ),
         (Mutant::V13, FastCast, "has an application that hangs"),
-        (Mutant::U85, URingPaxos, "pauses 800 of 1500 ms"),
+        (Mutant::V14, Lcr, "does not hear one"),
         (Mutant::U87, URingPaxos, "does not hear one"),
     ];
     for (mutant, which, name) in broken {
