@@ -35,6 +35,19 @@ const ENGINES: [(&str, u64); 6] = [
     ("u-ring-paxos", SEEDS_WITH_DISKS),
 ];
 
+/// Tests that break what they look after.
+const WITH_MUTANTS: [&str; 9] = [
+    "fastcast",
+    "groups_model",
+    "ill",
+    "lcr",
+    "paxos",
+    "settings",
+    "shares_model",
+    "uring",
+    "views_model",
+];
+
 /// What the test command simulates. One result each.
 pub fn smoke(workspace: &Workspace) -> Vec<bool> {
     let first = first_seed(workspace);
@@ -70,7 +83,23 @@ pub fn smoke(workspace: &Workspace) -> Vec<bool> {
         &format!("mutants {}", FEW_MUTANTS.join(" ")),
         mutants(workspace, &FEW_MUTANTS),
     ));
+    results.push(report(
+        "mutants of rules and small worlds",
+        rules(workspace),
+    ));
     results
+}
+
+/// Breaks what rules and small worlds look after, each mutant for itself, and shows that they notice.
+fn rules(workspace: &Workspace) -> bool {
+    let line = "test --profile campaign --locked -p rota-core -p rota-sim --features rota-core/mutants,rota-sim/mutants";
+    let mut command = workspace.cargo(line);
+    for test in WITH_MUTANTS {
+        command.args(["--test", test]);
+    }
+    command.args(["--", "each_broken_version", "each_mutant"]);
+    let status = command.stdin(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
 }
 
 /// Breaks the protocol in these ways, or in all, and shows that the checks notice.
