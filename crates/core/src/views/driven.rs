@@ -29,6 +29,8 @@ const AT_ONCE: u64 = 1_500_000_000;
 
 /// Nanoseconds after which a view in which nothing moves, though something is on its way, may not have the right members.
 const STUCK: u64 = 3_000_000_000;
+/// It is looked for no more often than this, in nanoseconds, as it takes time.
+const LOOKS: u64 = 100_000_000;
 
 const REASON: TimerReason = TimerReason::Other("views");
 
@@ -84,8 +86,8 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
     /// process, and so does the next view.
     fn mind_application(&mut self, now: Time) {
         self.unasked += now.since(self.now).min(AT_ONCE);
-        let operating = matches!(self.phase, Phase::Operating(_));
-        if self.unasked >= HUNG && operating && !self.hangs && !mutants::on(Mutant::V13) {
+        // A change of views waits for it as well.
+        if self.unasked >= HUNG && !self.hangs && !mutants::on(Mutant::V13) {
             self.hangs = true;
             self.ring.application_hangs(now, true);
         }
@@ -94,7 +96,12 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
     /// A member that some other does not hear may be well on the ring beside, on which each hears its predecessor only, and keep the view
     /// from going on for ever. When members are found anew each hears each. The next time later, as it may help nothing.
     fn mind_progress(&mut self, now: Time) {
-        let passed = now.since(self.now).min(AT_ONCE);
+        let passed = now.since(self.looked_at);
+        if passed < LOOKS {
+            return;
+        }
+        self.looked_at = now;
+        let passed = passed.min(AT_ONCE);
         let operating = matches!(self.phase, Phase::Operating(_));
         let progress = self.path.progress().filter(|_| operating);
         let (before, stuck, times) = &mut self.stuck;

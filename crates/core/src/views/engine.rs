@@ -44,6 +44,8 @@ pub struct ViewEngine<P, E = RingEngine> {
     pub(super) hangs: bool,
     /// How far the data path was, for how long it has been there, in nanoseconds, and how often the ring was to look again since.
     pub(super) stuck: (Option<u64>, u64, u32),
+    /// When it was looked how far the data path was.
+    pub(super) looked_at: Time,
     pub(super) rule: RuleOf,
 }
 
@@ -116,6 +118,7 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
             unasked: 0,
             hangs: false,
             stuck: (None, 0, 0),
+            looked_at: Time(0),
             rule: rule_of,
         }
     }
