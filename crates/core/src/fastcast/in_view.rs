@@ -135,7 +135,8 @@ impl InView {
     /// How far everything is that is on its way; `None` if nothing is.
     pub fn progress(&self) -> Option<u64> {
         let released = self.acks.released();
-        let waits = self.top > released || self.unplaced > 0 || self.own_watch.is_on();
+        // What others have delivered they need not say while there is room.
+        let waits = self.top > self.acks.ready() || self.unplaced > 0 || self.own_watch.is_on();
         let acked: u64 = self.streams.iter().map(|stream| stream.acked).sum();
         waits.then_some(self.top + self.acks.ready() + released + acked)
     }

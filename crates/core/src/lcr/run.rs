@@ -104,8 +104,9 @@ impl Run {
     /// How far everything is that is on its way; `None` if nothing is, and the successor can be told.
     pub fn progress(&self) -> Option<u64> {
         let alone = self.members.len() == 1;
-        let comes = |member: &Member| member.received > member.delivered;
-        let waits = !self.flight.is_empty() || self.members.iter().any(comes);
+        // What others have delivered they need not say while there is room.
+        let comes = |member: &Member| member.received > member.stable.max(member.delivered);
+        let waits = self.members.iter().any(comes);
         let of = |member: &Member| {
             member.received + member.passed + member.stable + member.delivered + member.behind
         };
