@@ -97,6 +97,13 @@ impl Failures {
     }
 }
 
+impl Failures {
+    /// It falls silent again and again: the first time may have been chance.
+    const fn is_unsteady(&self) -> bool {
+        self.silent >= 2
+    }
+}
+
 /// The longest pause is the token loss time shifted by this.
 const MAX_SHIFT: u32 = 6;
 
@@ -129,7 +136,7 @@ impl BackOff {
     pub fn fell_silent(&mut self, now: Time, process: Process, token_loss: u64) -> bool {
         let failures = self.of(now, process.node);
         failures.silent = failures.silent.saturating_add(1);
-        if failures.silent < 2 {
+        if !failures.is_unsteady() {
             return false;
         }
         failures.until = now.after(failures.pause(token_loss));
@@ -139,9 +146,7 @@ impl BackOff {
 
     /// Whether a node falls silent again and again.
     pub fn is_unsteady(&self, node: NodeId) -> bool {
-        self.failures
-            .get(&node)
-            .is_some_and(|failures| failures.silent >= 2)
+        self.failures.get(&node).is_some_and(Failures::is_unsteady)
     }
 
     /// Whether a join of this node may be let in although it is left alone.
@@ -188,7 +193,7 @@ impl BackOff {
     pub fn avoided(&self, now: Time) -> impl Iterator<Item = (NodeId, bool)> {
         let all = self.failures.iter();
         let avoided = all.filter(move |(_, failures)| now < failures.until);
-        avoided.map(|(node, failures)| (*node, failures.silent >= 2))
+        avoided.map(|(node, failures)| (*node, failures.is_unsteady()))
     }
 
     /// Until when somebody is left alone.

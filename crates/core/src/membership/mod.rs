@@ -19,6 +19,7 @@
 //! | `wrap` | packets of an old ring inside packets of a new one |
 //! | `recovery` | from a ring with a name to an installed one |
 //! | `stages` | what an application is still to get of the rings before: rules R1 to R5 |
+//! | `steady` | who falls silent again and again, and is left alone |
 //! | `ring_seq` | numbers of rings, durable before they are used |
 //! | `fingerprint` | what two states are told apart by, and who has the token |
 //! | `evidence` | signs that a process is gone; who is better left alone for a while |

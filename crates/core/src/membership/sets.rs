@@ -89,18 +89,12 @@ impl Sets {
         }
         let is_back = self.against.remove(&join.sender);
         let same_fails = join.fails == self.fails || mutants::on(Mutant::M28);
-        if same_fails && join.procs == self.said() {
-            return if is_back {
-                Verdict::Merged
-            } else {
-                Verdict::Agrees
-            };
-        }
-        if join.procs.is_subset(&self.procs) && join.fails.is_subset(&self.fails) {
-            return if is_back {
-                Verdict::Merged
-            } else {
-                Verdict::Behind
+        let agrees = same_fails && join.procs == self.said();
+        if agrees || join.procs.is_subset(&self.procs) && join.fails.is_subset(&self.fails) {
+            return match (is_back, agrees) {
+                (true, _) => Verdict::Merged,
+                (false, true) => Verdict::Agrees,
+                (false, false) => Verdict::Behind,
             };
         }
         if self.fails.contains(&join.sender) {

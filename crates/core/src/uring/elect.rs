@@ -127,10 +127,8 @@ impl URing {
         let lasted = self.lasted();
         self.election.short = self.election.short.saturating_sub(lasted);
         let is_out = |process: &&Process| !next.ring.contains(process);
-        let mut left_out = before
-            .iter()
-            .flat_map(|config| config.ring.iter().filter(is_out));
-        if let Some(left_out) = left_out.next().filter(|_| lasted == 0) {
+        let left_out = before.and_then(|config| config.ring.iter().find(is_out));
+        if let Some(left_out) = left_out.filter(|_| lasted == 0) {
             // Where it is the same one again and again, that one is silent, and is taken in ever less often.
             let last = self.election.left_out.replace(left_out.node);
             self.election.short += u32::from(last != Some(left_out.node));

@@ -12,7 +12,6 @@ use crate::contract::{
     Channel, Class, Delivery, Engine, Input, NodeId, Output, Service, Status, SubmitError, Time,
     TimerReason,
 };
-use crate::mutants::{self, Mutant};
 use crate::wire::is_for_data_path;
 
 /// The ring's traffic. The data path's has 0.
@@ -21,16 +20,6 @@ const RING_CHANNEL: Channel = Channel(1);
 /// Nanoseconds after which datagrams of the token's class are read first, whatever the data path says:
 /// under load the ring beside it must not starve.
 const TOKEN_PATIENCE: u64 = 5_000_000;
-
-/// Nanoseconds after which an application that asks for nothing hangs: all have waited for it.
-const HUNG: u64 = 4_000_000_000;
-/// Between two calls no more of them count: this process may have stood still itself.
-const AT_ONCE: u64 = 1_500_000_000;
-
-/// Nanoseconds after which a view in which nothing moves, though something is on its way, may not have the right members.
-const STUCK: u64 = 3_000_000_000;
-/// It is looked for no more often than this, in nanoseconds, as it takes time.
-const LOOKS: u64 = 100_000_000;
 
 const REASON: TimerReason = TimerReason::Other("views");
 
@@ -79,46 +68,6 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         }
         if path {
             self.path.on_timer(self.now);
-        }
-    }
-
-    /// What the application does not take throttles all members. One that hangs is not waited for: the ring beside goes on without this
-    /// process, and so does the next view.
-    fn mind_application(&mut self, now: Time) {
-        self.unasked += now.since(self.now).min(AT_ONCE);
-        // A change of views waits for it as well.
-        if self.unasked >= HUNG && !self.hangs && !mutants::on(Mutant::V13) {
-            self.hangs = true;
-            self.ring.application_hangs(now, true);
-        }
-    }
-
-    /// A member that some other does not hear may be well on the ring beside, on which each hears its predecessor only, and keep the view
-    /// from going on for ever. When members are found anew each hears each. The next time later, as it may help nothing.
-    fn mind_progress(&mut self, now: Time) {
-        let passed = now.since(self.looked_at);
-        if passed < LOOKS {
-            return;
-        }
-        self.looked_at = now;
-        let passed = passed.min(AT_ONCE);
-        let operating = matches!(self.phase, Phase::Operating(_));
-        let progress = self.path.progress().filter(|_| operating);
-        let (before, stuck, times) = &mut self.stuck;
-        if progress != *before {
-            *times = if before.is_some() && progress.is_some() {
-                0
-            } else {
-                *times
-            };
-            (*before, *stuck) = (progress, 0);
-            return;
-        }
-        *stuck += passed;
-        if progress.is_some() && *stuck >= STUCK << (*times).min(4) && !mutants::on(Mutant::V14) {
-            (*stuck, *times) = (0, *times + 1);
-            self.counters.stuck += 1;
-            self.ring.look_again(now);
         }
     }
 
@@ -249,10 +198,7 @@ impl<P: DataPath, E: Engine> Engine for ViewEngine<P, E> {
     }
 
     fn poll_delivery(&mut self) -> Option<Delivery> {
-        self.unasked = 0;
-        if core::mem::take(&mut self.hangs) {
-            self.ring.application_hangs(self.now, false);
-        }
+        self.on_asked();
         loop {
             if let Some(delivery) = self.deliveries.pop_front() {
                 return Some(delivery);

@@ -9,6 +9,7 @@ use super::backlog::Backlog;
 use super::exchange::Exchange;
 use super::memory::Memory;
 use super::path::{DataPath, Load, PacketId, View};
+use super::standstill::{Appetite, Standstill};
 use crate::contract::{
     Configuration, ConfigurationKind, Delivery, Engine, Message, NodeId, Process, RingId,
     StartState, Time,
@@ -38,14 +39,8 @@ pub struct ViewEngine<P, E = RingEngine> {
     pub(super) counters: Counters,
     /// When datagrams of [`Class::Token`] were read last, or there were none.
     pub(super) tokens_read: Time,
-    /// For how long nobody has asked for a delivery, in nanoseconds.
-    pub(super) unasked: u64,
-    /// The ring was told that the application hangs.
-    pub(super) hangs: bool,
-    /// How far the data path was, for how long it has been there, in nanoseconds, and how often the ring was to look again since.
-    pub(super) stuck: (Option<u64>, u64, u32),
-    /// When it was looked how far the data path was.
-    pub(super) looked_at: Time,
+    pub(super) appetite: Appetite,
+    pub(super) standstill: Standstill,
     pub(super) rule: RuleOf,
 }
 
@@ -115,10 +110,8 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
             delivering: None,
             counters: Counters::default(),
             tokens_read: Time(0),
-            unasked: 0,
-            hangs: false,
-            stuck: (None, 0, 0),
-            looked_at: Time(0),
+            appetite: Appetite::default(),
+            standstill: Standstill::default(),
             rule: rule_of,
         }
     }

@@ -19,6 +19,7 @@
 //! | `outcome` | what follows from it, the same at all members |
 //! | `memory` | what a process knows of its views, and what it delivers when one ends |
 //! | `quorum` | whether enough members remember |
+//! | `standstill` | an application that hangs, and a view in which nothing moves |
 
 mod account;
 mod backlog;
@@ -32,6 +33,7 @@ mod names;
 mod outcome;
 mod path;
 mod quorum;
+mod standstill;
 #[cfg(test)]
 mod tests;
 mod watermarks;

@@ -1,8 +1,8 @@
 //! Ways in which one member can be ill.
 
+use rota_sim::campaign::EngineName::{self, AcceleratedRing, FastCast, Lcr, TotemRing};
 use rota_sim::plan::{Appetite, DiskLoss, Fault, FaultKind, MILLIS, Matrix, Plan};
 
-use super::Which::{self, AcceleratedRing, FastCast, Lcr, TotemRing};
 use super::{BEGINS, ENDS};
 
 /// One of them.
@@ -12,7 +12,7 @@ pub struct Kind {
     /// It is the link to the next one that is ill: either end may be left out.
     pub is_of_a_link: bool,
     /// With these the others are not served as they should be.
-    pub open: &'static [Which],
+    pub open: &'static [EngineName],
 }
 
 const fn kind(name: &'static str, make: fn(&mut Plan, usize)) -> Kind {
@@ -32,13 +32,13 @@ const fn of_a_link(name: &'static str, make: fn(&mut Plan, usize)) -> Kind {
 }
 
 impl Kind {
-    const fn open_with(mut self, open: &'static [Which]) -> Self {
+    const fn open_with(mut self, open: &'static [EngineName]) -> Self {
         self.open = open;
         self
     }
 }
 
-const RINGS: &[Which] = &[AcceleratedRing, TotemRing, FastCast, Lcr];
+const RINGS: &[EngineName] = &[AcceleratedRing, TotemRing, FastCast, Lcr];
 
 pub const KINDS: [Kind; 27] = [
     kind("is gone", |plan, host| {

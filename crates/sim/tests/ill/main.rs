@@ -9,7 +9,9 @@ mod served;
 use std::sync::{PoisonError, RwLock};
 
 use rota_core::contract::Service;
-use rota_core::ring::Protocol;
+use rota_sim::campaign::EngineName::{
+    self, AcceleratedRing, FastCast, Lcr, RingPaxos, TotemRing, URingPaxos,
+};
 use rota_sim::checks::Checks;
 use rota_sim::observe::{Finding, Observer};
 use rota_sim::plan::{MILLIS, Plan, Power, SECONDS};
@@ -34,37 +36,19 @@ const LEAST: u64 = 950;
 /// Broken versions are in force for all threads.
 static BROKEN: RwLock<()> = RwLock::new(());
 
-/// An engine.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Which {
-    AcceleratedRing,
-    TotemRing,
-    FastCast,
-    Lcr,
-    RingPaxos,
-    URingPaxos,
-}
-
-use Which::{AcceleratedRing, FastCast, Lcr, RingPaxos, TotemRing, URingPaxos};
-
-fn plan(which: Which, nodes: usize, kind: &Kind, ill: usize) -> Plan {
-    let protocol = match which {
-        TotemRing => Protocol::Original,
-        _ => Protocol::Accelerated,
-    };
-    let mut plan = Plan::plain(nodes, protocol);
+fn plan(which: EngineName, nodes: usize, kind: &Kind, ill: usize) -> Plan {
+    let mut plan = Plan::plain(nodes, which.protocol());
     plan.horizon = ENDS + SECONDS;
     for host in &mut plan.hosts {
         host.source.every = 20 * MILLIS;
         host.source.budget = u32::MAX;
         host.source.services = vec![Service::Agreed];
     }
-    match which {
-        AcceleratedRing | TotemRing => {}
-        FastCast => plan.set_views(false),
-        Lcr => plan.set_views(true),
-        RingPaxos => plan.set_uring(Power::Lasts, true),
-        URingPaxos => plan.set_uring(Power::Lasts, false),
+    if which.has_views() {
+        plan.set_views(which == Lcr);
+    }
+    if which.has_votes() {
+        plan.set_uring(Power::Lasts, which == RingPaxos);
     }
     (kind.make)(&mut plan, ill);
     plan
@@ -78,27 +62,26 @@ fn run<S: System>(plan: &Plan, system: &S, mut checks: impl Observer) -> (Served
 }
 
 /// For how much of the time the others serve each other, in thousandths.
-fn look(which: Which, nodes: usize, kind: &Kind, ill: usize) -> u64 {
+fn look(which: EngineName, nodes: usize, kind: &Kind, ill: usize) -> u64 {
     let plan = plan(which, nodes, kind, ill);
     let (served, finding) = match which {
-        AcceleratedRing => run(&plan, &Ring(Protocol::Accelerated), Checks::new(&plan)),
-        TotemRing => run(&plan, &Ring(Protocol::Original), Checks::new(&plan)),
+        AcceleratedRing | TotemRing => run(&plan, &Ring(which.protocol()), Checks::new(&plan)),
         FastCast => run(&plan, &Fast, ViewChecks::new(&plan)),
         Lcr => run(&plan, &Chain, ViewChecks::new(&plan)),
         RingPaxos | URingPaxos => run(&plan, &Along, WholeChecks::new(&plan)),
     };
-    assert_eq!(finding, None, "{which:?}, {ill} of {nodes} {}", kind.name);
+    assert_eq!(finding, None, "{which}, {ill} of {nodes} {}", kind.name);
     let peer = match kind.is_of_a_link {
         true => (ill + 1) % nodes,
         false => ill,
     };
     let [one, other] = [ill, peer].map(|ill| served.together(nodes, ill));
     let together = one.max(other);
-    println!("{which:?}: {ill} of {nodes} {}: {together}", kind.name);
+    println!("{which}: {ill} of {nodes} {}: {together}", kind.name);
     together
 }
 
-/// Which rings are looked at: how many nodes, and who is ill.
+/// EngineName rings are looked at: how many nodes, and who is ill.
 fn rings(kind: usize) -> Vec<(usize, usize)> {
     let Ok(sizes) = std::env::var("ROTA_ILL") else {
         return vec![(3, [0, 2][kind % 2])];
@@ -109,7 +92,7 @@ fn rings(kind: usize) -> Vec<(usize, usize)> {
         .collect()
 }
 
-fn the_others_are_served(which: Which) {
+fn the_others_are_served(which: EngineName) {
     let _whole = BROKEN.read().unwrap_or_else(PoisonError::into_inner);
     let mut low = Vec::new();
     for (index, kind) in KINDS.iter().enumerate() {
@@ -125,7 +108,7 @@ fn the_others_are_served(which: Which) {
             }
         }
     }
-    assert!(low.is_empty(), "{which:?}: {low:?}");
+    assert!(low.is_empty(), "{which}: {low:?}");
 }
 
 #[test]
