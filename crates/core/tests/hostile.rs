@@ -52,6 +52,7 @@ fn commit(cluster: u32, ring: RingId, members: &[u16]) -> Packet {
         sender: node(3),
         token_seq: 1,
         members: members.iter().map(member).collect(),
+        electorates: vec![],
         told: vec![],
     })
 }

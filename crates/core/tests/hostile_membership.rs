@@ -204,6 +204,7 @@ fn a_commit_token_with_a_number_far_ahead_is_not_agreed_to() {
             sender: node(1),
             token_seq: 1,
             members: (1..=NODES).map(|id| process(id, 10)).collect(),
+            electorates: vec![],
             told: vec![lie(id, 5, 5)],
         };
         assert_eq!(ring.attack(&Packet::Commit(commit).encode()), 0);
@@ -222,6 +223,7 @@ fn lie(ring: RingId, aru: Seq, high: Seq) -> OldRing {
         obligations: u128::MAX,
         next_message: 1,
         settings: rota_core::ring::RingConfig::new(1, Vec::new()).settings(),
+        counts: Default::default(),
         have: vec![],
         more: true,
     }

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use rota_core::contract::{Burst, Incarnation, NodeId, Process, RingId, Service};
 use rota_core::wire::{
-    Commit, Data, DecodeError, Frame, HEADER_BYTES, Join, MAX_HAVE_RANGES, MAX_JOIN_PROCESSES,
-    MAX_MEMBERS, MAX_REQUEST_RANGES, OldRing, Packet, Presence, RecordKind, RequestRange,
-    SEAL_BYTES, Token, VERSION, decode, have_ranges_for, push_first, push_next, push_whole,
-    request_ranges_in, start_frame,
+    Commit, Counts, Data, DecodeError, Frame, HEADER_BYTES, Join, MAX_HAVE_RANGES,
+    MAX_JOIN_PROCESSES, MAX_MEMBERS, MAX_REQUEST_RANGES, MOST_ELECTORATES, OldRing, Packet,
+    Presence, RecordKind, RequestRange, SEAL_BYTES, Token, VERSION, decode, have_ranges_for,
+    push_first, push_next, push_whole, request_ranges_in, start_frame,
 };
 
 const ETHERNET_BYTES: usize = 1472;
@@ -95,6 +95,7 @@ fn sample_old_ring() -> OldRing {
         obligations: 5,
         next_message: 3,
         settings: rota_core::ring::RingConfig::new(1, Vec::new()).settings(),
+        counts: Default::default(),
         have: vec![range(12, 3), range(40, 1)],
         more: false,
     }
@@ -108,6 +109,7 @@ fn sample_commit() -> Commit {
         sender: node_id(1),
         token_seq: 1,
         members: vec![member(1), member(2)],
+        electorates: vec![],
         told: vec![sample_old_ring()],
     }
 }
@@ -181,6 +183,13 @@ fn largest_commit(members: usize) -> Packet {
     Packet::Commit(Commit {
         token_seq: 2 * members as u64,
         members: (1..=members as u16).map(member).collect(),
+        electorates: (0..MOST_ELECTORATES as u16)
+            .map(|first| {
+                (1..=MAX_MEMBERS as u16)
+                    .map(|id| node_id(first + id))
+                    .collect()
+            })
+            .collect(),
         told: vec![told; members],
         ..sample_commit()
     })
@@ -310,7 +319,7 @@ fn every_error_of_a_join_is_reached() {
         (join_with(|b| b.truncate(flags)), DecodeError::Short),
         (join_with(|b| b.push(0)), DecodeError::Trailing),
         (
-            join_with(|b| b[flags] = 2),
+            join_with(|b| b[flags] = 4),
             DecodeError::Join("a join has unknown flags"),
         ),
         (join_with(|b| b[flags] = 1), DecodeError::Join(leaves)),
@@ -365,7 +374,8 @@ fn told_with(change: impl FnOnce(&mut OldRing)) -> Vec<u8> {
 #[test]
 fn every_error_of_a_commit_tokens_list_is_reached() {
     let count = HEADER_BYTES;
-    let told_count = count + 2 + 2 * PROCESS_BYTES;
+    let table = count + 2 + 2 * PROCESS_BYTES;
+    let told_count = table + 1;
     let many = "a ring has 1 to 128 members";
     let rep = "a ring's first member is its representative";
     let members =
@@ -417,12 +427,60 @@ fn every_error_of_a_commit_tokens_list_is_reached() {
 }
 
 #[test]
+fn electorates_that_contradict_themselves_are_refused() {
+    let first = HEADER_BYTES + 2 + 2 * PROCESS_BYTES + 1;
+    // An electorate of two, which the first member is configured with, and one that it has met.
+    let sound = |commit: &mut Commit| {
+        commit.electorates = vec![vec![node_id(2), node_id(5)], vec![node_id(7)]];
+        commit.told[0].counts = Counts {
+            own: Some(0),
+            met: 0b10,
+            more: true,
+        };
+    };
+    let with = |change: fn(&mut Commit)| {
+        commit_of(|commit| {
+            sound(commit);
+            change(commit);
+        })
+    };
+    assert!(read(with(|_| ())).is_ok());
+    let bytes_with = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut commit = sample_commit();
+        sound(&mut commit);
+        changed(Packet::Commit(commit), |bytes| change(bytes))
+    };
+    let none = DecodeError::Commit("no such electorate");
+    let size = DecodeError::Commit("an electorate has 1 to 128 nodes");
+    let order = DecodeError::Commit("an electorate is not ascending");
+    let cases = [
+        (
+            bytes_with(&|b| b[first - 1] = 9),
+            DecodeError::Commit("too many electorates"),
+        ),
+        (bytes_with(&|b| b[first] = 0), size),
+        (bytes_with(&|b| b[first] = 129), size),
+        (bytes_with(&|b| b[first + 2] = 0), DecodeError::ZeroNode),
+        (bytes_with(&|b| b[first + 2] = 5), order),
+        (bytes_with(&|b| b[first + 2] = 6), order),
+        (bytes_with(&|b| b.truncate(first + 3)), DecodeError::Short),
+        (with(|commit| commit.told[0].counts.own = Some(2)), none),
+        (with(|commit| commit.told[0].counts.met = 0b100), none),
+        (with(|commit| commit.electorates.truncate(1)), none),
+    ];
+    for (index, (bytes, error)) in cases.into_iter().enumerate() {
+        assert_eq!(read(bytes), Err(error), "case {index}");
+    }
+}
+
+#[test]
 fn every_contradiction_in_what_a_member_tells_is_refused() {
     let lines = "what a member tells contradicts itself";
     let ranges = "ranges are not ascending within bounds";
     let settings = "no ring can have these settings";
     let range = |first, count| RequestRange { first, count };
-    let flags = HEADER_BYTES + 2 + 2 * PROCESS_BYTES + 2 + 18 + 24 + 16 + 8 + 16;
+    let flags = HEADER_BYTES + 2 + 2 * PROCESS_BYTES + 1 + 2 + 18 + 24 + 16 + 8 + 16;
+    let ranges_at = flags + 1 + 2;
     let many = (0..=MAX_HAVE_RANGES as u64).map(|index| range(11 + 2 * index, 1));
     let cases = [
         (told_with(|old| old.aru = 41), DecodeError::Commit(lines)),
@@ -434,13 +492,13 @@ fn every_contradiction_in_what_a_member_tells_is_refused() {
             told_with(|old| (old.high, old.have) = (1000, many.collect())),
             DecodeError::Commit(lines),
         ),
-        (commit_with(|b| b[flags] = 2), DecodeError::Commit(lines)),
+        (commit_with(|b| b[flags] = 4), DecodeError::Commit(lines)),
         (
-            commit_with(|b| b[flags + 1..flags + 3].fill(0xff)),
+            commit_with(|b| b[ranges_at..ranges_at + 2].fill(0xff)),
             DecodeError::Commit(lines),
         ),
-        (commit_with(|b| b[flags + 1] = 3), DecodeError::Short),
-        (commit_with(|b| b[flags + 1] = 1), DecodeError::Trailing),
+        (commit_with(|b| b[ranges_at] = 3), DecodeError::Short),
+        (commit_with(|b| b[ranges_at] = 1), DecodeError::Trailing),
         (
             told_with(|old| old.settings.personal_window = 0),
             DecodeError::Commit(settings),

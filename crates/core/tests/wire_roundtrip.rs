@@ -7,10 +7,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use rota_core::contract::{Incarnation, NodeId, Process, RingId, Service};
 use rota_core::wire::{
-    Commit, DATA_OVERHEAD_BYTES, Data, DecodeError, Frame, HEADER_BYTES, Hurry, Join,
-    MAX_HAVE_RANGES, MAX_REQUEST_RANGES, MAX_SEAL_BYTES, OldRing, Packet, Presence, RequestRange,
-    SEAL_BYTES, Settings, Token, VERSION, decode, decode_sealed, push_first, push_next, push_whole,
-    start_frame,
+    Commit, Counts, DATA_OVERHEAD_BYTES, Data, DecodeError, Frame, HEADER_BYTES, Hurry, Join,
+    MAX_HAVE_RANGES, MAX_REQUEST_RANGES, MAX_SEAL_BYTES, MOST_ELECTORATES, OldRing, Packet,
+    Presence, RequestRange, SEAL_BYTES, Settings, Token, VERSION, decode, decode_sealed,
+    push_first, push_next, push_whole, start_frame,
 };
 
 fn node() -> impl Strategy<Value = NodeId> {
@@ -208,6 +208,7 @@ fn old_ring() -> impl Strategy<Value = OldRing> {
                 obligations,
                 next_message,
                 settings,
+                counts: Counts::default(),
                 have,
                 more,
             }
@@ -217,12 +218,31 @@ fn old_ring() -> impl Strategy<Value = OldRing> {
 
 fn commit() -> impl Strategy<Value = Packet> {
     let members = prop::collection::btree_map(node(), incarnation(), 1..20);
-    let told = vec(old_ring(), 0..20);
+    let counts = (
+        prop::option::of(0..MOST_ELECTORATES as u8),
+        any::<u8>(),
+        any::<bool>(),
+    );
+    let told = vec((old_ring(), counts), 0..20);
+    let electorate = prop::collection::btree_set(node(), 1..9);
+    let table = vec(electorate, 0..=MOST_ELECTORATES);
+    let told = (told, table);
     (any::<u32>(), any::<u64>(), node(), 0..40_u64, members, told).prop_map(
-        |(cluster, ring_seq, sender, hops, members, mut told)| {
+        |(cluster, ring_seq, sender, hops, members, (told, table))| {
             let process = |(node, incarnation)| Process { node, incarnation };
             let members: Vec<_> = members.into_iter().map(process).collect();
-            told.truncate(members.len());
+            let told = told.into_iter().take(members.len());
+            let told = told.map(|(old, (own, met, more))| OldRing {
+                counts: Counts {
+                    own: own.filter(|own| usize::from(*own) < table.len()),
+                    met: (u16::from(met) & ((1 << table.len()) - 1)) as u8,
+                    more,
+                },
+                ..old
+            });
+            let told = told.collect();
+            let electorates = table.iter().map(|nodes| nodes.iter().copied().collect());
+            let electorates = electorates.collect();
             let Process { node, incarnation } = members[0];
             let rep = node;
             let ring = RingId {
@@ -237,6 +257,7 @@ fn commit() -> impl Strategy<Value = Packet> {
                 sender,
                 token_seq,
                 members,
+                electorates,
                 told,
             })
         },

@@ -389,6 +389,9 @@ impl NodeConfig {
         set(&mut ring.message_bytes, self.message_bytes);
         set(&mut ring.backlog_bytes, self.backlog_bytes);
         self.make_room_for_primary(&mut ring);
+        if self.primary_in_force() != PrimaryName::None {
+            ring.electorate = self.counted_nodes();
+        }
         ring
     }
 }

@@ -175,6 +175,7 @@ fn packet(random: &mut Random, cluster: u32, kind: usize) -> Packet {
             sender: node,
             token_seq: 1,
             members: vec![process],
+            electorates: vec![],
             told: vec![old_ring(ring, seq)],
         }),
     }
@@ -189,6 +190,7 @@ fn old_ring(ring: RingId, high: u64) -> OldRing {
         obligations: u128::MAX,
         next_message: 1,
         settings: rota_core::ring::RingConfig::new(1, Vec::new()).settings(),
+        counts: Default::default(),
         have: Vec::new(),
         more: true,
     }

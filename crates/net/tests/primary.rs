@@ -251,3 +251,51 @@ fn whoever_is_not_among_those_that_count_founds_nothing() {
     let _one = start(&config, 1);
     expect_primary(&nodes[0], 3);
 }
+
+#[test]
+fn lists_that_differ_make_no_second_primary_and_are_remembered() {
+    let directory = tempfile::tempdir().unwrap();
+    let listing = |nodes: &[u16]| NodeConfig {
+        state_dir: Some(directory.path().to_owned()),
+        primary_nodes: Some(nodes.to_vec()),
+        ..static_majority(24_140)
+    };
+    let (small, large) = (listing(&[1]), listing(&[1, 2]));
+    let (one, two) = (start(&small, 1), start(&large, 2));
+    expect_primary(&one, 2);
+    expect_primary(&two, 2);
+    for (node, says) in [
+        (&one, "node 2 has primary_nodes = 1 2, this node 1:"),
+        (&two, "node 1 has primary_nodes = 1, this node 1 2:"),
+    ] {
+        let notes = node.status().unwrap().engine.notes;
+        assert!(notes.iter().any(|note| note.starts_with(says)), "{notes:?}");
+    }
+    two.stop().unwrap();
+    // By its own list it has a majority, and half of the other.
+    expect_none(&one, 1);
+    one.stop().unwrap();
+    let one = start(&small, 1);
+    expect_none(&one, 1);
+    one.stop().unwrap();
+    let reset = NodeConfig {
+        reset_primary: Some(ResetPrimary::First),
+        ..small.clone()
+    };
+    let one = start(&reset, 1);
+    expect_primary(&one, 1);
+    one.stop().unwrap();
+    // What it is configured with now counts, and what it was configured with before.
+    let one = start(&large, 1);
+    expect_none(&one, 1);
+    let two = start(&large, 2);
+    expect_primary(&one, 2);
+    let deadline = Instant::now() + PATIENCE;
+    while one
+        .status()
+        .is_none_or(|status| !status.engine.notes.is_empty())
+    {
+        assert!(Instant::now() < deadline, "{:?}", one.status());
+    }
+    drop(two);
+}

@@ -1,10 +1,11 @@
 //! Checks the caller's law in debug builds.
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use super::{
-    Class, Delivery, Engine, Input, LogRecord, MOST_PERSISTING, MOST_RECORD, Output, PersistId,
-    Service, Status, SubmitError, Time, TimerReason,
+    Class, Delivery, Engine, Input, LogRecord, MOST_PERSISTING, MOST_RECORD, NodeId, Output,
+    PersistId, RingId, Service, Status, SubmitError, Time, TimerReason,
 };
 
 /// Wraps an engine and asserts that its caller keeps the law of the module page. In release builds
@@ -133,6 +134,28 @@ impl<E: Engine> Engine for Checked<E> {
         self.now = now;
         self.drained = false;
         self.engine.leave(now);
+    }
+
+    fn application_hangs(&mut self, now: Time, hangs: bool) {
+        self.now = now;
+        self.drained = false;
+        self.engine.application_hangs(now, hangs);
+    }
+
+    fn look_again(&mut self, now: Time) {
+        self.now = now;
+        self.drained = false;
+        self.engine.look_again(now);
+    }
+
+    fn electorates(&self, ring: RingId) -> Option<Vec<Vec<NodeId>>> {
+        self.engine.electorates(ring)
+    }
+
+    fn carries_on(&mut self, now: Time, ring: RingId) {
+        self.now = now;
+        self.drained = false;
+        self.engine.carries_on(now, ring);
     }
 
     fn poll_output(&mut self) -> Option<Output> {

@@ -60,5 +60,5 @@ pub use output::{
 pub use pieces::{Pieces, PiecesWriter};
 pub use types::{
     Channel, Class, Engine, Incarnation, LogId, NodeId, PersistId, Process, RingId, Seq, Service,
-    Session, Status, SubmitError, Time,
+    Session, Status, SubmitError, Time, has_majority,
 };

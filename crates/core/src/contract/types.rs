@@ -29,6 +29,12 @@ impl fmt::Display for NodeId {
     }
 }
 
+/// Whether more than half of `nodes`, which are distinct, are among `members`.
+pub fn has_majority(nodes: &[NodeId], members: &[Process]) -> bool {
+    let is_here = |node: &&NodeId| members.iter().any(|member| member.node == **node);
+    2 * nodes.iter().filter(is_here).count() > nodes.len()
+}
+
 /// One life of a node: drawn anew at every start of the process, below 2⁵³.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Incarnation(pub u64);
@@ -236,6 +242,18 @@ pub trait Engine {
     /// What is over this engine waits for some member, and does not know why: who is there, and hears whom, is found out anew.
     fn look_again(&mut self, now: Time) {
         let _ = now;
+    }
+
+    /// Who counts in primaries, as the members of that ring's configuration say or have met it: a primary needs a majority of each of these
+    /// lists. `None` if the engine does not know; an empty list, of which nobody has a majority, stands for those it could not be told.
+    fn electorates(&self, ring: RingId) -> Option<Vec<Vec<NodeId>>> {
+        let _ = ring;
+        None
+    }
+
+    /// The configuration of that ring is primary, and carries on here what was before it.
+    fn carries_on(&mut self, now: Time, ring: RingId) {
+        let _ = (now, ring);
     }
 
     /// The next thing to do in the world, or `None` when everything has been handed out. Asking says

@@ -9,7 +9,7 @@ use super::plan::Plan;
 use crate::contract::{NodeId, Output, PersistId, Process, RingId, Time, TimerReason};
 use crate::mutants::{self, Mutant};
 use crate::ring::send_to;
-use crate::wire::{Commit, OldRing, Packet, have_ranges_for};
+use crate::wire::{Commit, Electorate, OldRing, Packet, have_ranges_for};
 
 /// A new ring's number is larger than all known ones by this much.
 const RING_SEQ_STEP: u64 = 4;
@@ -35,6 +35,7 @@ impl RingEngine {
         }
         let ring_seq = self.ring_seq.max + 1;
         self.ask_for(ring_seq);
+        self.save_electorates();
         self.disk_pause_until = self.now.after(self.config.timers.token_loss);
     }
 
@@ -57,7 +58,8 @@ impl RingEngine {
             rep: self.me.node,
             incarnation: self.me.incarnation,
         };
-        let Some(told) = self.tell(members.len()) else {
+        let mut electorates = Vec::new();
+        let Some(told) = self.tell(members.len(), &mut electorates) else {
             return;
         };
         let commit = Commit {
@@ -66,6 +68,7 @@ impl RingEngine {
             sender: self.me.node,
             token_seq: 1,
             members,
+            electorates,
             told: vec![told],
         };
         self.commit_to(commit);
@@ -75,7 +78,10 @@ impl RingEngine {
     /// Whether this process can agree to a ring now.
     fn may_commit(&self) -> bool {
         let disk = self.now >= self.disk_pause_until && !self.disk_failed;
-        disk && !self.lags && self.hangs.is_none() && self.now >= self.mute_until
+        disk && self.electorates.is_durable()
+            && !self.lags
+            && self.hangs.is_none()
+            && self.now >= self.mute_until
     }
 
     /// Whether this process says nothing, so that nobody waits for it.
@@ -97,12 +103,13 @@ impl RingEngine {
         }
     }
 
-    /// What this process tells the `members` of the ring to be.
-    fn tell(&self, members: usize) -> Option<OldRing> {
+    /// What this process tells the `members` of the ring to be, who know of these electorates already.
+    fn tell(&self, members: usize, electorates: &mut Vec<Electorate>) -> Option<OldRing> {
         let installed = self.installed.as_ref()?;
         let next_message = self.outbox.next_to_leave();
         let ranges = have_ranges_for(members);
-        let own = (next_message, self.config.settings());
+        let counts = self.electorates.tell(electorates);
+        let own = (next_message, self.config.settings(), counts);
         let mut told = installed.tell(self.obligations, own, ranges);
         if mutants::on(Mutant::M15) && self.attempts > 0 {
             told.ring.ring_seq = self.ring_seq.agreed;
@@ -150,6 +157,7 @@ impl RingEngine {
                     && commit.token_seq == sent.token_seq + commit.members.len() as u64 - 1
                     // What this process and those before it have told stays as it was.
                     && commit.told.starts_with(&sent.told)
+                    && commit.electorates.starts_with(&sent.electorates)
             }
             Phase::Recovery(_) => return self.on_third_sighting(&commit),
             Phase::Idle | Phase::Operational | Phase::Left => false,
@@ -175,7 +183,7 @@ impl RingEngine {
     }
 
     fn fill(&mut self, mut commit: Commit) {
-        let Some(told) = self.tell(commit.members.len()) else {
+        let Some(told) = self.tell(commit.members.len(), &mut commit.electorates) else {
             return;
         };
         commit.told.push(told);
@@ -202,17 +210,33 @@ impl RingEngine {
 
     pub(super) fn on_persisted(&mut self, id: PersistId) {
         self.ring_seq.on_persisted(id);
-        if matches!(self.phase, Phase::Idle) && self.ring_seq.is_durable(self.ring_seq.agreed) {
+        self.electorates.on_persisted(id);
+        if matches!(self.phase, Phase::Idle) && self.is_all_durable() {
             self.install_first();
         } else {
             self.install_if_alone();
         }
-        if self.disk_failed && self.ring_seq.is_durable(self.ring_seq.agreed) {
+        if self.disk_failed && self.is_all_durable() {
             self.disk_failed = false;
             self.disk_pause_until = self.now;
             if matches!(self.phase, Phase::Gather(_)) {
                 self.gather();
             }
+        }
+    }
+
+    /// Whether the disk owes nothing.
+    fn is_all_durable(&self) -> bool {
+        self.ring_seq.is_durable(self.ring_seq.agreed) && self.electorates.is_durable()
+    }
+
+    /// Makes durable who counts in primaries, if that has changed. No ring is agreed to before that.
+    pub(super) fn save_electorates(&mut self) {
+        if self.electorates.has_to_save() {
+            self.disk_asked_at = self.now;
+            let id = self.ring_seq.next_id();
+            let output = self.electorates.save(id);
+            self.outputs.push_back(output);
         }
     }
 
@@ -226,7 +250,7 @@ impl RingEngine {
 
     /// A disk that does not answer is as bad as one that refuses.
     pub(super) fn notice_hanging_disk(&mut self) {
-        let open = !self.ring_seq.is_durable(self.ring_seq.agreed);
+        let open = !self.is_all_durable();
         let long = self.now.since(self.disk_asked_at) >= self.config.timers.token_loss;
         if open && long && !self.disk_failed {
             self.be_silent();
@@ -238,13 +262,15 @@ impl RingEngine {
         if self.disk_failed && self.now >= self.disk_pause_until {
             self.disk_pause_until = self.now.after(self.config.timers.token_loss);
             self.ask_for(self.ring_seq.agreed);
+            self.save_electorates();
         }
     }
 
     /// The number could not be made durable: whatever waits for it is not sent, and the others will
     /// go on without this process, which tries again after a while (A7).
     pub(super) fn on_persist_failed(&mut self, id: PersistId) {
-        if !self.ring_seq.on_failed(id) {
+        let failed = self.ring_seq.on_failed(id) | self.electorates.on_failed(id);
+        if !failed {
             return;
         }
         self.be_silent();

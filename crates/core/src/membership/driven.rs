@@ -7,7 +7,8 @@ use alloc::vec::Vec;
 use super::engine::RingEngine;
 use super::phase::Phase;
 use crate::contract::{
-    Class, Delivery, Engine, Input, NodeId, Output, Service, Status, SubmitError, Time, TimerReason,
+    Class, Delivery, Engine, Input, NodeId, Output, RingId, Service, Status, SubmitError, Time,
+    TimerReason,
 };
 use crate::ring::{Context, Ordering};
 
@@ -43,6 +44,7 @@ impl RingEngine {
     fn notes(&self) -> Vec<String> {
         let ring = self.installed.as_ref();
         let mut notes = ring.map_or_else(Vec::new, |ring| ring.differences(&self.config));
+        notes.extend(self.electorates.differences());
         for (node, is_unsteady) in self.back_off.avoided(self.now) {
             let why = match is_unsteady {
                 true => "it fell silent again and again, and the ring broke each time",
@@ -108,6 +110,16 @@ impl Engine for RingEngine {
     fn leave(&mut self, now: Time) {
         self.now = now;
         self.say_goodbye();
+    }
+
+    fn electorates(&self, ring: RingId) -> Option<Vec<Vec<NodeId>>> {
+        self.electorates.on(ring)
+    }
+
+    fn carries_on(&mut self, now: Time, ring: RingId) {
+        self.now = now;
+        self.electorates.on_carried_on(ring);
+        self.save_electorates();
     }
 
     fn look_again(&mut self, now: Time) {

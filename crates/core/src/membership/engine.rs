@@ -3,6 +3,7 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 
+use super::electorates::Electorates;
 use super::evidence::{BackOff, Former, Refusals};
 use super::phase::Phase;
 use super::ring_seq::RingSeq;
@@ -45,6 +46,7 @@ pub struct RingEngine {
     /// Recoveries from the installed ring that have failed.
     pub(super) attempts: u32,
     pub(super) ring_seq: RingSeq,
+    pub(super) electorates: Electorates,
     /// The disk has refused a ring number: no ring is agreed to before this time.
     pub(super) disk_pause_until: Time,
     /// When the disk was asked last.
@@ -103,6 +105,7 @@ impl RingEngine {
             obligations: 0,
             attempts: 0,
             ring_seq: RingSeq::default(),
+            electorates: Electorates::default(),
             disk_pause_until: Time(0),
             disk_asked_at: Time(0),
             disk_failed: false,
@@ -213,6 +216,7 @@ impl RingEngine {
         self.me = start.me;
         self.random = Random::of(start);
         self.ring_seq = RingSeq::new(start);
+        self.electorates = Electorates::new(&self.config.electorate, start);
         self.form_first_ring();
     }
 

@@ -34,6 +34,7 @@ impl RingEngine {
         ));
         print.add((&self.outbox, &self.sets, &self.heard));
         print.add((self.obligations, self.attempts, &self.ring_seq));
+        print.add(&self.electorates);
         print.due(self.disk_pause_until);
         print.due(self.mute_until);
         print.add(self.times_mute);

@@ -15,6 +15,7 @@
 //! | `presence` | rings that hear of each other |
 //! | `parting` | giving up members that are gone or of no use; leaving |
 //! | `commit` | the commit token: from an agreed set to a ring with a name |
+//! | `electorates` | who counts in primaries, where nodes are configured with different lists |
 //! | `plan` | what those who come from the same ring have to send each other |
 //! | `wrap` | packets of an old ring inside packets of a new one |
 //! | `recovery` | from a ring with a name to an installed one |
@@ -26,6 +27,7 @@
 
 mod commit;
 mod driven;
+mod electorates;
 mod engine;
 mod evidence;
 mod fingerprint;
@@ -43,5 +45,6 @@ mod steady;
 mod tests;
 mod wrap;
 
+pub use electorates::ELECTORATES_LOG;
 pub use engine::RingEngine;
 pub use ring_seq::RING_SEQ_LOG;

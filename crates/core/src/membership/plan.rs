@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
+use super::electorates::OfRing;
 use crate::contract::{Process, RingId, Seq};
 use crate::mutants::{self, Mutant};
 use crate::ring::Ended;
@@ -16,6 +17,8 @@ pub(super) struct Plan {
     /// Everybody has everything up to here.
     pub low: Seq,
     pub ended: Ended,
+    /// Who counts in primaries on the new ring.
+    pub electorates: OfRing,
     /// What each of `transitional` has told.
     told: Vec<OldRing>,
 }
@@ -49,6 +52,7 @@ impl Plan {
             transitional,
             low,
             ended,
+            electorates: OfRing::new(commit),
             told,
         }
     }

@@ -5,6 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::electorates::OfRing;
 use super::engine::RingEngine;
 use super::phase::{Phase, Recovery};
 use super::plan::Plan;
@@ -199,7 +200,8 @@ impl RingEngine {
         };
         self.disk_pause_until = self.now;
         let first = self.ring_alone(ring);
-        self.enter(first);
+        let electorates = self.electorates.alone(self.me.node);
+        self.enter(first, electorates);
     }
 
     pub(super) fn ring_alone(&self, ring: RingId) -> Ordering {
@@ -226,11 +228,12 @@ impl RingEngine {
         next.install();
         self.leave_unsteady_alone(&before, next.members());
         self.back_off_from_lost(next.members());
-        self.enter(next);
+        self.enter(next, plan.electorates);
     }
 
-    fn enter(&mut self, ring: Ordering) {
+    fn enter(&mut self, ring: Ordering, electorates: OfRing) {
         let members = ring.members();
+        self.electorates.on_ring(ring.ring(), members, electorates);
         for &member in members {
             self.former.on_ring(member);
         }
@@ -257,6 +260,7 @@ impl RingEngine {
             self.outbox.rewind();
         }
         self.counters.configurations += 1;
+        self.save_electorates();
         self.mind_stages();
         self.look_for_absent();
     }

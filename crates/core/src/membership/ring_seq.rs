@@ -78,11 +78,17 @@ impl RingSeq {
         }
     }
 
-    fn reserve(&mut self, ring_seq: u64) -> (PersistId, Output) {
+    /// A name for a request.
+    pub const fn next_id(&mut self) -> PersistId {
         let id = PersistId(self.next_id);
+        self.next_id += 1;
+        id
+    }
+
+    fn reserve(&mut self, ring_seq: u64) -> (PersistId, Output) {
+        let id = self.next_id();
         let block = if mutants::on(Mutant::M12) { 0 } else { BLOCK };
         let up_to = ring_seq.saturating_add(block);
-        self.next_id += 1;
         self.asked = Some((id, up_to));
         let record = LogRecord::Put {
             log: RING_SEQ_LOG,
@@ -95,7 +101,7 @@ impl RingSeq {
 
     pub fn on_persisted(&mut self, id: PersistId) {
         if let Some((asked, up_to)) = self.asked
-            && asked == id
+            && asked <= id
         {
             self.durable = up_to;
             self.asked = None;

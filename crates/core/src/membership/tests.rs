@@ -215,6 +215,7 @@ mod plan {
             obligations: 1 << (aru % 3),
             next_message: 1,
             settings: crate::ring::RingConfig::new(1, Vec::new()).settings(),
+            counts: Default::default(),
             have: have.iter().map(range).collect(),
             more,
         }
@@ -229,6 +230,7 @@ mod plan {
             sender: node(1),
             token_seq: 9,
             members: members.clone(),
+            electorates: vec![],
             told,
         };
         Plan::new(&commit, OLD, &members)
@@ -298,6 +300,7 @@ mod plan {
             sender: node(1),
             token_seq: 9,
             members: vec![process(1), process(2)],
+            electorates: vec![],
             told: vec![told(4, 7, &[], false), told(9, 90, &[], false)],
         };
         let plan = Plan::new(&commit, OLD, &[process(1), life(2, 8)]);

@@ -22,7 +22,8 @@ pub(super) struct Verdict {
 /// What each member of `this` has told.
 pub(super) type Told<'a> = [(NodeId, &'a Knowledge)];
 
-pub(super) fn decide(this: &Session, told: &Told<'_>) -> Verdict {
+/// Where nobody knows of a primary, `electorates` are the lists of those that count in the first one, as the members are configured.
+pub(super) fn decide(this: &Session, told: &Told<'_>, electorates: &[Vec<NodeId>]) -> Verdict {
     let forgot = Knowledge::default();
     let told: Vec<_> = told
         .iter()
@@ -43,9 +44,9 @@ pub(super) fn decide(this: &Session, told: &Told<'_>) -> Verdict {
     open.sort_unstable();
     open.dedup();
     open.retain(|attempt| !is_settled(attempt, told));
-    let eligible = last
-        .as_ref()
-        .is_some_and(|last| may_follow(this, last, &open, told));
+    let eligible = last.as_ref().is_some_and(|last| {
+        may_follow(this, last, &open, told) && is_undisputed(last, told, electorates)
+    });
     Verdict {
         last,
         open,
@@ -61,7 +62,11 @@ pub(super) fn has_forgotten(node: NodeId, known: &Knowledge, told: &Told<'_>) ->
         let is_older = known.last.as_ref().is_none_or(|last| last < session);
         session.has(node) && is_older && !known.attempts.contains(session)
     };
-    formed.into_iter().any(lacks) && !mutants::on(Mutant::P05)
+    // What counts before there was a primary is a setting: another one is no sign of a lost disk.
+    formed
+        .filter(|session| session.ring.ring_seq > 0)
+        .any(lacks)
+        && !mutants::on(Mutant::P05)
 }
 
 /// Whether an attempt later than the last known primary did not become one: a member has not
@@ -109,4 +114,14 @@ fn may_follow(this: &Session, last: &Session, open: &[Session], told: &Told<'_>)
         && carried
         && (of_open || mutants::on(Mutant::P03))
         && last.has_quorum(|node| knows(node, None))
+}
+
+/// Whether nobody knows of another first primary, nor is or was configured with one. Of two different ones neither would need a member of the other.
+fn is_undisputed(last: &Session, told: &Told<'_>, electorates: &[Vec<NodeId>]) -> bool {
+    let firsts = told.iter().filter_map(|(_, known)| known.last.as_ref());
+    let mut firsts = firsts.filter(|first| first.ring.ring_seq == 0);
+    let is_first = last.ring.ring_seq == 0 && !mutants::on(Mutant::M55);
+    !is_first
+        || firsts.all(|first| first == last)
+            && electorates.iter().all(|nodes| *nodes == last.members)
 }

@@ -6,9 +6,10 @@ use super::requests::{Answered, Requests};
 use super::session::Rule;
 use super::voting::Voting;
 use crate::contract::{
-    Class, Configuration, ConfigurationKind, Delivery, Engine, Input, Message, Output, PersistId,
-    Process, RingId, Service, Status, SubmitError, Time, TimerReason,
+    Class, Delivery, Engine, Input, Message, NodeId, Output, PersistId, Process, RingId, Service,
+    Status, SubmitError, Time, TimerReason,
 };
+use alloc::vec::Vec;
 
 /// Nanoseconds after which something is written again that could not be.
 const WRITE_AGAIN: u64 = 100_000_000;
@@ -23,15 +24,19 @@ const HOLD_AT_MOST: u64 = 1_000_000_000;
 /// or none.
 #[derive(Debug)]
 pub struct Primary<E> {
-    engine: E,
-    rule: Rule,
+    pub(super) engine: E,
+    pub(super) rule: Rule,
+    /// What is over the layer says when a primary carries on what was before it.
+    pub(super) carried_on_by_hand: bool,
+    /// Who counts in the newest configuration: each of these lists.
+    pub(super) electorates: Vec<Vec<NodeId>>,
     me: Option<Process>,
-    now: Time,
-    voting: Voting,
+    pub(super) now: Time,
+    pub(super) voting: Voting,
     /// The configuration that was delivered last, as far as it is primary.
-    primary: Option<RingId>,
+    pub(super) primary: Option<RingId>,
     /// The static rule's: to be delivered next.
-    report: Option<RingId>,
+    pub(super) report: Option<RingId>,
     requests: Requests,
     /// Nothing is written before this time.
     write_at: Time,
@@ -50,6 +55,8 @@ impl<E: Engine> Primary<E> {
         Self {
             engine,
             rule,
+            carried_on_by_hand: false,
+            electorates: Vec::new(),
             me: None,
             now: Time(0),
             voting: Voting::default(),
@@ -130,23 +137,6 @@ impl<E: Engine> Primary<E> {
             (true, true) => {
                 self.voting.on_persist_failed();
                 self.write_at = self.now.after(WRITE_AGAIN);
-            }
-        }
-    }
-
-    fn on_configuration(&mut self, configuration: &Configuration) {
-        self.primary = None;
-        let Configuration { kind, members } = configuration;
-        match (kind, &self.rule) {
-            (ConfigurationKind::Regular(ring), Rule::StaticMajority { configured }) => {
-                self.report = Rule::majority(configured, members).then_some(*ring);
-            }
-            (ConfigurationKind::Regular(ring), Rule::DynamicLinear { .. }) => {
-                self.voting.on_regular(*ring, members);
-            }
-            (ConfigurationKind::Transitional { .. }, _) => {
-                self.report = None;
-                self.voting.on_transitional();
             }
         }
     }
@@ -320,6 +310,9 @@ impl<E: Engine> Engine for Primary<E> {
             if let Some(ring) = report {
                 self.primary = Some(ring);
                 self.reported += 1;
+                if !self.carried_on_by_hand {
+                    self.engine.carries_on(self.now, ring);
+                }
                 return Some(Delivery::Primary(ring));
             }
             if self.voting.is_holding() {

@@ -6,8 +6,9 @@
 //! configuration the application is in the primary one. By which [`Rule`] is a setting, the same on all
 //! nodes.
 //!
-//! * **static majority**: a regular configuration with more than half of the configured nodes. Nothing is
-//!   sent and nothing is stored.
+//! * **static majority**: a regular configuration with more than half of the configured nodes; where nodes are configured with
+//!   different lists, with more than half of each that its members have, or have met and not seen replaced
+//!   ([`Engine::electorates`](crate::contract::Engine::electorates)). Nothing is sent.
 //! * **dynamic linear voting** (Jajodia and Mutchler, *Dynamic voting algorithms for maintaining the
 //!   consistency of a replicated database*, TODS 1990): one with more than half of the members of
 //!   the last primary, or with half of them and the smallest. Nodes that fail one after the other leave
@@ -50,12 +51,14 @@
 //! | file | holds |
 //! |---|---|
 //! | `layer` | [`Primary`]: the layer as an engine |
+//! | `counting` | who counts, where nodes are configured with different lists; static majorities |
 //! | `voting` | one node's part in dynamic linear voting, step by step |
 //! | `decide` | whether a configuration may become primary, from what its members know |
 //! | `session` | sessions, quorums, and what a node knows |
 //! | `message` | the bytes of all this |
 //! | `requests` | whose requests to the disk are whose |
 
+mod counting;
 mod decide;
 mod layer;
 mod message;

@@ -5,14 +5,17 @@ use alloc::collections::VecDeque;
 
 use crate::contract::PersistId;
 
+/// So many failed requests are remembered. There is one for each time that a broken disk is tried, and what waits for one is sent at once.
+const MOST_FAILED: usize = 1024;
+
 /// Requests that are under way.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     newest: u64,
     /// By the driver's ids, ascending; `None` is the layer's own.
     waiting: VecDeque<(PersistId, Option<PersistId>)>,
-    /// Failed requests of the engine below: sends that wait for them are never made, so their names
-    /// stay.
+    /// Failed requests of the engine below, the newest: sends that wait for them are never made, so their names
+    /// stay for as long as one may be on its way.
     failed: VecDeque<(PersistId, PersistId)>,
 }
 
@@ -37,7 +40,7 @@ impl Requests {
     pub fn after(&self, below: PersistId) -> Option<PersistId> {
         let waiting = self.waiting.iter();
         let mut waiting = waiting.filter_map(|(id, of)| of.map(|of| (*id, of)));
-        let mut failed = self.failed.iter().copied();
+        let mut failed = self.failed.iter().rev().copied();
         let named = |(_, of): &(PersistId, PersistId)| *of == below;
         let found = waiting.find(named).or_else(|| failed.find(named));
         found.map(|(id, _)| id)
@@ -61,6 +64,9 @@ impl Requests {
         match self.waiting.remove(at).and_then(|(_, of)| of) {
             Some(of) => {
                 self.failed.push_back((id, of));
+                if self.failed.len() > MOST_FAILED {
+                    self.failed.pop_front();
+                }
                 answered.below = Some(of);
             }
             None => answered.own = true,

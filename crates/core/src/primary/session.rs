@@ -3,7 +3,7 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use crate::contract::{Incarnation, NodeId, Process, RingId};
+use crate::contract::{Incarnation, NodeId, Process, RingId, has_majority};
 use crate::mutants::{self, Mutant};
 
 /// Which configurations are primary. The same on all nodes.
@@ -29,10 +29,7 @@ impl Rule {
         let mut configured = configured.to_vec();
         configured.sort_unstable();
         configured.dedup();
-        let here = configured
-            .iter()
-            .filter(|node| members.iter().any(|member| member.node == **node));
-        2 * here.count() > configured.len()
+        has_majority(&configured, members)
     }
 }
 

@@ -52,7 +52,7 @@ fn known(last: &Session, attempts: &[&Session]) -> Knowledge {
 fn eligible(told: &[(u16, &Knowledge)]) -> bool {
     let ids: Vec<u16> = told.iter().map(|(id, _)| *id).collect();
     let told: Vec<_> = told.iter().map(|(id, known)| (node(*id), *known)).collect();
-    decide(&session(100, &ids), &told).eligible
+    decide(&session(100, &ids), &told, &[]).eligible
 }
 
 #[test]
@@ -118,14 +118,9 @@ fn who_was_in_a_primary_and_does_not_know_it_has_forgotten() {
     // 2 alone is no quorum of the later one.
     assert!(!eligible(&[(1, &fresh), (2, &knows), (3, &fresh)]));
     #[cfg(feature = "mutants")]
-    {
-        use crate::mutants::{self, Mutant};
-
-        mutants::set(Some(Mutant::P05));
-        let is_taken = eligible(&[(1, &fresh), (3, &knows)]);
-        mutants::set(None);
-        assert!(is_taken, "an empty disk is found out all the same");
-    }
+    is_found_out(crate::mutants::Mutant::P05, || {
+        assert!(!eligible(&[(1, &fresh), (3, &knows)]));
+    });
 }
 
 #[test]
@@ -218,6 +213,8 @@ struct Below {
     submitted: Vec<Bytes>,
     persisted: Vec<PersistId>,
     full: bool,
+    electorates: Option<Vec<Vec<NodeId>>>,
+    carried_on: Vec<RingId>,
 }
 
 impl Engine for Below {
@@ -233,6 +230,14 @@ impl Engine for Below {
         }
         self.submitted.push(Bytes::copy_from_slice(payload));
         Ok(self.submitted.len() as u64)
+    }
+
+    fn electorates(&self, _: RingId) -> Option<Vec<Vec<NodeId>>> {
+        self.electorates.clone()
+    }
+
+    fn carries_on(&mut self, _: Time, ring: RingId) {
+        self.carried_on.push(ring);
     }
 
     fn poll_output(&mut self) -> Option<Output> {
@@ -371,6 +376,98 @@ fn a_static_majority_is_primary_at_once() {
         cluster.configure(5);
         let reported = cluster.0[0].primary().is_some();
         assert_eq!(reported, expected == 2, "{ids:?}");
+    }
+}
+
+#[test]
+fn each_list_of_who_counts_has_to_have_its_majority() {
+    let rule = Rule::StaticMajority {
+        configured: nodes(&[1, 2, 3]),
+    };
+    let primary = |ids: &[u16], lists: &[&[u16]]| {
+        let mut cluster = Cluster::new(ids, &rule);
+        let lists = lists.iter().map(|ids| nodes(ids)).collect();
+        cluster.0[0].engine_mut().electorates = Some(lists);
+        cluster.configure(5);
+        let layer = &cluster.0[0];
+        let carried_on: Vec<RingId> = layer.primary().into_iter().collect();
+        assert_eq!(layer.engine().carried_on, carried_on);
+        layer.primary().is_some()
+    };
+    let holds = || {
+        assert!(primary(&[1, 2], &[&[1, 2, 3]]));
+        assert!(!primary(&[1, 2], &[&[1, 2, 3], &[1, 2, 3, 4, 5]]));
+        assert!(!primary(&[1, 4, 5], &[&[1, 2, 3], &[1, 2, 3, 4, 5]]));
+        assert!(primary(&[1, 2, 4], &[&[1, 2, 3], &[1, 2, 3, 4, 5]]));
+        assert!(
+            !primary(&[1, 2, 3], &[&[1, 2, 3], &[]]),
+            "what could not be told"
+        );
+    };
+    holds();
+    #[cfg(feature = "mutants")]
+    is_found_out(crate::mutants::Mutant::M54, holds);
+}
+
+#[cfg(feature = "mutants")]
+fn is_found_out(mutant: crate::mutants::Mutant, holds: impl Fn()) {
+    use crate::mutants;
+    extern crate std;
+    use std::sync::{Mutex, PoisonError};
+
+    /// A broken version is in force for all threads.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    mutants::set(Some(mutant));
+    let held = std::panic::catch_unwind(core::panic::AssertUnwindSafe(holds)).is_ok();
+    mutants::set(None);
+    assert!(!held, "{mutant}");
+}
+
+#[test]
+fn no_first_primary_where_lists_of_who_counts_differ() {
+    let (one, other) = (
+        Knowledge::first(&nodes(&[1, 2, 3])),
+        Knowledge::first(&nodes(&[2, 3, 4])),
+    );
+    let last = session(7, &[1, 2, 3]);
+    let later = known(&last, &[]);
+    let (a, b) = (nodes(&[1, 2, 3]), nodes(&[2, 3, 4]));
+    let may = |told: &[(u16, &Knowledge)], lists: &[Vec<NodeId>]| {
+        let ids: Vec<u16> = told.iter().map(|(id, _)| *id).collect();
+        let told: Vec<_> = told.iter().map(|(id, known)| (node(*id), *known)).collect();
+        decide(&session(100, &ids), &told, lists).eligible
+    };
+    let holds = || {
+        assert!(may(&[(1, &one), (2, &one)], core::slice::from_ref(&a)));
+        assert!(!may(&[(1, &one), (2, &one), (3, &one), (4, &other)], &[]));
+        assert!(!may(&[(2, &one), (3, &other), (4, &other)], &[]));
+        assert!(
+            !may(&[(1, &one), (2, &one)], &[a.clone(), b.clone()]),
+            "one was met"
+        );
+        // Once there was a primary, it counts, and nothing that is configured.
+        assert!(may(
+            &[(1, &later), (2, &later), (4, &other)],
+            &[a.clone(), b.clone()]
+        ));
+    };
+    holds();
+    #[cfg(feature = "mutants")]
+    is_found_out(crate::mutants::Mutant::M55, holds);
+}
+
+#[test]
+fn who_is_told_of_another_first_primary_keeps_its_own() {
+    let mut cluster = Cluster(vec![
+        started(1, &dynamic(&[1, 2, 3]), None),
+        started(4, &dynamic(&[2, 3, 4]), None),
+    ]);
+    cluster.configure(5);
+    cluster.exchange(0);
+    for layer in &mut cluster.0 {
+        taken(layer);
+        assert_eq!(asked(layer), None, "nothing has changed");
     }
 }
 

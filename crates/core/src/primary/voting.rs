@@ -43,6 +43,8 @@ pub(super) struct Counters {
 struct Round {
     this: Session,
     members: Vec<Process>,
+    /// Who counts in the first primary, as the members are configured.
+    electorates: Vec<Vec<NodeId>>,
     /// No transitional configuration has followed yet.
     regular: bool,
     told: BTreeMap<Process, Knowledge>,
@@ -86,11 +88,12 @@ impl Voting {
     }
 
     /// A regular configuration is delivered.
-    pub fn on_regular(&mut self, ring: RingId, members: &[Process]) {
+    pub fn on_regular(&mut self, ring: RingId, members: &[Process], electorates: &[Vec<NodeId>]) {
         let nodes = members.iter().map(|member| member.node).collect();
         self.round = Some(Round {
             this: Session::new(ring, nodes),
             members: members.to_vec(),
+            electorates: electorates.to_vec(),
             regular: true,
             told: BTreeMap::new(),
             attempted: BTreeSet::new(),
@@ -177,7 +180,7 @@ impl Voting {
         };
         let told = round.told.iter();
         let told: Vec<_> = told.map(|(member, known)| (member.node, known)).collect();
-        let verdict = decide(&round.this, &told);
+        let verdict = decide(&round.this, &told, &round.electorates);
         let this = round.this.clone();
         let me = self.me;
         let has_forgotten = me.is_some_and(|me| has_forgotten(me, &self.known, &told));
@@ -197,7 +200,9 @@ impl Voting {
         };
         let last = verdict.last.as_ref();
         let carries = last.is_some_and(|last| known.carries(last, &verdict.open));
-        if let Some(last) = verdict.last.filter(remembers) {
+        // The first one is a setting, and each keeps its own.
+        let of_a_ring = verdict.last.filter(|last| last.ring.ring_seq > 0);
+        if let Some(last) = of_a_ring.filter(remembers) {
             known.last = Some(last);
         }
         known

@@ -10,7 +10,7 @@ use super::recovering::Recovering;
 use crate::contract::{NodeId, Seq, Service};
 use crate::fingerprint::Fingerprint;
 use crate::mutants::{self, Mutant};
-use crate::wire::{Frame, OldRing, Settings};
+use crate::wire::{Counts, Frame, OldRing, Settings};
 
 /// A packet of a ring that has broken.
 #[derive(Clone, Debug)]
@@ -81,7 +81,7 @@ impl Ordering {
     pub(crate) fn tell(
         &self,
         obligations: u128,
-        (next_message, settings): (u64, Settings),
+        (next_message, settings, counts): (u64, Settings, Counts),
         ranges: usize,
     ) -> OldRing {
         let (have, more) = self.buffer.have(ranges);
@@ -93,6 +93,7 @@ impl Ordering {
             obligations,
             next_message,
             settings,
+            counts,
             have,
             more,
         }

@@ -97,6 +97,8 @@ pub struct RingConfig {
     pub cluster: u32,
     /// The configured nodes, by ascending id: whom a ring that lacks them looks for. Others may join.
     pub members: Vec<NodeId>,
+    /// Who counts in primaries, ascending; empty where nobody asks for primaries.
+    pub electorate: Vec<NodeId>,
     /// Which protocol.
     pub protocol: Protocol,
     /// New packets a member may send in one visit.
@@ -130,6 +132,8 @@ pub struct RingConfig {
 pub enum RingConfigError {
     /// No members, too many, not ascending or twice the same.
     Members,
+    /// Too many nodes count in primaries, or they are not ascending.
+    Electorate,
     /// A window that must not be 0 is, or one is larger than what holds it.
     Window(&'static str),
     /// The datagram size is outside these bounds, in bytes.
@@ -151,6 +155,11 @@ impl fmt::Display for RingConfigError {
             Self::Members => write!(
                 f,
                 "the members must be 1 to {} different node ids in ascending order",
+                RingConfig::MAX_MEMBERS
+            ),
+            Self::Electorate => write!(
+                f,
+                "at most {} different nodes, in ascending order, count in primaries",
                 RingConfig::MAX_MEMBERS
             ),
             Self::Window(what) => f.write_str(what),
@@ -181,6 +190,7 @@ impl RingConfig {
         Self {
             cluster,
             members,
+            electorate: Vec::new(),
             protocol: Protocol::Accelerated,
             personal_window: 40,
             accelerated_window: 40,
@@ -208,6 +218,10 @@ impl RingConfig {
         let ascending = self.members.windows(2).all(|pair| pair[0] < pair[1]);
         if self.members.is_empty() || self.members.len() > Self::MAX_MEMBERS || !ascending {
             return Err(RingConfigError::Members);
+        }
+        let ascending = self.electorate.windows(2).all(|pair| pair[0] < pair[1]);
+        if self.electorate.len() > Self::MAX_MEMBERS || !ascending {
+            return Err(RingConfigError::Electorate);
         }
         self.check_windows()?;
         let (min, max) = (Self::MIN_DATAGRAM_BYTES, Burst::MAX_BYTES);

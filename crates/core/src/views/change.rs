@@ -56,9 +56,10 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         let Some(told) = exchange.all_told() else {
             return;
         };
-        let configured = self.rule.configured.as_deref();
-        let enough =
-            configured.is_none_or(|nodes| remembers_enough(nodes, &exchange.members, &told));
+        let enough = self.rule.configured.as_ref().is_none_or(|own| {
+            let mut lists = self.ring.electorates().iter().chain([own]);
+            lists.all(|nodes| remembers_enough(nodes, &exchange.members, &told))
+        });
         if !enough {
             self.counters.forgotten += 1;
             exchange.step = Step::Forgotten;
@@ -118,6 +119,7 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         self.deliveries.extend(self.memory.install(next));
         self.backlog.rewind(self.memory.account.watermarks.of(me));
         self.path.install(self.now, &view, notes);
+        self.ring.carried_on(self.now, view.ring);
         self.phase = Phase::Operating(view);
     }
 

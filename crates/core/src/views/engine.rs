@@ -99,7 +99,7 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
             },
         };
         Self {
-            ring: Primary::new(ring, rule),
+            ring: Primary::new(ring, rule).carried_on_by_hand(),
             memory: Memory::new(),
             path,
             backlog,

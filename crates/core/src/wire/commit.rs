@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use bytes::Buf;
 
+use super::electorates::{Counts, Electorate, TABLE_BYTES, read_electorates, write_electorates};
 use super::header::{HEADER_BYTES, Header, Kind, MAX_SEAL_BYTES};
 use super::join::{read_process, write_process};
 use super::token::{RANGE_BYTES, read_ranges, write_ranges};
@@ -17,12 +18,13 @@ pub const MAX_MEMBERS: usize = 128;
 pub const MAX_HAVE_RANGES: usize = 64;
 
 const FLAG_MORE: u8 = 1;
+const FLAG_MORE_ELECTORATES: u8 = 2;
 
-/// Bytes of a commit token without members: two counts beside header and seal.
-const FIXED_BYTES: usize = HEADER_BYTES + 2 + 2 + MAX_SEAL_BYTES;
+/// Bytes of a commit token without members: two counts and a table beside header and seal.
+const FIXED_BYTES: usize = HEADER_BYTES + 2 + TABLE_BYTES + 2 + MAX_SEAL_BYTES;
 
 /// Bytes of a member and of what it tells, without ranges.
-const MEMBER_BYTES: usize = 10 + 18 + 3 * 8 + 16 + 8 + Settings::BYTES + 1 + 2;
+const MEMBER_BYTES: usize = 10 + 18 + 3 * 8 + 16 + 8 + Settings::BYTES + Counts::BYTES + 1 + 2;
 
 /// Ranges that each member of a ring of `members` may list, so that what all of them tell fits a
 /// datagram.
@@ -49,6 +51,8 @@ pub struct Commit {
     pub token_seq: u64,
     /// The members, by ascending id; the first is the representative.
     pub members: Vec<Process>,
+    /// Who counts in primaries, as those who have told say: different ones, at most [`MOST_ELECTORATES`](super::MOST_ELECTORATES).
+    pub electorates: Vec<Electorate>,
     /// What the first of them have told; complete after the first rotation.
     pub told: Vec<OldRing>,
 }
@@ -126,6 +130,8 @@ pub struct OldRing {
     pub next_message: u64,
     /// How it is configured.
     pub settings: Settings,
+    /// Which of the token's electorates are its own.
+    pub counts: Counts,
     /// What it has above `aru`, ascending.
     pub have: Vec<RequestRange>,
     /// It has more, above the last of those ranges.
@@ -145,13 +151,14 @@ impl Commit {
         if header.seq > 2 * members.len() as u64 {
             return Err(DecodeError::Commit("a commit token goes round twice"));
         }
+        let electorates = read_electorates(&mut body)?;
         let told_count = usize::from(body.try_get_u16_le().map_err(|_| DecodeError::Short)?);
         if told_count > members.len() {
             return Err(DecodeError::Commit("more have told than there are members"));
         }
         let mut told = Vec::new();
         for _ in 0..told_count {
-            told.push(OldRing::read(&mut body)?);
+            told.push(OldRing::read(&mut body, electorates.len())?);
         }
         expect_empty(body)?;
         Ok(Self {
@@ -160,6 +167,7 @@ impl Commit {
             sender: header.sender,
             token_seq: header.seq,
             members,
+            electorates,
             told,
         })
     }
@@ -173,6 +181,7 @@ impl Commit {
         for member in &self.members {
             write_process(*member, out);
         }
+        write_electorates(&self.electorates, out);
         out.extend_from_slice(&count(self.told.len()).to_le_bytes());
         for old in &self.told {
             old.write(out);
@@ -206,7 +215,7 @@ fn read_members(body: &mut &[u8], ring: RingId) -> Result<Vec<Process>, DecodeEr
 }
 
 impl OldRing {
-    fn read(body: &mut &[u8]) -> Result<Self, DecodeError> {
+    fn read(body: &mut &[u8], electorates: usize) -> Result<Self, DecodeError> {
         let short = |_| DecodeError::Short;
         let ring_seq = body.try_get_u64_le().map_err(short)?;
         let incarnation = read_incarnation(body)?;
@@ -219,8 +228,10 @@ impl OldRing {
         let next_message = body.try_get_u64_le().map_err(short)?;
         let settings = Settings::read(body)?;
         let flags = body.try_get_u8().map_err(short)?;
+        let counts = Counts::read(body, electorates, flags & FLAG_MORE_ELECTORATES != 0)?;
         let count = usize::from(body.try_get_u16_le().map_err(short)?);
-        if aru > high || safe_line > aru || flags & !FLAG_MORE != 0 || count > MAX_HAVE_RANGES {
+        let known_flags = FLAG_MORE | FLAG_MORE_ELECTORATES;
+        if aru > high || safe_line > aru || flags & !known_flags != 0 || count > MAX_HAVE_RANGES {
             return Err(DecodeError::Commit(
                 "what a member tells contradicts itself",
             ));
@@ -238,6 +249,7 @@ impl OldRing {
             obligations,
             next_message,
             settings,
+            counts,
             have,
             more: flags & FLAG_MORE != 0,
         })
@@ -253,7 +265,9 @@ impl OldRing {
         out.extend_from_slice(&self.obligations.to_le_bytes());
         out.extend_from_slice(&self.next_message.to_le_bytes());
         self.settings.write(out);
-        out.push(u8::from(self.more) * FLAG_MORE);
+        let electorates = u8::from(self.counts.more) * FLAG_MORE_ELECTORATES;
+        out.push(u8::from(self.more) * FLAG_MORE + electorates);
+        self.counts.write(out);
         let count = u16::try_from(self.have.len()).expect("ranges are bounded");
         out.extend_from_slice(&count.to_le_bytes());
         write_ranges(&self.have, out);

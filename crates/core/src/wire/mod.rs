@@ -19,6 +19,7 @@
 //! |  | checksum's [`SEAL_BYTES`] if he says nothing |
 
 mod commit;
+mod electorates;
 mod error;
 mod fast;
 mod frame;
@@ -32,6 +33,7 @@ use bytes::{Buf, Bytes};
 
 use crate::contract::{Incarnation, NodeId, RingId, Seq, Service};
 pub use commit::{Commit, MAX_HAVE_RANGES, MAX_MEMBERS, OldRing, Settings, have_ranges_for};
+pub use electorates::{Counts, Electorate, MOST_ELECTORATES, read_electorates, write_electorates};
 pub use error::DecodeError;
 pub use fast::{FastControl, FastData, FastHead, FastPacket, FastPlaces, FastRequest, FastRun};
 pub use frame::{

@@ -69,6 +69,7 @@ pub fn old_ring(ring: RingId, index: u32) -> OldRing {
         obligations: 1 << index,
         next_message: 1,
         settings: rota_core::ring::RingConfig::new(1, Vec::new()).settings(),
+        counts: Default::default(),
         have: vec![],
         more: false,
     }
@@ -321,6 +322,7 @@ impl Node {
             sender: id(PEER),
             token_seq: 1,
             members: members.iter().copied().map(process).collect(),
+            electorates: vec![],
             told: vec![self.peers_part(0)],
         }
     }

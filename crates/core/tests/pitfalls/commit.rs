@@ -242,6 +242,7 @@ fn p_22_the_largest_commit_token_fits_a_datagram() {
             obligations: u128::MAX >> (128 - nodes),
             next_message: 1,
             settings: rota_core::ring::RingConfig::new(1, Vec::new()).settings(),
+            counts: Default::default(),
             have: (1..=ranges as u64).map(|n| range(3 * n)).collect(),
             more: true,
         };
@@ -255,6 +256,7 @@ fn p_22_the_largest_commit_token_fits_a_datagram() {
             sender: id(0),
             token_seq: nodes as u64,
             members: (0..nodes).map(member).collect(),
+            electorates: vec![],
             told: vec![told; nodes],
         });
         let bytes = commit.encode();

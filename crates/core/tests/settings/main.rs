@@ -6,6 +6,7 @@
 #[path = "../pitfalls/app.rs"]
 mod app;
 mod ill;
+mod lists;
 #[path = "../pitfalls/net.rs"]
 mod net;
 mod rules;
@@ -102,6 +103,48 @@ fn who_is_not_heard_by_one_is_heard_through_others() {
     ill::who_is_not_heard_by_one_is_heard_through_others();
 }
 
+#[test]
+fn a_primary_needs_a_majority_of_each_list_that_was_met() {
+    let _one = alone();
+    lists::a_primary_needs_a_majority_of_each_list_that_was_met();
+}
+
+#[test]
+fn what_a_node_was_configured_with_before_counts_after_a_restart() {
+    let _one = alone();
+    lists::what_a_node_was_configured_with_before_counts_after_a_restart();
+}
+
+#[test]
+fn what_was_met_counts_after_a_restart() {
+    let _one = alone();
+    lists::what_was_met_counts_after_a_restart();
+}
+
+#[test]
+fn what_was_met_counts_for_one_that_is_alone() {
+    let _one = alone();
+    lists::what_was_met_counts_for_one_that_is_alone();
+}
+
+#[test]
+fn a_list_that_nobody_has_any_more_is_forgotten_in_a_primary() {
+    let _one = alone();
+    lists::a_list_that_nobody_has_any_more_is_forgotten_in_a_primary();
+}
+
+#[test]
+fn a_list_that_somebody_still_has_is_kept() {
+    let _one = alone();
+    lists::a_list_that_somebody_still_has_is_kept();
+}
+
+#[test]
+fn more_lists_than_can_be_told_make_no_primary() {
+    let _one = alone();
+    lists::more_lists_than_can_be_told_make_no_primary();
+}
+
 /// Each rule fails where what it is about is broken.
 #[test]
 #[cfg(feature = "mutants")]
@@ -109,8 +152,11 @@ fn each_broken_version_is_found_out() {
     use rota_core::mutants::{self, Mutant};
     use std::panic::catch_unwind;
 
+    /// What is broken, and what notices.
+    type Rule = (Mutant, fn());
+
     let _one = alone();
-    let rules: [(Mutant, fn()); 13] = [
+    let rules: [Rule; 18] = [
         (Mutant::M42, rules::windows_that_differ_are_agreed_on),
         (
             Mutant::M42,
@@ -141,6 +187,17 @@ fn each_broken_version_is_found_out() {
             ill::an_application_that_hangs_is_not_waited_for,
         ),
         (Mutant::M44, ill::one_too_many_leaves_the_ring_as_it_is),
+        (
+            Mutant::M52,
+            lists::a_primary_needs_a_majority_of_each_list_that_was_met,
+        ),
+        (Mutant::M52, lists::what_was_met_counts_after_a_restart),
+        (
+            Mutant::M53,
+            lists::what_a_node_was_configured_with_before_counts_after_a_restart,
+        ),
+        (Mutant::M53, lists::what_was_met_counts_after_a_restart),
+        (Mutant::M56, lists::a_list_that_somebody_still_has_is_kept),
         (Mutant::M44, ill::of_too_many_the_first_form_a_ring),
     ];
     for (index, (mutant, rule)) in rules.into_iter().enumerate() {

@@ -56,7 +56,7 @@ pub enum ConfigError {
     Faults,
     /// `primary = "dynamic"` without `state_dir`.
     PrimaryNeedsState,
-    /// `reset_primary` without `primary = "dynamic"`.
+    /// `reset_primary` where nothing is kept of primaries.
     ResetWithoutPrimary,
     /// `primary_nodes` without `primary`.
     PrimaryNodesUnused,
@@ -188,7 +188,7 @@ impl fmt::Display for ConfigError {
                 "primary = \"dynamic\" has to remember what it agreed to: set `state_dir`",
             ),
             Self::ResetWithoutPrimary => {
-                f.write_str("reset_primary is for `primary = \"dynamic\"`, which alone keeps records")
+                f.write_str("reset_primary is for nodes with primaries and a `state_dir`: others keep nothing of them")
             }
             Self::PrimaryNodesUnused => f.write_str(
                 "primary_nodes says who counts in a primary: set `primary` to \"static\" or \"dynamic\"",

@@ -40,7 +40,7 @@ impl PrimaryName {
 pub enum ResetPrimary {
     /// It has forgotten what it had agreed to: it does not count until it has been in a primary again.
     Forgotten,
-    /// There has been no primary yet, as on a first start.
+    /// There has been no primary yet, as on a first start; nor did any other list say who counts.
     First,
 }
 
@@ -56,6 +56,13 @@ impl NodeConfig {
         let directory = self.state_dir.as_ref();
         let directory = directory.filter(|_| self.primary_in_force() == PrimaryName::Dynamic)?;
         Some(directory.join(format!("node-{me}.primary")))
+    }
+
+    /// Where node `me` keeps which lists of the nodes that count it has had and met, if it has to.
+    pub fn electorate_file(&self, me: NodeId) -> Option<PathBuf> {
+        let directory = self.state_dir.as_ref();
+        let directory = directory.filter(|_| self.primary_in_force() != PrimaryName::None)?;
+        Some(directory.join(format!("node-{me}.electorates")))
     }
 
     /// The nodes that count, by ascending id: `primary_nodes`, or else all that are listed.
@@ -122,7 +129,8 @@ impl NodeConfig {
         if is_dynamic && self.state_dir.is_none() {
             return Err(ConfigError::PrimaryNeedsState);
         }
-        if self.reset_primary.is_some() && !is_dynamic {
+        let keeps = self.primary_in_force() != PrimaryName::None && self.state_dir.is_some();
+        if self.reset_primary.is_some() && !keeps {
             return Err(ConfigError::ResetWithoutPrimary);
         }
         let Some(nodes) = &self.primary_nodes else {

@@ -204,7 +204,7 @@ impl Durable {
         }
         let record = Record::read(records);
         let kept = |record: &Record| match record {
-            Record::RingId(_) => true,
+            Record::RingId(_) | Record::Electorates(_) => true,
             Record::Primaries(_) => self.found.primaries.is_some(),
         };
         let Some(record) = record.filter(kept) else {

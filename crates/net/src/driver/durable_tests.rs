@@ -70,7 +70,7 @@ impl Store for Gated {
     fn store(&mut self, record: &Record) -> Result<(), PersistError> {
         let value = match record {
             Record::RingId(number) => *number,
-            Record::Primaries(bytes) => u64::from(bytes[0]),
+            Record::Primaries(bytes) | Record::Electorates(bytes) => u64::from(bytes[0]),
         };
         let _ = self.begun.send(value);
         self.gate.recv().expect("the gate opens")
@@ -563,7 +563,7 @@ struct Stalls {
 
 impl Store for Stalls {
     fn store(&mut self, record: &Record) -> Result<(), PersistError> {
-        if matches!(record, Record::RingId(_)) {
+        if matches!(record, Record::RingId(_) | Record::Electorates(_)) {
             return Ok(());
         }
         self.taken += 1;
@@ -589,6 +589,7 @@ fn a_primary_is_reported_when_the_disk_can_and_deliveries_do_not_wait_for_long()
         let found = Found {
             ring_id: None,
             primaries: Some(Bytes::from(first_record(&config.members()))),
+            electorates: None,
         };
         let durable = Durable::with_store(found, Box::new(store)).unwrap();
         let sockets = Sockets::open(&config, id(1)).unwrap();

@@ -2,12 +2,13 @@
 
 use bytes::Bytes;
 use rota_core::contract::{LogId, LogRecord, NodeId, PersistError};
+use rota_core::membership::ELECTORATES_LOG;
 use rota_core::primary::PRIMARY_LOG;
 use rota_storage::{OnDamage, OpenError, Opening, PrimaryFile, RingIdFile, StoreError};
 use std::path::Path;
 
 use super::DriverError;
-use crate::config::NodeConfig;
+use crate::config::{NodeConfig, ResetPrimary};
 
 /// The log of ring ids.
 pub(super) const RING_IDS: LogId = LogId(1);
@@ -21,6 +22,8 @@ pub(super) enum Record {
     RingId(u64),
     /// What the node knows of primaries.
     Primaries(Bytes),
+    /// Which lists of nodes that count in primaries it has had and met.
+    Electorates(Bytes),
 }
 
 impl Record {
@@ -51,6 +54,11 @@ impl Record {
                 position: NEWEST,
                 bytes,
             } => Some(Self::Primaries(bytes.clone().into_bytes())),
+            LogRecord::Put {
+                log: ELECTORATES_LOG,
+                position: NEWEST,
+                bytes,
+            } => Some(Self::Electorates(bytes.clone().into_bytes())),
             LogRecord::Put { .. } | LogRecord::Trim { .. } => None,
         }
     }
@@ -60,6 +68,7 @@ impl Record {
         match self {
             Self::RingId(_) => RING_IDS,
             Self::Primaries(_) => PRIMARY_LOG,
+            Self::Electorates(_) => ELECTORATES_LOG,
         }
     }
 
@@ -67,7 +76,7 @@ impl Record {
     pub(super) fn bytes(&self) -> Bytes {
         match self {
             Self::RingId(number) => Bytes::copy_from_slice(&number.to_le_bytes()),
-            Self::Primaries(bytes) => bytes.clone(),
+            Self::Primaries(bytes) | Self::Electorates(bytes) => bytes.clone(),
         }
     }
 }
@@ -78,6 +87,7 @@ pub(super) struct Found {
     pub(super) ring_id: Option<u64>,
     /// `None`: this node keeps no such record.
     pub(super) primaries: Option<Bytes>,
+    pub(super) electorates: Option<Bytes>,
 }
 
 impl Found {
@@ -85,13 +95,15 @@ impl Found {
         match record {
             Record::RingId(number) => self.ring_id = Some(number),
             Record::Primaries(bytes) => self.primaries = Some(bytes),
+            Record::Electorates(bytes) => self.electorates = Some(bytes),
         }
     }
 
     pub(super) fn records(&self) -> impl Iterator<Item = Record> {
         let ring_id = self.ring_id.map(Record::RingId);
         let primaries = self.primaries.clone().map(Record::Primaries);
-        ring_id.into_iter().chain(primaries)
+        let electorates = self.electorates.clone().map(Record::Electorates);
+        ring_id.into_iter().chain(primaries).chain(electorates)
     }
 }
 
@@ -105,6 +117,7 @@ pub(super) trait Store: Send {
 pub(super) struct Files {
     ring_id: RingIdFile,
     primaries: Option<PrimaryFile>,
+    electorates: Option<PrimaryFile>,
 }
 
 impl Files {
@@ -119,14 +132,23 @@ impl Files {
             warn_of_damage(&path);
         }
         let primaries = open_primaries(config, me, &ring_id).map_err(DriverError::State)?;
-        Ok(Some(Self { ring_id, primaries }))
+        let electorates = open_electorates(config, me).map_err(DriverError::State)?;
+        Ok(Some(Self {
+            ring_id,
+            primaries,
+            electorates,
+        }))
     }
 
     pub(super) fn found(&self) -> Found {
         let primaries = self.primaries.as_ref();
+        let electorates = self.electorates.as_ref().map(PrimaryFile::record);
+        // A new file has none.
+        let electorates = electorates.filter(|record| !record.is_empty());
         Found {
             ring_id: self.ring_id.value(),
             primaries: primaries.map(|file| Bytes::copy_from_slice(file.record())),
+            electorates: electorates.map(Bytes::copy_from_slice),
         }
     }
 }
@@ -152,6 +174,32 @@ fn open_primaries(
     Ok(Some(file))
 }
 
+fn open_electorates(config: &NodeConfig, me: NodeId) -> Result<Option<PrimaryFile>, OpenError> {
+    let Some(path) = config.electorate_file(me) else {
+        return Ok(None);
+    };
+    let opening = Opening {
+        first: &[],
+        // Earlier versions kept none.
+        lived_before: false,
+        on_damage: on_damage(config.reset_primary.is_some()),
+    };
+    let mut file = PrimaryFile::open(path.clone(), me, opening)?;
+    if file.lost_a_copy() {
+        warn_of_damage(&path);
+    }
+    let is_over = config.reset_primary == Some(ResetPrimary::First);
+    if is_over && let Err(error) = file.store(&[]) {
+        let problem = std::io::Error::other(error.to_string());
+        return Err(OpenError::Io {
+            path,
+            doing: "reset it",
+            error: problem,
+        });
+    }
+    Ok(Some(file))
+}
+
 const fn on_damage(reset: bool) -> OnDamage {
     if reset {
         OnDamage::Reset
@@ -169,10 +217,17 @@ fn warn_of_damage(path: &Path) {
 
 impl Store for Files {
     fn store(&mut self, record: &Record) -> Result<(), PersistError> {
-        let stored = match (record, &mut self.primaries) {
+        let file = match record {
+            Record::RingId(_) => None,
+            Record::Primaries(_) => self.primaries.as_mut(),
+            Record::Electorates(_) => self.electorates.as_mut(),
+        };
+        let stored = match (record, file) {
             (Record::RingId(number), _) => self.ring_id.store(*number),
-            (Record::Primaries(bytes), Some(file)) => file.store(bytes),
-            (Record::Primaries(_), None) => {
+            (Record::Primaries(bytes) | Record::Electorates(bytes), Some(file)) => {
+                file.store(bytes)
+            }
+            (Record::Primaries(_) | Record::Electorates(_), None) => {
                 let error = "this node has no file for primaries".to_owned();
                 return Err(PersistError::Io(error));
             }

@@ -502,7 +502,7 @@ fn what_is_not_kept_is_refused() {
     let wrong = [
         vec![put(VOTES_LOG, 1, vote(1, 0, b""))],
         vec![put(STATE_LOG, 8, vec![])],
-        vec![put(LogId(5), 0, vec![])],
+        vec![put(LogId(9), 0, vec![])],
         vec![put(STATE_LOG, 1, vec![]), put(LogId(1), 0, vec![0; 8])],
     ];
     for (number, records) in (1..).zip(wrong) {
