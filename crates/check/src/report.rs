@@ -44,6 +44,8 @@ pub enum PrimaryRule {
     Majority(Vec<NodeId>),
     /// They have more than half of the nodes of the primary before, or half and the smallest.
     Successive,
+    /// They have a node of the primary before: where the list of nodes that count changes, and both lists have to agree while it does.
+    Overlapping,
 }
 
 /// What engines promise of the order of messages.

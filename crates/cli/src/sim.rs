@@ -234,7 +234,11 @@ pub fn main(sim: &Sim) -> ExitCode {
             let seeds = replay.seed..replay.seed.saturating_add(1);
             let options = replay.common.options(seeds, 1, cuts);
             if !replay.common.json {
-                for fault in options.plan(replay.seed).faults {
+                let plan = options.plan(replay.seed);
+                for line in plan.differences() {
+                    println!("{line}");
+                }
+                for fault in plan.faults {
                     print(&fault);
                 }
             }

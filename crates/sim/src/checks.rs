@@ -20,6 +20,8 @@ pub struct Checks {
     /// All nodes.
     nodes: Vec<NodeId>,
     layer: Option<PrimaryLayer>,
+    /// Nodes are configured with different lists of who counts.
+    has_lists: bool,
     /// Whether there are clients.
     clients: bool,
     /// The configurations of the live processes, and whether they were reported as primary.
@@ -37,6 +39,7 @@ impl Checks {
             trace: Some(Trace::new()),
             nodes: plan.ring.members.clone(),
             layer: plan.primary,
+            has_lists: !plan.apart.electorates.is_empty(),
             clients: plan.groups.is_some(),
             current: BTreeMap::new(),
             numbers_lost: false,
@@ -51,6 +54,7 @@ impl Checks {
             trace: None,
             nodes: Vec::new(),
             layer: None,
+            has_lists: false,
             clients: false,
             current: BTreeMap::new(),
             numbers_lost: false,
@@ -60,6 +64,7 @@ impl Checks {
 
     fn options(&self) -> Options {
         let rule = |layer| match layer {
+            PrimaryLayer::Static if self.has_lists => PrimaryRule::Overlapping,
             PrimaryLayer::Static => PrimaryRule::Majority(self.nodes.clone()),
             PrimaryLayer::Dynamic { .. } => PrimaryRule::Successive,
         };

@@ -1,7 +1,7 @@
 //! The engine of `accelerated-ring` and `totem-ring`, as the simulator knows it.
 
 use rota_core::contract::{
-    ConfigurationKind, Delivery, Message, NodeId, Process, RingId, Seq, Service, Time,
+    ConfigurationKind, Delivery, Message, Process, RingId, Seq, Service, Time,
 };
 use rota_core::membership::RingEngine;
 use rota_core::primary::{Primary, Rule};
@@ -23,8 +23,8 @@ impl System for Ring {
 
     /// # Panics
     /// If the plan's configuration is not one that a ring can run with.
-    fn engine(&self, plan: &Plan, _: Process) -> RingEngine {
-        match RingEngine::new(plan.ring.clone()) {
+    fn engine(&self, plan: &Plan, me: Process, life: u32) -> RingEngine {
+        match RingEngine::new(plan.ring_of(me.node, life)) {
             Ok(engine) => engine,
             Err(error) => panic!("a plan has a configuration that does not work: {error}"),
         }
@@ -54,9 +54,9 @@ pub struct Layered(pub Protocol, pub PrimaryLayer);
 impl System for Layered {
     type Engine = Primary<RingEngine>;
 
-    fn engine(&self, plan: &Plan, me: Process) -> Self::Engine {
-        let rule = rule(self.1, &plan.ring.members, me);
-        Primary::new(Ring(self.0).engine(plan, me), rule)
+    fn engine(&self, plan: &Plan, me: Process, life: u32) -> Self::Engine {
+        let rule = rule(self.1, plan, me, life);
+        Primary::new(Ring(self.0).engine(plan, me, life), rule)
     }
 
     fn ring(&self, engine: &Self::Engine) -> Option<RingId> {
@@ -77,11 +77,14 @@ impl System for Layered {
 }
 
 /// The rule of a plan, as one of the nodes is told it.
-pub(crate) fn rule(layer: PrimaryLayer, members: &[NodeId], me: Process) -> Rule {
+pub(crate) fn rule(layer: PrimaryLayer, plan: &Plan, me: Process, life: u32) -> Rule {
+    let members = &plan.ring.members;
     match layer {
-        PrimaryLayer::Static => Rule::StaticMajority {
-            configured: members.to_vec(),
-        },
+        PrimaryLayer::Static => {
+            let electorate = plan.apart.electorate(plan.seed, me.node, life);
+            let configured = electorate.unwrap_or(members).clone();
+            Rule::StaticMajority { configured }
+        }
         PrimaryLayer::Dynamic { founders } => {
             let mut first = members.to_vec();
             first.truncate(founders);

@@ -21,7 +21,7 @@ impl System for Along {
 
     /// # Panics
     /// If the plan says nothing of it.
-    fn engine(&self, plan: &Plan, me: Process) -> URing {
+    fn engine(&self, plan: &Plan, me: Process, _: u32) -> URing {
         let uring = plan.uring.as_ref().expect("a plan for U-Ring Paxos");
         let mut members = plan.ring.members.iter();
         let host = members.position(|node| *node == me.node);

@@ -28,7 +28,9 @@ pub struct ViewChecks {
 impl ViewChecks {
     /// Checks runs of this plan.
     pub fn new(plan: &Plan) -> Self {
-        let counts = plan.primary == Some(PrimaryLayer::Static);
+        // Where lists of who counts differ, and change, a trace does not say which was in force.
+        let has_lists = !plan.apart.electorates.is_empty();
+        let counts = plan.primary == Some(PrimaryLayer::Static) && !has_lists;
         let configured = counts.then(|| plan.ring.members.clone());
         let online = configured.clone();
         Self {

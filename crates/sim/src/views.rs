@@ -9,7 +9,7 @@ use rota_core::fastcast::shares::Capacity;
 use rota_core::fastcast::{FastCast, FastConfig};
 use rota_core::lcr::{self, Lcr};
 use rota_core::membership::RingEngine;
-use rota_core::ring::Protocol;
+use rota_core::ring::{Protocol, RingConfig};
 use rota_core::views::{Backlog, DataPath, PacketId, ViewEngine};
 
 use crate::observe::{Engines, Finding, Probe};
@@ -27,13 +27,13 @@ pub struct Chain;
 
 /// A data path, as a plan has it.
 pub trait Path: DataPath + Sized {
-    /// It, and the largest frame it takes.
-    fn of(plan: &Plan, views: ViewsPlan) -> (Self, usize);
+    /// It, beside this ring, and the largest frame it takes.
+    fn of(ring: &RingConfig, views: ViewsPlan) -> (Self, usize);
 }
 
 impl Path for FastCast {
-    fn of(plan: &Plan, views: ViewsPlan) -> (Self, usize) {
-        let mut config = FastConfig::beside(&plan.ring);
+    fn of(ring: &RingConfig, views: ViewsPlan) -> (Self, usize) {
+        let mut config = FastConfig::beside(ring);
         config.window = views.window;
         config.capacity = views.capacity.map(Capacity::new);
         if views.control_with_data {
@@ -45,7 +45,7 @@ impl Path for FastCast {
 }
 
 impl Path for Lcr {
-    fn of(_: &Plan, views: ViewsPlan) -> (Self, usize) {
+    fn of(_: &RingConfig, views: ViewsPlan) -> (Self, usize) {
         let config = lcr::Config {
             frame_bytes: views.frame_bytes,
             window_bytes: views.window_bytes,
@@ -57,20 +57,17 @@ impl Path for Lcr {
 
 /// # Panics
 /// If the plan's configuration is not one that a ring can run with, or says nothing of views.
-fn engine<P: Path>(plan: &Plan, me: Process) -> ViewEngine<P> {
+fn engine<P: Path>(plan: &Plan, me: Process, life: u32) -> ViewEngine<P> {
     let views = plan.views.expect("a plan for a data path");
-    let ring = match RingEngine::new(plan.ring_beside()) {
+    let own = plan.ring_of(me.node, life);
+    let (path, frame_bytes) = P::of(&own, views);
+    let backlog = Backlog::new(frame_bytes, own.message_bytes, own.backlog_bytes);
+    let ring = match RingEngine::new(Plan::ring_beside(own)) {
         Ok(ring) => ring,
         Err(error) => panic!("a plan has a configuration that does not work: {error}"),
     };
     let layer = plan.primary.unwrap_or(PrimaryLayer::Static);
-    let (path, frame_bytes) = P::of(plan, views);
-    let backlog = Backlog::new(
-        frame_bytes,
-        plan.ring.message_bytes,
-        plan.ring.backlog_bytes,
-    );
-    ViewEngine::new(ring, rule(layer, &plan.ring.members, me), path, backlog)
+    ViewEngine::new(ring, rule(layer, plan, me, life), path, backlog)
 }
 
 macro_rules! system {
@@ -78,8 +75,8 @@ macro_rules! system {
         impl System for $name {
             type Engine = ViewEngine<$path>;
 
-            fn engine(&self, plan: &Plan, me: Process) -> Self::Engine {
-                engine(plan, me)
+            fn engine(&self, plan: &Plan, me: Process, life: u32) -> Self::Engine {
+                engine(plan, me, life)
             }
 
             fn ring(&self, engine: &Self::Engine) -> Option<RingId> {

@@ -78,9 +78,9 @@ struct Watched(Changes);
 impl System for Watched {
     type Engine = Noted;
 
-    fn engine(&self, plan: &Plan, me: Process) -> Noted {
+    fn engine(&self, plan: &Plan, me: Process, life: u32) -> Noted {
         Noted {
-            ring: Ring(Protocol::Accelerated).engine(plan, me),
+            ring: Ring(Protocol::Accelerated).engine(plan, me, life),
             node: usize::from(me.node.get()) - 1,
             last: None,
             changes: Rc::clone(&self.0),

@@ -37,9 +37,9 @@ struct Bad {
 impl System for Tampered {
     type Engine = Bad;
 
-    fn engine(&self, plan: &Plan, me: Process) -> Bad {
+    fn engine(&self, plan: &Plan, me: Process, life: u32) -> Bad {
         Bad {
-            ring: Ring(Protocol::Accelerated).engine(plan, me),
+            ring: Ring(Protocol::Accelerated).engine(plan, me, life),
             wrong: if me.node.get() == 2 {
                 self.0
             } else {

@@ -10,6 +10,9 @@
 //! the trace names stand for the configured ones.
 
 //!
+//! Where the list of nodes that count changes from node to node, each primary has a node of the one before: both lists have to
+//! agree until one of them is over.
+//!
 //! Of engines with views ([`check_views`]) a trace has the views alone. Where members vote, there may have been primary
 //! configurations between two of them in which no view began, each a quorum of the one before. What is left is that one
 //! process at least goes from view to view; that all of them are one order is what VS1 to VS5 and UTO say.
@@ -29,6 +32,9 @@ pub(super) fn check(view: &View<'_>, findings: &mut Findings) {
         named.extend(processes.map(|process| process.node));
         named.sort_unstable();
         named.dedup();
+    }
+    if rule == Some(&PrimaryRule::Overlapping) {
+        return check_overlap(view, findings);
     }
     let all = primaries(view);
     if let Some(PrimaryRule::Majority(configured)) = rule {
@@ -56,6 +62,10 @@ pub(super) fn check_views(view: &View<'_>, findings: &mut Findings) {
         check(view, findings);
         return;
     }
+    check_overlap(view, findings);
+}
+
+fn check_overlap(view: &View<'_>, findings: &mut Findings) {
     for pair in primaries(view).windows(2) {
         let [before, after] = pair else { continue };
         findings.check(after.count(&before.nodes) > 0, || {

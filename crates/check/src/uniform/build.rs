@@ -194,7 +194,7 @@ pub(super) fn majority_forgot(
     been: &BTreeSet<u32>,
 ) -> Option<bool> {
     let configured = match &base.options.primary {
-        Some(PrimaryRule::Successive) => return None,
+        Some(PrimaryRule::Successive | PrimaryRule::Overlapping) => return None,
         Some(PrimaryRule::Majority(nodes)) => nodes.clone(),
         None => {
             let named = base.trace.processes().iter();

@@ -97,6 +97,20 @@ const OF_VOTES: [(&str, u64); 31] = [
     ("with_slow_links", 10),
 ];
 
+/// What has to be in so many plans at least of so many of rings and of engines with views.
+const SMALLEST_APART: u64 = 300;
+const OF_APART: [(&str, u64); 9] = [
+    ("ill_deaf", 2),
+    ("ill_direction", 2),
+    ("ill_disk", 2),
+    ("ill_hung", 2),
+    ("ill_mute", 2),
+    ("ill_port", 2),
+    ("ill_unsteady", 4),
+    ("with_different_lists", 5),
+    ("with_different_settings", 30),
+];
+
 /// Where engines with views have clients, it is how often daemons tell each other of their groups that counts.
 const SMALLEST_EXCHANGES: u64 = 10_000;
 
@@ -187,6 +201,17 @@ fn missed_of_views(report: &Report, views: u64) -> Vec<String> {
     let exchanges = (exchanges(report), SMALLEST_EXCHANGES);
     let clients = below(report, &OF_EXCHANGES, exchanges);
     missed.extend(clients);
+    missed.extend(missed_apart(report));
+    missed
+}
+
+fn missed_apart(report: &Report) -> Vec<String> {
+    let seeds = (report.seeds, SMALLEST_APART);
+    let mut missed = below(report, &OF_APART, seeds);
+    // Links lose no class of what they carry.
+    if report.engine != EngineName::Lcr.name() {
+        missed.extend(below(report, &[("ill_class", 2)], seeds));
+    }
     missed
 }
 
@@ -203,6 +228,7 @@ pub(super) fn missed(report: &Report, profile: Profile) -> Vec<String> {
     if views > 0 || profile != Profile::All || rounds < SMALLEST {
         return Vec::new();
     }
+    let apart = missed_apart(report);
     let scaled = |floor: u64| (floor * rounds).div_ceil(ROUNDS);
     let counts = FLOORS.iter().map(|&(name, floor)| {
         let count = report.coverage.get(name).copied().unwrap_or(0);
@@ -217,6 +243,7 @@ pub(super) fn missed(report: &Report, profile: Profile) -> Vec<String> {
         .chain(cells)
         .filter(|(_, count, floor)| count < floor)
         .map(|(name, count, floor)| format!("{name} ({count}, at least {floor})"))
+        .chain(apart)
         .collect()
 }
 

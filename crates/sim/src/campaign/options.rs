@@ -299,6 +299,7 @@ impl Options {
             plan.set_uring(self.faults.power(), multicast);
             plan.widen(self.faults);
         }
+        plan.draw_apart(self.faults);
         self.cuts.apply(&mut plan);
         plan
     }

@@ -185,9 +185,9 @@ impl<E: Engine + InViews> InViews for Served<E> {
 impl<S: System> System for Grouped<S> {
     type Engine = Served<S::Engine>;
 
-    fn engine(&self, plan: &Plan, me: Process) -> Self::Engine {
+    fn engine(&self, plan: &Plan, me: Process, life: u32) -> Self::Engine {
         let below = Below {
-            engine: self.0.engine(plan, me),
+            engine: self.0.engine(plan, me, life),
             seen: RefCell::default(),
         };
         let limits = plan.groups.map(|groups| groups.limits);

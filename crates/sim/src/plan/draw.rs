@@ -5,8 +5,8 @@ use rota_core::contract::{NodeId, Service};
 use rota_core::ring::{PriorityMethod, Protocol, RingConfig, Timers, Timing};
 
 use super::{
-    Abilities, Appetite, Clock, Cost, GroupsPlan, HostPlan, LanePlan, LossyLink, MICROS, MILLIS,
-    Net, Plan, PrimaryLayer, Profile, SECONDS, Source,
+    Abilities, Apart, Appetite, Clock, Cost, GroupsPlan, HostPlan, LanePlan, LossyLink, MICROS,
+    MILLIS, Net, Plan, PrimaryLayer, Profile, SECONDS, Source,
 };
 use crate::rng::{Ppm, Rng};
 
@@ -28,6 +28,7 @@ impl Plan {
             cost: cost(&mut rng),
             net: Net::perfect(),
             primary: PrimaryLayer::drawn(seed, nodes),
+            apart: Apart::default(),
             groups: GroupsPlan::drawn(seed),
             views: None,
             links: None,
@@ -91,6 +92,7 @@ impl Plan {
                 take: 256,
                 pause: 0,
             },
+            own: None,
         };
         Self {
             seed: 1,
@@ -107,6 +109,7 @@ impl Plan {
             },
             net: Net::perfect(),
             primary: None,
+            apart: Apart::default(),
             groups: None,
             views: None,
             links: None,
@@ -248,6 +251,7 @@ fn hosts(rng: &mut Rng, nodes: usize, ring: &RingConfig, horizon: u64) -> Vec<Ho
                 pause: 0,
             }
         },
+        own: None,
     };
     (0..nodes).map(|at| host(at, rng)).collect()
 }

@@ -3,6 +3,7 @@
 //! Everything that a run depends on is in the [`Plan`], so a plan that was made smaller runs as well
 //! as one that was drawn, and a failure can be shrunk.
 
+mod apart;
 mod disks;
 mod draw;
 mod draw_faults;
@@ -14,9 +15,10 @@ mod uring;
 mod views;
 mod wide;
 
-use rota_core::contract::Service;
+use rota_core::contract::{NodeId, Service};
 use rota_core::ring::RingConfig;
 
+pub use apart::Apart;
 pub use disks::{DiskMode, DisksPlan, Power};
 pub use fault::{DiskLoss, Fault, FaultKind, Loss, Matrix};
 pub use groups::GroupsPlan;
@@ -48,6 +50,8 @@ pub struct Plan {
     pub net: Net,
     /// Which layer is over the ring, if one is.
     pub primary: Option<PrimaryLayer>,
+    /// What is not the same for all nodes.
+    pub apart: Apart,
     /// Clients and their groups over it, if there are any.
     pub groups: Option<GroupsPlan>,
     /// What a data path beside the ring is told, if one orders the messages.
@@ -89,6 +93,8 @@ pub struct HostPlan {
     pub source: Source,
     /// How its application takes deliveries.
     pub appetite: Appetite,
+    /// The ring that it is configured for, where that is not the plan's.
+    pub own: Option<RingConfig>,
 }
 
 /// A monotonic clock that is not quite right.
@@ -240,6 +246,20 @@ impl Plan {
             mode: mode.unwrap_or(disks.mode),
             ..disks
         })
+    }
+
+    /// What a node is told of its ring in one of its lives.
+    ///
+    /// # Panics
+    /// If it has no host.
+    pub fn ring_of(&self, node: NodeId, life: u32) -> RingConfig {
+        let at = self.ring.members.iter().position(|member| *member == node);
+        let own = &self.hosts[at.expect("a host's node")].own;
+        let mut ring = own.as_ref().unwrap_or(&self.ring).clone();
+        if let Some(electorate) = self.apart.electorate(self.seed, node, life) {
+            ring.electorate.clone_from(electorate);
+        }
+        ring
     }
 
     /// How many nodes.

@@ -110,9 +110,9 @@ impl Plan {
         }
     }
 
-    /// What the ring beside a data path is told.
-    pub fn ring_beside(&self) -> RingConfig {
-        let mut beside = self.ring.clone();
+    /// What the ring beside a data path is told, where the data path's node is told this.
+    pub fn ring_beside(ring: RingConfig) -> RingConfig {
+        let mut beside = ring;
         beside.message_bytes = EXCHANGE_BYTES;
         beside.backlog_bytes = 2 * EXCHANGE_BYTES;
         beside.trace = false;

@@ -57,7 +57,7 @@ pub trait System {
     type Engine: Engine;
 
     /// An engine for the process that is starting.
-    fn engine(&self, plan: &Plan, me: Process) -> Self::Engine;
+    fn engine(&self, plan: &Plan, me: Process, life: u32) -> Self::Engine;
 
     /// The ring in which it numbers messages now, where it can be asked.
     fn ring(&self, engine: &Self::Engine) -> Option<RingId> {

@@ -229,7 +229,7 @@ impl<S: System> World<'_, S> {
         if plan.groups.is_some() {
             self.expect_clients();
         }
-        for what in settings(plan) {
+        for what in settings(plan).chain(plan.apart.has.iter().copied()) {
             self.tally.cover(what);
         }
         for fault in &plan.faults {

@@ -1,7 +1,9 @@
 //! Faults begin and end; processes start and are killed.
 
 use rota_check::event::EventKind;
-use rota_core::contract::{Checked, Engine, Incarnation, Input, PersistError, Process, StartState};
+use rota_core::contract::{
+    Checked, Engine, Incarnation, Input, NodeId, PersistError, Process, StartState,
+};
 
 use super::disk::Crash;
 use super::host::Life;
@@ -39,7 +41,7 @@ impl<S: System> World<'_, S> {
             node: host.node,
             incarnation: Incarnation(self.rng.range(1, Incarnation::MAX)),
         };
-        let engine = Checked::new(self.system.engine(self.plan, process));
+        let engine = Checked::new(self.system.engine(self.plan, process, host.lives));
         if engine.wants_links() != self.links.is_some() {
             self.found(
                 "links",
@@ -187,7 +189,7 @@ impl<S: System> World<'_, S> {
         }
     }
 
-    /// Whether fewer than a majority of the nodes have forgotten what views they were in if this one dies as well: that
+    /// Whether fewer than a majority of the nodes that count have forgotten what views they were in if this one dies as well: that
     /// is what data paths ask for. Others may be killed at any time.
     fn may_forget(&self, at: usize) -> bool {
         if self.plan.views.is_none_or(|views| views.amnesia) {
@@ -199,7 +201,19 @@ impl<S: System> World<'_, S> {
             Some(life) => host.lives > 1 && !remembers(life),
             None => host.lives > 0,
         });
-        forgot.count() < self.hosts.len() / 2
+        let forgot: Vec<NodeId> = forgot.map(|(_, host)| host.node).collect();
+        let all = &self.plan.ring.members;
+        let lists = &self.plan.apart.electorates;
+        let lists = if lists.is_empty() {
+            std::slice::from_ref(all)
+        } else {
+            lists
+        };
+        let me = self.hosts[at].node;
+        lists.iter().all(|nodes| {
+            let forgot = nodes.iter().filter(|node| forgot.contains(node)).count();
+            !nodes.contains(&me) || forgot < nodes.len() / 2
+        })
     }
 
     /// A fault begins.

@@ -33,7 +33,7 @@ pub struct Toys {
 impl System for Toys {
     type Engine = Toy;
 
-    fn engine(&self, _: &Plan, _: Process) -> Toy {
+    fn engine(&self, _: &Plan, _: Process, _: u32) -> Toy {
         Toy {
             kind: *self,
             ..Toy::default()
