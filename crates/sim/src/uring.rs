@@ -32,6 +32,10 @@ impl System for Along {
         Some(engine)
     }
 
+    fn leaves_alone_until(&self, engine: &URing) -> Option<Time> {
+        engine.stays_out_until()
+    }
+
     fn is_settled(&self, engine: &URing) -> Option<bool> {
         Some(engine.is_settled())
     }

@@ -53,6 +53,14 @@ impl URing {
         self.own.is_settled() && told && self.hand_out.is_empty()
     }
 
+    /// Until when this process, outside the ring, does not ask to be taken in, since it was left out again and again; `None` if it is
+    /// in the ring, or asks.
+    pub fn stays_out_until(&self) -> Option<Time> {
+        let is_out = self.config.is_some() && self.stream.is_none();
+        let until = self.election.join;
+        (is_out && until > self.now).then_some(until)
+    }
+
     pub(super) fn on_timer(&mut self) {
         let now = self.now;
         let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);

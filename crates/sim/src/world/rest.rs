@@ -114,6 +114,7 @@ impl<S: System> World<'_, S> {
 
     /// All has to be agreed on, and handed out, within some time.
     fn look_while_healing(&mut self, since: u64, confs: u64) {
+        self.look_who_stays_out(since);
         if self.is_silent(since) {
             let what = format!(
                 "nothing is ordered since the faults ended: {}",

@@ -24,6 +24,8 @@ use crate::rng::Rng;
 
 /// While something submitted after the faults is delivered nowhere, somebody learns something within this time.
 const SILENT: u64 = 20 * SECONDS;
+/// Who was left out again and again asks to be taken in after so many losses of a token at most, by a slow clock.
+const STAYS_OUT: u64 = 36;
 /// So many lives of a node are begun.
 const LIVES: u32 = 72;
 /// A log that cannot be opened yet is tried again after this.
@@ -67,6 +69,8 @@ pub struct Votes {
     pub last_words: BTreeSet<MessageId>,
     /// Some of that was delivered.
     is_ordered: bool,
+    /// Who was left out again and again, and until when it does not ask to be taken in.
+    out_until: BTreeMap<Process, u64>,
 }
 
 impl Votes {
@@ -87,6 +91,7 @@ impl Votes {
             service_stops: 0,
             last_words: BTreeSet::new(),
             is_ordered: false,
+            out_until: BTreeMap::new(),
         }
     }
 
@@ -182,12 +187,39 @@ impl<S: System> World<'_, S> {
         let may_drown = |uring: &URingPlan| uring.multicast && uring.capacity.is_none();
         let may_drown = self.plan.uring.as_ref().is_some_and(may_drown);
         let is_pending = self.hosts.iter().any(|host| {
-            let pending = host.life.as_ref().map(|life| life.app.pending > 0);
+            let life = host.life.as_ref();
+            let pending = life.map(|life| life.app.pending > 0 && self.is_due(life.process));
             pending.unwrap_or(!host.retired)
         });
-        let lacks = is_pending || !self.votes.last_words.is_empty() || !self.votes.is_ordered;
+        let mut words = self.votes.last_words.iter();
+        let lacks =
+            is_pending || words.any(|word| self.is_due(word.process)) || !self.votes.is_ordered;
         let waits = self.last_words() > 0 && lacks && !may_drown;
         waits && self.is_still() && self.now > since + SILENT
+    }
+
+    /// Whether what a process has to say has to be ordered by now: who was left out again and again may stay out for some time, as it
+    /// says, and has as long from then on.
+    fn is_due(&self, process: Process) -> bool {
+        let out_until = self.votes.out_until.get(&process);
+        out_until.is_none_or(|until| self.now > until + SILENT)
+    }
+
+    /// Who stays out, and how long: not longer than one that is left out no more.
+    pub(super) fn look_who_stays_out(&mut self, since: u64) {
+        let most = since + STAYS_OUT * self.plan.ring.timers.token_loss;
+        for at in 0..self.hosts.len() {
+            let Some(life) = &self.hosts[at].life else {
+                continue;
+            };
+            let process = life.process;
+            let until = self.system.leaves_alone_until(life.engine.get());
+            if let Some(until) = until.filter(|_| self.plan.uring.is_some()) {
+                // A clock may run a tenth slower.
+                let until = self.now + until.since(self.local(at)) / 10 * 11;
+                self.votes.out_until.insert(process, until.min(most));
+            }
+        }
     }
 
     /// Whether nobody has learnt anything for long.
