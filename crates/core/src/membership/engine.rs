@@ -1,6 +1,6 @@
 //! The engine of `accelerated-ring` and `totem-ring`: what it is told goes to the right place.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use bytes::Bytes;
 
 use super::electorates::Electorates;
@@ -40,6 +40,8 @@ pub struct RingEngine {
     pub(super) broken_at: Time,
     /// Who was heard itself since then, and whether that was late.
     pub(super) heard: BTreeMap<Process, bool>,
+    /// Who has said since then that it leaves.
+    pub(super) left: BTreeSet<Process>,
     /// Whose messages of the installed ring this process has to deliver even behind a hole: bit `i`
     /// is member `i` (A8, obligation set).
     pub(super) obligations: u128,
@@ -102,6 +104,7 @@ impl RingEngine {
             sets: Sets::default(),
             broken_at: Time(0),
             heard: BTreeMap::new(),
+            left: BTreeSet::new(),
             obligations: 0,
             attempts: 0,
             ring_seq: RingSeq::default(),

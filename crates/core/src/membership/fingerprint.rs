@@ -32,7 +32,7 @@ impl RingEngine {
             self.lags,
             self.hangs,
         ));
-        print.add((&self.outbox, &self.sets, &self.heard));
+        print.add((&self.outbox, &self.sets, &self.heard, &self.left));
         print.add((self.obligations, self.attempts, &self.ring_seq));
         print.add(&self.electorates);
         print.due(self.disk_pause_until);

@@ -49,6 +49,7 @@ impl RingEngine {
             }
         }
         self.heard.clear();
+        self.left.clear();
         self.broken_at = self.now;
         let token_loss = self.config.timers.token_loss;
         let lasted = self.ring_lasted();
@@ -290,6 +291,11 @@ impl RingEngine {
 
     /// Notes that the sender of a join is alive; answers whether that ends another life of its node.
     fn hear(&mut self, join: &Join) -> bool {
+        if join.leaving && !mutants::on(Mutant::M58) {
+            // It goes of its own will: that no ring forms with it says nothing against its node.
+            self.heard.remove(&join.sender);
+            self.left.insert(join.sender);
+        }
         if join.leaving || self.sets.fails.contains(&join.sender) {
             return false;
         }

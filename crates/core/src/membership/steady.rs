@@ -77,7 +77,8 @@ impl RingEngine {
             let is_late = self.heard.get(process).copied().unwrap_or(false);
             is_late || waited && !is_back
         };
-        let others = before.iter().filter(|process| **process != self.me);
+        let stays = |process: &&Process| **process != self.me && !self.left.contains(process);
+        let others = before.iter().filter(stays);
         let silent: Vec<Process> = others.filter(is_silent).copied().collect();
         match 2 * silent.len() < before.len() {
             true => silent,

@@ -1,6 +1,7 @@
 //! One member is ill, or there is one too many: what becomes of the others.
 
 use rota_core::contract::{Engine, Service};
+use rota_core::wire::Packet;
 
 use crate::net::{Fate, Kind, MILLI, Net, SECOND, config};
 
@@ -255,4 +256,61 @@ pub fn who_is_not_heard_by_one_is_heard_through_others() {
         }
         net.rest();
     }
+}
+
+/// A packet that is sent again keeps its stamp, which is newer than all others once the token has made so many hops: it is no sign that the
+/// last token has arrived, and that is sent again.
+pub fn an_old_packet_is_no_sign_of_the_token() {
+    let mut net = Net::formed(3);
+    net.keeps_log = true;
+    net.submit(0, Service::Agreed, b"old");
+    net.run_for(5 * MILLI);
+    let old = net.log.iter().find_map(|flying| match &*flying.packet {
+        Packet::Data(data) => Some(data.clone()),
+        _ => None,
+    });
+    let mut old = old.expect("it was sent");
+    old.round = old.round.wrapping_add(0x7000);
+    let ring = net.ring(1);
+    net.submit(1, Service::Agreed, b"busy");
+    assert!(net.run_to(|flying| flying.kind == Kind::Token && flying.to == 2));
+    net.lose_next();
+    net.inject(0, 1, &Packet::Data(old), 0);
+    net.run_for(2 * net.timers().token_loss);
+    assert_eq!(net.ring(1), ring, "the token was given up");
+    net.rest();
+}
+
+/// Who leaves while a ring is being formed is not held to have kept it from forming when it comes back.
+pub fn who_leaves_of_its_own_will_is_not_left_alone() {
+    let mut net = Net::formed(3);
+    for _ in 0..4 {
+        net.rule(|flying| match flying.kind {
+            Kind::Token | Kind::Hurry | Kind::Commit => Fate::Lose,
+            _ => Fate::Pass,
+        });
+        net.run_until("it has broken", |net| {
+            (0..3).all(|at| net.phase(at) == "gathering")
+        });
+        net.run_for(100 * MILLI);
+        let now = net.now;
+        net.hosts[2].engine.leave(now);
+        net.farewell(2);
+        net.run_for(10 * MILLI);
+        net.no_rule();
+        net.run_until("the others have a ring", |net| {
+            (0..2).all(|at| is_on(net, at, &[0, 1]))
+        });
+        net.restart(2);
+        net.come_together();
+    }
+    for at in 0..2 {
+        let counted = net.counters(at);
+        assert_eq!(
+            (counted.back_offs, counted.members_unsteady),
+            (0, 0),
+            "node {at}"
+        );
+    }
+    net.rest();
 }

@@ -145,6 +145,18 @@ fn more_lists_than_can_be_told_make_no_primary() {
     lists::more_lists_than_can_be_told_make_no_primary();
 }
 
+#[test]
+fn an_old_packet_is_no_sign_of_the_token() {
+    let _one = alone();
+    ill::an_old_packet_is_no_sign_of_the_token();
+}
+
+#[test]
+fn who_leaves_of_its_own_will_is_not_left_alone() {
+    let _one = alone();
+    ill::who_leaves_of_its_own_will_is_not_left_alone();
+}
+
 /// Each rule fails where what it is about is broken.
 #[test]
 #[cfg(feature = "mutants")]
@@ -156,7 +168,7 @@ fn each_broken_version_is_found_out() {
     type Rule = (Mutant, fn());
 
     let _one = alone();
-    let rules: [Rule; 18] = [
+    let rules: [Rule; 20] = [
         (Mutant::M42, rules::windows_that_differ_are_agreed_on),
         (
             Mutant::M42,
@@ -198,6 +210,11 @@ fn each_broken_version_is_found_out() {
         ),
         (Mutant::M53, lists::what_was_met_counts_after_a_restart),
         (Mutant::M56, lists::a_list_that_somebody_still_has_is_kept),
+        (Mutant::M57, ill::an_old_packet_is_no_sign_of_the_token),
+        (
+            Mutant::M58,
+            ill::who_leaves_of_its_own_will_is_not_left_alone,
+        ),
         (Mutant::M44, ill::of_too_many_the_first_form_a_ring),
     ];
     for (index, (mutant, rule)) in rules.into_iter().enumerate() {
