@@ -1,6 +1,7 @@
 //! A node's configuration: one TOML file that all nodes of a cluster can share.
 
 mod address;
+mod differences;
 mod engine;
 mod error;
 mod names;
@@ -10,6 +11,7 @@ mod primary;
 mod transport;
 
 pub use address::NodeAddress;
+pub use differences::{DIFFERENCES, Difference, DifferencesTable, Outcome};
 pub use engine::EngineName;
 pub use error::ConfigError;
 pub use paths::path_of;

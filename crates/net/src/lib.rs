@@ -35,8 +35,9 @@ mod sys;
 pub mod trace;
 
 pub use config::{
-    ConfigError, CoordinationName, EngineName, NodeAddress, NodeConfig, PaxosConfig, PrimaryName,
-    ResetPrimary, TimingName, Transport, VoteStorage, path_of,
+    ConfigError, CoordinationName, DIFFERENCES, Difference, DifferencesTable, EngineName,
+    NodeAddress, NodeConfig, Outcome, PaxosConfig, PrimaryName, ResetPrimary, TimingName,
+    Transport, VoteStorage, path_of,
 };
 pub use coordination::{Coordination, CoordinationError, Etcd, EtcdFileError, EtcdLogin, EtcdTls};
 pub use driver::{App, Driver, DriverError, Submitter, TokenTimes, watched_counters};

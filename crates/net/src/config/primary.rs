@@ -107,12 +107,13 @@ impl NodeConfig {
         }
     }
 
-    /// The number that this cluster's datagrams carry: nodes with different values of `primary`, or with different
+    /// The number that this cluster's datagrams carry: nodes with different values of `primary` or `transport`, or with different
     /// ways to agree on configurations, are different clusters.
-    pub const fn wire_cluster(&self) -> u32 {
+    pub fn wire_cluster(&self) -> u32 {
         self.cluster
             ^ self.primary_in_force().mark()
             ^ self.engine.mark()
+            ^ self.transport.mark()
             ^ self.coordination().mark()
     }
 

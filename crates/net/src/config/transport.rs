@@ -1,7 +1,7 @@
 //! How data travels.
 
 use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use super::{ConfigError, NodeConfig};
 
@@ -13,6 +13,22 @@ pub enum Transport {
     Unicast,
     /// One datagram for all: `transport = { multicast = "239.192.0.1:7700" }`.
     Multicast(SocketAddr),
+}
+
+impl Transport {
+    /// Nodes of which one multicasts and another does not listen there would pass tokens on and never get each other's data: to each
+    /// other they are other clusters.
+    pub(super) fn mark(self) -> u32 {
+        let Self::Multicast(group) = self else {
+            return 0;
+        };
+        let mut bytes = match group.ip() {
+            IpAddr::V4(ip) => ip.octets().to_vec(),
+            IpAddr::V6(ip) => ip.octets().to_vec(),
+        };
+        bytes.extend(group.port().to_le_bytes());
+        crc_fast::crc32_iscsi(&bytes)
+    }
 }
 
 impl NodeConfig {

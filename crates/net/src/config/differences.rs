@@ -1,0 +1,156 @@
+//! What becomes of settings that are not the same on all nodes, as while they are changed node by node.
+
+use std::fmt;
+
+/// Settings of which the same is to be said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Difference {
+    /// By their names in the file; `paxos.NAME` is in `[paxos]`, `daemon.NAME` in `[daemon]`.
+    pub settings: &'static [&'static str],
+    /// What becomes of nodes with different values.
+    pub outcome: Outcome,
+    /// The same in a sentence, for people.
+    pub says: &'static str,
+}
+
+/// What becomes of nodes with different values of a setting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// They go on together, each by its own.
+    Own,
+    /// They go on together by what all agree on, and each says who has another value (`note` in `rota status`).
+    Agreed,
+    /// They do not see each other, and each counts that.
+    Apart,
+}
+
+/// All settings.
+pub const DIFFERENCES: &[Difference] = &[
+    Difference {
+        settings: &[
+            "cluster",
+            "engine",
+            "primary",
+            "transport",
+            "paxos.coordination",
+        ],
+        outcome: Outcome::Apart,
+        says: "the nodes do not see each other (`datagrams_foreign_cluster`); but for the engines `accelerated-ring` and `totem-ring`, which \
+               understand each other and go on together",
+    },
+    Difference {
+        settings: &["key_file", "insecure"],
+        outcome: Outcome::Apart,
+        says: "nobody takes what is not sealed with a key of its own file, or is sealed where it has none (`net_checksum_errors`); \
+               [keys are changed](operations/security.md) with both in the file for a while",
+    },
+    Difference {
+        settings: &["global_window", "outstanding_window"],
+        outcome: Outcome::Agreed,
+        says: "the smallest is in force on a ring, and each node says who has another",
+    },
+    Difference {
+        settings: &["timing"],
+        outcome: Outcome::Agreed,
+        says: "the longest token loss is in force on a ring, and each node says who has another. A node waits for disks, joins and \
+               silent nodes as its own says",
+    },
+    Difference {
+        settings: &["primary_nodes"],
+        outcome: Outcome::Agreed,
+        says: "as the nodes that are listed, where it is not set. A primary needs more than half of each list that its nodes have, have met \
+               or had before, and each node says which. A list that nobody has any more counts until a primary has had most of its nodes: \
+               wait until the notes are gone before nodes of the old list are switched off. Without `state_dir` a restarted node has \
+               forgotten what it met: change lists by one node at a time then, and wait until all have the new one. Nodes that never met \
+               are two clusters. With `\"dynamic\"` lists count before the first primary only, and there is none while they differ",
+    },
+    Difference {
+        settings: &["message_bytes"],
+        outcome: Outcome::Own,
+        says: "each node's own messages keep to it; larger ones of others are delivered",
+    },
+    Difference {
+        settings: &["node", "open_membership"],
+        outcome: Outcome::Own,
+        says: "a node that is listed on one of two looks for the other, and is taken in by it only if it is listed there, or if that has \
+               `open_membership`; else it is not seen (`net_foreign_source`). Where `primary_nodes` is not set, that row counts as well",
+    },
+    Difference {
+        settings: &["interface"],
+        outcome: Outcome::Own,
+        says: "each node multicasts by its own",
+    },
+    Difference {
+        settings: &["link_mbps", "link_yields"],
+        outcome: Outcome::Own,
+        says: "each node keeps to its share of what it is configured with",
+    },
+    Difference {
+        settings: &[
+            "personal_window",
+            "accelerated_window",
+            "priority_method",
+            "datagram_bytes",
+            "backlog_bytes",
+            "receive_buffer_bytes",
+            "send_buffer_bytes",
+            "busy_poll_us",
+            "offload",
+            "state_dir",
+            "reset_ring_id",
+            "reset_primary",
+            "trace",
+            "faults",
+        ],
+        outcome: Outcome::Own,
+        says: "each node has its own",
+    },
+    Difference {
+        settings: &["paxos.acceptors"],
+        outcome: Outcome::Own,
+        says: "the list that the cluster was founded with is in force, and a node with another list has no vote by that",
+    },
+    Difference {
+        settings: &[
+            "paxos.storage",
+            "paxos.kept_instances",
+            "paxos.instance_per_message",
+            "paxos.etcd",
+            "paxos.etcd_tls",
+            "paxos.etcd_login",
+        ],
+        outcome: Outcome::Own,
+        says: "each node has its own. A vote counts as each acceptor stores it",
+    },
+    Difference {
+        settings: &["daemon.message_bytes", "daemon.client_queue_bytes"],
+        outcome: Outcome::Own,
+        says: "each daemon's own clients keep to it; a client's queue takes two messages of the largest that it was sent, whatever the limit",
+    },
+    Difference {
+        settings: &["daemon"],
+        outcome: Outcome::Own,
+        says: "each daemon has its own",
+    },
+];
+
+/// The table of the manual.
+#[derive(Clone, Copy, Debug)]
+pub struct DifferencesTable;
+
+impl fmt::Display for DifferencesTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("| setting | where it differs |\n|---|---|\n")?;
+        for row in DIFFERENCES {
+            let names = row.settings.iter().map(|name| match name.split_once('.') {
+                Some((section, name)) => format!("`[{section}] {name}`"),
+                None if *name == "daemon" => "the rest of `[daemon]`".to_owned(),
+                None if *name == "node" => "the nodes that are listed".to_owned(),
+                None => format!("`{name}`"),
+            });
+            let names: Vec<String> = names.collect();
+            writeln!(f, "| {} | {} |", names.join(", "), row.says)?;
+        }
+        Ok(())
+    }
+}
