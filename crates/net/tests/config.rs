@@ -33,7 +33,12 @@ fn a_small_file_is_enough_and_the_rest_has_defaults() {
     let config = NodeConfig::from_toml(GOOD).unwrap();
     let ring = config.ring_config();
     assert_eq!(config.engine, EngineName::AcceleratedRing);
-    assert_eq!(ring.cluster, 7);
+    assert_eq!(ring.cluster, config.wire_cluster());
+    let unicast = NodeConfig {
+        transport: Transport::Unicast,
+        ..config.clone()
+    };
+    assert_eq!((config.cluster, unicast.wire_cluster()), (7, 7));
     assert_eq!(ring.members.len(), 2);
     assert_eq!(ring.protocol, Protocol::Accelerated);
     assert!(config.offload);

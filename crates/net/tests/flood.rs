@@ -224,7 +224,7 @@ impl Flooder {
         let mut random = Random(seed);
         let datagram = |at: usize| {
             let kind = at % KINDS.len();
-            (kind, KINDS[kind].1(&mut random, config.cluster))
+            (kind, KINDS[kind].1(&mut random, config.wire_cluster()))
         };
         Self {
             insider: open("127.0.0.1"),

@@ -61,7 +61,7 @@ impl Cluster {
             incarnation: process.incarnation,
         };
         let presence = Presence {
-            cluster: self.listed.cluster,
+            cluster: self.listed.wire_cluster(),
             sender: process,
             ring,
         };

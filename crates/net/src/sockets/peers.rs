@@ -176,6 +176,8 @@ mod tests {
     fn peers() -> Peers {
         let mut config = NodeConfig::loopback(3, 27_900);
         config.open_membership = true;
+        // Then datagrams have the cluster as it is configured.
+        config.transport = crate::config::Transport::Unicast;
         Peers::new(&config, id(1))
     }
 
