@@ -98,7 +98,8 @@ impl<S: System> World<'_, S> {
                 until,
                 confs: before,
             } => {
-                if confs != before && self.now <= since + self.converges_within() {
+                let in_time = self.now <= since + self.converges_within();
+                if confs != before && (in_time || self.progresses(since)) {
                     // Something from before was still on its way.
                     self.phase = Phase::Healing(since);
                 } else if confs != before {
@@ -139,6 +140,7 @@ impl<S: System> World<'_, S> {
                 confs,
             };
         } else if self.now > since + self.converges_within()
+            && !self.progresses(since)
             && let Err(what) = self.agreed()
         {
             self.found("C8", format!("no agreement since the faults ended: {what}"));
@@ -157,7 +159,8 @@ impl<S: System> World<'_, S> {
         }
     }
 
-    /// Where engines vote a run may take longer, as with windows of one packet and slow disks, as long as somebody gets further.
+    /// Where engines vote a run may take longer, as with windows of one packet and slow disks, as long as somebody gets further; and for
+    /// as long as there is something to vote for, acceptors that were behind may want another round.
     fn progresses(&self, since: u64) -> bool {
         let votes = self.plan.uring.is_some() && !self.is_still();
         votes && self.now <= since + 6 * DRAINS_WITHIN
