@@ -183,14 +183,15 @@ impl URing {
     }
 
     /// Whether a node is outside a ring in which this process is, and which has begun and has its coordinator: that it has no link
-    /// to the coordinator itself is no reason for another one. Those in the ring see what is wrong there.
+    /// to the coordinator itself is no reason for another one. Those in the ring see what is wrong there: who stands itself has.
     fn is_well_without(&self, node: NodeId) -> bool {
         let config = self.config.as_ref();
         let outside = |config: &Arc<Config>| {
             let is_in = config.ring.iter().any(|process| process.node == node);
             !is_in && self.is_there(config.coordinator)
         };
-        let is_well = self.is_operational() && config.is_some_and(outside);
+        let stands = self.election.candidate.is_some();
+        let is_well = !stands && self.is_operational() && config.is_some_and(outside);
         is_well && !mutants::on(Mutant::U87)
     }
 
