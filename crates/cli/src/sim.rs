@@ -236,7 +236,7 @@ pub fn main(sim: &Sim) -> ExitCode {
             if !replay.common.json {
                 let plan = options.plan(replay.seed);
                 for line in plan.differences() {
-                    println!("{line}");
+                    print(&line);
                 }
                 for fault in plan.faults {
                     print(&fault);

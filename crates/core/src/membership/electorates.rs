@@ -79,15 +79,13 @@ pub(super) struct Electorates {
 }
 
 impl Electorates {
-    /// With what an earlier life has left.
+    /// With what an earlier life has left. `own` is ascending.
     pub fn new(own: &[NodeId], start: &StartState) -> Self {
         let mut new = Self {
             own: own.to_vec(),
             unsaved: !own.is_empty(),
             ..Self::default()
         };
-        new.own.sort_unstable();
-        new.own.dedup();
         let mut records = start.records.iter();
         let record = records.find(|(log, _, _)| *log == ELECTORATES_LOG);
         let Some((_, _, bytes)) = record.filter(|_| !own.is_empty()) else {
@@ -147,7 +145,9 @@ impl Electorates {
             if *nodes == self.own {
                 continue;
             }
-            if !mutants::on(Mutant::M52) {
+            // More of them make no difference.
+            let has_room = self.met.len() < MOST_ELECTORATES;
+            if has_room && !mutants::on(Mutant::M52) {
                 self.unsaved |= self.met.insert(nodes.clone());
             }
             lists.push((

@@ -95,9 +95,7 @@ impl Failures {
         let more = count.saturating_sub(4);
         token_loss << (twice.saturating_add(more)).min(MAX_SHIFT)
     }
-}
 
-impl Failures {
     /// It falls silent again and again: the first time may have been chance.
     const fn is_unsteady(&self) -> bool {
         self.silent >= 2

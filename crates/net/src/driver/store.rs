@@ -5,7 +5,7 @@ use rota_core::contract::{LogId, LogRecord, NodeId, PersistError};
 use rota_core::membership::ELECTORATES_LOG;
 use rota_core::primary::PRIMARY_LOG;
 use rota_storage::{OnDamage, OpenError, Opening, PrimaryFile, RingIdFile, StoreError};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::DriverError;
 use crate::config::{NodeConfig, ResetPrimary};
@@ -167,11 +167,15 @@ fn open_primaries(
         lived_before: ring_id.value().is_some(),
         on_damage: on_damage(config.reset_primary.is_some()),
     };
+    open_record(path, me, opening).map(Some)
+}
+
+fn open_record(path: PathBuf, me: NodeId, opening: Opening<'_>) -> Result<PrimaryFile, OpenError> {
     let file = PrimaryFile::open(path.clone(), me, opening)?;
     if file.lost_a_copy() {
         warn_of_damage(&path);
     }
-    Ok(Some(file))
+    Ok(file)
 }
 
 fn open_electorates(config: &NodeConfig, me: NodeId) -> Result<Option<PrimaryFile>, OpenError> {
@@ -184,10 +188,7 @@ fn open_electorates(config: &NodeConfig, me: NodeId) -> Result<Option<PrimaryFil
         lived_before: false,
         on_damage: on_damage(config.reset_primary.is_some()),
     };
-    let mut file = PrimaryFile::open(path.clone(), me, opening)?;
-    if file.lost_a_copy() {
-        warn_of_damage(&path);
-    }
+    let mut file = open_record(path.clone(), me, opening)?;
     let is_over = config.reset_primary == Some(ResetPrimary::First);
     if is_over && let Err(error) = file.store(&[]) {
         let problem = std::io::Error::other(error.to_string());

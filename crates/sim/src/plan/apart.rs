@@ -140,7 +140,7 @@ impl Plan {
             0 | 1 => ("ill_unsteady", None),
             2 => ("ill_hung", Some(until_healed(FaultKind::Stall { host }))),
             3 => ("ill_mute", Some(cut("mute", Matrix::mute(hosts, host)))),
-            4 => ("ill_deaf", Some(cut("deaf", deaf(hosts, host)))),
+            4 => ("ill_deaf", Some(cut("deaf", Matrix::deaf(hosts, host)))),
             5 => {
                 let mut links = Matrix::open(hosts);
                 links.cut(host, other);
@@ -199,13 +199,4 @@ impl Plan {
 fn names(nodes: &[NodeId]) -> String {
     let names: Vec<String> = nodes.iter().map(NodeId::to_string).collect();
     names.join(" ")
-}
-
-/// It hears nobody, and everybody hears it.
-fn deaf(hosts: usize, host: usize) -> Matrix {
-    let mut links = Matrix::open(hosts);
-    for other in 0..hosts {
-        links.cut(other, host);
-    }
-    links
 }

@@ -317,10 +317,7 @@ fn mute(links: &mut Matrix, rng: &mut Rng) {
 /// Everybody hears it, and it hears nobody.
 fn deaf(links: &mut Matrix, rng: &mut Rng) {
     let hosts = links.0.len();
-    let deaf = rng.index(hosts);
-    for other in 0..hosts {
-        links.cut(other, deaf);
-    }
+    *links = Matrix::deaf(hosts, rng.index(hosts));
 }
 
 pub(super) fn shuffled(hosts: usize, rng: &mut Rng) -> Vec<usize> {

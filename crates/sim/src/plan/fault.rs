@@ -30,6 +30,15 @@ impl Matrix {
         links
     }
 
+    /// It hears nobody, and everybody hears it.
+    pub fn deaf(hosts: usize, host: usize) -> Self {
+        let mut links = Self::open(hosts);
+        for other in 0..hosts {
+            links.cut(other, host);
+        }
+        links
+    }
+
     /// Cuts one direction.
     pub fn cut(&mut self, from: usize, to: usize) {
         if from != to {

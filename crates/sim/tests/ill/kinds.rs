@@ -165,9 +165,7 @@ fn mute(plan: &Plan, ill: usize) -> Matrix {
 }
 
 fn deaf(plan: &Plan, ill: usize) -> Matrix {
-    let mut links = Matrix::open(plan.nodes());
-    (0..plan.nodes()).for_each(|from| links.cut(from, ill));
-    links
+    Matrix::deaf(plan.nodes(), ill)
 }
 
 fn next(plan: &Plan, ill: usize) -> usize {

@@ -207,6 +207,9 @@ impl<S: System> World<'_, S> {
 
     /// Who stays out, and how long: not longer than one that is left out no more.
     pub(super) fn look_who_stays_out(&mut self, since: u64) {
+        if self.plan.uring.is_none() {
+            return;
+        }
         let most = since + STAYS_OUT * self.plan.ring.timers.token_loss;
         for at in 0..self.hosts.len() {
             let Some(life) = &self.hosts[at].life else {
@@ -214,7 +217,7 @@ impl<S: System> World<'_, S> {
             };
             let process = life.process;
             let until = self.system.leaves_alone_until(life.engine.get());
-            if let Some(until) = until.filter(|_| self.plan.uring.is_some()) {
+            if let Some(until) = until {
                 // A clock may run a tenth slower.
                 let until = self.now + until.since(self.local(at)) / 10 * 11;
                 self.votes.out_until.insert(process, until.min(most));
