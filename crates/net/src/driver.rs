@@ -21,6 +21,8 @@ mod log_beside;
 mod log_keeper;
 mod log_opening;
 mod log_thread;
+#[cfg(test)]
+mod no_buffers_tests;
 mod outputs;
 #[cfg(test)]
 mod reopen_tests;

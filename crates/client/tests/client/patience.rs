@@ -204,3 +204,29 @@ fn connecting_waits_for_its_turn() {
         letting_in.join().expect("no failure");
     }
 }
+
+/// As all its parts are printed, so is what it waits for.
+fn waits_for(client: &impl std::fmt::Debug) -> usize {
+    let printed = format!("{client:?}");
+    let (_, answers) = printed.split_once("answers: {").expect("they are printed");
+    let (answers, _) = answers.split_once('}').expect("it has an end");
+    answers.matches(": ").count()
+}
+
+#[test]
+fn requests_that_were_given_up_are_forgotten() {
+    let house = House::new();
+    let (go_on, _counted) = deaf(&house, 0);
+    let hasty = Client::builder().timeout(Duration::from_millis(10));
+    let mut client = hasty.connect(house.path()).expect("let in");
+    for _ in 0..20 {
+        assert!(client.groups().is_err());
+        assert_eq!(waits_for(&client), 0);
+    }
+    let (mut sender, _receiver) = client.split();
+    for _ in 0..20 {
+        assert!(sender.groups().is_err());
+        assert_eq!(waits_for(&sender), 0);
+    }
+    drop(go_on);
+}

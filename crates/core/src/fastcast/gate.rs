@@ -314,3 +314,54 @@ impl Paced {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const SIZE: usize = 1_000;
+
+    /// In a view of two.
+    fn gate() -> Gate {
+        let capacity = Capacity::new(1_000_000_000);
+        let mut gate = Gate::new(Some(capacity), false);
+        view(&mut gate, Time(0));
+        gate
+    }
+
+    fn view(gate: &mut Gate, now: Time) {
+        gate.freeze(now);
+        let note = Bytes::from(gate.note());
+        gate.install(now, 0, &[note.clone(), note]);
+    }
+
+    /// Packets that leave in so many milliseconds, where any number waits.
+    fn leave(gate: &mut Gate, from: Time, millis: u64) -> usize {
+        let times = (0..millis).map(|at| from.after(at * MS));
+        let counts = times.map(|now| {
+            let count = gate.let_through(now, 1_000, SIZE, 0);
+            gate.sent(now, count * SIZE);
+            gate.observe(now, 1_000 * SIZE);
+            count
+        });
+        counts.sum()
+    }
+
+    #[test]
+    fn repairs_of_a_view_hold_back_nobody_in_the_next_one() {
+        let (mut busy, mut quiet) = (gate(), gate());
+        busy.repaired(Time(0), 1_000 * SIZE);
+        let now = Time(MS);
+        let [less, more] = [&mut busy, &mut quiet].map(|gate| leave(gate, now, 50));
+        assert!(less < more, "{less} of {more}");
+        let now = now.after(1_000 * MS);
+        busy.repaired(now, 1_000 * SIZE);
+        let [after, calm] = [&mut busy, &mut quiet].map(|gate| {
+            view(gate, now);
+            leave(gate, now, 50)
+        });
+        assert!(calm > 0);
+        assert_eq!(after, calm);
+    }
+}

@@ -135,3 +135,86 @@ impl Deaf {
         (now.since(behind.since) >= nanos).then_some(behind.node)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::{Incarnation, RingId};
+    use crate::wire::RequestRange;
+    use alloc::vec;
+
+    const LONG: u64 = 1_000_000;
+
+    fn node(id: u16) -> NodeId {
+        NodeId::new(id).expect("not 0")
+    }
+
+    /// Node 2 asks for the packet behind this aru.
+    fn asked(aru: Seq) -> Token {
+        let ring = RingId {
+            ring_seq: 4,
+            rep: node(1),
+            incarnation: Incarnation(1),
+        };
+        Token {
+            cluster: 1,
+            ring,
+            sender: node(3),
+            token_seq: 1,
+            seq: 90,
+            aru,
+            aru_id: Some(node(2)),
+            fcc: 0,
+            backlog: 0,
+            idle: false,
+            recovering: false,
+            rtr: vec![RequestRange {
+                first: aru + 1,
+                count: 1,
+            }],
+        }
+    }
+
+    /// So many visits, each a long time after the one before.
+    fn visited(visits: u32, next: Next, aru: impl Fn(u32) -> Seq) -> (Deaf, Time) {
+        let (mut deaf, mut now) = (Deaf::default(), Time(0));
+        for visit in 0..=visits {
+            now = now.after(LONG);
+            deaf.on_token(now, &asked(aru(visit)), (node(1), next));
+        }
+        (deaf, now)
+    }
+
+    #[test]
+    fn who_is_deaf_has_been_answered_for_long_and_in_many_visits() {
+        let (deaf, now) = visited(VISITS - 1, Next::Has, |_| 7);
+        assert_eq!(deaf.member(now, LONG), None, "a slow ring has few visits");
+        let (deaf, now) = visited(VISITS, Next::Has, |_| 7);
+        assert_eq!(deaf.member(now, LONG), Some(node(2)));
+        let longer = (u64::from(VISITS) + 1) * LONG;
+        assert_eq!(deaf.member(now, longer), None, "a fast one has them soon");
+    }
+
+    #[test]
+    fn who_gets_something_is_not_deaf() {
+        let (deaf, now) = visited(3 * VISITS, Next::Has, |visit| u64::from(visit / VISITS));
+        assert_eq!(deaf.member(now, LONG), None);
+    }
+
+    #[test]
+    fn who_lacks_it_too_accuses_nobody() {
+        let (deaf, now) = visited(VISITS, Next::Lacks, |_| 7);
+        assert_eq!(deaf.member(now, LONG), None);
+        assert!(!deaf.is_mute(now, LONG));
+    }
+
+    #[test]
+    fn whose_packet_it_is_may_be_mute_itself() {
+        let (deaf, now) = visited(VISITS - 1, Next::HasOwn, |_| 7);
+        assert!(!deaf.is_mute(now, LONG));
+        assert!(deaf.is_asked_in_vain(8));
+        let (deaf, now) = visited(VISITS, Next::HasOwn, |_| 7);
+        assert!(deaf.is_mute(now, LONG));
+        assert_eq!(deaf.member(now, LONG), None);
+    }
+}

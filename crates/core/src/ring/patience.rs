@@ -187,4 +187,18 @@ mod tests {
         assert_eq!(bounds[..2], vec![70, 100]);
         assert_eq!(bounds[bounds.len() - 2..], vec![last - 2, last]);
     }
+
+    #[test]
+    fn in_the_accelerated_protocol_too() {
+        let protocol = Protocol::Accelerated;
+        let mut patience = visited(protocol);
+        patience.on_request(&[range(5, 1)], 9);
+        patience.on_duplicate(5);
+        let seqs = 100..100 + u64::from(TRIED_FOR);
+        let bounds: Vec<Seq> = seqs.map(|seq| patience.bound(protocol, seq)).collect();
+        let behind = [60, 70, 100].to_vec();
+        assert_eq!(bounds[..3], behind);
+        let last = 100 + u64::from(TRIED_FOR) - 1;
+        assert_eq!(bounds[bounds.len() - 2..], [last - 3, last - 1]);
+    }
 }

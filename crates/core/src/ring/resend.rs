@@ -126,3 +126,49 @@ impl Resend {
             .min(self.timers.token_loss / 5)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ring::Timing;
+
+    fn timers() -> Timers {
+        Timers::derive(Timing::Default, 3)
+    }
+
+    /// Visits that each come so long after the one before, and until when the token then counts as not lost.
+    fn loss_time(resend: &mut Resend, now: &mut Time, visits: u32, rotation: u64) -> u64 {
+        for _ in 0..visits {
+            *now = now.after(rotation);
+            resend.on_token(*now, false);
+        }
+        let (at, reason) = resend.next_timer();
+        assert_eq!(reason, TimerReason::TokenLoss);
+        at.since(*now)
+    }
+
+    #[test]
+    fn a_ring_that_is_slow_is_given_four_rotations_and_one_that_was_is_not() {
+        let (mut now, configured) = (Time(0), timers().token_loss);
+        let mut resend = Resend::new(now, timers());
+        assert_eq!(loss_time(&mut resend, &mut now, 9, 1000), configured);
+        let slow = configured;
+        assert_eq!(loss_time(&mut resend, &mut now, 2, slow), 4 * slow);
+        // An eighth less with each visit.
+        assert_eq!(
+            loss_time(&mut resend, &mut now, 1, 1000),
+            4 * (slow - slow / 8)
+        );
+        assert_eq!(loss_time(&mut resend, &mut now, 20, 1000), configured);
+    }
+
+    #[test]
+    fn what_was_held_is_no_slow_rotation() {
+        let (mut now, configured) = (Time(0), timers().token_loss);
+        let mut resend = Resend::new(now, timers());
+        loss_time(&mut resend, &mut now, 2, 1000);
+        now = now.after(configured);
+        assert_eq!(resend.on_token(now, true), None);
+        assert_eq!(loss_time(&mut resend, &mut now, 1, 1000), configured);
+    }
+}

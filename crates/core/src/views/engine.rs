@@ -242,7 +242,7 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
 
     pub(super) fn on_start(&mut self, start: &StartState) {
         self.me = Some(start.me);
-        self.memory.forgot = start.records.iter().any(|(log, ..)| *log == RING_SEQ_LOG);
+        self.memory.lived_before = start.records.iter().any(|(log, ..)| *log == RING_SEQ_LOG);
         self.path.start(start.me, start.seed);
     }
 

@@ -15,8 +15,8 @@ use crate::mutants::{self, Mutant};
 /// What a process remembers.
 #[derive(Clone, Debug)]
 pub(super) struct Memory {
-    /// Its node was on rings in an earlier life, and it has not been in a view since.
-    pub forgot: bool,
+    /// Its node was on rings in an earlier life.
+    pub lived_before: bool,
     /// What it has delivered.
     pub account: Account,
     /// The last view that it installed, as far as that has come.
@@ -87,18 +87,23 @@ impl Ended {
 impl Memory {
     pub fn new() -> Self {
         Self {
-            forgot: false,
+            lived_before: false,
             account: Account::new(),
             installed: None,
             tentative: Vec::new(),
         }
     }
 
+    /// Whether its node was in views of which it knows nothing. To have kept the outcome of an exchange is not to have been in a view.
+    const fn has_forgotten(&self) -> bool {
+        self.lived_before && self.installed.is_none()
+    }
+
     /// What it tells the members of a primary configuration.
     pub fn recover(&self, note: Bytes) -> Recover {
         let tentative = self.tentative.iter();
         Recover {
-            forgot: self.forgot,
+            forgot: self.has_forgotten(),
             installed: self
                 .installed
                 .as_ref()
@@ -239,7 +244,6 @@ impl Memory {
 
     /// A view begins.
     pub fn install(&mut self, next: Next) -> Vec<Delivery> {
-        self.forgot = false;
         self.installed = Some(Ended::begun(next.ring, &next.members));
         self.account = next.stretch.account;
         self.tentative.clear();
@@ -264,4 +268,42 @@ fn arrange<P: DataPath>(order: &mut Vec<Held>) {
         .iter()
         .filter_map(|sender| of.get_mut(sender)?.pop_first());
     order.extend(next.map(|(_, held)| held));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::{Incarnation, NodeId};
+
+    fn next(ring_seq: u64) -> Next {
+        let node = NodeId::new(1).expect("not 0");
+        let incarnation = Incarnation(3);
+        Next {
+            ring: RingId {
+                ring_seq,
+                rep: node,
+                incarnation,
+            },
+            members: alloc::vec![Process { node, incarnation }],
+            stretch: Stretch {
+                deliveries: Vec::new(),
+                account: Account::new(),
+                forced: 0,
+            },
+        }
+    }
+
+    #[test]
+    fn who_was_restarted_has_forgotten_until_it_is_in_a_view() {
+        let mut memory = Memory::new();
+        assert!(!memory.recover(Bytes::new()).forgot, "its first life");
+        memory.lived_before = true;
+        assert!(memory.recover(Bytes::new()).forgot);
+        // Somebody may have installed this one: not this process.
+        memory.tentative.push(next(5));
+        let recover = memory.recover(Bytes::new());
+        assert!(recover.forgot && recover.installed.is_none() && recover.tentative.len() == 1);
+        memory.install(next(9));
+        assert!(!memory.recover(Bytes::new()).forgot);
+    }
 }

@@ -226,9 +226,12 @@ impl Options {
                 "--seeds A..B excludes B: A must be less".to_owned(),
             ));
         }
-        let on_disk =
-            self.engine.has_votes() || !matches!(self.faults, Profile::Power | Profile::Stores);
-        if !self.faults.suits(ABILITIES) || !on_disk {
+        let suits = match self.faults {
+            Profile::Power | Profile::Stores => self.engine.has_votes(),
+            Profile::Crowd => !self.engine.has_votes(),
+            _ => self.faults.suits(ABILITIES),
+        };
+        if !suits {
             let (engine, faults) = (self.engine, self.faults);
             let what = format!("{engine} does not claim to survive {faults}: try --faults all");
             return Err(UsageError(what));
@@ -289,7 +292,7 @@ impl Options {
             plan.set_views(self.engine == EngineName::Lcr);
         }
         self.groups.apply(&mut plan);
-        if self.engine.has_views() && self.faults == Profile::All {
+        if self.engine.has_views() && self.faults.is_whole() {
             plan.add_story();
         }
         self.primary.apply(&mut plan);

@@ -1,12 +1,12 @@
 //! What some seeds of rings and of engines with views have beside what is drawn for all: nodes with settings of their own, lists of
-//! who counts in primaries that change from life to life, a member that is ill until the world heals.
+//! who counts in primaries that change from life to life, a member that is ill until the world heals, disks that forget.
 //!
 //! It is drawn from a stream of its own, and faults come behind the others, so that seeds without it are what they always were.
 
 use rota_core::contract::NodeId;
 use rota_core::ring::{Protocol, Timers, Timing};
 
-use super::{Fault, FaultKind, LossyLink, MILLIS, Matrix, Plan, PrimaryLayer, Profile};
+use super::{DiskLoss, Fault, FaultKind, LossyLink, MILLIS, Matrix, Plan, PrimaryLayer, Profile};
 use crate::rng::Rng;
 
 /// Times that a member stands still, at most.
@@ -38,7 +38,7 @@ impl Apart {
 impl Plan {
     /// Draws it.
     pub fn draw_apart(&mut self, profile: Profile) {
-        if profile != Profile::All || self.uring.is_some() || self.nodes() < 2 {
+        if !profile.is_whole() || self.uring.is_some() || self.nodes() < 2 {
             return;
         }
         let mut rng = Rng::split(self.seed, 21);
@@ -52,6 +52,24 @@ impl Plan {
         if rng.percent(20) {
             self.draw_illness(&mut rng);
         }
+        let one_list = is_static && self.apart.electorates.is_empty();
+        if self.views.is_some() && one_list && rng.percent(40) {
+            self.draw_lost_memories(&mut rng);
+        }
+    }
+
+    /// Disks of nodes that come back are other ones, or there are none. With lists of their own nodes have to keep which ones they
+    /// have met, and by voting what they have voted for.
+    fn draw_lost_memories(&mut self, rng: &mut Rng) {
+        let (has, percent) = rng.pick(&[("without_disks", 100), ("with_emptied_disks", 40)]);
+        for fault in &mut self.faults {
+            if let FaultKind::Kill { disk, .. } = &mut fault.kind
+                && rng.percent(percent)
+            {
+                *disk = DiskLoss::Everything;
+            }
+        }
+        self.apart.has.push(has);
     }
 
     /// How nodes are configured in different ways: a line for each.

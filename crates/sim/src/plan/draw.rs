@@ -3,6 +3,7 @@
 
 use rota_core::contract::{NodeId, Service};
 use rota_core::ring::{PriorityMethod, Protocol, RingConfig, Timers, Timing};
+use rota_core::wire::MAX_MEMBERS;
 
 use super::{
     Abilities, Apart, Appetite, Clock, Cost, GroupsPlan, HostPlan, LanePlan, LossyLink, MICROS,
@@ -17,7 +18,7 @@ impl Plan {
     /// The plan of a seed.
     pub fn random(seed: u64, protocol: Protocol, profile: Profile, abilities: Abilities) -> Self {
         let mut rng = Rng::split(seed, 1);
-        let ring = ring(&mut rng, protocol);
+        let ring = ring(&mut rng, protocol, profile);
         let allowed = profile.allowed(abilities);
         let timers = ring.timers;
         let nodes = ring.members.len();
@@ -169,8 +170,10 @@ impl Net {
     }
 }
 
-fn ring(rng: &mut Rng, protocol: Protocol) -> RingConfig {
+fn ring(rng: &mut Rng, protocol: Protocol, profile: Profile) -> RingConfig {
     let nodes = match rng.below(20) {
+        0..=16 if profile == Profile::Crowd => rng.range(17, 40),
+        _ if profile == Profile::Crowd => rng.range(41, MAX_MEMBERS as u64),
         0 => 1,
         1..=17 => rng.range(2, 9),
         _ => rng.range(10, 16),

@@ -46,6 +46,8 @@ pub enum Profile {
     Power,
     /// All of it; and voters lose what they have, one after the other or all at once, in every seed. Of engines that vote.
     Stores,
+    /// All of it, among 17 to 128 nodes. Of rings, and of what stands on them.
+    Crowd,
     /// All of it.
     #[default]
     All,
@@ -63,7 +65,7 @@ pub(super) struct Allowed {
 
 impl Profile {
     /// All of them.
-    pub const EACH: [Self; 9] = [
+    pub const EACH: [Self; 10] = [
         Self::None,
         Self::Loss,
         Self::Pauses,
@@ -72,6 +74,7 @@ impl Profile {
         Self::Disk,
         Self::Power,
         Self::Stores,
+        Self::Crowd,
         Self::All,
     ];
 
@@ -86,6 +89,7 @@ impl Profile {
             Self::Disk => "disk",
             Self::Power => "power",
             Self::Stores => "stores",
+            Self::Crowd => "crowd",
             Self::All => "all",
         }
     }
@@ -96,8 +100,13 @@ impl Profile {
         match self {
             Self::Crashes | Self::Disk | Self::Power | Self::Stores => abilities.crashes,
             Self::Partitions => abilities.partitions,
-            Self::None | Self::Loss | Self::Pauses | Self::All => true,
+            Self::None | Self::Loss | Self::Pauses | Self::Crowd | Self::All => true,
         }
+    }
+
+    /// Whether nodes have what [`Plan::draw_apart`](super::Plan::draw_apart) draws, and stories.
+    pub const fn is_whole(self) -> bool {
+        matches!(self, Self::All | Self::Crowd)
     }
 
     /// Whether machines lose their power.
@@ -110,7 +119,7 @@ impl Profile {
     }
 
     pub(super) const fn allowed(self, abilities: Abilities) -> Allowed {
-        let all = matches!(self, Self::All | Self::Power | Self::Stores);
+        let all = matches!(self, Self::All | Self::Power | Self::Stores | Self::Crowd);
         let disk = all || matches!(self, Self::Disk);
         Allowed {
             network: !matches!(self, Self::None),

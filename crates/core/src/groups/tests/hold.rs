@@ -201,6 +201,24 @@ fn what_is_ordered_too_late_holds_nothing() {
     assert_eq!(holds(&mut cluster, 2), ["g for 1slow"]);
 }
 
+/// Its engine may never deliver it.
+#[test]
+fn one_that_was_under_way_when_a_configuration_ended_is_said_again() {
+    let mut cluster = Cluster::together(2);
+    cluster.daemon(1).hold(held_for("slow", &["g"]), 500);
+    cluster.submitted(1).expect("something");
+    cluster.transitional(&[1], 9, 10);
+    cluster.transitional(&[2], 9, 10);
+    cluster.regular(&[1, 2], 10);
+    // First what each knows, and then this.
+    cluster.exchange(&[1, 2]);
+    cluster.exchange(&[1, 2]);
+    assert_eq!(holds(&mut cluster, 2), ["g for 1slow"]);
+    cluster.daemon(1).hold(HoldFor::new(), 500);
+    cluster.exchange(&[1, 2]);
+    assert_eq!(holds(&mut cluster, 2), NOTHING);
+}
+
 #[test]
 fn more_than_fits_is_left_out_and_a_message_is_no_longer_than_a_piece() {
     let mut cluster = Cluster::together(2);

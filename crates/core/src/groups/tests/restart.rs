@@ -111,3 +111,17 @@ fn a_configuration_may_change_before_it_is_back() {
     cluster.exchange(&[1]);
     assert_eq!(cluster.told(1), ["a: g@10/2 1a +1a", "a: h@10/3 1a +1a"]);
 }
+
+/// A large message goes in parts, each of which may overtake the disconnect.
+#[test]
+fn a_large_message_waits_until_its_disconnect_has_its_place() {
+    let mut cluster = two();
+    let large = 1 << 20;
+    assert!(cluster.restart(1, "a"));
+    let next = cluster.client(1, "a");
+    assert_eq!(cluster.daemon(1).has_room(next, large), Ok(false));
+    let disconnect = cluster.submitted(1).expect("the disconnect");
+    cluster.deliver(&[1, 2], &disconnect);
+    cluster.exchange(&[1, 2]);
+    assert_eq!(cluster.daemon(1).has_room(next, large), Ok(true));
+}
