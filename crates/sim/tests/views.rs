@@ -33,12 +33,26 @@ fn one_order_whatever_fails() {
 #[test]
 fn each_family_of_faults_by_itself() {
     for engine in ENGINES {
-        // Power is for those who vote.
-        let each = Profile::EACH.into_iter();
-        for faults in each.filter(|faults| !matches!(faults, Profile::Power | Profile::Stores)) {
+        // Some are for those who vote, and crowds take longer.
+        let with_views =
+            |faults: &Profile| !matches!(faults, Profile::Power | Profile::Stores | Profile::Crowd);
+        for faults in Profile::EACH.into_iter().filter(with_views) {
             let report = run(engine, 100..103, |options| options.faults = faults);
             assert_eq!(report.violations, [], "{engine}, {faults}");
             assert!(report.deliveries > 1000, "{engine}, {faults}");
+        }
+    }
+}
+
+/// Seed 4 has 35 nodes whose control datagrams do not fit into the smallest packets.
+#[test]
+fn dozens_of_nodes() {
+    let rings = [EngineName::AcceleratedRing, EngineName::TotemRing];
+    for engine in ENGINES.into_iter().chain(rings) {
+        for seeds in [4..6, 12..14] {
+            let report = run(engine, seeds, |options| options.faults = Profile::Crowd);
+            assert_eq!(report.violations, [], "{engine}");
+            assert!(report.deliveries > 10_000, "{engine}");
         }
     }
 }

@@ -23,9 +23,6 @@ const SPACING_NANOS: u64 = 100_000;
 /// Packets that a control datagram speaks for, for each member, so that it need not wait.
 const PACKETS: u64 = 14;
 
-/// Runs of places that a control datagram has room for at least.
-const RUNS: usize = 4;
-
 /// What was told, and what makes the next time due.
 #[derive(Clone, Debug)]
 pub(super) struct Telling {
@@ -131,7 +128,7 @@ impl InView {
             return 0;
         }
         FastControl::bare_len(self.members(), self.config.seal_bytes)
-            + RUNS * FastControl::RUN_BYTES
+            + FastControl::RUNS * FastControl::RUN_BYTES
     }
 
     fn has_something_to_say(&self) -> bool {
@@ -210,11 +207,13 @@ impl InView {
         let fixed = FastControl::bare_len(self.members(), seal_bytes) + 8 * applied.len();
         let room = room.saturating_sub(fixed);
         // A few runs always find room.
-        let most = room.saturating_sub(RUNS * FastControl::RUN_BYTES) / FastControl::REQUEST_BYTES;
+        let for_runs = FastControl::RUNS * FastControl::RUN_BYTES;
+        let most = room.saturating_sub(for_runs) / FastControl::REQUEST_BYTES;
         let mut requests = core::mem::take(&mut self.telling.requests);
         requests.truncate(most.max(1));
         let room = room.saturating_sub(requests.len() * FastControl::REQUEST_BYTES);
-        let (first, runs) = self.places_to_tell(again, (room / FastControl::RUN_BYTES).max(RUNS));
+        let runs = (room / FastControl::RUN_BYTES).max(FastControl::RUNS);
+        let (first, runs) = self.places_to_tell(again, runs);
         let head = &self.view.members[self.me()];
         let control = FastControl {
             cluster: self.config.cluster,

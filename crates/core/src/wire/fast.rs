@@ -247,7 +247,17 @@ impl FastControl {
     pub const RUN_BYTES: usize = 4;
     /// Bytes of a request.
     pub const REQUEST_BYTES: usize = 16;
+    /// For so many runs there is always room.
+    pub const RUNS: usize = 4;
     const FIXED_BYTES: usize = 8 + 16 + 8 + 2 + 2 + 2 + 1;
+
+    /// Size of a datagram that has something of everything, in a view of `members`. It may be larger than data of a path with
+    /// small packets: IP cuts it then.
+    pub const fn least_len(members: usize, seal_bytes: usize) -> usize {
+        let applied = 8 * members;
+        let said = Self::RUNS * Self::RUN_BYTES + Self::REQUEST_BYTES;
+        Self::bare_len(members, seal_bytes) + applied + said
+    }
 
     /// Size of the datagram without runs and requests, and without `applied`, in a view of `members`.
     pub const fn bare_len(members: usize, seal_bytes: usize) -> usize {

@@ -208,6 +208,11 @@ fn missed_of_views(report: &Report, views: u64) -> Vec<String> {
 fn missed_apart(report: &Report) -> Vec<String> {
     let seeds = (report.seeds, SMALLEST_APART);
     let mut missed = below(report, &OF_APART, seeds);
+    // Engines with views only.
+    if views(report) > 0 {
+        let forgetful = [("with_emptied_disks", 2), ("without_disks", 2)];
+        missed.extend(below(report, &forgetful, seeds));
+    }
     // Links lose no class of what they carry.
     if report.engine != EngineName::Lcr.name() {
         missed.extend(below(report, &[("ill_class", 2)], seeds));

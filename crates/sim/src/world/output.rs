@@ -6,6 +6,7 @@ use rota_core::contract::{
     Burst, Class, ConfigurationKind, Engine, Input, LogRecord, MessageId, Output, PersistId, Seq,
     Target,
 };
+use rota_core::wire::FastControl;
 
 use super::network::Sending;
 use super::queue::What;
@@ -181,13 +182,16 @@ impl<S: System> World<'_, S> {
 
     fn check_burst(&mut self, burst: &Burst) {
         let (bytes, segment) = (burst.bytes.len(), burst.segment);
-        // What forms rings may be larger than a datagram of the path: IP cuts it.
-        let forms =
-            bytes == segment && matches!(burst.bytes.get(1).map(|kind| kind & 0x0f), Some(3 | 4));
-        let most = if forms {
-            Burst::MAX_BYTES
-        } else {
-            self.plan.ring.datagram_bytes
+        let ring = &self.plan.ring;
+        // IP cuts what may be larger than a datagram of the path: what forms rings, and what says something for each of very many
+        // members.
+        let most = match burst.bytes.get(1).map(|kind| kind & 0x0f) {
+            Some(3 | 4) if bytes == segment => Burst::MAX_BYTES,
+            Some(9) if bytes == segment => {
+                let least = FastControl::least_len(self.plan.nodes(), ring.seal_bytes);
+                ring.datagram_bytes.max(least)
+            }
+            _ => ring.datagram_bytes,
         };
         if bytes == 0
             || bytes > Burst::MAX_BYTES
