@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Finding, Seen, bytes, list, time};
 
 /// Counters that say something by themselves when they grow, and what.
-const TELLING: [(&str, &str); 11] = [
+const TELLING: [(&str, &str); 12] = [
     (
         "duplicate_nodes",
         "another process goes by its number: stop one of the two",
@@ -13,6 +13,11 @@ const TELLING: [(&str, &str); 11] = [
     (
         "members_deaf",
         "a member that hears tokens but not packets was excluded: look at its MTU and its firewall",
+    ),
+    (
+        "self_lossy",
+        "it loses much of what the others get, and has left the ring for a while: look at its cable, its port and its \
+         processors",
     ),
     (
         "self_mute",

@@ -132,13 +132,13 @@ impl InView {
         self.view.members.len()
     }
 
-    /// How far everything is that is on its way; `None` if nothing is.
+    /// How far everything is that is on its way; `None` if nothing is. What senders have sent, and some have, is no progress: the window
+    /// may have room for minutes of that.
     pub fn progress(&self) -> Option<u64> {
         let released = self.acks.released();
         // What others have delivered they need not say while there is room.
         let waits = self.top > self.acks.ready() || self.unplaced > 0 || self.own_watch.is_on();
-        let acked: u64 = self.streams.iter().map(|stream| stream.acked).sum();
-        waits.then_some(self.top + self.acks.ready() + released + acked)
+        waits.then_some(self.acks.ready() + released)
     }
 
     pub const fn is_leader(&self) -> bool {

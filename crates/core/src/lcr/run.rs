@@ -101,15 +101,14 @@ impl Run {
         }
     }
 
-    /// How far everything is that is on its way; `None` if nothing is, and the successor can be told.
+    /// How far everything is that is on its way; `None` if nothing is, and the successor can be told. What was received and passed on is no
+    /// progress: the window may have room for minutes of that.
     pub fn progress(&self) -> Option<u64> {
         let alone = self.members.len() == 1;
         // What others have delivered they need not say while there is room.
         let comes = |member: &Member| member.received > member.stable.max(member.delivered);
         let waits = self.members.iter().any(comes);
-        let of = |member: &Member| {
-            member.received + member.passed + member.stable + member.delivered + member.behind
-        };
+        let of = |member: &Member| member.stable + member.delivered + member.behind;
         let all = self.members.iter().map(of).sum();
         (waits || !alone && self.next.is_none()).then_some(all)
     }

@@ -10,6 +10,7 @@ use crate::contract::{
     Class, Delivery, Engine, Input, NodeId, Output, RingId, Service, Status, SubmitError, Time,
     TimerReason,
 };
+use crate::mutants::{self, Mutant};
 use crate::ring::{Context, Ordering};
 
 const fn is_originated(output: &Output) -> bool {
@@ -109,7 +110,7 @@ impl Engine for RingEngine {
 
     fn leave(&mut self, now: Time) {
         self.now = now;
-        self.say_goodbye();
+        self.leave_for_good();
     }
 
     fn electorates(&self, ring: RingId) -> Option<Vec<Vec<NodeId>>> {
@@ -124,6 +125,7 @@ impl Engine for RingEngine {
 
     fn look_again(&mut self, now: Time) {
         self.now = now;
+        self.hears_each = !mutants::on(Mutant::V15);
         if matches!(self.phase, Phase::Operational) {
             self.leave_ring();
             self.gather();

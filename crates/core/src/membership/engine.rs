@@ -66,6 +66,8 @@ pub struct RingEngine {
     pub(super) mute_until: Time,
     /// How often in succession that was so.
     pub(super) times_mute: u32,
+    /// It agrees to no ring with somebody whom it does not hear itself: one was well on which what stands on it stood still.
+    pub(super) hears_each: bool,
     pub(super) refusals: Refusals,
     pub(super) back_off: BackOff,
     pub(super) former: Former,
@@ -117,6 +119,7 @@ impl RingEngine {
             hangs: None,
             mute_until: Time(0),
             times_mute: 0,
+            hears_each: false,
             refusals: Refusals::default(),
             back_off: BackOff::default(),
             former: Former::default(),

@@ -37,7 +37,7 @@ impl RingEngine {
         print.add(&self.electorates);
         print.due(self.disk_pause_until);
         print.due(self.mute_until);
-        print.add(self.times_mute);
+        print.add((self.times_mute, self.hears_each));
         self.refusals.fingerprint(print);
         self.back_off.fingerprint(print);
         print.add(&self.former);

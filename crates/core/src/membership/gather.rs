@@ -7,23 +7,16 @@ use super::engine::RingEngine;
 use super::phase::{Gather, Phase};
 use super::sets::{Sets, Verdict};
 use super::steady::STEADY;
-use crate::contract::{Burst, Channel, Class, Output, Process, Target, Time, TimerReason};
+use crate::contract::{Process, Time, TimerReason};
 use crate::mutants::{self, Mutant};
-use crate::ring::{Ordering, send_to};
-use crate::wire::{Join, MAX_MEMBERS, Packet};
-
-/// Answers to one process between two joins to all: two processes that answer each other must come to
-/// an end.
-const ANSWERS: u32 = 3;
+use crate::ring::Ordering;
+use crate::wire::{Join, MAX_MEMBERS};
 
 /// Token-loss times after which a ring has lasted: longer than it takes to find that a member is deaf.
 const LASTING: u64 = 4;
 
 /// Token-loss times after which all trouble of before is forgotten: twice as long as anybody is left alone.
 const FORGETTING: u64 = 128;
-
-/// Answers to all processes together in that time: who makes up processes gets no more out of it.
-const ALL_ANSWERS: u32 = 64;
 
 /// Joins to all at once when the sets change, before the next waits for its time: many that start
 /// together bring news many times (A10, join storms).
@@ -100,7 +93,7 @@ impl RingEngine {
             answered,
             said,
             join_at,
-            give_up_at: self.now.after(timers.consensus),
+            give_up_at: self.now.after(timers.consensus + self.modesty()),
             commit_by: None,
             speak_at,
         });
@@ -109,68 +102,6 @@ impl RingEngine {
             self.send_join();
         }
         self.check_consensus();
-    }
-
-    fn send_join(&mut self) {
-        let timers = self.config.timers;
-        let wait = timers.join + self.random.below(timers.join / 2 + 1);
-        let now = self.now;
-        if let Phase::Gather(gather) = &mut self.phase {
-            gather.join_at = now.after(wait);
-            gather.answered.clear();
-            gather.said += 1;
-        }
-        if self.is_silent() {
-            return;
-        }
-        self.counters.joins_sent += 1;
-        let join = self.join(false);
-        self.say_to_others(&Packet::Join(join));
-    }
-
-    /// Tells one process, which may not know it, what this one believes: a few times between two joins
-    /// to all.
-    fn answer(&mut self, process: Process) {
-        if self.is_silent() {
-            return;
-        }
-        let Phase::Gather(gather) = &mut self.phase else {
-            return;
-        };
-        let all: u32 = gather.answered.values().sum();
-        let answers = gather.answered.entry(process).or_default();
-        if *answers < ANSWERS && all < ALL_ANSWERS {
-            *answers += 1;
-            self.counters.joins_sent += 1;
-            let join = self.join(false);
-            self.outputs.push_back(send_to(
-                process.node,
-                &Packet::Join(join),
-                self.config.seal_bytes,
-            ));
-        }
-    }
-
-    pub(super) fn join(&self, leaving: bool) -> Join {
-        Join {
-            cluster: self.config.cluster,
-            sender: self.me,
-            ring_seq: self.ring_seq.max,
-            leaving,
-            procs: self.sets.said(),
-            fails: self.sets.fails.clone(),
-        }
-    }
-
-    pub(super) fn say_to_others(&mut self, packet: &Packet) {
-        self.outputs.push_back(Output::Send {
-            class: Class::Token,
-            channel: Channel::default(),
-            to: Target::Others,
-            burst: Burst::single(packet.encode_sealed(self.config.seal_bytes)),
-            after: None,
-            pace: None,
-        });
     }
 
     /// All who are wanted have said the same: the smallest of them forms the ring, the others wait
@@ -263,7 +194,11 @@ impl RingEngine {
         }
         let gathers = matches!(self.phase, Phase::Gather(_));
         self.refusals.clear(join.sender.node);
+        let is_new = !self.heard.contains_key(&join.sender);
         let restarted = self.hear(join);
+        if self.hears_each && is_new && gathers {
+            self.send_join();
+        }
         match self.sets.process(self.me, join) {
             Verdict::Merged => self.gather(),
             Verdict::Agrees => {

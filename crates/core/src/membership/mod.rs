@@ -12,6 +12,7 @@
 //! | `phase` | the four states, and what is kept in each |
 //! | `sets` | who is wanted on the ring and who was given up; when a set is agreed on |
 //! | `gather` | joins, consensus: from a broken ring to an agreed set |
+//! | `joins` | what a process says while it gathers, and of whom |
 //! | `presence` | rings that hear of each other |
 //! | `parting` | giving up members that are gone or of no use; leaving |
 //! | `commit` | the commit token: from an agreed set to a ring with a name |
@@ -32,6 +33,7 @@ mod engine;
 mod evidence;
 mod fingerprint;
 mod gather;
+mod joins;
 mod parting;
 mod phase;
 mod plan;

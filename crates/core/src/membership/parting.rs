@@ -55,22 +55,31 @@ impl RingEngine {
         }
     }
 
-    /// Nobody receives what this process sends, though its tokens arrive: it leaves, so that the others can go on, and says nothing for
-    /// a while, longer each time.
-    fn leave_if_mute(&mut self) {
-        let again = self.times_mute > 0;
-        if !self
-            .ring_in_use()
-            .is_some_and(|ring| ring.is_mute(self.now, again))
-        {
-            return;
+    /// Nobody receives what this process sends, though its tokens arrive, or it loses much that the others get.
+    fn leave_if_ill(&mut self) {
+        let (now, again) = (self.now, self.times_mute > 0);
+        let ring = self.ring_in_use();
+        if ring.is_some_and(|ring| ring.is_mute(now, again)) {
+            self.counters.self_mute += 1;
+            if matches!(self.phase, Phase::Operational) {
+                self.leave_ring();
+            }
+            return self.fall_silent();
         }
-        self.counters.self_mute += 1;
+        let operational = matches!(self.phase, Phase::Operational);
+        let ring = self.installed.as_mut().filter(|_| operational);
+        if ring.is_some_and(|ring| ring.loses_much(now, again)) {
+            self.counters.self_lossy += 1;
+            self.leave_ring();
+            self.say_goodbye();
+            self.fall_silent();
+        }
+    }
+
+    /// It leaves, so that the others can go on, and says nothing for a while, longer each time.
+    fn fall_silent(&mut self) {
         let shift = (3 + 2 * self.times_mute).min(MOST_MUTE);
         self.times_mute = self.times_mute.saturating_add(1);
-        if matches!(self.phase, Phase::Operational) {
-            self.leave_ring();
-        }
         self.mute_until = self.now.after(self.config.timers.token_loss << shift);
         self.gather();
     }
@@ -121,7 +130,7 @@ impl RingEngine {
             return;
         };
         let Some(node) = ring.deaf_member(self.now) else {
-            return self.leave_if_mute();
+            return self.leave_if_ill();
         };
         let deaf = ring.members().iter().find(|member| member.node == node);
         if let Some(deaf) = deaf.copied() {
@@ -130,21 +139,26 @@ impl RingEngine {
         }
     }
 
-    /// Leaves of its own will (A10): the others need not wait for a token to be missed.
-    pub(super) fn say_goodbye(&mut self) {
-        if matches!(self.phase, Phase::Idle | Phase::Left) {
-            self.phase = Phase::Left;
-            return;
-        }
+    /// Leaves of its own will (A10).
+    pub(super) fn leave_for_good(&mut self) {
         if matches!(self.phase, Phase::Operational) {
             self.leave_ring();
         }
+        if !matches!(self.phase, Phase::Idle | Phase::Left) {
+            self.say_goodbye();
+        }
+        self.phase = Phase::Left;
+    }
+
+    /// The others need not wait for a token to be missed.
+    fn say_goodbye(&mut self) {
+        let sets = self.sets.clone();
         self.sets.procs.remove(&self.me);
         self.sets.fails.insert(self.me);
         let goodbye = Packet::Join(self.join(true));
+        self.sets = sets;
         // Twice: the others would notice the loss of the first only by a lost token.
         self.say_to_others(&goodbye);
         self.say_to_others(&goodbye);
-        self.phase = Phase::Left;
     }
 }

@@ -217,6 +217,7 @@ impl RingEngine {
             return;
         };
         let before = old.members().to_vec();
+        next.go_on_judging(&old);
         let transitional = Configuration {
             kind: ConfigurationKind::Transitional {
                 old: old.ring(),

@@ -187,6 +187,8 @@ impl Ordering {
             deaf,
             patience,
             asked_up_to: _,
+            // It takes more packets than are looked at where states are told apart.
+            lossy: _,
         } = self;
         print.add((ring, me, members));
         print.add((buffer, delivery, inbox, unpacking, flow, priority));

@@ -100,6 +100,8 @@ counters! {
     members_unsteady,
     /// Times this process has left a ring since nobody received what it sends.
     self_mute,
+    /// Times this process has left a ring since it lost much that the others got.
+    self_lossy,
     /// Times this process has left a ring since its application took nothing.
     self_hung,
     /// Ring numbers that could not be made durable.

@@ -26,6 +26,8 @@
 //! | `recovering` | the first rotations, in which packets of old rings go round |
 //! | `change` | what membership does with a ring: ask it, end it, install it |
 //! | `deaf` | who holds everybody back by missing the same packet for ever, and who is not heard |
+//! | `ill` | which member is ill, by `deaf` and `lossy` |
+//! | `lossy` | who loses much that the others get |
 //! | `idle` | holding the token of a ring that has nothing to do |
 //! | `burst` | packets laid out for segmentation offload |
 //!
@@ -45,6 +47,8 @@ mod delivery;
 mod flow;
 mod hand_out;
 mod idle;
+mod ill;
+mod lossy;
 mod ordering;
 mod patience;
 mod priority;

@@ -9,6 +9,7 @@ use super::deaf::Deaf;
 use super::delivery::Delivery;
 use super::flow::Flow;
 use super::idle::Idle;
+use super::lossy::Lossy;
 use super::patience::Patience;
 use super::priority::Priority;
 use super::recovering::Recovering;
@@ -75,7 +76,7 @@ pub struct Ordering {
     /// `seq` of the token received in the last visit.
     pub(super) seq_received: Seq,
     pub(super) patience: Patience,
-    /// What was missing up to here was asked for: for counters only.
+    /// What was missing up to here was asked for.
     pub(super) asked_up_to: Seq,
     /// `aru` of the token sent in the last visit.
     pub(super) aru_sent: Seq,
@@ -86,6 +87,7 @@ pub struct Ordering {
     /// The ring has broken and another follows: nothing new is ordered on it.
     pub(super) ended: bool,
     pub(super) deaf: Deaf,
+    pub(super) lossy: Lossy,
 }
 
 /// The packet whose messages are being handed out.
@@ -144,6 +146,7 @@ impl Ordering {
             recovering: None,
             ended: false,
             deaf: Deaf::default(),
+            lossy: Lossy::new(members.len()),
             members,
             config,
             told,
@@ -300,24 +303,6 @@ impl Ordering {
             ctx.counters.token_retransmissions += 1;
             self.send_token(ctx, token);
         }
-    }
-
-    /// A member that has to be given up because it cannot receive what the others can.
-    pub fn deaf_member(&self, now: Time) -> Option<NodeId> {
-        self.deaf.member(now, 3 * self.config.timers.token_loss)
-    }
-
-    /// Whether nobody receives what this member sends. Sooner once that was so, in `again`: else each attempt to come back would stop the others
-    /// for as long.
-    pub fn is_mute(&self, now: Time, again: bool) -> bool {
-        let losses = if again { 1 } else { 5 };
-        self.deaf
-            .is_mute(now, losses * self.config.timers.token_loss)
-    }
-
-    /// A member that another may just have given up for that.
-    pub fn suspected_member(&self, now: Time) -> Option<NodeId> {
-        self.deaf.behind(now, 2 * self.config.timers.token_loss)
     }
 
     /// Whether the token has been away for so long that the ring counts as broken.

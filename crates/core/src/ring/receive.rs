@@ -51,7 +51,9 @@ impl Ordering {
         match self.buffer.insert(seq, slot) {
             Inserted::New => {
                 ctx.counters.packets_received += 1;
-                if seq <= self.asked_up_to {
+                let asked_for = seq <= self.asked_up_to;
+                self.lossy.on_new(member, asked_for);
+                if asked_for {
                     ctx.counters
                         .peer(self.members[usize::from(member)].node)
                         .repaired += 1;
@@ -64,6 +66,9 @@ impl Ordering {
             Inserted::Duplicate => {
                 ctx.counters.packets_duplicate += 1;
                 self.patience.on_duplicate(seq);
+                if member != self.my_index {
+                    self.lossy.on_again();
+                }
             }
             Inserted::BeyondWindow => ctx.counters.packets_beyond_window += 1,
         }

@@ -254,9 +254,8 @@ impl FastControl {
     /// Size of a datagram that has something of everything, in a view of `members`. It may be larger than data of a path with
     /// small packets: IP cuts it then.
     pub const fn least_len(members: usize, seal_bytes: usize) -> usize {
-        let applied = 8 * members;
-        let said = Self::RUNS * Self::RUN_BYTES + Self::REQUEST_BYTES;
-        Self::bare_len(members, seal_bytes) + applied + said
+        let said = 8 * members + Self::RUNS * Self::RUN_BYTES + Self::REQUEST_BYTES;
+        Self::bare_len(members, seal_bytes) + said
     }
 
     /// Size of the datagram without runs and requests, and without `applied`, in a view of `members`.

@@ -7,7 +7,7 @@ use rota_core::contract::{NodeId, Status, Time};
 const EVERY_NANOS: u64 = 10_000_000_000;
 
 /// What is watched, and what it means when it grows.
-const WATCHED: [(&str, &str); 23] = [
+const WATCHED: [(&str, &str); 24] = [
     (
         "rotations_slow",
         "the token took more than a quarter of the token loss time to go round: processes wait for a \
@@ -20,6 +20,11 @@ const WATCHED: [(&str, &str); 23] = [
     (
         "members_deaf",
         "a member that hears tokens but misses packets was excluded: look at its MTU and firewall",
+    ),
+    (
+        "self_lossy",
+        "this node loses much of what the others get: it has left the ring for a while; look at its cable, its port and its \
+         processors",
     ),
     (
         "self_mute",

@@ -57,14 +57,12 @@ pub const KINDS: [Kind; 27] = [
     }),
     of_a_link("does not hear one", |plan, ill| {
         cut(plan, from_next(plan, ill))
-    })
-    .open_with(&[FastCast]),
+    }),
     of_a_link("has no link to one", |plan, ill| {
         let mut links = to_next(plan, ill);
         links.cut_both(ill, next(plan, ill));
         cut(plan, links);
-    })
-    .open_with(RINGS),
+    }),
     of_a_link("is mute to one for data", |plan, ill| {
         lose_data(plan, to_next(plan, ill))
     }),
@@ -74,11 +72,11 @@ pub const KINDS: [Kind; 27] = [
     kind("loses half", |plan, ill| {
         storm(plan, Matrix::alone(plan.nodes(), ill), 50, false);
     })
-    .open_with(RINGS),
+    .open_with(&[FastCast]),
     kind("loses half of what it is told", |plan, ill| {
         storm(plan, deaf(plan, ill), 50, false)
     })
-    .open_with(RINGS),
+    .open_with(&[FastCast]),
     kind("pauses 800 of 1500 ms", |plan, ill| {
         pauses(plan, ill, 800, 1500)
     }),

@@ -1,7 +1,8 @@
 //! One member is ill, for good: whatever it has, the others serve each other nearly all the time, from ten seconds on. Both ends of a link
 //! that is cut are as ill.
 //!
-//! `ROTA_ILL=3,8` looks at rings of so many nodes, with the first and the last of them ill; otherwise it is one of three.
+//! `ROTA_ILL=3,8` looks at rings of so many nodes, with the first and the last of them ill; otherwise it is one of three. `ROTA_ILL_KIND=half` looks
+//! only at kinds with that in their names, `ROTA_ILL_EVERY=1000` has each node send in every millisecond (in microseconds; otherwise 20,000).
 
 mod kinds;
 mod served;
@@ -14,7 +15,7 @@ use rota_sim::campaign::EngineName::{
 };
 use rota_sim::checks::Checks;
 use rota_sim::observe::{Finding, Observer};
-use rota_sim::plan::{MILLIS, Plan, Power, SECONDS};
+use rota_sim::plan::{MICROS, Plan, Power, SECONDS};
 use rota_sim::ring::Ring;
 use rota_sim::uring::{Along, WholeChecks};
 use rota_sim::view_checks::ViewChecks;
@@ -39,8 +40,10 @@ static BROKEN: RwLock<()> = RwLock::new(());
 fn plan(which: EngineName, nodes: usize, kind: &Kind, ill: usize) -> Plan {
     let mut plan = Plan::plain(nodes, which.protocol());
     plan.horizon = ENDS + SECONDS;
+    let micros =
+        std::env::var("ROTA_ILL_EVERY").map_or(20_000, |micros| micros.parse().expect("a number"));
     for host in &mut plan.hosts {
-        host.source.every = 20 * MILLIS;
+        host.source.every = micros * MICROS;
         host.source.budget = u32::MAX;
         host.source.services = vec![Service::Agreed];
     }
@@ -81,10 +84,13 @@ fn look(which: EngineName, nodes: usize, kind: &Kind, ill: usize) -> u64 {
     together
 }
 
-/// EngineName rings are looked at: how many nodes, and who is ill.
-fn rings(kind: usize) -> Vec<(usize, usize)> {
+/// Which rings are looked at: how many nodes, and who is ill. Of a link it matters which end it is.
+fn rings(index: usize, kind: &Kind) -> Vec<(usize, usize)> {
     let Ok(sizes) = std::env::var("ROTA_ILL") else {
-        return vec![(3, [0, 2][kind % 2])];
+        return match kind.is_of_a_link {
+            true => vec![(3, 0), (3, 2)],
+            false => vec![(3, [0, 2][index % 2])],
+        };
     };
     let sizes = sizes.split(',').map(|size| size.parse().expect("a number"));
     sizes
@@ -95,8 +101,12 @@ fn rings(kind: usize) -> Vec<(usize, usize)> {
 fn the_others_are_served(which: EngineName) {
     let _whole = BROKEN.read().unwrap_or_else(PoisonError::into_inner);
     let mut low = Vec::new();
+    let wanted = std::env::var("ROTA_ILL_KIND").unwrap_or_default();
     for (index, kind) in KINDS.iter().enumerate() {
-        for (nodes, ill) in rings(index) {
+        if !kind.name.contains(&wanted) {
+            continue;
+        }
+        for (nodes, ill) in rings(index, kind) {
             let together = look(which, nodes, kind, ill);
             let least = match which {
                 // What is lost of values is asked for, and that takes longer than a look now and then.
@@ -149,21 +159,25 @@ fn each_broken_version_is_found_out() {
 
     let _alone = BROKEN.write().unwrap_or_else(PoisonError::into_inner);
     let broken = [
-        (Mutant::M48, AcceleratedRing, "pauses 800 of 1500 ms"),
+        (Mutant::M48, AcceleratedRing, 0, "pauses 800 of 1500 ms"),
         (
             Mutant::M51,
             AcceleratedRing,
+            0,
             "has an application that hangs",
         ),
-        (Mutant::V13, FastCast, "has an application that hangs"),
-        (Mutant::V14, Lcr, "does not hear one"),
-        (Mutant::U87, URingPaxos, "does not hear one"),
+        (Mutant::M59, TotemRing, 0, "loses half"),
+        (Mutant::M60, FastCast, 0, "has no link to one"),
+        (Mutant::V13, FastCast, 0, "has an application that hangs"),
+        (Mutant::V14, Lcr, 0, "does not hear one"),
+        (Mutant::V15, Lcr, 2, "does not hear one"),
+        (Mutant::U87, URingPaxos, 0, "does not hear one"),
     ];
-    for (mutant, which, name) in broken {
+    for (mutant, which, ill, name) in broken {
         let kind = KINDS.iter().find(|kind| kind.name == name);
         let kind = kind.expect("there is such a kind");
         mutants::set(Some(mutant));
-        let together = look(which, 3, kind, 0);
+        let together = look(which, 3, kind, ill);
         mutants::set(None);
         assert!(together < LEAST, "{mutant}: {together}");
     }
