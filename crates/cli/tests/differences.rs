@@ -358,6 +358,10 @@ fn run(case: &Case, port: u16) {
         });
         assert!(counted, "{setting}: {says:?}");
         running.talk(setting);
+        // Where one alone may order something it orders its own messages.
+        running.wait(APART, |running| {
+            running.got.iter().all(|got| got.len() >= MESSAGES)
+        });
         running.judge(case);
         return;
     }

@@ -81,13 +81,13 @@ impl Lossy {
             true => (nanos, PACKETS / 2),
             false => (3 * nanos, PACKETS),
         };
-        if now.since(since) < least || came < packets {
+        // Of one sender alone it cannot tell whether that one, or the link, is ill.
+        let several = self.of.iter().filter(|came| came.all >= FEW).count() > 1;
+        if now.since(since) < least || came < packets || !several {
             return false;
         }
-        // Of one alone it cannot tell whether that one, or the link, is ill.
         let mut senders = self.of.iter().filter(|came| came.all >= FEW);
-        let of_several = senders.clone().count() > 1;
-        let of_each = of_several && senders.all(|came| SOME * came.asked_for >= came.all);
+        let of_each = senders.all(|came| SOME * came.asked_for >= came.all);
         let alone = LITTLE * self.again < self.asked;
         let much = MUCH * self.asked >= came;
         *self = Self::new(self.of.len());

@@ -9,7 +9,7 @@ use crate::mutants::{self, Mutant};
 /// Nanoseconds after which an application that asks for nothing hangs: all have waited for it.
 const HUNG: u64 = 4_000_000_000;
 /// Nanoseconds after which a view in which nothing moves, though something is on its way, may not have the right members.
-const STUCK: u64 = 3_000_000_000;
+const STUCK: u64 = 4_000_000_000;
 /// Between two calls no more of them count: this process may have stood still itself.
 const AT_ONCE: u64 = 1_500_000_000;
 /// How far everything is is looked for no more often than this, in nanoseconds, as it takes time.
