@@ -18,10 +18,6 @@ const LASTING: u64 = 4;
 /// Token-loss times after which all trouble of before is forgotten: twice as long as anybody is left alone.
 const FORGETTING: u64 = 128;
 
-/// Joins to all at once when the sets change, before the next waits for its time: many that start
-/// together bring news many times (A10, join storms).
-const JOINS: u32 = 8;
-
 impl Gather {
     pub fn next_timer(&self) -> (Time, TimerReason) {
         let join = (self.join_at, TimerReason::Join);
@@ -98,9 +94,7 @@ impl RingEngine {
             speak_at,
         });
         self.hurry();
-        if said < JOINS {
-            self.send_join();
-        }
+        self.send_join_at_once();
         self.check_consensus();
     }
 
@@ -197,7 +191,7 @@ impl RingEngine {
         let is_new = !self.heard.contains_key(&join.sender);
         let restarted = self.hear(join);
         if self.hears_each && is_new && gathers {
-            self.send_join();
+            self.send_join_at_once();
         }
         match self.sets.process(self.me, join) {
             Verdict::Merged => self.gather(),

@@ -16,7 +16,18 @@ const ANSWERS: u32 = 3;
 /// Answers to all processes together in that time: who makes up processes gets no more out of it.
 const ALL_ANSWERS: u32 = 64;
 
+/// Joins to all at once when the sets change, before the next waits for its time: many that start
+/// together bring news many times (A10, join storms).
+const JOINS: u32 = 8;
+
 impl RingEngine {
+    /// Says what has changed, unless that was so many times since it last was time.
+    pub(super) fn send_join_at_once(&mut self) {
+        if matches!(&self.phase, Phase::Gather(gather) if gather.said < JOINS) {
+            self.send_join();
+        }
+    }
+
     pub(super) fn send_join(&mut self) {
         let timers = self.config.timers;
         let wait = timers.join + self.random.below(timers.join / 2 + 1);
