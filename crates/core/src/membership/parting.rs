@@ -152,11 +152,10 @@ impl RingEngine {
 
     /// The others need not wait for a token to be missed.
     fn say_goodbye(&mut self) {
-        let sets = self.sets.clone();
-        self.sets.procs.remove(&self.me);
-        self.sets.fails.insert(self.me);
-        let goodbye = Packet::Join(self.join(true));
-        self.sets = sets;
+        let mut join = self.join(true);
+        join.procs.remove(&self.me);
+        join.fails.insert(self.me);
+        let goodbye = Packet::Join(join);
         // Twice: the others would notice the loss of the first only by a lost token.
         self.say_to_others(&goodbye);
         self.say_to_others(&goodbye);

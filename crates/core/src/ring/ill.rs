@@ -1,7 +1,5 @@
 //! Which member is ill, by what this one has seen on the ring.
 
-use alloc::vec::Vec;
-
 use super::ordering::Ordering;
 use crate::contract::{NodeId, Time};
 
@@ -21,10 +19,8 @@ impl Ordering {
 
     /// What this member has lost on the ring before counts on this one.
     pub(crate) fn go_on_judging(&mut self, before: &Self) {
-        let nodes = |ring: &Self| -> Vec<NodeId> {
-            ring.members.iter().map(|member| member.node).collect()
-        };
-        if nodes(self) == nodes(before) {
+        let nodes = self.members.iter().map(|member| member.node);
+        if nodes.eq(before.members.iter().map(|member| member.node)) {
             self.lossy = before.lossy.clone();
         }
     }

@@ -7,8 +7,9 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::contract::Time;
+use crate::contract::{Seq, Time};
 use crate::mutants::{self, Mutant};
+use crate::wire::RequestRange;
 
 /// Packets of others, at least, before anything is said of them. Half as many do for who has been found out before.
 const PACKETS: u64 = 20;
@@ -67,26 +68,30 @@ impl Lossy {
         self.again += 1;
     }
 
-    /// So many packets are asked for that were not before.
-    pub const fn on_asked(&mut self, count: u64) {
-        self.asked += count;
+    /// These packets are asked for; what was missing up to `before` had been.
+    pub fn on_asked(&mut self, missing: &[RequestRange], before: Seq) {
+        let is_new =
+            |range: &RequestRange| (range.last() + 1).saturating_sub(range.first.max(before + 1));
+        self.asked += missing.iter().map(is_new).sum::<u64>();
     }
 
     /// Whether this member loses much of what each other one sends, and others do not, and has for three times so long; for so long, if
     /// it was found out before. Asked again later it looks at what has come since.
     pub fn loses_much(&mut self, now: Time, nanos: u64, found_out: bool) -> bool {
         let since = *self.since.get_or_insert(now);
-        let came: u64 = self.of.iter().map(|came| came.all).sum();
         let (least, packets) = match found_out {
             true => (nanos, PACKETS / 2),
             false => (3 * nanos, PACKETS),
         };
-        // Of one sender alone it cannot tell whether that one, or the link, is ill.
-        let several = self.of.iter().filter(|came| came.all >= FEW).count() > 1;
-        if now.since(since) < least || came < packets || !several {
+        if now.since(since) < least {
             return false;
         }
+        let came: u64 = self.of.iter().map(|came| came.all).sum();
         let mut senders = self.of.iter().filter(|came| came.all >= FEW);
+        // Of one sender alone it cannot tell whether that one, or the link, is ill.
+        if came < packets || senders.clone().count() < 2 {
+            return false;
+        }
         let of_each = senders.all(|came| SOME * came.asked_for >= came.all);
         let alone = LITTLE * self.again < self.asked;
         let much = MUCH * self.asked >= came;
@@ -103,12 +108,18 @@ mod tests {
     const LONG: u64 = 3_000_000;
     const UNTIL: Time = Time(5 + LONG);
 
+    /// So many after the tenth, and those before it.
+    fn packets(count: u64) -> [RequestRange; 2] {
+        let of = |first, count| RequestRange { first, count };
+        [of(3, 4), of(9, 2 + count as u32)]
+    }
+
     /// After so many packets of each of two others, of which some had been asked for, and so many that came again.
     fn after(came: [(u64, u64); 2], again: u64) -> Lossy {
         let mut lossy = Lossy::new(3);
         assert!(!lossy.loses_much(Time(5), LONG / 3, false));
         for ((all, asked_for), member) in came.into_iter().zip(1..) {
-            lossy.on_asked(asked_for);
+            lossy.on_asked(&packets(asked_for), 10);
             (0..all).for_each(|at| lossy.on_new(member, at < asked_for));
         }
         (0..again).for_each(|_| lossy.on_again());
@@ -146,7 +157,7 @@ mod tests {
         assert!(!lossy.loses_much(UNTIL, LONG / 3, false));
         (0..100).for_each(|_| lossy.on_new(1, false));
         assert!(!lossy.loses_much(UNTIL.after(LONG), LONG / 3, false));
-        lossy.on_asked(50);
+        lossy.on_asked(&packets(50), 10);
         for member in [1, 2] {
             (0..50).for_each(|_| lossy.on_new(member, true));
         }

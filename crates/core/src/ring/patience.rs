@@ -118,7 +118,6 @@ impl Patience {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec;
 
     fn range(first: u64, count: u32) -> RequestRange {
         RequestRange { first, count }
@@ -172,33 +171,23 @@ mod tests {
         assert_eq!(patience.bound(protocol, 200), 111);
     }
 
-    #[test]
-    fn patience_is_given_up_again() {
-        let protocol = Protocol::Original;
+    /// Where it asks up to after one lesson, in so many visits as it takes to try one rotation less.
+    fn bounds_after_a_lesson(protocol: Protocol, seq: Seq) -> Vec<Seq> {
         let mut patience = visited(protocol);
-        patience.on_request(&[range(65, 1)], 9);
-        patience.on_duplicate(65);
-        let seqs: Vec<Seq> = (100..100 + u64::from(TRIED_FOR)).collect();
-        let bounds: Vec<Seq> = seqs
-            .iter()
-            .map(|seq| patience.bound(protocol, *seq))
-            .collect();
-        let last = *seqs.last().unwrap();
-        assert_eq!(bounds[..2], vec![70, 100]);
-        assert_eq!(bounds[bounds.len() - 2..], vec![last - 2, last]);
+        patience.on_request(&[range(seq, 1)], 9);
+        patience.on_duplicate(seq);
+        let seqs = 100..100 + u64::from(TRIED_FOR);
+        seqs.map(|seq| patience.bound(protocol, seq)).collect()
     }
 
     #[test]
-    fn in_the_accelerated_protocol_too() {
-        let protocol = Protocol::Accelerated;
-        let mut patience = visited(protocol);
-        patience.on_request(&[range(5, 1)], 9);
-        patience.on_duplicate(5);
-        let seqs = 100..100 + u64::from(TRIED_FOR);
-        let bounds: Vec<Seq> = seqs.map(|seq| patience.bound(protocol, seq)).collect();
-        let behind = [60, 70, 100].to_vec();
-        assert_eq!(bounds[..3], behind);
+    fn patience_is_given_up_again() {
         let last = 100 + u64::from(TRIED_FOR) - 1;
+        let bounds = bounds_after_a_lesson(Protocol::Original, 65);
+        assert_eq!(bounds[..2], [70, 100]);
+        assert_eq!(bounds[bounds.len() - 2..], [last - 2, last]);
+        let bounds = bounds_after_a_lesson(Protocol::Accelerated, 5);
+        assert_eq!(bounds[..3], [60, 70, 100]);
         assert_eq!(bounds[bounds.len() - 2..], [last - 3, last - 1]);
     }
 }

@@ -301,12 +301,7 @@ impl Ordering {
         let count = self.buffer.missing(bound, &mut missing, most);
         ctx.counters.packets_requested += count;
         self.patience.on_request(&missing, most);
-        let is_new = |range: &RequestRange| {
-            range
-                .last()
-                .saturating_sub(range.first.max(self.asked_up_to + 1).saturating_sub(1))
-        };
-        self.lossy.on_asked(missing.iter().map(is_new).sum());
+        self.lossy.on_asked(&missing, self.asked_up_to);
         if let Some(last) = missing.last() {
             self.asked_up_to = self.asked_up_to.max(last.last());
         }

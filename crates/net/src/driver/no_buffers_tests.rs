@@ -1,12 +1,15 @@
 //! A device whose queue is full refuses datagrams, and nobody says when it has room again.
 
+#[path = "../../tests/namespace/mod.rs"]
+mod namespace;
+
 use super::durable::Durable;
 use super::durable_tests::{Idle, PATIENCE, Script, config, id, me, token};
 use super::store::{Found, Record, Store};
 use super::*;
+use namespace::in_namespace;
 use rota_core::contract::PersistError;
 use std::process::Command;
-use std::thread;
 use std::time::Instant;
 
 /// Longer than anybody waits who is woken.
@@ -21,32 +24,20 @@ impl Store for Nothing {
     }
 }
 
-fn run(command: &str) {
-    let mut words = command.split(' ');
-    let program = words.next().expect("a program");
-    let status = Command::new(program).args(words).status();
-    let status = status.expect("`ip` and `tc`, of the package iproute2");
-    assert!(status.success(), "{command}");
-}
-
-/// In a network of its own, whose loopback device takes 2,000 bytes a second, and 2,000 at once.
-fn on_a_slow_device(test: impl FnOnce() + Send) {
-    let body = || {
-        // SAFETY: no memory is involved. The namespace changes for this thread and for what it starts.
-        let failed = unsafe { libc::unshare(libc::CLONE_NEWNET) };
-        assert_eq!(failed, 0, "no network namespace: are you root?");
-        run("ip link set lo up");
-        run("tc qdisc add dev lo root tbf rate 16kbit burst 2000 limit 2000");
-        test();
-    };
-    thread::scope(|scope| scope.spawn(body).join())
-        .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+/// Of the loopback: it takes 2,000 bytes a second, and 2,000 at once.
+fn make_slow() {
+    let command = "qdisc add dev lo root tbf rate 16kbit burst 2000 limit 2000";
+    let status = Command::new("tc").args(command.split(' ')).status();
+    let status = status.expect("`tc`, of the package iproute2");
+    assert!(status.success(), "tc {command}");
 }
 
 /// Neither a datagram nor a timer would end its sleep.
 #[test]
+#[ignore = "needs root, for a network namespace"]
 fn what_a_full_device_refuses_leaves_as_soon_as_there_is_room() {
-    on_a_slow_device(|| {
+    in_namespace(&["link set lo up"], || {
+        make_slow();
         let durable = Durable::with_store(Found::default(), Box::new(Nothing)).unwrap();
         let config = config();
         let sockets = Sockets::open(&config, id(1)).unwrap();
