@@ -4,21 +4,19 @@
 //! take: what does not fit waits here, in that order, and leaves as the disk answers. So nothing that has to be written at
 //! once can be too much.
 
+mod put;
+
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::base::Base;
-use super::base_bytes::put_base_record;
-use super::codec::{put_config, put_slot};
 use super::pace::Pace;
 use super::refill::Refill;
 use super::word::Word;
-use super::written::{bytes_of, encode, number, state, voted};
+use super::written::{bytes_of, encode};
 use crate::contract::{LogRecord, NodeId, Output, PersistId, Time};
 use crate::mutants::{self, Mutant};
-use crate::paxos::state_key::{BASE, COMPLETE, CONFIG, DECIDED, SLOT, STORE};
-use crate::paxos::{self, Acceptor, Config, Instance, Mark, Promise, Round, Slot, VOTES_LOG, Vote};
+use crate::paxos::{self, Acceptor, Config, Instance, Mark, Promise, VOTES_LOG};
 
 /// Who lacks something asks for it while no more than this part of what may be under way is: there has to be room for
 /// proposals.
@@ -80,6 +78,8 @@ pub struct Disk {
     state: Vec<LogRecord>,
     /// What speaks of votes, and must not be durable before they are.
     behind: Vec<LogRecord>,
+    /// What is said when the state is durable, whatever waits.
+    first: Vec<Effect>,
     effects: Vec<Effect>,
     /// What there was no room for.
     queue: VecDeque<Item>,
@@ -119,52 +119,9 @@ impl Disk {
         self.effects.push(effect);
     }
 
-    pub fn put_store(&mut self, store: u64) {
-        self.behind.push(number(STORE, store));
-    }
-
-    pub fn put_config(&mut self, config: &Config) {
-        let config = state(CONFIG, |out| put_config(out, config));
-        self.state.push(config);
-    }
-
-    pub fn put_slot(&mut self, number: Round, slot: &Slot<Arc<Config>>) {
-        let slot = state(SLOT, |out| {
-            out.extend(number.to_le_bytes());
-            put_slot(out, slot);
-        });
-        self.state.push(slot);
-    }
-
-    /// Where to begin when it is started again: with the values that are needed there and that no vote has.
-    pub fn put_base(&mut self, base: &Base, values: impl IntoIterator<Item = Vote>) {
-        self.behind
-            .extend(values.into_iter().map(|vote| voted(&vote)));
-        self.behind
-            .push(state(BASE, |out| put_base_record(out, base)));
-    }
-
-    /// What is before this and kept here is what was decided: it is told as such.
-    pub fn put_decided(&mut self, decided: Instance) {
-        self.behind.push(number(DECIDED, decided));
-    }
-
-    /// This configuration is complete, for ever.
-    pub fn put_complete(&mut self, complete: Round) {
-        self.behind.push(number(COMPLETE, complete));
-    }
-
-    /// A record of an acceptor that depends on nothing that waits.
-    pub fn put_first(&mut self, record: paxos::Record) {
-        self.state.extend(encode(record));
-    }
-
-    /// A record of an acceptor that the log lacks, though it was durable once. How many bytes it has.
-    pub fn put_again(&mut self, record: paxos::Record) -> usize {
-        let record = encode(record);
-        let bytes = record.as_ref().map_or(0, bytes_of);
-        self.queue.extend(record.map(Item::Write));
-        bytes
+    /// Says something when the state that was put is durable: it does not speak of votes, and waits for none.
+    pub fn then_first(&mut self, effect: Effect) {
+        self.first.push(effect);
     }
 
     /// What there is to write now. What waits for nothing any more is in `ready`. `learnt`: all before is learnt. `floor`:
@@ -181,11 +138,13 @@ impl Disk {
             self.state.clear();
             self.behind.clear();
             if self.failed {
+                self.first.clear();
                 self.effects.clear();
                 self.queue.clear();
             } else {
                 acceptor.on_durable(mark);
                 self.learnt = learnt;
+                ready.append(&mut self.first);
                 ready.append(&mut self.effects);
             }
             return None;
@@ -194,7 +153,7 @@ impl Disk {
             Some(_) => self.take_over_some(acceptor),
             None => self.take_over(acceptor, learnt, floor),
         }
-        if self.queue.is_empty() && self.state.is_empty() {
+        if self.queue.is_empty() && self.state.is_empty() && self.first.is_empty() {
             return None;
         }
         self.next_request(now, acceptor, ready)
@@ -266,7 +225,10 @@ impl Disk {
     ) -> Option<Output> {
         let mut records = core::mem::take(&mut self.state);
         let mut bytes = records.iter().map(bytes_of).sum();
-        let mut done = Done::default();
+        let mut done = Done {
+            effects: core::mem::take(&mut self.first),
+            ..Done::default()
+        };
         while self.bytes + bytes < self.pace.most() || !self.is_record_next() {
             let record = match self.queue.pop_front() {
                 Some(Item::Write(record)) => record,

@@ -235,12 +235,19 @@ impl URing {
         }
     }
 
-    /// Proposes what has come from proposers; each value that is the next of its own.
+    /// Proposes what has come from proposers; each value that is the next of its own. Not more than the own disk has room for.
     pub(super) fn lead(&mut self) {
         self.try_to_admit();
-        while let Some(id) = self.next_value() {
+        let mut room = match self.votes() && !mutants::on(Mutant::U89) {
+            true => self.disk.room(),
+            false => usize::MAX,
+        };
+        while room > 0
+            && let Some(id) = self.next_value()
+        {
             // How far those who are slow lag behind is known with each.
             if let Some(vote) = self.propose(id) {
+                room = room.saturating_sub(vote_bytes(&vote));
                 self.adopt(vote, false);
             }
         }

@@ -179,7 +179,13 @@ impl URing {
             self.disk.put_slot(number, slot);
         }
         let answer = Word::Answer(number, self.acceptor.id(), answer);
-        self.when_durable(Effect::Say(node, answer), Mutant::U02);
+        let effect = Effect::Say(node, answer);
+        match mutants::on(Mutant::U90) {
+            true => self.disk.then(effect),
+            // The next configuration must not wait for votes at a disk that is behind.
+            false if !mutants::on(Mutant::U02) => self.disk.then_first(effect),
+            false => self.ready.push(effect),
+        }
     }
 
     /// Whether a node is outside a ring in which this process is, and which has begun and has its coordinator: that it has no link

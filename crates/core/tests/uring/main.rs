@@ -16,6 +16,7 @@ mod datagrams;
 mod devices;
 mod disk;
 mod foundations;
+mod full;
 #[cfg(not(feature = "mutants"))]
 mod hostile;
 mod judge;

@@ -70,7 +70,7 @@ const SEEDS: [(Mutant, u64, &str); 13] = [
 const MULTICAST_SEEDS: [(Mutant, u64, &str); 5] = [
     (Mutant::U27, 0, "order"),
     (Mutant::U28, 0, "silence"),
-    (Mutant::U29, 14, "silence"),
+    (Mutant::U29, 25, "silence"),
     (Mutant::U30, 0, "contents"),
     (Mutant::U31, 1, "silence"),
 ];
@@ -79,7 +79,7 @@ const MULTICAST_SEEDS: [(Mutant, u64, &str); 5] = [
 const WORSE_SEEDS: [(Mutant, u64, &str); 3] = [
     (Mutant::U71, 43, "foundation"),
     (Mutant::U73, 12, "standing"),
-    (Mutant::U76, 97, "silence"),
+    (Mutant::U76, 97, "standing"),
 ];
 
 #[test]

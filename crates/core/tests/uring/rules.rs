@@ -9,7 +9,7 @@ use rota_core::paxos::{self, Ballot, Config, STATE_LOG, ValueId};
 use rota_core::uring::{Follow, Head, Here, Record, Word, Writer};
 
 use super::alone::{Alone, FOUNDED, acceptor, process, settings};
-use super::{base, behind, cut, foundations, logs, lost, outside, rate, rounds, slow};
+use super::{base, behind, cut, foundations, full, logs, lost, outside, rate, rounds, slow};
 
 /// The key of what was promised, in the log of states.
 const PROMISED: u64 = 0;
@@ -17,7 +17,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 77] = [
+pub const RULES: [Rule; 80] = [
     (Mutant::U01, a_promise_waits_for_the_disk),
     (Mutant::U02, an_answer_waits_for_the_disk),
     (Mutant::U03, a_link_that_comes_back_has_lost_proposals),
@@ -185,6 +185,15 @@ pub const RULES: [Rule; 77] = [
         outside::where_a_service_decides_who_is_outside_waits,
     ),
     (Mutant::U79, logs::who_catches_up_does_not_overrun_its_disk),
+    (
+        Mutant::U89,
+        full::a_coordinator_proposes_what_its_disk_has_room_for,
+    ),
+    (Mutant::U90, full::who_follows_is_not_asked_behind_votes),
+    (
+        Mutant::U91,
+        full::what_is_complete_is_not_written_behind_votes,
+    ),
 ];
 
 /// What an old coordinator proposed may be decided behind what a later one did.

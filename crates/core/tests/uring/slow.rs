@@ -87,7 +87,7 @@ pub fn what_speaks_of_votes_is_written_behind_them() -> bool {
     alone.write_all();
     let written = &alone.records[before..];
     let speaks = |record: &LogRecord| match record {
-        LogRecord::Put { log, position, .. } => *log == STATE_LOG && (3..=7).contains(position),
+        LogRecord::Put { log, position, .. } => *log == STATE_LOG && (3..=5).contains(position),
         LogRecord::Trim { .. } => true,
     };
     let is_vote =

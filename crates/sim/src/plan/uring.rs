@@ -6,7 +6,7 @@ use rota_core::uring::{Arbiter, Multicast, Patience, URingConfig};
 
 use super::draw_faults::shuffled;
 use super::views::LinksPlan;
-use super::{DiskMode, FaultKind, Plan, Power};
+use super::{DiskMode, DisksPlan, FaultKind, MILLIS, Plan, Power};
 use crate::rng::{Ppm, Rng};
 
 /// What the engine is told.
@@ -125,6 +125,16 @@ impl URingPlan {
 }
 
 impl Plan {
+    /// How long disks like these take at most for all that an engine has under way there, in nanoseconds. It asks for no more than
+    /// they take in a part of the time that they have.
+    pub fn writes_full(&self, disks: DisksPlan) -> u64 {
+        let Some(config) = self.uring.as_ref().map(|uring| uring.config(self, 0)) else {
+            return 0;
+        };
+        let takes = (config.disk_bytes as u64 * MILLIS).checked_div(disks.per_milli);
+        takes.unwrap_or(0).min(config.patience.disk)
+    }
+
     /// The same world for U-Ring Paxos, or, with `multicast`, for Ring Paxos.
     pub fn set_uring(&mut self, power: Power, multicast: bool) {
         let mut rng = Rng::split(self.seed, 15);

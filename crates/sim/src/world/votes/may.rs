@@ -33,10 +33,9 @@ impl<S: System> World<'_, S> {
             self.votes.well_since = None;
             return false;
         };
-        let writes = self
-            .plan
-            .disks
-            .map_or(0, |disks| disks.slow_for + 4 * disks.latency.1);
+        let writes = self.plan.disks.map_or(0, |disks| {
+            disks.slow_for + 4 * disks.latency.1 + self.plan.writes_full(disks)
+        });
         let since = self.votes.well_since.filter(|(of, _)| *of == number);
         let (_, since) = *self
             .votes
