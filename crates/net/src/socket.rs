@@ -170,6 +170,10 @@ impl Port {
     }
 
     /// Sends the rest of a burst, from byte `at` on, and moves `at` over what has left.
+    ///
+    /// # Errors
+    /// What may be about a datagram that was sent before: the caller looks at the error queue. Where nothing is there, it is
+    /// about this burst ([`Self::on_send_error`]).
     pub(crate) fn send(
         &mut self,
         to: &SockAddr,
@@ -178,7 +182,6 @@ impl Port {
         stats: &mut NetStats,
     ) -> io::Result<Progress> {
         self.try_segmentation_again();
-        let mut too_large_at = None;
         while *at < burst.bytes.len() {
             let rest = &burst.bytes[*at..];
             let sent = if self.segmentation && rest.len() > burst.segment {
@@ -200,13 +203,9 @@ impl Port {
                     };
                     self.units += units as u64;
                 }
-                // A router's word that some earlier datagram was too large is handed to whatever is sent
-                // next. Only what is refused twice is too large itself.
-                Err(error)
-                    if error.raw_os_error() == Some(libc::EMSGSIZE)
-                        && too_large_at.replace(*at) != Some(*at) => {}
+                Err(error) if may_be_about_another(&error) => return Err(error),
                 Err(error) => {
-                    if let Some(progress) = self.on_send_error(&error, burst, at, stats)? {
+                    if let Some(progress) = self.on_send_error(&error, burst, at, stats) {
                         return Ok(progress);
                     }
                 }
@@ -234,26 +233,24 @@ impl Port {
         Ok(bytes.len())
     }
 
-    /// `None`: go on with the same burst. An error is handed back only for the caller to look at the
-    /// error queue and try again.
-    fn on_send_error(
+    /// What was refused is left out where that is for good; `None`: the rest of the burst may be sent.
+    pub(crate) fn on_send_error(
         &mut self,
         error: &io::Error,
         burst: &Burst,
         at: &mut usize,
         stats: &mut NetStats,
-    ) -> io::Result<Option<Progress>> {
+    ) -> Option<Progress> {
         match error.raw_os_error() {
             Some(libc::EAGAIN) => {
                 stats.would_block += 1;
-                Ok(Some(Progress::Full))
+                return Some(Progress::Full);
             }
             Some(libc::ENOBUFS | libc::ENOMEM) => {
                 stats.would_block += 1;
-                Ok(Some(Progress::NoBuffers))
+                return Some(Progress::NoBuffers);
             }
-            Some(libc::EINTR) => Ok(None),
-            Some(libc::ECONNREFUSED) => Err(io::Error::from_raw_os_error(libc::ECONNREFUSED)),
+            Some(libc::EINTR) => return None,
             Some(libc::EIO | libc::EINVAL | libc::ENOPROTOOPT | libc::EMSGSIZE)
                 if self.segmentation && burst.bytes.len() - *at > burst.segment =>
             {
@@ -263,7 +260,7 @@ impl Port {
                 }
                 stats.gso_fallback += 1;
                 (self.segmentation, self.refused_for) = (false, Some(0));
-                Ok(None)
+                return None;
             }
             Some(libc::EMSGSIZE) => {
                 if stats.too_large == 0 {
@@ -271,17 +268,15 @@ impl Port {
                     tracing::warn!(bytes, "the kernel refused a datagram as too large");
                 }
                 stats.too_large += 1;
-                *at = (*at + burst.segment).min(burst.bytes.len());
-                Ok(None)
             }
             _ => {
                 // As good as lost on the way, which the protocol repairs; the next may get through.
                 tracing::debug!(%error, "a datagram could not be sent");
                 stats.send_errors += 1;
-                *at = (*at + burst.segment).min(burst.bytes.len());
-                Ok(None)
             }
         }
+        *at = (*at + burst.segment).min(burst.bytes.len());
+        None
     }
 
     /// Reads a burst; `None` when nothing waits.
@@ -350,6 +345,25 @@ impl Port {
     pub(crate) fn drop_own(&self, own: SocketAddr) -> io::Result<()> {
         sys::attach_filter(self.raw(), &mut own_filter(own))
     }
+}
+
+/// Whether networks say so of datagrams (by ICMP): the kernel hands that to whatever is sent next. Anybody can say it, too.
+fn may_be_about_another(error: &io::Error) -> bool {
+    let of_networks = [
+        libc::EACCES,
+        libc::ECONNREFUSED,
+        libc::EHOSTDOWN,
+        libc::EHOSTUNREACH,
+        libc::EMSGSIZE,
+        libc::ENETUNREACH,
+        libc::ENONET,
+        libc::ENOPROTOOPT,
+        libc::EOPNOTSUPP,
+        libc::EPROTO,
+    ];
+    error
+        .raw_os_error()
+        .is_some_and(|code| of_networks.contains(&code))
 }
 
 /// How long ago the kernel stamped something. A clock that was set in between makes it 0, or too long to be

@@ -11,6 +11,7 @@ mod multicast;
 mod path;
 mod peers;
 mod quotes;
+mod refused;
 mod wait;
 
 pub use error::SocketError;
@@ -35,6 +36,7 @@ use crate::stats::NetStats;
 use peers::Peers;
 pub(crate) use quotes::COMPARED;
 use quotes::Quotes;
+use refused::REFUSALS_AT_ONCE;
 
 /// Datagrams that arrived together, checked.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -244,30 +246,6 @@ impl Sockets {
         Ok(Progress::Done)
     }
 
-    fn send_to(&mut self, out: &mut Outgoing, peer: Option<usize>) -> io::Result<Progress> {
-        self.remember(out, peer);
-        // A refusal is reported by whatever is sent next and says nothing about that.
-        for _ in 0..REFUSALS_AT_ONCE {
-            let port = match (out.class, &mut self.sender) {
-                (Class::Token, _) => &mut self.token,
-                (Class::Data, Some(sender)) => sender,
-                (Class::Data, None) => &mut self.data,
-            };
-            let to = match (peer.and_then(|place| self.peers.get(place)), &self.group) {
-                (Some(peer), _) if out.class == Class::Token => &peer.token,
-                (Some(peer), _) => &peer.data,
-                (None, Some(group)) => group,
-                (None, None) => return Ok(Progress::Done),
-            };
-            match port.send(to, &out.burst, &mut out.at, &mut self.stats) {
-                Ok(progress) => return Ok(progress),
-                Err(_) => self.read_errors(),
-            }
-        }
-        self.stats.send_errors += 1;
-        Ok(Progress::Done)
-    }
-
     /// A control datagram leaves: whoever refuses it quotes it.
     fn remember(&mut self, out: &Outgoing, peer: Option<usize>) {
         let peer = peer.and_then(|place| self.peers.get(place));
@@ -309,7 +287,9 @@ impl Sockets {
                         return Err(error);
                     }
                     // Everything else is about some datagram that was sent before.
-                    _ => self.read_errors(),
+                    _ => {
+                        self.read_errors();
+                    }
                 },
             }
         }
@@ -332,36 +312,7 @@ impl Sockets {
     pub fn next_refused(&mut self) -> Option<NodeId> {
         self.refused.pop_front()
     }
-
-    fn read_errors(&mut self) {
-        let ports = [Some(&self.data), Some(&self.token), self.sender.as_ref()];
-        for port in ports.into_iter().flatten() {
-            for _ in 0..REFUSALS_AT_ONCE {
-                let Some(error) = port.take_error() else {
-                    break;
-                };
-                if error.code == libc::ECONNREFUSED {
-                    let is_true = |to: &SocketAddr| self.quotes.is_quoted(*to, error.quote());
-                    match error.to.filter(is_true).and_then(|to| self.peers.at(to)) {
-                        Some(peer) => {
-                            self.stats.unreachable += 1;
-                            if !self.refused.contains(&peer) {
-                                self.refused.push_back(peer);
-                            }
-                        }
-                        None => self.stats.unreachable_unproved += 1,
-                    }
-                }
-                // What the own kernel refused was counted when it did.
-                let lost_on_the_way = error.code == libc::EMSGSIZE && !error.local;
-                self.stats.too_large += u64::from(lost_on_the_way);
-            }
-        }
-    }
 }
-
-/// Entries of an error queue read in one go: bounds the work that refusing peers can cause.
-const REFUSALS_AT_ONCE: usize = 64;
 
 impl fmt::Debug for Sockets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

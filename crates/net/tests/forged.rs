@@ -6,8 +6,9 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
 use namespace::in_namespace;
-use rota_core::contract::{Delivery, NodeId, Service};
-use rota_net::{KeyRing, Node, NodeConfig, Transport};
+use rota_core::contract::{Burst, Class, Delivery, NodeId, Service, Target};
+use rota_net::socket::Progress;
+use rota_net::{KeyRing, Node, NodeConfig, Sockets, Transport};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use tempfile::TempDir;
 
@@ -25,8 +26,13 @@ fn sum(bytes: &[u8]) -> [u8; 2] {
     (!(sum as u16)).to_be_bytes()
 }
 
-/// That nobody listens at a port, about a datagram between these ports of the loopback with this beginning.
+/// That nobody listens at a port: see [`icmp`].
 fn port_unreachable(from: u16, to: u16, payload: &[u8]) -> Vec<u8> {
+    icmp((3, 3), (from, to), payload)
+}
+
+/// What a network says of a datagram between these ports of the loopback with this beginning.
+fn icmp((kind, code): (u8, u8), (from, to): (u16, u16), payload: &[u8]) -> Vec<u8> {
     let host = Ipv4Addr::LOCALHOST.octets();
     let length = |header: usize| u16::try_from(header + payload.len()).unwrap().to_be_bytes();
     let mut ip = vec![0x45, 0, 0, 0, 0, 1, 0, 0, 64, 17, 0, 0];
@@ -34,7 +40,7 @@ fn port_unreachable(from: u16, to: u16, payload: &[u8]) -> Vec<u8> {
     ip.extend(host.into_iter().chain(host));
     let check = sum(&ip);
     ip[10..12].copy_from_slice(&check);
-    let mut packet = vec![3, 3, 0, 0, 0, 0, 0, 0];
+    let mut packet = vec![kind, code, 0, 0, 0, 0, 2, 40];
     packet.extend(ip);
     packet.extend([from.to_be_bytes(), to.to_be_bytes(), length(8), [0; 2]].concat());
     packet.extend(payload);
@@ -121,5 +127,64 @@ fn refusals_that_somebody_makes_up_change_no_ring() {
                 }
             }
         }
+    });
+}
+
+/// The kernel hands to whatever is sent next what a network has said of something that was sent before, or what somebody says in
+/// its name: that says nothing of what is sent next, which leaves.
+#[test]
+#[ignore = "needs root, for a network namespace and raw sockets"]
+fn what_is_said_of_earlier_datagrams_keeps_no_later_one() {
+    in_namespace(&["link set lo up"], || {
+        let mut config = NodeConfig::loopback(2, 25_340);
+        config.transport = Transport::Unicast;
+        let mut one = Sockets::open(&config, config.members()[0]).unwrap();
+        let mut two = Sockets::open(&config, config.members()[1]).unwrap();
+        let raw = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::ICMPV4)).unwrap();
+        let to = SockAddr::from(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
+        // A network, a host or a protocol is not there; too large; forbidden; too old; a parameter is wrong.
+        let said = [
+            (3, 0),
+            (3, 1),
+            (3, 2),
+            (3, 3),
+            (3, 4),
+            (3, 5),
+            (3, 9),
+            (3, 13),
+            (11, 0),
+            (12, 0),
+        ];
+        let mut sent = 0;
+        for kind in said {
+            for class in [Class::Token, Class::Data] {
+                let port = |node: usize| match class {
+                    Class::Token => config.nodes[node].token_port,
+                    Class::Data => config.nodes[node].data_port,
+                };
+                for times in 1..4 {
+                    for _ in 0..times {
+                        let message = icmp(kind, (port(0), port(1)), b"something earlier");
+                        raw.send_to(&message, &to).unwrap();
+                    }
+                    let bytes = vec![7; 3 * 200];
+                    let burst = Burst {
+                        bytes,
+                        segment: 200,
+                    };
+                    let mut out = one.seal(class, Target::Others, burst);
+                    assert_eq!(one.send(&mut out).unwrap(), Progress::Done, "{kind:?}");
+                    sent += 3;
+                }
+            }
+        }
+        let stats = one.stats();
+        assert_eq!((stats.send_errors, stats.gso_fallback), (0, 0), "{stats:?}");
+        assert_eq!(stats.datagrams_out, sent);
+        let mut arrivals = std::collections::VecDeque::new();
+        for class in [Class::Token, Class::Data] {
+            while two.receive(class, &mut arrivals).unwrap() {}
+        }
+        assert_eq!(two.stats().datagrams_in, sent);
     });
 }

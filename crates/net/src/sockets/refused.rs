@@ -1,0 +1,94 @@
+//! What is refused: by this host's kernel, or by a peer or the network, which is told of later.
+
+use std::io;
+use std::net::SocketAddr;
+
+use rota_core::contract::Class;
+
+use super::{Outgoing, Sockets};
+use crate::socket::{Port, Progress};
+
+/// Entries of an error queue read in one go, and tries for one burst: bounds the work that refusals can cause.
+pub(super) const REFUSALS_AT_ONCE: usize = 64;
+
+impl Sockets {
+    /// Sends what is left of a burst to one peer, or to the group.
+    pub(super) fn send_to(
+        &mut self,
+        out: &mut Outgoing,
+        peer: Option<usize>,
+    ) -> io::Result<Progress> {
+        self.remember(out, peer);
+        let mut of_others = 0;
+        while of_others < REFUSALS_AT_ONCE {
+            let to = match (peer.and_then(|place| self.peers.get(place)), &self.group) {
+                (Some(peer), _) if out.class == Class::Token => &peer.token,
+                (Some(peer), _) => &peer.data,
+                (None, Some(group)) => group,
+                (None, None) => return Ok(Progress::Done),
+            };
+            let ports = (&mut self.data, &mut self.token, &mut self.sender);
+            let port = sender(out.class, ports);
+            let error = match port.send(to, &out.burst, &mut out.at, &mut self.stats) {
+                Ok(progress) => return Ok(progress),
+                Err(error) => error,
+            };
+            // A refusal is reported by whatever is sent next and says nothing about that: it is tried again.
+            if self.read_errors() {
+                of_others += 1;
+                continue;
+            }
+            // It is this burst itself that this host's kernel refuses.
+            let ports = (&mut self.data, &mut self.token, &mut self.sender);
+            let port = sender(out.class, ports);
+            let given_up = port.on_send_error(&error, &out.burst, &mut out.at, &mut self.stats);
+            if let Some(progress) = given_up {
+                return Ok(progress);
+            }
+        }
+        self.stats.send_errors += 1;
+        Ok(Progress::Done)
+    }
+
+    /// Reads what became of datagrams that were sent before. Whether a peer, the network, or somebody who makes it up has said anything.
+    pub(super) fn read_errors(&mut self) -> bool {
+        let mut any = false;
+        let ports = [Some(&self.data), Some(&self.token), self.sender.as_ref()];
+        for port in ports.into_iter().flatten() {
+            for _ in 0..REFUSALS_AT_ONCE {
+                let Some(error) = port.take_error() else {
+                    break;
+                };
+                any |= !error.local;
+                if error.code == libc::ECONNREFUSED {
+                    let is_true = |to: &SocketAddr| self.quotes.is_quoted(*to, error.quote());
+                    match error.to.filter(is_true).and_then(|to| self.peers.at(to)) {
+                        Some(peer) => {
+                            self.stats.unreachable += 1;
+                            if !self.refused.contains(&peer) {
+                                self.refused.push_back(peer);
+                            }
+                        }
+                        None => self.stats.unreachable_unproved += 1,
+                    }
+                }
+                // What the own kernel refused was counted when it did.
+                let lost_on_the_way = error.code == libc::EMSGSIZE && !error.local;
+                self.stats.too_large += u64::from(lost_on_the_way);
+            }
+        }
+        any
+    }
+}
+
+/// Where datagrams of a class leave: data has a socket of its own where there is multicast.
+const fn sender<'a>(
+    class: Class,
+    (data, token, sender): (&'a mut Port, &'a mut Port, &'a mut Option<Port>),
+) -> &'a mut Port {
+    match (class, sender) {
+        (Class::Token, _) => token,
+        (Class::Data, Some(sender)) => sender,
+        (Class::Data, None) => data,
+    }
+}
