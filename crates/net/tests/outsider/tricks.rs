@@ -270,7 +270,7 @@ impl Outsider {
         self.send_udp((Ipv4Addr::LOCALHOST, from), to, &payload);
     }
 
-    fn to_group(&mut self) -> Option<&Heard> {
+    fn sent_to_group(&mut self) -> Option<&Heard> {
         let at = self.random.below(self.heard.len().max(1));
         self.heard
             .get(at)
@@ -288,7 +288,7 @@ impl Outsider {
                 ip(TCP, host, host, &segment)
             }
             // Whoever can read what goes from one node to another is believed (`docs/operations/security.md`); all can what goes to a group.
-            1 if let Some(heard) = self.to_group() => {
+            1 if let Some(heard) = self.sent_to_group() => {
                 let datagram = udp(heard.from, heard.to.port(), &heard.payload);
                 ip(UDP, host, *heard.to.ip(), &datagram)
             }
