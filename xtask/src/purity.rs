@@ -1,15 +1,19 @@
-//! The core stays sans-I/O: what it depends on, what it names, and that it builds where no standard
-//! library exists. And unsafe code stays in the two crates that may hold it.
+//! The crates of protocols stay sans-I/O: what they depend on, what they name, and that they build where no standard
+//! library exists. And unsafe code stays in the crates that may hold it.
 
 use crate::gate::{Verdict, verdict};
 use crate::source;
 use crate::workspace::{Workspace, output_of};
 
-/// All that the core may be built from. A crate earns its place here by reaching no socket, clock,
+/// All that they may be built from. A crate earns its place here by reaching no socket, clock,
 /// thread or file.
-const ALLOWED: &[&str] = &["rota-core", "bytes"];
+const ALLOWED: &[&str] = &["rota-core", "rota-multiring", "bytes"];
 
-const CORE: &str = "crates/core/src/";
+/// The crates, and where they are.
+const PURE: &[(&str, &str)] = &[
+    ("rota-core", "crates/core/src/"),
+    ("rota-multiring", "crates/multiring/src/"),
+];
 
 /// Where unsafe code may be: system calls, memory that another process sees, and what C hands over.
 const UNSAFE: &[&str] = &["crates/net/", "crates/memory/src/", "crates/ffi/src/"];
@@ -17,23 +21,28 @@ const UNSAFE: &[&str] = &["crates/net/", "crates/memory/src/", "crates/ffi/src/"
 /// A target whose toolchain has no `std` to link.
 pub const BARE_TARGET: &str = "x86_64-unknown-none";
 
-/// Checks the core's dependency tree, alone and without the features that other members ask for.
+/// Checks the dependency tree of each, alone and without the features that other members ask for.
 pub fn dependencies(workspace: &Workspace) -> Verdict {
-    let mut command = workspace
-        .cargo("tree -p rota-core -e normal,build --target all --prefix none --locked --format");
-    let tree = output_of(command.arg("{p}|{f}"))?;
-    verdict(&judge_tree(&tree), ALLOWED.join(", "))
+    let mut findings = Vec::new();
+    for (name, _) in PURE {
+        let mut command = workspace.cargo(&format!(
+            "tree -p {name} -e normal,build --target all --prefix none --locked --format"
+        ));
+        let tree = output_of(command.arg("{p}|{f}"))?;
+        findings.extend(judge_tree(name, &tree));
+    }
+    verdict(&findings, ALLOWED.join(", "))
 }
 
-/// Judges lines of `name version (path)|feature,feature`.
-fn judge_tree(tree: &str) -> Vec<String> {
+/// Judges a crate's lines of `name version (path)|feature,feature`.
+fn judge_tree(of: &str, tree: &str) -> Vec<String> {
     let mut findings = Vec::new();
     for line in tree.lines().filter(|line| !line.trim().is_empty()) {
         let (package, features) = line.split_once('|').unwrap_or((line, ""));
         let name = package.split_whitespace().next().unwrap_or_default();
         if !ALLOWED.contains(&name) {
             findings.push(format!(
-                "rota-core depends on {package}, which is not on the allow-list"
+                "{of} depends on {package}, which is not on the allow-list"
             ));
         }
         if features
@@ -45,23 +54,27 @@ fn judge_tree(tree: &str) -> Vec<String> {
             ));
         }
     }
-    if !tree.contains("rota-core") {
-        findings.push("cargo tree says nothing about rota-core".to_owned());
+    if !tree.contains(of) {
+        findings.push(format!("cargo tree says nothing about {of}"));
     }
     findings
 }
 
-/// Checks that the core says it needs no `std` and no `unsafe`, and names `std` in tests only.
+/// Checks that each says it needs no `std` and no `unsafe`, and names `std` in tests only.
 pub fn sources(workspace: &Workspace) -> Verdict {
     let mut findings = Vec::new();
-    let root = source::blank(&workspace.text("crates/core/src/lib.rs")?);
-    for attribute in ["#![no_std]", "#![forbid(unsafe_code)]"] {
-        if !root.lines().any(|line| line.trim() == attribute) {
-            findings.push(format!("crates/core/src/lib.rs: `{attribute}` is missing"));
+    for (_, place) in PURE {
+        let path = format!("{place}lib.rs");
+        let root = source::blank(&workspace.text(&path)?);
+        for attribute in ["#![no_std]", "#![forbid(unsafe_code)]"] {
+            if !root.lines().any(|line| line.trim() == attribute) {
+                findings.push(format!("{path}: `{attribute}` is missing"));
+            }
         }
     }
     let mut files = workspace.rust_files()?;
-    files.retain(|path| path.starts_with(CORE) && !source::is_test_file(path));
+    let is_pure = |path: &String| PURE.iter().any(|(_, place)| path.starts_with(place));
+    files.retain(|path| is_pure(path) && !source::is_test_file(path));
     for path in &files {
         let code = source::without_tests(&source::blank(&workspace.text(path)?));
         for line in source::lines_with_word(&code, "std") {
@@ -73,16 +86,17 @@ pub fn sources(workspace: &Workspace) -> Verdict {
     verdict(&findings, format!("{} files", files.len()))
 }
 
-/// Checks the core for [`BARE_TARGET`] where that is installed. Elsewhere the two checks above have
+/// Checks them for [`BARE_TARGET`] where that is installed. Elsewhere the two checks above have
 /// to do, and the report says so.
 pub fn builds_without_std(workspace: &Workspace) -> Verdict {
     if !bare_target_installed() {
-        output_of(&mut workspace.cargo("check -p rota-core --locked"))?;
+        output_of(&mut workspace.cargo("check -p rota-core -p rota-multiring --locked"))?;
         return Ok(format!(
             "for the host only: `cargo xtask setup` adds {BARE_TARGET}"
         ));
     }
-    let mut command = workspace.cargo("check -p rota-core --lib --locked --target");
+    let mut command =
+        workspace.cargo("check -p rota-core -p rota-multiring --lib --locked --target");
     output_of(command.arg(BARE_TARGET)).map(|_| BARE_TARGET.to_owned())
 }
 
@@ -117,12 +131,12 @@ mod tests {
     #[test]
     fn the_tree_we_have_passes() {
         let tree = "rota-core v0.1.0 (somewhere/core)|\nbytes v1.12.0|\n";
-        assert_eq!(judge_tree(tree), Vec::<String>::new());
+        assert_eq!(judge_tree("rota-core", tree), Vec::<String>::new());
     }
 
     #[test]
     fn a_crate_off_the_list_is_named() {
-        let findings = judge_tree("rota-core v0.1.0|\nlibc v0.2.0|default,std\n");
+        let findings = judge_tree("rota-core", "rota-core v0.1.0|\nlibc v0.2.0|default,std\n");
         assert_eq!(findings.len(), 2, "{findings:?}");
         assert!(findings[0].contains("libc v0.2.0"));
         assert!(findings[1].contains("`std` feature"));
@@ -131,13 +145,17 @@ mod tests {
     #[test]
     fn an_allowed_crate_with_std_is_refused_also_when_repeated() {
         assert_eq!(
-            judge_tree("rota-core v0.1.0|\nbytes v1.12.0|default,std (*)\n").len(),
+            judge_tree(
+                "rota-core",
+                "rota-core v0.1.0|\nbytes v1.12.0|default,std (*)\n"
+            )
+            .len(),
             1
         );
     }
 
     #[test]
     fn an_empty_tree_proves_nothing() {
-        assert_eq!(judge_tree("").len(), 1);
+        assert_eq!(judge_tree("rota-core", "").len(), 1);
     }
 }

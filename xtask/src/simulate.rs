@@ -36,11 +36,12 @@ const ENGINES: [(&str, u64); 6] = [
 ];
 
 /// Tests that break what they look after.
-const WITH_MUTANTS: [&str; 9] = [
+const WITH_MUTANTS: [&str; 10] = [
     "fastcast",
     "groups_model",
     "ill",
     "lcr",
+    "merging",
     "paxos",
     "settings",
     "shares_model",
@@ -92,7 +93,7 @@ pub fn smoke(workspace: &Workspace) -> Vec<bool> {
 
 /// Breaks what rules and small worlds look after, each mutant for itself, and shows that they notice.
 fn rules(workspace: &Workspace) -> bool {
-    let line = "test --profile campaign --locked -p rota-core -p rota-sim --features rota-core/mutants,rota-sim/mutants";
+    let line = "test --profile campaign --locked -p rota-core -p rota-sim -p rota-multiring --features rota-core/mutants,rota-sim/mutants,rota-multiring/mutants";
     let mut command = workspace.cargo(line);
     for test in WITH_MUTANTS {
         command.args(["--test", test]);

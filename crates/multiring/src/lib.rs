@@ -1,0 +1,27 @@
+//! Many rings, one order wherever they meet.
+//!
+//! Each ring orders instances, densely from 1. A ring's constants say which *round* an instance belongs to; the order of rounds,
+//! of rings within a round, and of instances within a ring is one order of all instances of all rings, and whoever subscribes to some rings delivers
+//! that order without the others' instances. So no two processes contradict each other, whatever they subscribe to, whenever they
+//! started, and however often they crashed (Benz et al. 2014, §4; rounds are absolute here, and not taken in turn).
+//!
+//! * [`order`]: rounds, places and points.
+//! * [`merge`]: delivers in that order what comes of several rings.
+//! * [`subscribe`]: which rings a partition subscribes to, from which round on.
+//! * [`level`]: how a ring that has little to order keeps up with the others.
+//!
+//! Nothing here has a socket, a clock, a thread or a file.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod level;
+pub mod merge;
+pub mod mutants;
+pub mod order;
+pub mod subscribe;
+
+pub use merge::{Merge, Merged, PushError};
+pub use order::{Constants, Instance, Place, Point, Rank, Round};

@@ -1,0 +1,272 @@
+//! Delivers what comes of several rings in the one order of all.
+//!
+//! A message may be delivered when nothing can come any more of another ring that stands before it: when every other ring is known up to
+//! there. It does not matter whether what is known carries messages or is skipped. What comes of a ring that is ahead waits.
+
+mod lane;
+mod load;
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use crate::mutants::{self, Mutant};
+use crate::order::{Constants, Instance, Place, Point, Rank, Round};
+use lane::Lane;
+
+/// A message, and where it stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Merged<T> {
+    /// Where.
+    pub place: Place,
+    /// What.
+    pub message: T,
+}
+
+/// Why something of a ring is not taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PushError {
+    /// This learner does not subscribe to the ring.
+    NotSubscribed(Rank),
+    /// It stands before something that is known already: the ring's own order is broken.
+    Behind {
+        /// Which ring.
+        rank: Rank,
+        /// Its instance.
+        instance: Instance,
+        /// Everything before this one is known.
+        next: Instance,
+    },
+}
+
+/// A ring that something waits for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Need {
+    /// Which.
+    pub rank: Rank,
+    /// It has to be known up to the end of this round.
+    pub round: Round,
+}
+
+/// A learner's merge.
+#[derive(Clone, Debug)]
+pub struct Merge<T> {
+    lanes: BTreeMap<Rank, Lane<T>>,
+    /// Nothing of another ring stands before this one in what is next: the ring whose message was delivered last, up to where it may go on.
+    run: Option<(Rank, Place)>,
+    /// Rounds up to which something else waits: a change of the subscriptions, or a read.
+    until: Option<Round>,
+}
+
+impl<T> Merge<T> {
+    /// One that delivers these rings from their beginning.
+    pub fn new(rings: impl IntoIterator<Item = Constants>) -> Self {
+        let lane = |of: Constants| (of.rank, Lane::new(of, 1));
+        Self {
+            lanes: rings.into_iter().map(lane).collect(),
+            run: None,
+            until: None,
+        }
+    }
+
+    /// One that goes on from a point. Of each ring it has to be told everything from [`Point::next_of`] on.
+    pub fn at(point: Point, rings: impl IntoIterator<Item = Constants>) -> Self {
+        let point = match mutants::on(Mutant::A04) {
+            true => Point { used: 0, ..point },
+            false => point,
+        };
+        let lane = |of: Constants| (of.rank, Lane::new(anew(of, point), point.next_of(&of)));
+        Self {
+            lanes: rings.into_iter().map(lane).collect(),
+            run: None,
+            until: None,
+        }
+    }
+
+    /// The rings it delivers, in the order of their ranks.
+    pub fn rings(&self) -> impl Iterator<Item = &Constants> {
+        self.lanes.values().map(|lane| &lane.of)
+    }
+
+    /// Delivers a ring, too, from a round on. Of what stands before that everything from `next` on has to be told, and is not
+    /// delivered. To be said before anything of that round is delivered.
+    pub fn subscribe(&mut self, of: Constants, from: Round, next: Instance) {
+        let lane = Lane::new(of, next).from(from);
+        self.lanes.insert(of.rank, lane);
+        self.run = None;
+    }
+
+    /// Delivers nothing of a ring from a round on.
+    pub fn unsubscribe(&mut self, rank: Rank, until: Round) {
+        if let Some(lane) = self.lanes.get_mut(&rank) {
+            lane.end(until);
+        }
+        self.run = None;
+    }
+
+    /// The rings that have ended by now: nothing of them is needed any more.
+    pub fn take_ended(&mut self) -> Vec<Rank> {
+        let Some(round) = self.point().map(|point| point.round) else {
+            return Vec::new();
+        };
+        let has_ended = |lane: &Lane<T>| lane.until.is_some_and(|until| until <= round);
+        let ended = self.lanes.iter().filter(|(_, lane)| has_ended(lane));
+        let ended: Vec<Rank> = ended.map(|(rank, _)| *rank).collect();
+        for rank in &ended {
+            self.lanes.remove(rank);
+        }
+        ended
+    }
+
+    /// A message of a ring: everything of that ring that stands before it is known by now. `bytes`: what it takes while it waits.
+    ///
+    /// # Errors
+    /// [`PushError`]: then nothing has changed.
+    pub fn push(
+        &mut self,
+        rank: Rank,
+        (instance, index): (Instance, u32),
+        (message, bytes): (T, usize),
+    ) -> Result<(), PushError> {
+        let lane = self.lane(rank)?;
+        lane.push((instance, index), (message, bytes))
+    }
+
+    /// Everything of a ring before an instance is known: what was not pushed carries no message. `records`: so many votes say so.
+    ///
+    /// # Errors
+    /// [`PushError::NotSubscribed`].
+    pub fn passed(&mut self, rank: Rank, next: Instance, records: u32) -> Result<(), PushError> {
+        self.lane(rank)?.pass(next, records);
+        Ok(())
+    }
+
+    fn lane(&mut self, rank: Rank) -> Result<&mut Lane<T>, PushError> {
+        let lane = self.lanes.get_mut(&rank);
+        lane.ok_or(PushError::NotSubscribed(rank))
+    }
+
+    /// What is delivered next; `None` if that is not known yet.
+    pub fn poll(&mut self) -> Option<Merged<T>> {
+        if let Some((rank, limit)) = self.run
+            && let Some(merged) = self.take_before(rank, limit)
+        {
+            return Some(merged);
+        }
+        let (rank, head) = self.least_head()?;
+        let limit = self.limit(rank);
+        if limit.is_some_and(|limit| head >= limit) {
+            return None;
+        }
+        let limit = limit.unwrap_or(Place::MAX);
+        self.run = Some((rank, limit));
+        self.take_before(rank, limit)
+    }
+
+    fn take_before(&mut self, rank: Rank, limit: Place) -> Option<Merged<T>> {
+        let lane = self.lanes.get_mut(&rank)?;
+        lane.head().filter(|head| *head < limit)?;
+        lane.take()
+    }
+
+    /// The first message that waits.
+    fn least_head(&self) -> Option<(Rank, Place)> {
+        let heads = self.lanes.iter();
+        let heads = heads.filter_map(|(rank, lane)| Some((*rank, lane.head()?)));
+        heads.min_by_key(|(_, head)| *head)
+    }
+
+    /// Before this place nothing but the messages of one ring can be next.
+    fn limit(&self, but: Rank) -> Option<Place> {
+        let others = self.lanes.iter().filter(|(rank, _)| **rank != but);
+        others.filter_map(|(_, lane)| lane.first_open()).min()
+    }
+
+    /// How far it is; `None` between two messages of one instance, and of a learner of nothing.
+    pub fn point(&self) -> Option<Point> {
+        let firsts = self.lanes.values();
+        let firsts = firsts.filter_map(|lane| Some((lane, lane.first_open()?)));
+        let (lane, place) = firsts.min_by_key(|(_, place)| *place)?;
+        let is_inside = lane.is_inside(place.instance);
+        (!is_inside).then(|| Point::before(&lane.of, place.instance))
+    }
+
+    /// What waits, in bytes, of a ring.
+    pub fn waiting_bytes(&self, rank: Rank) -> usize {
+        self.lanes.get(&rank).map_or(0, Lane::bytes)
+    }
+
+    /// Something waits until this round is reached: a change of the subscriptions, or a read. `None`: nothing does.
+    pub const fn wait_until(&mut self, round: Option<Round>) {
+        self.until = round;
+    }
+
+    /// Which rings are waited for, and up to which round. Whoever is needed may be asked again and again: it is the same then.
+    ///
+    /// A ring is needed for a message that waits; up to the round that all others are known up to, where much of one of them
+    /// waits (by records and bytes, never by time: two rings that follow each other would drive each other for ever); and for what
+    /// [`Self::wait_until`] says.
+    pub fn needs(&self) -> Vec<Need> {
+        let head = self.least_head().map(|(_, head)| head);
+        let is_much = self.is_much();
+        let need = |(rank, lane): (&Rank, &Lane<T>)| {
+            let of_head = head.and_then(|head| up_to(head, *rank));
+            let of_others = is_much.then(|| self.others_known(*rank)).flatten();
+            let of_wait = self.until.and_then(|round| round.checked_sub(1));
+            let (of_others, of_wait) = match mutants::on(Mutant::A27) {
+                true => (None, None),
+                false => (of_others, of_wait),
+            };
+            let round = of_head.into_iter().chain(of_others).chain(of_wait).max()?;
+            let round = lane
+                .until
+                .map_or(round, |until| round.min(until.saturating_sub(1)));
+            let is_known = lane.known_up_to().is_some_and(|known| known >= round);
+            (!is_known && round >= lane.of.origin).then_some(Need { rank: *rank, round })
+        };
+        self.lanes.iter().filter_map(need).collect()
+    }
+
+    /// Whether much of some ring waits behind the point.
+    fn is_much(&self) -> bool {
+        let Some(point) = self.point() else {
+            return false;
+        };
+        let mut lanes = self.lanes.values();
+        lanes.any(|lane| lane.is_much_behind(point.next_of(&lane.of)))
+    }
+
+    /// The greatest round that all other rings are known up to.
+    fn others_known(&self, but: Rank) -> Option<Round> {
+        let others = self.lanes.iter().filter(|(rank, _)| **rank != but);
+        let known = others.map(|(_, lane)| lane.known_up_to());
+        known.min().flatten()
+    }
+}
+
+/// Up to which round a ring has to be known before a message of another one may be delivered.
+fn up_to(head: Place, rank: Rank) -> Option<Round> {
+    match rank < head.rank {
+        true => Some(head.round),
+        false if rank == head.rank => None,
+        false => head.round.checked_sub(1),
+    }
+}
+
+/// The constants of a ring for who goes on from a point: the same.
+fn anew(of: Constants, point: Point) -> Constants {
+    let of = match mutants::on(Mutant::A02) {
+        true => Constants {
+            per_round: of.per_round.saturating_add(1),
+            ..of
+        },
+        false => of,
+    };
+    match mutants::on(Mutant::A01) {
+        true => {
+            let rounds = of.round_of(point.next_of(&of)) - of.origin;
+            let origin = point.round.saturating_sub(rounds);
+            Constants { origin, ..of }
+        }
+        false => of,
+    }
+}

@@ -1,0 +1,175 @@
+//! What is known of one ring, and not delivered yet.
+
+use alloc::collections::VecDeque;
+
+use super::load::Load;
+use super::{Merged, PushError};
+use crate::mutants::{self, Mutant};
+use crate::order::{Constants, Instance, Place, Round};
+
+#[derive(Clone, Debug)]
+struct Item<T> {
+    instance: Instance,
+    index: u32,
+    bytes: usize,
+    message: T,
+}
+
+/// One ring of a merge.
+#[derive(Clone, Debug)]
+pub(super) struct Lane<T> {
+    pub of: Constants,
+    /// What stands before this round is not delivered.
+    from: Round,
+    /// Nor what stands in this one, and later.
+    pub until: Option<Round>,
+    /// Everything before this instance is known; of this one, what was pushed.
+    next: Instance,
+    /// Of this instance something was delivered.
+    inside: Option<Instance>,
+    waiting: VecDeque<Item<T>>,
+    bytes: usize,
+    load: Load,
+    /// For a mutant: instances that carried nothing.
+    empty: u64,
+}
+
+impl<T> Lane<T> {
+    /// A ring that is known up to an instance.
+    pub const fn new(of: Constants, next: Instance) -> Self {
+        Self {
+            of,
+            from: 0,
+            until: None,
+            next,
+            inside: None,
+            waiting: VecDeque::new(),
+            bytes: 0,
+            load: Load::new(),
+            empty: 0,
+        }
+    }
+
+    pub fn from(self, from: Round) -> Self {
+        Self { from, ..self }
+    }
+
+    pub fn end(&mut self, until: Round) {
+        self.until = Some(until);
+        while let Some(last) = self.waiting.back()
+            && self.of.round_of(last.instance) >= until
+        {
+            self.bytes -= last.bytes;
+            self.waiting.pop_back();
+        }
+    }
+
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub fn push(
+        &mut self,
+        (instance, index): (Instance, u32),
+        (message, bytes): (T, usize),
+    ) -> Result<(), PushError> {
+        let last = self.waiting.back();
+        let is_behind = instance < self.next
+            || last.is_some_and(|last| (last.instance, last.index) >= (instance, index));
+        if is_behind {
+            return Err(PushError::Behind {
+                rank: self.of.rank,
+                instance,
+                next: self.next,
+            });
+        }
+        self.count_empty(instance);
+        let instance = instance - self.empty;
+        self.next = instance;
+        self.load.add(instance, 1, bytes);
+        let round = self.of.round_of(instance);
+        if round >= self.from && self.until.is_none_or(|until| round < until) {
+            self.bytes += bytes;
+            self.waiting.push_back(Item {
+                instance,
+                index,
+                bytes,
+                message,
+            });
+        }
+        Ok(())
+    }
+
+    pub fn pass(&mut self, next: Instance, records: u32) {
+        let has_any = self
+            .waiting
+            .back()
+            .is_some_and(|last| last.instance == self.next);
+        if mutants::on(Mutant::A03) && !has_any {
+            self.count_empty(next);
+        }
+        let next = next - self.empty;
+        if next > self.next {
+            self.load.add(next - 1, records, 0);
+            self.next = next;
+        }
+    }
+
+    /// For a mutant, by which instances without messages do not count.
+    fn count_empty(&mut self, instance: Instance) {
+        if mutants::on(Mutant::A03) {
+            let first = self.next + self.empty;
+            self.empty += instance.saturating_sub(first);
+        }
+    }
+
+    /// Where the first message that waits stands.
+    pub fn head(&self) -> Option<Place> {
+        let first = self.waiting.front()?;
+        let place = self.of.place(first.instance);
+        Some(Place {
+            index: first.index,
+            ..place
+        })
+    }
+
+    pub fn take(&mut self) -> Option<Merged<T>> {
+        let place = self.head()?;
+        let item = self.waiting.pop_front()?;
+        self.bytes -= item.bytes;
+        self.inside = Some(item.instance);
+        Some(Merged {
+            place,
+            message: item.message,
+        })
+    }
+
+    /// Where the first instance stands that something undelivered may be in; `None` if nothing of this ring is to come.
+    pub fn first_open(&self) -> Option<Place> {
+        let unknown = self.next.max(self.of.first_of(self.from));
+        let first = self.waiting.front().map_or(unknown, |first| first.instance);
+        let place = self.of.place(first);
+        let is_over = self.until.is_some_and(|until| place.round >= until);
+        (!is_over).then_some(place)
+    }
+
+    /// Whether some of an instance was delivered, and more of it may be.
+    pub fn is_inside(&self, instance: Instance) -> bool {
+        self.inside == Some(instance)
+    }
+
+    /// The last round that is known whole.
+    pub fn known_up_to(&self) -> Option<Round> {
+        let next = self.of.round_of(self.next);
+        let rest = match self.until {
+            Some(until) if next >= until => Round::MAX,
+            _ => next,
+        };
+        rest.checked_sub(1)
+    }
+
+    /// Whether much of it waits from this instance on.
+    pub fn is_much_behind(&self, point: Instance) -> bool {
+        self.load.is_much_from(point)
+    }
+}

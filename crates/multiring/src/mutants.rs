@@ -1,0 +1,54 @@
+//! Broken versions, to show that checks catch them: only in builds with `mutants`.
+
+/// A bug to put in. The names are those of `docs/verification.md`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mutant {
+    /// Rings are taken in turn from where somebody started, and not by rounds.
+    A01,
+    /// A ring's instances in a round are taken from the own configuration.
+    A02,
+    /// Instances without messages do not count.
+    A03,
+    /// What is left of an instance in its round is not in the point.
+    A04,
+    /// A subscription begins when it is heard of.
+    A13,
+    /// A change that is ordered while another is pending takes effect.
+    A26,
+    /// Nothing is needed but for a held message.
+    A27,
+    /// What skips have passed counts as what others pass.
+    A28,
+    /// A need far ahead is refused.
+    A29,
+}
+
+#[cfg(feature = "mutants")]
+mod set {
+    use super::Mutant;
+    use core::sync::atomic::{AtomicU8, Ordering};
+
+    static SET: AtomicU8 = AtomicU8::new(0);
+
+    /// Puts a bug in, or none.
+    pub fn set(mutant: Option<Mutant>) {
+        SET.store(
+            mutant.map_or(0, |mutant| mutant as u8 + 1),
+            Ordering::SeqCst,
+        );
+    }
+
+    pub(crate) fn on(mutant: Mutant) -> bool {
+        SET.load(Ordering::SeqCst) == mutant as u8 + 1
+    }
+}
+
+#[cfg(feature = "mutants")]
+pub(crate) use set::on;
+#[cfg(feature = "mutants")]
+pub use set::set;
+
+#[cfg(not(feature = "mutants"))]
+pub(crate) fn on(_: Mutant) -> bool {
+    false
+}

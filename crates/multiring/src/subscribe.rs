@@ -1,0 +1,238 @@
+//! Which rings a partition subscribes to, and from which round on.
+//!
+//! All of it follows from what is ordered: replicas of a partition that are at one point agree on it. A change is ordered in a ring that the
+//! partition has, and takes effect at the beginning of a later round. Changes form one sequence: what is ordered while one is pending is void, and
+//! whoever proposed it is told.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+
+use crate::mutants::{self, Mutant};
+use crate::order::{Constants, Instance, Place, Rank, Round};
+
+/// That a ring keeps for a partition what is behind this instance, until that subscribes or lets go. Its name is the instance in which
+/// it was ordered: a later hold of the same partition on the same ring is another one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Hold {
+    /// Which ring keeps it.
+    pub rank: Rank,
+    /// Where it was ordered there.
+    pub instance: Instance,
+}
+
+/// A change that has been ordered and is to take effect.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Change {
+    /// What changes.
+    pub what: What,
+    /// At the beginning of this round.
+    pub effective: Round,
+}
+
+/// What changes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum What {
+    /// The partition subscribes to a ring; it was held for that.
+    Subscribe(Constants, Hold),
+    /// It leaves one.
+    Leave(Rank),
+}
+
+/// Why a change does not take effect.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Void {
+    /// Another one is pending: to be proposed again behind it.
+    Pending(Change),
+    /// The partition has that ring.
+    HasIt,
+    /// It has not.
+    HasNot,
+    /// It would be left with none.
+    LastRing,
+    /// The hold was let go before, or is on another ring.
+    NotHeld,
+}
+
+/// The subscriptions of one partition, as of a point: a part of each checkpoint.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Subscriptions {
+    rings: BTreeMap<Rank, Option<Hold>>,
+    pending: Option<Change>,
+    let_go: BTreeSet<Hold>,
+}
+
+impl Subscriptions {
+    /// Of a partition that begins with these rings.
+    pub fn new(rings: impl IntoIterator<Item = Rank>) -> Self {
+        Self {
+            rings: rings.into_iter().map(|rank| (rank, None)).collect(),
+            pending: None,
+            let_go: BTreeSet::new(),
+        }
+    }
+
+    /// The rings it has now, and the hold with which it came to each.
+    pub fn rings(&self) -> impl Iterator<Item = (Rank, Option<Hold>)> {
+        self.rings.iter().map(|(rank, hold)| (*rank, *hold))
+    }
+
+    /// What has been ordered and is not in effect.
+    pub const fn pending(&self) -> Option<&Change> {
+        self.pending.as_ref()
+    }
+
+    /// A round begins, or something of it is delivered: what is in effect from there on is done. Answers with what was pending.
+    pub fn reach(&mut self, round: Round) -> Option<Change> {
+        let change = self.pending.take_if(|change| change.effective <= round)?;
+        match change.what {
+            What::Subscribe(of, hold) => self.rings.insert(of.rank, Some(hold)),
+            What::Leave(rank) => self.rings.remove(&rank),
+        };
+        Some(change)
+    }
+
+    /// It was ordered at `at`, in a ring of the partition, that it subscribes to a ring that was held in round `held`.
+    ///
+    /// # Errors
+    /// [`Void`]: why nothing changes.
+    pub fn subscribe(
+        &mut self,
+        at: Place,
+        of: Constants,
+        (hold, held): (Hold, Round),
+    ) -> Result<Change, Void> {
+        self.is_free(at)?;
+        if self.rings.contains_key(&of.rank) {
+            return Err(Void::HasIt);
+        }
+        if self.let_go.contains(&hold) || hold.rank != of.rank {
+            return Err(Void::NotHeld);
+        }
+        // With more than one instance in a round, earlier ones of the round in which it was held may be trimmed already.
+        let effective = (at.round + 1).max(held + 1).max(of.origin);
+        let effective = match mutants::on(Mutant::A13) {
+            true => at.round,
+            false => effective,
+        };
+        Ok(self.wait_for(What::Subscribe(of, hold), effective))
+    }
+
+    /// It was ordered at `at` that it leaves a ring.
+    ///
+    /// # Errors
+    /// [`Void`].
+    pub fn leave(&mut self, at: Place, rank: Rank) -> Result<Change, Void> {
+        self.is_free(at)?;
+        if !self.rings.contains_key(&rank) {
+            return Err(Void::HasNot);
+        }
+        if self.rings.len() == 1 {
+            return Err(Void::LastRing);
+        }
+        Ok(self.wait_for(What::Leave(rank), at.round + 1))
+    }
+
+    /// It was ordered at `at` that a hold is let go: a subscription that names it is void from here on. Whether the hold may be released
+    /// now: not where the partition has subscribed by it, or is about to.
+    pub fn cancel(&mut self, at: Place, hold: Hold) -> bool {
+        self.reach(at.round);
+        let is_pending = matches!(&self.pending, Some(Change { what: What::Subscribe(_, of), .. }) if *of == hold);
+        let is_used = self.rings.values().any(|of| *of == Some(hold));
+        if is_pending || is_used {
+            return false;
+        }
+        self.let_go.insert(hold);
+        true
+    }
+
+    fn is_free(&mut self, at: Place) -> Result<(), Void> {
+        self.reach(at.round);
+        match self.pending {
+            Some(pending) if !mutants::on(Mutant::A26) => Err(Void::Pending(pending)),
+            _ => Ok(()),
+        }
+    }
+
+    const fn wait_for(&mut self, what: What, effective: Round) -> Change {
+        let change = Change { what, effective };
+        self.pending = Some(change);
+        change
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(round: Round) -> Place {
+        let (rank, instance, index) = (Rank(1), round + 1, 0);
+        Place {
+            round,
+            rank,
+            instance,
+            index,
+        }
+    }
+
+    fn hold(rank: u16, instance: Instance) -> Hold {
+        let rank = Rank(rank);
+        Hold { rank, instance }
+    }
+
+    fn two() -> Subscriptions {
+        Subscriptions::new([Rank(1), Rank(2)])
+    }
+
+    #[test]
+    fn a_subscription_begins_behind_its_order_its_hold_and_its_rings_origin() {
+        for (place, held, origin, effective) in [(9, 3, 0, 10), (9, 30, 0, 31), (9, 3, 70, 70)] {
+            let of = Constants {
+                origin,
+                ..Constants::new(Rank(7))
+            };
+            let change = two().subscribe(at(place), of, (hold(7, held + 1), held));
+            assert_eq!(change.map(|change| change.effective), Ok(effective));
+        }
+    }
+
+    #[test]
+    fn what_is_ordered_while_another_change_is_pending_is_void() {
+        let mut of = two();
+        let change = of.subscribe(at(5), Constants::new(Rank(3)), (hold(3, 21), 20));
+        let change = change.expect("it is free");
+        assert_eq!(of.leave(at(20), Rank(1)), Err(Void::Pending(change)));
+        assert_eq!(of.rings().count(), 2);
+        let left = of.leave(at(21), Rank(1)).expect("the first is in effect");
+        assert_eq!((left.effective, of.rings().count()), (22, 3));
+        assert_eq!(of.reach(22), Some(left));
+        let ranks: alloc::vec::Vec<_> = of.rings().map(|(rank, _)| rank.0).collect();
+        assert_eq!(ranks, [2, 3]);
+    }
+
+    #[test]
+    fn nobody_leaves_the_last_ring() {
+        let mut of = Subscriptions::new([Rank(1)]);
+        assert_eq!(of.leave(at(1), Rank(1)), Err(Void::LastRing));
+        assert_eq!(of.leave(at(1), Rank(4)), Err(Void::HasNot));
+        assert_eq!(
+            of.subscribe(at(1), Constants::new(Rank(1)), (hold(1, 1), 0)),
+            Err(Void::HasIt)
+        );
+    }
+
+    #[test]
+    fn a_hold_that_was_let_go_serves_nobody() {
+        let mut of = two();
+        let (ring, first, second) = (Constants::new(Rank(3)), hold(3, 4), hold(3, 9));
+        assert!(of.cancel(at(1), first));
+        assert_eq!(of.subscribe(at(2), ring, (first, 3)), Err(Void::NotHeld));
+        assert_eq!(
+            of.subscribe(at(2), ring, (hold(4, 9), 8)),
+            Err(Void::NotHeld)
+        );
+        of.subscribe(at(2), ring, (second, 8))
+            .expect("another hold");
+        assert!(!of.cancel(at(3), second), "it is about to be used");
+        of.reach(9);
+        assert!(!of.cancel(at(9), second), "it is used");
+    }
+}

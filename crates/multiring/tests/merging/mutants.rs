@@ -1,0 +1,46 @@
+//! Broken versions of the merge, which have to be noticed.
+
+use std::panic::catch_unwind;
+
+use super::{check, rule};
+use rota_multiring::mutants::{self, Mutant};
+
+type Rule = fn() -> bool;
+
+/// Each with what notices it.
+const RULES: [(Mutant, Rule); 9] = [
+    (Mutant::A01, one_order),
+    (Mutant::A02, one_order),
+    (Mutant::A03, one_order),
+    (Mutant::A04, one_order),
+    (
+        Mutant::A13,
+        rule::a_subscription_begins_where_it_is_ordered_to,
+    ),
+    (Mutant::A26, rule::changes_follow_each_other),
+    (Mutant::A27, both_needs),
+    (Mutant::A28, rule::skips_move_no_horizon),
+    (Mutant::A29, rule::a_need_far_ahead_is_granted),
+];
+
+fn one_order() -> bool {
+    (0..200).all(|seed| check::random(seed).is_none())
+}
+
+fn both_needs() -> bool {
+    rule::who_is_idle_needs_its_ring_for_what_others_skip()
+        && rule::a_round_that_is_waited_for_is_needed()
+}
+
+#[test]
+fn each_broken_version_is_found_out() {
+    for (_, rule) in RULES {
+        assert!(rule());
+    }
+    for (mutant, rule) in RULES {
+        mutants::set(Some(mutant));
+        let holds = catch_unwind(rule).unwrap_or(false);
+        mutants::set(None);
+        assert!(!holds, "{mutant:?}: its rule holds");
+    }
+}

@@ -1,0 +1,107 @@
+//! Rules of merge, leveling and subscriptions, each by one schedule: whether it holds.
+
+use rota_multiring::level::{Leveler, Mode, Standing};
+use rota_multiring::merge::Need;
+use rota_multiring::subscribe::{Hold, Subscriptions, Void};
+use rota_multiring::{Constants, Merge, Place, Rank, Round};
+
+use super::world::ring;
+
+fn at(round: Round) -> Place {
+    ring(1, 1, 0).place(round + 1)
+}
+
+fn hold(rank: u16) -> Hold {
+    let (rank, instance) = (Rank(rank), 4);
+    Hold { rank, instance }
+}
+
+/// Two replicas that hear of a subscription at different times begin with it in the same round.
+pub fn a_subscription_begins_where_it_is_ordered_to() -> bool {
+    let mut of = Subscriptions::new([Rank(1)]);
+    let change = of.subscribe(at(9), Constants::new(Rank(3)), (hold(3), 20));
+    change.is_ok_and(|change| change.effective == 21)
+}
+
+/// What is ordered while a change is pending is void.
+pub fn changes_follow_each_other() -> bool {
+    let mut of = Subscriptions::new([Rank(1), Rank(2)]);
+    let first = of.subscribe(at(9), Constants::new(Rank(3)), (hold(3), 20));
+    let second = of.leave(at(10), Rank(2));
+    first.is_ok() && matches!(second, Err(Void::Pending(_)))
+}
+
+/// A partition whose own ring is idle, and that subscribes to a ring that skips for others: it has no message that waits, and yet its point has to
+/// move, or the other ring could never forget anything.
+pub fn who_is_idle_needs_its_ring_for_what_others_skip() -> bool {
+    let (own, common) = (ring(1, 1, 0), ring(2, 1, 0));
+    let mut merge: Merge<()> = Merge::new([own, common]);
+    let mut needs = Vec::new();
+    for record in 1..3000 {
+        let passed = merge.passed(common.rank, 10 * record, 1);
+        passed.expect("it is subscribed");
+        if needs.is_empty() {
+            needs = merge.needs();
+        }
+    }
+    let bounded = matches!(needs[..], [Need { rank: Rank(1), round }] if round < 10 * 1200);
+    // By records and never by rounds: a ring that skips far ahead at once drives nobody.
+    let mut ahead: Merge<()> = Merge::new([own, common]);
+    ahead
+        .passed(common.rank, 1 << 40, 1)
+        .expect("it is subscribed");
+    bounded && ahead.needs().is_empty()
+}
+
+/// A change that is pending, or a read, waits for a round though nothing is held.
+pub fn a_round_that_is_waited_for_is_needed() -> bool {
+    let mut merge: Merge<()> = Merge::new([ring(1, 1, 0), ring(2, 1, 0)]);
+    merge.wait_until(Some(100));
+    let needs = |rank| Need {
+        rank: Rank(rank),
+        round: 99,
+    };
+    let both = merge.needs() == [needs(1), needs(2)];
+    merge.passed(Rank(2), 101, 1).expect("it is subscribed");
+    both && merge.needs() == [needs(1)]
+}
+
+const fn standing(next: u64) -> Standing {
+    Standing {
+        now: 0,
+        next,
+        decided: next,
+    }
+}
+
+/// What others skip does not move a horizon: two rings that skip for each other would run away.
+pub fn skips_move_no_horizon() -> bool {
+    let of = ring(1, 1, 0);
+    let mut level = Leveler::new(of, Mode::Horizon);
+    let (mut next, mut furthest) = (1, 0);
+    for _ in 0..200 {
+        level.on_value(next);
+        next += 1;
+        let before = next;
+        next = level.skip_to(standing(next)).unwrap_or(next);
+        furthest = furthest.max(next - before);
+        // The others jump as far as this ring did, and have ten values in the time of a decision.
+        level.on_others(10, next - before);
+    }
+    (10..=40).contains(&furthest)
+}
+
+/// Who needs a round that is far ahead gets there step by step.
+pub fn a_need_far_ahead_is_granted() -> bool {
+    let mut level = Leveler::new(ring(1, 1, 0), Mode::Pull);
+    let far = 5 << 30;
+    let (mut next, mut steps) = (1, 0);
+    while next <= far && steps < 10 {
+        if !level.on_need(far) {
+            return false;
+        }
+        next = level.skip_to(standing(next)).unwrap_or(next);
+        steps += 1;
+    }
+    next > far && (4..=7).contains(&steps) && !level.on_need(1 << 47)
+}
