@@ -8,4 +8,5 @@ mod rule;
 mod rules;
 #[cfg(not(feature = "mutants"))]
 mod schedules;
+mod traces;
 mod world;

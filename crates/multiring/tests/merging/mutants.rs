@@ -2,7 +2,7 @@
 
 use std::panic::catch_unwind;
 
-use super::{check, rule};
+use super::{check, rule, traces};
 use rota_multiring::mutants::{self, Mutant};
 
 type Rule = fn() -> bool;
@@ -42,5 +42,23 @@ fn each_broken_version_is_found_out() {
         let holds = catch_unwind(rule).unwrap_or(false);
         mutants::set(None);
         assert!(!holds, "{mutant:?}: its rule holds");
+    }
+    by_property();
+}
+
+/// The properties by which traces show each.
+const BY_PROPERTY: [(Mutant, &str); 3] = [
+    (Mutant::A01, "AM-O"),
+    (Mutant::A02, "AM-M"),
+    (Mutant::A03, "AM-M"),
+];
+
+fn by_property() {
+    assert!(traces::violated().is_empty());
+    for (mutant, property) in BY_PROPERTY {
+        mutants::set(Some(mutant));
+        let violated = traces::violated();
+        mutants::set(None);
+        assert!(violated.contains(property), "{mutant:?}: {violated:?}");
     }
 }

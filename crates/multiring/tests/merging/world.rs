@@ -86,6 +86,8 @@ pub struct Learner {
     /// Up to where it was told of each ring.
     pub told: BTreeMap<Rank, Instance>,
     pub delivered: Vec<Place>,
+    /// The same, each with the place at which the merge says that it stands.
+    pub placed: Vec<(Place, Place)>,
 }
 
 impl Learner {
@@ -94,6 +96,7 @@ impl Learner {
             merge: Merge::new(rings.iter().map(|ring| ring.of)),
             told: rings.iter().map(|ring| (ring.of.rank, 1)).collect(),
             delivered: Vec::new(),
+            placed: Vec::new(),
         }
     }
 
@@ -104,6 +107,7 @@ impl Learner {
             merge: Merge::at(point, rings.iter().map(|ring| ring.of)),
             told: rings.iter().map(next).collect(),
             delivered: Vec::new(),
+            placed: Vec::new(),
         }
     }
 
@@ -129,6 +133,7 @@ impl Learner {
     /// Delivers all that it can.
     pub fn drain(&mut self) {
         while let Some(merged) = self.merge.poll() {
+            self.placed.push((merged.place, merged.message));
             self.delivered.push(merged.message);
         }
     }
