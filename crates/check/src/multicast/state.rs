@@ -65,10 +65,13 @@ fn compare(
     }
 }
 
+/// A point of a partition: round, ring, how many of its instances.
+type At<'a> = (&'a str, (Round, Ring, u64));
+
 /// AM-D: equal points, equal states.
 pub fn digests(lines: &[Line]) -> Findings {
     let mut findings = Findings::new("AM-D", "replicas at one point have one state");
-    let mut known: BTreeMap<(&str, (Round, Ring, u64)), &str> = BTreeMap::new();
+    let mut known: BTreeMap<At<'_>, &str> = BTreeMap::new();
     for line in lines {
         let (part, point, digest) = match &line.event {
             Event::Digest {
