@@ -8,6 +8,7 @@
 //! * [`order`]: rounds, places and points.
 //! * [`merge`]: delivers in that order what comes of several rings.
 //! * [`subscribe`]: which rings a partition subscribes to, from which round on.
+//! * [`trim`]: what a ring may forget.
 //! * [`level`]: how a ring that has little to order keeps up with the others.
 //!
 //! Nothing here has a socket, a clock, a thread or a file.
@@ -22,6 +23,7 @@ pub mod merge;
 pub mod mutants;
 pub mod order;
 pub mod subscribe;
+pub mod trim;
 
 pub use merge::{Merge, Merged, PushError};
 pub use order::{Constants, Instance, Place, Point, Rank, Round};

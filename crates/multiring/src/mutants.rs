@@ -11,6 +11,14 @@ pub enum Mutant {
     A03,
     /// What is left of an instance in its round is not in the point.
     A04,
+    /// Enough replicas of any partition have checkpoints.
+    A08,
+    /// A replica with an empty store counts.
+    A09,
+    /// Nothing is kept for who recovers.
+    A10,
+    /// A hold is let go by the release of an earlier one.
+    A15,
     /// A subscription begins when it is heard of.
     A13,
     /// A change that is ordered while another is pending takes effect.

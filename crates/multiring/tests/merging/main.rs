@@ -9,4 +9,5 @@ mod rules;
 #[cfg(not(feature = "mutants"))]
 mod schedules;
 mod traces;
+mod trims;
 mod world;
