@@ -250,7 +250,7 @@ impl App for LiveApp {
                 t: monotonic().0,
                 id: ring.to_string(),
             }),
-            Delivery::Skips { .. } | Delivery::Missed { .. } => {}
+            Delivery::Passed { .. } | Delivery::Missed { .. } => {}
         }
     }
 

@@ -44,7 +44,7 @@ fn describe(delivery: &Delivery) -> String {
             format!("{kind}{{{}}}", members.join(","))
         }
         Delivery::Message(message) => String::from_utf8_lossy(&message.payload).into_owned(),
-        Delivery::Skips { .. } => "skips".to_owned(),
+        Delivery::Passed { .. } => "skips".to_owned(),
         Delivery::Primary(ring) => format!("primary {ring}"),
         Delivery::Excluded(ring) => format!("excluded {ring}"),
         Delivery::Missed { own, .. } => format!("missed {own}"),

@@ -2,8 +2,8 @@
 //! a data path beside one.
 
 use rota_core::contract::{
-    Class, Delivery, Engine, Input, NodeId, Output, RingId, Service, Status, SubmitError, Time,
-    TimerReason,
+    Class, Delivery, Engine, Input, NodeId, Output, RingId, Seq, Service, Status, SubmitError,
+    Time, TimerReason,
 };
 use rota_core::fastcast::shares::Capacity;
 use rota_core::fastcast::{FastCast, FastConfig};
@@ -173,8 +173,8 @@ impl Engine for NodeEngine {
         either!(self, engine => engine.submit(now, service, payload))
     }
 
-    fn submit_skips(&mut self, now: Time, count: u64) -> Result<(), SubmitError> {
-        either!(self, engine => engine.submit_skips(now, count))
+    fn submit_skips_to(&mut self, now: Time, next: Seq) -> Result<(), SubmitError> {
+        either!(self, engine => engine.submit_skips_to(now, next))
     }
 
     fn leave(&mut self, now: Time) {

@@ -117,7 +117,7 @@ impl Tracer {
         match delivery {
             Delivery::Configuration(configuration) => self.on_configuration(now, configuration),
             Delivery::Message(message) => self.on_message(now, message),
-            Delivery::Skips { .. } | Delivery::Missed { .. } => {}
+            Delivery::Passed { .. } | Delivery::Missed { .. } => {}
             Delivery::Primary(ring) => {
                 self.line(now, "primary", format_args!(r#","conf":"{ring}""#));
             }

@@ -275,7 +275,7 @@ impl App for LoadApp {
             Delivery::Configuration(configuration) => self.on_configuration(&configuration),
             // Before the load there is nothing to miss.
             Delivery::Missed { .. } => self.missed += u64::from(self.span.is_some()),
-            Delivery::Skips { .. } | Delivery::Primary(_) | Delivery::Excluded(_) => {}
+            Delivery::Passed { .. } | Delivery::Primary(_) | Delivery::Excluded(_) => {}
         }
     }
 

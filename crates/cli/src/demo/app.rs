@@ -237,7 +237,7 @@ impl App for DemoApp {
                     self.more = self.orders.go.load(SeqCst);
                 }
             }
-            Delivery::Skips { .. }
+            Delivery::Passed { .. }
             | Delivery::Primary(_)
             | Delivery::Excluded(_)
             | Delivery::Missed { .. } => {}

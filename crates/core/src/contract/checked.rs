@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::{
     Class, Delivery, Engine, Input, LogRecord, MOST_PERSISTING, MOST_RECORD, NodeId, Output,
-    PersistId, RingId, Service, Status, SubmitError, Time, TimerReason,
+    PersistId, RingId, Seq, Service, Status, SubmitError, Time, TimerReason,
 };
 
 /// Wraps an engine and asserts that its caller keeps the law of the module page. In release builds
@@ -121,12 +121,12 @@ impl<E: Engine> Engine for Checked<E> {
         self.engine.submit(now, service, payload)
     }
 
-    fn submit_skips(&mut self, now: Time, count: u64) -> Result<(), SubmitError> {
+    fn submit_skips_to(&mut self, now: Time, next: Seq) -> Result<(), SubmitError> {
         debug_assert!(self.started, "submitted before Start");
         debug_assert!(now >= self.now, "time went backwards");
         self.now = now;
         self.drained = false;
-        self.engine.submit_skips(now, count)
+        self.engine.submit_skips_to(now, next)
     }
 
     fn leave(&mut self, now: Time) {

@@ -13,13 +13,11 @@ pub enum Delivery {
     Configuration(Configuration),
     /// A message.
     Message(Message),
-    /// `count` positions from `seq` on were ordered and carry nothing. For a merge of several rings
-    /// (rate leveling); an application never sees it.
-    Skips {
-        /// The first skipped position.
-        seq: Seq,
-        /// How many.
-        count: u64,
+    /// Everything before a position was delivered, or carries nothing: behind messages, and again and again. For a merge of several
+    /// rings, which has to know of what carries nothing; an application never sees it.
+    Passed {
+        /// The first position of which nothing is known.
+        next: Seq,
     },
     /// The current configuration, which is regular and has this ring, is primary from here on. Only
     /// the layer [`crate::primary`] delivers it.

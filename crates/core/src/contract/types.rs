@@ -220,10 +220,10 @@ pub trait Engine {
     /// and that counter. The payload is copied.
     fn submit(&mut self, now: Time, service: Service, payload: &[u8]) -> Result<u64, SubmitError>;
 
-    /// Orders `count` empty positions with one message (rate leveling). Engines that feed no merge
-    /// do not offer it.
-    fn submit_skips(&mut self, now: Time, count: u64) -> Result<(), SubmitError> {
-        let _ = (now, count);
+    /// Has it ordered that all positions before `next` carry nothing, but for those that something was proposed for (rate leveling). Said
+    /// twice it is the same. Engines that feed no merge do not offer it.
+    fn submit_skips_to(&mut self, now: Time, next: Seq) -> Result<(), SubmitError> {
+        let _ = (now, next);
         Err(SubmitError::Unsupported)
     }
 

@@ -153,7 +153,7 @@ impl Groups {
             Delivery::Message(message) => self.on_message(&message),
             Delivery::Excluded(_) => self.on_excluded(),
             Delivery::Missed { own, .. } => self.on_missed(own),
-            Delivery::Skips { .. } | Delivery::Primary(_) => {}
+            Delivery::Passed { .. } | Delivery::Primary(_) => {}
         }
     }
 

@@ -6,8 +6,8 @@ use super::requests::{Answered, Requests};
 use super::session::Rule;
 use super::voting::Voting;
 use crate::contract::{
-    Class, Delivery, Engine, Input, Message, NodeId, Output, PersistId, Process, RingId, Service,
-    Status, SubmitError, Time, TimerReason,
+    Class, Delivery, Engine, Input, Message, NodeId, Output, PersistId, Process, RingId, Seq,
+    Service, Status, SubmitError, Time, TimerReason,
 };
 use alloc::vec::Vec;
 
@@ -268,9 +268,9 @@ impl<E: Engine> Engine for Primary<E> {
             })
     }
 
-    fn submit_skips(&mut self, now: Time, count: u64) -> Result<(), SubmitError> {
+    fn submit_skips_to(&mut self, now: Time, next: Seq) -> Result<(), SubmitError> {
         self.now = now;
-        self.engine.submit_skips(now, count)
+        self.engine.submit_skips_to(now, next)
     }
 
     fn leave(&mut self, now: Time) {

@@ -292,7 +292,7 @@ fn taken(layer: &mut Primary<Below>) -> Vec<Bytes> {
             Delivery::Message(message) => message.payload,
             Delivery::Configuration(_) => Bytes::from_static(b"conf"),
             Delivery::Primary(_) => Bytes::from_static(b"primary"),
-            Delivery::Skips { .. } => Bytes::from_static(b"skips"),
+            Delivery::Passed { .. } => Bytes::from_static(b"passed"),
             Delivery::Excluded(_) => Bytes::from_static(b"excluded"),
             Delivery::Missed { .. } => Bytes::from_static(b"missed"),
         });
@@ -595,7 +595,7 @@ fn a_disk_that_does_not_answer_holds_nobody_up_for_long() {
     let layer = &mut cluster.0[0];
     taken(layer);
     let (id, _) = asked(layer).expect("that it is primary");
-    let message = Delivery::Skips { seq: 7, count: 3 };
+    let message = Delivery::Passed { next: 10 };
     layer.engine_mut().deliveries.push_back(message);
     assert_eq!(taken(layer), [] as [Bytes; 0], "the report comes first");
     let (due, _) = layer.next_timer().expect("it does not wait for ever");
@@ -605,10 +605,7 @@ fn a_disk_that_does_not_answer_holds_nobody_up_for_long() {
     );
     layer.handle(due, Input::Timer);
     assert!(layer.next_timer().is_none_or(|(next, _)| next > due));
-    assert_eq!(
-        layer.poll_delivery(),
-        Some(Delivery::Skips { seq: 7, count: 3 })
-    );
+    assert_eq!(layer.poll_delivery(), Some(Delivery::Passed { next: 10 }));
     layer.handle(due, Input::Persisted { id });
     assert_eq!(layer.poll_delivery(), Some(Delivery::Primary(ring(5))));
 }

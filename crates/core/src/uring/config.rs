@@ -42,6 +42,9 @@ pub struct URingConfig {
     /// Nothing is delivered of what is ordered while this process is no member, as groups of clients need it. Otherwise
     /// it is delivered late: a replicated state machine misses nothing.
     pub only_as_member: bool,
+    /// Whoever takes deliveries is told up to where there are none ([`Delivery::Passed`](crate::contract::Delivery::Passed)), as a merge
+    /// of several rings needs.
+    pub feeds_merge: bool,
     /// Values are multicast (Ring Paxos); otherwise they go along the ring (U-Ring Paxos). The same on all nodes.
     pub multicast: Option<Multicast>,
     /// The same on all nodes, for ever.
@@ -137,6 +140,7 @@ impl URingConfig {
             kept_instances: 15_000,
             forgets: false,
             only_as_member: false,
+            feeds_merge: false,
             multicast: None,
             arbiter: Arbiter::Embedded,
             patience: Patience::derive(timers),

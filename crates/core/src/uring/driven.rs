@@ -10,9 +10,10 @@ use super::engine::URing;
 use super::stream::Stream;
 use super::word::Word;
 use crate::contract::{
-    Class, Delivery, Engine, Input, Output, Process, Service, Status, SubmitError, Time,
+    Class, Delivery, Engine, Input, Output, Process, Seq, Service, Status, SubmitError, Time,
     TimerReason,
 };
+use crate::mutants::{self, Mutant};
 use crate::paxos::{AcceptorId, Config, Instance, Round};
 
 impl URing {
@@ -24,6 +25,13 @@ impl URing {
     /// The newest configuration that this process knows.
     pub fn config(&self) -> Option<&Arc<Config>> {
         self.config.as_ref()
+    }
+
+    /// The first instance that this process, which coordinates, has proposed nothing for; `None` if it may propose nothing.
+    pub fn proposed(&self) -> Option<Instance> {
+        let leading = self.leading.as_ref();
+        let leading = leading.filter(|leading| leading.knows_what_counts());
+        leading.map(|leading| leading.machine.next())
     }
 
     /// Up to where it has learnt. For simulations.
@@ -186,10 +194,10 @@ impl Engine for URing {
     }
 
     /// Only the coordinator of a round that has begun orders them, and at most 2³⁰ at once: others answer `Unsupported`.
-    fn submit_skips(&mut self, now: Time, count: u64) -> Result<(), SubmitError> {
+    fn submit_skips_to(&mut self, now: Time, next: Seq) -> Result<(), SubmitError> {
         self.now = now;
         self.submitted = true;
-        match self.skip(count.clamp(1, 1 << 30)) {
+        match self.skip_to(next) {
             true => Ok(()),
             false => Err(SubmitError::Unsupported),
         }
@@ -210,7 +218,9 @@ impl Engine for URing {
 
     fn poll_delivery(&mut self) -> Option<Delivery> {
         let had_room = self.hand_out.has_room();
-        let delivery = self.hand_out.next();
+        let early = mutants::on(Mutant::U92).then(|| self.pass()).flatten();
+        let delivery = early.or_else(|| self.hand_out.next());
+        let delivery = delivery.or_else(|| self.pass());
         if !had_room && self.hand_out.has_room() {
             self.poke = true;
         }

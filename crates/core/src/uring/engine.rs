@@ -84,6 +84,8 @@ pub struct URing {
     pub(super) bursts: VecDeque<Burst>,
     /// What of own values may leave before something is heard.
     pub(super) spare: Spare,
+    /// Everything before this was delivered or carries nothing, as whoever takes deliveries was told.
+    pub(super) passed: Instance,
     /// The hint that was written last.
     pub(super) told_decided: Instance,
     /// Something was submitted since the last output.
@@ -151,6 +153,7 @@ impl URing {
             out: VecDeque::new(),
             bursts: VecDeque::new(),
             spare: Spare::default(),
+            passed: 1,
             told_decided: 0,
             submitted: false,
             poke: false,

@@ -14,6 +14,9 @@ use crate::paxos::{
     Verdict, Vote,
 };
 
+/// So many instances are skipped at once.
+const MOST_SKIPPED: u64 = 1 << 30;
+
 /// What is kept of one acceptor's promise, in bytes.
 const MOST_PROMISE: usize = 1 << 30;
 
@@ -253,14 +256,22 @@ impl URing {
         }
     }
 
-    /// Proposes that so many instances carry nothing, if this process may propose something.
-    pub(super) fn skip(&mut self, count: u64) -> bool {
-        let leading = self
-            .leading
-            .as_mut()
-            .filter(|leading| leading.knows_what_counts());
+    /// Proposes that all instances before one carry nothing that it has proposed nothing for, and at most so many at once; if this
+    /// process may propose something.
+    pub(super) fn skip_to(&mut self, next: Instance) -> bool {
+        let Some(proposed) = self.proposed() else {
+            return false;
+        };
+        let count = match mutants::on(Mutant::U93) {
+            true => next,
+            false => next.saturating_sub(proposed).min(MOST_SKIPPED),
+        };
+        let leading = self.leading.as_mut().filter(|_| count > 0);
         let vote = leading.and_then(|leading| leading.machine.propose(Value::Skip(count)).cloned());
-        vote.map(|vote| self.adopt(vote, true)).is_some()
+        if let Some(vote) = vote {
+            self.adopt(vote, true);
+        }
+        true
     }
 
     /// What is to be proposed next: nothing while there is no room for it at the own disk.

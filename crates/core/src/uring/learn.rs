@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use super::base::Base;
 use super::engine::URing;
+use crate::contract::Delivery;
 use crate::mutants::{self, Mutant};
 use crate::paxos::{AcceptorId, Instance, Proposers, Value, Vote};
 
@@ -150,6 +151,16 @@ impl URing {
             }
             Value::Packet { .. } | Value::Members(..) | Value::Skip(_) => {}
         }
+    }
+
+    /// Up to where everything was delivered, if that was not said.
+    pub(super) fn pass(&mut self) -> Option<Delivery> {
+        let next = self.told.next;
+        let is_news = self.settings.feeds_merge && next > self.passed;
+        is_news.then(|| {
+            self.passed = next;
+            Delivery::Passed { next }
+        })
     }
 
     /// What comes next for the application is forgotten: it goes on at another place.

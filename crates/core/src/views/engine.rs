@@ -271,7 +271,7 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
             },
             Delivery::Primary(ring) => self.on_primary(ring),
             Delivery::Message(message) => self.on_message(&message),
-            Delivery::Skips { .. } | Delivery::Excluded(_) | Delivery::Missed { .. } => {}
+            Delivery::Passed { .. } | Delivery::Excluded(_) | Delivery::Missed { .. } => {}
         }
     }
 

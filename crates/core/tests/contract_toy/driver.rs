@@ -159,8 +159,8 @@ impl Cluster {
         taken
     }
 
-    pub fn submit_skips(&mut self, at: usize, count: u64) -> Result<(), SubmitError> {
-        let taken = self.nodes[at].engine.submit_skips(self.now, count);
+    pub fn submit_skips_to(&mut self, at: usize, next: u64) -> Result<(), SubmitError> {
+        let taken = self.nodes[at].engine.submit_skips_to(self.now, next);
         self.drain(at);
         taken
     }

@@ -295,10 +295,7 @@ impl Toy {
         }
         self.next += entry.width;
         let delivery = match &entry.message {
-            None => Delivery::Skips {
-                seq: position,
-                count: entry.width,
-            },
+            None => Delivery::Passed { next: self.next },
             Some((id, payload)) => {
                 if id.process == self.me {
                     self.pending.remove(&id.counter);
@@ -469,14 +466,17 @@ impl Engine for Toy {
         }
     }
 
-    fn submit_skips(&mut self, _: Time, count: u64) -> Result<(), SubmitError> {
+    fn submit_skips_to(&mut self, _: Time, next: u64) -> Result<(), SubmitError> {
         if !self.is_sequencer() {
             return Err(SubmitError::Unsupported);
         }
-        self.append(Entry {
-            width: count,
-            message: None,
-        });
+        let width = next.saturating_sub(self.end);
+        if width > 0 {
+            self.append(Entry {
+                width,
+                message: None,
+            });
+        }
         Ok(())
     }
 

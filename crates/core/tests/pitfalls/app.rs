@@ -87,7 +87,7 @@ impl App {
                     hash: hash(&message.payload),
                 })
             }
-            Delivery::Skips { .. }
+            Delivery::Passed { .. }
             | Delivery::Primary(_)
             | Delivery::Excluded(_)
             | Delivery::Missed { .. } => {

@@ -377,7 +377,7 @@ impl World {
                     let lowest = self.nodes.iter().map(aru).min().unwrap_or(0);
                     self.oracle.delivered(at, &message, lowest);
                 }
-                Delivery::Skips { .. }
+                Delivery::Passed { .. }
                 | Delivery::Primary(_)
                 | Delivery::Excluded(_)
                 | Delivery::Missed { .. } => {

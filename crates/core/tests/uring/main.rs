@@ -27,6 +27,7 @@ mod lost;
 mod mutants;
 mod node;
 mod outside;
+mod passed;
 mod rate;
 mod rounds;
 mod rules;

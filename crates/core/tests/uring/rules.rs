@@ -9,7 +9,9 @@ use rota_core::paxos::{self, Ballot, Config, STATE_LOG, ValueId};
 use rota_core::uring::{Follow, Head, Here, Record, Word, Writer};
 
 use super::alone::{Alone, FOUNDED, acceptor, process, settings};
-use super::{base, behind, cut, foundations, full, logs, lost, outside, rate, rounds, slow};
+use super::{
+    base, behind, cut, foundations, full, logs, lost, outside, passed, rate, rounds, slow,
+};
 
 /// The key of what was promised, in the log of states.
 const PROMISED: u64 = 0;
@@ -17,7 +19,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 80] = [
+pub const RULES: [Rule; 82] = [
     (Mutant::U01, a_promise_waits_for_the_disk),
     (Mutant::U02, an_answer_waits_for_the_disk),
     (Mutant::U03, a_link_that_comes_back_has_lost_proposals),
@@ -194,6 +196,11 @@ pub const RULES: [Rule; 80] = [
         Mutant::U91,
         full::what_is_complete_is_not_written_behind_votes,
     ),
+    (
+        Mutant::U92,
+        passed::it_is_told_up_to_where_nothing_is_missing,
+    ),
+    (Mutant::U93, passed::skips_are_absolute),
 ];
 
 /// What an old coordinator proposed may be decided behind what a later one did.

@@ -76,7 +76,8 @@ impl World {
             let count = 1 + self.below(300);
             if self.is_awake(index)
                 && let Some(life) = &mut self.nodes[index].life
-                && life.engine.submit_skips(now, count).is_ok()
+                && let next = life.engine.get().proposed().unwrap_or(1) + count
+                && life.engine.submit_skips_to(now, next).is_ok()
             {
                 self.add("skips");
                 self.handle(index, Input::Timer);

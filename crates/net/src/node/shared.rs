@@ -223,7 +223,7 @@ fn size(delivery: &Delivery) -> usize {
     match delivery {
         Delivery::Message(message) => message.payload.len(),
         Delivery::Configuration(_)
-        | Delivery::Skips { .. }
+        | Delivery::Passed { .. }
         | Delivery::Primary(_)
         | Delivery::Excluded(_)
         | Delivery::Missed { .. } => 0,

@@ -70,7 +70,7 @@ impl State {
                 };
                 self.emit(at, EventKind::Delivered(placed));
             }
-            Delivery::Skips { .. }
+            Delivery::Passed { .. }
             | Delivery::Primary(_)
             | Delivery::Excluded(_)
             | Delivery::Missed { .. } => {}

@@ -229,7 +229,7 @@ impl<S: System> World<'_, S> {
                 self.judge_missed(at, (seq, count));
                 self.missed(at, seq + count, own);
             }
-            Delivery::Skips { .. } => self.found("skips", "nobody asked for skips"),
+            Delivery::Passed { .. } => self.found("skips", "nobody asked for skips"),
         }
         true
     }

@@ -150,10 +150,12 @@ impl<S: System> World<'_, S> {
         let count = self.votes.rng.spread(1, 500);
         let now = self.local(at);
         let paused = self.hosts[at].paused_until > self.now;
+        let proposed = self.engine(at).and_then(URing::proposed);
         let Some(life) = self.hosts[at].life.as_mut().filter(|_| !paused) else {
             return;
         };
-        if life.engine.submit_skips(now, count).is_ok() {
+        let next = proposed.unwrap_or(1) + count;
+        if life.engine.submit_skips_to(now, next).is_ok() {
             (life.undrained, life.app.more) = (true, true);
             self.tally.cover("skips");
         }

@@ -1,0 +1,101 @@
+//! What a merge of several rings is told, and what it asks for.
+
+use rota_core::contract::{Delivery, Engine, SubmitError};
+use rota_core::paxos::Promise;
+use rota_core::uring::{Record, URingConfig, Word};
+
+use super::alone::{Alone, FOUNDED, acceptor, process, settings};
+use super::logs::{learnt, many};
+use super::rules::{batch_of, follow};
+
+fn feeds() -> URingConfig {
+    URingConfig {
+        feeds_merge: true,
+        ..settings()
+    }
+}
+
+fn deliveries(alone: &mut Alone) -> Vec<String> {
+    let mut all = Vec::new();
+    while let Some(delivery) = alone.engine.poll_delivery() {
+        match delivery {
+            Delivery::Message(message) => all.push(format!("message {}", message.seq)),
+            Delivery::Passed { next } => all.push(format!("passed {next}")),
+            Delivery::Configuration(_) => all.push("members".to_owned()),
+            other => panic!("{other:?}"),
+        }
+    }
+    all
+}
+
+/// Behind messages, and where instances carry none, up to where everything was delivered or carries nothing: once.
+pub fn it_is_told_up_to_where_nothing_is_missing() -> bool {
+    let mut alone = learnt(feeds(), 2);
+    follow(&mut alone, 1, 4);
+    let first = deliveries(&mut alone);
+    let again = deliveries(&mut alone);
+    let epoch = alone.follow().epoch;
+    batch_of(&mut alone, epoch, 4, |batch| {
+        batch.skip(1_000_000_000);
+        let (id, frame) = &many(3)[2];
+        batch.packet(None, *id, frame, true);
+        batch.skip(5);
+        for other in [0, 2] {
+            batch.voted(other, 1_000_000_010);
+            batch.learnt(other, 4);
+        }
+    });
+    let then = deliveries(&mut alone);
+    let silent = deliveries(&mut learnt(settings(), 2));
+    let messages = |all: &[String]| -> Vec<String> {
+        let messages = all.iter().filter(|one| one.starts_with("message"));
+        messages.cloned().collect()
+    };
+    first.last().map(String::as_str) == Some("passed 4")
+        && again.is_empty()
+        && then.last().map(String::as_str) == Some("passed 1000000010")
+        && messages(&then)
+            .iter()
+            .all(|one| one == "message 1000000004")
+        && then.iter().filter(|one| one.starts_with("passed")).count() == 1
+        && messages(&first) == messages(&silent)
+        && !silent.iter().any(|one| one.starts_with("passed"))
+}
+
+/// Skips go up to an instance: said twice they are the same; only who coordinates has them ordered.
+pub fn skips_are_absolute() -> bool {
+    let mut second = learnt(feeds(), 2);
+    let now = second.now;
+    let refused = second.engine.submit_skips_to(now, 100) == Err(SubmitError::Unsupported);
+    let mut first = Alone::with(feeds(), process(1, 1), Vec::new());
+    first.join();
+    first.write_all();
+    let promise = Promise {
+        round: 1,
+        acceptor: acceptor(2),
+        from: 1,
+        held: 1,
+        kept: 1,
+        votes: Vec::new(),
+    };
+    first.hear(2, Word::Promise(promise, false).encode(FOUNDED));
+    first.write_all();
+    let hail = rota_core::uring::Follow {
+        round: 1,
+        epoch: 1,
+        next: 1,
+    };
+    first.hear(2, Word::Follow(hail, Vec::new()).encode(FOUNDED));
+    for next in [100, 100, 50, 120] {
+        let now = first.now;
+        let taken = first.engine.submit_skips_to(now, next);
+        taken.expect("it coordinates");
+        first.tell(rota_core::contract::Input::Timer);
+    }
+    let records = first.batches.iter().flatten();
+    let skips = records.filter(|record| match record {
+        Record::Proposal(proposal) => format!("{proposal:?}").contains("Skip"),
+        _ => false,
+    });
+    refused && skips.count() == 2 && first.engine.proposed() == Some(120)
+}
