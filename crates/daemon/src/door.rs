@@ -52,7 +52,7 @@ pub(crate) struct Comer {
     pub port: Port,
     pub stream: Stream,
     pub peer: Peer,
-    /// Its place among those of its address.
+    /// Its place among those of its owner.
     pub seat: Option<Seat>,
     /// Tells it from others that came by TLS.
     pub tls: Option<u64>,
@@ -125,8 +125,8 @@ pub(crate) struct Door {
 }
 
 impl Door {
-    /// One address may have so many connections.
-    pub fn new(per_address: usize) -> io::Result<Self> {
+    /// With so many places for each address and user.
+    pub fn new(seats: Seats) -> io::Result<Self> {
         let poll = Poll::new()?;
         Ok(Self {
             waker: Arc::new(Waker::new(poll.registry(), WAKER)?),
@@ -136,7 +136,7 @@ impl Door {
             turn: 0,
             notices: Vec::new(),
             turned_away: 0,
-            seats: Seats::new(per_address),
+            seats,
             tls: None,
             arrived: VecDeque::new(),
             complaints: Complaints::default(),
@@ -298,7 +298,8 @@ impl Door {
         for place in places {
             let listener = &mut self.listeners[place];
             while listener.ready {
-                match listener.source.accept(&self.seats) {
+                let clients = listener.port != Port::Admin;
+                match listener.source.accept(clients.then_some(&self.seats)) {
                     Ok(waited) => {
                         let port = listener.port;
                         self.turn = place + 1;
@@ -332,8 +333,14 @@ impl Door {
                 });
             }
             Waited::Crowded(mut stream, peer) => {
-                let reason =
-                    "a client is turned away: its address has as many connections as it may";
+                let reason = match peer {
+                    Peer::Local { .. } => {
+                        "a client is turned away: its user has as many connections as it may"
+                    }
+                    Peer::Remote { .. } => {
+                        "a client is turned away: its address has as many connections as it may"
+                    }
+                };
                 self.complaints.say(reason, &peer, &"");
                 // As far as a new socket takes it: nobody waits for this one.
                 let _ = stream.write(&speech::crowded(port));

@@ -36,7 +36,7 @@ pub(super) enum Waited {
     Comes(Stream, Peer, Option<Seat>),
     /// Its network is not allowed.
     Stranger(Peer),
-    /// Its address has as many connections as it may.
+    /// Its address or its user has as many connections as it may.
     Crowded(Stream, Peer),
 }
 
@@ -58,13 +58,21 @@ impl Source {
         Ok(Self::Unix(listener, path.to_owned()))
     }
 
-    /// The next who waits.
-    pub fn accept(&self, seats: &Seats) -> io::Result<Waited> {
+    /// The next who waits; the seats are those of clients, if that is who comes here.
+    pub fn accept(&self, seats: Option<&Seats>) -> io::Result<Waited> {
+        let seat = |peer: &Peer| match (seats, peer.owner()) {
+            (Some(seats), Some(owner)) => seats.take(owner).map(Some),
+            _ => Some(None),
+        };
         match self {
             Self::Unix(listener, _) => {
                 let (stream, _) = listener.accept()?;
                 let peer = Peer::of_unix(&stream)?;
-                Ok(Waited::Comes(Stream::Unix(stream, None), peer, None))
+                let stream = Stream::Unix(stream, None);
+                Ok(match seat(&peer) {
+                    Some(seat) => Waited::Comes(stream, peer, seat),
+                    None => Waited::Crowded(stream, peer),
+                })
             }
             Self::Tcp(listener, allow) => {
                 let (stream, address) = listener.accept()?;
@@ -76,8 +84,8 @@ impl Source {
                 let _ = stream.set_nodelay(true);
                 keep_alive(&stream);
                 let stream = Stream::Tcp(stream);
-                Ok(match seats.take(address.ip()) {
-                    Some(seat) => Waited::Comes(stream, peer, Some(seat)),
+                Ok(match seat(&peer) {
+                    Some(seat) => Waited::Comes(stream, peer, seat),
                     None => Waited::Crowded(stream, peer),
                 })
             }

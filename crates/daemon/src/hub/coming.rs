@@ -86,6 +86,7 @@ impl Hub {
             Port::Spread => Speech::Spread(Box::new(SpreadSpeech::new(Arc::clone(&self.spread)))),
         };
         let guest = Guest {
+            owner: peer.owner(),
             peer,
             rights,
             _seat: seat,
@@ -157,7 +158,7 @@ impl Hub {
     pub fn close(&mut self) {
         for (_, session) in &mut self.sessions {
             session.speech.goodbye(Code::ShuttingDown);
-            session.write();
+            session.write_all();
             session.hang_up();
         }
     }
@@ -169,7 +170,9 @@ impl Hub {
     }
 
     fn forget(&mut self, key: usize) {
-        self.sessions.remove(key);
+        let session = self.sessions.remove(key);
+        self.dirty_bytes -= session.fresh;
+        self.sums.change(session.guest.owner, session.counted, 0);
         // There is a descriptor again for somebody who may have waited for one.
         self.door.try_again();
     }

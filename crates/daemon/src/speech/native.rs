@@ -334,6 +334,10 @@ impl NativeSpeech {
         self.outbox.wait();
     }
 
+    pub fn buffered(&self) -> usize {
+        self.inbox.buffered()
+    }
+
     pub const fn backlog(&self) -> usize {
         self.outbox.len()
     }
