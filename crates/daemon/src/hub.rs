@@ -12,6 +12,7 @@ mod slow;
 mod sums;
 mod telling;
 mod throttle;
+mod unread;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -37,6 +38,7 @@ use lists::Lists;
 use pace::Pace;
 use sums::Sums;
 use throttle::Throttle;
+use unread::Unread;
 
 /// Sessions that have their turn before the ring has its own: what they ask for has to take much less than
 /// a token-loss time.
@@ -60,6 +62,7 @@ pub(crate) struct Hub {
     unsettled: VecDeque<(usize, u64)>,
     lists: Lists,
     sums: Sums,
+    unread: Unread,
     /// Sessions that have their turn next.
     work: VecDeque<usize>,
     /// Sessions with requests for which there was no room.
@@ -137,6 +140,7 @@ impl Hub {
             unsettled: VecDeque::new(),
             lists: Lists::default(),
             sums: Sums::default(),
+            unread: Unread::default(),
             work: VecDeque::new(),
             stalled: Vec::new(),
             owing: Vec::new(),
@@ -186,7 +190,8 @@ impl Hub {
         let throttle = self.throttle_wake();
         let overfull = (!self.overfull.is_empty()).then_some(self.overfull_at);
         let lists = self.lists_wake();
-        [sweep, accept, credit, throttle, overfull, lists]
+        let unread = self.unread_wake();
+        [sweep, accept, credit, throttle, overfull, lists, unread]
             .into_iter()
             .flatten()
             .min()
@@ -213,6 +218,8 @@ impl Hub {
         self.notices = notices;
         self.end_patience(now);
         self.judge_overfull(now);
+        self.give_memory_back(now);
+        self.end_unread(now);
         self.give_credit(now);
         if std::mem::take(&mut self.moved) {
             self.go_on_leaving();
@@ -303,7 +310,10 @@ impl Hub {
             Standing::Garbled(why) => self.give_up(key, &why, now),
             _ if bye => self.end(key, "it has said so"),
             Standing::More => self.schedule(key),
-            Standing::Stalled => self.park(key),
+            Standing::Stalled => {
+                self.park(key);
+                self.await_reader(key, now);
+            }
             Standing::Asks => self.lists.asking.push(key),
             Standing::Held => self.hold_back(key, now),
             Standing::Idle => {}
@@ -314,3 +324,6 @@ impl Hub {
         self.offer(key);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -73,6 +73,8 @@ pub(crate) struct Session {
     pub full_since: Option<Time>,
     /// It waits for a little credit.
     pub owed: bool,
+    /// It asks, and is looked at again whether it has read.
+    pub has_to_read: bool,
     /// It has its turn soon.
     pub scheduled: bool,
     /// It has its turn once the ring has delivered something.
@@ -148,6 +150,7 @@ impl Session {
             counted: 0,
             full_since: None,
             owed: false,
+            has_to_read: false,
             scheduled: false,
             parked: false,
             unread_since: None,
@@ -314,9 +317,19 @@ impl Session {
         self.deaf
     }
 
+    /// A question waits to be answered.
+    pub const fn is_asking(&self) -> bool {
+        matches!(self.stalled, Some(Ask::List(..)))
+    }
+
     /// A request waits for room.
     pub const fn is_stalled(&self) -> bool {
         self.stalled.is_some() && self.held_for.is_none()
+    }
+
+    /// The session is over: the memory that its client may still read from.
+    pub fn take_unread(&mut self) -> Option<rota_memory::Writer> {
+        self.stream.take_unread()
     }
 
     /// Tells the client's side that nothing more comes.

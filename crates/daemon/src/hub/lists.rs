@@ -1,4 +1,6 @@
-//! What the answers to clients' questions cost: a part of the time, and no more.
+//! What the answers to clients' questions cost: a part of the time, and no more; and clients that do not read them.
+
+use std::collections::VecDeque;
 
 use rota_core::contract::Time;
 
@@ -14,6 +16,10 @@ const AT_ONCE: u64 = 4096;
 /// What a list costs beside those.
 const LIST_COST: u64 = 16;
 
+/// How long a client that asks may read nothing, while what waits for it leaves no room for another answer. Nothing more
+/// is read of it meanwhile, so that its end could not be seen: what lies unread may be a descriptor of its own socket.
+const UNREAD_NANOS: u64 = 60_000_000_000;
+
 /// What lists have cost.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
@@ -23,6 +29,8 @@ pub(super) struct Lists {
     at: Time,
     /// Sessions whose clients ask and have to wait.
     pub asking: Vec<usize>,
+    /// Sessions whose clients ask and do not read, by number, and when they are looked at; the next one first.
+    unread: VecDeque<(Time, usize, u64)>,
 }
 
 impl Lists {
@@ -56,7 +64,40 @@ impl Lists {
 impl Hub {
     /// When those who ask for lists have their turn again.
     pub(super) fn lists_wake(&self) -> Option<Time> {
-        (!self.lists.asking.is_empty()).then(|| self.lists.wake())
+        let asking = (!self.lists.asking.is_empty()).then(|| self.lists.wake());
+        let unread = self.lists.unread.front().map(|&(at, ..)| at);
+        asking.into_iter().chain(unread).min()
+    }
+
+    /// A client has to read before its question is answered.
+    pub(super) fn await_reader(&mut self, key: usize, now: Time) {
+        if let Some(session) = self.sessions.get_mut(key)
+            && session.is_asking()
+            && !std::mem::replace(&mut session.has_to_read, true)
+        {
+            let at = now.after(UNREAD_NANOS);
+            self.lists.unread.push_back((at, key, session.number));
+        }
+    }
+
+    /// Clients that ask and do not read are disconnected in the end.
+    pub(super) fn end_unread(&mut self, now: Time) {
+        while let Some(&(at, key, number)) = self.lists.unread.front()
+            && now >= at
+        {
+            self.lists.unread.pop_front();
+            let session = self.sessions.get_mut(key);
+            let Some(session) = session.filter(|session| session.number == number) else {
+                continue;
+            };
+            session.has_to_read = false;
+            if session.is_asking() && session.unread_nanos(now) >= UNREAD_NANOS {
+                self.counters.slow += 1;
+                self.end(key, "it asks, and does not read what it is answered");
+            } else {
+                self.await_reader(key, now);
+            }
+        }
     }
 
     /// Those who wait have their turn, if lists have cost little enough by now.

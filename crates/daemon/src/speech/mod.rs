@@ -338,6 +338,15 @@ impl Speech {
         each!(self, speech => speech.backlog())
     }
 
+    /// Bytes that wait for the socket, but for what others share.
+    #[cfg(test)]
+    pub fn kept_alone(&self) -> usize {
+        match self {
+            Self::Native(speech) => speech.kept_alone(),
+            Self::Admin(_) | Self::Spread(_) => self.backlog(),
+        }
+    }
+
     /// Which protocol it is.
     pub const fn protocol(&self) -> &'static str {
         match self {

@@ -30,6 +30,12 @@ impl Outbox {
         self.backlog
     }
 
+    /// The memory of these, but for what others share.
+    #[cfg(test)]
+    pub fn kept_alone(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.bytes.len()).sum()
+    }
+
     /// Appends what `write` appends: whole frames.
     pub fn append<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         let chunk = self.last();
