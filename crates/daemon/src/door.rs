@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
 
 use crate::access::{Access, Peer};
@@ -24,7 +23,7 @@ use crate::stream::Stream;
 use crate::tls::{Arrival, News, NotOpen, Terms, TlsDoor};
 use source::{Source, Waited, mode, set_mode};
 
-pub(crate) use source::keep_alive;
+pub(crate) use source::{keep_alive, listen_at};
 
 /// Notices taken from the kernel at once.
 const EVENTS: usize = 1024;
@@ -190,9 +189,14 @@ impl Door {
         self.add(port, Source::unix(path, mode(port, access))?)
     }
 
-    /// Listens at an address, for those whom the configuration allows.
-    pub fn listen_tcp(&mut self, port: Port, address: SocketAddr, allow: &Allow) -> io::Result<()> {
-        let listener = TcpListener::bind(address)?;
+    /// Listens at one of these addresses, for those whom the configuration allows.
+    pub fn listen_tcp(
+        &mut self,
+        port: Port,
+        (address, all): (SocketAddr, &[SocketAddr]),
+        allow: &Allow,
+    ) -> io::Result<()> {
+        let listener = listen_at(address, all)?;
         self.add(port, Source::Tcp(listener, allow.clone()))
     }
 

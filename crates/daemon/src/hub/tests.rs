@@ -13,7 +13,7 @@ use rota_core::contract::{
     Configuration, ConfigurationKind, Delivery, Incarnation, Message, MessageId, NodeId, Process,
     RingId, Time,
 };
-use rota_core::groups::{ClientName, Directory, GroupName};
+use rota_core::groups::{ClientName, DaemonName, Directory, GroupName};
 
 use super::Hub;
 use crate::access::{Access, Peer};
@@ -45,7 +45,7 @@ impl House {
         let config: DaemonConfig = toml::from_str(settings).expect("settings");
         config.check().expect("good ones");
         let access = Arc::new(Access::new(&[]).expect("no rules"));
-        let directory = Directory::new([(ME.node, "n1".parse().expect("a name"))]);
+        let directory = Directory::new([(ME.node, DaemonName::new("n1").expect("a name"))]);
         let spread = Arc::new(Settings::new(b"n1").expect("a name"));
         let hub = Hub::new(ME, config, access, directory, spread).expect("descriptors");
         let mut house = Self {

@@ -17,6 +17,7 @@ use super::judged::{is_revoked, names_of, reason_of};
 use super::link::{Link, Ready, Standing};
 use crate::access::Peer;
 use crate::complaints::Complaints;
+use crate::door::listen_at;
 use crate::seats::Seats;
 
 const EVENTS: usize = 1024;
@@ -79,7 +80,7 @@ impl Relays {
         let mut listeners = Vec::new();
         for (at, &address) in listen.iter().enumerate() {
             let here = |error| (Some(address), error);
-            let mut listener = TcpListener::bind(address).map_err(here)?;
+            let mut listener = listen_at(address, listen).map_err(here)?;
             let token = Token(FIRST_LISTENER + at);
             let registry = poll.registry();
             let registered = registry.register(&mut listener, token, Interest::READABLE);
