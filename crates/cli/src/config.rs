@@ -304,6 +304,7 @@ fn describe_daemon(daemon: &DaemonConfig, lists: Option<ListsEnd>, table: &mut T
     table.row("tcp", list(&daemon.tcp));
     table.row("message_bytes", daemon.message_bytes);
     table.row("clients", daemon.clients);
+    table.row("client_memberships", daemon.client_memberships);
     table.row("client_queue_bytes", daemon.client_queue_bytes);
     table.row("queues_bytes", daemon.queues_bytes);
     table.row("client_memory_bytes", daemon.client_memory_bytes);

@@ -36,6 +36,8 @@ pub struct DaemonConfig {
     pub message_bytes: usize,
     /// Clients that may be connected.
     pub clients: usize,
+    /// Groups that one client may be in.
+    pub client_memberships: usize,
     /// Bytes that may wait for a client that does not read: what becomes of one for whom more would wait,
     /// `slow_clients` says.
     pub client_queue_bytes: usize,
@@ -100,6 +102,7 @@ impl Default for DaemonConfig {
             tcp: Vec::new(),
             message_bytes: 1 << 20,
             clients: 4096,
+            client_memberships: 1024,
             client_queue_bytes: 16 << 20,
             queues_bytes: 4 << 30,
             client_memory_bytes: 256 << 10,
@@ -302,6 +305,7 @@ impl DaemonConfig {
         let not_zero = [
             ("message_bytes", self.message_bytes),
             ("clients", self.clients),
+            ("client_memberships", self.client_memberships),
             ("client_queue_bytes", self.client_queue_bytes),
             ("handshake_ms", self.handshake_ms as usize),
             ("handshakes", self.handshakes),

@@ -121,6 +121,7 @@ impl Hub {
         let limits = Limits {
             clients: config.clients,
             payload_bytes: config.message_bytes,
+            client_memberships: config.client_memberships,
             ..Limits::default()
         };
         let number = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
