@@ -11,7 +11,7 @@ use crate::lag::Queue;
 
 /// How long too much may wait for a client: the ring may deliver more in one piece than its queue takes, before it could
 /// have read a byte of it.
-const FULL_NANOS: u64 = 200_000_000;
+const FULL_NANOS: u64 = 20_000_000;
 
 /// How much too much that may be, in bytes.
 const FULL_BYTES: usize = 2 * MOST_BYTES;
