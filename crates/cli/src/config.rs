@@ -304,7 +304,9 @@ fn describe_daemon(daemon: &DaemonConfig, lists: Option<ListsEnd>, table: &mut T
     table.row("tcp", list(&daemon.tcp));
     table.row("message_bytes", daemon.message_bytes);
     table.row("clients", daemon.clients);
+    table.row("client_memberships", daemon.client_memberships);
     table.row("client_queue_bytes", daemon.client_queue_bytes);
+    table.row("queues_bytes", daemon.queues_bytes);
     table.row("client_memory_bytes", daemon.client_memory_bytes);
     table.row("slow_clients", daemon.slow_clients);
     table.row("throttle_ms", daemon.throttle_ms);
@@ -312,6 +314,7 @@ fn describe_daemon(daemon: &DaemonConfig, lists: Option<ListsEnd>, table: &mut T
     table.row("handshake_ms", daemon.handshake_ms);
     table.row("handshakes", daemon.handshakes);
     table.row("per_address", daemon.per_address);
+    table.row("per_user", daemon.per_user);
     let or = |value: Option<String>, none: &str| value.unwrap_or_else(|| none.to_owned());
     let metrics = daemon
         .metrics

@@ -36,9 +36,14 @@ pub struct DaemonConfig {
     pub message_bytes: usize,
     /// Clients that may be connected.
     pub clients: usize,
+    /// Groups that one client may be in.
+    pub client_memberships: usize,
     /// Bytes that may wait for a client that does not read: what becomes of one for whom more would wait,
     /// `slow_clients` says.
     pub client_queue_bytes: usize,
+    /// Bytes that may wait for all clients together, and a quarter of these for those of one user or address: beyond
+    /// that, the client for which most waits is treated as if that were too much for itself.
+    pub queues_bytes: u64,
     /// Memory through which a client of this host is told things, if it can, in bytes; at most 64 MiB. 0: they go
     /// through its socket. What is in there, or in the socket, no longer counts as waiting.
     pub client_memory_bytes: usize,
@@ -58,6 +63,8 @@ pub struct DaemonConfig {
     pub access: Vec<AccessRule>,
     /// Connections from one address, of all ports that are reached by TCP.
     pub per_address: usize,
+    /// Connections of one user of this host by Unix sockets; of the daemon's own user and root as many as there may be.
+    pub per_user: usize,
     /// Where clients of other hosts connect; nowhere if there is no such section.
     pub tls: Option<TlsConfig>,
     /// Address at which metrics and status are served over HTTP; nowhere if there is none.
@@ -95,7 +102,9 @@ impl Default for DaemonConfig {
             tcp: Vec::new(),
             message_bytes: 1 << 20,
             clients: 4096,
+            client_memberships: 1024,
             client_queue_bytes: 16 << 20,
+            queues_bytes: 4 << 30,
             client_memory_bytes: 256 << 10,
             slow_clients: SlowClients::default(),
             throttle_ms: 2_000,
@@ -104,6 +113,7 @@ impl Default for DaemonConfig {
             handshakes: 256,
             access: Vec::new(),
             per_address: 256,
+            per_user: 1024,
             tls: None,
             metrics: None,
             metrics_insecure: false,
@@ -295,10 +305,13 @@ impl DaemonConfig {
         let not_zero = [
             ("message_bytes", self.message_bytes),
             ("clients", self.clients),
+            ("client_memberships", self.client_memberships),
             ("client_queue_bytes", self.client_queue_bytes),
             ("handshake_ms", self.handshake_ms as usize),
             ("handshakes", self.handshakes),
             ("per_address", self.per_address),
+            ("per_user", self.per_user),
+            ("queues_bytes", usize::from(self.queues_bytes > 0)),
         ];
         if let Some((name, _)) = not_zero.into_iter().find(|(_, value)| *value == 0) {
             return Err(DaemonConfigError::Zero(name));

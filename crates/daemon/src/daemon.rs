@@ -287,15 +287,15 @@ fn listen(
     if let Some(path) = &spread.socket {
         unix(Port::Spread, path)?;
     }
-    let mut tcp = |port, address, allow: &Allow| {
-        let listening = door.listen_tcp(port, address, allow);
+    let mut tcp = |port, address, all: &[SocketAddr], allow: &Allow| {
+        let listening = door.listen_tcp(port, (address, all), allow);
         listening.map_err(|error| OpenError::Tcp(address, error))
     };
     for &address in &daemon.tcp {
-        tcp(Port::Native, address, &Allow::default())?;
+        tcp(Port::Native, address, &daemon.tcp, &Allow::default())?;
     }
     for &address in &spread.tcp {
-        tcp(Port::Spread, address, &spread.allow)?;
+        tcp(Port::Spread, address, &spread.tcp, &spread.allow)?;
     }
     Ok(())
 }

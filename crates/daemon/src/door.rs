@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
 
 use crate::access::{Access, Peer};
@@ -24,7 +23,7 @@ use crate::stream::Stream;
 use crate::tls::{Arrival, News, NotOpen, Terms, TlsDoor};
 use source::{Source, Waited, mode, set_mode};
 
-pub(crate) use source::keep_alive;
+pub(crate) use source::{keep_alive, listen_at};
 
 /// Notices taken from the kernel at once.
 const EVENTS: usize = 1024;
@@ -52,7 +51,7 @@ pub(crate) struct Comer {
     pub port: Port,
     pub stream: Stream,
     pub peer: Peer,
-    /// Its place among those of its address.
+    /// Its place among those of its owner.
     pub seat: Option<Seat>,
     /// Tells it from others that came by TLS.
     pub tls: Option<u64>,
@@ -125,8 +124,8 @@ pub(crate) struct Door {
 }
 
 impl Door {
-    /// One address may have so many connections.
-    pub fn new(per_address: usize) -> io::Result<Self> {
+    /// With so many places for each address and user.
+    pub fn new(seats: Seats) -> io::Result<Self> {
         let poll = Poll::new()?;
         Ok(Self {
             waker: Arc::new(Waker::new(poll.registry(), WAKER)?),
@@ -136,7 +135,7 @@ impl Door {
             turn: 0,
             notices: Vec::new(),
             turned_away: 0,
-            seats: Seats::new(per_address),
+            seats,
             tls: None,
             arrived: VecDeque::new(),
             complaints: Complaints::default(),
@@ -190,9 +189,14 @@ impl Door {
         self.add(port, Source::unix(path, mode(port, access))?)
     }
 
-    /// Listens at an address, for those whom the configuration allows.
-    pub fn listen_tcp(&mut self, port: Port, address: SocketAddr, allow: &Allow) -> io::Result<()> {
-        let listener = TcpListener::bind(address)?;
+    /// Listens at one of these addresses, for those whom the configuration allows.
+    pub fn listen_tcp(
+        &mut self,
+        port: Port,
+        (address, all): (SocketAddr, &[SocketAddr]),
+        allow: &Allow,
+    ) -> io::Result<()> {
+        let listener = listen_at(address, all)?;
         self.add(port, Source::Tcp(listener, allow.clone()))
     }
 
@@ -298,7 +302,8 @@ impl Door {
         for place in places {
             let listener = &mut self.listeners[place];
             while listener.ready {
-                match listener.source.accept(&self.seats) {
+                let clients = listener.port != Port::Admin;
+                match listener.source.accept(clients.then_some(&self.seats)) {
                     Ok(waited) => {
                         let port = listener.port;
                         self.turn = place + 1;
@@ -332,8 +337,14 @@ impl Door {
                 });
             }
             Waited::Crowded(mut stream, peer) => {
-                let reason =
-                    "a client is turned away: its address has as many connections as it may";
+                let reason = match peer {
+                    Peer::Local { .. } => {
+                        "a client is turned away: its user has as many connections as it may"
+                    }
+                    Peer::Remote { .. } => {
+                        "a client is turned away: its address has as many connections as it may"
+                    }
+                };
                 self.complaints.say(reason, &peer, &"");
                 // As far as a new socket takes it: nobody waits for this one.
                 let _ = stream.write(&speech::crowded(port));

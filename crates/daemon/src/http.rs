@@ -4,9 +4,12 @@
 //! ask them. Whoever is slow, or sends nonsense, holds up one of few threads for a few seconds, and the ring
 //! never. `GET /metrics` and `GET /status` are all there is; each connection is for one request.
 
+mod lobby;
+mod origin;
+
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,8 +19,11 @@ use crate::complaints::Complaints;
 use crate::control::Control;
 use crate::metrics;
 use crate::status::DaemonStatus;
+use lobby::Lobby;
+use origin::is_here;
 
-/// Connections at one time; one more is closed at once.
+/// Connections at one time. With one more, the oldest that has asked for nothing yet is closed; there are at most as
+/// many again that are being answered.
 const CONNECTIONS: usize = 8;
 /// The longest request, in bytes.
 const REQUEST_BYTES: usize = 8192;
@@ -40,7 +46,7 @@ struct Pages {
     control: Control,
     newest: Mutex<Option<(Instant, Arc<DaemonStatus>)>>,
     complaints: Mutex<Complaints>,
-    connections: AtomicUsize,
+    lobby: Lobby,
 }
 
 impl Exporter {
@@ -53,7 +59,7 @@ impl Exporter {
             control,
             newest: Mutex::new(None),
             complaints: Mutex::default(),
-            connections: AtomicUsize::new(0),
+            lobby: Lobby::new(CONNECTIONS),
         });
         thread::Builder::new()
             .name("rota-http".to_owned())
@@ -80,29 +86,36 @@ impl Drop for Exporter {
 
 impl Pages {
     fn let_in(pages: &Arc<Self>, stream: TcpStream) {
-        let before = pages.connections.fetch_add(1, Ordering::Relaxed);
+        let stream = Arc::new(stream);
+        let Some(number) = pages.lobby.enter(&stream) else {
+            return;
+        };
         let here = Arc::clone(pages);
         let serve = move || {
             // Who is gone needs no answer.
-            let _ = here.serve(&stream);
-            here.connections.fetch_sub(1, Ordering::Relaxed);
+            let _ = here.serve(&stream, number);
+            here.lobby.leave(number);
         };
         let name = "rota-http-peer".to_owned();
-        let full = before >= CONNECTIONS;
-        if full || thread::Builder::new().name(name).spawn(serve).is_err() {
-            pages.connections.fetch_sub(1, Ordering::Relaxed);
+        if thread::Builder::new().name(name).spawn(serve).is_err() {
+            pages.lobby.leave(number);
         }
     }
 
-    fn serve(&self, stream: &TcpStream) -> io::Result<()> {
+    fn serve(&self, stream: &TcpStream, number: u64) -> io::Result<()> {
         let until = Instant::now() + PATIENCE;
         let mut head = Vec::new();
         let page = read_request(stream, &mut head, until)?;
+        self.lobby.asked(number);
         let (code, kind, body) = match page {
             Ok(_) if !self.may_ask(stream)? => {
                 ("403 Forbidden", "text/plain", "not allowed\n".to_owned())
             }
-            Ok(page) => self.page(page),
+            Ok(Asked { host, .. }) if !is_here(host, stream.local_addr()?.ip()) => {
+                let text = "ask for an address, localhost or the name of this host\n";
+                ("421 Misdirected Request", "text/plain", text.to_owned())
+            }
+            Ok(Asked { page, .. }) => self.page(page),
             Err(code) => (code, "text/plain", String::new()),
         };
         let head = format!(
@@ -165,27 +178,33 @@ enum Page {
     Status,
 }
 
+/// A request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Asked<'a> {
+    page: Page,
+    /// The host that it is meant for, if it says so.
+    host: Option<&'a [u8]>,
+}
+
 /// What is asked for, or how that is refused.
-fn read_request(
+fn read_request<'a>(
     mut stream: &TcpStream,
-    head: &mut Vec<u8>,
+    head: &'a mut Vec<u8>,
     until: Instant,
-) -> io::Result<Result<Page, &'static str>> {
+) -> io::Result<Result<Asked<'a>, &'static str>> {
     let mut piece = [0; 1024];
-    loop {
-        if let Some(answer) = parse(head) {
-            return Ok(answer);
-        }
+    while parse(head).is_none() {
         stream.set_read_timeout(Some(left(until)?))?;
         match stream.read(&mut piece)? {
             0 => return Err(ErrorKind::UnexpectedEof.into()),
             length => head.extend_from_slice(&piece[..length]),
         }
     }
+    parse(head).ok_or_else(|| ErrorKind::InvalidData.into())
 }
 
 /// `None` while the request is not whole.
-fn parse(head: &[u8]) -> Option<Result<Page, &'static str>> {
+fn parse(head: &[u8]) -> Option<Result<Asked<'_>, &'static str>> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     match request.parse(head) {
@@ -200,11 +219,15 @@ fn parse(head: &[u8]) -> Option<Result<Page, &'static str>> {
         return Some(Err("405 Method Not Allowed"));
     }
     let path = request.path.unwrap_or_default();
-    Some(match path.split('?').next() {
-        Some("/metrics") => Ok(Page::Metrics),
-        Some("/status") => Ok(Page::Status),
-        _ => Err("404 Not Found"),
-    })
+    let page = match path.split('?').next() {
+        Some("/metrics") => Page::Metrics,
+        Some("/status") => Page::Status,
+        _ => return Some(Err("404 Not Found")),
+    };
+    let mut hosts = request.headers.iter();
+    let host = hosts.find(|header| header.name.eq_ignore_ascii_case("host"));
+    let host = host.map(|header| header.value);
+    Some(Ok(Asked { page, host }))
 }
 
 /// Ends the connection so that the answer arrives: closing it with something unread would take it back.
@@ -243,7 +266,14 @@ mod tests {
 
     #[test]
     fn only_whole_requests_for_the_two_pages_are_answered() {
-        let whole = |line: &str| parse(format!("{line}\r\nHost: x\r\n\r\n").as_bytes());
+        let whole = |line: &str| {
+            let head = format!("{line}\r\nHost: x\r\n\r\n");
+            let asked = parse(head.as_bytes())?;
+            Some(asked.map(|asked| {
+                assert_eq!(asked.host, Some(&b"x"[..]));
+                asked.page
+            }))
+        };
         assert_eq!(whole("GET /metrics HTTP/1.1"), Some(Ok(Page::Metrics)));
         assert_eq!(whole("GET /status?x=1 HTTP/1.0"), Some(Ok(Page::Status)));
         assert_eq!(whole("GET / HTTP/1.1"), Some(Err("404 Not Found")));

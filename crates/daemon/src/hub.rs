@@ -4,18 +4,22 @@ mod coming;
 mod counters;
 mod credit;
 mod desk;
+mod lists;
 mod pace;
 mod report;
 mod rules;
 mod slow;
+mod sums;
+mod telling;
 mod throttle;
+mod unread;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 
-use rota_core::contract::{Delivery, Process, Time};
-use rota_core::groups::{ClientEvent, Connection, Directory, Event, Groups, Limits};
+use rota_core::contract::{Process, Time};
+use rota_core::groups::{Connection, Directory, Groups, Limits};
 use slab::Slab;
 
 use crate::access::Access;
@@ -23,24 +27,22 @@ use crate::complaints::{Complaints, Farewells};
 use crate::config::DaemonConfig;
 use crate::door::{Door, Notice};
 use crate::names::Names;
+use crate::seats::Seats;
 use crate::session::{READ_BYTES, Session, Standing};
 use crate::speech::{Encoded, Terms};
 use crate::spread::Settings;
-use crate::trace::{self, ClientTrace};
+use crate::trace::ClientTrace;
 pub(crate) use counters::Counters;
 use desk::Desk;
+use lists::Lists;
 use pace::Pace;
+use sums::Sums;
 use throttle::Throttle;
+use unread::Unread;
 
 /// Sessions that have their turn before the ring has its own: what they ask for has to take much less than
 /// a token-loss time.
 const TURNS_AT_ONCE: usize = 64;
-
-/// Bytes for clients that are offered to their sockets before the loop rests.
-const MUCH_BYTES: usize = 64 << 10;
-
-/// With so much that was not offered to clients nothing more is taken of the ring.
-const MOST_BYTES: usize = 4 << 20;
 
 /// How often it is looked whether somebody takes too long to come in or to go.
 const SWEEP_NANOS: u64 = 500_000_000;
@@ -58,8 +60,9 @@ pub(crate) struct Hub {
     by_connection: BTreeMap<Connection, usize>,
     /// Sessions whose clients have not said who they are, or that are going, oldest first.
     unsettled: VecDeque<(usize, u64)>,
-    /// What lists have cost since the ring had its turn.
-    listed: usize,
+    lists: Lists,
+    sums: Sums,
+    unread: Unread,
     /// Sessions that have their turn next.
     work: VecDeque<usize>,
     /// Sessions with requests for which there was no room.
@@ -71,10 +74,13 @@ pub(crate) struct Hub {
     credit_at: Time,
     /// Sessions with bytes that were not offered to their sockets.
     dirty: Vec<usize>,
-    /// About how many bytes these are.
+    /// How many bytes of the ordered stream these are.
     dirty_bytes: usize,
     /// Some have been so since before the last turn of the clients.
     dirty_long: bool,
+    /// Sessions for which too much waits, and since when that was not so long.
+    overfull: Vec<usize>,
+    overfull_at: Time,
     /// Sessions that are being made to skip.
     skipping: Vec<usize>,
     /// Sessions that may be in groups that they may not be in, for want of room to have them leave.
@@ -115,6 +121,7 @@ impl Hub {
         let limits = Limits {
             clients: config.clients,
             payload_bytes: config.message_bytes,
+            client_memberships: config.client_memberships,
             ..Limits::default()
         };
         let number = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -123,7 +130,7 @@ impl Hub {
             largest_payload: number(limits.payload_bytes),
         };
         Ok(Self {
-            door: Door::new(config.per_address)?,
+            door: Door::new(Seats::new(config.per_address, config.per_user))?,
             groups: Groups::new(me, limits),
             access,
             names: Names::new(directory),
@@ -132,7 +139,9 @@ impl Hub {
             sessions: Slab::new(),
             by_connection: BTreeMap::new(),
             unsettled: VecDeque::new(),
-            listed: 0,
+            lists: Lists::default(),
+            sums: Sums::default(),
+            unread: Unread::default(),
             work: VecDeque::new(),
             stalled: Vec::new(),
             owing: Vec::new(),
@@ -141,6 +150,8 @@ impl Hub {
             dirty: Vec::new(),
             dirty_bytes: 0,
             dirty_long: false,
+            overfull: Vec::new(),
+            overfull_at: Time(0),
             skipping: Vec::new(),
             to_leave: Vec::new(),
             throttle: Throttle::default(),
@@ -167,7 +178,9 @@ impl Hub {
     /// Whether there is something to do without waiting.
     pub fn has_work(&self) -> bool {
         let room = self.moved && !(self.stalled.is_empty() && self.to_leave.is_empty());
-        room || self.door.has_work() || !self.work.is_empty() || !self.owing.is_empty()
+        let told = !self.dirty.is_empty() || self.groups.has_events();
+        let turns = !self.work.is_empty() || !self.owing.is_empty();
+        room || told || turns || self.door.has_work()
     }
 
     /// When something is to be done though nothing happens.
@@ -176,7 +189,10 @@ impl Hub {
         let accept = self.door.is_held.then_some(self.accept_at);
         let credit = (!self.owing_little.is_empty()).then_some(self.credit_at);
         let throttle = self.throttle_wake();
-        [sweep, accept, credit, throttle]
+        let overfull = (!self.overfull.is_empty()).then_some(self.overfull_at);
+        let lists = self.lists_wake();
+        let unread = self.unread_wake();
+        [sweep, accept, credit, throttle, overfull, lists, unread]
             .into_iter()
             .flatten()
             .min()
@@ -202,6 +218,9 @@ impl Hub {
         }
         self.notices = notices;
         self.end_patience(now);
+        self.judge_overfull(now);
+        self.give_memory_back(now);
+        self.end_unread(now);
         self.give_credit(now);
         if std::mem::take(&mut self.moved) {
             self.go_on_leaving();
@@ -212,7 +231,7 @@ impl Hub {
                 self.schedule(key);
             }
         }
-        self.listed = 0;
+        self.go_on_listing(now);
         for _ in 0..self.work.len().min(TURNS_AT_ONCE) {
             if let Some(key) = self.work.pop_front() {
                 self.turn(key, now);
@@ -229,13 +248,6 @@ impl Hub {
         }
         self.dirty_long = !self.dirty.is_empty();
         self.trace.as_mut().map_or(Ok(()), ClientTrace::write)
-    }
-
-    /// Offers what waits for clients to their sockets if it is much, or has waited for a turn.
-    pub fn flush_if_due(&mut self) {
-        if self.dirty_long || self.dirty_bytes >= MUCH_BYTES {
-            self.flush();
-        }
     }
 
     /// The session has its turn with the next [`Self::serve`].
@@ -266,96 +278,6 @@ impl Hub {
         }
     }
 
-    /// What the ring has delivered.
-    pub fn deliver(&mut self, delivery: Delivery) {
-        self.moved = true;
-        if let Delivery::Configuration(now) = &delivery {
-            self.members = now.members.iter().map(|member| member.node.get()).collect();
-        }
-        self.groups.deliver(delivery);
-        self.hand_out();
-        if self.groups.holds_changed() {
-            self.look_at_holds();
-        }
-        if !self.skipping.is_empty() {
-            self.end_skips();
-        }
-    }
-
-    fn hand_out(&mut self) {
-        while let Some(event) = self.groups.poll_event() {
-            self.tell(&event);
-        }
-    }
-
-    fn tell(&mut self, told: &ClientEvent) {
-        self.encoded.clear();
-        let traced = self.trace.as_ref();
-        let saw = traced.and_then(|_| trace::saw(&told.event, &mut self.names));
-        for connection in told.to.iter() {
-            let Some(&key) = self.by_connection.get(connection) else {
-                continue;
-            };
-            let Some(session) = self.sessions.get_mut(key) else {
-                continue;
-            };
-            if session.before == Some(*connection) {
-                session.speech.miss(&told.event);
-                self.offer(key);
-                continue;
-            }
-            session.messages += u64::from(matches!(told.event, Event::Message(_)));
-            let before = session.speech.backlog();
-            session
-                .speech
-                .tell(&told.event, &mut self.encoded, &mut self.names);
-            let backlog = session.speech.backlog();
-            let more = backlog.saturating_sub(before);
-            self.dirty_bytes += more;
-            session.largest = session.largest.max(more);
-            if self.config.may_throttle()
-                && backlog > session.queue_limit(self.config.client_queue_bytes) / 4
-                && let Event::Message(message) = &told.event
-            {
-                throttle::count(&self.groups, session, *connection, (message, more));
-            }
-            if let (Some(trace), Some(saw)) = (&mut self.trace, &saw)
-                && let Ok(client) = self.groups.member(*connection)
-            {
-                trace.note(&client, saw.clone(), &mut self.names);
-            }
-            self.offer(key);
-        }
-    }
-
-    /// Whether clients should be offered what waits for them before there is more: who reads must not be taken for one that does
-    /// not, and the ring must not wait for long.
-    pub const fn has_room(&self) -> bool {
-        self.dirty_bytes < MOST_BYTES
-    }
-
-    /// Offers what waits for clients to their sockets.
-    pub fn flush(&mut self) {
-        self.dirty_bytes = 0;
-        self.dirty_long = false;
-        if let Some(trace) = &mut self.trace {
-            trace.flush();
-        }
-        for key in std::mem::take(&mut self.dirty) {
-            let Some(session) = self.sessions.get_mut(key) else {
-                continue;
-            };
-            let could = !session.is_deaf();
-            session.write();
-            if could && session.is_deaf() {
-                // What it sent before it went still counts.
-                self.schedule(key);
-            } else {
-                self.mind_queue(key);
-            }
-        }
-    }
-
     /// A session's turn: what it asks for.
     fn turn(&mut self, key: usize, now: Time) {
         let Some(session) = self.sessions.get_mut(key) else {
@@ -370,7 +292,7 @@ impl Hub {
             trace: self.trace.as_mut(),
             counters: &mut self.counters,
             complaints: &mut self.complaints,
-            listed: &mut self.listed,
+            lists: &mut self.lists,
             memory_bytes: self.config.client_memory_bytes,
             now,
         };
@@ -389,12 +311,20 @@ impl Hub {
             Standing::Garbled(why) => self.give_up(key, &why, now),
             _ if bye => self.end(key, "it has said so"),
             Standing::More => self.schedule(key),
-            Standing::Stalled => self.park(key),
+            Standing::Stalled => {
+                self.park(key);
+                self.await_reader(key, now);
+            }
+            Standing::Asks => self.lists.asking.push(key),
             Standing::Held => self.hold_back(key, now),
             Standing::Idle => {}
         }
         self.owe(key, now);
+        self.count_kept(key);
         // How much waits for it counts when its socket has been offered that.
         self.offer(key);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! How many connections one address may have.
+//! How many connections one address, or one user of this host, may have.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -6,17 +6,20 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rota_core::groups::Owner;
+
 /// Bits of an IPv6 address that one host cannot choose by itself, most often.
 const NETWORK_BITS: u32 = 64;
 
-/// Connections by address, of all sockets that are reached by TCP.
+/// Connections by who has them: by address, of all sockets that are reached by TCP, and by user.
 #[derive(Clone, Debug)]
 pub(crate) struct Seats(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    most: usize,
-    taken: Mutex<HashMap<IpAddr, usize>>,
+    per_address: usize,
+    per_user: usize,
+    taken: Mutex<HashMap<Owner, usize>>,
     refused: AtomicU64,
 }
 
@@ -24,25 +27,29 @@ struct Shared {
 #[derive(Debug)]
 pub(crate) struct Seat {
     seats: Seats,
-    at: IpAddr,
+    at: Owner,
 }
 
 impl Seats {
-    /// At most so many for each.
-    pub fn new(most: usize) -> Self {
+    /// At most so many for each address, and for each user.
+    pub fn new(per_address: usize, per_user: usize) -> Self {
         Self(Arc::new(Shared {
-            most,
+            per_address,
+            per_user,
             taken: Mutex::default(),
             refused: AtomicU64::new(0),
         }))
     }
 
-    /// A place for one more from this address, if there is one.
-    pub fn take(&self, address: IpAddr) -> Option<Seat> {
-        let at = host(address);
+    /// A place for one more of this owner, if there is one.
+    pub fn take(&self, at: Owner) -> Option<Seat> {
+        let most = match at {
+            Owner::User(_) => self.0.per_user,
+            Owner::Address(_) => self.0.per_address,
+        };
         let mut taken = self.taken();
         let count = taken.entry(at).or_default();
-        if *count >= self.0.most {
+        if *count >= most {
             self.0.refused.fetch_add(1, Ordering::Relaxed);
             return None;
         }
@@ -58,7 +65,7 @@ impl Seats {
     }
 
     /// No step can panic half-way.
-    fn taken(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
+    fn taken(&self) -> MutexGuard<'_, HashMap<Owner, usize>> {
         self.0.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -74,15 +81,15 @@ impl Drop for Seat {
     }
 }
 
-/// What counts as one address.
-fn host(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
+/// Whoever comes from this address, or from where one host can choose among many addresses, from its network.
+pub(crate) fn owner_at(address: IpAddr) -> Owner {
+    Owner::Address(match address.to_canonical() {
         IpAddr::V6(address) if !address.is_loopback() => {
             let network = address.to_bits() >> NETWORK_BITS << NETWORK_BITS;
             Ipv6Addr::from_bits(network).into()
         }
         address => address,
-    }
+    })
 }
 
 #[cfg(test)]
@@ -91,8 +98,8 @@ mod tests {
 
     #[test]
     fn each_address_has_so_many_places_and_gets_them_back() {
-        let seats = Seats::new(2);
-        let at = |text: &str| text.parse::<IpAddr>().expect("an address");
+        let seats = Seats::new(2, 3);
+        let at = |text: &str| owner_at(text.parse().expect("an address"));
         let first = seats.take(at("10.0.0.1")).expect("a place");
         let second = seats.take(at("::ffff:10.0.0.1")).expect("a place");
         assert!(seats.take(at("10.0.0.1")).is_none());
@@ -106,10 +113,20 @@ mod tests {
 
     #[test]
     fn a_network_of_ipv6_is_one_address() {
-        let seats = Seats::new(1);
-        let at = |text: &str| text.parse::<IpAddr>().expect("an address");
+        let seats = Seats::new(1, 3);
+        let at = |text: &str| owner_at(text.parse().expect("an address"));
         let _first = seats.take(at("fd00:1::1")).expect("a place");
         assert!(seats.take(at("fd00:1::ffff:2")).is_none());
         assert!(seats.take(at("fd00:1:0:1::1")).is_some());
+    }
+
+    #[test]
+    fn each_user_has_so_many_places_whoever_has_taken_them() {
+        let seats = Seats::new(1, 2);
+        let held = [7, 7, 8].map(|uid| seats.take(Owner::User(uid)).expect("a place"));
+        assert!(seats.take(Owner::User(7)).is_none());
+        assert!(seats.take(Owner::User(8)).is_some());
+        drop(held);
+        assert!(seats.taken().is_empty(), "nothing is kept");
     }
 }

@@ -22,6 +22,13 @@ pub(crate) const READ_BYTES: usize = 64 << 10;
 /// Bytes of one client that are looked at before others have their turn.
 const TURN_BYTES: usize = READ_BYTES;
 
+/// Bytes that one client is offered before others have their turn: one that reads as fast as they are written could be
+/// written for without end.
+const WRITE_BYTES: usize = 1 << 20;
+
+/// What a read costs at least, as if it had brought so many bytes: nobody has many short ones in one turn.
+const READ_COST: usize = 1 << 10;
+
 /// A client and its socket.
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -58,8 +65,16 @@ pub(crate) struct Session {
     pub listed_as_held: bool,
     /// Bytes wait that were not offered to the socket yet.
     pub dirty: bool,
+    /// What the ordered stream has brought of these, and cost.
+    pub fresh: usize,
+    /// What of its memory counts in the sum of all.
+    pub counted: usize,
+    /// Since then too much has waited for it.
+    pub full_since: Option<Time>,
     /// It waits for a little credit.
     pub owed: bool,
+    /// It asks, and is looked at again whether it has read.
+    pub has_to_read: bool,
     /// It has its turn soon.
     pub scheduled: bool,
     /// It has its turn once the ring has delivered something.
@@ -78,7 +93,7 @@ pub(crate) enum Done {
     Yes,
     /// There is no room for it yet.
     Later(Ask),
-    /// Enough was done for clients just now: it has its turn when others and the ring have had theirs.
+    /// Lists have cost enough for now: it has its turn when others and the ring have had theirs.
     Soon(Ask),
     /// It waits for another client.
     Held(Ask),
@@ -93,6 +108,8 @@ pub(crate) enum Standing {
     More,
     /// A request waits for room.
     Stalled,
+    /// A question waits until lists have cost less.
+    Asks,
     /// A message waits for another client.
     Held,
     /// Its client has gone: why.
@@ -129,7 +146,11 @@ impl Session {
             held_for: None,
             listed_as_held: false,
             dirty: false,
+            fresh: 0,
+            counted: 0,
+            full_since: None,
             owed: false,
+            has_to_read: false,
             scheduled: false,
             parked: false,
             unread_since: None,
@@ -185,9 +206,10 @@ impl Session {
             match self.stream.read(scratch) {
                 Ok(0) => return Standing::Gone("it has closed the connection".to_owned()),
                 Ok(length) => {
-                    taken += length;
-                    // Less than there was room for is all there was, and the kernel tells of more.
-                    self.readable = length == scratch.len() || self.closed;
+                    taken += length.max(READ_COST);
+                    // Where less than there was room for is all there was, the kernel tells of more.
+                    let all = length < scratch.len() && !self.stream.reads_stop_early();
+                    self.readable = !all || self.closed;
                     match self.pull(&scratch[..length], names, act) {
                         Standing::Idle => {}
                         other => return other,
@@ -227,24 +249,27 @@ impl Session {
         let (ask, standing) = match done {
             Done::Yes => return None,
             Done::Later(ask) => (ask, Standing::Stalled),
-            Done::Soon(ask) => (ask, Standing::More),
+            Done::Soon(ask) => (ask, Standing::Asks),
             Done::Held(ask) => (ask, Standing::Held),
         };
         self.stalled = Some(ask);
         Some(standing)
     }
 
-    /// Offers what waits to the socket. What a socket does not take any more is dropped.
-    pub fn write(&mut self) {
+    /// Offers what waits to the socket, as much as others can wait for; says how much that has taken. What a socket does
+    /// not take any more is dropped.
+    pub fn write(&mut self) -> usize {
         self.dirty = false;
+        let mut taken = 0;
         if self.speech.backlog() > 0 {
             self.speech.give_credit();
         }
-        while self.writable && !self.deaf && self.speech.backlog() > 0 {
+        while self.can_write() && taken < WRITE_BYTES {
             let mut pieces: Vec<IoSlice<'_>> = Vec::new();
             self.speech.chunks(&mut pieces, PIECES);
             match self.stream.write_vectored(&pieces) {
                 Ok(bytes) => {
+                    taken += bytes;
                     self.speech.sent(bytes);
                     self.unread_since = None;
                 }
@@ -264,6 +289,22 @@ impl Session {
         if self.deaf {
             self.speech.sent(self.speech.backlog());
         }
+        taken
+    }
+
+    /// Offers all that waits to the socket: it is over soon, and so is the wait of others.
+    pub fn write_all(&mut self) {
+        while self.can_write() && self.write() > 0 {}
+    }
+
+    /// Bytes that are kept for the client: that wait for it, and of it, but for a read or two.
+    pub fn kept(&self) -> usize {
+        self.speech.backlog() + self.speech.buffered() + self.rest.len()
+    }
+
+    /// Something waits, and its socket may take it.
+    pub const fn can_write(&self) -> bool {
+        self.writable && !self.deaf && self.speech.backlog() > 0
     }
 
     /// For how long its socket has taken nothing, though something waits; in nanoseconds.
@@ -276,9 +317,19 @@ impl Session {
         self.deaf
     }
 
+    /// A question waits to be answered.
+    pub const fn is_asking(&self) -> bool {
+        matches!(self.stalled, Some(Ask::List(..)))
+    }
+
     /// A request waits for room.
     pub const fn is_stalled(&self) -> bool {
         self.stalled.is_some() && self.held_for.is_none()
+    }
+
+    /// The session is over: the memory that its client may still read from.
+    pub fn take_unread(&mut self) -> Option<rota_memory::Writer> {
+        self.stream.take_unread()
     }
 
     /// Tells the client's side that nothing more comes.

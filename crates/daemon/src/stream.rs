@@ -64,6 +64,24 @@ impl Stream {
         }
     }
 
+    /// The memory, if there is any that the client has not read to its end.
+    pub fn take_unread(&mut self) -> Option<Writer> {
+        match self {
+            Self::Unix(_, shared) => shared
+                .take()
+                .map(|shared| shared.writer)
+                .filter(|writer| !writer.is_read()),
+            Self::Tcp(_) => None,
+        }
+    }
+
+    /// A read may bring less than there is: the kernel ends one of a Unix socket behind a message that carries
+    /// descriptors, and at urgent data. It has told of all of it by then, and what is left there may be a descriptor
+    /// of the client's own socket, which would never close while it is not read.
+    pub const fn reads_stop_early(&self) -> bool {
+        matches!(self, Self::Unix(..))
+    }
+
     /// Ends the way to the client; what was written still arrives. A socket that is gone has none.
     pub fn hang_up(&self) {
         let _ = match self {

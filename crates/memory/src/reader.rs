@@ -45,7 +45,8 @@ impl Reader {
     /// socket, and says the same.
     ///
     /// # Errors
-    /// The socket's; [`io::ErrorKind::InvalidData`] if a record says what cannot be;
+    /// The socket's; [`io::ErrorKind::ConnectionReset`] if the writer has taken the memory away before it was read;
+    /// [`io::ErrorKind::InvalidData`] if a record says what cannot be;
     /// [`io::ErrorKind::UnexpectedEof`] if the stream ends where it cannot.
     pub fn read(
         &mut self,
@@ -65,7 +66,11 @@ impl Reader {
                     None => return Ok(None),
                 },
                 (_, INLINE) => self.read_inline(rest, &mut read)?,
-                _ => Some(self.read_memory(rest)),
+                _ => match self.read_memory(rest) {
+                    // It is said with the next call.
+                    Err(_) if done > 0 => break,
+                    got => Some(got?),
+                },
             };
             match got {
                 Some(got) => done += got,
@@ -143,13 +148,13 @@ impl Reader {
         Ok(got)
     }
 
-    fn read_memory(&mut self, into: &mut [u8]) -> usize {
+    fn read_memory(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let bytes = into.len().min(self.left);
-        self.region.get(self.at as usize, &mut into[..bytes]);
+        self.region.get(self.at as usize, &mut into[..bytes])?;
         self.at += bytes as u32;
         self.left -= bytes;
         self.taken += bytes as u64;
         self.region.set_taken(self.taken);
-        bytes
+        Ok(bytes)
     }
 }

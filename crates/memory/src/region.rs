@@ -3,13 +3,16 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
 /// Where the bytes begin: what is before, the reader writes, and it shares no line of any cache with them.
 const HEAD_BYTES: usize = 4096;
+
+/// Where the writer says that the memory is there: not 0. On a line of its own, as it is read all the time.
+const LIFE_AT: usize = 1024;
 
 /// The most bytes of one region: places in it are 32-bit numbers.
 const MOST_BYTES: usize = 1 << 30;
@@ -24,6 +27,17 @@ const SEALS: SealFlags = SealFlags::SHRINK
 pub struct Region {
     start: NonNull<u8>,
     bytes: usize,
+    side: Side,
+}
+
+/// Whose mapping it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Side {
+    /// Of who made it.
+    Writer,
+    Reader,
+    /// The writer says while the memory is there; earlier ones did not.
+    ReaderThatIsTold,
 }
 
 // SAFETY: the mapping belongs to this value alone, whichever thread has it; it is not tied to one.
@@ -39,7 +53,9 @@ impl Region {
         let memory = rustix::fs::memfd_create("rota-client", flags)?;
         ftruncate(&memory, (HEAD_BYTES + bytes) as u64)?;
         fcntl_add_seals(&memory, SEALS)?;
-        Ok((Self::map(&memory, bytes)?, memory))
+        let region = Self::map(&memory, bytes, Side::Writer)?;
+        region.life().store(1, Ordering::Release);
+        Ok((region, memory))
     }
 
     /// The memory of another process, if it is what [`Self::create`] makes.
@@ -49,10 +65,14 @@ impl Region {
         if !(1..=MOST_BYTES).contains(&bytes) || size != (HEAD_BYTES + bytes) as i64 || !sealed {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        Self::map(memory, bytes)
+        let mut region = Self::map(memory, bytes, Side::Reader)?;
+        if region.life().load(Ordering::Acquire) != 0 {
+            region.side = Side::ReaderThatIsTold;
+        }
+        Ok(region)
     }
 
-    fn map(memory: &OwnedFd, bytes: usize) -> io::Result<Self> {
+    fn map(memory: &OwnedFd, bytes: usize, side: Side) -> io::Result<Self> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         let length = HEAD_BYTES + bytes;
         // SAFETY: a new mapping where the kernel likes it. The file cannot shrink, so all of it stays there.
@@ -68,7 +88,7 @@ impl Region {
             )?
         };
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { start, bytes })
+        Ok(Self { start, bytes, side })
     }
 
     pub const fn len(&self) -> usize {
@@ -90,6 +110,11 @@ impl Region {
         unsafe { AtomicU64::from_ptr(self.start.as_ptr().cast()) }
     }
 
+    fn life(&self) -> &AtomicU64 {
+        // SAFETY: as in `count`; it is aligned, and within the head.
+        unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(LIFE_AT).cast()) }
+    }
+
     /// Copies into the region.
     ///
     /// # Panics
@@ -106,20 +131,48 @@ impl Region {
 
     /// Copies out of the region.
     ///
+    /// # Errors
+    /// [`io::ErrorKind::ConnectionReset`] if the writer has taken the memory away: what was copied may be nothing of
+    /// its.
+    ///
     /// # Panics
     /// Beyond its end.
-    pub fn get(&self, at: usize, into: &mut [u8]) {
+    pub fn get(&self, at: usize, into: &mut [u8]) -> io::Result<()> {
         assert!(at <= self.bytes && into.len() <= self.bytes - at);
         // SAFETY: as in `put`.
         unsafe {
             let from = self.start.as_ptr().add(HEAD_BYTES + at);
             ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len());
         }
+        // The writer says so first, and takes it away then.
+        fence(Ordering::SeqCst);
+        let is_gone =
+            self.side == Side::ReaderThatIsTold && self.life().load(Ordering::SeqCst) == 0;
+        if is_gone {
+            return Err(io::ErrorKind::ConnectionReset.into());
+        }
+        Ok(())
+    }
+
+    /// Gives all pages back to the system, though another process may still have the memory: it has none that this one
+    /// has filled, and what it puts there is its own.
+    fn take_away(&self) {
+        self.life().store(0, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        // SAFETY: the whole mapping, which Rust has no reference into, but for atomic numbers that may be 0 at any time.
+        // It stays mapped, and reads as zeros. The seals allow it. Of a failure nothing follows but that pages stay.
+        let _ = unsafe {
+            let length = HEAD_BYTES + self.bytes;
+            madvise(self.start.as_ptr().cast(), length, Advice::LinuxRemove)
+        };
     }
 }
 
 impl Drop for Region {
     fn drop(&mut self) {
+        if self.side == Side::Writer {
+            self.take_away();
+        }
         // SAFETY: the whole mapping, which nothing uses any more. Of a failure nothing follows.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), HEAD_BYTES + self.bytes) };
     }

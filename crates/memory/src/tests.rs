@@ -242,3 +242,40 @@ fn tempfile() -> OwnedFd {
     let flags = rustix::fs::MemfdFlags::CLOEXEC | rustix::fs::MemfdFlags::ALLOW_SEALING;
     rustix::fs::memfd_create("other", flags).expect("memory")
 }
+
+/// Whoever still has it keeps none of the pages that the writer has filled, and takes no zeros for what it was sent.
+#[test]
+fn the_memory_is_given_back_with_its_writer() {
+    let Pair {
+        mut writer,
+        mut reader,
+        mut to,
+        mut from,
+        descriptor,
+    } = pair();
+    let pages = |descriptor: &OwnedFd| rustix::fs::fstat(descriptor).expect("it is open").st_blocks;
+    let bytes = [7; 8 << 10];
+    let written = writer.write(&mut to, &[IoSlice::new(&bytes)]);
+    assert_eq!(written.expect("there is room"), bytes.len());
+    assert!(!writer.is_read());
+    let mut read = |into: &mut [u8]| reader.read(into, |into| from.read(into).map(Some));
+    let mut half = [0; 4 << 10];
+    assert_eq!(read(&mut half).expect("there is some"), Some(half.len()));
+    assert!(half.iter().all(|byte| *byte == 7));
+    assert!(pages(&descriptor) >= 3 * 8, "the head and what was written");
+    drop(writer);
+    assert_eq!(pages(&descriptor), 0);
+    let lost = read(&mut half).expect_err("it was not there any more");
+    assert_eq!(lost.kind(), ErrorKind::ConnectionReset);
+}
+
+#[test]
+fn a_reader_that_has_taken_all_has_read_all() {
+    let mut pair = pair();
+    assert!(pair.writer.is_read());
+    pair.write(&[1; 5000]).expect("there is room");
+    assert!(!pair.writer.is_read());
+    let mut into = [0; 5000];
+    pair.read(&mut into).expect("there is some");
+    assert!(pair.writer.is_read());
+}

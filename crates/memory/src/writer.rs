@@ -41,6 +41,12 @@ impl Writer {
         Ok((writer, memory))
     }
 
+    /// Whether the reader has taken all that is in the memory, as it says. Only then, or when it has had time to, is this
+    /// to be dropped: the memory's pages are given back then, whoever still has it, and it reads nothing more of them.
+    pub fn is_read(&self) -> bool {
+        self.region.taken() == self.put
+    }
+
     /// Writes some of this, and says how much: what is left is to be offered again.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 mod sim;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use rota_storage::acceptor::{
     AcceptorLog, DiskLog, Kind, LogOpenError, LogOptions, Mode, RecordRef, inspect, read_all,
@@ -94,6 +95,11 @@ fn one_process_at_a_time_has_it() {
     assert!(matches!(refused, Err(LogOpenError::InUse(_))));
     drop(log);
     DiskLog::open(directory.path().to_owned(), larger()).unwrap();
+    for entry in std::fs::read_dir(directory.path()).unwrap() {
+        let metadata = entry.unwrap().metadata().unwrap();
+        let mode = metadata.permissions().mode();
+        assert_eq!(mode & 0o077, 0, "bodies of messages are in there");
+    }
     let missing = directory.path().join("missing");
     let refused = DiskLog::open(missing.clone(), larger());
     assert!(matches!(refused, Err(LogOpenError::NoDirectory(path)) if path == missing));

@@ -124,7 +124,8 @@ fn questions_do_not_keep_the_ring_waiting() {
     const ASKED: u32 = 6000;
     let tcp = free_address();
     let rules = format!(
-        "tcp = [\"{tcp}\"]\n[[daemon.access]]\nwho = {{ uid = {} }}\njoin = [\"*\"]\nsend = [\"*\"]\n\
+        "tcp = [\"{tcp}\"]\nclient_memberships = {GROUPS}\n\
+         [[daemon.access]]\nwho = {{ uid = {} }}\njoin = [\"*\"]\nsend = [\"*\"]\n\
          [[daemon.access]]\nwho = {{ address = \"127.0.0.1/32\" }}\nsend = [\"only-this\"]\n",
         geteuid().as_raw()
     );

@@ -25,6 +25,7 @@ mod revoked;
 mod scale;
 mod sealed;
 mod service;
+mod shares;
 mod slow;
 mod spread;
 mod starting;

@@ -45,7 +45,7 @@ fn get(address: SocketAddr, request: &str) -> (String, String) {
 }
 
 fn metrics(address: SocketAddr) -> BTreeMap<String, f64> {
-    let (code, text) = get(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    let (code, text) = get(address, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert_eq!(code, "200");
     parse(&text)
 }

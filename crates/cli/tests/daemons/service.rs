@@ -182,6 +182,8 @@ fn the_unit_file_is_one() {
     // What it relies on is there.
     for line in [
         "Type=notify",
+        "StartLimitIntervalSec=0",
+        "LimitCORE=0",
         "ExecReload=/usr/bin/rota reload --socket /run/rota/admin.sock",
     ] {
         assert!(text.lines().any(|found| found == line), "{line}");

@@ -2,6 +2,7 @@
 
 mod elsewhere;
 mod gone;
+mod memberships;
 mod restart;
 mod room;
 
@@ -9,9 +10,10 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 use self::gone::Gone;
+use self::memberships::Memberships;
 use super::event::{Connection, Member};
 use super::large::Outgoing;
-use super::limits::{Limits, RequestError};
+use super::limits::{Limits, Owner, RequestError};
 use super::message::{Request, stamp};
 use super::name::{ClientName, GroupName};
 use crate::contract::{Process, RingId, Service};
@@ -26,6 +28,7 @@ const MOST_GONE: usize = 256;
 #[derive(Debug)]
 struct Client {
     name: ClientName,
+    owner: Option<Owner>,
     /// What it has asked to be in.
     wants: BTreeSet<GroupName>,
     backlog: usize,
@@ -70,7 +73,7 @@ pub(super) struct Clients {
     connected: BTreeMap<Connection, Client>,
     names: BTreeMap<ClientName, Connection>,
     newest: u64,
-    memberships: usize,
+    memberships: Memberships,
     /// Connections that others follow, and that still have events.
     followed: usize,
     /// Clients that have gone, and whose requests have not all come back.
@@ -95,7 +98,7 @@ impl Clients {
             connected: BTreeMap::new(),
             names: BTreeMap::new(),
             newest: 0,
-            memberships: 0,
+            memberships: Memberships::default(),
             followed: 0,
             gone: Gone::default(),
             waiting: VecDeque::new(),
@@ -107,7 +110,11 @@ impl Clients {
         }
     }
 
-    pub fn connect(&mut self, name: ClientName) -> Result<Connection, RequestError> {
+    pub fn connect(
+        &mut self,
+        owner: Option<Owner>,
+        name: ClientName,
+    ) -> Result<Connection, RequestError> {
         if self.names.contains_key(&name) {
             return Err(RequestError::NotUnique);
         }
@@ -115,16 +122,21 @@ impl Clients {
         if here >= self.limits.clients || self.is_crowded() {
             return Err(RequestError::TooMany);
         }
-        let connection = self.admit(name, None);
+        let connection = self.admit((owner, name), None);
         self.names.insert(name, connection);
         Ok(connection)
     }
 
-    fn admit(&mut self, name: ClientName, follows: Option<Connection>) -> Connection {
+    fn admit(
+        &mut self,
+        (owner, name): (Option<Owner>, ClientName),
+        follows: Option<Connection>,
+    ) -> Connection {
         self.newest += 1;
         let connection = Connection(self.newest);
         let client = Client {
             name,
+            owner,
             wants: BTreeSet::new(),
             backlog: 0,
             follows,
@@ -160,13 +172,13 @@ impl Clients {
         if self.wants(connection, group) {
             return Ok(());
         }
-        if self.memberships >= self.limits.memberships {
+        if !self.may_join(connection) {
             return Err(RequestError::TooMany);
         }
         self.ask(member, Service::Agreed, &Request::Join(member, group))?;
         if let Some(client) = self.connected.get_mut(&connection) {
             client.wants.insert(group);
-            self.memberships += 1;
+            self.memberships.add(client.owner);
         }
         Ok(())
     }
@@ -179,7 +191,7 @@ impl Clients {
         self.ask(member, Service::Agreed, &Request::Leave(member, group))?;
         if let Some(client) = self.connected.get_mut(&connection) {
             client.wants.remove(&group);
-            self.memberships -= 1;
+            self.memberships.remove(client.owner, 1);
         }
         Ok(())
     }
@@ -203,7 +215,7 @@ impl Clients {
         self.names.remove(&member.name);
         self.next_large.take_if(|next| *next == connection);
         if let Some(client) = self.forget(connection) {
-            self.memberships -= client.wants.len();
+            self.memberships.remove(client.owner, client.wants.len());
             if let Some(before) = client.follows {
                 self.forget(before);
                 self.followed -= 1;

@@ -163,8 +163,14 @@ impl Holds {
         }
     }
 
-    /// Why a message to these has to wait just now, if so. The time of all who hold one of them runs at once.
-    pub fn waits(&mut self, to: &[Destination], now: Time) -> Option<Hold> {
+    /// Why a message of this client to these has to wait just now, if so. The time of all who hold one of them runs
+    /// at once. Nobody waits for itself: a client that does not read before it has written would wait for ever.
+    pub fn waits(
+        &mut self,
+        from: (Process, ClientName),
+        to: &[Destination],
+        now: Time,
+    ) -> Option<Hold> {
         let mut first = None;
         for (&daemon, theirs) in &mut self.held {
             let most = u64::from(theirs.most_ms) * 1_000_000;
@@ -172,6 +178,9 @@ impl Holds {
                 let Some(held) = theirs.to.get_mut(to) else {
                     continue;
                 };
+                if (daemon, held.client) == from {
+                    continue;
+                }
                 let over = now.since(*held.since.get_or_insert(now)) >= most;
                 self.expired += u64::from(over && !held.expired);
                 held.expired |= over;

@@ -1,6 +1,7 @@
 //! How much is kept for clients, and what they are told when it is too much.
 
 use core::fmt;
+use core::net::IpAddr;
 
 use super::message::PIECE_BYTES;
 
@@ -11,6 +12,10 @@ pub struct Limits {
     pub clients: usize,
     /// Groups that the clients of this daemon are in, all together: bounds what daemons tell each other.
     pub memberships: usize,
+    /// Groups that one client is in.
+    pub client_memberships: usize,
+    /// Groups that the clients of one owner are in, all together.
+    pub owner_memberships: usize,
     /// Bytes of a client's requests that have not come back in the order. One larger request fits
     /// when there is no other.
     pub backlog_bytes: usize,
@@ -30,12 +35,23 @@ impl Default for Limits {
         Self {
             clients: 4096,
             memberships: 16_384,
+            client_memberships: 1024,
+            owner_memberships: 4096,
             backlog_bytes: 256 << 10,
             payload_bytes: 128 << 10,
             window: 1024,
             piece_bytes: PIECE_BYTES,
         }
     }
+}
+
+/// Who has clients: what they take, they take together.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Owner {
+    /// A user of this host.
+    User(u32),
+    /// Somebody at this address.
+    Address(IpAddr),
 }
 
 /// Why a request of a client was not taken. Nothing of it was kept.
@@ -47,7 +63,7 @@ pub enum RequestError {
     NotUnique,
     /// Too much of this client's is on its way: ask again later.
     Full,
-    /// The daemon has as many clients, or its clients are in as many groups, as it may.
+    /// The daemon has as many clients, or its clients, those of this owner or this one are in as many groups, as they may.
     TooMany,
     /// The message is too large.
     TooLarge {

@@ -77,7 +77,7 @@ mod tests;
 pub use event::{Cause, ClientEvent, Connection, Event, Member, Received, View, ViewId};
 pub use hold::{Hold, HoldFor, MOST_HELD, MOST_HOLD_MS};
 pub use layer::Daemon;
-pub use limits::{Limits, RequestError};
+pub use limits::{Limits, Owner, RequestError};
 pub use machine::{Counters, Groups, Phase};
 pub use message::{MOST_DESTINATIONS, MOST_PAYLOAD_BYTES, OVERHEAD_BYTES, PIECE_BYTES};
 pub use name::{ClientName, DaemonName, Destination, Directory, GroupName, Name, NameError};

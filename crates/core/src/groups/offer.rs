@@ -97,4 +97,9 @@ impl Groups {
         }
         self.events.pop_front()
     }
+
+    /// Whether [`Self::poll_event`] has one.
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
 }

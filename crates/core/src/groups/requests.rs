@@ -6,17 +6,27 @@ use bytes::Bytes;
 
 use super::event::{Connection, Member, Received};
 use super::hold::{Hold, HoldFor};
-use super::limits::RequestError;
+use super::limits::{Owner, RequestError};
 use super::machine::Groups;
 use super::message::{MOST_DESTINATIONS, Request};
 use super::name::{ClientName, Destination, GroupName};
+use super::part::Group;
 use crate::contract::{Service, Time};
 
 impl Groups {
     /// A client connects under a name that no other client of this daemon has now.
     pub fn connect(&mut self, name: ClientName) -> Result<Connection, RequestError> {
+        self.connect_of(None, name)
+    }
+
+    /// The same for a client of an owner, if what all of that owner's take together is bounded.
+    pub fn connect_of(
+        &mut self,
+        owner: Option<Owner>,
+        name: ClientName,
+    ) -> Result<Connection, RequestError> {
         self.routes.clear();
-        let connection = self.clients.connect(name)?;
+        let connection = self.clients.connect(owner, name)?;
         self.greet(connection);
         Ok(connection)
     }
@@ -113,9 +123,10 @@ impl Groups {
 
     /// Why a message to these destinations is to wait, as far as its place in the order goes; who asks keeps the
     /// message and asks again later. Time is counted from the first question about a destination on: it only
-    /// bounds how long anybody waits.
-    pub fn waits(&mut self, to: &[Destination], now: Time) -> Option<Hold> {
-        self.holds.waits(to, now)
+    /// bounds how long anybody waits. Nobody waits for itself.
+    pub fn waits(&mut self, connection: Connection, to: &[Destination], now: Time) -> Option<Hold> {
+        let name = self.clients.member(connection).ok()?.name;
+        self.holds.waits((self.me, name), to, now)
     }
 
     /// All that is held, by the daemons that want it.
@@ -130,11 +141,25 @@ impl Groups {
 
     /// All groups that this daemon knows of, and how many members each has.
     pub fn list_groups(&self) -> BTreeMap<GroupName, usize> {
+        let count = |(name, group): (&GroupName, &Group)| (*name, group.members.len());
+        if let [part] = &self.parts[..] {
+            // Most often: it is in order, and so need not be sorted.
+            return part.groups.iter().map(count).collect();
+        }
         let mut groups = BTreeMap::new();
-        for (name, group) in self.parts.iter().flat_map(|part| &part.groups) {
-            *groups.entry(*name).or_default() += group.members.len();
+        for (name, members) in self.parts.iter().flat_map(|part| &part.groups).map(count) {
+            *groups.entry(name).or_default() += members;
         }
         groups
+    }
+
+    /// How many groups [`Self::list_groups`] lists.
+    pub fn count_groups(&self) -> usize {
+        if let [part] = &self.parts[..] {
+            return part.groups.len();
+        }
+        let names = self.parts.iter().flat_map(|part| part.groups.keys());
+        names.collect::<BTreeSet<_>>().len()
     }
 
     /// The members of a group, as far as this daemon knows, ascending.

@@ -7,6 +7,7 @@ mod hold;
 mod hostile;
 mod large;
 mod leaving;
+mod memberships;
 mod restart;
 mod states;
 

@@ -7,10 +7,12 @@ use std::os::fd::AsFd;
 
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
+use nix::unistd::geteuid;
+use rota_core::groups::Owner;
 use rota_net::peer_groups;
 
 use super::Rights;
-use crate::seats::Seat;
+use crate::seats::{Seat, owner_at};
 
 /// What is known of a client before it says anything.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,6 +35,18 @@ impl Peer {
         gids.push(credentials.gid());
         let uid = credentials.uid();
         Ok(Self::Local { uid, gids })
+    }
+
+    /// Whose share it takes: of connections, of memberships and of what waits for clients. Whoever could as well kill the
+    /// daemon takes none.
+    pub fn owner(&self) -> Option<Owner> {
+        match self {
+            Self::Local { uid, .. } => {
+                let is_bounded = *uid != 0 && *uid != geteuid().as_raw();
+                is_bounded.then_some(Owner::User(*uid))
+            }
+            Self::Remote { address, .. } => Some(owner_at(*address)),
+        }
     }
 
     /// Somebody at this address.
@@ -59,7 +73,9 @@ impl fmt::Display for Peer {
 pub(crate) struct Guest {
     pub peer: Peer,
     pub rights: Rights,
-    /// Its place among those of its address.
+    /// Whose share it takes.
+    pub owner: Option<Owner>,
+    /// Its place among those of its owner.
     pub _seat: Option<Seat>,
     /// Tells it from others that came by TLS.
     pub tls: Option<u64>,
@@ -69,7 +85,7 @@ pub(crate) struct Guest {
 mod tests {
     use std::os::unix::net::UnixStream;
 
-    use nix::unistd::{getegid, geteuid, getgroups};
+    use nix::unistd::{getegid, getgroups};
 
     use super::*;
 
@@ -85,5 +101,22 @@ mod tests {
         for gid in mine {
             assert!(gids.contains(&gid.as_raw()), "{gid} is not in {gids:?}");
         }
+    }
+
+    #[test]
+    fn all_are_bounded_but_those_who_could_kill_the_daemon() {
+        let local = |uid| {
+            Peer::Local {
+                uid,
+                gids: Vec::new(),
+            }
+            .owner()
+        };
+        let other = geteuid().as_raw() + 1;
+        assert_eq!(local(other), Some(Owner::User(other)));
+        assert_eq!((local(0), local(geteuid().as_raw())), (None, None));
+        let at = |text: &str| Peer::at(text.parse().expect("an address")).owner();
+        assert_eq!(at("::ffff:127.0.0.1"), at("127.0.0.1"));
+        assert!(at("127.0.0.1").is_some());
     }
 }

@@ -15,6 +15,7 @@ impl DaemonConfig {
         let mut changed = self.clone();
         changed.clients = new.clients;
         changed.client_queue_bytes = new.client_queue_bytes;
+        changed.queues_bytes = new.queues_bytes;
         changed.client_memory_bytes = new.client_memory_bytes;
         changed.handshake_ms = new.handshake_ms;
         changed.handshakes = new.handshakes;

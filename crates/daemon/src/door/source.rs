@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener as StdUnixListener, UnixStream as StdUnixStream};
 use std::path::{Path, PathBuf};
@@ -36,7 +37,7 @@ pub(super) enum Waited {
     Comes(Stream, Peer, Option<Seat>),
     /// Its network is not allowed.
     Stranger(Peer),
-    /// Its address has as many connections as it may.
+    /// Its address or its user has as many connections as it may.
     Crowded(Stream, Peer),
 }
 
@@ -58,13 +59,21 @@ impl Source {
         Ok(Self::Unix(listener, path.to_owned()))
     }
 
-    /// The next who waits.
-    pub fn accept(&self, seats: &Seats) -> io::Result<Waited> {
+    /// The next who waits; the seats are those of clients, if that is who comes here.
+    pub fn accept(&self, seats: Option<&Seats>) -> io::Result<Waited> {
+        let seat = |peer: &Peer| match (seats, peer.owner()) {
+            (Some(seats), Some(owner)) => seats.take(owner).map(Some),
+            _ => Some(None),
+        };
         match self {
             Self::Unix(listener, _) => {
                 let (stream, _) = listener.accept()?;
                 let peer = Peer::of_unix(&stream)?;
-                Ok(Waited::Comes(Stream::Unix(stream, None), peer, None))
+                let stream = Stream::Unix(stream, None);
+                Ok(match seat(&peer) {
+                    Some(seat) => Waited::Comes(stream, peer, seat),
+                    None => Waited::Crowded(stream, peer),
+                })
             }
             Self::Tcp(listener, allow) => {
                 let (stream, address) = listener.accept()?;
@@ -76,13 +85,28 @@ impl Source {
                 let _ = stream.set_nodelay(true);
                 keep_alive(&stream);
                 let stream = Stream::Tcp(stream);
-                Ok(match seats.take(address.ip()) {
-                    Some(seat) => Waited::Comes(stream, peer, Some(seat)),
+                Ok(match seat(&peer) {
+                    Some(seat) => Waited::Comes(stream, peer, seat),
                     None => Waited::Crowded(stream, peer),
                 })
             }
         }
     }
+}
+
+/// A listener at one of these addresses. One of all IPv6 addresses takes IPv4 as well, unless another one of these does.
+pub(crate) fn listen_at(address: SocketAddr, all: &[SocketAddr]) -> io::Result<TcpListener> {
+    let v4 = |other: &SocketAddr| other.is_ipv4() && other.port() == address.port();
+    if address.is_ipv4() || !all.iter().any(v4) {
+        return TcpListener::bind(address);
+    }
+    let socket = Socket::new(Domain::IPV6, Type::STREAM.nonblocking(), None)?;
+    socket.set_only_v6(true)?;
+    // As all listeners have it: after a restart, connections of the daemon before may still be there.
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(TcpListener::from_std(socket.into()))
 }
 
 /// A client whose host is gone without a word is noticed in two minutes.
@@ -131,7 +155,32 @@ fn make_way(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr, TcpStream as StdTcpStream};
+
     use super::*;
+
+    #[test]
+    fn both_kinds_of_all_addresses_can_be_listened_at_in_either_order() {
+        let free = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0).into()).expect("a port");
+        let port = free.local_addr().expect("it is bound").port();
+        drop(free);
+        let v4 = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+        let v6 = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
+        let here = [
+            SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+            SocketAddr::from((Ipv6Addr::LOCALHOST, port)),
+        ];
+        for all in [[v4, v6], [v6, v4]] {
+            let _open = all.map(|address| listen_at(address, &all).expect("it is free"));
+            for address in here {
+                StdTcpStream::connect(address).expect("it is listened at");
+            }
+        }
+        let _alone = listen_at(v6, &[v6]).expect("it is free");
+        for address in here {
+            StdTcpStream::connect(address).expect("it takes both");
+        }
+    }
 
     #[test]
     fn a_socket_has_its_rights_before_anybody_can_connect() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rota_check::event::ClientSaw;
 use rota_client::protocol::Code;
 use rota_core::contract::Time;
+use rota_net::monotonic;
 
 use super::pace::AT_ONCE;
 use super::{Hub, SWEEP_NANOS};
@@ -48,7 +49,7 @@ impl Hub {
         self.door.is_held = self.accept_at > now;
     }
 
-    fn let_in(&mut self, comer: Comer, now: Time) {
+    pub(super) fn let_in(&mut self, comer: Comer, now: Time) {
         let Comer {
             port,
             mut stream,
@@ -86,6 +87,7 @@ impl Hub {
             Port::Spread => Speech::Spread(Box::new(SpreadSpeech::new(Arc::clone(&self.spread)))),
         };
         let guest = Guest {
+            owner: peer.owner(),
             peer,
             rights,
             _seat: seat,
@@ -157,7 +159,7 @@ impl Hub {
     pub fn close(&mut self) {
         for (_, session) in &mut self.sessions {
             session.speech.goodbye(Code::ShuttingDown);
-            session.write();
+            session.write_all();
             session.hang_up();
         }
     }
@@ -169,7 +171,12 @@ impl Hub {
     }
 
     fn forget(&mut self, key: usize) {
-        self.sessions.remove(key);
+        let mut session = self.sessions.remove(key);
+        if let Some(memory) = session.take_unread() {
+            self.unread.keep(monotonic(), memory);
+        }
+        self.dirty_bytes -= session.fresh;
+        self.sums.change(session.guest.owner, session.counted, 0);
         // There is a descriptor again for somebody who may have waited for one.
         self.door.try_again();
     }

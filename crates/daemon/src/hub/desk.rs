@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use rota_check::event::ClientSaw;
 use rota_core::contract::Time;
 use rota_core::groups::{
-    ClientName, Connection, Destination, GroupName, Groups, Hold, RequestError, Send,
+    ClientName, Connection, Destination, GroupName, Groups, Hold, Owner, RequestError, Send,
 };
 
 use super::Counters;
+use super::lists::Lists;
 use crate::complaints::Complaints;
 use crate::lag::HeldFor;
 use crate::names::Names;
@@ -22,13 +23,6 @@ const TRIES: u32 = 1 << 16;
 /// Lists are not answered while more than this waits for a client.
 const LIST_BACKLOG_BYTES: usize = 64 << 10;
 
-/// Groups and members that are looked at for lists before the ring has its turn, about: a quarter of a
-/// millisecond.
-const MOST_LISTED: usize = 4096;
-
-/// What a list costs beside those.
-const LIST_COST: usize = 16;
-
 /// Where a session's requests are taken.
 pub(super) struct Desk<'a> {
     pub key: usize,
@@ -38,8 +32,7 @@ pub(super) struct Desk<'a> {
     pub counters: &'a mut Counters,
     pub complaints: &'a mut Complaints,
     pub trace: Option<&'a mut ClientTrace>,
-    /// What lists have cost since the ring had its turn.
-    pub listed: &'a mut usize,
+    pub lists: &'a mut Lists,
     /// What a client of this host may have for what it is told.
     pub memory_bytes: usize,
     pub now: Time,
@@ -63,7 +56,7 @@ impl Desk<'_> {
             Ask::Leave(group, _) => self.groups.leave(connection, group),
             // A short question may have a long answer: the next one waits until the last is on its way.
             Ask::List(..) if !has_read(session) => return Done::Later(ask),
-            Ask::List(..) if *self.listed >= MOST_LISTED => return Done::Soon(ask),
+            Ask::List(..) if !self.lists.may_go_on() => return Done::Soon(ask),
             Ask::List(request, group) => {
                 let listed = self.list(session, group);
                 session.speech.listed(request, listed, names);
@@ -86,14 +79,13 @@ impl Desk<'_> {
     }
 
     fn list(&mut self, session: &Session, group: Option<GroupName>) -> Listed {
-        *self.listed += LIST_COST;
         if let Some(group) = group {
             let members = self.groups.list_members(&group);
-            *self.listed += members.len();
+            self.lists.charge(members.len());
             return Listed::Members(members);
         }
         let mut groups = self.groups.list_groups();
-        *self.listed += groups.len();
+        self.lists.charge(groups.len());
         let rights = &session.guest.rights;
         if !rights.sees_all() {
             groups.retain(|group, _| rights.may_see(group));
@@ -108,7 +100,7 @@ impl Desk<'_> {
         connection: Connection,
         mut send: Send,
     ) -> Done {
-        if let Some(hold) = self.groups.waits(&send.to, self.now) {
+        if let Some(hold) = self.groups.waits(connection, &send.to, self.now) {
             self.hold_back(session, names, hold);
             return Done::Held(Ask::Send(send));
         }
@@ -185,8 +177,8 @@ impl Desk<'_> {
             return;
         }
         let connected = match name {
-            Some(name) => self.groups.connect(name),
-            None => self.connect_invented(),
+            Some(name) => self.groups.connect_of(session.guest.owner, name),
+            None => self.connect_invented(session.guest.owner),
         };
         let member = connected.and_then(|connection| self.groups.member(connection));
         match member {
@@ -208,14 +200,14 @@ impl Desk<'_> {
     }
 
     /// A name that no client of this daemon has.
-    fn connect_invented(&mut self) -> Result<Connection, RequestError> {
+    fn connect_invented(&mut self, owner: Option<Owner>) -> Result<Connection, RequestError> {
         for _ in 0..TRIES {
             *self.invented = self.invented.wrapping_add(1);
             let Ok(name) = ClientName::new(&format!("r{}", self.invented)) else {
                 *self.invented = 0;
                 continue;
             };
-            match self.groups.connect(name) {
+            match self.groups.connect_of(owner, name) {
                 Err(RequestError::NotUnique) => {}
                 other => return other,
             }

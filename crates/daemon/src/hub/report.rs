@@ -35,7 +35,7 @@ impl Hub {
                 Phase::Operational | Phase::Transitional(_)
             ),
             excluded: self.groups.is_excluded(),
-            groups: self.groups.list_groups().len(),
+            groups: self.groups.count_groups(),
             counters: self.all_counters(ring.counters),
             peers: ring
                 .peers

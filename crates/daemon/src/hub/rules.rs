@@ -67,7 +67,7 @@ impl Hub {
     fn dismiss(&mut self, key: usize, why: &str, now: Time) {
         let session = &mut self.sessions[key];
         session.speech.goodbye(Code::NotAllowed);
-        session.write();
+        session.write_all();
         session.since = now;
         let (number, can_wait) = (session.number, session.speech.is_ended());
         if !can_wait {

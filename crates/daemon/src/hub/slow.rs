@@ -1,10 +1,20 @@
 //! Clients that read more slowly than there is something for them. Who waits for them is in `throttle`.
 
 use rota_check::event::ClientSaw;
+use rota_core::contract::Time;
 use rota_core::groups::{Connection, Member};
+use rota_net::monotonic;
 
 use super::Hub;
+use super::telling::MOST_BYTES;
 use crate::lag::Queue;
+
+/// How long too much may wait for a client: the ring may deliver more in one piece than its queue takes, before it could
+/// have read a byte of it.
+const FULL_NANOS: u64 = 20_000_000;
+
+/// How much too much that may be, in bytes.
+const FULL_BYTES: usize = 2 * MOST_BYTES;
 
 impl Hub {
     /// Looks how much waits for a client: it is warned first, others are made to wait for it if that is how it is to
@@ -14,15 +24,21 @@ impl Hub {
             return;
         };
         let limit = session.queue_limit(self.config.client_queue_bytes);
-        let queue = Queue::of(session.speech.backlog(), limit);
+        let backlog = session.speech.backlog();
+        let mut queue = Queue::of(backlog, limit);
+        if queue != Queue::Full {
+            session.full_since = None;
+        } else if backlog <= limit + FULL_BYTES && self.is_newly_full(key) {
+            queue = Queue::Longer;
+        }
         match queue {
             Queue::Short => {
-                session.warned = false;
+                self.sessions[key].warned = false;
                 self.release(key);
             }
             Queue::Fair => {}
             Queue::Long | Queue::Longer => {
-                if !std::mem::replace(&mut session.warned, true) {
+                if !std::mem::replace(&mut self.sessions[key].warned, true) {
                     self.warn(key);
                 }
                 self.throttle(key, queue);
@@ -30,6 +46,36 @@ impl Hub {
             // Who does not read what it is sent would not read why it is disconnected, either.
             Queue::Full => self.too_slow(key, "it does not read what it is sent"),
         }
+    }
+
+    /// Too much waits for the client, and has for less than a moment. It is looked at again when that is over.
+    fn is_newly_full(&mut self, key: usize) -> bool {
+        let now = monotonic();
+        let session = &mut self.sessions[key];
+        if let Some(since) = session.full_since {
+            return now.since(since) < FULL_NANOS;
+        }
+        session.full_since = Some(now);
+        if self.overfull.is_empty() {
+            self.overfull_at = now.after(FULL_NANOS);
+        }
+        self.overfull.push(key);
+        true
+    }
+
+    /// Those for whom too much waited have had their moment.
+    pub(super) fn judge_overfull(&mut self, now: Time) {
+        if self.overfull.is_empty() || now < self.overfull_at {
+            return;
+        }
+        for key in std::mem::take(&mut self.overfull) {
+            self.mind_queue(key);
+            let session = self.sessions.get(key);
+            if session.is_some_and(|session| session.full_since.is_some()) {
+                self.overfull.push(key);
+            }
+        }
+        self.overfull_at = now.after(FULL_NANOS);
     }
 
     /// Nothing more can be done for a client that does not read, than that it skips.

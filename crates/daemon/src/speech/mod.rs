@@ -15,7 +15,7 @@ use rota_core::groups::{ClientName, Event, GroupName, Member, RequestError, Send
 
 use crate::door::Port;
 use crate::names::Names;
-use crate::spread::{self as spread_protocol, Outgoing};
+use crate::spread::{self as spread_protocol, Common, Outgoing};
 
 pub(crate) use admin::AdminSpeech;
 pub(crate) use native::{NativeSpeech, Terms};
@@ -46,14 +46,14 @@ pub(crate) enum Refusal {
     NotAllowed,
 }
 
-/// What somebody is told whose address has as many connections as it may, before anything is read of it.
+/// What somebody is told whose address or user has as many connections as it may, before anything is read of it.
 pub(crate) fn crowded(port: Port) -> Vec<u8> {
     match port {
         Port::Admin => Vec::new(),
         Port::Spread => vec![spread_protocol::Refusal::Quota.code().cast_unsigned()],
         Port::Native => {
             let code = Code::TooManyClients;
-            let text = "this address has as many connections as it may".to_owned();
+            let text = "this address or user has as many connections as it may".to_owned();
             let mut bytes = Vec::new();
             let encoded = Reply::Refused { code, text }.encode(&mut bytes);
             debug_assert!(encoded.is_ok(), "a reason always fits");
@@ -77,6 +77,7 @@ pub(crate) struct Encoded {
     native: native::Encoded,
     has_native: bool,
     spread: Option<Option<Outgoing>>,
+    spread_common: Common,
 }
 
 impl Encoded {
@@ -84,6 +85,7 @@ impl Encoded {
     pub fn clear(&mut self) {
         self.has_native = false;
         self.spread = None;
+        self.spread_common = Common::default();
     }
 }
 
@@ -228,7 +230,7 @@ impl Speech {
                 let outgoing = encoded
                     .spread
                     .get_or_insert_with(|| spread::outgoing(event, names));
-                speech.tell(outgoing.as_ref());
+                speech.tell(outgoing.as_ref(), &mut encoded.spread_common);
             }
         }
     }
@@ -322,9 +324,27 @@ impl Speech {
         }
     }
 
+    /// Bytes of a request that is not whole yet.
+    pub fn buffered(&self) -> usize {
+        match self {
+            Self::Admin(_) => 0,
+            Self::Native(speech) => speech.buffered(),
+            Self::Spread(speech) => speech.buffered(),
+        }
+    }
+
     /// Bytes that wait for the socket.
     pub const fn backlog(&self) -> usize {
         each!(self, speech => speech.backlog())
+    }
+
+    /// Bytes that wait for the socket, but for what others share.
+    #[cfg(test)]
+    pub fn kept_alone(&self) -> usize {
+        match self {
+            Self::Native(speech) => speech.kept_alone(),
+            Self::Admin(_) | Self::Spread(_) => self.backlog(),
+        }
     }
 
     /// Which protocol it is.

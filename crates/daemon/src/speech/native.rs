@@ -334,6 +334,15 @@ impl NativeSpeech {
         self.outbox.wait();
     }
 
+    #[cfg(test)]
+    pub fn kept_alone(&self) -> usize {
+        self.outbox.kept_alone()
+    }
+
+    pub fn buffered(&self) -> usize {
+        self.inbox.buffered()
+    }
+
     pub const fn backlog(&self) -> usize {
         self.outbox.len()
     }

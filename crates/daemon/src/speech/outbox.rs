@@ -10,7 +10,7 @@ use std::io::IoSlice;
 use bytes::Bytes;
 use rota_client::protocol::{Skimmed, skim};
 
-use chunk::{CHUNK_BYTES, Chunk, LARGE_BYTES, Place};
+use chunk::{CHUNK_BYTES, Chunk, LARGE_BYTES, Payload, Place};
 
 /// Frames in the order in which they leave.
 #[derive(Debug, Default)]
@@ -30,6 +30,12 @@ impl Outbox {
         self.backlog
     }
 
+    /// The memory of these, but for what others share.
+    #[cfg(test)]
+    pub fn kept_alone(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.bytes.len()).sum()
+    }
+
     /// Appends what `write` appends: whole frames.
     pub fn append<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         let chunk = self.last();
@@ -41,19 +47,41 @@ impl Outbox {
         written
     }
 
-    /// Appends a frame. Its payload is shared, unless it may wait long and would keep what it has come with.
+    /// Appends a frame that ends with its payload. That is shared, unless it may wait long and would keep what it has
+    /// come with.
     pub fn append_shared(&mut self, head: &[u8], payload: &Bytes) {
-        let copies = self.waits && payload.len() <= LARGE_BYTES;
+        let stays = payload.len() > LARGE_BYTES;
+        let copies = self.waits && !stays;
+        self.append_parts([head, &[]], payload, (copies, stays));
+    }
+
+    /// Appends a frame with a middle that was made for all who get it, and keeps nothing else: it is shared however
+    /// long it waits.
+    pub fn append_common(&mut self, head: &[u8], common: &Bytes, rest: &[u8]) {
+        self.append_parts([head, rest], common, (false, true));
+    }
+
+    fn append_parts(
+        &mut self,
+        [head, rest]: [&[u8]; 2],
+        payload: &Bytes,
+        (copies, stays): (bool, bool),
+    ) {
         let chunk = self.last();
         chunk.bytes.extend_from_slice(head);
         if copies {
             chunk.bytes.extend_from_slice(payload);
         } else if !payload.is_empty() {
-            let before = chunk.bytes.len();
-            chunk.payloads.push((before, payload.clone()));
+            chunk.payloads.push(Payload {
+                before: chunk.bytes.len(),
+                bytes: payload.clone(),
+                stays,
+            });
         }
-        chunk.len += head.len() + payload.len();
-        self.backlog += head.len() + payload.len();
+        chunk.bytes.extend_from_slice(rest);
+        let more = head.len() + payload.len() + rest.len();
+        chunk.len += more;
+        self.backlog += more;
     }
 
     /// The chunk that frames are appended to.

@@ -10,7 +10,7 @@ use rota_core::groups::{self, ClientName, Member, RequestError, ViewId};
 use super::{Ask, Refusal};
 use crate::names::Names;
 use crate::spread::{
-    self, ByteOrder, Cause, GroupId, Hint, Message, Multicast, Name, Outgoing, PrivateName,
+    self, ByteOrder, Cause, Common, GroupId, Hint, Message, Multicast, Name, Outgoing, PrivateName,
     Rejected, Rejection, Request, Session, Settings, View,
 };
 
@@ -95,14 +95,18 @@ impl SpreadSpeech {
         }));
     }
 
-    pub fn tell(&mut self, outgoing: Option<&Outgoing>) {
+    pub fn tell(&mut self, outgoing: Option<&Outgoing>, common: &mut Common) {
         if let Some(outgoing) = outgoing {
-            self.send(outgoing);
+            self.send_common(outgoing, common);
         }
     }
 
     fn send(&mut self, outgoing: &Outgoing) {
-        if let Err(error) = self.session.send(outgoing) {
+        self.send_common(outgoing, &mut Common::default());
+    }
+
+    fn send_common(&mut self, outgoing: &Outgoing, common: &mut Common) {
+        if let Err(error) = self.session.send_common(outgoing, common) {
             tracing::warn!(%error, "a client of Spread's cannot be told something");
         }
     }
@@ -114,6 +118,10 @@ impl SpreadSpeech {
 
     pub fn sent(&mut self, bytes: usize) {
         self.session.sent(bytes);
+    }
+
+    pub const fn buffered(&self) -> usize {
+        self.session.buffered()
     }
 
     pub const fn backlog(&self) -> usize {

@@ -44,7 +44,7 @@ pub use error::{EncodeError, Refusal, RequestError, SessionError, WrongStage};
 pub use hint::Hint;
 pub use name::{GroupName, Name, NameError, PrivateName};
 pub use order::ByteOrder;
-pub use outgoing::{Message, Outgoing, Rejected, Rejection};
+pub use outgoing::{Common, Message, Outgoing, Rejected, Rejection};
 pub use request::{Decoded, Multicast, Request, decode};
 pub use session::{Event, Session};
 pub use settings::{Settings, SettingsError};

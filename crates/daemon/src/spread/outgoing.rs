@@ -151,6 +151,33 @@ impl Outgoing {
     }
 }
 
+/// What of [`Outgoing::encode`] is the same for all who get one thing in one order of bytes; filled by the first.
+#[derive(Debug, Default)]
+pub struct Common(Option<Bytes>);
+
+impl Outgoing {
+    /// The same as [`Self::encode`], for one of many who get it: they share what is before the data, which names all
+    /// members of a view.
+    pub fn encode_for(
+        &self,
+        order: ByteOrder,
+        own: &Name,
+        common: &mut Common,
+    ) -> Result<[Bytes; 2], EncodeError> {
+        let data = match self {
+            Self::Message(message) => Some(message.data.clone()),
+            Self::View(view) => Some(view.data(order, own)?.into()),
+            _ => None,
+        };
+        if let (Some(head), Some(data)) = (&common.0, data) {
+            return Ok([head.clone(), data]);
+        }
+        let chunks = self.encode(order, own)?;
+        common.0 = Some(chunks[0].clone());
+        Ok(chunks)
+    }
+}
+
 impl Message {
     fn encode(&self, order: ByteOrder) -> Result<[Bytes; 2], EncodeError> {
         let head = Head {

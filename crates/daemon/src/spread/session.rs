@@ -19,8 +19,8 @@ use bytes::{Buf, Bytes};
 
 use super::connect::{Greeting, checks, greeting, unasked};
 use super::{
-    Connect, EncodeError, Name, Outgoing, PrivateName, Refusal, Request, SessionError, Settings,
-    Version, WrongStage, auth, request,
+    Common, Connect, EncodeError, Name, Outgoing, PrivateName, Refusal, Request, SessionError,
+    Settings, Version, WrongStage, auth, request,
 };
 
 /// What a client's bytes say.
@@ -222,13 +222,22 @@ impl Session {
 
     /// Tells the client something. False if it did not ask for membership and this is one.
     pub fn send(&mut self, outgoing: &Outgoing) -> Result<bool, EncodeError> {
+        self.send_common(outgoing, &mut Common::default())
+    }
+
+    /// The same, as one of many who are told it.
+    pub fn send_common(
+        &mut self,
+        outgoing: &Outgoing,
+        common: &mut Common,
+    ) -> Result<bool, EncodeError> {
         let Stage::Open { own, membership } = self.stage else {
             return Err(EncodeError::Stage(WrongStage));
         };
         if outgoing.is_membership() && !membership {
             return Ok(false);
         }
-        for chunk in outgoing.encode(self.settings.order, &own)? {
+        for chunk in outgoing.encode_for(self.settings.order, &own, common)? {
             self.push(chunk);
         }
         Ok(true)

@@ -3,12 +3,16 @@
 use rustls::CertificateError;
 use rustls::pki_types::CertificateDer;
 
-/// The names that a certificate is for: of hosts, and URIs.
+/// The names that a certificate is for: of hosts, and URIs. Whoever reads them tells them apart by the colon, which
+/// every URI has and no name of a host: webpki takes any text for a URI, and no authority's constraints on names of
+/// hosts bind those, so that one without a colon would pass for a host's.
 pub(super) fn names_of(chain: Option<&[CertificateDer<'_>]>) -> Vec<String> {
     let own = chain.and_then(<[_]>::first);
     let own = own.and_then(|own| webpki::EndEntityCert::try_from(own).ok());
     own.map_or_else(Vec::new, |own| {
-        let names = own.valid_dns_names().chain(own.valid_uri_names());
+        let hosts = own.valid_dns_names().filter(|name| !name.contains(':'));
+        let uris = own.valid_uri_names().filter(|name| name.contains(':'));
+        let names = hosts.chain(uris);
         // They go into the log.
         let plain = |name: &&str| name.bytes().all(|byte| byte.is_ascii_graphic());
         names.filter(plain).map(str::to_owned).collect()

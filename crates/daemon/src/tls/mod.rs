@@ -5,6 +5,7 @@
 //! is; from then on it is a client like all others, and this thread carries bytes between the pair and the
 //! client. Who does not take its bytes is held back by the pair, which holds only so much.
 
+mod arrive;
 mod config;
 mod door;
 mod judged;

@@ -8,9 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use mio::net::{TcpListener, TcpStream, UnixStream};
+use mio::net::{TcpListener, UnixStream};
 use mio::{Events, Interest, Poll, Token, Waker};
-use rustls::ServerConnection;
 use slab::Slab;
 
 use super::door::{Arrival, News, NotOpen, Out, Shared, Terms, TlsCounters};
@@ -18,7 +17,7 @@ use super::judged::{is_revoked, names_of, reason_of};
 use super::link::{Link, Ready, Standing};
 use crate::access::Peer;
 use crate::complaints::Complaints;
-use crate::door::keep_alive;
+use crate::door::listen_at;
 use crate::seats::Seats;
 
 const EVENTS: usize = 1024;
@@ -40,18 +39,20 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// All that the thread has.
 #[derive(Debug)]
 pub(super) struct Relays {
-    poll: Poll,
-    listeners: Vec<TcpListener>,
+    pub(super) poll: Poll,
+    pub(super) listeners: Vec<TcpListener>,
     pub(super) links: Slab<Link>,
     /// Links that have their turn next.
     work: VecDeque<usize>,
     /// Links whose clients have not shown who they are, oldest first.
-    handshakes: VecDeque<(usize, u64)>,
-    newest: u64,
+    pub(super) handshakes: VecDeque<(usize, u64)>,
+    pub(super) newest: u64,
     /// Somebody may take too long, or could not be let in.
-    has_deadlines: bool,
+    pub(super) has_deadlines: bool,
     /// Somebody waits at a listener who could not be let in.
-    waiting: bool,
+    pub(super) waiting: bool,
+    /// Listeners where more may wait than were let in at once.
+    pub(super) crowded: Vec<usize>,
     scratch: Vec<u8>,
     /// Links whose clients' certificates may have been revoked.
     pub(super) rechecks: VecDeque<(usize, u64)>,
@@ -62,7 +63,7 @@ pub(super) struct Relays {
     pub(super) terms: Terms,
     /// How often the certificates were others.
     pub(super) newest_terms: u64,
-    seats: Seats,
+    pub(super) seats: Seats,
 }
 
 impl Relays {
@@ -79,7 +80,7 @@ impl Relays {
         let mut listeners = Vec::new();
         for (at, &address) in listen.iter().enumerate() {
             let here = |error| (Some(address), error);
-            let mut listener = TcpListener::bind(address).map_err(here)?;
+            let mut listener = listen_at(address, listen).map_err(here)?;
             let token = Token(FIRST_LISTENER + at);
             let registry = poll.registry();
             let registered = registry.register(&mut listener, token, Interest::READABLE);
@@ -95,6 +96,7 @@ impl Relays {
             newest: 0,
             has_deadlines: false,
             waiting: false,
+            crowded: Vec::new(),
             scratch: vec![0; SCRATCH_BYTES],
             rechecks: VecDeque::new(),
             complaints: Complaints::default(),
@@ -139,7 +141,8 @@ impl Relays {
         let mut over_at = None;
         let mut sweep_at = Instant::now() + SWEEP;
         loop {
-            let timeout = if self.work.is_empty() && self.rechecks.is_empty() {
+            let rests = self.work.is_empty() && self.rechecks.is_empty();
+            let timeout = if rests && self.crowded.is_empty() {
                 (self.has_deadlines || over_at.is_some()).then_some(SWEEP)
             } else {
                 Some(Duration::ZERO)
@@ -153,6 +156,7 @@ impl Relays {
                 self.notice(event);
             }
             self.recheck_some();
+            self.accept_more();
             for _ in 0..self.work.len() {
                 if let Some(key) = self.work.pop_front() {
                     self.turn(key);
@@ -199,7 +203,7 @@ impl Relays {
         self.schedule(token / 2);
     }
 
-    fn schedule(&mut self, key: usize) {
+    pub(super) fn schedule(&mut self, key: usize) {
         if let Some(link) = self.links.get_mut(key)
             && !std::mem::replace(&mut link.scheduled, true)
         {
@@ -207,89 +211,7 @@ impl Relays {
         }
     }
 
-    /// Lets in all who wait at a listener.
-    fn accept(&mut self, place: usize) {
-        while let Some(listener) = self.listeners.get(place) {
-            match listener.accept() {
-                Ok((socket, address)) => self.greet(socket, address),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // A client that has gone already is nobody's error.
-                Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
-                Err(error) => {
-                    // Most often there are no descriptors left: it is tried again soon.
-                    self.complaints
-                        .say("a TLS client cannot be let in", &error, &"");
-                    self.waiting = true;
-                    self.has_deadlines = true;
-                    return;
-                }
-            }
-        }
-    }
-
-    fn greet(&mut self, mut socket: TcpStream, address: SocketAddr) {
-        let address = address.ip().to_canonical();
-        let Some(seat) = self.seats.take(address) else {
-            let reason =
-                "a TLS client is turned away: its address has as many connections as it may";
-            self.complaints.say(reason, &address, &"");
-            return;
-        };
-        if self.links.len() >= self.terms.most {
-            let reason = "a TLS client is turned away: there are as many clients as may be";
-            self.complaints.say(reason, &address, &"");
-            return;
-        }
-        self.make_room();
-        let Ok(mut tls) = ServerConnection::new(self.certificates()) else {
-            return;
-        };
-        tls.set_buffer_limit(None);
-        // Without it messages would wait for each other; a socket that is gone has no use for it.
-        let _ = socket.set_nodelay(true);
-        keep_alive(&socket);
-        let entry = self.links.vacant_entry();
-        let key = entry.key();
-        let interest = Interest::READABLE | Interest::WRITABLE;
-        let registry = self.poll.registry();
-        if let Err(error) = registry.register(&mut socket, Token(2 * key), interest) {
-            self.complaints
-                .say("a TLS client cannot be let in", &error, &"");
-            return;
-        }
-        self.newest += 1;
-        let deadline = Instant::now() + self.terms.patience;
-        entry.insert(Link::new(
-            socket,
-            tls,
-            (address, seat),
-            (self.newest, self.newest_terms),
-            deadline,
-        ));
-        self.handshakes.push_back((key, self.newest));
-        self.has_deadlines = true;
-        self.schedule(key);
-    }
-
-    /// One more, and the oldest that has not shown who it is has to go.
-    fn make_room(&mut self) {
-        if self.handshakes.len() < self.terms.handshakes {
-            return;
-        }
-        let links = &self.links;
-        let is_open = |(key, number): &(usize, u64)| {
-            let link = links.get(*key);
-            link.is_some_and(|link| link.number == *number && link.pair.is_none())
-        };
-        self.handshakes.retain(is_open);
-        if self.handshakes.len() >= self.terms.handshakes
-            && let Some((key, _)) = self.handshakes.pop_front()
-        {
-            self.too_slow(key);
-        }
-    }
-
-    fn too_slow(&mut self, key: usize) {
+    pub(super) fn too_slow(&mut self, key: usize) {
         if let Some(link) = self.links.try_remove(key)
             && link.pair.is_none()
             && !link.refused

@@ -35,7 +35,7 @@ pub trait App {
         None
     }
 
-    /// Some deliveries were handed out, and no more follow at once.
+    /// Some deliveries were handed out, and no more follow at once; or there was no room for any.
     fn flush(&mut self) {}
 
     /// The loop is about to sleep; `false` if it must not. An application that submits as its own

@@ -37,7 +37,8 @@ impl<E: Engine> Driver<E> {
             self.hand_out(app, delivery)?;
             count += 1;
         }
-        if count > 0 {
+        // One that has no room may get some by that.
+        if count > 0 || !app.has_room() {
             app.flush();
         }
         Ok(count)

@@ -11,8 +11,9 @@ use rota_storage::acceptor::{
     DiskLog, FileDir, Identity, LogDisk, LogOpenError, LogOptions, Mode, boot_id,
 };
 use rota_storage::{LifeFile, StoreError};
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -202,9 +203,10 @@ impl Directory {
     }
 }
 
-/// Only the last part of the path: the state directory may be a mount that is missing.
+/// Only the last part of the path: the state directory may be a mount that is missing. Votes have bodies of messages in
+/// them: they are for their owner only.
 fn make_directory(path: &Path) -> Result<(), LogOpenError> {
-    let made = match std::fs::create_dir(path) {
+    let made = match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         made => made.and_then(|()| match path.parent() {
             // Its name has to be durable before anything in it is.
@@ -221,7 +223,19 @@ fn make_directory(path: &Path) -> Result<(), LogOpenError> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+
     use super::*;
+
+    #[test]
+    fn votes_are_for_their_owner_only() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("node-1.votes");
+        make_directory(&path).expect("there is none");
+        make_directory(&path).expect("it is there");
+        let mode = std::fs::metadata(&path).expect("it is there").mode();
+        assert_eq!(mode & 0o7777, 0o700);
+    }
 
     #[test]
     fn a_log_that_fails_soon_again_is_left_alone_for_longer_and_longer() {

@@ -90,7 +90,10 @@ impl<S: System> World<'_, S> {
         self_discard: bool,
     ) -> Option<bool> {
         let now = self.local(at);
-        if self.request(at, |groups| groups.waits(&to, now))?.is_some() {
+        if self
+            .request(at, |groups| groups.waits(from, &to, now))?
+            .is_some()
+        {
             self.tally.cover("messages_held");
             return Some(false);
         }

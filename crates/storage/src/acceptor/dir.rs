@@ -110,6 +110,9 @@ pub trait LogDisk: Send {
 /// The file that is locked.
 const LOCK: &str = "lock";
 
+/// Bodies of messages are in there: it is all for the owner only.
+const MODE: u32 = 0o600;
+
 /// A real directory.
 #[derive(Debug)]
 pub struct FileDir {
@@ -190,6 +193,7 @@ impl LogDisk for FileDir {
             .write(true)
             .create(true)
             .truncate(false)
+            .mode(MODE)
             .open(self.path.join(LOCK))?;
         lock(&file)?;
         self.lock = Some(file);
@@ -213,6 +217,7 @@ impl LogDisk for FileDir {
             .write(access != Access::Read)
             .create(access == Access::Create)
             .truncate(access == Access::Create)
+            .mode(MODE)
             .open(&path)?;
         let direct = (access == Access::Append).then(|| {
             let mut options = File::options();

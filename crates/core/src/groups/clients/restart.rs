@@ -17,10 +17,11 @@ impl Clients {
             return None;
         }
         let wants = core::mem::take(&mut client.wants);
+        let owner = client.owner;
         if !mutants::on(Mutant::G15) {
             self.push(member, Service::Agreed, &Request::Disconnect(member));
         }
-        let next = self.admit(member.name, Some(connection));
+        let next = self.admit((owner, member.name), Some(connection));
         self.followed += 1;
         if self.next_large == Some(connection) {
             self.next_large = Some(next);

@@ -37,8 +37,20 @@ fn holds(cluster: &mut Cluster, at: usize) -> Vec<String> {
 }
 
 fn waits(cluster: &mut Cluster, at: usize, groups: &[&str], ms: u64) -> Option<String> {
+    waits_as("asker", cluster, at, groups, ms)
+}
+
+/// For whom a client of that name waits.
+fn waits_as(
+    client: &str,
+    cluster: &mut Cluster,
+    at: usize,
+    groups: &[&str],
+    ms: u64,
+) -> Option<String> {
     let to: Vec<Destination> = groups.iter().map(|at| to(at)).collect();
-    let hold = cluster.daemon(at).waits(&to, Time(ms * MS))?;
+    let client = cluster.client(at, client);
+    let hold = cluster.daemon(at).waits(client, &to, Time(ms * MS))?;
     Some(hold.client.to_string())
 }
 
@@ -81,6 +93,24 @@ fn what_several_daemons_hold_is_held_until_the_last_lets_go() {
     cluster.exchange(&[1, 2, 3]);
     assert_eq!(waits(&mut cluster, 3, &["g"], 0), None);
     assert_eq!(waits(&mut cluster, 3, &["h"], 0).as_deref(), Some("b"));
+}
+
+/// It may not read before it has written.
+#[test]
+fn nobody_waits_for_itself() {
+    let mut cluster = Cluster::together(2);
+    cluster.daemon(1).hold(held_for("slow", &["g"]), 500);
+    cluster.daemon(2).hold(held_for("other", &["h"]), 500);
+    cluster.exchange(&[1, 2]);
+    let mut waits = |client: &str, at: usize, groups: &[&str], ms: u64| {
+        waits_as(client, &mut cluster, at, groups, ms)
+    };
+    assert_eq!(waits("slow", 1, &["g"], 0), None);
+    // It has not begun to be the time that somebody waits, either.
+    assert_eq!(waits("ann", 1, &["g"], 600).as_deref(), Some("slow"));
+    assert_eq!(waits("slow", 2, &["g"], 600).as_deref(), Some("slow"));
+    let both = waits("slow", 1, &["g", "h"], 600);
+    assert_eq!(both.as_deref(), Some("other"));
 }
 
 /// Its messages may be what is too much.

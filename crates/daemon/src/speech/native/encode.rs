@@ -13,8 +13,9 @@ const SHARED_BYTES: usize = 512;
 /// An event's frame.
 #[derive(Debug, Default)]
 pub(in crate::speech) struct Encoded {
-    /// All of it but the payload; a view lacks the receiver's own index.
+    /// All of it but the payload.
     pub(super) head: Vec<u8>,
+    /// What is shared by all who get it. Of a view that is all behind the head, but for the receiver's own index.
     pub(super) payload: Bytes,
     heads: Heads,
 }
@@ -38,7 +39,14 @@ pub(in crate::speech) fn encode(event: &groups::Event, names: &mut Names, encode
         }
         groups::Event::View(view) => {
             let shared = view_of(view, names).encode_shared();
-            shared.map(|bytes| out.extend_from_slice(&bytes))
+            shared.map(|mut bytes| {
+                let own = match bytes.len() {
+                    0..=SHARED_BYTES => bytes.len(),
+                    _ => protocol::HEAD_BYTES,
+                };
+                out.extend_from_slice(&bytes.split_to(own));
+                encoded.payload = bytes;
+            })
         }
         groups::Event::Transitional { group, view } => {
             let (group, view) = (*group, *view);

@@ -21,22 +21,28 @@ impl NativeSpeech {
         };
         let Encoded { head, payload, .. } = encoded;
         match event {
-            groups::Event::Message(_) if payload.is_empty() => self.put(head, &[]),
+            // There is no frame for it, as the log says.
+            groups::Event::Message(_) if head.is_empty() => {}
+            groups::Event::Message(_) if payload.is_empty() => self.put(head),
             groups::Event::Message(_) => self.outbox.append_shared(head, payload),
             groups::Event::View(view) => {
-                if membership && let Ok(own) = view.members.binary_search(&me) {
-                    self.put(head, &protocol::own_index(own as u32));
+                if membership
+                    && !head.is_empty()
+                    && let Ok(own) = view.members.binary_search(&me)
+                {
+                    let own = protocol::own_index(own as u32);
+                    self.outbox.append_common(head, payload, &own);
                 }
                 self.answer(view.group, Wish::Join);
             }
-            groups::Event::Transitional { .. } if membership => self.put(head, &[]),
+            groups::Event::Transitional { .. } if membership => self.put(head),
             groups::Event::Transitional { .. } => {}
             groups::Event::SelfLeave { group } => {
                 self.left(*group, membership);
             }
             // An earlier client sees nothing, and then views.
             groups::Event::Excluded | groups::Event::Included { .. } if knows_exclusion => {
-                self.put(head, &[]);
+                self.put(head);
             }
             groups::Event::Excluded | groups::Event::Included { .. } => {}
         }
@@ -51,11 +57,8 @@ impl NativeSpeech {
         self.done(answered);
     }
 
-    fn put(&mut self, head: &[u8], rest: &[u8]) {
-        self.outbox.append(|bytes| {
-            bytes.extend_from_slice(head);
-            bytes.extend_from_slice(rest);
-        });
+    fn put(&mut self, frame: &[u8]) {
+        self.outbox.append(|bytes| bytes.extend_from_slice(frame));
     }
 
     /// The client may miss something, and would know what to make of it.

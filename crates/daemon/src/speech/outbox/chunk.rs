@@ -19,9 +19,19 @@ pub(super) const LARGE_BYTES: usize = 64 << 10;
 #[derive(Debug, Default)]
 pub(super) struct Chunk {
     pub bytes: Vec<u8>,
-    /// Payloads that are not copied, and how many of `bytes` come before each. A payload ends its frame.
-    pub payloads: Vec<(usize, Bytes)>,
+    /// Payloads that are not copied, at most one of a frame.
+    pub payloads: Vec<Payload>,
     pub len: usize,
+}
+
+/// Part of a frame that others have as well.
+#[derive(Clone, Debug)]
+pub(super) struct Payload {
+    /// So many of the chunk's own bytes come before it.
+    pub before: usize,
+    pub bytes: Bytes,
+    /// It is shared however long it waits.
+    pub stays: bool,
 }
 
 /// Where a frame begins in a chunk.
@@ -48,9 +58,9 @@ impl Chunk {
             .map_or(0, |length| u32::from_le_bytes(*length));
         let length = (4 + length as usize).max(HEAD_BYTES);
         let shared = self.payloads.get(place.payloads);
-        let shared = shared.filter(|(before, _)| *before < place.byte + length);
-        let end = shared.map_or(place.byte + length, |(before, _)| *before);
-        let end = end.min(self.bytes.len());
+        let shared = shared.filter(|payload| payload.before < place.byte + length);
+        let own = length - shared.map_or(0, |payload| payload.bytes.len());
+        let end = (place.byte + own).min(self.bytes.len());
         let next = Place {
             byte: end,
             payloads: place.payloads + usize::from(shared.is_some()),
@@ -74,8 +84,8 @@ impl Chunk {
     /// Keeps what is before the place.
     pub fn split_off(&mut self, place: Place) -> Self {
         let mut payloads = self.payloads.split_off(place.payloads);
-        for (before, _) in &mut payloads {
-            *before -= place.byte;
+        for payload in &mut payloads {
+            payload.before -= place.byte;
         }
         let rest = Self {
             bytes: self.bytes.split_off(place.byte),
@@ -89,37 +99,37 @@ impl Chunk {
     /// All bytes, in order.
     pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
         let mut from = 0;
-        let shared = self.payloads.iter().flat_map(move |(before, payload)| {
-            let own = &self.bytes[from..*before];
-            from = *before;
-            [own, payload]
+        let shared = self.payloads.iter().flat_map(move |payload| {
+            let own = &self.bytes[from..payload.before];
+            from = payload.before;
+            [own, &payload.bytes]
         });
-        let last = self.payloads.last().map_or(0, |(before, _)| *before);
+        let last = self.payloads.last().map_or(0, |payload| payload.before);
         shared.chain([&self.bytes[last..]])
     }
 
-    /// Copies the payloads, unless they are large.
+    /// Copies the payloads, but for those that stay.
     pub fn copy_payloads(&mut self) {
-        if self
-            .payloads
-            .iter()
-            .all(|(_, payload)| payload.len() > LARGE_BYTES)
-        {
+        if self.payloads.iter().all(|payload| payload.stays) {
             return;
         }
+        let copies = self.payloads.iter().filter(|payload| !payload.stays);
+        let more: usize = copies.map(|payload| payload.bytes.len()).sum();
         let mut copied = Self {
-            bytes: Vec::with_capacity(self.len),
+            bytes: Vec::with_capacity(self.bytes.len() + more),
             payloads: Vec::new(),
             len: self.len,
         };
         let mut from = 0;
-        for (before, payload) in self.payloads.drain(..) {
+        for payload in self.payloads.drain(..) {
+            let before = payload.before;
             copied.bytes.extend_from_slice(&self.bytes[from..before]);
             from = before;
-            if payload.len() > LARGE_BYTES {
-                copied.payloads.push((copied.bytes.len(), payload));
+            if payload.stays {
+                let before = copied.bytes.len();
+                copied.payloads.push(Payload { before, ..payload });
             } else {
-                copied.bytes.extend_from_slice(&payload);
+                copied.bytes.extend_from_slice(&payload.bytes);
             }
         }
         copied.bytes.extend_from_slice(&self.bytes[from..]);

@@ -1,5 +1,5 @@
 use super::*;
-use rota_client::protocol::{Destination, Inbox, MAX_REPLY_BYTES, Message, Reply};
+use rota_client::protocol::{Destination, Inbox, MAX_REPLY_BYTES, Message, Reply, own_index};
 use rota_core::contract::Service;
 
 fn message(number: u8, bytes: usize) -> Message {
@@ -160,4 +160,62 @@ fn what_waits_keeps_no_shared_payload_that_is_not_large() {
     let mut expected = all_of_it;
     expected.extend([expected[4].clone(), expected[4].clone()]);
     assert_eq!(all(&mut inbox), expected);
+}
+
+/// Many members of a group get the same view: however long it waits, all of it but their own part is one piece.
+#[test]
+fn what_is_common_to_many_stays_shared_leaves_whole_and_is_taken_back_whole() {
+    let view = view();
+    let frame = view.encode_shared().expect("it fits");
+    let (head, common) = (frame.slice(..5), frame.slice(5..));
+    let length = frame.len() + 4;
+    for sent in 0..2 * length {
+        let mut outbox = Outbox::default();
+        let mut inbox = Inbox::new(MAX_REPLY_BYTES);
+        for own in 0..3 {
+            outbox.append_common(&head, &common, &own_index(own));
+            put(&mut outbox, &Reply::Done { request: own });
+        }
+        leave(&mut outbox, sent, &mut inbox);
+        outbox.wait();
+        assert!(outbox.kept_alone() < 3 * 40, "it is not copied");
+        let mut lost = 0;
+        outbox.take_back(|skimmed| {
+            assert!(matches!(skimmed, Skimmed::Membership), "{skimmed:?}");
+            lost += 1;
+        });
+        let rest = outbox.len();
+        leave(&mut outbox, rest, &mut inbox);
+        let got = all(&mut inbox);
+        let owns: Vec<u32> = got
+            .iter()
+            .filter_map(|reply| match reply {
+                Reply::View(got) => Some(got.own),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(owns, [0, 1, 2][..3 - lost], "{sent}");
+        let is_done = |reply: &&Reply| matches!(reply, Reply::Done { .. });
+        assert_eq!(got.iter().filter(is_done).count(), 3, "{sent}");
+    }
+}
+
+fn view() -> rota_client::protocol::View {
+    let name = |text: &str| text.parse().expect("a name");
+    let ring = rota_core::contract::RingId {
+        ring_seq: 1,
+        rep: rota_core::contract::NodeId::new(1).expect("not 0"),
+        incarnation: rota_core::contract::Incarnation(7),
+    };
+    rota_client::protocol::View {
+        group: name_of("g"),
+        id: rota_core::groups::ViewId {
+            ring,
+            next: None,
+            index: 1,
+        },
+        cause: rota_client::protocol::Cause::Join(name("#ann#n1")),
+        members: (0..3).map(|at| name(&format!("#m{at}#n1"))).collect(),
+        own: 0,
+    }
 }

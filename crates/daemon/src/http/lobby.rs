@@ -1,0 +1,141 @@
+//! Who is connected to the pages, of whom those who ask for nothing make way.
+
+use std::collections::VecDeque;
+use std::net::{Shutdown, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// So many places are kept free, where somebody can make way.
+const SLACK: usize = 4;
+
+/// Connections, each of which has a thread.
+#[derive(Debug)]
+pub(super) struct Lobby {
+    most: usize,
+    inside: Mutex<Inside>,
+}
+
+#[derive(Debug, Default)]
+struct Inside {
+    newest: u64,
+    /// Those that have asked for nothing yet, oldest first.
+    silent: VecDeque<(u64, Arc<TcpStream>)>,
+    /// Those that are being answered, or do not take their answer.
+    asked: VecDeque<(u64, Arc<TcpStream>)>,
+    /// All that have a thread, also those that were closed and whose thread has not noticed yet.
+    count: usize,
+}
+
+impl Lobby {
+    /// At most so many that ask for nothing, and twice as many in all.
+    pub const fn new(most: usize) -> Self {
+        let inside = Inside {
+            newest: 0,
+            silent: VecDeque::new(),
+            asked: VecDeque::new(),
+            count: 0,
+        };
+        Self {
+            most,
+            inside: Mutex::new(inside),
+        }
+    }
+
+    /// One more: its number. The oldest silent one is closed for it where there are many; `None` where that is not
+    /// enough.
+    pub fn enter(&self, stream: &Arc<TcpStream>) -> Option<u64> {
+        let mut inside = self.inside();
+        if inside.silent.len() >= self.most
+            && let Some((_, oldest)) = inside.silent.pop_front()
+        {
+            // It ends the wait of its thread.
+            let _ = oldest.shutdown(Shutdown::Both);
+        }
+        // While there is still room for those whose threads take a moment to notice.
+        if inside.count + SLACK >= 2 * self.most
+            && let Some((_, oldest)) = inside.asked.pop_front()
+        {
+            let _ = oldest.shutdown(Shutdown::Both);
+        }
+        if inside.count >= 2 * self.most {
+            return None;
+        }
+        inside.newest += 1;
+        inside.count += 1;
+        let number = inside.newest;
+        inside.silent.push_back((number, Arc::clone(stream)));
+        Some(number)
+    }
+
+    /// It has asked for something, and is answered.
+    pub fn asked(&self, number: u64) {
+        let mut inside = self.inside();
+        let place = inside.silent.iter().position(|(other, _)| *other == number);
+        if let Some(entry) = place.and_then(|place| inside.silent.remove(place)) {
+            inside.asked.push_back(entry);
+        }
+    }
+
+    /// It is over.
+    pub fn leave(&self, number: u64) {
+        let mut inside = self.inside();
+        inside.silent.retain(|(other, _)| *other != number);
+        inside.asked.retain(|(other, _)| *other != number);
+        inside.count -= 1;
+    }
+
+    /// No step can panic half-way.
+    fn inside(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::{Ipv4Addr, TcpListener};
+
+    use super::*;
+
+    fn pair(listener: &TcpListener) -> (TcpStream, Arc<TcpStream>) {
+        let address = listener.local_addr().expect("it is bound");
+        let far = TcpStream::connect(address).expect("it listens");
+        (far, Arc::new(listener.accept().expect("one").0))
+    }
+
+    fn is_closed(far: &TcpStream) -> bool {
+        far.set_nonblocking(true).expect("a socket");
+        matches!((&*far).read(&mut [0]), Ok(0))
+    }
+
+    #[test]
+    fn the_oldest_that_is_silent_makes_way() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let lobby = Lobby::new(8);
+        let all: Vec<_> = (0..10).map(|_| pair(&listener)).collect();
+        let first = lobby.enter(&all[0].1).expect("room");
+        lobby.asked(first);
+        for (_, near) in &all[1..] {
+            lobby.enter(near).expect("the second makes way, if any");
+        }
+        let closed: Vec<bool> = all.iter().map(|(far, _)| is_closed(far)).collect();
+        assert_eq!(closed, (0..10).map(|at| at == 1).collect::<Vec<_>>());
+        lobby.leave(first);
+    }
+
+    #[test]
+    fn so_does_one_that_does_not_take_its_answer() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let lobby = Lobby::new(8);
+        let all: Vec<_> = (0..17).map(|_| pair(&listener)).collect();
+        for (_, near) in &all[..16] {
+            let number = lobby.enter(near).expect("room");
+            lobby.asked(number);
+        }
+        let closed = all.iter().filter(|(far, _)| is_closed(far)).count();
+        assert_eq!(closed, SLACK);
+        // Their threads have not noticed: there are no more than twice as many.
+        assert_eq!(lobby.enter(&all[16].1), None);
+        lobby.leave(1);
+        assert!(lobby.enter(&all[16].1).is_some());
+    }
+}

@@ -1,0 +1,149 @@
+//! What the answers to clients' questions cost: a part of the time, and no more; and clients that do not read them.
+
+use std::collections::VecDeque;
+
+use rota_core::contract::Time;
+
+use super::Hub;
+
+/// Groups and members that may be listed in a second, about: each costs some 60 nanoseconds, so that this is a tenth of
+/// the time.
+const EACH_SECOND: u64 = 1_600_000;
+
+/// So many are listed at once, and how many there are is known only afterwards: what is more has to be made up for.
+const AT_ONCE: u64 = 4096;
+
+/// What a list costs beside those.
+const LIST_COST: u64 = 16;
+
+/// How long a client that asks may read nothing, while what waits for it leaves no room for another answer. Nothing more
+/// is read of it meanwhile, so that its end could not be seen: what lies unread may be a descriptor of its own socket.
+const UNREAD_NANOS: u64 = 60_000_000_000;
+
+/// What lists have cost.
+#[derive(Debug, Default)]
+pub(super) struct Lists {
+    /// What has not been made up for yet.
+    owed: u64,
+    /// As of when.
+    at: Time,
+    /// Sessions whose clients ask and have to wait.
+    pub asking: Vec<usize>,
+    /// Sessions whose clients ask and do not read, by number, and when they are looked at; the next one first.
+    unread: VecDeque<(Time, usize, u64)>,
+}
+
+impl Lists {
+    /// Time has passed.
+    fn pass(&mut self, now: Time) {
+        let made_up = u128::from(now.since(self.at)) * u128::from(EACH_SECOND) / 1_000_000_000;
+        if made_up > 0 {
+            self.owed = self
+                .owed
+                .saturating_sub(made_up.try_into().unwrap_or(u64::MAX));
+            self.at = now;
+        }
+    }
+
+    pub fn may_go_on(&self) -> bool {
+        self.owed < AT_ONCE
+    }
+
+    /// One of so many was made.
+    pub fn charge(&mut self, listed: usize) {
+        self.owed += LIST_COST + listed as u64;
+    }
+
+    /// When the next may be made.
+    fn wake(&self) -> Time {
+        let more = (self.owed + 1).saturating_sub(AT_ONCE);
+        self.at.after(1 + more * 1_000_000_000 / EACH_SECOND)
+    }
+}
+
+impl Hub {
+    /// When those who ask for lists have their turn again.
+    pub(super) fn lists_wake(&self) -> Option<Time> {
+        let asking = (!self.lists.asking.is_empty()).then(|| self.lists.wake());
+        let unread = self.lists.unread.front().map(|&(at, ..)| at);
+        asking.into_iter().chain(unread).min()
+    }
+
+    /// A client has to read before its question is answered.
+    pub(super) fn await_reader(&mut self, key: usize, now: Time) {
+        if let Some(session) = self.sessions.get_mut(key)
+            && session.is_asking()
+            && !std::mem::replace(&mut session.has_to_read, true)
+        {
+            let at = now.after(UNREAD_NANOS);
+            self.lists.unread.push_back((at, key, session.number));
+        }
+    }
+
+    /// Clients that ask and do not read are disconnected in the end.
+    pub(super) fn end_unread(&mut self, now: Time) {
+        while let Some(&(at, key, number)) = self.lists.unread.front()
+            && now >= at
+        {
+            self.lists.unread.pop_front();
+            let session = self.sessions.get_mut(key);
+            let Some(session) = session.filter(|session| session.number == number) else {
+                continue;
+            };
+            session.has_to_read = false;
+            if session.is_asking() && session.unread_nanos(now) >= UNREAD_NANOS {
+                self.counters.slow += 1;
+                self.end(key, "it asks, and does not read what it is answered");
+            } else {
+                self.await_reader(key, now);
+            }
+        }
+    }
+
+    /// Those who wait have their turn, if lists have cost little enough by now.
+    pub(super) fn go_on_listing(&mut self, now: Time) {
+        self.lists.pass(now);
+        if self.lists.may_go_on() {
+            for key in std::mem::take(&mut self.lists.asking) {
+                self.schedule(key);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn lists_take_a_part_of_the_time_however_long_one_of_them_is() {
+        for each in [0, 100, 16_384, 3 * 16_384] {
+            let (mut lists, mut now, mut listed) = (Lists::default(), Time(0), 0);
+            while now < Time(SECOND) {
+                lists.pass(now);
+                if lists.may_go_on() {
+                    lists.charge(each);
+                    listed += LIST_COST + each as u64;
+                } else {
+                    assert!(lists.wake() > now);
+                    now = lists.wake();
+                }
+            }
+            assert!(listed >= EACH_SECOND / 2, "{each}: {listed}");
+            let most = EACH_SECOND + AT_ONCE + 2 * (LIST_COST + each as u64);
+            assert!(listed <= most, "{each}: {listed}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_saved_up() {
+        let mut lists = Lists::default();
+        lists.pass(Time(1000 * SECOND));
+        lists.charge(AT_ONCE as usize);
+        assert!(!lists.may_go_on());
+        lists.pass(lists.wake());
+        assert!(lists.may_go_on());
+    }
+}

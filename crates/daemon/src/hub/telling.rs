@@ -1,0 +1,149 @@
+//! Clients are told what the ring has delivered: in steps, each of so many bytes at most, between which the ring has
+//! its turn.
+//!
+//! A change of a large group is long, and goes to all of its members: what comes of one delivery may be a thousand times
+//! as much as that delivery, and a new configuration brings a change of every group. So events are taken from the groups
+//! only while little waits that was not offered to sockets, sockets are offered only so much at once, and the ring is
+//! asked for more when all of that is done.
+
+use rota_core::contract::Delivery;
+use rota_core::groups::{ClientEvent, Event};
+
+use super::{Hub, throttle};
+use crate::trace;
+
+/// Bytes for clients that are offered to their sockets before the loop rests.
+const MUCH_BYTES: usize = 64 << 10;
+
+/// With so much that was not offered to clients nobody is told anything more, and so much is offered at once.
+pub(super) const MOST_BYTES: usize = 4 << 20;
+
+/// What it costs to tell a client something, or to write for it, as if it were so many bytes.
+const CLIENT_COST: usize = 256;
+
+impl Hub {
+    /// What the ring has delivered.
+    pub fn deliver(&mut self, delivery: Delivery) {
+        self.moved = true;
+        if let Delivery::Configuration(now) = &delivery {
+            self.members = now.members.iter().map(|member| member.node.get()).collect();
+        }
+        self.groups.deliver(delivery);
+        self.hand_out();
+        if self.groups.holds_changed() {
+            self.look_at_holds();
+        }
+    }
+
+    /// Tells clients what has happened, as far as there is room for it.
+    pub(super) fn hand_out(&mut self) {
+        let mut cost = 0;
+        while self.dirty_bytes.max(cost) < MOST_BYTES {
+            let Some(event) = self.groups.poll_event() else {
+                break;
+            };
+            cost += CLIENT_COST * (1 + event.to.len());
+            self.tell(&event);
+        }
+        if !self.skipping.is_empty() && !self.groups.has_events() {
+            self.end_skips();
+        }
+    }
+
+    fn tell(&mut self, told: &ClientEvent) {
+        self.encoded.clear();
+        let traced = self.trace.as_ref();
+        let saw = traced.and_then(|_| trace::saw(&told.event, &mut self.names));
+        for connection in told.to.iter() {
+            let Some(&key) = self.by_connection.get(connection) else {
+                continue;
+            };
+            let Some(session) = self.sessions.get_mut(key) else {
+                continue;
+            };
+            if session.before == Some(*connection) {
+                session.speech.miss(&told.event);
+                self.offer(key);
+                continue;
+            }
+            session.messages += u64::from(matches!(told.event, Event::Message(_)));
+            let before = session.speech.backlog();
+            session
+                .speech
+                .tell(&told.event, &mut self.encoded, &mut self.names);
+            let backlog = session.speech.backlog();
+            let more = backlog.saturating_sub(before);
+            session.fresh += more;
+            self.dirty_bytes += more;
+            session.largest = session.largest.max(more);
+            if self.config.may_throttle()
+                && backlog > session.queue_limit(self.config.client_queue_bytes) / 4
+                && let Event::Message(message) = &told.event
+            {
+                throttle::count(&self.groups, session, *connection, (message, more));
+            }
+            if let (Some(trace), Some(saw)) = (&mut self.trace, &saw)
+                && let Ok(client) = self.groups.member(*connection)
+            {
+                trace.note(&client, saw.clone(), &mut self.names);
+            }
+            self.offer(key);
+        }
+    }
+
+    /// Whether the ring may deliver something: clients have to be offered what waits for them before there is more. Who
+    /// reads must not be taken for one that does not, and the ring must not wait for long.
+    pub fn has_room(&self) -> bool {
+        self.dirty_bytes < MOST_BYTES && !self.groups.has_events()
+    }
+
+    /// Offers what waits for clients to their sockets if it is much, or has waited for a turn.
+    pub fn flush_if_due(&mut self) {
+        if self.dirty_long || self.dirty_bytes >= MUCH_BYTES {
+            self.flush();
+        }
+    }
+
+    /// Offers what waits for clients to their sockets, as much as can be done at once; what is left has the next turn.
+    pub fn flush(&mut self) {
+        if let Some(trace) = &mut self.trace {
+            trace.flush();
+        }
+        let dirty = std::mem::take(&mut self.dirty);
+        let (mut done, mut bytes) = (0, 0);
+        while done < dirty.len() && bytes < MOST_BYTES {
+            bytes += CLIENT_COST + self.write(dirty[done]);
+            done += 1;
+        }
+        self.dirty.extend_from_slice(&dirty[done..]);
+        self.dirty_long = !self.dirty.is_empty();
+        if self.groups.has_events() {
+            self.hand_out();
+        }
+    }
+
+    /// Offers what waits for a client to its socket; says how much that has taken.
+    fn write(&mut self, key: usize) -> usize {
+        let Some(session) = self.sessions.get_mut(key) else {
+            return 0;
+        };
+        self.dirty_bytes -= std::mem::take(&mut session.fresh);
+        let could = !session.is_deaf();
+        let bytes = session.write();
+        if could && session.is_deaf() {
+            // What it sent before it went still counts.
+            self.schedule(key);
+            return bytes;
+        }
+        let (over, waits) = (session.speech.is_ended(), session.is_stalled());
+        if session.can_write() {
+            self.offer(key);
+        } else if over && session.speech.backlog() == 0 || waits && bytes > 0 {
+            // It hangs up, or has room for the answer to what it has asked.
+            self.schedule(key);
+        }
+        self.mind_queue(key);
+        self.count_kept(key);
+        bytes
+    }
+}

@@ -1,0 +1,94 @@
+//! Memory of clients whose sessions are over, and that they have not read to the end.
+//!
+//! What a client was told before its session ended it may still read: it is in memory that both have. That is given back,
+//! whoever else has it, when the client has read it, or has had time to.
+
+use std::collections::VecDeque;
+
+use rota_core::contract::Time;
+use rota_memory::Writer;
+
+use super::Hub;
+
+/// How long a client may take to read what is left for it, in nanoseconds.
+const UNREAD_NANOS: u64 = 10_000_000_000;
+
+/// How often it is looked whether clients have.
+const LOOK_NANOS: u64 = 1_000_000_000;
+
+/// Regions that are kept for that; with one more the oldest is given back.
+const MOST: usize = 256;
+
+/// Oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Unread {
+    regions: VecDeque<(Time, Writer)>,
+    look_at: Time,
+}
+
+impl Unread {
+    pub fn keep(&mut self, now: Time, memory: Writer) {
+        if self.regions.is_empty() {
+            self.look_at = now.after(LOOK_NANOS);
+        }
+        if self.regions.len() >= MOST {
+            self.regions.pop_front();
+        }
+        self.regions.push_back((now, memory));
+    }
+
+    fn give_back(&mut self, now: Time) {
+        if now >= self.look_at {
+            self.look_at = now.after(LOOK_NANOS);
+            let stays = |(since, memory): &(Time, Writer)| {
+                now.since(*since) < UNREAD_NANOS && !memory.is_read()
+            };
+            self.regions.retain(stays);
+        }
+    }
+}
+
+impl Hub {
+    /// When it is to be looked whether memory can be given back.
+    pub(super) fn unread_wake(&self) -> Option<Time> {
+        (!self.unread.regions.is_empty()).then_some(self.unread.look_at)
+    }
+
+    /// Gives back what clients have read, or had time to read.
+    pub(super) fn give_memory_back(&mut self, now: Time) {
+        if !self.unread.regions.is_empty() {
+            self.unread.give_back(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::IoSlice;
+
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn unread() -> Writer {
+        let (mut writer, _) = Writer::new(64 << 10).expect("memory");
+        let bytes = [0; 8 << 10];
+        let written = writer.write(&mut Vec::new(), &[IoSlice::new(&bytes)]);
+        assert_eq!(written.expect("a list takes all"), bytes.len());
+        writer
+    }
+
+    #[test]
+    fn it_is_kept_for_a_while_and_not_without_end() {
+        let mut all = Unread::default();
+        for at in 0..2 * MOST as u64 {
+            all.keep(Time(at), unread());
+        }
+        assert_eq!(all.regions.len(), MOST);
+        all.keep(Time(SECOND), Writer::new(64 << 10).expect("memory").0);
+        all.give_back(Time(2 * SECOND));
+        assert_eq!(all.regions.len(), MOST - 1, "the last one is read");
+        all.give_back(Time(11 * SECOND));
+        assert_eq!(all.regions.len(), 0);
+    }
+}
