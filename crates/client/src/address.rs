@@ -35,6 +35,24 @@ impl From<String> for Address {
     }
 }
 
+impl From<&String> for Address {
+    fn from(text: &String) -> Self {
+        Self::from(&**text)
+    }
+}
+
+impl From<&PathBuf> for Address {
+    fn from(path: &PathBuf) -> Self {
+        Self::from(&**path)
+    }
+}
+
+impl From<&Self> for Address {
+    fn from(address: &Self) -> Self {
+        address.clone()
+    }
+}
+
 impl From<&Path> for Address {
     fn from(path: &Path) -> Self {
         Self::Unix(path.into())
@@ -60,5 +78,20 @@ impl fmt::Display for Address {
             Self::Tcp(host) => write!(f, "tcp:{host}"),
             Self::Tls(host) => write!(f, "tls:{host}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_may_be_borrowed() {
+        let text = "tcp:n1:4805".to_owned();
+        let address = Address::from(&text);
+        assert_eq!(address, Address::Tcp("n1:4805".to_owned()));
+        assert_eq!(Address::from(&address), address);
+        let path = PathBuf::from("/run/rota/rota.sock");
+        assert_eq!(Address::from(&path), Address::Unix(path));
     }
 }

@@ -46,8 +46,9 @@ impl From<DecodeError> for ConnectionLost {
 impl fmt::Display for ConnectionLost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Goodbye { code, text } => write!(f, "the daemon closed the connection: {code}")
-                .and_then(|()| put_text(f, text)),
+            Self::Goodbye { code, text } => {
+                put_reason(f, "the daemon closed the connection", *code, text)
+            }
             Self::Ended => f.write_str("the connection has ended"),
             Self::Io(error) => write!(f, "the connection failed: {error}"),
             Self::Protocol(error) => write!(f, "not the protocol: {error}"),
@@ -58,11 +59,13 @@ impl fmt::Display for ConnectionLost {
 
 impl Error for ConnectionLost {}
 
-fn put_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
-    if text.is_empty() {
-        Ok(())
+/// What has happened and the daemon's reason; its words too, unless they say the same.
+fn put_reason(f: &mut fmt::Formatter<'_>, what: &str, code: Code, text: &str) -> fmt::Result {
+    let reason = code.to_string();
+    if text.is_empty() || text == reason {
+        write!(f, "{what}: {reason}")
     } else {
-        write!(f, " ({text})")
+        write!(f, "{what}: {reason} ({text})")
     }
 }
 
@@ -136,9 +139,7 @@ impl fmt::Display for ConnectError {
             }
             Self::Tls(what) => write!(f, "no TLS: {what}"),
             Self::Io(error) => write!(f, "no connection: {error}"),
-            Self::Refused { code, text } => {
-                write!(f, "refused: {code}").and_then(|()| put_text(f, text))
-            }
+            Self::Refused { code, text } => put_reason(f, "refused", *code, text),
             Self::Version(version) => {
                 write!(f, "the daemon speaks version {version}, not {VERSION}")
             }
@@ -254,9 +255,7 @@ impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name(error) => write!(f, "not a group: {error}"),
-            Self::Failed { code, text } => {
-                write!(f, "failed: {code}").and_then(|()| put_text(f, text))
-            }
+            Self::Failed { code, text } => put_reason(f, "failed", *code, text),
             Self::Unread { limit } => put_unread(f, *limit),
             Self::TimedOut => f.write_str("no answer in time"),
             Self::Lost(lost) => lost.fmt(f),
@@ -265,3 +264,21 @@ impl fmt::Display for RequestError {
 }
 
 impl Error for RequestError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_not_said_twice() {
+        let code = Code::NotAllowed;
+        for (text, said) in [
+            ("", "failed: not allowed"),
+            ("not allowed", "failed: not allowed"),
+            ("rule 2", "failed: not allowed (rule 2)"),
+        ] {
+            let text = text.to_owned();
+            assert_eq!(RequestError::Failed { code, text }.to_string(), said);
+        }
+    }
+}

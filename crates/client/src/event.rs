@@ -91,7 +91,7 @@ pub struct Gap {
     pub unsettled_bytes: u64,
     /// What the client is called now. Without a name of its own it got a new one.
     pub name: PrivateName,
-    /// Groups that it could not join again, and why: the next connection will not try, unless the
+    /// Groups that the daemon does not let it join again, and why: the next connection will not try, unless the
     /// application joins them meanwhile.
     pub not_joined: Vec<(GroupName, RequestError)>,
 }

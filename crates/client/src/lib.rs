@@ -42,8 +42,11 @@ mod envelope;
 mod error;
 mod event;
 mod memory;
+mod owner;
 pub mod protocol;
+mod quiet;
 mod session;
+mod tcp;
 #[cfg(feature = "tls")]
 mod tls;
 

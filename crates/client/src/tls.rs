@@ -120,6 +120,7 @@ impl Tls {
             connection,
             owed: 0,
             more: false,
+            failed: None,
         })))
     }
 }
@@ -169,6 +170,8 @@ struct State {
     owed: usize,
     /// There may be something to read that the socket knows nothing of.
     more: bool,
+    /// What ended the connection behind bytes that are still to be read.
+    failed: Option<io::Error>,
 }
 
 impl Session {
@@ -207,14 +210,20 @@ impl Session {
         loop {
             match state.connection.reader().read(buffer) {
                 Ok(bytes) => {
-                    state.more = bytes == buffer.len();
+                    state.more = bytes == buffer.len() || state.failed.is_some();
                     return Ok(Some(bytes));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
             }
-            if state.take_in(socket)?.is_none() {
-                return Ok(None);
+            // Of what came in one piece with it, everything comes first.
+            if let Some(error) = state.failed.take() {
+                return Err(error);
+            }
+            match state.take_in(socket) {
+                Ok(Some(_)) => {}
+                Ok(None) => return Ok(None),
+                Err(error) => state.failed = Some(error),
             }
             // What is read may want an answer; a socket that takes nothing more says so when it is read.
             let _ = state.flush(socket);

@@ -10,7 +10,8 @@
  *
  * Threads. A handle is for one thread at a time, which may change; two at once are told ROTA_STATUS_BUSY.
  * rota_split makes two handles of one, so that one thread sends while another receives. No thread may use
- * a handle while or after another closes or frees it. Handles do not survive fork() in the child.
+ * a handle while or after another closes or frees it. In a child of fork() a handle is its parent's: nothing is
+ * written or read there, and rota_free frees memory only. Connect anew.
  *
  * Signals. The library starts no threads, installs no handlers, and raises no SIGPIPE.
  */

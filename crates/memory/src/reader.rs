@@ -22,6 +22,8 @@ pub struct Reader {
     ahead: [u8; AHEAD_BYTES],
     from: usize,
     to: usize,
+    /// What ended the stream behind bytes that were read: they come first.
+    failed: Option<io::Error>,
 }
 
 impl Reader {
@@ -38,11 +40,12 @@ impl Reader {
             ahead: [0; AHEAD_BYTES],
             from: 0,
             to: 0,
+            failed: None,
         })
     }
 
     /// Reads what is there: `None` if there is nothing yet, 0 at the end of the stream. `read` reads from the
-    /// socket, and says the same.
+    /// socket, and says the same. What stands before an error is read first; the next call says the error.
     ///
     /// # Errors
     /// The socket's; [`io::ErrorKind::ConnectionReset`] if the writer has taken the memory away before it was read;
@@ -53,37 +56,55 @@ impl Reader {
         into: &mut [u8],
         mut read: impl FnMut(&mut [u8]) -> io::Result<Option<usize>>,
     ) -> io::Result<Option<usize>> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         let mut done = 0;
-        while done < into.len() {
-            let rest = &mut into[done..];
+        match self.read_on(into, &mut done, &mut read) {
+            Err(error) if done > 0 => {
+                self.failed = Some(error);
+                Ok(Some(done))
+            }
+            read => read,
+        }
+    }
+
+    /// Reads behind what is `done`.
+    fn read_on(
+        &mut self,
+        into: &mut [u8],
+        done: &mut usize,
+        read: &mut impl FnMut(&mut [u8]) -> io::Result<Option<usize>>,
+    ) -> io::Result<Option<usize>> {
+        while *done < into.len() {
+            let rest = &mut into[*done..];
             let got = match (self.left, self.at) {
                 (0, _) if self.take_record()? => continue,
                 // Who has got something need not ask the socket once more.
-                (0, _) if done > 0 => break,
-                (0, _) => match self.fill(&mut read)? {
+                (0, _) if *done > 0 => break,
+                (0, _) => match self.fill(read)? {
                     Some(0) => return Ok(Some(0)),
                     Some(_) => continue,
                     None => return Ok(None),
                 },
-                (_, INLINE) => self.read_inline(rest, &mut read)?,
-                _ => match self.read_memory(rest) {
-                    // It is said with the next call.
-                    Err(_) if done > 0 => break,
-                    got => Some(got?),
-                },
+                (_, INLINE) => self.read_inline(rest, read)?,
+                _ => Some(self.read_memory(rest)?),
             };
             match got {
-                Some(got) => done += got,
-                None if done == 0 => return Ok(None),
+                Some(got) => *done += got,
+                None if *done == 0 => return Ok(None),
                 None => break,
             }
         }
-        Ok(Some(done))
+        Ok(Some(*done))
     }
 
     /// Whether something can be read that no descriptor tells of.
     pub const fn has_more(&self) -> bool {
         let ahead = self.to - self.from;
+        if self.failed.is_some() {
+            return true;
+        }
         match (self.left, self.at) {
             (0, _) => ahead >= RECORD_BYTES,
             (_, INLINE) => ahead > 0,

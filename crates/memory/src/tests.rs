@@ -167,6 +167,30 @@ fn an_end_within_a_record_is_an_error() {
 }
 
 #[test]
+fn what_arrived_before_an_error_is_read_before_it() {
+    let cut_short = [5_u8, 0, 0, 0, 255, 255, 255, 255, 1];
+    let impossible = [0; 8];
+    for (tail, kind, part) in [
+        (&cut_short[..], ErrorKind::UnexpectedEof, 1),
+        (&impossible[..], ErrorKind::InvalidData, 0),
+    ] {
+        let mut pair = pair();
+        assert_eq!(pair.write(&[7; 5000]).expect("there is room"), 5000);
+        pair.to.write_all(tail).expect("there is room");
+        pair.to
+            .shutdown(std::net::Shutdown::Write)
+            .expect("a socket");
+        let mut into = [0; 9000];
+        assert_eq!(pair.read(&mut into).expect("it reads"), Some(5000 + part));
+        assert_eq!(into[..5000], [7; 5000]);
+        // Who waits for the socket would not hear of it.
+        assert!(pair.reader.has_more());
+        let error = pair.read(&mut into).expect_err("that was all");
+        assert_eq!(error.kind(), kind);
+    }
+}
+
+#[test]
 fn records_that_cannot_be_are_refused() {
     let beyond = (MEMORY as u32 - 10).to_le_bytes();
     for (bytes, at) in [

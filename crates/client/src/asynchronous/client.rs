@@ -275,11 +275,20 @@ impl AsyncClient {
             Err(error) => Settled::from(ConnectionLost::from(error)),
         };
         self.account.settle(settled);
+        self.mind();
         true
+    }
+
+    fn mind(&self) {
+        self.stream.mind(self.account.credit.outstanding());
     }
 
     /// Writes what the socket takes; whether that has left something.
     fn try_flush(&mut self) -> Result<bool, ConnectionLost> {
+        if self.outgoing.pending().is_empty() {
+            return Ok(false);
+        }
+        self.mind();
         while !self.outgoing.pending().is_empty() {
             match self.stream.write(self.outgoing.pending()) {
                 Ok(Some(bytes)) => self.outgoing.wrote(bytes),
@@ -287,8 +296,8 @@ impl AsyncClient {
                 Err(error) => {
                     // A daemon that closes says why before.
                     while self.account.lost.is_none() && self.read() {}
-                    let lost = self.account.lost.clone();
-                    return Err(lost.unwrap_or_else(|| error.into()));
+                    let lost = self.account.lost.get_or_insert_with(|| error.into());
+                    return Err(lost.clone());
                 }
             }
         }
@@ -297,8 +306,12 @@ impl AsyncClient {
 }
 
 impl Drop for AsyncClient {
-    /// Writes what was fed, as far as that needs no waiting.
+    /// Writes what was fed, as far as that needs no waiting; not in a child of the process that connected.
     fn drop(&mut self) {
+        // What is not written here the parent writes.
+        if !self.stream.is_own() {
+            return;
+        }
         // There is nobody to tell; `close` tells.
         let _ = self.try_flush();
     }

@@ -1,26 +1,33 @@
 //! The socket of an async client.
 
-use std::io;
-use std::os::fd::OwnedFd;
-use std::path::Path;
-use std::time::Duration;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd, OwnedFd};
 
 use tokio::io::Interest;
-use tokio::net::{TcpStream, UnixStream, lookup_host};
-use tokio::time;
+use tokio::net::{TcpStream, UnixStream};
 
+use super::dial::{connect_tcp, connect_unix};
 use crate::address::Address;
 use crate::blocking::Builder;
 use crate::error::ConnectError;
 use crate::memory::Memory;
+use crate::owner::Owner;
+use crate::quiet::Quiet;
+use crate::tcp::Patience;
 #[cfg(feature = "tls")]
 use crate::tls::{Session, Step};
 
-/// From one attempt to connect to the next, where the daemon's queue is full.
-const TRY_AGAIN: Duration = Duration::from_millis(10);
+/// A connected socket. In a child of the process that connected each step fails, and does nothing.
+#[derive(Debug)]
+pub struct Stream {
+    owner: Owner,
+    /// There is one until this is dropped.
+    socket: Option<Socket>,
+    patience: Patience,
+}
 
 #[derive(Debug)]
-pub enum Stream {
+enum Socket {
     Unix(UnixStream),
     /// What the daemon says comes through memory.
     Memory(UnixStream, Box<Memory>),
@@ -29,11 +36,33 @@ pub enum Stream {
     Tls(TcpStream, Box<Session>),
 }
 
+impl From<Socket> for Stream {
+    fn from(socket: Socket) -> Self {
+        Self {
+            owner: Owner::this(),
+            socket: Some(socket),
+            patience: Patience::default(),
+        }
+    }
+}
+
+impl Drop for Stream {
+    /// A child of the process that connected has its parent's queue of what the kernel tells: what is taken out of it, the
+    /// parent is not told of any more. So the child leaves everything alone.
+    fn drop(&mut self) {
+        if !self.is_own() {
+            std::mem::forget(self.socket.take());
+        }
+    }
+}
+
 impl Stream {
     pub async fn connect(address: &Address, builder: &Builder) -> Result<Self, ConnectError> {
         match address {
-            Address::Unix(path) => Ok(Self::Unix(connect_unix(path).await?)),
-            Address::Tcp(host) => Ok(Self::Tcp(connect_tcp(host, builder.insecure).await?)),
+            Address::Unix(path) => Ok(Socket::Unix(connect_unix(path).await?).into()),
+            Address::Tcp(host) => {
+                Ok(Socket::Tcp(connect_tcp(host, builder.insecure).await?).into())
+            }
             Address::Tls(host) => Self::connect_tls(host, builder).await,
         }
     }
@@ -56,7 +85,7 @@ impl Stream {
         let stream = connect_tcp(host, true).await?;
         loop {
             match session.shake(&mut Try(&stream))? {
-                Step::Done => return Ok(Self::Tls(stream, Box::new(session))),
+                Step::Done => return Ok(Socket::Tls(stream, Box::new(session)).into()),
                 Step::Read => stream.readable().await?,
                 Step::Write => stream.writable().await?,
             }
@@ -64,51 +93,42 @@ impl Stream {
     }
 }
 
-/// Where as many wait as may, the kernel says so at once: then it is tried again, for as long as the caller waits.
-async fn connect_unix(path: &Path) -> io::Result<UnixStream> {
-    loop {
-        match UnixStream::connect(path).await {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                time::sleep(TRY_AGAIN).await;
-            }
-            connected => return connected,
-        }
+/// A socket that does what it can now, and knows when that is not possible.
+trait Ready: AsFd {
+    fn do_now<T>(&self, interest: Interest, call: impl FnMut() -> io::Result<T>) -> io::Result<T>;
+}
+
+impl Ready for UnixStream {
+    fn do_now<T>(&self, interest: Interest, call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+        self.try_io(interest, call)
     }
 }
 
-async fn connect_tcp(host: &str, insecure: bool) -> Result<TcpStream, ConnectError> {
-    let mut failed = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-    for address in lookup_host(host).await? {
-        if !insecure && !address.ip().is_loopback() {
-            return Err(ConnectError::Insecure(address));
-        }
-        match TcpStream::connect(address).await {
-            Ok(stream) => {
-                // Writes are gathered here already.
-                stream.set_nodelay(true)?;
-                return Ok(stream);
-            }
-            Err(error) => failed = error,
-        }
+impl Ready for TcpStream {
+    fn do_now<T>(&self, interest: Interest, call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+        self.try_io(interest, call)
     }
-    Err(failed.into())
 }
 
-/// A socket as the standard library has them: it does what it can now.
-#[cfg(feature = "tls")]
-struct Try<'a>(&'a TcpStream);
+/// Reads and writes what is possible now, as the standard library's sockets do.
+struct Try<'a, S>(&'a S);
 
-#[cfg(feature = "tls")]
-impl io::Read for Try<'_> {
+impl<S: Ready> io::Read for Try<'_, S> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.try_read(buffer)
+        let socket = self.0;
+        socket.do_now(Interest::READABLE, || Quiet(socket).read(buffer))
     }
 }
 
-#[cfg(feature = "tls")]
-impl io::Write for Try<'_> {
+impl<S: Ready> io::Write for Try<'_, S> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.try_write(bytes)
+        let socket = self.0;
+        socket.do_now(Interest::WRITABLE, || Quiet(socket).write(bytes))
+    }
+
+    fn write_vectored(&mut self, pieces: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        let socket = self.0;
+        socket.do_now(Interest::WRITABLE, || Quiet(socket).write_vectored(pieces))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -117,6 +137,28 @@ impl io::Write for Try<'_> {
 }
 
 impl Stream {
+    /// Whether this process has connected, and not one that it was forked from.
+    pub fn is_own(&self) -> bool {
+        self.owner.is_this()
+    }
+
+    fn socket(&self) -> io::Result<&Socket> {
+        self.owner.check()?;
+        let gone = || io::ErrorKind::NotConnected.into();
+        self.socket.as_ref().ok_or_else(gone)
+    }
+
+    /// The daemon has not said yet that it took so many bytes of messages.
+    pub fn mind(&self, outstanding: u64) {
+        match &self.socket {
+            None | Some(Socket::Unix(_) | Socket::Memory(..)) => {}
+            _ if !self.is_own() => {}
+            Some(Socket::Tcp(stream)) => self.patience.mind(stream, outstanding),
+            #[cfg(feature = "tls")]
+            Some(Socket::Tls(stream, _)) => self.patience.mind(stream, outstanding),
+        }
+    }
+
     /// Waits until there is something to read, or, with `write`, room to write.
     pub async fn ready(&self, write: bool) -> io::Result<()> {
         let interest = if write {
@@ -124,20 +166,20 @@ impl Stream {
         } else {
             Interest::READABLE
         };
-        match self {
-            Self::Unix(stream) | Self::Memory(stream, _) => stream.ready(interest).await,
-            Self::Tcp(stream) => stream.ready(interest).await,
+        match self.socket()? {
+            Socket::Unix(stream) | Socket::Memory(stream, _) => stream.ready(interest).await,
+            Socket::Tcp(stream) => stream.ready(interest).await,
             #[cfg(feature = "tls")]
-            Self::Tls(_, session) if session.has_more() => return Ok(()),
+            Socket::Tls(_, session) if session.has_more() => return Ok(()),
             #[cfg(feature = "tls")]
-            Self::Tls(stream, _) => stream.ready(interest).await,
+            Socket::Tls(stream, _) => stream.ready(interest).await,
         }
         .map(|_| ())
     }
 
     /// Reads as [`Self::read`] does, and a descriptor that came with it. Then nothing was read behind that.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Option<OwnedFd>)>> {
-        let Self::Unix(stream) = self else {
+        let Socket::Unix(stream) = self.socket()? else {
             return Ok(self.read(buffer)?.map(|bytes| (bytes, None)));
         };
         let received = stream.try_io(Interest::READABLE, || rota_memory::receive(stream, buffer));
@@ -149,41 +191,42 @@ impl Stream {
     }
 
     /// From now on the daemon speaks through memory, if there is any.
-    pub fn with_memory(self, memory: Option<Box<Memory>>) -> Self {
-        match (self, memory) {
-            (Self::Unix(stream), Some(memory)) => Self::Memory(stream, memory),
-            (stream, _) => stream,
-        }
+    pub fn with_memory(mut self, memory: Option<Box<Memory>>) -> Self {
+        self.socket = match (self.socket.take(), memory) {
+            (Some(Socket::Unix(stream)), Some(memory)) => Some(Socket::Memory(stream, memory)),
+            (socket, _) => socket,
+        };
+        self
     }
 
     /// Whether there is something to read that no descriptor tells of.
     pub fn has_more(&self) -> bool {
-        match self {
-            Self::Memory(_, memory) => memory.has_more(),
+        match &self.socket {
+            Some(Socket::Memory(_, memory)) => memory.has_more(),
             _ => false,
         }
     }
 
     /// Reads what is there: `None` if there is nothing yet, 0 at the end of the stream.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        match self {
-            Self::Unix(stream) => or_none(stream.try_read(buffer)),
-            Self::Memory(stream, memory) => {
-                memory.read(buffer, |buffer| or_none(stream.try_read(buffer)))
+        match self.socket()? {
+            Socket::Unix(stream) => or_none(Try(stream).read(buffer)),
+            Socket::Memory(stream, memory) => {
+                memory.read(buffer, |buffer| or_none(Try(stream).read(buffer)))
             }
-            Self::Tcp(stream) => or_none(stream.try_read(buffer)),
+            Socket::Tcp(stream) => or_none(Try(stream).read(buffer)),
             #[cfg(feature = "tls")]
-            Self::Tls(stream, session) => session.read(&mut Try(stream), buffer),
+            Socket::Tls(stream, session) => session.read(&mut Try(stream), buffer),
         }
     }
 
     /// Writes what the socket takes now; `None` if that is nothing.
     pub fn write(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
-        match self {
-            Self::Unix(stream) | Self::Memory(stream, _) => or_none(stream.try_write(bytes)),
-            Self::Tcp(stream) => or_none(stream.try_write(bytes)),
+        match self.socket()? {
+            Socket::Unix(stream) | Socket::Memory(stream, _) => or_none(Try(stream).write(bytes)),
+            Socket::Tcp(stream) => or_none(Try(stream).write(bytes)),
             #[cfg(feature = "tls")]
-            Self::Tls(stream, session) => session.write(&mut Try(stream), bytes),
+            Socket::Tls(stream, session) => session.write(&mut Try(stream), bytes),
         }
     }
 }
@@ -193,5 +236,25 @@ fn or_none(result: io::Result<usize>) -> io::Result<Option<usize>> {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_child_neither_reads_nor_writes_nor_ends_the_connection() {
+        let (ours, theirs) = UnixStream::pair().expect("a pair");
+        theirs.try_write(b"news").expect("there is room");
+        let mut stream = Stream::from(Socket::Unix(ours));
+        stream.owner = Owner::parent();
+        assert!(stream.ready(true).await.is_err());
+        assert!(stream.read(&mut [0; 9]).is_err());
+        assert!(stream.write(b"x").is_err());
+        drop(stream);
+        // Nothing of that has happened.
+        let error = theirs.try_read(&mut [0; 9]).expect_err("nothing has come");
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
     }
 }

@@ -2,28 +2,37 @@
 //!
 //! This is the one file that knows what kind of a stream it is.
 
-use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::io::{self, Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use super::Builder;
+use super::dial::{connect_tcp, connect_unix};
 use crate::address::Address;
 use crate::error::ConnectError;
 use crate::memory::Memory;
+use crate::owner::Owner;
+use crate::quiet::Quiet;
+use crate::tcp::Patience;
 #[cfg(feature = "tls")]
 use crate::tls::{Session, Step};
 
-/// A connected socket that never blocks; both halves of a client use it.
+/// A connected socket that never blocks; both halves of a client use it. In a child of the process that connected each
+/// step fails, and does nothing.
 #[derive(Debug)]
-pub enum Link {
+pub struct Link {
+    owner: Owner,
+    socket: Socket,
+    patience: Patience,
+}
+
+#[derive(Debug)]
+enum Socket {
     Unix(UnixStream),
     /// What the daemon says comes through memory.
     Memory(UnixStream, Box<Memory>),
@@ -49,9 +58,12 @@ impl Link {
             Address::Unix(path) => {
                 let stream = connect_unix(path, deadline)?;
                 stream.set_nonblocking(true)?;
-                Ok(Self::Unix(stream))
+                Ok(Socket::Unix(stream).into())
             }
-            Address::Tcp(host) => connect_tcp(host, builder.insecure, deadline).map(Self::Tcp),
+            Address::Tcp(host) => {
+                let stream = connect_tcp(host, builder.insecure, deadline)?;
+                Ok(Socket::Tcp(stream).into())
+            }
             Address::Tls(host) => Self::connect_tls(host, builder, deadline),
         }
     }
@@ -76,9 +88,9 @@ impl Link {
         };
         let session = tls.session(host)?;
         let stream = connect_tcp(host, true, deadline)?;
-        let link = Self::Tls(stream, Box::new(session));
-        while let Self::Tls(stream, session) = &link {
-            let write = match session.shake(&mut &*stream)? {
+        let link = Self::from(Socket::Tls(stream, Box::new(session)));
+        while let Socket::Tls(stream, session) = &link.socket {
+            let write = match session.shake(&mut Quiet(stream))? {
                 Step::Done => break,
                 Step::Read => false,
                 Step::Write => true,
@@ -95,65 +107,21 @@ impl Link {
     }
 }
 
-/// Where as many wait as may, the kernel lets others wait for as long as the socket says that a write may take.
-fn connect_unix(path: &Path, deadline: Option<Instant>) -> Result<UnixStream, ConnectError> {
-    let os = |error: Errno| ConnectError::Io(error.into());
-    let address = SocketAddrUnix::new(path).map_err(os)?;
-    let flags = SocketFlags::CLOEXEC;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(os)?;
-    loop {
-        set_socket_timeout(&socket, Timeout::Send, left(deadline)?).map_err(os)?;
-        match connect(&socket, &address) {
-            Ok(()) => return Ok(socket.into()),
-            Err(Errno::AGAIN) => return Err(ConnectError::TimedOut),
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(os(error)),
+impl From<Socket> for Link {
+    fn from(socket: Socket) -> Self {
+        Self {
+            owner: Owner::this(),
+            socket,
+            patience: Patience::default(),
         }
     }
-}
-
-/// How much time there is; for ever if there is no deadline.
-fn left(deadline: Option<Instant>) -> Result<Option<Duration>, ConnectError> {
-    let Some(deadline) = deadline else {
-        return Ok(None);
-    };
-    match deadline.checked_duration_since(Instant::now()) {
-        Some(left) if !left.is_zero() => Ok(Some(left)),
-        _ => Err(ConnectError::TimedOut),
-    }
-}
-
-fn connect_tcp(
-    host: &str,
-    insecure: bool,
-    deadline: Option<Instant>,
-) -> Result<TcpStream, ConnectError> {
-    let mut failed = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-    for address in host.to_socket_addrs()? {
-        if !insecure && !address.ip().is_loopback() {
-            return Err(ConnectError::Insecure(address));
-        }
-        let connected = match left(deadline)? {
-            Some(left) => TcpStream::connect_timeout(&address, left),
-            None => TcpStream::connect(address),
-        };
-        match connected {
-            Ok(stream) => {
-                // Writes are gathered here already.
-                stream.set_nodelay(true)?;
-                stream.set_nonblocking(true)?;
-                return Ok(stream);
-            }
-            Err(error) => failed = error,
-        }
-    }
-    Err(failed.into())
 }
 
 impl Link {
     /// Reads as [`Self::read`] does, and a descriptor that came with it. Then nothing was read behind that.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Option<OwnedFd>)>> {
-        let Self::Unix(stream) = self else {
+        self.owner.check()?;
+        let Socket::Unix(stream) = &self.socket else {
             return Ok(self.read(buffer)?.map(|bytes| (bytes, None)));
         };
         let mut descriptor = None;
@@ -166,48 +134,59 @@ impl Link {
     }
 
     /// From now on the daemon speaks through memory, if there is any.
-    pub fn with_memory(self, memory: Option<Box<Memory>>) -> Self {
-        match (self, memory) {
-            (Self::Unix(stream), Some(memory)) => Self::Memory(stream, memory),
-            (link, _) => link,
-        }
+    pub fn with_memory(mut self, memory: Option<Box<Memory>>) -> Self {
+        self.socket = match (self.socket, memory) {
+            (Socket::Unix(stream), Some(memory)) => Socket::Memory(stream, memory),
+            (socket, _) => socket,
+        };
+        self
     }
 
     /// Whether there is something to read that no descriptor tells of.
     pub fn has_more(&self) -> bool {
-        match self {
-            Self::Memory(_, memory) => memory.has_more(),
+        match &self.socket {
+            Socket::Memory(_, memory) => memory.has_more(),
             _ => false,
         }
     }
 
     /// Reads what is there: `None` if there is nothing yet, 0 at the end of the stream.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        match self {
-            Self::Unix(stream) => or_none(|| (&*stream).read(buffer)),
-            Self::Memory(stream, memory) => {
-                memory.read(buffer, |buffer| or_none(|| (&*stream).read(buffer)))
+        self.owner.check()?;
+        match &self.socket {
+            Socket::Unix(stream) => or_none(|| Quiet(stream).read(buffer)),
+            Socket::Memory(stream, memory) => {
+                memory.read(buffer, |buffer| or_none(|| Quiet(stream).read(buffer)))
             }
-            Self::Tcp(stream) => or_none(|| (&*stream).read(buffer)),
+            Socket::Tcp(stream) => or_none(|| Quiet(stream).read(buffer)),
             #[cfg(feature = "tls")]
-            Self::Tls(stream, session) => session.read(&mut &*stream, buffer),
+            Socket::Tls(stream, session) => session.read(&mut Quiet(stream), buffer),
         }
     }
 
     /// Writes what the socket takes now; `None` if that is nothing: then the same bytes are to be tried again.
     pub fn write(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
-        match self {
-            Self::Unix(stream) | Self::Memory(stream, _) => or_none(|| (&*stream).write(bytes)),
-            Self::Tcp(stream) => or_none(|| (&*stream).write(bytes)),
+        self.owner.check()?;
+        match &self.socket {
+            Socket::Unix(stream) | Socket::Memory(stream, _) => {
+                or_none(|| Quiet(stream).write(bytes))
+            }
+            Socket::Tcp(stream) => or_none(|| Quiet(stream).write(bytes)),
             #[cfg(feature = "tls")]
-            Self::Tls(stream, session) => session.write(&mut &*stream, bytes),
+            Socket::Tls(stream, session) => session.write(&mut Quiet(stream), bytes),
         }
+    }
+
+    /// Whether this process has connected, and not one that it was forked from.
+    pub fn is_own(&self) -> bool {
+        self.owner.is_this()
     }
 
     /// Waits until one of these is possible; false if the time has come first.
     pub fn wait(&self, interest: Interest, deadline: Option<Instant>) -> io::Result<bool> {
+        self.owner.check()?;
         #[cfg(feature = "tls")]
-        if let Self::Tls(_, session) = self
+        if let Socket::Tls(_, session) = &self.socket
             && interest.read
             && session.has_more()
         {
@@ -231,23 +210,37 @@ impl Link {
         }
     }
 
-    pub fn fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Unix(stream) | Self::Memory(stream, _) => stream.as_fd(),
-            Self::Tcp(stream) => stream.as_fd(),
+    /// The daemon has not said yet that it took so many bytes of messages.
+    pub fn mind(&self, outstanding: u64) {
+        match &self.socket {
+            Socket::Unix(_) | Socket::Memory(..) => {}
+            _ if !self.is_own() => {}
+            Socket::Tcp(stream) => self.patience.mind(stream, outstanding),
             #[cfg(feature = "tls")]
-            Self::Tls(stream, _) => stream.as_fd(),
+            Socket::Tls(stream, _) => self.patience.mind(stream, outstanding),
+        }
+    }
+
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        match &self.socket {
+            Socket::Unix(stream) | Socket::Memory(stream, _) => stream.as_fd(),
+            Socket::Tcp(stream) => stream.as_fd(),
+            #[cfg(feature = "tls")]
+            Socket::Tls(stream, _) => stream.as_fd(),
         }
     }
 
     /// Ends the stream in this direction or both; a socket that has failed already is left alone.
     pub fn shutdown(&self, how: Shutdown) {
-        let _ = match self {
-            Self::Unix(stream) | Self::Memory(stream, _) => stream.shutdown(how),
-            Self::Tcp(stream) => stream.shutdown(how),
+        if !self.is_own() {
+            return;
+        }
+        let _ = match &self.socket {
+            Socket::Unix(stream) | Socket::Memory(stream, _) => stream.shutdown(how),
+            Socket::Tcp(stream) => stream.shutdown(how),
             #[cfg(feature = "tls")]
-            Self::Tls(stream, session) => {
-                session.close(&mut &*stream);
+            Socket::Tls(stream, session) => {
+                session.close(&mut Quiet(stream));
                 stream.shutdown(how)
             }
         };
@@ -263,5 +256,35 @@ fn or_none(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<Option<usi
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_neither_reads_nor_writes_nor_ends_the_connection() {
+        let (ours, mut theirs) = UnixStream::pair().expect("a pair");
+        for socket in [&ours, &theirs] {
+            socket.set_nonblocking(true).expect("a socket");
+        }
+        let mut link = Link::from(Socket::Unix(ours));
+        link.owner = Owner::parent();
+        theirs.write_all(b"news").expect("there is room");
+        let both = Interest {
+            read: true,
+            write: true,
+        };
+        assert!(link.read(&mut [0; 9]).is_err());
+        assert!(link.receive(&mut [0; 9]).is_err());
+        assert!(link.write(b"x").is_err());
+        assert!(link.wait(both, None).is_err());
+        link.shutdown(Shutdown::Both);
+        // Nothing of that has happened.
+        let error = theirs.read(&mut [0; 9]).expect_err("nothing has come");
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+        link.owner = Owner::this();
+        assert_eq!(link.read(&mut [0; 9]).expect("it reads"), Some(4));
     }
 }

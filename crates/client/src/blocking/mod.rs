@@ -5,6 +5,7 @@
 
 mod builder;
 mod client;
+mod dial;
 mod link;
 mod receiver;
 mod reconnecting;

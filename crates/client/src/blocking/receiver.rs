@@ -157,17 +157,21 @@ impl Wait for Receiver {
         Ok(())
     }
 
-    /// A daemon that closes says why before.
+    /// A daemon that closes says why before; what else it has said comes before the loss.
     fn write_failed(&mut self, shared: &Shared, error: io::Error) -> ConnectionLost {
         while shared.account().lost.is_none() && self.read() {}
         let lost = shared.account().lost.clone();
-        lost.unwrap_or_else(|| error.into())
+        lost.unwrap_or_else(|| {
+            let lost = ConnectionLost::from(error);
+            shared.settle(lost.clone().into());
+            lost
+        })
     }
 }
 
 impl Drop for Receiver {
     fn drop(&mut self) {
-        if !self.shared.is_own() {
+        if !self.shared.link.is_own() {
             return;
         }
         self.shared.settle(ConnectionLost::Ended.into());

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
+use std::io;
 use std::time::{Duration, Instant};
 
 use rota_core::groups::GroupName;
@@ -110,11 +111,13 @@ impl Reconnecting {
         }
     }
 
-    /// As [`Client::join`]; and again on each new connection, also if this one is lost meanwhile.
+    /// As [`Client::join`]; and again on each new connection, also if this one is lost meanwhile or the answer does not
+    /// come in time. Only a group that the daemon refuses is not joined again.
     pub fn join(&mut self, group: &str) -> Result<(), RequestError> {
         let name = GroupName::new(group)?;
         let joined = self.connected()?.join(group);
-        if matches!(joined, Ok(()) | Err(RequestError::Lost(_))) {
+        // Whatever has no answer yet may still take effect.
+        if !matches!(joined, Err(RequestError::Failed { .. })) {
             self.groups.insert(name);
         }
         joined
@@ -150,8 +153,9 @@ impl Reconnecting {
         self.connected()?.try_send(to, payload)
     }
 
-    /// The next event; waits until there is one. An error means that no attempt can succeed
-    /// ([`ConnectError::may_pass`]), and comes again with each call.
+    /// The next event; waits until there is one. An error means that somebody has to change something before an
+    /// attempt can succeed ([`ConnectError::may_pass`]), as a certificate that has expired. Each further call tries once
+    /// more: so a program may call again, after a pause of its own, and goes on once that has been done.
     pub fn recv(&mut self) -> Result<Event, ConnectError> {
         loop {
             // Without a deadline there is always something in the end.
@@ -222,8 +226,10 @@ impl Reconnecting {
         for group in &self.groups {
             match client.join(group.as_str()) {
                 Ok(()) => {}
+                Err(error @ RequestError::Failed { .. }) => not_joined.push((*group, error)),
                 Err(RequestError::Lost(lost)) => return Err(lost),
-                Err(error) => not_joined.push((*group, error)),
+                // It may still take effect, unheard: only another connection makes it certain.
+                Err(error) => return Err(io::Error::other(error).into()),
             }
         }
         for (group, _) in &not_joined {

@@ -182,6 +182,10 @@ impl Sender {
 
     /// Writes what the socket takes; whether that has left something.
     pub(super) fn try_flush(&mut self, by: &mut dyn Wait) -> Result<bool, ConnectionLost> {
+        if self.outgoing.pending().is_empty() {
+            return Ok(false);
+        }
+        self.shared.mind();
         while !self.outgoing.pending().is_empty() {
             match self.shared.link.write(self.outgoing.pending()) {
                 Ok(Some(bytes)) => self.outgoing.wrote(bytes),
@@ -291,8 +295,12 @@ impl Sender {
 }
 
 impl Drop for Sender {
-    /// Writes what was fed, as far as that needs no waiting.
+    /// Writes what was fed, as far as that needs no waiting; not in a child of the process that connected.
     fn drop(&mut self) {
+        // What is not written here the parent writes.
+        if !self.shared.link.is_own() {
+            return;
+        }
         // There is nobody to tell; `close` tells.
         let _ = self.try_flush(&mut Apart);
     }

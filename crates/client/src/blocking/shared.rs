@@ -16,8 +16,6 @@ pub struct Shared {
     pub name: PrivateName,
     /// For an answer.
     pub timeout: Duration,
-    /// The process that connected: a child of it has a copy, and the connection is not the child's to end.
-    process: u32,
     account: Mutex<Account>,
     changed: Condvar,
     /// Senders that wait for `changed`. Changed only by who has the account.
@@ -30,16 +28,10 @@ impl Shared {
             link,
             name,
             timeout,
-            process: std::process::id(),
             account: Mutex::new(account),
             changed: Condvar::new(),
             waiting: AtomicUsize::new(0),
         }
-    }
-
-    /// Whether this process has connected, and not one that it was forked from.
-    pub fn is_own(&self) -> bool {
-        self.process == std::process::id()
     }
 
     /// No step of an account can panic half-way, so one of a thread that panicked is sound.
@@ -47,11 +39,18 @@ impl Shared {
         self.account.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What is on the way has grown.
+    pub fn mind(&self) {
+        self.link.mind(self.account().credit.outstanding());
+    }
+
     /// Enters what was read, and wakes who waits for it.
     pub fn settle(&self, settled: Settled) {
         let mut account = self.account();
+        let changed = account.settle(settled);
+        self.link.mind(account.credit.outstanding());
         // To wake nobody is a system call, too.
-        if account.settle(settled) && self.waiting.load(Relaxed) > 0 {
+        if changed && self.waiting.load(Relaxed) > 0 {
             drop(account);
             self.changed.notify_all();
         }

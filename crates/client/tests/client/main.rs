@@ -10,3 +10,4 @@ mod peer;
 mod reconnecting;
 mod stepwise;
 mod stream;
+mod vanished;

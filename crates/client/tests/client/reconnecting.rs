@@ -85,6 +85,38 @@ fn a_lost_connection_is_followed_by_a_gap_in_the_same_groups() {
 }
 
 #[test]
+fn a_join_without_an_answer_is_no_refusal() {
+    let house = House::new();
+    let peer = house.play(|listener| {
+        let mut first = Connection::welcomed(listener);
+        first.expect_join("orders");
+        // Of this join nobody hears in time.
+        first.next_number();
+        drop(first);
+        let mut late = Connection::welcomed(listener);
+        late.expect_join("orders");
+        late.next_number();
+        late.until_gone();
+        let mut last = Connection::welcomed(listener);
+        last.expect_join("orders");
+        last.expect_join("stock");
+        last.until_gone();
+    });
+    let hurried = Client::builder().timeout(Duration::from_secs(1));
+    let mut client = Reconnecting::connect(house.path(), hurried, hasty()).expect("it is let in");
+    client.join("orders").expect("done");
+    let late = client.join("stock").expect_err("no answer");
+    assert!(matches!(
+        late,
+        RequestError::TimedOut | RequestError::Lost(_)
+    ));
+    let gap = gap(client.recv().expect("again"));
+    assert!(gap.not_joined.is_empty(), "{:?}", gap.not_joined);
+    drop(client);
+    peer.end();
+}
+
+#[test]
 fn nothing_is_sent_before_the_gap_was_seen() {
     let house = House::new();
     let peer = house.play(|listener| {

@@ -117,7 +117,7 @@ impl House {
                 counter,
             },
             service,
-            seq: counter.into(),
+            seq: counter,
             index: 0,
             payload,
         }));

@@ -1,0 +1,39 @@
+//! Whose a connection is.
+
+use std::{io, process};
+
+/// The process that connected.
+///
+/// A child of it has a copy of everything, bytes that are still to be written included. The connection stays the
+/// parent's: what the child wrote, the parent would write once more, what it read, the parent would miss, and a
+/// goodbye would be the parent's. So in a child each step fails before it does anything, and what is dropped there
+/// is dropped in silence.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Owner(u32);
+
+impl Owner {
+    /// This process.
+    pub fn this() -> Self {
+        Self(process::id())
+    }
+
+    /// Whether this process has connected, and not one that it was forked from.
+    pub fn is_this(self) -> bool {
+        self == Self::this()
+    }
+
+    /// An error in any other process.
+    pub fn check(self) -> io::Result<()> {
+        if self.is_this() {
+            return Ok(());
+        }
+        let text = "this client is of the process that this one was forked from";
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
+    }
+
+    /// A process that this one was forked from.
+    #[cfg(test)]
+    pub fn parent() -> Self {
+        Self(process::id().wrapping_add(1))
+    }
+}
