@@ -26,8 +26,8 @@ pub struct AskOptions {
     /// /run/rota/admin.sock]
     #[arg(long, visible_alias = "admin", value_name = "PATH|URL")]
     socket: Vec<Place>,
-    /// All daemons of this configuration whose admin sockets are on this host
-    #[arg(long, value_name = "FILE", conflicts_with = "socket")]
+    /// All daemons of this configuration whose admin sockets are on this host, beside those of --socket
+    #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
@@ -68,18 +68,22 @@ impl fmt::Display for Place {
 impl AskOptions {
     /// The daemons to ask, at least one.
     pub fn places(&self) -> Result<Vec<Place>, Failure> {
-        if let Some(path) = &self.config {
-            return sockets_of(path).map_err(Failure::misused);
+        let mut places = match &self.config {
+            Some(path) => sockets_of(path, self.socket.is_empty()).map_err(Failure::misused)?,
+            None if self.socket.is_empty() => vec![Place::Unix(DaemonConfig::default().admin)],
+            None => Vec::new(),
+        };
+        for place in &self.socket {
+            if !places.contains(place) {
+                places.push(place.clone());
+            }
         }
-        if self.socket.is_empty() {
-            return Ok(vec![Place::Unix(DaemonConfig::default().admin)]);
-        }
-        Ok(self.socket.clone())
+        Ok(places)
     }
 }
 
-/// The admin sockets of a configuration that are on this host.
-fn sockets_of(path: &Path) -> Result<Vec<Place>, String> {
+/// The admin sockets of a configuration that are on this host; `needed`: that there is none is a mistake.
+fn sockets_of(path: &Path, needed: bool) -> Result<Vec<Place>, String> {
     let wrong = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
     let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
     let nodes = NodeConfig::from_toml(&text).map_err(|error| wrong(&error))?;
@@ -91,7 +95,7 @@ fn sockets_of(path: &Path) -> Result<Vec<Place>, String> {
         .filter(|path| path.exists())
         .collect();
     paths.dedup();
-    if paths.is_empty() {
+    if paths.is_empty() && needed {
         return Err(wrong(&"none of its admin sockets is on this host"));
     }
     Ok(paths.into_iter().map(Place::Unix).collect())
@@ -107,14 +111,27 @@ impl Place {
     /// What the daemon says, as it says it, and what that means.
     pub fn ask(&self) -> Result<(String, DaemonStatus), Failure> {
         let wrong = |what: &dyn fmt::Display| Failure::failed(format!("{self}: {what}"));
-        let line = self.answer().map_err(|error| wrong(&error))?;
-        let nonsense = |error| wrong(&format!("not a daemon's answer: {error}"));
+        let line = self.answer().map_err(|error| wrong(&silence(error)))?;
+        let nonsense = |_| wrong(&self.no_answer(&line));
         let Refused { refused } = serde_json::from_str(&line).map_err(nonsense)?;
         if let Some(why) = refused {
             return Err(wrong(&format!("refused: {why}")));
         }
         let status = serde_json::from_str(&line).map_err(nonsense)?;
         Ok((line.trim_end().to_owned(), status))
+    }
+
+    /// What is said of somebody who has not answered as daemons do.
+    fn no_answer(&self, line: &str) -> String {
+        match self {
+            Self::Unix(_) => "this is not an admin socket: clients connect at `socket`, and how a daemon is says the one that \
+                              its configuration calls `admin`"
+                .to_owned(),
+            Self::Http(_) => {
+                let start: String = line.chars().take(40).collect();
+                format!("not a daemon's answer: {start:?}")
+            }
+        }
     }
 
     /// What the daemon says, as it says it.
@@ -127,6 +144,35 @@ impl Place {
             }
             Self::Http(host) => page(host),
         }
+    }
+}
+
+/// Asks daemons, all at once: one that is stopped keeps nobody waiting for the others.
+pub fn ask_all(places: &[Place]) -> Vec<Result<(String, DaemonStatus), Failure>> {
+    std::thread::scope(|scope| {
+        let ask = |place| scope.spawn(move || Place::ask(place));
+        let asked: Vec<_> = places.iter().map(ask).collect();
+        let answer = |asked: std::thread::ScopedJoinHandle<'_, _>| {
+            let failed = |_| Err(Failure::failed("a question to a daemon has failed"));
+            asked.join().unwrap_or_else(failed)
+        };
+        asked.into_iter().map(answer).collect()
+    })
+}
+
+/// What it means that somebody does not answer.
+fn silence(error: io::Error) -> String {
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            let seconds = PATIENCE.as_secs();
+            format!(
+                "it does not answer within {seconds} s: it is stopped, or stuck, or has no descriptors left"
+            )
+        }
+        ErrorKind::ConnectionRefused => {
+            format!("nobody listens there: the daemon has ended ({error})")
+        }
+        _ => error.to_string(),
     }
 }
 

@@ -1,9 +1,10 @@
 //! `rota config check`: what a configuration file means.
 
+mod here;
 mod votes;
 
 use std::fmt::{Display, Write as _};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -17,6 +18,8 @@ use rota_net::{ConfigError, DatagramSize, KeyRing, NodeConfig, PrimaryName, Tran
 
 use crate::key;
 use crate::say::{complain, print};
+pub use here::is_here;
+use here::viewpoint;
 
 /// Options of `rota config check`.
 #[derive(Clone, Debug, clap::Args)]
@@ -56,7 +59,12 @@ fn checked(file: &Path, node: Option<u16>) -> Result<String, String> {
     if config.daemon.is_some() {
         checked = checked.and_then(|()| daemon.check_ring(&config));
     }
+    if let Some(node) = node {
+        checked = checked.and_then(|()| daemon.check_paths(node));
+    }
     checked.map_err(|error| wrong(&error))?;
+    let host = node.map_or(Ok(()), |node| config.check_host(node));
+    host.map_err(|error| wrong(&error))?;
     let keys = config.keys().map_err(|error| {
         let path = config.key_file.clone().unwrap_or_default();
         format!("{}: {error}", path.display())
@@ -108,21 +116,6 @@ fn describe(
     votes::describe(config, &ring, node, &mut table);
     describe_nodes(config, &ring, node, &mut table);
     Ok(table)
-}
-
-/// The node whose paths are looked at: the one asked about, else the first whose address this host has.
-/// If there is none, any node does: this host then knows no path of it.
-fn viewpoint(config: &NodeConfig, node: Option<NodeId>) -> Option<NodeId> {
-    let members = config.members();
-    let is_here = |id: &&NodeId| is_here(config, **id);
-    let here = || members.iter().find(is_here).or(members.first()).copied();
-    node.or_else(here)
-}
-
-/// Whether this host has the node's address.
-pub fn is_here(config: &NodeConfig, id: NodeId) -> bool {
-    let node = config.node(id);
-    node.is_some_and(|node| UdpSocket::bind((node.address, 0)).is_ok())
 }
 
 fn describe_cluster(config: &NodeConfig, keys: Option<&KeyRing>, table: &mut Table) {

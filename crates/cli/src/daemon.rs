@@ -1,13 +1,16 @@
 //! `rota daemon`: one for each host, with many clients.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use rota_core::contract::NodeId;
 use rota_daemon::{Daemon, DaemonConfig};
 use rota_net::NodeConfig;
+use rustix::process::{Signal, getpid, kill_process};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::config::is_here;
@@ -28,6 +31,9 @@ pub struct DaemonOptions {
     /// How the log on standard error is written: for people, or one JSON object on a line
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log: LogFormat,
+    /// Stop, as on SIGTERM, when standard input ends: for programs that start daemons and may be killed
+    #[arg(long, hide = true)]
+    until_input_ends: bool,
 }
 
 /// Runs until it is told to stop by a signal.
@@ -43,8 +49,15 @@ pub fn main(options: &DaemonOptions) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match daemon.run_and_say(notify::stopping) {
-        Ok(()) => ExitCode::SUCCESS,
+    let stopping = || {
+        tracing::info!("the daemon stops: it has been told to, and leaves the ring");
+        notify::stopping();
+    };
+    match daemon.run_and_say(stopping) {
+        Ok(()) => {
+            tracing::info!("the daemon has stopped");
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             complain(&error);
             ExitCode::FAILURE
@@ -74,6 +87,9 @@ fn open(options: &DaemonOptions) -> Result<Daemon, String> {
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
             .map_err(|error| format!("cannot wait for signals: {error}"))?;
     }
+    if options.until_input_ends {
+        stop_with_input().map_err(|error| format!("cannot start a thread: {error}"))?;
+    }
     let settings = daemon.clone();
     let daemon = Daemon::open(&config, daemon, me, stop).map_err(|error| wrong(&error))?;
     starts.store(false, Ordering::SeqCst);
@@ -89,6 +105,16 @@ fn open(options: &DaemonOptions) -> Result<Daemon, String> {
     notify::ready();
     tracing::info!(node = %me, config = %path.display(), "a daemon has started");
     Ok(daemon)
+}
+
+/// Whoever has started this process has ended when its end of a pipe is closed.
+fn stop_with_input() -> io::Result<()> {
+    let wait = || {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        let _ = kill_process(getpid(), Signal::TERM);
+    };
+    let thread = thread::Builder::new().name("rota-input".to_owned());
+    thread.spawn(wait).map(drop)
 }
 
 /// The one node whose address this host has.

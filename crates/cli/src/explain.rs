@@ -69,6 +69,20 @@ impl Seen {
     }
 }
 
+/// The same without daemons that were asked at two places.
+pub fn distinct(seen: Vec<Seen>) -> Vec<Seen> {
+    let mut all: Vec<Seen> = Vec::new();
+    for one in seen {
+        let process = |one: &Seen| (one.node(), one.after.pid);
+        let is_known =
+            one.after.pid != 0 && all.iter().any(|other| process(other) == process(&one));
+        if !is_known {
+            all.push(one);
+        }
+    }
+    all
+}
+
 /// What is wrong, the worst first; never nothing, unless nobody has answered.
 pub fn explain(seen: &[Seen]) -> Vec<Finding> {
     let mut findings = ring::look(seen);
@@ -88,8 +102,11 @@ fn all_well(seen: &[Seen]) -> Finding {
         .map(Seen::rotations)
         .max_by_key(|(count, _)| *count)
         .unwrap_or_default();
+    let delivered = seen.iter().map(delivered_per_second).fold(0.0, f64::max);
     let token = if count > 0 {
         format!("the token goes round in {}", time(micros))
+    } else if delivered > 0.0 {
+        format!("{} messages a second are delivered", delivered.ceil())
     } else {
         "nothing is going on".to_owned()
     };
@@ -97,6 +114,11 @@ fn all_well(seen: &[Seen]) -> Finding {
     Finding::note(format!(
         "all well: {members} on one ring, {token} ({asked} of them asked)"
     ))
+}
+
+/// Messages that a node's engine has delivered: not every engine has a token.
+fn delivered_per_second(seen: &Seen) -> f64 {
+    seen.grown("net_deliveries") as f64 / (seen.micros() as f64 / 1e6)
 }
 
 /// A time in microseconds, for people.

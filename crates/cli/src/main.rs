@@ -163,7 +163,7 @@ enum ConfigCommand {
 
 fn main() -> ExitCode {
     rota_net::keep_large_buffers();
-    match Cli::parse().command {
+    let code = match Cli::parse().command {
         Command::Demo(options) => demo::main(&options),
         Command::Daemon(options) => daemon::main(&options),
         Command::Sub(options) => sub::main(&options),
@@ -184,5 +184,6 @@ fn main() -> ExitCode {
         Command::RawNode => rota_bench::raw_node_main(),
         Command::SharesNode => rota_bench::shares_node_main(),
         Command::LiveNode => live::main(),
-    }
+    };
+    say::ended(code)
 }

@@ -84,6 +84,8 @@ fn send_lines(client: &mut Client, envelope: &Envelope) -> Result<(), Failure> {
         // Whoever types is not kept waiting, whoever pipes shares system calls.
         if input.buffer().is_empty() {
             client.flush().map_err(Failure::failed)?;
+            // What the daemon says is not left to wait for the next line, which may take its time.
+            take_events(client)?;
         }
     }
     Ok(())

@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread;
@@ -261,10 +263,9 @@ fn reload(socket: &std::path::Path) -> Result<String, Failure> {
     let place = Place::Unix(socket.to_owned());
     let (_, before) = place.ask()?;
     let count = before.reload.map_or(0, |reload| reload.count);
-    let pid = i32::try_from(before.pid).ok().and_then(Pid::from_raw);
-    let pid = pid.ok_or_else(|| Failure::failed("the daemon does not say which process it is"))?;
+    let pid = listener_of(socket)?;
     kill_process(pid, Signal::HUP)
-        .map_err(|error| Failure::failed(format!("process {}: {error}", before.pid)))?;
+        .map_err(|error| Failure::failed(format!("process {}: {error}", pid.as_raw_nonzero())))?;
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
         let (_, now) = place.ask()?;
@@ -280,6 +281,21 @@ fn reload(socket: &std::path::Path) -> Result<String, Failure> {
         }
     }
     Err(Failure::failed("the daemon has not reloaded"))
+}
+
+/// The process that listens at a socket, as the kernel knows it: what a daemon says of itself is its number in its own
+/// PID namespace, which here may be somebody else's.
+fn listener_of(socket: &std::path::Path) -> Result<Pid, Failure> {
+    let wrong = |error: io::Error| Failure::failed(format!("{}: {error}", socket.display()));
+    let stream = UnixStream::connect(socket).map_err(wrong)?;
+    let pid = rota_net::peer_process(stream.as_fd()).map_err(wrong)?;
+    let pid = pid.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
+    pid.ok_or_else(|| {
+        Failure::failed(
+            "the daemon runs in a PID namespace that cannot be seen from here, as in a container: run `rota reload` there, or \
+             send it SIGHUP",
+        )
+    })
 }
 
 #[cfg(test)]

@@ -8,9 +8,9 @@ use std::time::Duration;
 use rota_daemon::{ClientStatus, DaemonStatus};
 use rota_net::KeysInUse;
 
-use crate::ask::{AskOptions, Place};
+use crate::ask::{AskOptions, Place, ask_all};
 use crate::client::Failure;
-use crate::explain::{Seen, explain};
+use crate::explain::{Seen, distinct, explain};
 use crate::say::{complain, print};
 
 /// What its clients and groups count that ought to stand still, beside what the ring does.
@@ -58,35 +58,43 @@ fn run(options: &StatusOptions) -> Result<ExitCode, Failure> {
     if options.explain {
         return Ok(say_why(&places, Duration::from_millis(options.interval)));
     }
-    for (at, place) in places.iter().enumerate() {
-        let (line, status) = place.ask()?;
+    let mut failed = None;
+    let mut at = 0;
+    for answer in ask_all(&places) {
+        let (line, status) = match answer {
+            Ok(answer) => answer,
+            Err(failure) => {
+                failed.replace(failure).iter().for_each(complain);
+                continue;
+            }
+        };
         if options.json {
             print(&line);
         } else {
             let gap = if at > 0 { "\n" } else { "" };
             print(&format!("{gap}{}", text(&status).trim_end()));
         }
+        at += 1;
     }
-    Ok(ExitCode::SUCCESS)
+    failed.map_or(Ok(ExitCode::SUCCESS), Err)
 }
 
 /// Says what is wrong; the status is 1 if something is, or if a daemon does not answer.
 fn say_why(places: &[Place], interval: Duration) -> ExitCode {
-    let ask = |place: &Place| place.ask().map(|(_, status)| status);
-    let before: Vec<_> = places.iter().map(ask).collect();
+    let before = ask_all(places);
     thread::sleep(interval);
     let mut seen = Vec::new();
     let mut silent = false;
-    for (place, before) in places.iter().zip(before) {
-        match (before, ask(place)) {
-            (Ok(before), Ok(after)) => seen.push(Seen { before, after }),
+    for answers in before.into_iter().zip(ask_all(places)) {
+        match answers {
+            (Ok((_, before)), Ok((_, after))) => seen.push(Seen { before, after }),
             (Err(failure), _) | (_, Err(failure)) => {
                 silent = true;
                 complain(&failure);
             }
         }
     }
-    let findings = explain(&seen);
+    let findings = explain(&distinct(seen));
     for finding in &findings {
         print(&finding.text);
     }

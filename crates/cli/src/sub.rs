@@ -9,7 +9,7 @@ use rota_client::{
 };
 
 use crate::client::{ClientOptions, Failure};
-use crate::say::complain;
+use crate::say::{self, complain};
 
 /// Options of `rota sub`.
 #[derive(Clone, Debug, clap::Args)]
@@ -90,7 +90,8 @@ impl Printer {
             Ok(Some(event)) => Ok(event),
             Ok(None) => {
                 // Whoever reads this sees all there is, before there is more.
-                if self.out.flush().is_err() {
+                if let Err(error) = self.out.flush() {
+                    say::failed(&error);
                     return Ok(None);
                 }
                 client.recv()
@@ -105,8 +106,11 @@ impl Printer {
                 format!("{group}: the daemon's rules do not let this client be there any more");
             return Err(Failure::failed(text));
         }
-        // Whoever read this has gone: no more is wanted.
-        Ok(self.print(&event).unwrap_or(None))
+        // Whoever read this has gone, or cannot take it: no more is wanted.
+        Ok(self.print(&event).unwrap_or_else(|error| {
+            say::failed(&error);
+            None
+        }))
     }
 
     fn lost(&mut self, lost: &ConnectionLost) -> Failure {

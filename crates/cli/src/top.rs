@@ -1,15 +1,17 @@
 //! `rota top`: what daemons do, again and again.
 
 use std::fmt::Write as _;
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
 use rota_daemon::{ClientStatus, DaemonStatus};
 
-use crate::ask::{AskOptions, Place};
-use crate::explain::{Seen, bytes, explain, time};
-use crate::say::print;
+use crate::ask::{AskOptions, Place, ask_all};
+use crate::client::Failure;
+use crate::explain::{Seen, bytes, distinct, explain, time};
+use crate::say::{self, print};
 
 /// Clients that are shown: those for whom most waits.
 const CLIENTS: usize = 10;
@@ -36,28 +38,39 @@ pub fn main(options: &TopOptions) -> ExitCode {
         Ok(places) => places,
         Err(failure) => return failure.exit(),
     };
-    let mut before: Vec<_> = places.iter().map(ask).collect();
+    let is_screen = std::io::stdout().is_terminal() && has_terminal(std::env::var("TERM").ok());
+    let mut before = answers(&places);
     loop {
         thread::sleep(Duration::from_millis(options.interval));
-        let after: Vec<_> = places.iter().map(ask).collect();
+        let after = answers(&places);
         let answered = after.iter().any(Result::is_ok);
         let table = table(&places, &before, &after);
         if options.once {
             print(&table.trim_end());
             return ExitCode::from(u8::from(!answered));
         }
-        print(&format!("{CLEAR}{}", table.trim_end()));
+        let clear = if is_screen { CLEAR } else { "" };
+        print(&format!("{clear}{}", table.trim_end()));
+        if say::is_over() {
+            return ExitCode::SUCCESS;
+        }
         before = after;
     }
 }
 
+/// Whether a terminal of this name can be cleared.
+fn has_terminal(name: Option<String>) -> bool {
+    name.is_some_and(|name| !name.is_empty() && name != "dumb")
+}
+
 type Answer = Result<DaemonStatus, String>;
 
-fn ask(place: &Place) -> Answer {
-    let answer = place.ask();
-    answer
-        .map(|(_, status)| status)
-        .map_err(|failure| failure.to_string())
+fn answers(places: &[Place]) -> Vec<Answer> {
+    let status = |answer: Result<(String, DaemonStatus), Failure>| {
+        let status = answer.map(|(_, status)| status);
+        status.map_err(|failure| failure.to_string())
+    };
+    ask_all(places).into_iter().map(status).collect()
 }
 
 fn table(places: &[Place], before: &[Answer], after: &[Answer]) -> String {
@@ -91,6 +104,7 @@ fn table(places: &[Place], before: &[Answer], after: &[Answer]) -> String {
             (Err(_), Ok(_)) => put(&mut text, format_args!("    - {place}: just started")),
         }
     }
+    let seen = distinct(seen);
     clients(&mut text, &seen);
     text.push('\n');
     for finding in explain(&seen) {
@@ -143,13 +157,24 @@ fn row(text: &mut String, seen: &Seen) {
             mean(round * rounds as f64, rounds),
             mean(held_us as f64, visits),
             100.0 * held_us as f64 / seen.micros() as f64,
-            per_second(seen.grown("packets_sent")),
+            per_second(sent(seen)),
             per_second(told(status).saturating_sub(told(&seen.before))),
             per_second(lost),
             status.queues.packets + status.queues.requests,
             status.clients.len(),
         ),
     );
+}
+
+/// Messages that the daemon has given its engine, whichever that is; of a daemon that does not count them, packets.
+fn sent(seen: &Seen) -> u64 {
+    let is_counted = seen.after.counters.contains_key("net_submissions");
+    let name = if is_counted {
+        "net_submissions"
+    } else {
+        "packets_sent"
+    };
+    seen.grown(name)
 }
 
 /// Messages that clients that are there were told.

@@ -1,6 +1,7 @@
 //! The section `[daemon]` of a configuration.
 
 mod change;
+mod paths;
 mod rules;
 mod slow;
 
@@ -156,6 +157,10 @@ pub enum DaemonConfigError {
     OpenToAll(SocketAddr),
     /// Clients of other hosts could connect, and would not be protected.
     NotLoopback(SocketAddr),
+    /// The path of a Unix socket is longer than so many bytes.
+    LongPath(PathBuf, usize),
+    /// Two sockets have one path.
+    SamePath(PathBuf, &'static str, &'static str),
     /// `[daemon.tls]` listens nowhere.
     TlsNowhere,
     /// `[daemon.tls]` does not say what certificates clients have to have.
@@ -193,6 +198,16 @@ impl fmt::Display for DaemonConfigError {
         match self {
             Self::Syntax(error) => error.fmt(f),
             Self::Zero(name) => write!(f, "[daemon]: {name} must not be 0"),
+            Self::LongPath(path, most) => write!(
+                f,
+                "[daemon]: the path of a socket has at most {most} bytes: {}",
+                path.display()
+            ),
+            Self::SamePath(path, one, other) => write!(
+                f,
+                "[daemon]: {one} and {other} are both {}: each needs a path of its own",
+                path.display()
+            ),
             Self::OpenToAll(address) => write!(
                 f,
                 "[daemon.spread]: {address} can be reached from other hosts, and its clients are not \

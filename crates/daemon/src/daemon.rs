@@ -122,6 +122,7 @@ impl Daemon {
         config.check_for(me).map_err(OpenError::Config)?;
         daemon.check().map_err(OpenError::Daemon)?;
         daemon.check_ring(config).map_err(OpenError::Daemon)?;
+        daemon.check_paths(me).map_err(OpenError::Daemon)?;
         let certificates = daemon.tls.as_ref().map(|tls| Certificates::open(tls, me));
         let certificates = certificates.transpose().map_err(OpenError::Tls)?;
         if let Some(Err(error)) = certificates.as_ref().map(Certificates::check_lists) {

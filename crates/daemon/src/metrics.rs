@@ -128,8 +128,12 @@ impl Out<'_> {
             ),
             (
                 "ring_members",
-                "Nodes that are on the ring",
-                status.members.len() as f64,
+                "Nodes that are on the ring; 0 while there is none that orders messages",
+                if operational {
+                    status.members.len() as f64
+                } else {
+                    0.0
+                },
             ),
             (
                 "ring_nodes",

@@ -4,6 +4,7 @@ mod address;
 mod differences;
 mod engine;
 mod error;
+mod host;
 mod names;
 mod paths;
 mod paxos;
@@ -14,6 +15,7 @@ pub use address::NodeAddress;
 pub use differences::{DIFFERENCES, Difference, DifferencesTable, Outcome};
 pub use engine::EngineName;
 pub use error::ConfigError;
+pub use host::HostError;
 pub use paths::path_of;
 pub(crate) use paths::text_of;
 pub use paxos::{CoordinationName, PaxosConfig, VoteStorage};
@@ -326,11 +328,8 @@ impl NodeConfig {
                     return Err(ConfigError::DuplicateAddress(address));
                 }
             }
-            if node.address.is_ipv4() != self.nodes[0].address.is_ipv4() {
-                return Err(ConfigError::MixedAddresses(node.address));
-            }
         }
-        Ok(())
+        self.check_addresses()
     }
 
     /// The keys to seal datagrams with; `None` if they are not sealed. Reads the key file.

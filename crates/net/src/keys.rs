@@ -305,7 +305,12 @@ impl KeyRing {
             io::ErrorKind::AlreadyExists => KeyError::Exists,
             _ => KeyError::Io(error),
         })?;
-        self.write(file)
+        let written = self.write(file);
+        if written.is_err() {
+            // What is left is no key file, and would be in the way of one.
+            let _ = std::fs::remove_file(path);
+        }
+        written
     }
 
     /// Puts these keys into the place of those in a file, all at once. It keeps its owner, and where the path is

@@ -36,8 +36,8 @@ pub mod trace;
 
 pub use config::{
     ConfigError, CoordinationName, DIFFERENCES, Difference, DifferencesTable, EngineName,
-    NodeAddress, NodeConfig, Outcome, PaxosConfig, PrimaryName, ResetPrimary, TimingName,
-    Transport, VoteStorage, path_of,
+    HostError, NodeAddress, NodeConfig, Outcome, PaxosConfig, PrimaryName, ResetPrimary,
+    TimingName, Transport, VoteStorage, path_of,
 };
 pub use coordination::{Coordination, CoordinationError, Etcd, EtcdFileError, EtcdLogin, EtcdTls};
 pub use driver::{App, Driver, DriverError, Submitter, TokenTimes, watched_counters};
@@ -46,7 +46,7 @@ pub use fault::FaultConfig;
 pub use keys::{KeyError, KeyRing};
 pub use memory::keep_large_buffers;
 pub use node::{Node, NodeStatus, Publisher, StartError};
-pub use peer::peer_groups;
+pub use peer::{peer_groups, peer_process};
 pub use probe::probe_multicast;
 pub use seal::{Keys, KeysInUse};
 pub use slices::ask_for_short_slices;

@@ -38,3 +38,31 @@ pub fn peer_groups(socket: BorrowedFd<'_>) -> io::Result<Vec<u32>> {
         groups.resize(count, 0);
     }
 }
+
+/// The process at the other end of a connected Unix socket, by its number among this process's own: that of the listener
+/// for who has connected. `None` if it cannot be seen from here, as it is in another PID namespace.
+///
+/// # Errors
+/// The kernel's own: the socket is none, or not connected.
+pub fn peer_process(socket: BorrowedFd<'_>) -> io::Result<Option<u32>> {
+    let mut peer = libc::ucred {
+        pid: 0,
+        uid: 0,
+        gid: 0,
+    };
+    let mut bytes = libc::socklen_t::try_from(size_of_val(&peer)).map_err(io::Error::other)?;
+    // SAFETY: `peer` has `bytes` bytes, and the kernel writes no more than that.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &raw mut bytes,
+        )
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(u32::try_from(peer.pid).ok().filter(|pid| *pid != 0))
+}

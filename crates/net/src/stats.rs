@@ -10,7 +10,7 @@ macro_rules! net_stats {
 
         impl NetStats {
             /// All counters by name, for status pages.
-            pub const fn named(&self) -> [(&'static str, u64); 42] {
+            pub const fn named(&self) -> [(&'static str, u64); 44] {
                 [$((concat!("net_", stringify!($name)), self.$name),)*]
             }
 
@@ -112,6 +112,10 @@ net_stats! {
     link_crowded,
     /// Connections for links from an address that no node has.
     link_foreign,
+    /// Messages of this node that its engine has taken to be ordered.
+    submissions,
+    /// Messages that were ordered and handed to the application, its own and others'.
+    deliveries,
     /// Times the loop went to sleep.
     waits,
 }

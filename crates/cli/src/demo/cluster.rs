@@ -98,7 +98,9 @@ impl Cluster {
             let mut daemon = Command::new(&program)
                 .args(["daemon", "--node", &task.node.to_string(), "--config"])
                 .arg(&task.config)
-                .stdin(Stdio::null())
+                // It ends when its input does: with this process, however that ends.
+                .arg("--until-input-ends")
+                .stdin(Stdio::piped())
                 .stdout(Stdio::null())
                 .stderr(Stdio::piped())
                 .spawn()

@@ -14,6 +14,7 @@ pub mod node;
 mod ports;
 mod progress;
 mod report;
+mod scratch;
 mod source;
 mod spool;
 mod talk;
@@ -36,6 +37,7 @@ use crate::say::{complain, print, print_json};
 use cluster::Cluster;
 use kill::{KillOne, Outcome};
 use report::Report;
+use scratch::Scratch;
 use source::Input;
 use talk::{Done, Task};
 use tally::Census;
@@ -180,7 +182,7 @@ fn run(options: &Options) -> Result<Report, DemoError> {
             "no multicast on loopback ({what}): each node gets a copy by unicast"
         ));
     }
-    let dir = tempfile::Builder::new().prefix("rota-demo-").tempdir();
+    let dir = Scratch::new();
     let dir = dir.map_err(|error| DemoError::Failed(format!("no directory: {error}")))?;
     let daemons = Daemons {
         dir: dir.path(),

@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 use super::{Finding, Seen, bytes, list, time};
 
 /// Counters that say something by themselves when they grow, and what.
-const TELLING: [(&str, &str); 12] = [
+const TELLING: [(&str, &str); 17] = [
     (
         "duplicate_nodes",
         "another process goes by its number: stop one of the two",
     ),
     (
         "members_deaf",
-        "a member that hears tokens but not packets was excluded: look at its MTU and its firewall",
+        "a member that hears tokens but not packets was excluded: look at its MTU and its firewall; with multicast also at \
+         IGMP in the switches: where the group does not arrive, transport = \"unicast\" does without",
     ),
     (
         "self_lossy",
@@ -56,6 +57,30 @@ const TELLING: [(&str, &str); 12] = [
         "net_seal_unknown_key",
         "datagrams come under a key that it does not have: compare the key files",
     ),
+    (
+        "net_seal_forged",
+        "datagrams are not authentic: a node has another key of the same number, or another `cluster`, or they are forged: \
+         compare the key files",
+    ),
+    (
+        "net_seal_old_life",
+        "datagrams are from an earlier life of their sender: two processes use one number, the clock of the sender was set \
+         back before it started (a restart of the sender mends that), or they are replayed",
+    ),
+    (
+        "net_foreign_source",
+        "datagrams come from an address that no node of its configuration has: compare the lists of nodes",
+    ),
+    (
+        "datagrams_foreign_cluster",
+        "datagrams of another `cluster` come, or of nodes with another `transport` or `primary`: compare the configurations, \
+         and give each cluster its own ports and group",
+    ),
+    (
+        "net_send_errors",
+        "its kernel refuses what it sends: look at the firewall of that host, and whether its interface and its address are \
+         still there",
+    ),
 ];
 
 /// Votes that a disk has had for so long are worth a word.
@@ -65,10 +90,7 @@ pub(super) fn look(seen: &[Seen]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for one in seen {
         let (node, status) = (one.node(), &one.after);
-        if !status.ring.starts_with("operational") {
-            let text = format!("node {node} is on no ring: {}", status.ring);
-            findings.push(Finding::wrong(text));
-        }
+        findings.extend(no_ring(node, &status.ring));
         let notes = status.notes.iter();
         findings.extend(notes.map(|note| Finding::wrong(format!("seen by node {node}: {note}"))));
         let changes = one.grown("configurations");
@@ -94,6 +116,19 @@ pub(super) fn look(seen: &[Seen]) -> Vec<Finding> {
     findings.extend(absent(seen));
     findings.extend(no_majority(seen));
     findings
+}
+
+/// A node that orders nothing, and what it says of that.
+fn no_ring(node: u16, ring: &str) -> Option<Finding> {
+    let text = match ring.strip_prefix("no majority: ") {
+        _ if ring.starts_with("operational") => return None,
+        Some(why) => format!(
+            "node {node} is in no majority: {why}. Start the nodes that do not run, and look at the links to them; where \
+             they are lost for good, see `rota storage recover`"
+        ),
+        None => format!("node {node} is on no ring: {ring}"),
+    };
+    Some(Finding::wrong(text))
 }
 
 /// What a node says that is not in the ring of the newest configuration it knows, and the number behind it.

@@ -406,3 +406,64 @@ fn where_all_are_outside_a_majority_of_the_acceptors_is_missing() {
     seen[2].before.ring = "operational: 1, 3".to_owned();
     assert_eq!(says(&seen), 0);
 }
+
+#[test]
+fn an_order_without_a_majority_is_said_to_stand_still() {
+    let mut seen = well();
+    for one in &mut seen {
+        let ring = "no majority: nothing is ordered, as of the 3 acceptors these are not there: 2, 3 (configuration 1)";
+        one.after.ring = ring.to_owned();
+    }
+    let text = only(&seen[..1], "node 1 is in no majority: nothing is ordered");
+    assert!(text.contains("2, 3"), "{text}");
+}
+
+#[test]
+fn deliveries_are_seen_where_there_is_no_token() {
+    let mut seen = well();
+    for one in &mut seen {
+        one.after.token = rota_daemon::TokenStatus::default();
+    }
+    assert!(explain(&seen)[0].text.contains("nothing is going on"));
+    count(&mut seen[1], "net_deliveries", 2000);
+    let findings = explain(&seen);
+    assert!(!findings[0].wrong && findings[0].text.contains("2000 messages a second"));
+}
+
+#[test]
+fn wrong_keys_foreign_clusters_double_ids_and_refused_sends_are_named() {
+    for (name, words) in [
+        ("net_seal_forged", "another key"),
+        ("net_seal_old_life", "two processes use one number"),
+        ("net_foreign_source", "compare the lists of nodes"),
+        ("datagrams_foreign_cluster", "another `cluster`"),
+        ("duplicate_nodes", "another process goes by its number"),
+        ("net_send_errors", "its kernel refuses what it sends"),
+    ] {
+        let mut seen = well();
+        count(&mut seen[2], name, 7);
+        let text = only(&seen, "node 3: ");
+        assert!(text.contains(words), "{name}: {text}");
+    }
+}
+
+#[test]
+fn who_only_sends_and_has_a_little_to_read_is_not_stuck() {
+    let mut seen = well();
+    seen[0].after.clients = vec![client(972, 6_000)];
+    let findings = explain(&seen);
+    assert!(
+        !findings.iter().any(|finding| finding.wrong),
+        "{findings:?}"
+    );
+}
+
+#[test]
+fn who_was_asked_at_two_places_counts_once() {
+    let mut seen = well();
+    for one in &mut seen {
+        one.after.pid = 10 + u32::from(one.node());
+    }
+    seen.extend(seen.clone());
+    assert_eq!(distinct(seen).len(), 3);
+}

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use rota_net::{
-    EngineName, KeyRing, NodeConfig, PrimaryName, TimingName, Transport, probe_multicast,
-    random_u64,
+    EngineName, KeyRing, NodeConfig, PaxosConfig, PrimaryName, TimingName, Transport, VoteStorage,
+    probe_multicast, random_u64,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -110,6 +110,19 @@ impl Cluster {
             config.trace = Some(dir.join("{node}.jsonl"));
         };
         Self::with(nodes, over, ("", ""), None)
+    }
+
+    /// The same, with an engine that votes, in memory.
+    pub fn voting(nodes: u16, engine: EngineName) -> Self {
+        let voting = |config: &mut NodeConfig, _: &Path| {
+            config.engine = engine;
+            config.timing = TimingName::Relaxed;
+            config.paxos = Some(PaxosConfig {
+                storage: VoteStorage::Memory,
+                ..PaxosConfig::default()
+            });
+        };
+        Self::with(nodes, voting, ("", ""), None)
     }
 
     /// The same, with datagrams sealed by the keys in the file `cluster.key`.

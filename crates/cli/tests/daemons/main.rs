@@ -33,3 +33,4 @@ mod stood_still;
 mod throttle;
 mod tls;
 mod traces;
+mod words;

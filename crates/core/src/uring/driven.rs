@@ -10,8 +10,8 @@ use super::engine::URing;
 use super::stream::Stream;
 use super::word::Word;
 use crate::contract::{
-    Class, Delivery, Engine, Input, Output, Process, Seq, Service, Status, SubmitError, Time,
-    TimerReason,
+    Class, Delivery, Engine, Input, NodeId, Output, Process, Seq, Service, Status, SubmitError,
+    Time, TimerReason,
 };
 use crate::mutants::{self, Mutant};
 use crate::paxos::{AcceptorId, Config, Instance, Round};
@@ -111,6 +111,14 @@ impl URing {
             let waits = self.waits_for().unwrap_or_default();
             return format!("configuration {number} begins{waits}");
         }
+        if let Some(missing) = self.missing_majority() {
+            let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
+            let (missing, all) = (missing.join(", "), config.acceptors.len());
+            return format!(
+                "no majority: nothing is ordered, as of the {all} acceptors these are not there: {missing} \
+                 (configuration {number})"
+            );
+        }
         let (ring, coordinator) = (names(&config.ring), config.coordinator.node);
         // What has become of a log that was given up the driver says.
         let log = if self.disk.damaged {
@@ -147,6 +155,23 @@ impl URing {
             let (count, nodes) = (lost.len(), lost.join(", "));
             format!(": {count} of its {all} acceptors have lost their stores ({nodes})")
         })
+    }
+
+    /// Acceptors of the configuration to which there is no link, if so many that no majority of them is there. For the status
+    /// alone: links that are down in one place only do not keep the ring from ordering along the others.
+    fn missing_majority(&self) -> Option<Vec<NodeId>> {
+        let config = self.config.as_ref()?;
+        let is_there = |who: &AcceptorId| {
+            let process = config.ring.iter().find(|process| process.node == who.node);
+            process.is_some_and(|process| self.is_there(*process))
+        };
+        let acceptors = config.acceptors.iter();
+        let missing: Vec<NodeId> = acceptors
+            .filter(|who| !is_there(who))
+            .map(|who| who.node)
+            .collect();
+        let is_majority_there = 2 * missing.len() < config.acceptors.len();
+        (!is_majority_there).then_some(missing)
     }
 
     /// What the round waits for, as far as this process knows.

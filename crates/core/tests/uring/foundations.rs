@@ -141,6 +141,28 @@ fn a_majority_that_has_lost_its_stores_is_named() {
     assert_eq!(state(&again), lost);
 }
 
+/// All other acceptors are gone, and nobody can make another configuration: the state does not say that all is well.
+#[test]
+fn a_majority_that_is_not_there_is_named() {
+    let mut alone = second();
+    alone.write();
+    hear_batch(
+        &mut alone,
+        1,
+        &head(1, alone.follow().epoch, (1, 1)),
+        |batch| batch.skip(1),
+    );
+    let state = |alone: &Alone| rota_core::contract::Engine::status(&alone.engine).state;
+    assert!(state(&alone).starts_with("operational: 1, 2, 3 ("));
+    alone.unlink(3);
+    assert!(state(&alone).starts_with("operational: 1, 2, 3 ("));
+    alone.unlink(1);
+    let gone = "no majority: nothing is ordered, as of the 3 acceptors these are not there: 1, 3 (configuration 1)";
+    assert_eq!(state(&alone), gone);
+    alone.link(process(3, 1));
+    assert!(state(&alone).starts_with("operational: 1, 2, 3 ("));
+}
+
 /// Nobody finds it out anew when all have been restarted.
 pub fn what_is_complete_is_so_after_a_restart() -> bool {
     let mut alone = second();

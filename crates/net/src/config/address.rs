@@ -1,7 +1,9 @@
 //! Where a node is.
 
 use serde::{Deserialize, Serialize};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use super::{ConfigError, NodeConfig};
 
 /// Where a node is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -34,5 +36,25 @@ impl NodeAddress {
     /// Where others connect to for reliable links, by TCP: the number of the token port, among the ports of TCP.
     pub const fn link(&self) -> SocketAddr {
         self.token()
+    }
+}
+
+impl NodeConfig {
+    /// Whether the addresses are of single hosts, which can reach each other as far as that shows.
+    pub(super) fn check_addresses(&self) -> Result<(), ConfigError> {
+        for node in &self.nodes {
+            if node.address.is_ipv4() != self.nodes[0].address.is_ipv4() {
+                return Err(ConfigError::MixedAddresses(node.address));
+            }
+            let broadcast = IpAddr::V4(Ipv4Addr::BROADCAST);
+            let no_host = node.address.is_unspecified() || node.address.is_multicast();
+            if no_host || node.address == broadcast {
+                return Err(ConfigError::NoHost(node.id, node.address));
+            }
+            if node.address.is_loopback() != self.nodes[0].address.is_loopback() {
+                return Err(ConfigError::LoopbackBesideOthers);
+            }
+        }
+        Ok(())
     }
 }

@@ -48,6 +48,10 @@ pub enum ConfigError {
     NotMulticast(SocketAddr),
     /// A node's address is of the other IP version than the group or the other nodes.
     MixedAddresses(IpAddr),
+    /// The address of this node is not that of a single host.
+    NoHost(u16, IpAddr),
+    /// Some nodes have addresses of the loopback interface, and others do not.
+    LoopbackBesideOthers,
     /// IPv6 multicast needs `interface`.
     NeedsInterface,
     /// `priority_method` is neither 1 nor 2.
@@ -181,6 +185,14 @@ impl fmt::Display for ConfigError {
             Self::MixedAddresses(address) => {
                 write!(f, "{address} is of another IP version than the rest of the cluster")
             }
+            Self::NoHost(id, address) => write!(
+                f,
+                "node {id} needs the address of its host, by which the others reach it, and {address} is none"
+            ),
+            Self::LoopbackBesideOthers => f.write_str(
+                "some nodes have addresses of the loopback interface, such as 127.0.0.1, and others do not: they cannot \
+                 reach each other",
+            ),
             Self::NeedsInterface => f.write_str("IPv6 multicast needs `interface = \"NAME\"`"),
             Self::PriorityMethod(method) => write!(f, "priority_method is 1 or 2, not {method}"),
             Self::Faults => f.write_str("probabilities in [faults] are between 0 and 1"),

@@ -65,11 +65,14 @@ pub trait App {
 pub(super) struct EngineSubmitter<'a, E> {
     pub(super) engine: &'a mut E,
     pub(super) tracer: Option<&'a mut Tracer>,
+    /// How many messages the engine has taken so far.
+    pub(super) taken: &'a mut u64,
 }
 
 impl<E: Engine> Submitter for EngineSubmitter<'_, E> {
     fn submit(&mut self, now: Time, service: Service, payload: &[u8]) -> Result<u64, SubmitError> {
         let counter = self.engine.submit(now, service, payload)?;
+        *self.taken += 1;
         if let Some(tracer) = &mut self.tracer {
             tracer.on_submit(now, counter, service, payload);
         }

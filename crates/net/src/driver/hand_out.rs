@@ -17,14 +17,18 @@ impl<E: Engine> Driver<E> {
         }
         self.bursts_past_fill = 0;
         let now = sys::monotonic();
-        let Self { engine, tracer, .. } = self;
-        app.fill(
-            now,
-            &mut EngineSubmitter {
-                engine,
-                tracer: tracer.as_mut(),
-            },
-        );
+        let Self {
+            engine,
+            tracer,
+            sockets,
+            ..
+        } = self;
+        let mut submitter = EngineSubmitter {
+            engine,
+            tracer: tracer.as_mut(),
+            taken: &mut sockets.stats_mut().submissions,
+        };
+        app.fill(now, &mut submitter);
         self.carry_out()
     }
 
@@ -70,6 +74,7 @@ impl<E: Engine> Driver<E> {
         if self.tracer.is_some() {
             self.trace_delivery(&delivery)?;
         }
+        self.sockets.stats_mut().deliveries += u64::from(matches!(delivery, Delivery::Message(_)));
         app.deliver(delivery);
         Ok(())
     }

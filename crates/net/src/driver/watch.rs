@@ -7,7 +7,7 @@ use rota_core::contract::{NodeId, Status, Time};
 const EVERY_NANOS: u64 = 10_000_000_000;
 
 /// What is watched, and what it means when it grows.
-const WATCHED: [(&str, &str); 24] = [
+const WATCHED: [(&str, &str); 26] = [
     (
         "rotations_slow",
         "the token took more than a quarter of the token loss time to go round: processes wait for a \
@@ -19,7 +19,8 @@ const WATCHED: [(&str, &str); 24] = [
     ),
     (
         "members_deaf",
-        "a member that hears tokens but misses packets was excluded: look at its MTU and firewall",
+        "a member that hears tokens but misses packets was excluded: look at its MTU and firewall; with multicast also at \
+         IGMP in the switches: where the group does not arrive, transport = \"unicast\" does without",
     ),
     (
         "self_lossy",
@@ -60,7 +61,7 @@ const WATCHED: [(&str, &str); 24] = [
     ),
     (
         "net_seal_forged",
-        "datagrams are not authentic: a node has a wrong key, or they were damaged or forged",
+        "datagrams are not authentic: a node has a wrong key or another `cluster`, or they were damaged or forged",
     ),
     (
         "net_seal_old",
@@ -87,6 +88,16 @@ const WATCHED: [(&str, &str); 24] = [
     (
         "net_foreign_source",
         "datagrams came from an address that no node has",
+    ),
+    (
+        "datagrams_foreign_cluster",
+        "datagrams came of another `cluster`, or of a node with another `transport` or `primary`: give each cluster its own \
+         ports and group",
+    ),
+    (
+        "net_send_errors",
+        "the kernel of this host refuses what this node sends: look at its firewall (Operation not permitted), and whether \
+         its interface and its address are still there (No such device, Network is unreachable)",
     ),
     (
         "net_link_forged",
@@ -131,6 +142,8 @@ pub(super) struct Watch {
     before: [u64; WATCHED.len()],
     /// What was said last.
     notes: Vec<String>,
+    /// What the engine was doing then.
+    state: String,
 }
 
 impl Watch {
@@ -140,6 +153,7 @@ impl Watch {
             at: now.after(EVERY_NANOS),
             before: [0; WATCHED.len()],
             notes: Vec::new(),
+            state: String::new(),
         }
     }
 
@@ -158,6 +172,10 @@ impl Watch {
             }
         }
         self.notes = status.notes;
+        if status.state != self.state {
+            tracing::info!(node, "the ring: {}", status.state);
+            self.state = status.state;
+        }
         let longest_us = counters.get("rotation_longest_us").copied().unwrap_or(0);
         for ((name, meaning), before) in WATCHED.into_iter().zip(&mut self.before) {
             let count = counters.get(name).copied().unwrap_or(0);

@@ -1,0 +1,101 @@
+//! The directory of a demo: it goes when the demo does, however that ends.
+//!
+//! A signal that can be caught takes it away before it ends the process. What a killed demo has left behind, the next one
+//! finds and removes: nobody holds the lock in it any more.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::geteuid;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+use tempfile::TempDir;
+
+/// How the names of these directories begin.
+const PREFIX: &str = "rota-demo-";
+/// The file in it that is locked as long as its demo lives.
+const LOCK: &str = "lock";
+/// How often what is in use is tried to be removed: daemons that end may write meanwhile.
+const TRIES: u32 = 20;
+
+/// A directory of this demo alone.
+#[derive(Debug)]
+pub struct Scratch {
+    dir: TempDir,
+    /// Locked.
+    _lock: File,
+}
+
+impl Scratch {
+    /// Makes one, and removes those of demos that were killed. From here on signals that end the process remove it first.
+    pub fn new() -> io::Result<Self> {
+        sweep(&std::env::temp_dir());
+        let dir = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
+        // Whoever sweeps sees no lock or one that is taken.
+        let unlocked = dir.path().join("lock.new");
+        let lock = File::create(&unlocked)?;
+        lock.try_lock()?;
+        fs::rename(unlocked, dir.path().join(LOCK))?;
+        remove_on_signals(dir.path().to_owned())?;
+        Ok(Self { dir, _lock: lock })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+}
+
+/// Removes the directories of demos that are not there any more. One that cannot be removed stays.
+fn sweep(place: &Path) {
+    let Ok(entries) = fs::read_dir(place) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX)
+            && entry
+                .metadata()
+                .is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw());
+        let lock = is_ours.then(|| File::open(entry.path().join(LOCK)));
+        if let Some(Ok(lock)) = lock
+            && lock.try_lock().is_ok()
+        {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// What ends this process removes the directory first; the daemons end with it, as their input does.
+fn remove_on_signals(dir: PathBuf) -> io::Result<()> {
+    let ends = [SIGHUP, SIGINT, SIGTERM].into_iter();
+    let mut signals = Signals::new(ends.filter(|signal| !is_ignored(*signal)))?;
+    thread::Builder::new()
+        .name("rota-signals".to_owned())
+        .spawn(move || {
+            for signal in signals.forever() {
+                for _ in 0..TRIES {
+                    match fs::remove_dir_all(&dir) {
+                        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                            thread::sleep(Duration::from_millis(10));
+                        }
+                        _ => break,
+                    }
+                }
+                let _ = emulate_default_handler(signal);
+            }
+        })?;
+    Ok(())
+}
+
+/// Whether this process was told to ignore a signal, as `nohup` does.
+fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}

@@ -1,0 +1,71 @@
+//! What a node needs of its host, as far as it can be looked at without starting: a node that runs is not disturbed.
+
+use rota_core::contract::NodeId;
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::net::UdpSocket;
+use std::path::{Path, PathBuf};
+
+use super::NodeConfig;
+use crate::sockets::SocketError;
+use crate::sys;
+
+/// Why a node cannot run on this host.
+#[derive(Debug)]
+pub enum HostError {
+    /// An address or an interface that it does not have.
+    Socket(SocketError),
+    /// The directory for what is kept, in which nothing can be written.
+    State(PathBuf, io::Error),
+}
+
+impl fmt::Display for HostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Socket(error) => error.fmt(f),
+            Self::State(path, error) if error.kind() == io::ErrorKind::NotFound => write!(
+                f,
+                "state_dir {}: the directory does not exist: make it, or mount what belongs there",
+                path.display()
+            ),
+            Self::State(path, error) => {
+                write!(f, "state_dir {}: {error}", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for HostError {}
+
+impl NodeConfig {
+    /// Whether this host has what node `me` needs: its address, the interface, a directory that can be written.
+    ///
+    /// # Errors
+    /// [`HostError`]: the first thing that is missing.
+    pub fn check_host(&self, me: NodeId) -> Result<(), HostError> {
+        if let Some(own) = self.node(me)
+            && let Err(error) = UdpSocket::bind((own.address, 0))
+        {
+            let address = own.data();
+            return Err(HostError::Socket(SocketError::Bind { address, error }));
+        }
+        if let Some(name) = &self.interface
+            && sys::interface_index(name).is_none()
+        {
+            let none = SocketError::NoInterface(name.clone());
+            return Err(HostError::Socket(none));
+        }
+        match &self.state_dir {
+            Some(path) => is_writable(path).map_err(|error| HostError::State(path.clone(), error)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Makes a file and takes it away again.
+fn is_writable(directory: &Path) -> io::Result<()> {
+    let path = directory.join(format!(".rota-check-{}", std::process::id()));
+    File::create_new(&path)?;
+    fs::remove_file(&path)
+}
