@@ -146,12 +146,8 @@ fn a_majority_that_has_lost_its_stores_is_named() {
 fn a_majority_that_is_not_there_is_named() {
     let mut alone = second();
     alone.write();
-    hear_batch(
-        &mut alone,
-        1,
-        &head(1, alone.follow().epoch, (1, 1)),
-        |batch| batch.skip(1),
-    );
+    let begins = head(1, alone.follow().epoch, (1, 1));
+    hear_batch(&mut alone, 1, &begins, |batch| batch.skip(1));
     let state = |alone: &Alone| rota_core::contract::Engine::status(&alone.engine).state;
     assert!(state(&alone).starts_with("operational: 1, 2, 3 ("));
     alone.unlink(3);
