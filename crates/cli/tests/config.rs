@@ -69,8 +69,8 @@ fn where_ring_ids_are_kept_is_said_and_what_it_means_if_nowhere() {
     };
     let memory = said("");
     assert!(memory.contains("in memory only"), "{memory}");
-    let disk = said("state_dir = \"/var/lib/rota\"");
-    assert!(disk.contains("/var/lib/rota/node-2.ring"), "{disk}");
+    let disk = said("state_dir = \"/tmp\"");
+    assert!(disk.contains("/tmp/node-2.ring"), "{disk}");
 }
 
 #[test]
@@ -81,9 +81,9 @@ fn who_counts_in_a_primary_and_where_it_is_kept_is_said() {
         String::from_utf8(output.stdout).unwrap()
     };
     assert!(said("").contains("none (no configuration is called primary)"));
-    let kept = said("primary = \"dynamic\"\nstate_dir = \"/var/lib/rota\"");
+    let kept = said("primary = \"dynamic\"\nstate_dir = \"/tmp\"");
     assert!(kept.contains("1, 2 (all that are listed)"), "{kept}");
-    assert!(kept.contains("/var/lib/rota/node-2.primary"), "{kept}");
+    assert!(kept.contains("/tmp/node-2.primary"), "{kept}");
     let fixed = said("primary = \"static\"\nprimary_nodes = [1, 2, 3]\nmessage_bytes = 5000");
     assert!(fixed.contains("1, 2, 3 (set)"), "{fixed}");
     let limit = fixed.lines().find(|line| line.starts_with("message_bytes"));
@@ -334,12 +334,12 @@ fn who_votes_and_where_is_said_with_what_follows_from_it() {
         let text = [output.stdout, output.stderr].concat();
         (output.status.code(), String::from_utf8(text).unwrap())
     };
-    let (code, text) = said("state_dir = \"/var/lib/rota\"", &["--node", "2"]);
+    let (code, text) = said("state_dir = \"/tmp\"", &["--node", "2"]);
     assert_eq!(code, Some(0), "{text}");
     for line in [
         "acceptors              1, 2 (all that are listed)",
         "storage                sync (a vote waits for the disk)",
-        "votes_directory        /var/lib/rota/node-2.votes",
+        "votes_directory        /tmp/node-2.votes",
     ] {
         assert!(text.lines().any(|found| found == line), "{line} in {text}");
     }
@@ -353,7 +353,7 @@ fn who_votes_and_where_is_said_with_what_follows_from_it() {
     assert!(text.contains(embedded), "{text}");
     let etcd = |settings: &str| {
         said(
-            &format!("state_dir = \"/var/lib/rota\"\npaxos.coordination = \"etcd\"\n{settings}"),
+            &format!("state_dir = \"/tmp\"\npaxos.coordination = \"etcd\"\n{settings}"),
             &[],
         )
     };
@@ -415,9 +415,9 @@ fn who_votes_and_where_is_said_with_what_follows_from_it() {
         "{text}"
     );
     let unused = "paxos.etcd_login = { user = \"rota\", password_file = \"p\" }";
-    let (code, text) = said(&format!("state_dir = \"/var/lib/rota\"\n{unused}"), &[]);
+    let (code, text) = said(&format!("state_dir = \"/tmp\"\n{unused}"), &[]);
     assert!(code == Some(2) && text.contains("is not asked"), "{text}");
-    let unused = "state_dir = \"/var/lib/rota\"\npaxos.etcd = [\"http://10.0.0.1:2379\"]";
+    let unused = "state_dir = \"/tmp\"\npaxos.etcd = [\"http://10.0.0.1:2379\"]";
     let (code, text) = said(unused, &[]);
     assert!(code == Some(2) && text.contains("is not asked"), "{text}");
     let (code, text) = said("", &[]);

@@ -1,5 +1,5 @@
 /*
- * A program that leaves SIGPIPE as it is, and whose daemon dies: sigpipe ADDRESS [CA CERTIFICATE KEY]. It says when it is
+ * A program that leaves SIGPIPE as it is, and whose daemon dies: sigpipe ADDRESS [CA CERTIFICATE KEY], by TLS to daemon.example. It says when it is
  * connected, and goes on when its input ends.
  */
 
@@ -24,6 +24,7 @@ int main(int count, char **arguments)
         tls.ca = arguments[2];
         tls.certificate = arguments[3];
         tls.key = arguments[4];
+        tls.server_name = "daemon.example";
         options.tls = &tls;
     }
     if (rota_connect(arguments[1], &options, &client) != ROTA_STATUS_OK) {

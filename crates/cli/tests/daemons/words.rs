@@ -48,7 +48,7 @@ fn with_metrics(cluster: &mut Cluster, id: u16) -> SocketAddr {
 fn metrics(address: SocketAddr) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("not zero");
-    let asked = stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    let asked = stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
     asked.expect("written");
     let mut text = String::new();
     stream.read_to_string(&mut text).expect("an answer");
