@@ -118,17 +118,7 @@ impl Hub {
         directory: Directory,
         spread: Arc<Settings>,
     ) -> io::Result<Self> {
-        let limits = Limits {
-            clients: config.clients,
-            payload_bytes: config.message_bytes,
-            client_memberships: config.client_memberships,
-            ..Limits::default()
-        };
-        let number = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
-        let terms = Terms {
-            credit: number(limits.backlog_bytes),
-            largest_payload: number(limits.payload_bytes),
-        };
+        let (limits, terms) = bounds(&config);
         Ok(Self {
             door: Door::new(Seats::new(config.per_address, config.per_user))?,
             groups: Groups::new(me, limits),
@@ -328,3 +318,19 @@ impl Hub {
 
 #[cfg(test)]
 mod tests;
+
+/// What clients may have, and what they are told of that.
+fn bounds(config: &DaemonConfig) -> (Limits, Terms) {
+    let limits = Limits {
+        clients: config.clients,
+        payload_bytes: config.message_bytes,
+        client_memberships: config.client_memberships,
+        ..Limits::default()
+    };
+    let number = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
+    let terms = Terms {
+        credit: number(limits.backlog_bytes),
+        largest_payload: number(limits.payload_bytes),
+    };
+    (limits, terms)
+}

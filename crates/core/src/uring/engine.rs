@@ -112,10 +112,6 @@ impl URing {
             incarnation: Incarnation(0),
         };
         let outbox = outbox(&settings);
-        let store = AcceptorId {
-            node: nobody.node,
-            store: 0,
-        };
         Self {
             hand_out: HandOut::new(&settings),
             me: nobody,
@@ -126,7 +122,10 @@ impl URing {
             peers: Peers::new(settings.word_bytes),
             config: None,
             complete: 0,
-            acceptor: Acceptor::new(store),
+            acceptor: Acceptor::new(AcceptorId {
+                node: nobody.node,
+                store: 0,
+            }),
             named: false,
             early: false,
             hang_patience: 1,

@@ -174,25 +174,17 @@ impl fmt::Display for ConfigError {
             Self::InsecureWithKey => f.write_str(
                 "`insecure = true` and `key_file` exclude each other: take one of them out",
             ),
-            Self::NodeIdZero => f.write_str("node ids start at 1"),
-            Self::DuplicateNode(id) => write!(f, "node {id} is listed twice"),
-            Self::DuplicateAddress(address) => write!(f, "{address} is used by two sockets"),
-            Self::PortZero(id) => write!(f, "node {id} needs ports that are not 0"),
-            Self::NodeName(id, error) => write!(f, "the name of node {id}: {error}"),
-            Self::DuplicateName(name) => write!(f, "two nodes could be called {name}"),
-            Self::UnknownNode(node) => write!(f, "node {node} is not listed"),
-            Self::NotMulticast(address) => write!(f, "{address} is no multicast address and port"),
-            Self::MixedAddresses(address) => {
-                write!(f, "{address} is of another IP version than the rest of the cluster")
-            }
-            Self::NoHost(id, address) => write!(
-                f,
-                "node {id} needs the address of its host, by which the others reach it, and {address} is none"
-            ),
-            Self::LoopbackBesideOthers => f.write_str(
-                "some nodes have addresses of the loopback interface, such as 127.0.0.1, and others do not: they cannot \
-                 reach each other",
-            ),
+            Self::NodeIdZero
+            | Self::DuplicateNode(_)
+            | Self::DuplicateAddress(_)
+            | Self::PortZero(_)
+            | Self::NodeName(..)
+            | Self::DuplicateName(_)
+            | Self::UnknownNode(_)
+            | Self::NotMulticast(_)
+            | Self::MixedAddresses(_)
+            | Self::NoHost(..)
+            | Self::LoopbackBesideOthers => self.fmt_of_nodes(f),
             Self::NeedsInterface => f.write_str("IPv6 multicast needs `interface = \"NAME\"`"),
             Self::PriorityMethod(method) => write!(f, "priority_method is 1 or 2, not {method}"),
             Self::Faults => f.write_str("probabilities in [faults] are between 0 and 1"),
@@ -227,6 +219,34 @@ impl fmt::Display for ConfigError {
                 path.payload(),
                 RingConfig::MIN_DATAGRAM_BYTES
             ),
+        }
+    }
+}
+
+impl ConfigError {
+    /// What is wrong with the nodes and their addresses.
+    fn fmt_of_nodes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NodeIdZero => f.write_str("node ids start at 1"),
+            Self::DuplicateNode(id) => write!(f, "node {id} is listed twice"),
+            Self::DuplicateAddress(address) => write!(f, "{address} is used by two sockets"),
+            Self::PortZero(id) => write!(f, "node {id} needs ports that are not 0"),
+            Self::NodeName(id, error) => write!(f, "the name of node {id}: {error}"),
+            Self::DuplicateName(name) => write!(f, "two nodes could be called {name}"),
+            Self::UnknownNode(node) => write!(f, "node {node} is not listed"),
+            Self::NotMulticast(address) => write!(f, "{address} is no multicast address and port"),
+            Self::MixedAddresses(address) => {
+                write!(f, "{address} is of another IP version than the rest of the cluster")
+            }
+            Self::NoHost(id, address) => write!(
+                f,
+                "node {id} needs the address of its host, by which the others reach it, and {address} is none"
+            ),
+            Self::LoopbackBesideOthers => f.write_str(
+                "some nodes have addresses of the loopback interface, such as 127.0.0.1, and others do not: they cannot \
+                 reach each other",
+            ),
+            _ => Ok(()),
         }
     }
 }
