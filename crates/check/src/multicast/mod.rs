@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 
 pub use event::{Delivered, Event, Instance, Line, Point, Ring, Round};
 pub use life::{Founded, Life};
-pub use read::{MulticastError, read};
+pub use read::read;
 
 use crate::report::{Findings, Verdict, Violation};
 use life::{Lives, Who};
