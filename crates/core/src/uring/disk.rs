@@ -1,6 +1,7 @@
 //! What an acceptor keeps: records in two logs, and what is said when they are durable.
 //!
-//! Everything is written, and said, in the order in which it came to be. No more is asked of the disk at a time than drivers
+//! Everything is written, and said, in the order in which it came to be; but what speaks of no votes (the register, the configuration, that
+//! one is complete) goes with the next request, before all that waits. No more is asked of the disk at a time than drivers
 //! take: what does not fit waits here, in that order, and leaves as the disk answers. So nothing that has to be written at
 //! once can be too much.
 
