@@ -360,12 +360,12 @@ personal_window = 20
 transport = { multicast = "239.192.0.1:7700" }
 [[node]]
 id = 1
-address = "10.0.0.1"
+address = "127.0.0.1"
 data_port = 7701
 token_port = 7702
 [[node]]
 id = 4
-address = "10.0.0.4"
+address = "127.0.0.4"
 data_port = 7701
 token_port = 7702
 "#;

@@ -16,6 +16,10 @@ const LONGEST_WAIT_NANOS: u64 = 320_000_000;
 /// A session that lasted so long was none that fails again and again.
 const LASTING_NANOS: u64 = 1_000_000_000;
 
+/// So long a connection may take at first. A path that comes back is found within this and a wait, and not only when the kernel says
+/// again, after one second, after three, that it wants to connect.
+const CONNECT_NANOS: u64 = 500_000_000;
+
 /// How long to wait before connecting again.
 #[derive(Debug)]
 pub(super) struct Patience {
@@ -34,6 +38,11 @@ impl Patience {
         let at = now.after(self.next);
         self.next = (2 * self.next).min(LONGEST_WAIT_NANOS);
         at
+    }
+
+    /// For how long a connection is waited for: longer after each failure, so that a slow path is reached, too.
+    const fn connecting(&self) -> u64 {
+        CONNECT_NANOS + 2 * self.next
     }
 
     /// A session ended that had begun at `since`.
@@ -80,6 +89,8 @@ enum Step {
 pub(super) struct Attempt {
     pub(super) stream: Stream,
     pub(super) deadline: Time,
+    /// The latest time at which it may have become a session.
+    ends: Time,
     to: NodeId,
     step: Step,
 }
@@ -87,7 +98,7 @@ pub(super) struct Attempt {
 impl Attempt {
     pub(super) fn begin(
         (from, to): (IpAddr, (NodeId, SocketAddr)),
-        now: Time,
+        (now, patience): (Time, &Patience),
         epoll: &Epoll,
         next_name: &mut u64,
     ) -> io::Result<Self> {
@@ -96,7 +107,8 @@ impl Attempt {
         epoll.add(&stream, stream.name)?;
         Ok(Self {
             stream,
-            deadline: now.after(HANDSHAKE_NANOS),
+            deadline: now.after(patience.connecting()),
+            ends: now.after(HANDSHAKE_NANOS),
             to: to.0,
             step: Step::Connecting,
         })
@@ -122,6 +134,7 @@ impl Attempt {
                 return Ok(None);
             }
             self.stream.connected()?;
+            self.deadline = self.ends;
             let begun = Dialing::begin(own, (self.to, last), context.keys, draw_nonce()?);
             let (dialing, hello) = begun.ok_or(Refusal::UnknownKey)?;
             self.stream.write_whole(&hello)?;

@@ -101,7 +101,7 @@ impl Peer {
         let result = match &mut self.link {
             Link::Down(Some(at)) if *at <= now && !self.is_cut => {
                 let to = (self.node, self.address);
-                let attempt = Attempt::begin((from, to), now, epoll, next_name);
+                let attempt = Attempt::begin((from, to), (now, &self.patience), epoll, next_name);
                 attempt.map_err(Failure::from).map(|attempt| {
                     self.link = Link::Dialing(Box::new(attempt));
                     None
