@@ -27,6 +27,8 @@ pub struct Merged<T> {
 pub enum PushError {
     /// This learner does not subscribe to the ring.
     NotSubscribed(Rank),
+    /// It does already.
+    Subscribed(Rank),
     /// It stands before something that is known already: the ring's own order is broken.
     Behind {
         /// Which ring.
@@ -88,11 +90,23 @@ impl<T> Merge<T> {
     }
 
     /// Delivers a ring, too, from a round on. Of what stands before that everything from `next` on has to be told, and is not
-    /// delivered. To be said before anything of that round is delivered.
-    pub fn subscribe(&mut self, of: Constants, from: Round, next: Instance) {
+    /// delivered. To be said before anything of that round is delivered, and not of a ring that has not ended.
+    ///
+    /// # Errors
+    /// [`PushError::Subscribed`]: then nothing has changed.
+    pub fn subscribe(
+        &mut self,
+        of: Constants,
+        from: Round,
+        next: Instance,
+    ) -> Result<(), PushError> {
+        if self.lanes.contains_key(&of.rank) {
+            return Err(PushError::Subscribed(of.rank));
+        }
         let lane = Lane::new(of, next).from(from);
         self.lanes.insert(of.rank, lane);
         self.run = None;
+        Ok(())
     }
 
     /// Delivers nothing of a ring from a round on.
@@ -202,15 +216,14 @@ impl<T> Merge<T> {
 
     /// Which rings are waited for, and up to which round. Whoever is needed may be asked again and again: it is the same then.
     ///
-    /// A ring is needed for a message that waits; up to the round that all others are known up to, where much of one of them
-    /// waits (by records and bytes, never by time: two rings that follow each other would drive each other for ever); and for what
-    /// [`Self::wait_until`] says.
+    /// A ring is needed for a message that waits; up to the round that another one is known up to of which much waits (by records and bytes,
+    /// never by time: two rings that follow each other would drive each other for ever); and for what [`Self::wait_until`] says.
     pub fn needs(&self) -> Vec<Need> {
         let head = self.least_head().map(|(_, head)| head);
-        let is_much = self.is_much();
+        let of_much = self.known_where_much_waits();
         let need = |(rank, lane): (&Rank, &Lane<T>)| {
             let of_head = head.and_then(|head| up_to(head, *rank));
-            let of_others = is_much.then(|| self.others_known(*rank)).flatten();
+            let of_others = of_much;
             let of_wait = self.until.and_then(|round| round.checked_sub(1));
             let (of_others, of_wait) = match mutants::on(Mutant::A27) {
                 true => (None, None),
@@ -226,20 +239,12 @@ impl<T> Merge<T> {
         self.lanes.iter().filter_map(need).collect()
     }
 
-    /// Whether much of some ring waits behind the point.
-    fn is_much(&self) -> bool {
-        let Some(point) = self.point() else {
-            return false;
-        };
-        let mut lanes = self.lanes.values();
-        lanes.any(|lane| lane.is_much_behind(point.next_of(&lane.of)))
-    }
-
-    /// The greatest round that all other rings are known up to.
-    fn others_known(&self, but: Rank) -> Option<Round> {
-        let others = self.lanes.iter().filter(|(rank, _)| **rank != but);
-        let known = others.map(|(_, lane)| lane.known_up_to());
-        known.min().flatten()
+    /// Up to which round the rings are known of which much waits behind the point: the least of them.
+    fn known_where_much_waits(&self) -> Option<Round> {
+        let point = self.point()?;
+        let much = self.lanes.values();
+        let much = much.filter(|lane| lane.is_much_behind(point.next_of(&lane.of)));
+        much.filter_map(Lane::known_up_to).min()
     }
 }
 

@@ -17,6 +17,8 @@ pub enum Mutant {
     A09,
     /// Nothing is kept for who recovers.
     A10,
+    /// A subscription by a hold that serves nobody any more takes effect.
+    A14,
     /// A hold is let go by the release of an earlier one.
     A15,
     /// A subscription begins when it is heard of.

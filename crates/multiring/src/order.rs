@@ -46,14 +46,15 @@ impl Constants {
 
     /// The round of an instance.
     pub const fn round_of(&self, instance: Instance) -> Round {
-        self.origin + (instance - 1) / self.many()
+        self.origin + instance.saturating_sub(1) / self.many()
     }
 
     /// The first instance in a round, or behind it: of rounds before its origin a ring has none.
     pub const fn first_of(&self, round: Round) -> Instance {
-        1 + round
+        round
             .saturating_sub(self.origin)
             .saturating_mul(self.many())
+            .saturating_add(1)
     }
 
     /// Where an instance stands, before all of its messages.

@@ -4,7 +4,7 @@
 //! partition has, and takes effect at the beginning of a later round. Changes form one sequence: what is ordered while one is pending is void, and
 //! whoever proposed it is told.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 
 use crate::mutants::{self, Mutant};
 use crate::order::{Constants, Instance, Place, Rank, Round};
@@ -57,7 +57,9 @@ pub enum Void {
 pub struct Subscriptions {
     rings: BTreeMap<Rank, Option<Hold>>,
     pending: Option<Change>,
-    let_go: BTreeSet<Hold>,
+    /// Of each ring: holds up to this one serve nobody any more. They were let go, or the partition has left the ring that it came to by
+    /// them.
+    spent: BTreeMap<Rank, Instance>,
 }
 
 impl Subscriptions {
@@ -66,7 +68,7 @@ impl Subscriptions {
         Self {
             rings: rings.into_iter().map(|rank| (rank, None)).collect(),
             pending: None,
-            let_go: BTreeSet::new(),
+            spent: BTreeMap::new(),
         }
     }
 
@@ -84,9 +86,14 @@ impl Subscriptions {
     pub fn reach(&mut self, round: Round) -> Option<Change> {
         let change = self.pending.take_if(|change| change.effective <= round)?;
         match change.what {
-            What::Subscribe(of, hold) => self.rings.insert(of.rank, Some(hold)),
-            What::Leave(rank) => self.rings.remove(&rank),
-        };
+            What::Subscribe(of, hold) => {
+                self.rings.insert(of.rank, Some(hold));
+            }
+            What::Leave(rank) => {
+                let hold = self.rings.remove(&rank).flatten();
+                hold.into_iter().for_each(|hold| self.spend(hold));
+            }
+        }
         Some(change)
     }
 
@@ -104,7 +111,7 @@ impl Subscriptions {
         if self.rings.contains_key(&of.rank) {
             return Err(Void::HasIt);
         }
-        if self.let_go.contains(&hold) || hold.rank != of.rank {
+        if self.is_spent(hold) || hold.rank != of.rank {
             return Err(Void::NotHeld);
         }
         // With more than one instance in a round, earlier ones of the round in which it was held may be trimmed already.
@@ -140,8 +147,18 @@ impl Subscriptions {
         if is_pending || is_used {
             return false;
         }
-        self.let_go.insert(hold);
+        self.spend(hold);
         true
+    }
+
+    fn spend(&mut self, hold: Hold) {
+        let spent = self.spent.entry(hold.rank).or_insert(0);
+        *spent = hold.instance.max(*spent);
+    }
+
+    fn is_spent(&self, hold: Hold) -> bool {
+        let spent = self.spent.get(&hold.rank).copied().unwrap_or(0);
+        hold.instance <= spent && !mutants::on(Mutant::A14)
     }
 
     fn is_free(&mut self, at: Place) -> Result<(), Void> {
@@ -217,6 +234,17 @@ mod tests {
             of.subscribe(at(1), Constants::new(Rank(1)), (hold(1, 1), 0)),
             Err(Void::HasIt)
         );
+    }
+
+    /// A subscription that was repeated comes late: the ring keeps nothing for it any more.
+    #[test]
+    fn a_hold_that_was_used_serves_nobody_again() {
+        let mut of = two();
+        let (ring, hold) = (Constants::new(Rank(3)), hold(3, 4));
+        of.subscribe(at(1), ring, (hold, 3)).expect("it is held");
+        of.leave(at(9), Rank(3)).expect("it has it");
+        assert_eq!(of.reach(10).map(|change| change.effective), Some(10));
+        assert_eq!(of.subscribe(at(11), ring, (hold, 3)), Err(Void::NotHeld));
     }
 
     #[test]

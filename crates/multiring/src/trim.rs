@@ -59,7 +59,7 @@ pub enum Command {
     Release(Partition, Instance),
     /// A replica has a durable checkpoint, and needs nothing before this any more.
     Mark(Partition, Store, Instance),
-    /// Somebody recovers from a checkpoint, and needs everything from here on, until this time.
+    /// Somebody recovers from a checkpoint, and needs everything from here on, for so many nanoseconds of the time that commands carry.
     Pin(Store, Instance, u64),
     /// It does not need it any more.
     Unpin(Store),
@@ -82,6 +82,8 @@ pub enum Refused {
     NoReplica,
     /// That may be forgotten already: everything before this may be.
     Forgotten(Instance),
+    /// A mark beyond the place where it is ordered: nobody has a checkpoint there.
+    Ahead,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -117,7 +119,12 @@ pub struct Table {
 
 impl Table {
     /// Of a ring that these partitions subscribe to from its beginning.
-    pub fn new(partitions: impl IntoIterator<Item = (Partition, Replicas)>) -> Self {
+    ///
+    /// # Errors
+    /// [`Refused::Unsound`].
+    pub fn new(
+        partitions: impl IntoIterator<Item = (Partition, Replicas)>,
+    ) -> Result<Self, Refused> {
         let account = |(partition, replicas)| {
             let marks = BTreeMap::new();
             let account = Account {
@@ -127,23 +134,28 @@ impl Table {
             };
             (partition, account)
         };
-        Self {
-            accounts: partitions.into_iter().map(account).collect(),
+        let accounts: BTreeMap<Partition, Account> = partitions.into_iter().map(account).collect();
+        let mut all = accounts.values();
+        if !all.all(|account| account.replicas.is_sound()) {
+            return Err(Refused::Unsound);
+        }
+        Ok(Self {
+            accounts,
             granted: 1,
             ..Self::default()
-        }
+        })
     }
 
-    /// What is before this nobody needs; `None` where nobody subscribes.
+    /// What is before this nobody needs; `None` where nobody subscribes, and nobody recovers.
     pub fn bound(&self) -> Option<Instance> {
         let needs = self.accounts.values().map(Account::needs);
         let needs = match mutants::on(Mutant::A08) {
             true => needs.max(),
             false => needs.min(),
-        }?;
+        };
         let pins = self.pins.values().map(|(next, _)| *next);
         let pins = pins.filter(|_| !mutants::on(Mutant::A10));
-        Some(pins.fold(needs, Instance::min))
+        needs.into_iter().chain(pins).min()
     }
 
     /// What is before this may be forgotten by now.
@@ -183,8 +195,9 @@ impl Table {
         match command {
             Command::Hold(partition, replicas) => self.hold(instance, partition, replicas),
             Command::Release(partition, hold) => self.release(partition, hold),
+            Command::Mark(_, _, next) if next > instance => Err(Refused::Ahead),
             Command::Mark(partition, store, next) => self.mark(partition, store, next),
-            Command::Pin(store, next, until) => self.pin(store, next, until),
+            Command::Pin(store, next, lasts) => self.pin(store, next, lasts),
             Command::Unpin(store) => {
                 self.pins.remove(&store);
                 Ok(())
@@ -246,13 +259,13 @@ impl Table {
         Ok(())
     }
 
-    fn pin(&mut self, store: Store, next: Instance, until: u64) -> Result<(), Refused> {
+    /// Its time begins with its order: a clock that is ahead, here or elsewhere, ends no pin that comes later.
+    fn pin(&mut self, store: Store, next: Instance, lasts: u64) -> Result<(), Refused> {
         if next < self.granted {
             return Err(Refused::Forgotten(self.granted));
         }
-        if until > self.time {
-            self.pins.insert(store, (next, until));
-        }
+        let until = self.time.saturating_add(lasts);
+        self.pins.insert(store, (next, until));
         Ok(())
     }
 

@@ -22,6 +22,10 @@ counters! {
     uring_messages_refused,
     /// Messages to others that were dropped because too many waited for their link.
     uring_words_dropped,
+    /// Words to the coordinator that say up to where this ring is waited for, by a merge of several.
+    uring_needs_said,
+    /// Such words of others.
+    uring_needs_heard,
     /// Messages of an earlier session, configuration or question.
     uring_messages_stale,
     /// Votes that did not come along the ring and were asked for.

@@ -274,7 +274,9 @@ impl Engine for URing {
         let values = values.map(|at| (at, "ring paxos: values that did not come"));
         let disk = self.hangs_at();
         let disk = disk.map(|at| (at, "u-ring: a disk that does not answer"));
-        let times = [poke, more, fetch, election, ring, values, disk]
+        let needs = self.needs_at();
+        let needs = needs.map(|at| (at, "u-ring: say what is needed"));
+        let times = [poke, more, fetch, election, ring, values, disk, needs]
             .into_iter()
             .flatten();
         let (at, what) = times.min()?;

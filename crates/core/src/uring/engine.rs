@@ -14,6 +14,7 @@ use super::fetch::Fetching;
 use super::hand_out::HandOut;
 use super::lead::Leading;
 use super::multicast::Spare;
+use super::need::Needs;
 use super::own::Own;
 use super::peers::Peers;
 use super::promise::Lack;
@@ -64,6 +65,7 @@ pub struct URing {
     pub(super) election: Election,
     pub(super) fetching: Fetching,
     pub(super) own: Own,
+    pub(super) needs: Needs,
     /// By acceptor of the configuration: what it has learnt, as far as is known.
     pub(super) learnt: Vec<Instance>,
     /// Likewise: whether its log has failed.
@@ -142,6 +144,7 @@ impl URing {
             election: Election::default(),
             fetching: Fetching::default(),
             own: Own::new(nobody, outbox),
+            needs: Needs::default(),
             learnt: Vec::new(),
             mute: Vec::new(),
             round_start: (0, 0),
@@ -295,6 +298,7 @@ impl URing {
         }
         self.fetch();
         self.watch();
+        self.tell_needs();
     }
 
     /// What has to be durable is asked for; what need not wait is said.

@@ -41,6 +41,7 @@ mod known;
 mod lead;
 mod learn;
 mod multicast;
+mod need;
 mod own;
 mod pace;
 mod parts;

@@ -34,6 +34,7 @@ impl URing {
             Word::Value(counter, frame) => {
                 let _ = self.on_value(ValueId { process, counter }, frame);
             }
+            Word::Need(next) => self.on_need(next),
         }
     }
 

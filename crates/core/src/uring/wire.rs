@@ -36,6 +36,7 @@ const LEAVING: u8 = 11;
 pub const BATCH: u8 = 12;
 const WANT: u8 = 13;
 const ONE: u8 = 14;
+const NEED: u8 = 15;
 
 pub const VALUE: u8 = 1;
 pub const NAMED: u8 = 2;
@@ -108,6 +109,7 @@ fn word(kind: u8, source: &mut Source) -> Option<Word> {
         LEAVING => Word::Leaving,
         WANT => Word::Want(source.list(Source::number)?),
         ONE => value(source)?,
+        NEED => Word::Need(source.number()?),
         _ => return None,
     })
 }
@@ -208,6 +210,7 @@ impl Word {
                 out.extend_from_slice(part);
             }
             Self::Leaving => {}
+            Self::Need(next) => out.extend(next.to_le_bytes()),
             Self::Want(counters) => put_numbers(&mut out, counters),
             Self::Value(counter, frame) => {
                 out.extend(counter.to_le_bytes());
@@ -232,6 +235,7 @@ impl Word {
             Self::Leaving => LEAVING,
             Self::Want(_) => WANT,
             Self::Value(..) => ONE,
+            Self::Need(_) => NEED,
         }
     }
 }

@@ -39,6 +39,8 @@ pub enum Word {
     Want(Vec<u64>),
     /// The speaker's value with this counter.
     Value(u64, Bytes),
+    /// The speaker waits until everything before this instance is known.
+    Need(Instance),
 }
 
 /// What a process says of itself.

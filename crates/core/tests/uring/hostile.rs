@@ -142,6 +142,7 @@ fn word() -> impl Strategy<Value = Word> {
         base().prop_map(|base| Word::Forgotten(0, base.encode().into(), false)),
         Just(Word::Leaving),
         vec(number(), 0..4).prop_map(Word::Want),
+        number().prop_map(Word::Need),
         (1..9_u64, vec(any::<u8>(), 0..60))
             .prop_map(|(counter, value)| Word::Value(counter, value.into())),
     ]

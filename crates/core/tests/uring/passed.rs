@@ -1,6 +1,6 @@
 //! What a merge of several rings is told, and what it asks for.
 
-use rota_core::contract::{Delivery, Engine, SubmitError};
+use rota_core::contract::{Delivery, Engine, Input, SubmitError};
 use rota_core::paxos::Promise;
 use rota_core::uring::{Record, URingConfig, Word};
 
@@ -83,7 +83,7 @@ pub fn skips_are_absolute() -> bool {
         let now = first.now;
         let taken = first.engine.submit_skips_to(now, next);
         taken.expect("it coordinates");
-        first.tell(rota_core::contract::Input::Timer);
+        first.tell(Input::Timer);
     }
     let records = first.batches.iter().flatten();
     let skips = records.filter(|record| match record {
@@ -91,4 +91,30 @@ pub fn skips_are_absolute() -> bool {
         _ => false,
     });
     refused && skips.count() == 2 && first.engine.proposed() == Some(120)
+}
+
+/// Whoever needs more of the ring says so to its coordinator again and again, as a word may be lost, until it knows as much; and the coordinator
+/// knows what is needed.
+pub fn what_is_needed_is_said_until_it_is_known() -> bool {
+    let said = |alone: &mut Alone| {
+        let words = alone.said.drain(..);
+        words.filter(|word| *word == Word::Need(100)).count()
+    };
+    let mut second = learnt(feeds(), 2);
+    let now = second.now;
+    second.said.clear();
+    second.engine.need(now, 100);
+    second.engine.need(now, 90);
+    second.tell(Input::Timer);
+    let first = said(&mut second);
+    let again: Vec<usize> = (0..3)
+        .map(|_| {
+            second.now = second.now.after(settings().patience.heartbeat);
+            second.tell(Input::Timer);
+            said(&mut second)
+        })
+        .collect();
+    let mut other = learnt(feeds(), 2);
+    other.hear(3, Word::Need(70).encode(FOUNDED));
+    first == 1 && again == [1, 1, 1] && other.engine.needed() == 70
 }

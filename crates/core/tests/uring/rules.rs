@@ -19,7 +19,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 82] = [
+pub const RULES: [Rule; 83] = [
     (Mutant::U01, a_promise_waits_for_the_disk),
     (Mutant::U02, an_answer_waits_for_the_disk),
     (Mutant::U03, a_link_that_comes_back_has_lost_proposals),
@@ -201,6 +201,7 @@ pub const RULES: [Rule; 82] = [
         passed::it_is_told_up_to_where_nothing_is_missing,
     ),
     (Mutant::U93, passed::skips_are_absolute),
+    (Mutant::U94, passed::what_is_needed_is_said_until_it_is_known),
 ];
 
 /// What an old coordinator proposed may be decided behind what a later one did.

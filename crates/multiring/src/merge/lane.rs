@@ -25,6 +25,8 @@ pub(super) struct Lane<T> {
     pub until: Option<Round>,
     /// Everything before this instance is known; of this one, what was pushed.
     next: Instance,
+    /// What was pushed last.
+    last: (Instance, u32),
     /// Of this instance something was delivered.
     inside: Option<Instance>,
     waiting: VecDeque<Item<T>>,
@@ -42,6 +44,7 @@ impl<T> Lane<T> {
             from: 0,
             until: None,
             next,
+            last: (0, 0),
             inside: None,
             waiting: VecDeque::new(),
             bytes: 0,
@@ -73,10 +76,7 @@ impl<T> Lane<T> {
         (instance, index): (Instance, u32),
         (message, bytes): (T, usize),
     ) -> Result<(), PushError> {
-        let last = self.waiting.back();
-        let is_behind = instance < self.next
-            || last.is_some_and(|last| (last.instance, last.index) >= (instance, index));
-        if is_behind {
+        if instance < self.next || self.last >= (instance, index) {
             return Err(PushError::Behind {
                 rank: self.of.rank,
                 instance,
@@ -84,6 +84,7 @@ impl<T> Lane<T> {
             });
         }
         self.count_empty(instance);
+        self.last = (instance, index);
         let instance = instance - self.empty;
         self.next = instance;
         self.load.add(instance, 1, bytes);

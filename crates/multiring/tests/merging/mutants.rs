@@ -8,7 +8,7 @@ use rota_multiring::mutants::{self, Mutant};
 type Rule = fn() -> bool;
 
 /// Each with what notices it.
-const RULES: [(Mutant, Rule); 13] = [
+const RULES: [(Mutant, Rule); 14] = [
     (Mutant::A08, trims::each_partition_counts_for_itself),
     (Mutant::A09, trims::an_empty_store_counts_for_nothing),
     (Mutant::A10, trims::a_pin_keeps_what_is_needed),
@@ -21,6 +21,7 @@ const RULES: [(Mutant, Rule); 13] = [
         Mutant::A13,
         rule::a_subscription_begins_where_it_is_ordered_to,
     ),
+    (Mutant::A14, rule::a_hold_serves_once),
     (Mutant::A26, rule::changes_follow_each_other),
     (Mutant::A27, both_needs),
     (Mutant::A28, rule::skips_move_no_horizon),
@@ -33,6 +34,7 @@ fn one_order() -> bool {
 
 fn both_needs() -> bool {
     rule::who_is_idle_needs_its_ring_for_what_others_skip()
+        && rule::several_that_are_idle_are_all_needed()
         && rule::a_round_that_is_waited_for_is_needed()
 }
 

@@ -31,6 +31,33 @@ pub fn changes_follow_each_other() -> bool {
     first.is_ok() && matches!(second, Err(Void::Pending(_)))
 }
 
+/// A hold by which the partition came to a ring that it has left keeps nothing any more.
+pub fn a_hold_serves_once() -> bool {
+    let mut of = Subscriptions::new([Rank(1)]);
+    let third = Constants::new(Rank(3));
+    let first = of.subscribe(at(1), third, (hold(3), 3));
+    let left = of.leave(at(9), Rank(3));
+    let again = of.subscribe(at(20), third, (hold(3), 3));
+    first.is_ok() && left.is_ok() && again == Err(Void::NotHeld)
+}
+
+/// The same with several idle rings: each is needed up to where much of another waits, whatever the other idle ones are known up to.
+pub fn several_that_are_idle_are_all_needed() -> bool {
+    let rings = [1, 2, 3].map(|rank| ring(rank, 1, 0));
+    let mut merge: Merge<()> = Merge::new(rings);
+    merge.passed(Rank(2), 6, 1).expect("it is subscribed");
+    for record in 1..3000 {
+        let passed = merge.passed(Rank(3), 10 * record, 1);
+        passed.expect("it is subscribed");
+    }
+    let known = 10 * 2999 - 2;
+    let needs = [1, 2].map(|rank| Need {
+        rank: Rank(rank),
+        round: known,
+    });
+    merge.needs() == needs
+}
+
 /// A partition whose own ring is idle, and that subscribes to a ring that skips for others: it has no message that waits, and yet its point has to
 /// move, or the other ring could never forget anything.
 pub fn who_is_idle_needs_its_ring_for_what_others_skip() -> bool {
@@ -79,11 +106,17 @@ pub fn skips_move_no_horizon() -> bool {
     let of = ring(1, 1, 0);
     let mut level = Leveler::new(of, Mode::Horizon);
     let (mut next, mut furthest) = (1, 0);
-    for _ in 0..200 {
-        level.on_value(next);
+    for now in 0..200 {
+        // Each is decided before long, and the next one comes much later.
+        level.on_value(next, 1000 * now);
         next += 1;
         let before = next;
-        next = level.skip_to(standing(next)).unwrap_or(next);
+        let at = |next| Standing {
+            now: 1000 * now + 1,
+            ..standing(next)
+        };
+        next = level.skip_to(at(next)).unwrap_or(next);
+        level.on_skipped(before, next);
         furthest = furthest.max(next - before);
         // The others jump as far as this ring did, and have ten values in the time of a decision.
         level.on_others(10, next - before);
@@ -100,7 +133,9 @@ pub fn a_need_far_ahead_is_granted() -> bool {
         if !level.on_need(far) {
             return false;
         }
+        let from = next;
         next = level.skip_to(standing(next)).unwrap_or(next);
+        level.on_skipped(from, next);
         steps += 1;
     }
     next > far && (4..=7).contains(&steps) && !level.on_need(1 << 47)

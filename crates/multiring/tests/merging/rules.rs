@@ -1,18 +1,120 @@
 //! Rules of merge, leveling and subscriptions.
 
 use super::rule;
-use super::world::ring;
+use super::world::{Learner, Ring, ring};
 use rota_multiring::level::{Leveler, Mode, Standing};
+use rota_multiring::{Merge, Rank};
 
 #[test]
 fn subscriptions() {
     assert!(rule::a_subscription_begins_where_it_is_ordered_to());
     assert!(rule::changes_follow_each_other());
+    assert!(rule::a_hold_serves_once());
+}
+
+/// What was pushed is not pushed again, also when it was delivered.
+#[test]
+fn nothing_is_pushed_twice() {
+    let mut merge = Merge::new([ring(1, 1, 0)]);
+    let push = |merge: &mut Merge<u32>, at| merge.push(Rank(1), at, (7, 1));
+    assert!(push(&mut merge, (5, 1)).is_ok());
+    assert!(merge.poll().is_some());
+    for at in [(5, 1), (5, 0), (4, 9)] {
+        assert!(push(&mut merge, at).is_err(), "{at:?}");
+    }
+    assert!(push(&mut merge, (5, 2)).is_ok());
+}
+
+/// Two replicas that hear of a ring that they subscribe to, and of one that they leave, at different times, deliver the same.
+#[test]
+fn subscriptions_change_at_a_round() {
+    let rings = [1, 2, 3].map(|rank| Ring {
+        of: ring(rank, 1 + u32::from(rank) % 2, 0),
+        decided: vec![1; 60],
+    });
+    let [first, second, third] = &rings;
+    let run = |early: u64, late: u64| {
+        let mut learner = Learner::new(&[first, second]);
+        for step in 0..200 {
+            if step == early {
+                let next = third.of.first_of(20);
+                let added = learner.merge.subscribe(third.of, 20, next);
+                added.expect("it has not ended");
+                learner.told.insert(Rank(3), next);
+            }
+            if step == late {
+                learner.merge.unsubscribe(Rank(2), 15);
+            }
+            learner.tell(first);
+            if !learner.merge.rings().any(|of| of.rank == Rank(2)) {
+                learner.told.remove(&Rank(2));
+            } else {
+                learner.tell(second);
+            }
+            if learner.merge.rings().any(|of| of.rank == Rank(3)) {
+                learner.tell(third);
+            }
+            // Round 15 is not reached before both are said.
+            if step >= early.max(late) {
+                learner.drain();
+                learner.merge.take_ended();
+            }
+        }
+        learner.delivered
+    };
+    let delivered = run(0, 0);
+    let of = |rank: u16, rounds: std::ops::Range<u64>| {
+        let of = delivered.iter().filter(|place| place.rank == Rank(rank));
+        assert!(of.clone().all(|place| rounds.contains(&place.round)));
+        of.count()
+    };
+    assert_eq!((of(2, 0..15), of(1, 0..40) > 40, of(3, 20..40) >= 18), (15, true, true));
+    for (early, late) in [(0, 9), (9, 0), (5, 8), (12, 12)] {
+        assert_eq!(run(early, late), delivered);
+    }
+    let mut merge: Merge<u32> = Merge::new([first.of]);
+    assert!(merge.subscribe(first.of, 9, 10).is_err(), "it is there");
+}
+
+/// Skips that are proposed in part, or not at all, are asked for again.
+#[test]
+fn what_was_not_skipped_is_asked_for_again() {
+    let mut level = Leveler::new(ring(1, 2, 0), Mode::Pull);
+    let at = |next| Standing {
+        now: 0,
+        next,
+        decided: next,
+    };
+    assert!(level.on_need(99));
+    let to = level.skip_to(at(1));
+    assert_eq!(to, Some(201));
+    assert_eq!(level.skip_to(at(1)), to, "nobody has proposed it");
+    level.on_skipped(1, 50);
+    assert_eq!(level.skip_to(at(50)), to, "that was decided, and is not enough");
+    level.on_skipped(50, 201);
+    assert_eq!(level.skip_to(at(201)), None);
+    assert_eq!(level.counters().skipped, 200);
+}
+
+/// A value of another ring that is announced is as good as a need, and bounded like one.
+#[test]
+fn an_announced_round_is_skipped_to() {
+    let mut level = Leveler::new(ring(1, 4, 0), Mode::Pull);
+    let at = Standing {
+        now: 0,
+        next: 1,
+        decided: 1,
+    };
+    level.on_announced(u64::MAX);
+    assert_eq!((level.skip_to(at), level.counters().refused), (None, 1));
+    level.on_announced(2);
+    assert_eq!(level.skip_to(at), Some(13));
 }
 
 #[test]
 fn needs() {
     assert!(rule::who_is_idle_needs_its_ring_for_what_others_skip());
+    assert!(rule::several_that_are_idle_are_all_needed());
     assert!(rule::a_round_that_is_waited_for_is_needed());
 }
 
@@ -37,9 +139,11 @@ fn pull_skips_once_for_each_decision() {
         assert!(level.on_need(round));
     }
     assert_eq!(level.skip_to(at(1, 1)), Some(41));
+    level.on_skipped(1, 41);
     assert!(level.on_need(20));
     assert_eq!(level.skip_to(at(41, 1)), None, "the first is not decided");
     assert_eq!(level.skip_to(at(41, 41)), Some(85));
+    level.on_skipped(41, 85);
     assert_eq!(level.skip_to(at(85, 85)), None);
     assert_eq!(level.counters().skips, 2);
 }
@@ -78,27 +182,53 @@ fn paper_keeps_its_rate() {
     assert_eq!(level.skip_to(busy), None);
 }
 
-/// Behind a value, and when half of it is used, a seldom used ring is ahead of the others; while nothing is said of them it is not.
+/// Behind a value, and when half of it is used, a seldom used ring is ahead of the others; while nothing is said of them, or values come often, it
+/// is not.
 #[test]
 fn a_horizon_is_ahead() {
     let mut level = Leveler::new(ring(1, 1, 0), Mode::Horizon);
-    let at = |next| Standing {
-        now: 0,
+    let at = |now, next| Standing {
+        now,
         next,
         decided: next,
     };
-    level.on_value(1);
-    assert_eq!(level.skip_to(at(2)), None);
+    level.on_value(1, 0);
+    assert_eq!(level.skip_to(at(10, 2)), None);
+    for _ in 0..100 {
+        level.on_others(500, 0);
+    }
+    let to = level.skip_to(at(10, 2)).expect("it is due");
+    assert!((990..1010).contains(&to), "{to}");
+    level.on_skipped(2, to);
+    for (now, often) in [(15, true), (30, true), (60, false)] {
+        let next = to + now;
+        level.on_value(next, now);
+        let ahead = level.skip_to(at(now, next + 1));
+        assert_eq!(ahead.is_none(), often, "{now}");
+    }
+}
+
+/// When others come half as far as was skipped, it skips further; and it answers needs as well.
+#[test]
+fn a_horizon_stays_ahead() {
+    let mut level = Leveler::new(ring(1, 1, 0), Mode::Horizon);
+    let at = |next| Standing {
+        now: 10,
+        next,
+        decided: next,
+    };
+    level.on_value(1, 0);
     for _ in 0..100 {
         level.on_others(500, 0);
     }
     let to = level.skip_to(at(2)).expect("it is due");
-    assert!((990..1010).contains(&to), "{to}");
+    level.on_skipped(2, to);
     level.on_announced(400);
     assert_eq!(level.skip_to(at(to)), None, "less than half is used");
     level.on_announced(600);
     let further = level.skip_to(at(to)).expect("half is used");
     assert!((1590..=2010).contains(&further), "{further}");
+    level.on_skipped(to, further);
     assert!(level.on_need(5000), "and a need is answered as with pull");
     assert_eq!(level.skip_to(at(further)), Some(5002));
 }

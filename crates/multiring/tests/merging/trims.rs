@@ -9,9 +9,15 @@ fn of(stores: &[u64]) -> Replicas {
     Replicas::new(stores.iter().copied())
 }
 
+fn table(partitions: &[(u32, &[u64])]) -> Table {
+    let partitions = partitions.iter();
+    let partitions = partitions.map(|(partition, stores)| (*partition, of(stores)));
+    Table::new(partitions).expect("majorities")
+}
+
 /// Of three replicas two have to be behind what is forgotten, of each partition that has the ring.
 pub fn each_partition_counts_for_itself() -> bool {
-    let mut table = Table::new([(1, of(&[11, 12, 13])), (2, of(&[21, 22, 23]))]);
+    let mut table = table(&[(1, &[11, 12, 13]), (2, &[21, 22, 23])]);
     let mut mark = |partition, store, next| {
         let marked = table.apply((next, 0), Command::Mark(partition, store, next));
         marked.expect("a replica");
@@ -24,7 +30,7 @@ pub fn each_partition_counts_for_itself() -> bool {
 
 /// A replica whose store is empty is another one, and counts when its partition has taken it in.
 pub fn an_empty_store_counts_for_nothing() -> bool {
-    let mut table = Table::new([(1, of(&[11, 12, 13]))]);
+    let mut table = table(&[(1, &[11, 12, 13])]);
     let mark =
         |table: &mut Table, store, next| table.apply((next, 0), Command::Mark(1, store, next));
     mark(&mut table, 11, 50).expect("a replica");
@@ -37,17 +43,17 @@ pub fn an_empty_store_counts_for_nothing() -> bool {
 
 /// While somebody recovers, what it needs is kept; not for ever; and what may be forgotten already is not promised.
 pub fn a_pin_keeps_what_is_needed() -> bool {
-    let mut table = Table::new([(1, of(&[11]))]);
+    let mut table = table(&[(1, &[11])]);
     let mut apply = |at, command| {
         let done = table.apply(at, command);
         (done, table.bound())
     };
     let kept = [
         apply((10, 100), Command::Mark(1, 11, 10)),
-        apply((11, 101), Command::Pin(12, 10, 500)),
+        apply((11, 101), Command::Pin(12, 10, 399)),
         apply((90, 200), Command::Mark(1, 11, 80)),
     ];
-    let late = apply((91, 201), Command::Pin(13, 9, 500));
+    let late = apply((91, 201), Command::Pin(13, 9, 399));
     let expired = apply((99, 501), Command::Mark(1, 11, 90));
     kept.iter().all(|kept| *kept == (Ok(()), Some(10)))
         && late == (Err(Refused::Forgotten(10)), Some(10))
@@ -56,7 +62,7 @@ pub fn a_pin_keeps_what_is_needed() -> bool {
 
 /// A partition that leaves and comes back is not let go by what releases its first hold.
 pub fn a_release_names_its_hold() -> bool {
-    let mut table = Table::new([(1, of(&[11]))]);
+    let mut table = table(&[(1, &[11])]);
     let mut apply = |instance, command| table.apply((instance, 0), command);
     apply(50, Command::Hold(2, of(&[21]))).expect("a hold");
     apply(60, Command::Release(2, 50)).expect("its hold");
@@ -72,7 +78,7 @@ pub fn a_release_names_its_hold() -> bool {
 fn whatever_is_ordered_nothing_is_forgotten_that_is_needed() {
     for seed in 0..2000 {
         let mut random = Random(seed);
-        let mut table = Table::new([(1, of(&[11, 12, 13]))]);
+        let mut table = table(&[(1, &[11, 12, 13])]);
         let mut granted = 1;
         for instance in 1..200 {
             let partition = 1 + random.below(3) as u32;
@@ -84,7 +90,7 @@ fn whatever_is_ordered_nothing_is_forgotten_that_is_needed() {
                     of(&[10 * u64::from(partition) + 1, 10 * u64::from(partition) + 2]),
                 ),
                 1 => Command::Release(partition, next),
-                2 => Command::Pin(store, next, time + random.below(40)),
+                2 => Command::Pin(store, next, random.below(40)),
                 3 => Command::Unpin(store),
                 4 => Command::Replace(
                     partition,
@@ -107,7 +113,7 @@ fn whatever_is_ordered_nothing_is_forgotten_that_is_needed() {
             granted = table.granted();
             for (_, pin, until) in table.pins() {
                 assert!(
-                    pin >= table.bound().unwrap_or(1) && until > 0,
+                    pin >= table.bound().unwrap_or(1) && until >= 1,
                     "seed {seed}"
                 );
             }
@@ -128,7 +134,12 @@ fn rules() {
     assert!(an_empty_store_counts_for_nothing());
     assert!(a_pin_keeps_what_is_needed());
     assert!(a_release_names_its_hold());
-    let mut table = Table::new([(1, of(&[11, 12, 13]))]);
+    assert!(Table::new([(1, of(&[]))]).is_err());
+    let mut table = table(&[(1, &[11, 12, 13])]);
+    assert_eq!(
+        table.apply((5, 0), Command::Mark(1, 11, 6)),
+        Err(Refused::Ahead)
+    );
     let unsound = Replicas {
         q_t: 1,
         ..of(&[11, 12, 13])

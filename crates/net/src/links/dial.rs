@@ -42,7 +42,7 @@ impl Patience {
 
     /// For how long a connection is waited for: longer after each failure, so that a slow path is reached, too.
     const fn connecting(&self) -> u64 {
-        CONNECT_NANOS + 2 * self.next
+        CONNECT_NANOS + 4 * self.next
     }
 
     /// A session ended that had begun at `since`.
