@@ -68,6 +68,19 @@ pub struct LevelCounters {
     pub refused: u64,
 }
 
+impl LevelCounters {
+    /// What has been counted at two times.
+    pub(crate) const fn and(self, other: &Self) -> Self {
+        Self {
+            skips: self.skips + other.skips,
+            skipped: self.skipped + other.skipped,
+            needs: self.needs + other.needs,
+            far: self.far + other.far,
+            refused: self.refused + other.refused,
+        }
+    }
+}
+
 /// The leveling of one ring, at its coordinator. Another coordinator begins anew, and is told of needs again.
 #[derive(Clone, Debug)]
 pub struct Leveler {
@@ -138,8 +151,8 @@ impl Leveler {
     }
 
     /// Another ring's coordinator proposes a value in this round, and some merge has both rings: this one may as well skip while that is being
-    /// decided. Only values are announced, never skips: two rings would drive each other. A need goes up to the end of the round, so that a ring that
-    /// stands behind the other one in a round waits for the round before.
+    /// decided. Only values are announced, never skips: two rings would drive each other. To be said of the round up to which a merge then waits for
+    /// this ring: of a ring that stands behind the other one in each round, the one before.
     pub fn on_announced(&mut self, round: Round) {
         if !self.is_near(round) {
             return;

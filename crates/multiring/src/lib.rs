@@ -9,6 +9,7 @@
 //! * [`merge`]: delivers in that order what comes of several rings.
 //! * [`subscribe`]: which rings a partition subscribes to, from which round on.
 //! * [`trim`]: what a ring may forget.
+//! * [`feed`]: an engine that orders one of the rings, with its leveling.
 //! * [`level`]: how a ring that has little to order keeps up with the others.
 //!
 //! Nothing here has a socket, a clock, a thread or a file.
@@ -18,6 +19,7 @@
 
 extern crate alloc;
 
+pub mod feed;
 pub mod level;
 pub mod merge;
 pub mod mutants;
@@ -25,5 +27,6 @@ pub mod order;
 pub mod subscribe;
 pub mod trim;
 
+pub use feed::{Feed, Leveled, RingOf};
 pub use merge::{Merge, Merged, PushError};
 pub use order::{Constants, Instance, Place, Point, Rank, Round};

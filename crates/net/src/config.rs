@@ -149,6 +149,9 @@ pub struct NodeConfig {
     /// The nodes.
     #[serde(rename = "node")]
     pub nodes: Vec<NodeAddress>,
+    /// This is one ring of several, whose deliveries are merged. Told by whoever makes configurations for several rings of one.
+    #[serde(skip)]
+    pub ring_of: Option<rota_multiring::RingOf>,
     /// Faults to inject on receipt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<FaultConfig>,
@@ -201,6 +204,7 @@ impl NodeConfig {
             datagram_bytes: None,
             message_bytes: None,
             backlog_bytes: None,
+            ring_of: None,
             state_dir: None,
             reset_ring_id: false,
             primary: PrimaryName::None,

@@ -21,6 +21,7 @@ mod log_beside;
 mod log_keeper;
 mod log_opening;
 mod log_thread;
+mod many;
 #[cfg(test)]
 mod no_buffers_tests;
 mod outputs;
@@ -38,6 +39,7 @@ mod worker;
 
 pub use app::{App, Submitter};
 pub use error::DriverError;
+pub(crate) use many::Many;
 pub use tokens::TokenTimes;
 
 use rota_core::contract::{
@@ -221,16 +223,24 @@ impl<E: Engine> Driver<E> {
         app: &mut A,
         max_wait_nanos: Option<u64>,
     ) -> Result<(), DriverError> {
+        let Some(more) = self.work(app)? else {
+            return Ok(());
+        };
+        self.rest(app, if more { Some(0) } else { max_wait_nanos })?;
+        self.settle(app)
+    }
+
+    /// Carries out what the engine wants, and hands in the next thing that happened: `None` if there was one. Else whether
+    /// deliveries go on that there was no time for, or that the application has made room for.
+    fn work<A: App>(&mut self, app: &mut A) -> Result<Option<bool>, DriverError> {
         self.settle(app)?;
         if self.hand_in_next(app)? {
-            return self.settle(app);
+            self.settle(app)?;
+            return Ok(None);
         }
         self.fill(app)?;
         self.settle(app)?;
-        // Deliveries that there was no time for, or that the application has made room for, go first.
-        let more = app.has_room() && self.deliver(app)? > 0;
-        self.rest(app, if more { Some(0) } else { max_wait_nanos })?;
-        self.settle(app)
+        Ok(Some(app.has_room() && self.deliver(app)? > 0))
     }
 
     /// The engine's state and counters, together with those of the sockets.
@@ -272,6 +282,11 @@ impl<E: Engine> Driver<E> {
     /// The engine.
     pub const fn engine(&self) -> &E {
         &self.engine
+    }
+
+    /// The engine. What it then wants is carried out with its next turn.
+    pub(crate) const fn engine_mut(&mut self) -> &mut E {
+        &mut self.engine
     }
 
     /// Carries out all outputs, in order, and hands out deliveries.

@@ -13,6 +13,7 @@ use rota_core::primary::{Primary, Rule};
 use rota_core::ring::RingConfig;
 use rota_core::uring::URing;
 use rota_core::views::{Backlog, ViewEngine};
+use rota_multiring::Leveled;
 
 use crate::config::{ConfigError, EngineName, NodeConfig, Transport};
 
@@ -35,6 +36,8 @@ pub enum NodeEngine {
     Lcr(Box<ViewEngine<Lcr>>),
     /// `engine = "ring-paxos"` and `engine = "u-ring-paxos"`.
     URing(Box<URing>),
+    /// The same, where it is one ring of several.
+    Leveled(Box<Leveled<URing>>),
 }
 
 /// The same for all.
@@ -46,6 +49,7 @@ macro_rules! either {
             NodeEngine::FastCast($it) => $does,
             NodeEngine::Lcr($it) => $does,
             NodeEngine::URing($it) => $does,
+            NodeEngine::Leveled($it) => $does,
         }
     };
 }
@@ -125,13 +129,25 @@ impl NodeEngine {
         }
         let mut config = node.uring_config(ring);
         config.only_as_member = for_groups;
-        Self::URing(Box::new(URing::new(config)))
+        let engine = URing::new(config);
+        match node.ring_of {
+            Some(of) => Self::Leveled(Box::new(Leveled::new(engine, of))),
+            None => Self::URing(Box::new(engine)),
+        }
+    }
+
+    /// The engine, where it is one ring of several.
+    pub(crate) fn leveled(&mut self) -> Option<&mut Leveled<URing>> {
+        match self {
+            Self::Leveled(engine) => Some(engine),
+            _ => None,
+        }
     }
 
     /// The ring of the current configuration, if that is primary and was delivered as such.
     pub fn primary(&self) -> Option<RingId> {
         match self {
-            Self::Ring(_) | Self::URing(_) => None,
+            Self::Ring(_) | Self::URing(_) | Self::Leveled(_) => None,
             Self::Primary(layer) => layer.primary(),
             Self::FastCast(views) => views.view().map(|view| view.ring),
             Self::Lcr(views) => views.view().map(|view| view.ring),
@@ -142,7 +158,7 @@ impl NodeEngine {
     /// [`Primary::is_caught_up`].
     pub fn is_caught_up(&self) -> bool {
         match self {
-            Self::Ring(_) | Self::URing(_) => false,
+            Self::Ring(_) | Self::URing(_) | Self::Leveled(_) => false,
             Self::Primary(layer) => layer.is_caught_up(),
             Self::FastCast(views) => views.ring().is_caught_up(),
             Self::Lcr(views) => views.ring().is_caught_up(),
@@ -156,7 +172,7 @@ impl NodeEngine {
             return;
         }
         match self {
-            Self::Ring(_) | Self::URing(_) => {}
+            Self::Ring(_) | Self::URing(_) | Self::Leveled(_) => {}
             Self::Primary(layer) => layer.caught_up(now),
             Self::FastCast(views) => views.caught_up(now),
             Self::Lcr(views) => views.caught_up(now),

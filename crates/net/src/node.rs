@@ -20,6 +20,8 @@
 //! # }
 //! ```
 
+pub(crate) mod inbox;
+pub(crate) mod outbox;
 mod shared;
 
 use rota_core::contract::{Checked, Delivery, NodeId, RingId, Service, Status, SubmitError};
@@ -27,8 +29,8 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -40,6 +42,10 @@ use crate::slices::ask_for_short_slices;
 use crate::sockets::{SocketError, Sockets};
 use crate::stats::NetStats;
 use shared::{RingApp, Shared};
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Why a node did not start.
 #[derive(Debug)]
@@ -104,7 +110,7 @@ impl Publisher {
     /// # Errors
     /// As there.
     pub fn submit(&self, service: Service, payload: &[u8]) -> Result<(), SubmitError> {
-        self.shared.submit(service, payload)
+        self.shared.inbox.submit(service, payload)
     }
 
     /// See [`Node::submit_blocking`].
@@ -112,7 +118,7 @@ impl Publisher {
     /// # Errors
     /// As there.
     pub fn submit_blocking(&self, service: Service, payload: &[u8]) -> Result<(), SubmitError> {
-        self.shared.submit_blocking(service, payload)
+        self.shared.inbox.submit_blocking(service, payload)
     }
 }
 
@@ -147,7 +153,7 @@ impl Node {
     /// # Errors
     /// [`SubmitError::Full`] while the ring cannot take more: try again later.
     pub fn submit(&self, service: Service, payload: &[u8]) -> Result<(), SubmitError> {
-        self.shared.submit(service, payload)
+        self.shared.inbox.submit(service, payload)
     }
 
     /// Submits a message, and waits while the ring cannot take more. Deliveries have to be received
@@ -156,7 +162,7 @@ impl Node {
     /// # Errors
     /// [`SubmitError`], never `Full`.
     pub fn submit_blocking(&self, service: Service, payload: &[u8]) -> Result<(), SubmitError> {
-        self.shared.submit_blocking(service, payload)
+        self.shared.inbox.submit_blocking(service, payload)
     }
 
     /// A handle to submit with from other threads.

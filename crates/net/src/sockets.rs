@@ -16,6 +16,7 @@ mod wait;
 
 pub use error::SocketError;
 pub use path::{DatagramSize, PathMtu};
+pub(crate) use wait::PollSet;
 pub use wait::{Ready, Wait};
 
 use bytes::Bytes;

@@ -201,7 +201,10 @@ pub const RULES: [Rule; 83] = [
         passed::it_is_told_up_to_where_nothing_is_missing,
     ),
     (Mutant::U93, passed::skips_are_absolute),
-    (Mutant::U94, passed::what_is_needed_is_said_until_it_is_known),
+    (
+        Mutant::U94,
+        passed::what_is_needed_is_said_until_it_is_known,
+    ),
 ];
 
 /// What an old coordinator proposed may be decided behind what a later one did.

@@ -68,7 +68,10 @@ fn subscriptions_change_at_a_round() {
         assert!(of.clone().all(|place| rounds.contains(&place.round)));
         of.count()
     };
-    assert_eq!((of(2, 0..15), of(1, 0..40) > 40, of(3, 20..40) >= 18), (15, true, true));
+    assert_eq!(
+        (of(2, 0..15), of(1, 0..40) > 40, of(3, 20..40) >= 18),
+        (15, true, true)
+    );
     for (early, late) in [(0, 9), (9, 0), (5, 8), (12, 12)] {
         assert_eq!(run(early, late), delivered);
     }
@@ -90,7 +93,11 @@ fn what_was_not_skipped_is_asked_for_again() {
     assert_eq!(to, Some(201));
     assert_eq!(level.skip_to(at(1)), to, "nobody has proposed it");
     level.on_skipped(1, 50);
-    assert_eq!(level.skip_to(at(50)), to, "that was decided, and is not enough");
+    assert_eq!(
+        level.skip_to(at(50)),
+        to,
+        "that was decided, and is not enough"
+    );
     level.on_skipped(50, 201);
     assert_eq!(level.skip_to(at(201)), None);
     assert_eq!(level.counters().skipped, 200);

@@ -219,6 +219,7 @@ impl NodeConfig {
         config.value_per_message = paxos.is_some_and(|paxos| paxos.instance_per_message);
         let kept = paxos.and_then(|paxos| paxos.kept_instances);
         config.kept_instances = kept.map_or(config.kept_instances, NonZeroU64::get);
+        config.feeds_merge = self.ring_of.is_some();
         config.acceptors = self.acceptors();
         config.arbiter = match self.coordination() {
             CoordinationName::Embedded => Arbiter::Embedded,

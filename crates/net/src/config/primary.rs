@@ -115,6 +115,7 @@ impl NodeConfig {
             ^ self.engine.mark()
             ^ self.transport.mark()
             ^ self.coordination().mark()
+            ^ self.ring_of.as_ref().map_or(0, crate::rings::mark)
     }
 
     /// By which rule configurations are primary: engines with views do not do without one.

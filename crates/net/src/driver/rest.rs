@@ -3,7 +3,7 @@
 use rota_core::contract::{Engine, Time};
 
 use super::{App, Driver, DriverError};
-use crate::sockets::{Outgoing, Wait};
+use crate::sockets::{Outgoing, PollSet, Wait};
 use crate::stats::NetStats;
 use crate::sys;
 
@@ -34,14 +34,28 @@ const LOST_WITHIN_NANOS: u64 = 100_000_000;
 /// How long it then sleeps at once, before it tries again.
 const CROWDED_NANOS: u64 = 1_000_000_000;
 
+/// There is something to do.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Awake;
+
 /// What has come until now.
 #[derive(Clone, Copy, Debug)]
-struct Load {
+pub(super) struct Load {
     items: u64,
     bytes: u64,
 }
 
 impl Load {
+    /// What has come to one driver and another.
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self {
+            items: self.items + other.items,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+
+    pub(super) const NONE: Self = Self { items: 0, bytes: 0 };
+
     const fn of(stats: &NetStats) -> Self {
         Self {
             items: stats.bursts_in + stats.link_messages_in,
@@ -66,7 +80,7 @@ pub(super) struct Doze {
     /// would let run are only others with its priority.
     most: u32,
     /// Goes on looking for so long, where that is configured.
-    busy_poll_nanos: u64,
+    pub(super) busy_poll_nanos: u64,
     /// When others had run for long the last time: for how long, in nanoseconds, and what had come before.
     long_yield: Option<(u64, Load)>,
     /// So often others ran for long, and little came of it, since then.
@@ -91,7 +105,7 @@ impl Doze {
     }
 
     /// How often to look.
-    fn looks(&self, now: Time) -> u32 {
+    pub(super) fn looks(&self, now: Time) -> u32 {
         if now < self.crowded_until {
             0
         } else {
@@ -100,7 +114,7 @@ impl Doze {
     }
 
     /// Others ran.
-    fn yielded(&mut self, before: Time, now: Time, load: Load) {
+    pub(super) fn yielded(&mut self, before: Time, now: Time, load: Load) {
         if let Some((took, then)) = self.long_yield.take() {
             self.judge(load.is_little_since(&then, took), before);
         }
@@ -127,16 +141,16 @@ impl Doze {
         }
     }
 
-    fn came(&mut self) {
+    pub(super) fn came(&mut self) {
         self.looks = (self.looks * 2).min(self.most);
     }
 
     /// What ended a sleep is seldom alone: where one node wakes, a token is about to go round.
-    fn woken(&mut self) {
+    pub(super) fn woken(&mut self) {
         self.looks = self.looks.max(LOOKS_WHEN_WOKEN).min(self.most);
     }
 
-    fn nothing_came(&mut self) {
+    pub(super) fn nothing_came(&mut self) {
         self.looks = (self.looks / 2).max(1).min(self.most);
     }
 }
@@ -169,6 +183,42 @@ impl<E: Engine> Driver<E> {
             return Ok(());
         }
         self.sleep(app, until)
+    }
+
+    /// Nothing is to be done, as far as is known without asking the kernel: until when it may sleep. `Err`: it may not.
+    pub(super) fn lie_down<A: App>(
+        &mut self,
+        app: &mut A,
+    ) -> Result<Result<Option<Time>, Awake>, DriverError> {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.flush().map_err(DriverError::Trace)?;
+        }
+        let until = self.rest_until(app, sys::monotonic(), None);
+        let is_due = until.is_some_and(|until| until <= sys::monotonic());
+        if self.has_link_events() || self.has_stored() || is_due {
+            return Ok(Err(Awake));
+        }
+        if self.stuck.is_none() && !app.may_sleep() {
+            return Ok(Err(Awake));
+        }
+        Ok(Ok(until))
+    }
+
+    /// What wakes it.
+    pub(super) fn poll_set<A: App>(&self, app: &A) -> PollSet {
+        self.sockets.poll_set(&self.waits(app, None))
+    }
+
+    /// The kernel has said this of that.
+    pub(super) fn wake<A: App>(&mut self, app: &mut A, fds: &[libc::pollfd]) {
+        let ready = self.sockets.heard(fds);
+        app.awake(ready.woken);
+        self.arrivals.know(ready);
+    }
+
+    /// What has come until now.
+    pub(super) const fn load(&self) -> Load {
+        Load::of(self.sockets.stats())
     }
 
     /// Whether one of the sockets has something.
@@ -250,7 +300,19 @@ impl<E: Engine> Driver<E> {
     /// Sleeps until something comes or it is time; not at all if it is time already.
     fn sleep<A: App>(&mut self, app: &mut A, until: Option<Time>) -> Result<(), DriverError> {
         let nanos = until.map(|until| until.since(sys::monotonic()));
-        let wait = Wait {
+        let wait = self.waits(app, nanos);
+        self.sockets.stats_mut().waits += u64::from(nanos != Some(0));
+        let ready = self.sockets.wait(wait).map_err(DriverError::Socket)?;
+        if ready.data || ready.token || ready.links {
+            self.doze.woken();
+        }
+        app.awake(ready.woken);
+        self.arrivals.know(ready);
+        Ok(())
+    }
+
+    fn waits<A: App>(&self, app: &A, nanos: Option<u64>) -> Wait {
+        Wait {
             nanos,
             no_token: self.stuck.is_some(),
             writable: self
@@ -262,15 +324,7 @@ impl<E: Engine> Driver<E> {
             // While an output is stuck the answer would only be left lying.
             stored: self.stored().filter(|_| self.stuck.is_none()),
             links: self.links.as_ref().map(|links| links.raw()),
-        };
-        self.sockets.stats_mut().waits += u64::from(nanos != Some(0));
-        let ready = self.sockets.wait(wait).map_err(DriverError::Socket)?;
-        if ready.data || ready.token || ready.links {
-            self.doze.woken();
         }
-        app.awake(ready.woken);
-        self.arrivals.know(ready);
-        Ok(())
     }
 }
 

@@ -38,12 +38,24 @@ pub struct Wait {
     pub links: Option<RawFd>,
 }
 
+/// What the kernel is asked about for one driver: data, token, waker, the data's own sender, what is stored, links.
+pub(crate) type PollSet = [libc::pollfd; 6];
+
 impl Sockets {
     /// Waits, spends no time where something is ready already, and says what is.
     ///
     /// # Errors
     /// The kernel's own.
     pub fn wait(&mut self, wait: Wait) -> io::Result<Ready> {
+        let mut fds = self.poll_set(&wait);
+        if sys::poll(&mut fds, wait.nanos)? == 0 {
+            return Ok(Ready::default());
+        }
+        Ok(self.heard(&fds))
+    }
+
+    /// What to ask the kernel about.
+    pub(crate) fn poll_set(&self, wait: &Wait) -> PollSet {
         let reading = |port: &Port| libc::pollfd {
             fd: port.raw(),
             events: libc::POLLIN,
@@ -75,18 +87,20 @@ impl Sockets {
             (Some(Class::Data), None) => fds[0].events |= libc::POLLOUT,
             (None, _) => {}
         }
-        if sys::poll(&mut fds, wait.nanos)? == 0 {
-            return Ok(Ready::default());
-        }
+        fds
+    }
+
+    /// What it has answered.
+    pub(crate) fn heard(&mut self, fds: &[libc::pollfd]) -> Ready {
         if fds.iter().any(|fd| fd.revents & libc::POLLERR != 0) {
             self.read_errors();
         }
-        let readable = |fd: &libc::pollfd| fd.revents & libc::POLLIN != 0;
-        Ok(Ready {
-            data: readable(&fds[0]),
-            token: readable(&fds[1]),
-            woken: readable(&fds[2]),
-            links: readable(&fds[5]),
-        })
+        let readable = |at: usize| fds.get(at).is_some_and(|fd| fd.revents & libc::POLLIN != 0);
+        Ready {
+            data: readable(0),
+            token: readable(1),
+            woken: readable(2),
+            links: readable(5),
+        }
     }
 }

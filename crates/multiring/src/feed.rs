@@ -1,0 +1,224 @@
+//! A ring of several: an engine of the Paxos family, with the leveling of who coordinates it.
+
+use rota_core::contract::{
+    Class, Delivery, Engine, Input, Output, Seq, Service, Status, SubmitError, Time, TimerReason,
+};
+use rota_core::uring::URing;
+
+use crate::level::{LevelCounters, Leveler, Mode, Standing};
+use crate::order::{Constants, Instance, Round};
+
+/// An engine that a merge may be fed by: one order for ever, whose instances are dense from 1.
+pub trait Feed: Engine {
+    /// The first instance that this process, which coordinates, has proposed nothing for; `None` if it does not coordinate.
+    fn proposed(&self) -> Option<Instance>;
+
+    /// The first instance that is not known to be decided here.
+    fn decided(&self) -> Instance;
+
+    /// Something here waits until everything before an instance is known.
+    fn need(&mut self, now: Time, next: Instance);
+
+    /// Everything before this instance is waited for, by anybody, as far as is known here.
+    fn needed(&self) -> Instance;
+}
+
+impl Feed for URing {
+    fn proposed(&self) -> Option<Instance> {
+        Self::proposed(self)
+    }
+
+    fn decided(&self) -> Instance {
+        self.learnt()
+    }
+
+    fn need(&mut self, now: Time, next: Instance) {
+        Self::need(self, now, next);
+    }
+
+    fn needed(&self) -> Instance {
+        Self::needed(self)
+    }
+}
+
+/// What a ring of several is founded with, and how it keeps up with the others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RingOf {
+    /// For ever, and the same at all nodes.
+    pub constants: Constants,
+    /// As its coordinator is told.
+    pub mode: Mode,
+}
+
+/// The engine of a ring of several.
+#[derive(Debug)]
+pub struct Leveled<E> {
+    engine: E,
+    of: RingOf,
+    now: Time,
+    /// While this process coordinates.
+    leveler: Option<Leveler>,
+    /// What was proposed before this was looked at.
+    seen: Instance,
+    /// The same of what is needed.
+    needed: Instance,
+    /// The round of a value that was proposed, for the other rings.
+    announced: Option<Round>,
+    /// Of earlier times as the coordinator.
+    before: LevelCounters,
+}
+
+impl<E: Feed> Leveled<E> {
+    /// Around an engine that was not started.
+    pub fn new(engine: E, of: RingOf) -> Self {
+        Self {
+            engine,
+            of,
+            now: Time(0),
+            leveler: None,
+            seen: 1,
+            needed: 1,
+            announced: None,
+            before: LevelCounters::default(),
+        }
+    }
+
+    /// What it was founded with.
+    pub const fn of(&self) -> &RingOf {
+        &self.of
+    }
+
+    /// The engine inside.
+    pub const fn get(&self) -> &E {
+        &self.engine
+    }
+
+    /// A merge waits for this ring up to the end of a round. To be said once for each round; asked for until it is known.
+    pub fn need(&mut self, now: Time, round: Round) {
+        self.now = now;
+        let next = self.of.constants.first_of(round.saturating_add(1));
+        self.engine.need(now, next);
+    }
+
+    /// The greatest round in which values were proposed here since this was asked last.
+    pub const fn take_announced(&mut self) -> Option<Round> {
+        self.announced.take()
+    }
+
+    /// Another ring, which some merge of this process has as well, has a value proposed in this round.
+    pub fn announce(&mut self, now: Time, round: Round) {
+        self.now = now;
+        if let Some(leveler) = &mut self.leveler {
+            leveler.on_announced(round);
+        }
+    }
+
+    /// What has been counted.
+    pub fn counters(&self) -> LevelCounters {
+        let now = self.leveler.as_ref().map(Leveler::counters);
+        now.map_or(self.before, |now| self.before.and(now))
+    }
+
+    /// Skips what has to be skipped; whether there was something.
+    fn level(&mut self) -> bool {
+        let Some(next) = self.engine.proposed() else {
+            self.before = self.counters();
+            self.leveler = None;
+            return false;
+        };
+        let of = self.of;
+        if self.leveler.is_none() {
+            (self.seen, self.needed) = (next, 1);
+        }
+        let leveler = self
+            .leveler
+            .get_or_insert_with(|| Leveler::new(of.constants, of.mode));
+        if next > self.seen {
+            leveler.on_value(next - 1, self.now.0);
+            self.announced = Some(of.constants.round_of(next - 1));
+            self.seen = next;
+        }
+        let needed = self.engine.needed();
+        if needed > self.needed {
+            self.needed = needed;
+            leveler.on_need(of.constants.round_of(needed - 1));
+        }
+        let to = leveler.skip_to(Standing {
+            now: self.now.0,
+            next,
+            decided: self.engine.decided(),
+        });
+        let Some(to) = to else {
+            return false;
+        };
+        // Where it is refused nothing is proposed: it is asked for again.
+        let _ = self.engine.submit_skips_to(self.now, to);
+        self.seen = self.engine.proposed().unwrap_or(next);
+        leveler.on_skipped(next, self.seen);
+        self.seen > next
+    }
+}
+
+impl<E: Feed> Engine for Leveled<E> {
+    fn handle(&mut self, now: Time, input: Input) {
+        self.now = now;
+        self.engine.handle(now, input);
+    }
+
+    fn submit(&mut self, now: Time, service: Service, payload: &[u8]) -> Result<u64, SubmitError> {
+        self.now = now;
+        self.engine.submit(now, service, payload)
+    }
+
+    fn submit_skips_to(&mut self, now: Time, next: Seq) -> Result<(), SubmitError> {
+        self.now = now;
+        self.engine.submit_skips_to(now, next)
+    }
+
+    fn leave(&mut self, now: Time) {
+        self.engine.leave(now);
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        loop {
+            if let Some(output) = self.engine.poll_output() {
+                return Some(output);
+            }
+            if !self.level() {
+                return None;
+            }
+        }
+    }
+
+    fn poll_delivery(&mut self) -> Option<Delivery> {
+        self.engine.poll_delivery()
+    }
+
+    fn reading(&self) -> Class {
+        self.engine.reading()
+    }
+
+    fn next_timer(&self) -> Option<(Time, TimerReason)> {
+        let due = self.leveler.as_ref().and_then(Leveler::due);
+        let due = due.map(|at| (Time(at), TimerReason::Other("leveling")));
+        let engine = self.engine.next_timer();
+        engine.into_iter().chain(due).min_by_key(|(at, _)| *at)
+    }
+
+    fn wants_links(&self) -> bool {
+        self.engine.wants_links()
+    }
+
+    fn status(&self) -> Status {
+        let mut status = self.engine.status();
+        let level = self.counters();
+        status.counters.extend([
+            ("ring_skips", level.skips),
+            ("ring_skipped", level.skipped),
+            ("ring_needs", level.needs),
+            ("ring_needs_far", level.far),
+            ("ring_needs_refused", level.refused),
+        ]);
+        status
+    }
+}

@@ -1,0 +1,89 @@
+//! What can be wrong with several rings.
+
+use std::fmt;
+
+use crate::config::{ConfigError, EngineName};
+use crate::node::StartError;
+
+/// What is wrong with a configuration of several rings.
+#[derive(Debug)]
+pub enum RingsError {
+    /// It is no TOML, or says what nobody knows.
+    Syntax(Box<toml::de::Error>),
+    /// What all rings have in common.
+    Common(ConfigError),
+    /// What comes of it for one ring, by its id.
+    Of(u16, ConfigError),
+    /// It has no ring, or more than there are ids.
+    Count,
+    /// An id is 0, or two rings have it.
+    Id(u16),
+    /// A ring names a node that is not listed, or none.
+    Nodes(u16),
+    /// No merge may be fed by such an engine.
+    Engine(u16, EngineName),
+    /// `delta_ms` and `lambda` go with `leveling = "paper"`, are at least 1, and nothing else has them.
+    Rate(u16),
+    /// Ports are more than there are, or two rings have the same at one address.
+    Ports(u16),
+}
+
+impl fmt::Display for RingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Syntax(error) => error.fmt(f),
+            Self::Common(error) => error.fmt(f),
+            Self::Of(ring, error) => write!(f, "ring {ring}: {error}"),
+            Self::Count => {
+                f.write_str("there has to be a [[ring]] section for each ring: 1 to 1024 of them")
+            }
+            Self::Id(ring) => write!(
+                f,
+                "ring {ring}: ids are at least 1, and each ring has its own"
+            ),
+            Self::Nodes(ring) => write!(
+                f,
+                "ring {ring}: its `nodes` have to be listed as [[node]], and at least one of them"
+            ),
+            Self::Engine(ring, engine) => write!(
+                f,
+                "ring {ring}: {engine:?} cannot feed a merge: what it orders may differ on two sides of a partition, or begins anew; \
+                 use u-ring-paxos or ring-paxos"
+            ),
+            Self::Rate(ring) => write!(
+                f,
+                "ring {ring}: `delta_ms` and `lambda`, each at least 1, are for `leveling = \"paper\"`, and for that only"
+            ),
+            Self::Ports(ring) => write!(
+                f,
+                "ring {ring}: with its `port_offset` two sockets of one address would have the same port, or one beyond 65535"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RingsError {}
+
+/// Why a node of several rings did not start.
+#[derive(Debug)]
+pub enum RingsStartError {
+    /// The configuration is wrong.
+    Config(RingsError),
+    /// It subscribes to a ring that it is not on, or to none.
+    Subscription(u16),
+    /// One of the rings did not start, by its id.
+    Ring(u16, StartError),
+}
+
+impl fmt::Display for RingsStartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(error) => write!(f, "configuration: {error}"),
+            Self::Subscription(0) => f.write_str("this node is on no ring that it subscribes to"),
+            Self::Subscription(ring) => write!(f, "this node is not on ring {ring}"),
+            Self::Ring(ring, error) => write!(f, "ring {ring}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for RingsStartError {}
