@@ -6,21 +6,24 @@
 //!
 //! | where | what |
 //! |---|---|
+//! | `app` | what runs above the rings, in their thread |
 //! | `config` | a configuration with `[[ring]]` sections, and that of each ring |
+//! | `driver` | the rings in the thread that calls it, and what they tell each other there |
 //! | `hub` | what the rings of a process deliver, merged |
 //! | `lane` | what runs above one of the rings |
 //! | `node` | the library: [`RingsNode`] |
-//! | `turns` | the thread, and what rings tell each other in it |
 
+mod app;
 mod config;
+mod driver;
 mod error;
 mod hub;
 mod lane;
 mod node;
-mod turns;
 
+pub use app::{RingsApp, RingsDelivery};
 pub(crate) use config::mark;
 pub use config::{LevelingName, RingSection, RingsConfig};
+pub use driver::{RingsDriver, RingsStatus};
 pub use error::{RingsError, RingsStartError};
-pub use hub::RingsDelivery;
-pub use node::{RingsNode, RingsPublisher, RingsStatus};
+pub use node::{RingsNode, RingsPublisher};

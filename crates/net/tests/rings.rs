@@ -86,7 +86,7 @@ fn three_processes_of_three_rings_deliver_one_order() {
 fn who_subscribes_to_some_gets_a_part_of_the_same_order() {
     let config = config(3, 3, 25_340);
     let subscribe: [&[u16]; 3] = [&[1, 2, 3], &[1, 3], &[3, 2]];
-    let start = |at: usize| RingsNode::start_with(&config, id(at as u16 + 1), subscribe[at]);
+    let start = |at: usize| RingsNode::start_with(&config, id(at as u16 + 1), Some(subscribe[at]));
     let nodes: Vec<RingsNode> = (0..3).map(|at| start(at).expect("it starts")).collect();
     for message in 0..300_u64 {
         let node = &nodes[message as usize % 3];
@@ -154,7 +154,7 @@ fn an_idle_ring_delays_nobody_and_costs_nothing() {
 fn what_a_node_is_not_on_it_cannot_have() {
     let mut config = config(2, 2, 25_480);
     config.rings[1].nodes = Some(vec![2]);
-    let error = RingsNode::start_with(&config, id(1), &[2]).expect_err("it is not on it");
+    let error = RingsNode::start_with(&config, id(1), Some(&[2])).expect_err("it is not on it");
     assert_eq!(error.to_string(), "this node is not on ring 2");
     let node = RingsNode::start(&config, id(1)).expect("it starts");
     let refused = node.submit(Rank(2), b"x");

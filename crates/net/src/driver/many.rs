@@ -56,11 +56,11 @@ impl<E: Engine, A: App> Many<E, A> {
         &mut self.lanes
     }
 
-    /// Each does some of what it has to do; where none has anything, this rests until something happens.
+    /// Each does some of what it has to do; where none has anything, this rests until something happens, at most for `limit` nanoseconds.
     ///
     /// # Errors
     /// [`DriverError`] of any of them.
-    pub(crate) fn turn(&mut self) -> Result<(), DriverError> {
+    pub(crate) fn turn(&mut self, limit: Option<u64>) -> Result<(), DriverError> {
         let now = sys::monotonic();
         let mut rests = true;
         for lane in &mut self.lanes {
@@ -71,7 +71,7 @@ impl<E: Engine, A: App> Many<E, A> {
             }
         }
         if rests {
-            return self.rest();
+            return self.rest(now, limit);
         }
         if self.lanes.iter().any(|lane| lane.asleep) {
             self.poll(Some(0))?;
@@ -88,9 +88,10 @@ impl<E: Engine, A: App> Many<E, A> {
         left.fold(Ok(()), Result::and)
     }
 
-    fn rest(&mut self) -> Result<(), DriverError> {
-        let start = sys::monotonic();
-        let until = self.lanes.iter().filter_map(|lane| lane.until).min();
+    fn rest(&mut self, start: Time, limit: Option<u64>) -> Result<(), DriverError> {
+        let limit = limit.map(|nanos| start.after(nanos));
+        let until = self.lanes.iter().filter_map(|lane| lane.until);
+        let until = until.chain(limit).min();
         let (mut looks, mut now) = (0, start);
         while looks < self.doze.looks(now) || now.since(start) < self.doze.busy_poll_nanos {
             let before = now;

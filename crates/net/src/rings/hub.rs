@@ -1,43 +1,20 @@
 //! What the rings of a process deliver, merged.
 
-use rota_core::contract::{Configuration, Delivery, Message};
+use rota_core::contract::{Delivery, Message};
 use rota_multiring::merge::Need;
-use rota_multiring::{Constants, Merge, Place, Point, Rank, Round};
+use rota_multiring::{Constants, Merge, Point, PushError, Rank, Round};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use crate::node::outbox::{Delivered, Filling, Outbox};
+use super::app::{RingsApp, RingsDelivery};
 
 /// What of one ring may wait for others, in bytes; the ring's engine keeps what is behind that, and throttles nobody.
 const WAITING_BYTES: usize = 8 << 20;
 
-/// What a process of several rings delivers.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum RingsDelivery {
-    /// A message, in the order of all rings.
-    Message(Place, Message),
-    /// The members of a ring are others now. Not in that order: what this process hears of a ring, when it does.
-    Configuration(Rank, Configuration),
-    /// A ring has forgotten what this process needs of it next, so many instances. Nothing is delivered any more: this process has to begin
-    /// at a later point, with the state that belongs to it.
-    Trimmed(Rank, u64),
-}
-
-impl Delivered for RingsDelivery {
-    fn size(&self) -> usize {
-        match self {
-            Self::Message(_, message) => message.payload.len(),
-            Self::Configuration(..) | Self::Trimmed(..) => 0,
-        }
-    }
-}
-
 /// Everything above the rings of a process.
 #[derive(Debug)]
-pub(super) struct Hub {
+pub(super) struct Hub<A> {
     merge: Merge<Message>,
-    filling: Filling<RingsDelivery>,
-    pub(super) outbox: Arc<Outbox<RingsDelivery>>,
+    pub(super) app: A,
     /// The greatest round for which each ring was said to be needed.
     asked: BTreeMap<Rank, Round>,
     /// Something has come since what is needed was looked at.
@@ -46,16 +23,12 @@ pub(super) struct Hub {
     is_over: bool,
 }
 
-impl Hub {
+impl<A: RingsApp> Hub<A> {
     /// Above these rings, from their beginning.
-    pub(super) fn new(
-        rings: impl IntoIterator<Item = Constants>,
-        outbox: Arc<Outbox<RingsDelivery>>,
-    ) -> Self {
+    pub(super) fn new(rings: impl IntoIterator<Item = Constants>, app: A) -> Self {
         Self {
             merge: Merge::new(rings),
-            filling: Filling::default(),
-            outbox,
+            app,
             asked: BTreeMap::new(),
             is_changed: false,
             is_over: false,
@@ -68,7 +41,7 @@ impl Hub {
     }
 
     pub(super) fn has_room(&self, rank: Rank) -> bool {
-        self.merge.waiting_bytes(rank) < WAITING_BYTES && self.filling.has_room(&self.outbox)
+        self.merge.waiting_bytes(rank) < WAITING_BYTES && self.app.has_room()
     }
 
     pub(super) fn deliver(&mut self, rank: Rank, delivery: Delivery) {
@@ -79,12 +52,11 @@ impl Hub {
                 self.is_changed |= told.is_ok();
             }
             Delivery::Configuration(now) => {
-                self.filling
-                    .deliver(RingsDelivery::Configuration(rank, now));
+                self.app.deliver(RingsDelivery::Configuration(rank, now));
             }
             Delivery::Missed { count, .. } if self.has(rank) && !self.is_over => {
                 self.is_over = true;
-                self.filling.deliver(RingsDelivery::Trimmed(rank, count));
+                self.app.deliver(RingsDelivery::Trimmed(rank, count));
             }
             Delivery::Missed { .. } | Delivery::Primary(_) | Delivery::Excluded(_) => {}
         }
@@ -99,7 +71,7 @@ impl Hub {
         match self.merge.push(rank, at, (message, bytes)) {
             Ok(()) => self.is_changed = true,
             // Of a ring that this process is on and does not want.
-            Err(rota_multiring::PushError::NotSubscribed(_)) => {}
+            Err(PushError::NotSubscribed(_)) => {}
             Err(error) => {
                 tracing::error!(
                     ring = rank.0,
@@ -117,12 +89,8 @@ impl Hub {
             && let Some(merged) = self.merge.poll()
         {
             let delivery = RingsDelivery::Message(merged.place, merged.message);
-            self.filling.deliver(delivery);
+            self.app.deliver(delivery);
         }
-    }
-
-    pub(super) fn flush(&mut self) {
-        self.filling.flush(&self.outbox);
     }
 
     /// The rings that are needed further than was said before.

@@ -5,31 +5,25 @@ use rota_multiring::Rank;
 use std::cell::{Cell, RefCell};
 use std::os::fd::RawFd;
 use std::rc::Rc;
-use std::sync::Arc;
 
+use super::app::RingsApp;
 use super::hub::Hub;
 use crate::driver::{App, Submitter};
-use crate::node::inbox::Inbox;
 
-/// Above one ring: hands in what was submitted to it, and its deliveries to the merge.
+/// Above one ring: its deliveries go to the merge, and all else to what is above all rings.
 #[derive(Debug)]
-pub(super) struct LaneApp {
+pub(super) struct LaneApp<A> {
     pub(super) rank: Rank,
-    inbox: Arc<Inbox>,
-    hub: Rc<RefCell<Hub>>,
-    /// The engine did not take the oldest message.
-    refused: bool,
+    hub: Rc<RefCell<Hub<A>>>,
     /// It had a delivery, perhaps, and there was no room.
     blocked: Cell<bool>,
 }
 
-impl LaneApp {
-    pub(super) const fn new(rank: Rank, inbox: Arc<Inbox>, hub: Rc<RefCell<Hub>>) -> Self {
+impl<A: RingsApp> LaneApp<A> {
+    pub(super) const fn new(rank: Rank, hub: Rc<RefCell<Hub<A>>>) -> Self {
         Self {
             rank,
-            inbox,
             hub,
-            refused: false,
             blocked: Cell::new(false),
         }
     }
@@ -40,13 +34,7 @@ impl LaneApp {
     }
 }
 
-impl Drop for LaneApp {
-    fn drop(&mut self) {
-        self.inbox.end();
-    }
-}
-
-impl App for LaneApp {
+impl<A: RingsApp> App for LaneApp<A> {
     fn deliver(&mut self, delivery: Delivery) {
         self.hub.borrow_mut().deliver(self.rank, delivery);
     }
@@ -58,11 +46,11 @@ impl App for LaneApp {
     }
 
     fn flush(&mut self) {
-        self.hub.borrow_mut().flush();
+        self.hub.borrow_mut().app.flush();
     }
 
     fn fill(&mut self, now: Time, submitter: &mut dyn Submitter) {
-        self.refused = self.inbox.fill(now, submitter);
+        self.hub.borrow_mut().app.fill(now, self.rank, submitter);
     }
 
     /// Whoever runs all rings says when to end.
@@ -70,15 +58,19 @@ impl App for LaneApp {
         false
     }
 
+    fn next_wake(&self) -> Option<Time> {
+        self.hub.borrow().app.next_wake(self.rank)
+    }
+
     fn may_sleep(&mut self) -> bool {
-        self.refused || self.inbox.may_sleep()
+        self.hub.borrow_mut().app.may_sleep(self.rank)
     }
 
     fn awake(&mut self, signalled: bool) {
-        self.inbox.awake(signalled);
+        self.hub.borrow_mut().app.awake(self.rank, signalled);
     }
 
     fn waker(&self) -> Option<RawFd> {
-        Some(self.inbox.raw())
+        self.hub.borrow().app.waker(self.rank)
     }
 }

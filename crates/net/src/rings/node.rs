@@ -1,41 +1,25 @@
 //! A process of several rings, as a library.
 
-use rota_core::contract::{Checked, NodeId, Service, SubmitError};
-use rota_multiring::merge::Need;
-use rota_multiring::{Constants, Point, Rank};
+use rota_core::contract::{NodeId, Service, SubmitError, Time};
+use rota_multiring::Rank;
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::rc::Rc;
+use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::app::{RingsApp, RingsDelivery};
 use super::config::RingsConfig;
+use super::driver::{RingsDriver, RingsStatus};
 use super::error::{RingsError, RingsStartError};
-use super::hub::{Hub, RingsDelivery};
-use super::lane::LaneApp;
-use super::turns::Turns;
-use crate::config::NodeConfig;
-use crate::driver::{Driver, DriverError, Many};
-use crate::engine::NodeEngine;
+use crate::driver::{DriverError, Submitter};
 use crate::node::inbox::Inbox;
-use crate::node::outbox::Outbox;
+use crate::node::outbox::{Delivered, Filling, Outbox};
 use crate::node::{StartError, lock};
 use crate::slices::ask_for_short_slices;
-use crate::sockets::Sockets;
-
-/// What a process of several rings shows of itself.
-#[derive(Clone, Debug)]
-pub struct RingsStatus {
-    /// State and counters of each ring, by its rank.
-    pub rings: Vec<(Rank, rota_core::contract::Status)>,
-    /// How far it has delivered; `None` in the middle of an instance.
-    pub point: Option<Point>,
-    /// The rings that what it has is waiting for, and up to which round.
-    pub waits_for: Vec<Need>,
-}
 
 /// One of the rings, for those who submit to it.
 #[derive(Clone, Debug)]
@@ -92,9 +76,7 @@ impl RingsNode {
     /// # Errors
     /// [`RingsStartError`].
     pub fn start(config: &RingsConfig, me: NodeId) -> Result<Self, RingsStartError> {
-        let rings = config.rings_of(me);
-        let all: Vec<u16> = rings.iter().map(|at| config.rings[*at].id).collect();
-        Self::start_with(config, me, &all)
+        Self::start_with(config, me, None)
     }
 
     /// Starts node `me`, which delivers the messages of these rings. Of the others that it is on it is a part, and delivers nothing.
@@ -104,52 +86,55 @@ impl RingsNode {
     pub fn start_with(
         config: &RingsConfig,
         me: NodeId,
-        subscribe: &[u16],
+        subscribe: Option<&[u16]>,
     ) -> Result<Self, RingsStartError> {
         config.check().map_err(RingsStartError::Config)?;
-        let of_ring = |at: usize| config.of_ring(at).map_err(RingsStartError::Config);
-        let rings: Vec<NodeConfig> = config
-            .rings_of(me)
-            .into_iter()
-            .map(of_ring)
-            .collect::<Result<_, _>>()?;
-        let constants = subscribed(&rings, subscribe)?;
-        let (shared, outbox) = (Arc::<Shared>::default(), Arc::default());
         let mut ways = Vec::new();
-        for ring in &rings {
-            let of = ring.ring_of.expect("one of several");
-            let system =
-                |error| RingsStartError::Ring(of.constants.rank.0, StartError::System(error));
-            let inbox = Arc::new(Inbox::new(ring.message_limit()).map_err(system)?);
+        for at in config.rings_of(me) {
+            let (id, limit) = (config.rings[at].id, config.of_ring(at)?.message_limit());
+            let system = |error| RingsStartError::Ring(id, StartError::System(error));
+            let inbox = Arc::new(Inbox::new(limit).map_err(system)?);
             ways.push(Way {
-                rank: of.constants.rank,
+                rank: Rank(id),
                 inbox,
             });
         }
-        let first = ways.first().map_or(0, |way| way.rank.0);
-        let (started, starts) = mpsc::channel();
-        let begin = {
-            let (ways, outbox, shared) = (ways.clone(), Arc::clone(&outbox), Arc::clone(&shared));
-            // What runs above the rings stays in their thread, so that is where all of it begins.
-            move || begin(me, &rings, (&constants, &ways), outbox, (&shared, &started))
+        let (shared, outbox) = (Arc::<Shared>::default(), Arc::default());
+        let app = NodeApp {
+            ways: ways.iter().map(|way| (way.clone(), false)).collect(),
+            filling: Filling::default(),
+            outbox: Arc::clone(&outbox),
+            shared: Arc::clone(&shared),
         };
-        let thread = std::thread::Builder::new()
-            .name(format!("rota-{me}"))
+        let (started, starts) = mpsc::channel();
+        let (config, wanted) = (config.clone(), subscribe.map(<[u16]>::to_vec));
+        // What runs above the rings stays in their thread, so that is where all of it begins.
+        let begin = move || {
+            let driver = match RingsDriver::open(&config, me, wanted.as_deref(), app) {
+                Ok(driver) => driver,
+                Err(error) => {
+                    let _ = started.send(Err(error));
+                    return Ok(());
+                }
+            };
+            let _ = started.send(Ok(()));
+            run(driver)
+        };
+        let thread = std::thread::Builder::new().name(format!("rota-{me}"));
+        let thread = thread
             .spawn(begin)
-            .map_err(|error| RingsStartError::Ring(first, StartError::System(error)))?;
-        match starts.recv() {
-            Ok(Err(error)) => {
-                let _ = thread.join();
-                Err(error)
-            }
-            Ok(Ok(())) | Err(_) => Ok(Self {
-                ways,
-                outbox,
-                taken: RefCell::default(),
-                shared,
-                thread: Some(thread),
-            }),
+            .map_err(|error| RingsStartError::Ring(0, StartError::System(error)))?;
+        if let Ok(Err(error)) = starts.recv() {
+            let _ = thread.join();
+            return Err(error);
         }
+        Ok(Self {
+            ways,
+            outbox,
+            taken: RefCell::default(),
+            shared,
+            thread: Some(thread),
+        })
     }
 
     /// Submits a message to a ring; it will be delivered here, too, if this process wants that ring. The payload is copied.
@@ -233,93 +218,89 @@ impl Drop for RingsNode {
     }
 }
 
-/// The constants of the rings that are wanted.
-fn subscribed(rings: &[NodeConfig], subscribe: &[u16]) -> Result<Vec<Constants>, RingsStartError> {
-    let of = |id: &u16| {
-        let mut all = rings.iter().filter_map(|ring| ring.ring_of);
-        let of = all.find(|of| of.constants.rank == Rank(*id));
-        of.map(|of| of.constants)
-            .ok_or(RingsStartError::Subscription(*id))
-    };
-    match subscribe {
-        [] => Err(RingsStartError::Subscription(0)),
-        _ => subscribe.iter().map(of).collect(),
-    }
-}
-
-/// In the rings' thread: opens all of them, says how that went, and runs them.
-fn begin(
-    me: NodeId,
-    rings: &[NodeConfig],
-    (constants, ways): (&[Constants], &[Way]),
+/// Above the rings, in their thread.
+#[derive(Debug)]
+struct NodeApp {
+    /// The rings, and whether each did not take the oldest message.
+    ways: Vec<(Way, bool)>,
+    filling: Filling<RingsDelivery>,
     outbox: Arc<Outbox<RingsDelivery>>,
-    (shared, started): (&Shared, &mpsc::Sender<Result<(), RingsStartError>>),
-) -> Result<(), DriverError> {
-    let hub = Hub::new(constants.iter().copied(), outbox);
-    let hub = Rc::new(RefCell::new(hub));
-    let opened = rings.iter().zip(ways).map(|(ring, way)| {
-        let app = LaneApp::new(way.rank, Arc::clone(&way.inbox), Rc::clone(&hub));
-        let driver = open(ring, me).map_err(|error| RingsStartError::Ring(way.rank.0, error))?;
-        Ok((driver, app))
-    });
-    let opened: Result<Vec<_>, RingsStartError> = opened.collect();
-    let drivers = match opened {
-        Ok(drivers) => drivers,
-        Err(error) => {
-            let _ = started.send(Err(error));
-            return Ok(());
-        }
-    };
-    let _ = started.send(Ok(()));
-    let busy_poll_us = rings.first().map_or(0, |ring| ring.busy_poll_us);
-    let many = Many::new(drivers, busy_poll_us);
-    let result = run(
-        &mut Turns {
-            many,
-            hub: Rc::clone(&hub),
-        },
-        shared,
-    );
-    hub.borrow().outbox.end();
-    shared.ended.store(true, SeqCst);
-    // With the lock held nobody can be between looking at `ended` and waiting.
-    drop(lock(&shared.status));
-    shared.status_there.notify_all();
-    result
+    shared: Arc<Shared>,
 }
 
-fn open(config: &NodeConfig, me: NodeId) -> Result<Driver<Checked<NodeEngine>>, StartError> {
-    config.check_for(me).map_err(StartError::Config)?;
-    if let Some(directory) = &config.state_dir {
-        std::fs::create_dir_all(directory).map_err(StartError::System)?;
+impl NodeApp {
+    fn way(&self, ring: Rank) -> Option<&(Way, bool)> {
+        self.ways.iter().find(|(way, _)| way.rank == ring)
     }
-    let sockets = Sockets::open(config, me).map_err(StartError::Socket)?;
-    let engine = NodeEngine::new(config, me).map_err(StartError::Config)?;
-    Driver::new(Checked::new(engine), sockets, me, config).map_err(StartError::Driver)
 }
 
-fn run(turns: &mut Turns, shared: &Shared) -> Result<(), DriverError> {
+impl Drop for NodeApp {
+    fn drop(&mut self) {
+        self.ways.iter().for_each(|(way, _)| way.inbox.end());
+        self.outbox.end();
+        self.shared.ended.store(true, SeqCst);
+        // With the lock held nobody can be between looking at `ended` and waiting.
+        drop(lock(&self.shared.status));
+        self.shared.status_there.notify_all();
+    }
+}
+
+impl RingsApp for NodeApp {
+    fn deliver(&mut self, delivery: RingsDelivery) {
+        self.filling.deliver(delivery);
+    }
+
+    fn has_room(&self) -> bool {
+        self.filling.has_room(&self.outbox)
+    }
+
+    fn flush(&mut self) {
+        self.filling.flush(&self.outbox);
+    }
+
+    fn fill(&mut self, now: Time, ring: Rank, submitter: &mut dyn Submitter) {
+        let mut ways = self.ways.iter_mut();
+        if let Some((way, refused)) = ways.find(|(way, _)| way.rank == ring) {
+            *refused = way.inbox.fill(now, submitter);
+        }
+    }
+
+    fn may_sleep(&mut self, ring: Rank) -> bool {
+        let way = self.way(ring);
+        way.is_none_or(|(way, refused)| *refused || way.inbox.may_sleep())
+    }
+
+    fn awake(&mut self, ring: Rank, signalled: bool) {
+        if let Some((way, _)) = self.way(ring) {
+            way.inbox.awake(signalled);
+        }
+    }
+
+    fn waker(&self, ring: Rank) -> Option<RawFd> {
+        self.way(ring).map(|(way, _)| way.inbox.raw())
+    }
+}
+
+impl Delivered for RingsDelivery {
+    fn size(&self) -> usize {
+        match self {
+            Self::Message(_, message) => message.payload.len(),
+            Self::Configuration(..) | Self::Trimmed(..) => 0,
+        }
+    }
+}
+
+fn run(mut driver: RingsDriver<NodeApp>) -> Result<(), DriverError> {
     ask_for_short_slices();
+    let shared = Arc::clone(&driver.app().shared);
     while !shared.stop.load(SeqCst) {
-        turns.turn()?;
+        driver.turn(None)?;
         if shared.status_wanted.swap(false, SeqCst) {
-            *lock(&shared.status) = Some(describe(turns));
+            *lock(&shared.status) = Some(driver.status());
             shared.status_there.notify_all();
         }
     }
-    turns.many.leave()
-}
-
-fn describe(turns: &mut Turns) -> RingsStatus {
-    let (point, waits_for) = turns.hub.borrow().describe();
-    let lanes = turns.many.lanes().iter();
-    RingsStatus {
-        rings: lanes
-            .map(|lane| (lane.app.rank, lane.driver.status()))
-            .collect(),
-        point,
-        waits_for,
-    }
+    driver.leave()
 }
 
 impl From<RingsError> for RingsStartError {

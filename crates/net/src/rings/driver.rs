@@ -1,0 +1,209 @@
+//! Several rings and what is above them, in the thread that calls it.
+
+use rota_core::contract::{Checked, NodeId, Status};
+use rota_multiring::merge::Need;
+use rota_multiring::{Constants, Point, Rank, Round};
+use std::cell::{Ref, RefCell, RefMut};
+use std::fmt;
+use std::rc::Rc;
+
+use super::app::RingsApp;
+use super::config::RingsConfig;
+use super::error::RingsStartError;
+use super::hub::Hub;
+use super::lane::LaneApp;
+use crate::config::NodeConfig;
+use crate::driver::{Driver, DriverError, Many};
+use crate::engine::NodeEngine;
+use crate::node::StartError;
+use crate::sockets::Sockets;
+
+/// What a process of several rings shows of itself.
+#[derive(Clone, Debug)]
+pub struct RingsStatus {
+    /// State and counters of each ring, by its rank.
+    pub rings: Vec<(Rank, Status)>,
+    /// How far it has delivered; `None` in the middle of an instance.
+    pub point: Option<Point>,
+    /// The rings that what it has is waiting for, and up to which round.
+    pub waits_for: Vec<Need>,
+}
+
+/// All rings of a process, and what runs above them.
+pub struct RingsDriver<A> {
+    many: Many<Checked<NodeEngine>, LaneApp<A>>,
+    hub: Rc<RefCell<Hub<A>>>,
+}
+
+impl<A: RingsApp> RingsDriver<A> {
+    /// Opens the rings that node `me` is on. `app` gets the messages of those to which it subscribes; `None`: of all of them.
+    ///
+    /// # Errors
+    /// [`RingsStartError`].
+    pub fn open(
+        config: &RingsConfig,
+        me: NodeId,
+        subscribe: Option<&[u16]>,
+        app: A,
+    ) -> Result<Self, RingsStartError> {
+        config.check().map_err(RingsStartError::Config)?;
+        let of_ring = |at: usize| config.of_ring(at).map_err(RingsStartError::Config);
+        let rings = config.rings_of(me).into_iter().map(of_ring);
+        let rings: Vec<NodeConfig> = rings.collect::<Result<_, _>>()?;
+        let wanted = subscribed(&rings, subscribe)?;
+        let hub = Rc::new(RefCell::new(Hub::new(wanted, app)));
+        let open = |ring: &NodeConfig| {
+            let rank = ring.ring_of.map_or(Rank(0), |of| of.constants.rank);
+            let driver = open(ring, me).map_err(|error| RingsStartError::Ring(rank.0, error))?;
+            Ok((driver, LaneApp::new(rank, Rc::clone(&hub))))
+        };
+        let drivers: Vec<_> = rings
+            .iter()
+            .map(open)
+            .collect::<Result<_, RingsStartError>>()?;
+        let many = Many::new(drivers, config.common.busy_poll_us);
+        Ok(Self { many, hub })
+    }
+
+    /// Each ring does some of what it has to do, and hears of what others need of it; where none has anything to do, this rests until something
+    /// happens, at most for so many nanoseconds.
+    ///
+    /// # Errors
+    /// [`DriverError`] of any ring.
+    pub fn turn(&mut self, max_wait_nanos: Option<u64>) -> Result<(), DriverError> {
+        self.many.turn(max_wait_nanos)?;
+        self.announce()?;
+        self.need()?;
+        for lane in self.many.lanes() {
+            if lane.app.is_freed() {
+                lane.get_up();
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the other nodes of each ring that this one leaves.
+    ///
+    /// # Errors
+    /// [`DriverError`] of the first that cannot.
+    pub fn leave(&mut self) -> Result<(), DriverError> {
+        self.many.leave()
+    }
+
+    /// What runs above the rings. Not to be kept over a turn.
+    pub fn app(&self) -> Ref<'_, A> {
+        Ref::map(self.hub.borrow(), |hub| &hub.app)
+    }
+
+    /// The same, to be changed.
+    pub fn app_mut(&mut self) -> RefMut<'_, A> {
+        RefMut::map(self.hub.borrow_mut(), |hub| &mut hub.app)
+    }
+
+    /// State and counters, as of now.
+    pub fn status(&mut self) -> RingsStatus {
+        let (point, waits_for) = self.hub.borrow().describe();
+        let lanes = self.many.lanes().iter();
+        let rings = lanes.map(|lane| (lane.app.rank, lane.driver.status()));
+        RingsStatus {
+            rings: rings.collect(),
+            point,
+            waits_for,
+        }
+    }
+
+    /// What the merge waits for is said to the rings.
+    fn need(&mut self) -> Result<(), DriverError> {
+        let needs = self.hub.borrow_mut().take_needs();
+        for need in needs {
+            let mut lanes = self.many.lanes().iter_mut();
+            let Some(lane) = lanes.find(|lane| lane.app.rank == need.rank) else {
+                continue;
+            };
+            lane.driver.tell(|engine, now| {
+                if let Some(engine) = engine.get_mut().leveled() {
+                    engine.need(now, need.round);
+                }
+            })?;
+            lane.get_up();
+        }
+        Ok(())
+    }
+
+    /// Where this process coordinates several rings that it merges, a value of one is decided while the others skip up to it.
+    fn announce(&mut self) -> Result<(), DriverError> {
+        for at in 0..self.many.lanes().len() {
+            let Some(lane) = self.many.lanes().get_mut(at) else {
+                break;
+            };
+            let rank = lane.app.rank;
+            let engine = lane.driver.engine_mut().get_mut().leveled();
+            let Some(round) = engine.and_then(|engine| engine.take_announced()) else {
+                continue;
+            };
+            if self.hub.borrow().has(rank) {
+                self.tell_others(rank, round)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_others(&mut self, rank: Rank, round: Round) -> Result<(), DriverError> {
+        let hub = Rc::clone(&self.hub);
+        let others = self.many.lanes().iter_mut();
+        let others = others.filter(|lane| lane.app.rank != rank && hub.borrow().has(lane.app.rank));
+        for lane in others {
+            // What stands behind the other ring in a round is not waited for in that round.
+            let round = match lane.app.rank < rank {
+                true => Some(round),
+                false => round.checked_sub(1),
+            };
+            let Some(round) = round else {
+                continue;
+            };
+            lane.driver.tell(|engine, now| {
+                if let Some(engine) = engine.get_mut().leveled() {
+                    engine.announce(now, round);
+                }
+            })?;
+            lane.get_up();
+        }
+        Ok(())
+    }
+}
+
+impl<A> fmt::Debug for RingsDriver<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RingsDriver").finish_non_exhaustive()
+    }
+}
+
+/// The constants of the rings that are wanted.
+fn subscribed(
+    rings: &[NodeConfig],
+    subscribe: Option<&[u16]>,
+) -> Result<Vec<Constants>, RingsStartError> {
+    let all = rings.iter().filter_map(|ring| ring.ring_of);
+    let mut wanted: Vec<Constants> = all.map(|of| of.constants).collect();
+    if let Some(subscribe) = subscribe {
+        let has = |id: &u16| wanted.iter().any(|of| of.rank == Rank(*id));
+        if let Some(id) = subscribe.iter().find(|id| !has(id)) {
+            return Err(RingsStartError::Subscription(*id));
+        }
+        wanted.retain(|of| subscribe.contains(&of.rank.0));
+    }
+    match wanted.is_empty() {
+        true => Err(RingsStartError::Subscription(0)),
+        false => Ok(wanted),
+    }
+}
+
+fn open(config: &NodeConfig, me: NodeId) -> Result<Driver<Checked<NodeEngine>>, StartError> {
+    config.check_for(me).map_err(StartError::Config)?;
+    if let Some(directory) = &config.state_dir {
+        std::fs::create_dir_all(directory).map_err(StartError::System)?;
+    }
+    let sockets = Sockets::open(config, me).map_err(StartError::Socket)?;
+    let engine = NodeEngine::new(config, me).map_err(StartError::Config)?;
+    Driver::new(Checked::new(engine), sockets, me, config).map_err(StartError::Driver)
+}
