@@ -30,8 +30,9 @@ pub use figures::{
 pub use hist::{Latencies, Summary};
 pub use library::{BenchReport, Digest, bench_node_main, run_bench};
 pub use options::{
-    BenchOptions, BitRate, EngineName, LinkShares, Load, Mode, Offload, ParseError, Pattern, Pin,
-    Place, RawOptions, Senders, ServiceName, StorageName, TestbedKind, parse_duration,
+    BenchOptions, BitRate, EngineName, Leveling, LinkShares, Load, ManyRings, Mode, Offload,
+    ParseError, Pattern, Pin, Place, RawOptions, Senders, ServiceName, StorageName, Subscribe,
+    TestbedKind, parse_duration,
 };
 pub use raw::{DiskTimes, HopTimes, RawReport, raw_node_main, run_raw};
 pub use shares::{SharesOptions, SharesReport, run_shares, shares_node_main};

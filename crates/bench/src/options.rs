@@ -157,13 +157,15 @@ names! {
         RingPaxos = "ring-paxos",
         /// Instances of Paxos on a ring of reliable links.
         URingPaxos = "u-ring-paxos",
+        /// Several rings of Paxos, and one order of all.
+        MultiRing = "multi-ring",
     }
 }
 
 impl EngineName {
     /// Whether acceptors vote.
     pub const fn has_votes(self) -> bool {
-        matches!(self, Self::RingPaxos | Self::URingPaxos)
+        matches!(self, Self::RingPaxos | Self::URingPaxos | Self::MultiRing)
     }
 }
 
@@ -277,6 +279,57 @@ impl Default for Place {
     }
 }
 
+names! {
+    /// How rings that have little to order keep up with the others.
+    Leveling: "a leveling" {
+        /// Skips when a merge waits.
+        Pull = "pull",
+        /// Skips at a rate.
+        Paper = "paper",
+        /// Skips far ahead.
+        Horizon = "horizon",
+    }
+}
+
+names! {
+    /// Which rings each node delivers.
+    Subscribe: "a subscription" {
+        /// All of them.
+        All = "all",
+        /// One each: the first node the first, and so on.
+        Own = "own",
+        /// One each, and the last ring.
+        OwnAndGlobal = "own+global",
+    }
+}
+
+/// Several rings, with the engine `multi-ring`.
+#[derive(Clone, Copy, Debug)]
+pub struct ManyRings {
+    /// How many.
+    pub rings: u16,
+    /// So many of them are sent to, the first ones; all, if nothing is said.
+    pub busy: Option<u16>,
+    /// What orders each of them.
+    pub engine: EngineName,
+    /// How all of them keep up; the last one, where nodes have it beside their own, by `horizon` alone.
+    pub leveling: Leveling,
+    /// Which of them each node delivers.
+    pub subscribe: Subscribe,
+}
+
+impl Default for ManyRings {
+    fn default() -> Self {
+        Self {
+            rings: 3,
+            busy: None,
+            engine: EngineName::URingPaxos,
+            leveling: Leveling::Pull,
+            subscribe: Subscribe::All,
+        }
+    }
+}
+
 /// Options of `rota bench`.
 #[derive(Clone, Debug)]
 pub struct BenchOptions {
@@ -320,6 +373,8 @@ pub struct BenchOptions {
     pub acceptors: Vec<u16>,
     /// Every message has an instance of its own, with engines of Paxos.
     pub instance_per_message: bool,
+    /// With the engine `multi-ring`.
+    pub many: ManyRings,
     /// A TCP stream from node 1 to node 2 uses the same links.
     pub beside_tcp: bool,
     /// Whether the caller wants JSON on the last line.
@@ -349,6 +404,7 @@ impl Default for BenchOptions {
             storage: StorageName::Memory,
             acceptors: Vec::new(),
             instance_per_message: false,
+            many: ManyRings::default(),
             beside_tcp: false,
             json: false,
         }

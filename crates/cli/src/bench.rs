@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use rota_bench::{
-    BenchError, BenchOptions, BitRate, EngineName, LinkShares, Load, Mode, Offload, ParseError,
-    Pattern, Pin, Place, RawOptions, Senders, ServiceName, SharesOptions, StorageName, TestbedKind,
-    parse_duration, run_bench, run_raw, run_shares,
+    BenchError, BenchOptions, BitRate, EngineName, Leveling, LinkShares, Load, ManyRings, Mode,
+    Offload, ParseError, Pattern, Pin, Place, RawOptions, Senders, ServiceName, SharesOptions,
+    StorageName, Subscribe, TestbedKind, parse_duration, run_bench, run_raw, run_shares,
 };
 use serde::Serialize;
 
@@ -102,7 +102,7 @@ struct LoadArgs {
     place: PlaceArgs,
     /// Which protocol orders the messages
     #[arg(long, default_value = "accelerated-ring",
-        value_parser = one_of::<EngineName>(&["accelerated-ring", "totem-ring", "fastcast", "lcr", "ring-paxos", "u-ring-paxos"]))]
+        value_parser = one_of::<EngineName>(&["accelerated-ring", "totem-ring", "fastcast", "lcr", "ring-paxos", "u-ring-paxos", "multi-ring"]))]
     engine: EngineName,
     /// What the load goes through
     #[arg(long, default_value = "library", value_parser = one_of::<Mode>(&["library", "daemon"]))]
@@ -169,9 +169,44 @@ struct LoadArgs {
     /// Every message has an instance of ring-paxos and u-ring-paxos of its own, however small it is
     #[arg(long)]
     instance_per_message: bool,
+    #[command(flatten)]
+    many: ManyArgs,
     /// A TCP stream from node 1 to node 2 uses the same links
     #[arg(long)]
     beside_tcp: bool,
+}
+
+/// Options of several rings.
+#[derive(Clone, Debug, clap::Args)]
+struct ManyArgs {
+    /// With multi-ring: how many rings
+    #[arg(long, default_value_t = 3)]
+    rings: u16,
+    /// With multi-ring: so many of them are sent to, the first ones [default: all]
+    #[arg(long, value_name = "RINGS")]
+    busy: Option<u16>,
+    /// With multi-ring: what orders each ring
+    #[arg(long, default_value = "u-ring-paxos",
+        value_parser = one_of::<EngineName>(&["ring-paxos", "u-ring-paxos"]))]
+    ring_engine: EngineName,
+    /// With multi-ring: how rings that have little to order keep up with the others
+    #[arg(long, default_value = "pull", value_parser = one_of::<Leveling>(&["pull", "paper", "horizon"]))]
+    leveling: Leveling,
+    /// With multi-ring: which rings each node delivers; with own each sends to one, and delivers that, with own+global the last one, too
+    #[arg(long, default_value = "all", value_parser = one_of::<Subscribe>(&["all", "own", "own+global"]))]
+    subscribe: Subscribe,
+}
+
+impl ManyArgs {
+    const fn many(&self) -> ManyRings {
+        ManyRings {
+            rings: self.rings,
+            busy: self.busy,
+            engine: self.ring_engine,
+            leveling: self.leveling,
+            subscribe: self.subscribe,
+        }
+    }
 }
 
 impl LoadArgs {
@@ -197,6 +232,7 @@ impl LoadArgs {
             storage: self.storage,
             acceptors: self.acceptors.clone(),
             instance_per_message: self.instance_per_message,
+            many: self.many.many(),
             beside_tcp: self.beside_tcp,
             json: self.place.json,
         }

@@ -73,7 +73,7 @@ const fn color(series: Series) -> usize {
         Series::Engine(EngineName::Totem) => 3,
         Series::Multicast | Series::AllAck => 4,
         Series::Tcp | Series::Hop => 5,
-        Series::Engine(EngineName::URingPaxos) => 6,
+        Series::Engine(EngineName::URingPaxos | EngineName::MultiRing) => 6,
         Series::Engine(EngineName::RingPaxos) => 7,
     }
 }

@@ -239,5 +239,5 @@ pub(super) fn work(task: &Task, coordinator: &Coordinator) -> Result<Measured, B
     if let Some(error) = load.app.refused {
         return Err(failed(format!("a message was refused: {error}")));
     }
-    Ok(measured(load.app, &before, after))
+    Ok(measured(load.app, &before, &after))
 }

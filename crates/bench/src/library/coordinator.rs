@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
+use rota_net::rings::{LevelingName, RingSection, RingsConfig};
 use rota_net::{
     EngineName as NetEngine, FaultConfig, KeyRing, NodeConfig, PaxosConfig, VoteStorage,
 };
@@ -14,12 +15,13 @@ use tempfile::{TempDir, TempPath};
 use super::load::{MIN_PAYLOAD, Plan};
 use super::node::{Measured, Task};
 use super::report::BenchReport;
+use super::rings::RingsTask;
 use crate::clock::now_ns;
 use crate::cluster::Cluster;
 use crate::error::BenchError;
 use crate::options::{
-    BenchOptions, BitRate, EngineName, LinkShares, Load, Mode, Offload, StorageName, TestbedKind,
-    share,
+    BenchOptions, BitRate, EngineName, Leveling, LinkShares, Load, ManyRings, Mode, Offload,
+    StorageName, Subscribe, TestbedKind, share,
 };
 use crate::raw::TcpBeside;
 use crate::scratch;
@@ -107,6 +109,17 @@ fn check(options: &BenchOptions) -> Result<(), BenchError> {
     }
     if options.instance_per_message && !options.engine.has_votes() {
         return usage("--instance-per-message is for engines with instances of Paxos".into());
+    }
+    if options.engine == EngineName::MultiRing {
+        let ManyRings { rings, busy, .. } = options.many;
+        if options.mode == Mode::Daemon || options.first_message.is_some() {
+            return usage(
+                "--engine multi-ring is for --mode library, and not for --first-message".into(),
+            );
+        }
+        if rings == 0 || rings > 64 || busy.is_some_and(|busy| busy == 0 || busy > rings) {
+            return usage("--rings is 1 to 64, and --busy at most that".into());
+        }
     }
     if options.duration.is_zero() {
         return usage("--duration must not be 0".into());
@@ -209,7 +222,8 @@ pub(crate) fn node_config(
         EngineName::FastCast => NetEngine::FastCast,
         EngineName::Lcr => NetEngine::Lcr,
         EngineName::RingPaxos => NetEngine::RingPaxos,
-        EngineName::URingPaxos => NetEngine::URingPaxos,
+        // What all rings have in common.
+        EngineName::URingPaxos | EngineName::MultiRing => NetEngine::URingPaxos,
     };
     if matches!(options.engine, EngineName::FastCast | EngineName::RingPaxos) {
         share_links(options, &mut config);
@@ -263,6 +277,56 @@ fn task(options: &BenchOptions, config: &NodeConfig, node: usize, nodes: usize) 
         warm_up_ns,
         duration_ns,
         trials: trials.is_some(),
+        rings: (options.engine == EngineName::MultiRing).then(|| rings(options, config, node)),
+    }
+}
+
+/// Which rings there are, and which of them a node delivers and sends to.
+fn rings(options: &BenchOptions, config: &NodeConfig, node: usize) -> RingsTask {
+    let ManyRings {
+        rings,
+        busy,
+        engine,
+        leveling,
+        subscribe,
+    } = options.many;
+    let ports = 2 * config.nodes.len() as u16 + 1;
+    let section = |id: u16| RingSection {
+        id,
+        engine: Some(match engine {
+            EngineName::RingPaxos => NetEngine::RingPaxos,
+            _ => NetEngine::URingPaxos,
+        }),
+        leveling: match leveling {
+            Leveling::Pull => LevelingName::Pull,
+            Leveling::Paper => LevelingName::Paper,
+            // It is for a ring that seldom speaks.
+            Leveling::Horizon if subscribe == Subscribe::OwnAndGlobal && id < rings => {
+                LevelingName::Pull
+            }
+            Leveling::Horizon => LevelingName::Horizon,
+        },
+        port_offset: Some((id - 1) * ports),
+        ..RingSection::default()
+    };
+    let locals = match subscribe {
+        Subscribe::OwnAndGlobal => (rings - 1).max(1),
+        Subscribe::All | Subscribe::Own => rings,
+    };
+    let own = 1 + (node as u16 - 1) % locals;
+    let (subscribe, send) = match subscribe {
+        Subscribe::All => ((1..=rings).collect(), (1..=busy.unwrap_or(rings)).collect()),
+        Subscribe::Own => (vec![own], vec![own]),
+        Subscribe::OwnAndGlobal => (vec![own, rings], vec![own]),
+    };
+    RingsTask {
+        config: RingsConfig {
+            common: config.clone(),
+            rings: (1..=rings).map(section).collect(),
+        },
+        subscribe,
+        send,
+        is_one_order: options.many.subscribe == Subscribe::All,
     }
 }
 

@@ -8,6 +8,7 @@ mod load;
 mod node;
 mod order;
 mod report;
+mod rings;
 mod verdict;
 
 pub use coordinator::run_bench;

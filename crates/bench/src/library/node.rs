@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::load::{Delivered, LoadApp, Plan, Span};
 use super::order::Order;
+use super::rings::{self, RingsTask};
 use crate::child::{self, Coordinator};
 use crate::clock::{now_ns, process_cpu_ns};
 use crate::error::BenchError;
@@ -20,7 +21,7 @@ pub(super) const FORM_NS: u64 = 15_000_000_000;
 /// After the measured time, what is on its way may still arrive.
 pub(super) const DRAIN_NS: u64 = 700_000_000;
 /// How often the coordinator is listened to before the start.
-const LISTEN_NS: u64 = 5_000_000;
+pub(super) const LISTEN_NS: u64 = 5_000_000;
 
 /// What a node is told.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -35,6 +36,9 @@ pub(super) struct Task {
     pub duration_ns: u64,
     /// Report every message's latency.
     pub trials: bool,
+    /// With several rings.
+    #[serde(default)]
+    pub rings: Option<RingsTask>,
 }
 
 /// What a node has measured.
@@ -53,6 +57,12 @@ pub(super) struct Measured {
     pub own_latencies: Counts,
     pub trials: Vec<(u32, u64)>,
     pub order: Order,
+    /// With several rings: that of each.
+    #[serde(default)]
+    pub orders: BTreeMap<u16, Order>,
+    /// And what was submitted to each.
+    #[serde(default)]
+    pub submitted_to: BTreeMap<u16, u64>,
     pub submitted_ever: u64,
     pub garbled: u64,
     /// It coordinates, with engines in which one node does.
@@ -105,6 +115,9 @@ fn work(task: Task, coordinator: &Coordinator) -> Result<Measured, BenchError> {
     if task.mode == Mode::Daemon {
         return super::client::work(&task, coordinator);
     }
+    if let Some(rings) = &task.rings {
+        return rings::work(&task, rings, coordinator);
+    }
     let failed = |what: String| BenchError::Node {
         node: usize::from(task.node),
         what,
@@ -131,7 +144,7 @@ fn work(task: Task, coordinator: &Coordinator) -> Result<Measured, BenchError> {
     if let Some(why) = app.refused() {
         return Err(failed(why));
     }
-    Ok(measured(app, &before, after))
+    Ok(measured(app, &before, &after))
 }
 
 pub(crate) fn form(driver: &mut NodeDriver, app: &mut impl Measuring) -> Result<(), String> {
@@ -195,7 +208,22 @@ fn look(driver: &NodeDriver, app: &LoadApp, node: u16) -> Look {
     }
 }
 
-pub(super) fn measured(app: LoadApp, before: &Look, after: Look) -> Measured {
+pub(super) fn measured(app: LoadApp, before: &Look, after: &Look) -> Measured {
+    Measured {
+        reconfigurations: app.reconfigurations,
+        latencies: app.latencies.to_counts(),
+        own_latencies: app.own_latencies.to_counts(),
+        trials: app.trials.unwrap_or_default(),
+        order: app.order,
+        submitted_ever: app.submitted,
+        garbled: app.garbled,
+        coordinates: after.coordinates,
+        ..measured_in(before, after)
+    }
+}
+
+/// What grew between two looks.
+pub(super) fn measured_in(before: &Look, after: &Look) -> Measured {
     let earlier = |name: &str| before.counters.get(name).copied().unwrap_or(0);
     let counters = after.counters.iter();
     let counters = counters.map(|(name, n)| (name.clone(), n - earlier(name).min(*n)));
@@ -209,13 +237,6 @@ pub(super) fn measured(app: LoadApp, before: &Look, after: Look) -> Measured {
         cpu_ns: after.cpu.saturating_sub(before.cpu),
         client_cpu_ns: after.client_cpu.saturating_sub(before.client_cpu),
         counters: counters.collect(),
-        reconfigurations: app.reconfigurations,
-        latencies: app.latencies.to_counts(),
-        own_latencies: app.own_latencies.to_counts(),
-        trials: app.trials.unwrap_or_default(),
-        order: app.order,
-        submitted_ever: app.submitted,
-        garbled: app.garbled,
-        coordinates: after.coordinates,
+        ..Measured::default()
     }
 }

@@ -15,8 +15,12 @@ pub(super) struct Verdict {
 
 impl Verdict {
     pub(super) fn new(results: &[Measured]) -> Self {
-        let disagreement = disagreement(results);
-        let missing = missing(results);
+        let disagreement = disagreement(results).or_else(|| disagreement_in_rings(results));
+        let has_rings = results.iter().any(|result| !result.orders.is_empty());
+        let missing = match has_rings {
+            true => missing_in_rings(results),
+            false => missing(results),
+        };
         Self {
             identical: disagreement.is_none(),
             complete: missing.is_none(),
@@ -56,6 +60,47 @@ fn missing(results: &[Measured]) -> Option<String> {
          load more than the ring takes?",
         index + 1
     ))
+}
+
+/// Nodes that deliver a ring, and the ring.
+fn rings(results: &[Measured]) -> std::collections::BTreeSet<u16> {
+    let all = results.iter().flat_map(|result| result.orders.keys());
+    all.copied().collect()
+}
+
+fn disagreement_in_rings(results: &[Measured]) -> Option<String> {
+    for ring in rings(results) {
+        let nodes = (1..).zip(results);
+        let mut orders = nodes.filter_map(|(node, result)| Some((node, result.orders.get(&ring)?)));
+        let (first, order) = orders.next()?;
+        for (node, other) in orders {
+            if let Some(at) = order.differs(other) {
+                return Some(format!(
+                    "nodes {first} and {node} disagree about ring {ring}: they differ before message {at}"
+                ));
+            }
+        }
+    }
+    None
+}
+
+fn missing_in_rings(results: &[Measured]) -> Option<String> {
+    for ring in rings(results) {
+        let submitted = results
+            .iter()
+            .filter_map(|result| result.submitted_to.get(&ring));
+        let submitted: u64 = submitted.sum();
+        for (node, result) in (1..).zip(results) {
+            let delivered = result.orders.get(&ring).map(super::order::Order::count);
+            if let Some(delivered) = delivered.filter(|delivered| *delivered != submitted) {
+                return Some(format!(
+                    "not complete: {submitted} messages were submitted to ring {ring}, and node {node} delivered {delivered}; was \
+                     the load more than the rings take?"
+                ));
+            }
+        }
+    }
+    None
 }
 
 #[cfg(test)]

@@ -98,7 +98,7 @@ impl RingSection {
 }
 
 /// What the processes of several rings are told.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RingsConfig {
     /// What all rings have in common. Its `engine` does not count.
     pub common: NodeConfig,

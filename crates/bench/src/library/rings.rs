@@ -1,0 +1,262 @@
+//! A node of the benchmark with several rings: a load for each of them, in their thread, and one order above.
+
+use std::collections::BTreeMap;
+
+use rota_core::contract::{Delivery, NodeId, Time};
+use rota_multiring::Rank;
+use rota_net::rings::{RingsApp, RingsConfig, RingsDelivery, RingsDriver};
+use rota_net::{App, Submitter, ask_for_short_slices};
+use serde::{Deserialize, Serialize};
+
+use super::load::{Delivered, LoadApp, Plan, Span};
+use super::node::{DRAIN_NS, FORM_NS, LISTEN_NS, Look, Measured, Measuring, Task, measured_in};
+use super::order::Order;
+use crate::child::Coordinator;
+use crate::clock::{now_ns, process_cpu_ns};
+use crate::error::BenchError;
+use crate::hist::Latencies;
+
+/// What a node of several rings is told.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct RingsTask {
+    pub config: RingsConfig,
+    /// The rings whose messages it delivers.
+    pub subscribe: Vec<u16>,
+    /// The rings that it sends to.
+    pub send: Vec<u16>,
+    /// All nodes deliver all rings.
+    pub is_one_order: bool,
+}
+
+/// A load for each ring that this node delivers or sends to.
+struct Loads {
+    of: BTreeMap<Rank, LoadApp>,
+    order: Order,
+    is_trimmed: bool,
+}
+
+impl Loads {
+    fn new(task: &Task, rings: &RingsTask) -> Self {
+        let all = rings.subscribe.iter().chain(&rings.send);
+        let load = |id: &u16| {
+            let at = rings.send.iter().position(|send| send == id);
+            let plan = at.map_or(Plan::Silent, |at| part(&task.plan, at, rings.send.len()));
+            let members = rings.config.common.nodes.len();
+            let service = task.service.into();
+            let load = LoadApp::new(task.node, members, service, task.size, plan);
+            (Rank(*id), load)
+        };
+        Self {
+            of: all.map(load).collect(),
+            order: Order::default(),
+            is_trimmed: false,
+        }
+    }
+
+    fn formed(&self) -> bool {
+        self.of.values().all(|load| load.formed)
+    }
+
+    fn refused(&self) -> Option<String> {
+        if self.is_trimmed {
+            return Some("a ring forgot what a node had not delivered".to_owned());
+        }
+        self.of.values().find_map(Measuring::refused)
+    }
+
+    fn delivered(&self) -> Delivered {
+        let of =
+            |sum: fn(&Delivered) -> u64| self.of.values().map(|load| sum(&load.delivered)).sum();
+        Delivered {
+            messages: of(|one| one.messages),
+            bytes: of(|one| one.bytes),
+            own_bytes: of(|one| one.own_bytes),
+        }
+    }
+}
+
+/// A plan's part for one of so many rings.
+fn part(plan: &Plan, at: usize, rings: usize) -> Plan {
+    match plan {
+        Plan::Silent | Plan::Max => plan.clone(),
+        Plan::Fixed { offset, interval } => Plan::Fixed {
+            offset: offset + interval * at as f64,
+            interval: interval * rings as f64,
+        },
+        Plan::UnderWay(count) => Plan::UnderWay(crate::options::share(*count, at, rings)),
+    }
+}
+
+impl RingsApp for Loads {
+    fn deliver(&mut self, delivery: RingsDelivery) {
+        let (ring, delivery) = match delivery {
+            RingsDelivery::Message(place, message) => {
+                let sender = message.id.process.node.get();
+                let counter = message.id.counter ^ (u64::from(place.rank.0) << 40);
+                self.order.note(sender, counter);
+                (place.rank, Delivery::Message(message))
+            }
+            RingsDelivery::Configuration(ring, now) => (ring, Delivery::Configuration(now)),
+            RingsDelivery::Trimmed(..) => {
+                self.is_trimmed = true;
+                return;
+            }
+        };
+        if let Some(load) = self.of.get_mut(&ring) {
+            load.deliver(delivery);
+        }
+    }
+
+    fn flush(&mut self) {
+        self.of.values_mut().for_each(App::flush);
+    }
+
+    fn fill(&mut self, now: Time, ring: Rank, submitter: &mut dyn Submitter) {
+        if let Some(load) = self.of.get_mut(&ring) {
+            load.fill(now, submitter);
+        }
+    }
+
+    fn next_wake(&self, ring: Rank) -> Option<Time> {
+        self.of.get(&ring).and_then(App::next_wake)
+    }
+
+    fn may_sleep(&mut self, ring: Rank) -> bool {
+        self.of.get_mut(&ring).is_none_or(App::may_sleep)
+    }
+}
+
+type Driver = RingsDriver<Loads>;
+
+pub(super) fn work(
+    task: &Task,
+    rings: &RingsTask,
+    coordinator: &Coordinator,
+) -> Result<Measured, BenchError> {
+    let failed = |what: String| BenchError::Node {
+        node: usize::from(task.node),
+        what,
+    };
+    let me = NodeId::new(task.node).ok_or_else(|| failed("node ids start at 1".to_owned()))?;
+    let loads = Loads::new(task, rings);
+    let opened = Driver::open(&rings.config, me, Some(&rings.subscribe), loads);
+    let mut driver = opened.map_err(|error| failed(error.to_string()))?;
+    form(&mut driver).map_err(failed)?;
+    let start = wait_for_go(&mut driver, coordinator)?;
+    let from = start + task.warm_up_ns;
+    let span = Span {
+        start,
+        from,
+        until: from + task.duration_ns,
+    };
+    let mut app = driver.app_mut();
+    app.of.values_mut().for_each(|load| load.begin(span));
+    drop(app);
+    turn_until(&mut driver, span.from).map_err(failed)?;
+    let before = look(&mut driver);
+    turn_until(&mut driver, span.until).map_err(failed)?;
+    let after = look(&mut driver);
+    turn_until(&mut driver, span.until + DRAIN_NS).map_err(failed)?;
+    if let Some(why) = driver.app().refused() {
+        return Err(failed(why));
+    }
+    Ok(measured(&driver, rings, &before, &after))
+}
+
+fn turn(driver: &mut Driver, nanos: u64) -> Result<(), String> {
+    driver.turn(Some(nanos)).map_err(|error| error.to_string())
+}
+
+fn form(driver: &mut Driver) -> Result<(), String> {
+    ask_for_short_slices();
+    let until = now_ns() + FORM_NS;
+    while !driver.app().formed() {
+        if now_ns() > until {
+            let rings = driver.status().rings;
+            let states = rings
+                .into_iter()
+                .map(|(ring, of)| format!("{ring}: {}", of.state));
+            let states: Vec<String> = states.collect();
+            return Err(format!("the rings did not form: {}", states.join("; ")));
+        }
+        turn(driver, LISTEN_NS)?;
+    }
+    Ok(())
+}
+
+fn wait_for_go(driver: &mut Driver, coordinator: &Coordinator) -> Result<u64, BenchError> {
+    coordinator.say_ready();
+    let until = now_ns() + FORM_NS;
+    loop {
+        if let Some(start) = coordinator.go()? {
+            return Ok(start);
+        }
+        if now_ns() > until {
+            return Err(BenchError::Usage("the coordinator never said go".into()));
+        }
+        turn(driver, LISTEN_NS).map_err(BenchError::Usage)?;
+    }
+}
+
+fn turn_until(driver: &mut Driver, until: u64) -> Result<(), String> {
+    loop {
+        let left = until.saturating_sub(now_ns());
+        if left == 0 || driver.app().refused().is_some() {
+            return Ok(());
+        }
+        turn(driver, left)?;
+    }
+}
+
+fn look(driver: &mut Driver) -> Look {
+    let (at, cpu) = (now_ns(), process_cpu_ns());
+    let delivered = driver.app().delivered();
+    let mut counters: BTreeMap<String, u64> = BTreeMap::new();
+    for (_, status) in driver.status().rings {
+        for (name, count) in status.counters {
+            *counters.entry(name.to_owned()).or_default() += count;
+        }
+    }
+    Look {
+        at,
+        cpu,
+        client_cpu: 0,
+        delivered,
+        counters,
+        coordinates: false,
+    }
+}
+
+fn measured(driver: &Driver, rings: &RingsTask, before: &Look, after: &Look) -> Measured {
+    let app = driver.app();
+    let (mut latencies, mut own_latencies) = (Latencies::new(), Latencies::new());
+    for load in app.of.values() {
+        latencies.merge(&load.latencies.to_counts());
+        own_latencies.merge(&load.own_latencies.to_counts());
+    }
+    let loads = app.of.values();
+    let subscribed = app
+        .of
+        .iter()
+        .filter(|(ring, _)| rings.subscribe.contains(&ring.0));
+    let orders = subscribed.map(|(ring, load)| (ring.0, load.order.clone()));
+    let submitted = app.of.iter().map(|(ring, load)| (ring.0, load.submitted));
+    Measured {
+        reconfigurations: loads
+            .clone()
+            .map(|load| load.reconfigurations)
+            .max()
+            .unwrap_or(0),
+        latencies: latencies.to_counts(),
+        own_latencies: own_latencies.to_counts(),
+        order: match rings.is_one_order {
+            true => app.order.clone(),
+            false => Order::default(),
+        },
+        orders: orders.collect(),
+        submitted_to: submitted.collect(),
+        submitted_ever: loads.clone().map(|load| load.submitted).sum(),
+        garbled: loads.map(|load| load.garbled).sum(),
+        ..measured_in(before, after)
+    }
+}
