@@ -47,6 +47,11 @@ impl Writer {
         self.region.taken() == self.put
     }
 
+    /// For a process that ends: what the reader has not taken stays in the memory for it, until it gives that up itself.
+    pub fn leave(self) {
+        core::mem::forget(self);
+    }
+
     /// Writes some of this, and says how much: what is left is to be offered again.
     ///
     /// # Errors

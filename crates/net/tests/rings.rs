@@ -160,3 +160,44 @@ fn what_a_node_is_not_on_it_cannot_have() {
     let refused = node.submit(Rank(2), b"x");
     assert_eq!(refused, Err(rota_core::contract::SubmitError::Unsupported));
 }
+
+/// A ring without a majority stops whoever delivers it, and nobody else; when it has one again, they go on where they were.
+#[test]
+fn a_ring_without_majority_stops_those_who_deliver_it() {
+    let dir = tempfile::TempDir::new().expect("a directory");
+    let mut config = config(3, 2, 25_580);
+    config.common.paxos = Some(PaxosConfig {
+        storage: VoteStorage::Async,
+        ..PaxosConfig::default()
+    });
+    config.common.state_dir = Some(dir.path().to_owned());
+    config.rings[1].nodes = Some(vec![1, 2]);
+    let start = |node| RingsNode::start(&config, id(node)).expect("it starts");
+    let (one, two, three) = (start(1), start(2), start(3));
+    one.submit(Rank(2), b"first").expect("it is taken");
+    assert_eq!(take(&one, 1), take(&two, 1));
+    two.stop().expect("it had not failed");
+    for number in 0..100_u64 {
+        let publisher = three.publisher();
+        publisher
+            .submit_blocking(Rank(1), &number.to_le_bytes())
+            .expect("it is taken");
+    }
+    // The third has the first ring only, of which two of three are there.
+    assert_eq!(take(&three, 100).len(), 100);
+    let waits = || one.status().expect("it runs").waits_for;
+    let until = Instant::now() + PATIENCE;
+    while waits().is_empty() && Instant::now() < until {
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(
+        waits().iter().all(|need| need.rank == Rank(2)),
+        "{:?}",
+        waits()
+    );
+    let two = start(2);
+    let all = take(&one, 100);
+    assert!(all.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    // Who comes back delivers what it finds in its logs, from the beginning.
+    assert_eq!(take(&two, 101)[1..], all);
+}

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 
 use rota_client::protocol::{Hello, Inbox, MAX_REPLY_BYTES, Reply, Request};
-use rota_client::{Client, ClientName, Event};
+use rota_client::{Client, ClientName, ConnectionLost, Event};
 
 use crate::access::counter;
 use crate::bad_clients::{connect, frame, group};
@@ -130,4 +130,25 @@ fn a_client_takes_what_it_was_told_before_its_daemon_was_killed() {
     assert_eq!(next_text(&mut to), "last");
     cluster.kill(1);
     end_of(&mut to);
+}
+
+/// A daemon that is told to stop takes nothing away of what its clients have been told and not read, nor that it stops.
+#[test]
+fn what_was_told_before_the_daemon_stopped_is_there_to_be_read() {
+    let mut cluster = Cluster::start(1, "");
+    let mut to = client(&cluster, 1, "to");
+    to.join("g").expect("it joins");
+    let mut from = client(&cluster, 1, "from");
+    from.join("g").expect("it joins");
+    // Fits the memory.
+    const FEW: usize = 30;
+    send_all(&mut from, FEW);
+    // When the one has it, the other has been told.
+    take_all(&mut from, FEW);
+    cluster.terminate(1);
+    take_all(&mut to, FEW);
+    match end_of(&mut to) {
+        ConnectionLost::Goodbye { .. } => {}
+        other => panic!("{other:?}"),
+    }
 }

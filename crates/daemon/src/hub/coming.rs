@@ -161,7 +161,11 @@ impl Hub {
             session.speech.goodbye(Code::ShuttingDown);
             session.write_all();
             session.hang_up();
+            if let Some(memory) = session.take_unread() {
+                memory.leave();
+            }
         }
+        self.unread.leave();
     }
 
     /// A session is over.

@@ -37,6 +37,12 @@ impl Unread {
         self.regions.push_back((now, memory));
     }
 
+    /// The process ends: nobody takes away what clients have not read.
+    pub fn leave(&mut self) {
+        let regions = self.regions.drain(..);
+        regions.for_each(|(_, memory)| memory.leave());
+    }
+
     fn give_back(&mut self, now: Time) {
         if now >= self.look_at {
             self.look_at = now.after(LOOK_NANOS);
