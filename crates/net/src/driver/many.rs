@@ -163,6 +163,11 @@ impl<E: Engine, A: App> Lane<E, A> {
         Ok(())
     }
 
+    /// Whether it has nothing to do, as far as it knew.
+    pub(crate) const fn is_asleep(&self) -> bool {
+        self.asleep
+    }
+
     /// Something from above has to be done at once.
     pub(crate) fn get_up(&mut self) {
         if self.asleep {

@@ -13,7 +13,7 @@ use super::error::RingsStartError;
 use super::hub::Hub;
 use super::lane::LaneApp;
 use crate::config::NodeConfig;
-use crate::driver::{Driver, DriverError, Many};
+use crate::driver::{App, Driver, DriverError, Many};
 use crate::engine::NodeEngine;
 use crate::node::StartError;
 use crate::sockets::Sockets;
@@ -74,8 +74,11 @@ impl<A: RingsApp> RingsDriver<A> {
         self.many.turn(max_wait_nanos)?;
         self.announce()?;
         self.need()?;
+        self.hub.borrow_mut().pump_more();
+        let has_delivered = self.hub.borrow_mut().take_delivered();
         for lane in self.many.lanes() {
-            if lane.app.is_freed() {
+            // What comes of one ring may let something be submitted to another.
+            if lane.app.is_freed() || has_delivered && lane.is_asleep() && !lane.app.may_sleep() {
                 lane.get_up();
             }
         }

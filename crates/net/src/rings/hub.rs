@@ -19,6 +19,8 @@ pub(super) struct Hub<A> {
     asked: BTreeMap<Rank, Round>,
     /// Something has come since what is needed was looked at.
     is_changed: bool,
+    /// Something was delivered since that was asked.
+    has_delivered: bool,
     /// Nothing is delivered any more.
     is_over: bool,
 }
@@ -31,6 +33,7 @@ impl<A: RingsApp> Hub<A> {
             app,
             asked: BTreeMap::new(),
             is_changed: false,
+            has_delivered: false,
             is_over: false,
         }
     }
@@ -83,14 +86,30 @@ impl<A: RingsApp> Hub<A> {
         }
     }
 
-    /// Hands over what may be delivered by now.
+    /// Hands over what may be delivered by now, and what there was no room for; that is behind a batch of a ring.
+    pub(super) fn pump_more(&mut self) {
+        let had_delivered = std::mem::replace(&mut self.has_delivered, false);
+        self.pump();
+        if self.has_delivered {
+            self.app.flush();
+        }
+        self.has_delivered |= had_delivered;
+    }
+
     fn pump(&mut self) {
         while !self.is_over
+            && self.app.has_room()
             && let Some(merged) = self.merge.poll()
         {
             let delivery = RingsDelivery::Message(merged.place, merged.message);
             self.app.deliver(delivery);
+            self.has_delivered = true;
         }
+    }
+
+    /// Whether something was delivered since this was asked last.
+    pub(super) const fn take_delivered(&mut self) -> bool {
+        std::mem::replace(&mut self.has_delivered, false)
     }
 
     /// The rings that are needed further than was said before.
