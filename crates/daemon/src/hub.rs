@@ -78,7 +78,7 @@ pub(crate) struct Hub {
     dirty_bytes: usize,
     /// Some have been so since before the last turn of the clients.
     dirty_long: bool,
-    /// Sessions for which too much waits, and since when that was not so long.
+    /// Sessions for which too much waits, and when they are looked at again.
     overfull: Vec<usize>,
     overfull_at: Time,
     /// Sessions that are being made to skip.
@@ -237,7 +237,10 @@ impl Hub {
             self.flush();
         }
         self.dirty_long = !self.dirty.is_empty();
-        self.trace.as_mut().map_or(Ok(()), ClientTrace::write)
+        if let Some(trace) = &mut self.trace {
+            trace.flush();
+        }
+        Ok(())
     }
 
     /// The session has its turn with the next [`Self::serve`].

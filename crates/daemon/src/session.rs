@@ -8,7 +8,7 @@ use rota_net::monotonic;
 
 use crate::access::Guest;
 use crate::door::Notice;
-use crate::lag::{HeldFor, Lag};
+use crate::lag::{Full, HeldFor, Lag};
 use crate::names::Names;
 use crate::speech::{Ask, Speech};
 use crate::stream::Stream;
@@ -69,8 +69,10 @@ pub(crate) struct Session {
     pub fresh: usize,
     /// What of its memory counts in the sum of all.
     pub counted: usize,
-    /// Since then too much has waited for it.
-    pub full_since: Option<Time>,
+    /// Too much waits for it, and has for a moment.
+    pub full: Option<Full>,
+    /// It is looked at again whether it has had its time to read.
+    pub listed_as_full: bool,
     /// It waits for a little credit.
     pub owed: bool,
     /// It asks, and is looked at again whether it has read.
@@ -148,7 +150,8 @@ impl Session {
             dirty: false,
             fresh: 0,
             counted: 0,
-            full_since: None,
+            full: None,
+            listed_as_full: false,
             owed: false,
             has_to_read: false,
             scheduled: false,
@@ -271,6 +274,9 @@ impl Session {
                 Ok(bytes) => {
                     taken += bytes;
                     self.speech.sent(bytes);
+                    if let Some(full) = &mut self.full {
+                        full.read += bytes;
+                    }
                     self.unread_since = None;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -333,7 +339,7 @@ impl Session {
     }
 
     /// Tells the client's side that nothing more comes.
-    pub fn hang_up(&self) {
+    pub fn hang_up(&mut self) {
         self.stream.hang_up();
     }
 }

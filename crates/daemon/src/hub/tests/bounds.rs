@@ -1,5 +1,9 @@
 //! What is done at once, and what is kept, when one client changes a large group again and again.
 
+use std::io::Read;
+use std::thread;
+use std::time::Duration;
+
 use rota_client::protocol::Reply;
 
 use super::super::telling::MOST_BYTES;
@@ -131,4 +135,40 @@ fn clients_that_read_nothing_share_what_may_wait_for_all() {
         assert!(kept <= 8 * 262_144 + 2 * MOST_BYTES, "{kept}");
     }
     assert!(house.hub.counters.slow > 0);
+}
+
+/// A busy host lets its clients wait for a processor: who reads, however late, is not taken for one that does not.
+#[test]
+fn too_much_may_wait_for_a_second_and_longer_for_those_who_read() {
+    let mut house = House::new("message_bytes = 65536\nclient_queue_bytes = 262144");
+    let mut crowd = crowd(&mut house);
+    deliver_all(&mut house, &mut crowd);
+    let mut storm = house.client("storm", false);
+    for _ in 0..8 {
+        for at in 0..50 {
+            storm.ask(&join(2 * at, "x"));
+            storm.ask(&leave(2 * at + 1, "x"));
+        }
+        // Nobody reads yet.
+        deliver_all(&mut house, &mut []);
+        storm.take();
+    }
+    let full = |house: &House| {
+        let sessions = house.hub.sessions.iter();
+        sessions.filter(|(_, one)| one.full.is_some()).count()
+    };
+    assert_eq!((full(&house), house.hub.counters.slow), (MEMBERS, 0));
+    let readers = MEMBERS / 2;
+    let mut piece = vec![0; 32 << 10];
+    for _ in 0..15 {
+        thread::sleep(Duration::from_millis(100));
+        for far in &mut crowd[..readers] {
+            far.socket.read_exact(&mut piece).expect("something waits");
+        }
+        house.now = rota_net::monotonic();
+        house.serve();
+        house.hub.flush();
+    }
+    let slow = (MEMBERS - readers) as u64;
+    assert_eq!((full(&house), house.hub.counters.slow), (readers, slow));
 }
