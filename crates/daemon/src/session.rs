@@ -24,7 +24,7 @@ const TURN_BYTES: usize = READ_BYTES;
 
 /// Bytes that one client is offered before others have their turn: one that reads as fast as they are written could be
 /// written for without end.
-const WRITE_BYTES: usize = 1 << 20;
+const WRITE_BYTES: usize = 256 << 10;
 
 /// What a read costs at least, as if it had brought so many bytes: nobody has many short ones in one turn.
 const READ_COST: usize = 1 << 10;

@@ -33,8 +33,8 @@ const LOOK: Duration = Duration::from_secs(5);
 /// So much more than when it started it may keep, in bytes.
 const KEPT: u64 = 32 << 20;
 
-/// Looks at rest, after one that gave little back, before the next try: most of it is in use.
-const TRY_AGAIN: u32 = 12;
+/// Looks that are left out at most after a try that gave little back, where most is in use: one, two, four and so on.
+const MOST_LEFT_OUT: u32 = 16;
 
 /// Gives memory that is free back to the system when the process has come to rest, from a thread of its own, until the
 /// process ends: the allocator keeps what a time with much to do has taken, though nobody needs it any more.
@@ -67,6 +67,8 @@ struct Rest {
     ran: u64,
     /// Looks that are left out.
     skip: u32,
+    /// How many the next time.
+    next: u32,
 }
 
 impl Rest {
@@ -76,6 +78,7 @@ impl Rest {
             had: 0,
             ran: 0,
             skip: 0,
+            next: 1,
         }
     }
 
@@ -84,7 +87,7 @@ impl Rest {
         let more = ran.saturating_sub(std::mem::replace(&mut self.ran, ran));
         let grows = has > std::mem::replace(&mut self.had, has);
         if grows || u128::from(more) * 4 > LOOK.as_nanos() {
-            self.skip = 0;
+            (self.skip, self.next) = (0, 1);
             return false;
         }
         if let Some(left) = self.skip.checked_sub(1) {
@@ -97,7 +100,10 @@ impl Rest {
     /// Memory was given back, and so much is left.
     fn given(&mut self, left: u64) {
         if self.had.saturating_sub(left) < KEPT {
-            self.skip = TRY_AGAIN;
+            self.skip = self.next;
+            self.next = (2 * self.next).min(MOST_LEFT_OUT);
+        } else {
+            self.next = 1;
         }
         self.had = left;
     }
@@ -144,11 +150,13 @@ mod tests {
         assert!(!rest.is_due(MUCH, second), "it grows");
         assert!(!rest.is_due(MUCH, 4 * second), "it runs");
         assert!(rest.is_due(MUCH, 4 * second));
-        rest.given(MUCH - 1);
-        for _ in 0..TRY_AGAIN {
-            assert!(!rest.is_due(MUCH - 1, 4 * second), "it is in use");
+        for left_out in [1, 2, 4, 8, 16, 16] {
+            rest.given(MUCH - 1);
+            for _ in 0..left_out {
+                assert!(!rest.is_due(MUCH - 1, 4 * second), "it is in use");
+            }
+            assert!(rest.is_due(MUCH - 1, 4 * second));
         }
-        assert!(rest.is_due(MUCH - 1, 4 * second));
         rest.given(2 * KEPT);
         assert!(!rest.is_due(2 * KEPT, 4 * second), "it has little");
     }

@@ -242,8 +242,8 @@ fn turnover_and_all_else_that_one_user_can_do_takes_a_quarter() {
     let before = resident_mib(&cluster);
     let mut most = before;
     let (probes, troubled) = while_probed(probes, "one user does all it can", || {
+        let stop = AtomicBool::new(false);
         thread::scope(|scope| {
-            let stop = AtomicBool::new(false);
             let hostile = scope.spawn(|| {
                 set_thread_gid(Gid::from_raw(NOBODY)).expect("root may");
                 set_thread_uid(Uid::from_raw(NOBODY)).expect("root may");

@@ -6,7 +6,6 @@ use rota_core::groups::{Connection, Member};
 use rota_net::monotonic;
 
 use super::Hub;
-use super::telling::MOST_BYTES;
 use crate::lag::{Full, Queue};
 
 /// How long too much may wait for a client: the ring may deliver more in one piece than its queue takes, before it could
@@ -17,7 +16,7 @@ const FULL_NANOS: u64 = 1_000_000_000;
 const FULL_READS: usize = 64 << 10;
 
 /// How much too much that may be, in bytes.
-const FULL_BYTES: usize = 2 * MOST_BYTES;
+const FULL_BYTES: usize = 8 << 20;
 
 /// How often it is looked whether clients have had their time.
 const FULL_LOOK_NANOS: u64 = 50_000_000;

@@ -15,8 +15,9 @@ use crate::trace;
 /// Bytes for clients that are offered to their sockets before the loop rests.
 const MUCH_BYTES: usize = 64 << 10;
 
-/// With so much that was not offered to clients nobody is told anything more, and so much is offered at once.
-pub(super) const MOST_BYTES: usize = 4 << 20;
+/// With so much that was not offered to clients nobody is told anything more, and so much is offered at once: about a
+/// millisecond's work, for which the ring waits each time that it goes round.
+pub(super) const MOST_BYTES: usize = 1 << 20;
 
 /// What it costs to tell a client something, or to write for it, as if it were so many bytes.
 const CLIENT_COST: usize = 256;

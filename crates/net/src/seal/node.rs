@@ -43,11 +43,12 @@ impl Keys {
     /// The node takes datagrams under all of these keys, and seals with the one they say, from its next
     /// datagram on.
     pub fn set(&self, keys: KeyRing) {
+        self.now(&keys);
         *lock(&self.shared.next) = Some(keys);
         self.shared.changed.store(true, Ordering::Release);
     }
 
-    /// What the node uses. Keys that were set count with its next datagram.
+    /// What the node uses for its next datagram.
     pub fn in_use(&self) -> KeysInUse {
         lock(&self.shared.in_use).clone()
     }
@@ -154,9 +155,9 @@ impl KeyedSeal {
         };
         if let Err(error) = self.sealer.set_keys(self.cluster, keys.clone()) {
             tracing::error!(%error, "the new keys cannot be used; the old ones stay");
+            self.keys.now(self.sealer.key_ring());
             return;
         }
-        self.keys.now(&keys);
         self.opener.set_keys(self.cluster, keys);
     }
 
