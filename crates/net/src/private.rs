@@ -26,6 +26,13 @@ impl Owners {
     }
 }
 
+/// Whether a file with these permissions is its owner's alone. One of root's that is for another user may be readable to
+/// a group: so are secrets that a container or a service manager mounts, where nobody can change that.
+const fn is_private(mode: u32, owner: u32, me: u32) -> bool {
+    let lent = owner == 0 && me != 0 && mode & 0o037 == 0;
+    lent || mode & 0o077 == 0
+}
+
 /// What is in a file that is its owner's alone.
 pub(crate) fn read_private(path: &Path, owners: Owners) -> Result<Vec<u8>, KeyError> {
     let flags = libc::O_NONBLOCK | libc::O_CLOEXEC;
@@ -37,12 +44,13 @@ pub(crate) fn read_private(path: &Path, owners: Owners) -> Result<Vec<u8>, KeyEr
     if !metadata.is_file() {
         return Err(KeyError::NotAFile);
     }
+    let (owner, me) = (metadata.uid(), sys::effective_user());
     let mode = metadata.mode() & 0o7777;
-    if mode & 0o077 != 0 {
+    if !is_private(mode, owner, me) {
         return Err(KeyError::Open(mode));
     }
-    if !owners.include(metadata.uid(), sys::effective_user()) {
-        return Err(KeyError::Owner(metadata.uid()));
+    if !owners.include(owner, me) {
+        return Err(KeyError::Owner(owner));
     }
     let mut bytes = Vec::new();
     file.take(MOST_BYTES).read_to_end(&mut bytes)?;
@@ -52,6 +60,23 @@ pub(crate) fn read_private(path: &Path, owners: Owners) -> Result<Vec<u8>, KeyEr
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn root_may_lend_a_secret_to_a_group_and_to_nobody_else() {
+        for mode in [0o400, 0o600, 0o700] {
+            assert!(is_private(mode, 7, 7) && is_private(mode, 0, 0) && is_private(mode, 0, 7));
+        }
+        for mode in [0o440, 0o640] {
+            assert!(is_private(mode, 0, 7), "{mode:o}");
+            assert!(
+                !is_private(mode, 7, 7) && !is_private(mode, 0, 0),
+                "{mode:o}"
+            );
+        }
+        for mode in [0o444, 0o604, 0o460, 0o450, 0o660, 0o644, 0o441] {
+            assert!(!is_private(mode, 0, 7), "{mode:o}");
+        }
+    }
 
     #[test]
     fn a_secret_is_roots_or_of_whom_it_is_for() {

@@ -9,8 +9,9 @@ use serde_json::Value;
 use crate::access::{await_line, counter, not_allowed};
 use crate::bad_clients::{Others, connect, status};
 use crate::cluster::Cluster;
-use crate::native::{client, next_text};
+use crate::native::{PATIENCE, client, next_text};
 use crate::operate::rota;
+use crate::pki::Served;
 use crate::reload::{configuration, reload};
 
 /// A leaked key is replaced though somebody is just writing rules, and rules come into force though a key file cannot be
@@ -89,4 +90,23 @@ fn a_trace_that_takes_no_more_ends_and_the_daemon_goes_on() {
     // What it did at its start, and what its client did.
     assert!(counter(&cluster, "net_trace_lines_lost") > 4);
     assert!(cluster.terminate(1).success());
+}
+
+#[test]
+fn a_certificate_that_has_expired_is_said_before_a_client_comes() {
+    let served = Served::new("");
+    let Served { cluster, pki, .. } = &served;
+    // The years 4000 and 2001.
+    assert_eq!(counter(cluster, "tls_certificate_expires"), 64_060_588_800);
+    pki.issue("daemon", "daemon.example", &pki.ca, (2000, 2001));
+    let text = configuration(cluster, 1);
+    assert_eq!(reload(cluster, 1, &text).0, Some(0));
+    await_line(cluster, "the certificate for TLS has expired");
+    let until = Instant::now() + PATIENCE;
+    while counter(cluster, "tls_certificate_expires") != 978_307_200 {
+        assert!(
+            Instant::now() < until,
+            "the thread of TLS clients has not got it"
+        );
+    }
 }
