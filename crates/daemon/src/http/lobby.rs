@@ -2,7 +2,11 @@
 
 use std::collections::VecDeque;
 use std::net::{Shutdown, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How long the threads of those who make way may take to notice.
+const MOMENT: Duration = Duration::from_millis(500);
 
 /// So many places are kept free, where somebody can make way.
 const SLACK: usize = 4;
@@ -12,6 +16,8 @@ const SLACK: usize = 4;
 pub(super) struct Lobby {
     most: usize,
     inside: Mutex<Inside>,
+    /// Somebody has left.
+    left: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -37,11 +43,12 @@ impl Lobby {
         Self {
             most,
             inside: Mutex::new(inside),
+            left: Condvar::new(),
         }
     }
 
-    /// One more: its number. The oldest silent one is closed for it where there are many; `None` where that is not
-    /// enough.
+    /// One more: its number. The oldest silent one is closed for it where there are many, and waited for; `None` where that
+    /// is not enough.
     pub fn enter(&self, stream: &Arc<TcpStream>) -> Option<u64> {
         let mut inside = self.inside();
         if inside.silent.len() >= self.most
@@ -56,7 +63,10 @@ impl Lobby {
         {
             let _ = oldest.shutdown(Shutdown::Both);
         }
-        if inside.count >= 2 * self.most {
+        let is_full = |inside: &mut Inside| inside.count >= 2 * self.most;
+        let waited = self.left.wait_timeout_while(inside, MOMENT, is_full);
+        let (mut inside, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        if waited.timed_out() {
             return None;
         }
         inside.newest += 1;
@@ -81,6 +91,7 @@ impl Lobby {
         inside.silent.retain(|(other, _)| *other != number);
         inside.asked.retain(|(other, _)| *other != number);
         inside.count -= 1;
+        self.left.notify_one();
     }
 
     /// No step can panic half-way.
