@@ -97,6 +97,8 @@ pub(crate) enum Done {
     Later(Ask),
     /// Lists have cost enough for now: it has its turn when others and the ring have had theirs.
     Soon(Ask),
+    /// It would change a group, and changes before it have to be told first.
+    Change(Ask),
     /// It waits for another client.
     Held(Ask),
 }
@@ -112,6 +114,8 @@ pub(crate) enum Standing {
     Stalled,
     /// A question waits until lists have cost less.
     Asks,
+    /// A change of a group waits for others.
+    Changes,
     /// A message waits for another client.
     Held,
     /// Its client has gone: why.
@@ -253,6 +257,7 @@ impl Session {
             Done::Yes => return None,
             Done::Later(ask) => (ask, Standing::Stalled),
             Done::Soon(ask) => (ask, Standing::Asks),
+            Done::Change(ask) => (ask, Standing::Changes),
             Done::Held(ask) => (ask, Standing::Held),
         };
         self.stalled = Some(ask);

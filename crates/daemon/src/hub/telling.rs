@@ -55,6 +55,7 @@ impl Hub {
         self.encoded.clear();
         let traced = self.trace.as_ref();
         let saw = traced.and_then(|_| trace::saw(&told.event, &mut self.names));
+        let mut cost = 0;
         for connection in told.to.iter() {
             let Some(&key) = self.by_connection.get(connection) else {
                 continue;
@@ -75,6 +76,7 @@ impl Hub {
             let backlog = session.speech.backlog();
             let more = backlog.saturating_sub(before);
             session.fresh += more;
+            cost += more as u64;
             self.dirty_bytes += more;
             session.largest = session.largest.max(more);
             if self.config.may_throttle()
@@ -89,6 +91,9 @@ impl Hub {
                 trace.note(&client, saw.clone(), &mut self.names);
             }
             self.offer(key);
+        }
+        if let Event::View(view) = &told.event {
+            self.changes.told(view.group, cost);
         }
     }
 
