@@ -2,11 +2,7 @@
 
 use std::collections::VecDeque;
 use std::net::{Shutdown, TcpStream};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-
-/// How long the threads of those who make way may take to notice.
-const MOMENT: Duration = Duration::from_millis(500);
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// So many places are kept free, where somebody can make way.
 const SLACK: usize = 4;
@@ -16,8 +12,6 @@ const SLACK: usize = 4;
 pub(super) struct Lobby {
     most: usize,
     inside: Mutex<Inside>,
-    /// Somebody has left.
-    left: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -43,12 +37,11 @@ impl Lobby {
         Self {
             most,
             inside: Mutex::new(inside),
-            left: Condvar::new(),
         }
     }
 
-    /// One more: its number. The oldest silent one is closed for it where there are many, and waited for; `None` where that
-    /// is not enough.
+    /// One more: its number. The oldest silent one is closed for it where there are many; `None` where that is not
+    /// enough.
     pub fn enter(&self, stream: &Arc<TcpStream>) -> Option<u64> {
         let mut inside = self.inside();
         if inside.silent.len() >= self.most
@@ -63,10 +56,7 @@ impl Lobby {
         {
             let _ = oldest.shutdown(Shutdown::Both);
         }
-        let is_full = |inside: &mut Inside| inside.count >= 2 * self.most;
-        let waited = self.left.wait_timeout_while(inside, MOMENT, is_full);
-        let (mut inside, waited) = waited.unwrap_or_else(PoisonError::into_inner);
-        if waited.timed_out() {
+        if inside.count >= 2 * self.most {
             return None;
         }
         inside.newest += 1;
@@ -91,7 +81,6 @@ impl Lobby {
         inside.silent.retain(|(other, _)| *other != number);
         inside.asked.retain(|(other, _)| *other != number);
         inside.count -= 1;
-        self.left.notify_one();
     }
 
     /// No step can panic half-way.
