@@ -249,10 +249,7 @@ impl<E: Engine> Driver<E> {
     pub fn stats(&self) -> NetStats {
         NetStats {
             faults: self.arrivals.faults(),
-            trace_lines_lost: self
-                .tracer
-                .as_ref()
-                .map_or(0, |tracer| tracer.file().lost()),
+            trace_lines_lost: self.tracer.as_ref().map_or(0, Tracer::lost),
             ..*self.sockets.stats()
         }
     }

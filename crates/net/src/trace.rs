@@ -173,6 +173,11 @@ impl Tracer {
         &self.file
     }
 
+    /// Lines that could not be written.
+    pub fn lost(&self) -> u64 {
+        self.file.lost()
+    }
+
     /// Hands all gathered lines to the kernel.
     pub fn flush(&mut self) {
         self.file.write(self.lines.as_bytes());

@@ -1,9 +1,5 @@
 //! What is done at once, and what is kept, when one client changes a large group again and again.
 
-use std::io::{ErrorKind, Read};
-use std::thread;
-use std::time::Duration;
-
 use rota_client::protocol::Reply;
 
 use super::super::telling::MOST_BYTES;
@@ -136,47 +132,4 @@ fn clients_that_read_nothing_share_what_may_wait_for_all() {
         assert!(kept <= 8 * 262_144 + 2 * MOST_BYTES, "{kept}");
     }
     assert!(house.hub.counters.slow > 0);
-}
-
-/// A busy host lets its clients wait for a processor: who reads, however late, is not taken for one that does not.
-#[test]
-fn too_much_may_wait_for_a_second_and_longer_for_those_who_read() {
-    let mut house = House::new("message_bytes = 65536\nclient_queue_bytes = 262144");
-    let mut crowd = crowd(&mut house);
-    deliver_all(&mut house, &mut crowd);
-    let mut storm = house.client("storm", false);
-    let readers = MEMBERS / 2;
-    let mut piece = vec![0; 32 << 10];
-    let mut read_some = |crowd: &mut [Far]| {
-        for far in &mut crowd[..readers] {
-            // The kernel says that there is room again only when there is much.
-            match far.socket.read(&mut piece) {
-                Ok(bytes) => assert_ne!(bytes, 0, "it was ended"),
-                Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
-            }
-        }
-    };
-    for _ in 0..4 {
-        for at in 0..50 {
-            storm.ask(&join(2 * at, "x"));
-            storm.ask(&leave(2 * at + 1, "x"));
-        }
-        deliver_all(&mut house, &mut []);
-        storm.take();
-        read_some(&mut crowd);
-    }
-    let full = |house: &House| {
-        let sessions = house.hub.sessions.iter();
-        sessions.filter(|(_, one)| one.full.is_some()).count()
-    };
-    assert_eq!((full(&house), house.hub.counters.slow), (MEMBERS, 0));
-    for _ in 0..15 {
-        thread::sleep(Duration::from_millis(100));
-        read_some(&mut crowd);
-        house.now = rota_net::monotonic();
-        house.serve();
-        house.hub.flush();
-    }
-    let slow = (MEMBERS - readers) as u64;
-    assert_eq!((full(&house), house.hub.counters.slow), (readers, slow));
 }
