@@ -198,7 +198,9 @@ fn connect(addresses: impl Iterator<Item = SocketAddr>) -> io::Result<TcpStream>
 fn page(host: &str) -> io::Result<String> {
     let mut stream = connect(host.to_socket_addrs()?)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    write!(stream, "GET /status HTTP/1.0\r\nHost: {host}\r\n\r\n")?;
+    // Not by its name: a daemon answers only to those that it knows to be its own.
+    let address = stream.peer_addr()?;
+    write!(stream, "GET /status HTTP/1.0\r\nHost: {address}\r\n\r\n")?;
     let answer = read(stream)?;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     let code = head.split(' ').nth(1).unwrap_or_default();

@@ -102,6 +102,9 @@ fn open(options: &DaemonOptions) -> Result<Daemon, String> {
     .on_signal()
     .map_err(|error| format!("cannot wait for signals: {error}"))?;
     notify::watch(daemon.control()).map_err(|error| format!("cannot start a thread: {error}"))?;
+    if let Err(error) = rota_net::give_memory_back_at_rest() {
+        tracing::warn!(%error, "memory that was much used is not given back");
+    }
     notify::ready();
     tracing::info!(node = %me, config = %path.display(), "a daemon has started");
     Ok(daemon)

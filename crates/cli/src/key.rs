@@ -44,7 +44,7 @@ pub fn main(key: &Key) -> ExitCode {
         Key::Add(FileArgs { file }) => (file, change(file, |ring| ring.add().map(drop))),
         Key::Use(IdArgs { file, id }) => (file, change(file, |ring| ring.send_with(*id))),
         Key::Remove(IdArgs { file, id }) => (file, change(file, |ring| ring.remove(*id))),
-        Key::Show(FileArgs { file }) => (file, KeyRing::load(file)),
+        Key::Show(FileArgs { file }) => (file, KeyRing::load_of_anybody(file)),
     };
     match done {
         Ok(ring) => {
@@ -68,7 +68,7 @@ fn change(
     file: &Path,
     change: impl FnOnce(&mut KeyRing) -> Result<(), KeyError>,
 ) -> Result<KeyRing, KeyError> {
-    let mut ring = KeyRing::load(file)?;
+    let mut ring = KeyRing::load_of_anybody(file)?;
     change(&mut ring)?;
     ring.replace(file)?;
     Ok(ring)

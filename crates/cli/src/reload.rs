@@ -1,31 +1,28 @@
 //! What a running daemon reads again when it is told to, by SIGHUP or `rota reload`: the keys of its cluster,
 //! and of its settings those that can change while it runs.
 //!
-//! It reads in a thread of its own, since a disk may take its time and the ring does not wait. What
-//! cannot be used changes nothing. What needs a restart is named, and the rest is done.
+//! It reads in a thread of its own, since a disk may take its time and the ring does not wait. The keys are one part and
+//! the settings, with the rules and the files that they name, another: a part that cannot be used stays as it is, and does
+//! not keep the other from being taken. What needs a restart is named, and the rest is done.
+
+mod command;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::io;
-use std::os::fd::AsFd as _;
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rota_core::contract::NodeId;
 use rota_daemon::{CertificateFiles, Control, DaemonConfig, NewSettings};
 use rota_net::{KeyRing, Keys, NodeConfig};
-use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
 use toml::Value;
 
-use crate::ask::Place;
-use crate::client::Failure;
 use crate::notify;
-use crate::say::print;
+pub use command::{ReloadOptions, main};
 
 /// The rules, which are named together.
 const RULES: &str = "daemon.access";
@@ -34,7 +31,7 @@ const RULES: &str = "daemon.access";
 const TLS: &str = "daemon.tls.";
 
 /// Settings that count as soon as they are read again, beside the rules. `key_file` is looked at by itself.
-const AT_ONCE: [&str; 11] = [
+const AT_ONCE: [&str; 12] = [
     "daemon.tls.certificate",
     "daemon.tls.key",
     "daemon.tls.client_ca",
@@ -43,10 +40,14 @@ const AT_ONCE: [&str; 11] = [
     "daemon.clients",
     "daemon.client_memory_bytes",
     "daemon.client_queue_bytes",
+    "daemon.queues_bytes",
     "daemon.handshake_ms",
     "daemon.handshakes",
     "daemon.spread.allow",
 ];
+
+/// Where the keys are.
+const KEY_FILE: &str = "key_file";
 
 /// How long a daemon may take to reload.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -60,8 +61,23 @@ pub struct Reload {
     daemon: DaemonConfig,
     certificates: CertificateFiles,
     keys: Option<Keys>,
+    /// Where they were read.
+    key_file: Option<PathBuf>,
+    /// What was read of them last.
+    ring: Option<KeyRing>,
     control: Control,
 }
+
+/// What one part of a reload has come to.
+#[derive(Debug, Default)]
+struct Taken {
+    /// What was taken, in words.
+    said: Vec<String>,
+    /// Something is otherwise than before.
+    changed: bool,
+}
+
+type Part = Result<Taken, String>;
 
 impl Reload {
     /// Of a daemon that was started with this file.
@@ -71,13 +87,17 @@ impl Reload {
         keys: Option<Keys>,
         control: Control,
     ) -> Self {
+        let in_force = settings(text);
+        let key_file = in_force.get(KEY_FILE).and_then(Value::as_str);
         Self {
             path,
             me,
-            in_force: settings(text),
+            key_file: key_file.map(PathBuf::from),
+            in_force,
             certificates: CertificateFiles::of(&daemon, me),
             daemon,
             keys,
+            ring: None,
             control,
         }
     }
@@ -93,7 +113,7 @@ impl Reload {
                     let outcome = self.read_again();
                     match &outcome {
                         Ok(text) => tracing::info!("reloaded: {text}"),
-                        Err(what) => tracing::error!("nothing was changed: {what}"),
+                        Err(what) => tracing::error!("{what}"),
                     }
                     self.control.reloaded(outcome);
                     notify::ready();
@@ -102,15 +122,35 @@ impl Reload {
         Ok(())
     }
 
-    /// What was changed, and what needs a restart.
+    /// What was changed, and what needs a restart; or what of that could not be.
     fn read_again(&mut self) -> Result<String, String> {
-        let wrong = |error: &dyn Display| format!("{}: {error}", self.path.display());
-        let text = std::fs::read_to_string(&self.path).map_err(|error| wrong(&error))?;
-        let config = NodeConfig::from_toml(&text).map_err(|error| wrong(&error))?;
-        let daemon = DaemonConfig::from_toml(&text).map_err(|error| wrong(&error))?;
-        let keys = self.read_keys(&config)?;
-        let new = settings(&text);
-        let (changed, waiting) = sort(&self.in_force, &new);
+        let text = std::fs::read_to_string(&self.path).map_err(|error| self.wrong(&error));
+        let config = text.as_ref().map_err(Clone::clone).and_then(|text| {
+            let config = NodeConfig::from_toml(text).map_err(|error| self.wrong(&error))?;
+            Ok((text.clone(), config))
+        });
+        // Where the file cannot be used, the keys are where they were.
+        let key_file = match &config {
+            Ok((_, config)) => config.key_file.clone(),
+            Err(_) => self.key_file.clone(),
+        };
+        let settings = config.and_then(|(text, _)| self.take_settings(&text));
+        let keys = self.take_keys(key_file);
+        together(settings, keys)
+    }
+
+    fn wrong(&self, error: &dyn Display) -> String {
+        format!("{}: {error}", self.path.display())
+    }
+
+    /// Takes all settings but the keys.
+    fn take_settings(&mut self, text: &str) -> Part {
+        let wrong = |error: &dyn Display| self.wrong(error);
+        let daemon = DaemonConfig::from_toml(text).map_err(|error| wrong(&error))?;
+        let new = settings(text);
+        let (mut changed, waiting) = sort(&self.in_force, &new);
+        // That is the other part's.
+        changed.retain(|name| name != KEY_FILE);
         let daemon = self.daemon.changed_to(&daemon).map_err(|error| {
             let what = wrong(&error);
             if waiting.is_empty() {
@@ -122,41 +162,52 @@ impl Reload {
         let certificates = CertificateFiles::of(&daemon, self.me);
         let settings = NewSettings::read(daemon.clone(), self.me).map_err(|error| wrong(&error))?;
         // From here on nothing fails.
-        let mut said = Vec::new();
+        let mut taken = Taken::default();
         if !self.control.reconfigure(settings, PATIENCE) {
-            said.push("not in force yet, as the daemon's loop does not turn".to_owned());
+            let late = "not in force yet, as the daemon's loop does not turn";
+            taken.said.push(late.to_owned());
         }
         self.note(&changed, &new, daemon);
         if std::mem::replace(&mut self.certificates, certificates) != self.certificates {
-            said.push("certificates: read again".to_owned());
-        }
-        if let (Some(keys), Some(ring)) = (&self.keys, keys) {
-            let takes: Vec<u16> = ring.ids().map(|id| id.get()).collect();
-            said.push(format!("keys: sends {}, takes {takes:?}", ring.sending()));
-            keys.set(ring);
+            taken.said.push("certificates: read again".to_owned());
         }
         if !changed.is_empty() {
-            said.push(format!("changed: {}", named(&changed)));
+            taken.said.push(format!("changed: {}", named(&changed)));
         }
+        taken.changed = !taken.said.is_empty();
         if !waiting.is_empty() {
             let waiting = named(&waiting);
             tracing::warn!("needs a restart: {waiting}");
-            said.push(format!("needs a restart, and is as it was: {waiting}"));
+            let waits = format!("needs a restart, and is as it was: {waiting}");
+            taken.said.push(waits);
         }
-        if said.is_empty() {
-            said.push("nothing had changed".to_owned());
-        }
-        Ok(said.join("; "))
+        Ok(taken)
     }
 
-    fn read_keys(&self, config: &NodeConfig) -> Result<Option<KeyRing>, String> {
-        match (&self.keys, &config.key_file) {
-            (Some(_), Some(file)) => KeyRing::load(file)
-                .map(Some)
-                .map_err(|error| format!("{}: {error}", file.display())),
-            (None, None) => Ok(None),
-            _ => Err("whether datagrams are sealed cannot change while a daemon runs".to_owned()),
+    /// Takes the keys of a file.
+    fn take_keys(&mut self, file: Option<PathBuf>) -> Part {
+        let (keys, file) = match (&self.keys, file) {
+            (Some(keys), Some(file)) => (keys, file),
+            (None, None) => return Ok(Taken::default()),
+            _ => {
+                let what = "whether datagrams are sealed cannot change while a daemon runs";
+                return Err(what.to_owned());
+            }
+        };
+        let wrong = |error| format!("{}: {error}", file.display());
+        let ring = KeyRing::load(&file).map_err(wrong)?;
+        let takes: Vec<u16> = ring.ids().map(|id| id.get()).collect();
+        let mut said = vec![format!("keys: sends {}, takes {takes:?}", ring.sending())];
+        let moved = self.key_file.replace(file.clone()).as_ref() != Some(&file);
+        if moved {
+            said.push(format!("changed: {KEY_FILE}"));
         }
+        let before = keys.in_use();
+        let same = before.sends == ring.sending().get() && before.takes == takes;
+        let changed = moved || !same || self.ring.as_ref().is_some_and(|before| *before != ring);
+        keys.set(ring.clone());
+        self.ring = Some(ring);
+        Ok(Taken { said, changed })
     }
 
     /// These settings are in force now.
@@ -168,6 +219,27 @@ impl Reload {
             };
         }
         self.daemon = daemon;
+    }
+}
+
+/// What is said of both parts. An error names what was taken all the same.
+fn together(settings: Part, keys: Part) -> Result<String, String> {
+    let (mut said, mut failed, mut changed) = (Vec::new(), Vec::new(), false);
+    for part in [settings, keys] {
+        match part {
+            Ok(taken) => {
+                changed |= taken.changed;
+                said.extend(taken.said);
+            }
+            Err(what) => failed.push(what),
+        }
+    }
+    let failed = failed.join("; ");
+    match (failed.is_empty(), changed) {
+        (true, _) if said.is_empty() => Ok("nothing had changed".to_owned()),
+        (true, _) => Ok(said.join("; ")),
+        (false, true) => Err(format!("taken: {}; not taken: {failed}", said.join("; "))),
+        (false, false) => Err(format!("nothing was changed: {failed}")),
     }
 }
 
@@ -195,7 +267,7 @@ fn sort(
     let has_tls = |all: &BTreeMap<String, Value>| all.keys().any(|name| name.starts_with(TLS));
     let tls_stays = has_tls(old) == has_tls(new);
     let at_once = |name: &String| {
-        let is_listed = name == "key_file" || AT_ONCE.contains(&name.as_str());
+        let is_listed = name == KEY_FILE || AT_ONCE.contains(&name.as_str());
         is_listed && (tls_stays || !name.starts_with(TLS)) || is_rule(name)
     };
     changed.cloned().partition(at_once)
@@ -240,64 +312,6 @@ fn flatten(name: &str, value: &Value, into: &mut BTreeMap<String, Value>) {
     }
 }
 
-/// Options of `rota reload`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct ReloadOptions {
-    /// The daemon's admin socket
-    #[arg(long, visible_alias = "admin", value_name = "PATH", default_value_os_t = DaemonConfig::default().admin)]
-    socket: PathBuf,
-}
-
-/// Tells a daemon to read its configuration again, and says what came of it.
-pub fn main(options: &ReloadOptions) -> ExitCode {
-    match reload(&options.socket) {
-        Ok(text) => {
-            print(&text);
-            ExitCode::SUCCESS
-        }
-        Err(failure) => failure.exit(),
-    }
-}
-
-fn reload(socket: &std::path::Path) -> Result<String, Failure> {
-    let place = Place::Unix(socket.to_owned());
-    let (_, before) = place.ask()?;
-    let count = before.reload.map_or(0, |reload| reload.count);
-    let pid = listener_of(socket)?;
-    kill_process(pid, Signal::HUP)
-        .map_err(|error| Failure::failed(format!("process {}: {error}", pid.as_raw_nonzero())))?;
-    let until = Instant::now() + PATIENCE;
-    while Instant::now() < until {
-        let (_, now) = place.ask()?;
-        match now.reload {
-            Some(reload) if reload.count > count && reload.done => return Ok(reload.text),
-            Some(reload) if reload.count > count => {
-                return Err(Failure::failed(format!(
-                    "nothing was changed: {}",
-                    reload.text
-                )));
-            }
-            _ => thread::sleep(Duration::from_millis(20)),
-        }
-    }
-    Err(Failure::failed("the daemon has not reloaded"))
-}
-
-/// The process that listens at a socket, as the kernel knows it: what a daemon says of itself is its number in its own
-/// PID namespace, which here may be somebody else's.
-fn listener_of(socket: &std::path::Path) -> Result<Pid, Failure> {
-    let wrong = |error: io::Error| Failure::failed(format!("{}: {error}", socket.display()));
-    let stream = UnixStream::connect(socket).map_err(wrong)?;
-    let pid = rota_net::peer_process(stream.as_fd()).map_err(wrong)?;
-    let pid = pid.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
-    pid.ok_or_else(|| {
-        Failure::failed(
-            "the daemon runs in a PID namespace that cannot be seen from here, as in a container: run `rota reload` there, or \
-             send it SIGHUP",
-        )
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -316,6 +330,54 @@ mod tests {
             ["daemon.clients", "daemon.spread.allow", "key_file"]
         );
         assert_eq!(waiting, ["daemon.metrics", "node.3.data_port", "timing"]);
+    }
+
+    #[test]
+    fn what_was_taken_and_what_not_is_told_apart() {
+        let said = |text: &str| vec![text.to_owned()];
+        let new = |text: &str| {
+            Ok(Taken {
+                said: said(text),
+                changed: true,
+            })
+        };
+        let same = |text: &str| {
+            Ok(Taken {
+                said: said(text),
+                changed: false,
+            })
+        };
+        let bad = |text: &str| Err(text.to_owned());
+        let nothing = || Ok(Taken::default());
+        for (settings, keys, expected) in [
+            (nothing(), nothing(), Ok("nothing had changed")),
+            (nothing(), same("keys"), Ok("keys")),
+            (new("rules"), new("keys"), Ok("rules; keys")),
+            (
+                bad("no file"),
+                same("keys"),
+                Err("nothing was changed: no file"),
+            ),
+            (
+                bad("no file"),
+                new("keys"),
+                Err("taken: keys; not taken: no file"),
+            ),
+            (
+                new("rules"),
+                bad("no key"),
+                Err("taken: rules; not taken: no key"),
+            ),
+            (nothing(), bad("no key"), Err("nothing was changed: no key")),
+            (
+                bad("no file"),
+                bad("no key"),
+                Err("nothing was changed: no file; no key"),
+            ),
+        ] {
+            let found = together(settings, keys);
+            assert_eq!(found.as_deref().map_err(|text| &**text), expected);
+        }
     }
 
     #[test]

@@ -74,6 +74,8 @@ pub struct DaemonConfig {
     pub metrics: Option<SocketAddr>,
     /// That address may be one that other hosts can reach, though nothing is protected there.
     pub metrics_insecure: bool,
+    /// Names of hosts by which they may be asked for, beside addresses, `localhost` and this host's own name; `*`: by any.
+    pub metrics_hosts: Vec<String>,
     /// Real-time priority of the ring's thread, from 1 to 99; none: an ordinary one.
     pub realtime: Option<u8>,
     /// The port for Spread's clients; closed if there is no such section.
@@ -120,6 +122,7 @@ impl Default for DaemonConfig {
             tls: None,
             metrics: None,
             metrics_insecure: false,
+            metrics_hosts: Vec::new(),
             realtime: None,
             spread: None,
         }

@@ -17,6 +17,7 @@ use crate::access::Access;
 use crate::app::ClientsApp;
 use crate::config::{Allow, DaemonConfig, DaemonConfigError};
 use crate::control::{Control, Wanted};
+use crate::descriptors;
 use crate::door::{Door, Port};
 use crate::http::Exporter;
 use crate::hub::Hub;
@@ -48,8 +49,6 @@ pub enum OpenError {
     Realtime(u8, io::Error),
     /// Spread's clients cannot be told the daemon's name.
     Spread(SettingsError),
-    /// What clients see cannot be written down.
-    Trace(io::Error),
     /// No descriptors, or no random numbers.
     System(io::Error),
 }
@@ -76,7 +75,6 @@ impl fmt::Display for OpenError {
                  real-time priorities of at least that (ulimit -r, LimitRTPRIO=); or take the setting out"
             ),
             Self::Spread(error) => error.fmt(f),
-            Self::Trace(error) => write!(f, "the trace cannot be written: {error}"),
             Self::System(error) => write!(f, "the system does not let a daemon run: {error}"),
         }
     }
@@ -132,6 +130,7 @@ impl Daemon {
             set_realtime(priority).map_err(|error| OpenError::Realtime(priority, error))?;
         }
         ask_for_short_slices();
+        descriptors::ask_for_all(daemon.clients);
         let directory = config.directory().map_err(OpenError::Config)?;
         let spread = Settings::new(directory.daemon(me).as_bytes()).map_err(OpenError::Spread)?;
         let sockets = Sockets::open(config, me).map_err(OpenError::Socket)?;
@@ -152,11 +151,8 @@ impl Daemon {
         let engine = Checked::new(engine);
         let driver = Driver::with_process(engine, sockets, process, seed, config);
         let driver = driver.map_err(OpenError::Driver)?;
-        // The driver has begun the file by now.
-        hub.trace = match config.trace_of(me) {
-            Some(path) => Some(ClientTrace::open(&path, process).map_err(OpenError::Trace)?),
-            None => None,
-        };
+        let trace = driver.trace_file();
+        hub.trace = trace.map(|file| ClientTrace::new(file, process));
         Ok(Self {
             driver,
             app: ClientsApp::new(hub, stop),
@@ -265,7 +261,7 @@ fn serve_metrics(daemon: &DaemonConfig, control: &Control) -> Result<Option<Expo
     let Some(address) = daemon.metrics else {
         return Ok(None);
     };
-    let started = Exporter::start(address, control.clone());
+    let started = Exporter::start(address, daemon.metrics_hosts.clone(), control.clone());
     started
         .map(Some)
         .map_err(|error| OpenError::Metrics(address, error))

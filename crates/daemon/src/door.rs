@@ -240,6 +240,7 @@ impl Door {
             ("tls_silent", value(&tls.counters.silent)),
             ("tls_revoked", value(&tls.counters.revoked)),
             ("tls_crl_expires", value(&tls.counters.lists_end)),
+            ("tls_certificate_expires", value(&tls.counters.end)),
         ]
     }
 

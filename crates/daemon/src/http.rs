@@ -46,11 +46,13 @@ struct Pages {
     control: Control,
     newest: Mutex<Option<(Instant, Arc<DaemonStatus>)>>,
     complaints: Mutex<Complaints>,
+    /// Names by which this host may be asked.
+    hosts: Vec<String>,
     lobby: Lobby,
 }
 
 impl Exporter {
-    pub fn start(address: SocketAddr, control: Control) -> io::Result<Self> {
+    pub fn start(address: SocketAddr, hosts: Vec<String>, control: Control) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
         let stop = Arc::new(AtomicBool::new(false));
@@ -59,6 +61,7 @@ impl Exporter {
             control,
             newest: Mutex::new(None),
             complaints: Mutex::default(),
+            hosts,
             lobby: Lobby::new(CONNECTIONS),
         });
         thread::Builder::new()
@@ -111,8 +114,8 @@ impl Pages {
             Ok(_) if !self.may_ask(stream)? => {
                 ("403 Forbidden", "text/plain", "not allowed\n".to_owned())
             }
-            Ok(Asked { host, .. }) if !is_here(host, stream.local_addr()?.ip()) => {
-                let text = "ask for an address, localhost or the name of this host\n";
+            Ok(Asked { host, .. }) if !is_here(host, &self.hosts) => {
+                let text = "ask for an address, localhost, the name of this host or one of `metrics_hosts`\n";
                 ("421 Misdirected Request", "text/plain", text.to_owned())
             }
             Ok(Asked { page, .. }) => self.page(page),

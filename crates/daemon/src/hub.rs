@@ -1,5 +1,6 @@
 //! Clients and their groups: who asked for what, and who is told what.
 
+mod changes;
 mod coming;
 mod counters;
 mod credit;
@@ -32,6 +33,7 @@ use crate::session::{READ_BYTES, Session, Standing};
 use crate::speech::{Encoded, Terms};
 use crate::spread::Settings;
 use crate::trace::ClientTrace;
+use changes::Changes;
 pub(crate) use counters::Counters;
 use desk::Desk;
 use lists::Lists;
@@ -61,6 +63,7 @@ pub(crate) struct Hub {
     /// Sessions whose clients have not said who they are, or that are going, oldest first.
     unsettled: VecDeque<(usize, u64)>,
     lists: Lists,
+    changes: Changes,
     sums: Sums,
     unread: Unread,
     /// Sessions that have their turn next.
@@ -78,7 +81,7 @@ pub(crate) struct Hub {
     dirty_bytes: usize,
     /// Some have been so since before the last turn of the clients.
     dirty_long: bool,
-    /// Sessions for which too much waits, and since when that was not so long.
+    /// Sessions for which too much waits, and when they are looked at again.
     overfull: Vec<usize>,
     overfull_at: Time,
     /// Sessions that are being made to skip.
@@ -130,6 +133,7 @@ impl Hub {
             by_connection: BTreeMap::new(),
             unsettled: VecDeque::new(),
             lists: Lists::default(),
+            changes: Changes::default(),
             sums: Sums::default(),
             unread: Unread::default(),
             work: VecDeque::new(),
@@ -181,11 +185,14 @@ impl Hub {
         let throttle = self.throttle_wake();
         let overfull = (!self.overfull.is_empty()).then_some(self.overfull_at);
         let lists = self.lists_wake();
+        let changes = self.changes_wake();
         let unread = self.unread_wake();
-        [sweep, accept, credit, throttle, overfull, lists, unread]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            sweep, accept, credit, throttle, overfull, lists, changes, unread,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// Takes in what clients ask for.
@@ -222,6 +229,7 @@ impl Hub {
             }
         }
         self.go_on_listing(now);
+        self.go_on_changing(now);
         for _ in 0..self.work.len().min(TURNS_AT_ONCE) {
             if let Some(key) = self.work.pop_front() {
                 self.turn(key, now);
@@ -237,7 +245,10 @@ impl Hub {
             self.flush();
         }
         self.dirty_long = !self.dirty.is_empty();
-        self.trace.as_mut().map_or(Ok(()), ClientTrace::write)
+        if let Some(trace) = &mut self.trace {
+            trace.flush();
+        }
+        Ok(())
     }
 
     /// The session has its turn with the next [`Self::serve`].
@@ -283,6 +294,7 @@ impl Hub {
             counters: &mut self.counters,
             complaints: &mut self.complaints,
             lists: &mut self.lists,
+            changes: &mut self.changes,
             memory_bytes: self.config.client_memory_bytes,
             now,
         };
@@ -306,6 +318,7 @@ impl Hub {
                 self.await_reader(key, now);
             }
             Standing::Asks => self.lists.asking.push(key),
+            Standing::Changes => self.changes.waiting.push_back(key),
             Standing::Held => self.hold_back(key, now),
             Standing::Idle => {}
         }

@@ -34,6 +34,25 @@ impl Queue {
     }
 }
 
+/// More waits for a client than may: for how long, and whether it reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Full {
+    /// Since then, or since it was last seen to read.
+    pub since: Time,
+    /// What its socket has taken since then, in bytes.
+    pub read: usize,
+}
+
+impl Full {
+    /// As of now.
+    pub const fn begin(now: Time) -> Self {
+        Self {
+            since: now,
+            read: 0,
+        }
+    }
+}
+
 /// A client that is behind, and those who wait for it.
 #[derive(Debug, Default)]
 pub(crate) struct Lag {

@@ -32,6 +32,7 @@ mod complaints;
 pub mod config;
 mod control;
 pub mod daemon;
+mod descriptors;
 mod door;
 mod http;
 mod hub;

@@ -8,7 +8,7 @@ use rota_net::monotonic;
 
 use crate::access::Guest;
 use crate::door::Notice;
-use crate::lag::{HeldFor, Lag};
+use crate::lag::{Full, HeldFor, Lag};
 use crate::names::Names;
 use crate::speech::{Ask, Speech};
 use crate::stream::Stream;
@@ -24,7 +24,7 @@ const TURN_BYTES: usize = READ_BYTES;
 
 /// Bytes that one client is offered before others have their turn: one that reads as fast as they are written could be
 /// written for without end.
-const WRITE_BYTES: usize = 1 << 20;
+const WRITE_BYTES: usize = 256 << 10;
 
 /// What a read costs at least, as if it had brought so many bytes: nobody has many short ones in one turn.
 const READ_COST: usize = 1 << 10;
@@ -69,8 +69,10 @@ pub(crate) struct Session {
     pub fresh: usize,
     /// What of its memory counts in the sum of all.
     pub counted: usize,
-    /// Since then too much has waited for it.
-    pub full_since: Option<Time>,
+    /// Too much waits for it, and has for a moment.
+    pub full: Option<Full>,
+    /// It is looked at again whether it has had its time to read.
+    pub listed_as_full: bool,
     /// It waits for a little credit.
     pub owed: bool,
     /// It asks, and is looked at again whether it has read.
@@ -95,6 +97,8 @@ pub(crate) enum Done {
     Later(Ask),
     /// Lists have cost enough for now: it has its turn when others and the ring have had theirs.
     Soon(Ask),
+    /// It would change a group, and changes before it have to be told first.
+    Change(Ask),
     /// It waits for another client.
     Held(Ask),
 }
@@ -110,6 +114,8 @@ pub(crate) enum Standing {
     Stalled,
     /// A question waits until lists have cost less.
     Asks,
+    /// A change of a group waits for others.
+    Changes,
     /// A message waits for another client.
     Held,
     /// Its client has gone: why.
@@ -148,7 +154,8 @@ impl Session {
             dirty: false,
             fresh: 0,
             counted: 0,
-            full_since: None,
+            full: None,
+            listed_as_full: false,
             owed: false,
             has_to_read: false,
             scheduled: false,
@@ -250,6 +257,7 @@ impl Session {
             Done::Yes => return None,
             Done::Later(ask) => (ask, Standing::Stalled),
             Done::Soon(ask) => (ask, Standing::Asks),
+            Done::Change(ask) => (ask, Standing::Changes),
             Done::Held(ask) => (ask, Standing::Held),
         };
         self.stalled = Some(ask);
@@ -271,6 +279,9 @@ impl Session {
                 Ok(bytes) => {
                     taken += bytes;
                     self.speech.sent(bytes);
+                    if let Some(full) = &mut self.full {
+                        full.read += bytes;
+                    }
                     self.unread_since = None;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -333,7 +344,7 @@ impl Session {
     }
 
     /// Tells the client's side that nothing more comes.
-    pub fn hang_up(&self) {
+    pub fn hang_up(&mut self) {
         self.stream.hang_up();
     }
 }

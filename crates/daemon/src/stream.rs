@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use mio::event::Source;
 use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, Token};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rota_memory::Writer;
 
 /// A connected socket that never blocks.
@@ -25,6 +26,8 @@ pub(crate) struct Shared {
     plain: usize,
     /// What the client finds the memory by; it goes with the first of them.
     memory: Option<OwnedFd>,
+    /// The daemon has said that nothing more comes.
+    over: bool,
 }
 
 impl Stream {
@@ -53,6 +56,7 @@ impl Stream {
             writer,
             plain: 0,
             memory: Some(memory),
+            over: false,
         }));
         Ok(())
     }
@@ -64,15 +68,16 @@ impl Stream {
         }
     }
 
-    /// The memory, if there is any that the client has not read to its end.
+    /// The memory, if there is any that the client has not read to its end and may still want to: one that has closed
+    /// its socket reads nothing more.
     pub fn take_unread(&mut self) -> Option<Writer> {
-        match self {
-            Self::Unix(_, shared) => shared
-                .take()
-                .map(|shared| shared.writer)
-                .filter(|writer| !writer.is_read()),
-            Self::Tcp(_) => None,
-        }
+        let Self::Unix(stream, shared) = self else {
+            return None;
+        };
+        let shared = shared.take()?;
+        // Once the daemon has ended its own way, that looks the same as a client that writes no more and reads on.
+        let gone = !shared.over && is_closed(stream);
+        (!gone && !shared.writer.is_read()).then_some(shared.writer)
     }
 
     /// A read may bring less than there is: the kernel ends one of a Unix socket behind a message that carries
@@ -83,12 +88,25 @@ impl Stream {
     }
 
     /// Ends the way to the client; what was written still arrives. A socket that is gone has none.
-    pub fn hang_up(&self) {
+    pub fn hang_up(&mut self) {
         let _ = match self {
             Self::Tcp(stream) => stream.shutdown(Shutdown::Write),
-            Self::Unix(stream, _) => stream.shutdown(Shutdown::Write),
+            Self::Unix(stream, shared) => {
+                if let Some(shared) = shared {
+                    shared.over = true;
+                }
+                stream.shutdown(Shutdown::Write)
+            }
         };
     }
+}
+
+/// Whether both ways of a socket are over, and this side has ended none: the other has closed it.
+fn is_closed(stream: &UnixStream) -> bool {
+    let mut asked = [PollFd::new(stream.as_fd(), PollFlags::empty())];
+    let answer = poll(&mut asked, PollTimeout::ZERO);
+    let told = asked[0].revents().unwrap_or(PollFlags::empty());
+    answer.is_ok() && told.contains(PollFlags::POLLHUP)
 }
 
 impl Shared {
@@ -132,5 +150,41 @@ impl Write for Stream {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream as StdStream;
+
+    use super::*;
+
+    /// A client that was told something in memory, and has not read it.
+    fn told() -> (Stream, StdStream) {
+        let (here, there) = StdStream::pair().expect("descriptors");
+        here.set_nonblocking(true).expect("it is open");
+        let mut stream = Stream::Unix(UnixStream::from_std(here), None);
+        stream.share(64 << 10).expect("memory");
+        stream.write_all(&[0; 8 << 10]).expect("there is room");
+        (stream, there)
+    }
+
+    #[test]
+    fn who_has_closed_the_socket_reads_nothing_more_of_the_memory() {
+        let (mut stream, there) = told();
+        drop(there);
+        assert!(stream.take_unread().is_none());
+    }
+
+    #[test]
+    fn who_only_writes_no_more_may_still_read() {
+        let (mut stream, there) = told();
+        there.shutdown(Shutdown::Write).expect("it is open");
+        assert!(stream.take_unread().is_some());
+        // Nor is one closed that the daemon has told that nothing more comes.
+        let (mut stream, there) = told();
+        stream.hang_up();
+        there.shutdown(Shutdown::Write).expect("it is open");
+        assert!(stream.take_unread().is_some());
     }
 }

@@ -3,15 +3,12 @@
 //! A trace must not lie when the process is killed: what a client sent is in the file before the ring gets it,
 //! and what it is told before its socket does. So lines are gathered and written before the one and the other.
 
-use std::fs::File;
-use std::io::{self, Write};
-use std::path::Path;
-
 use rota_check::event::{ClientEvent, ClientSaw, Event, EventKind, GroupView, Post};
 use rota_check::trace::TraceWriter;
 use rota_core::contract::{MessageId, Process, Service};
 use rota_core::groups::{self, Destination, Member};
-use rota_net::{monotonic, trace};
+use rota_net::monotonic;
+use rota_net::trace::{self, TraceFile};
 
 use crate::names::Names;
 
@@ -19,24 +16,22 @@ use crate::names::Names;
 #[derive(Debug)]
 pub(crate) struct ClientTrace {
     /// Also the ring's lines go there, each of them whole.
-    file: File,
+    file: TraceFile,
     me: Process,
     lines: TraceWriter<Vec<u8>>,
     /// Messages of all clients, which are numbered.
     sent: u64,
-    failed: Option<io::Error>,
 }
 
 impl ClientTrace {
     /// Goes on with the file that this process has begun.
-    pub fn open(path: &Path, me: Process) -> io::Result<Self> {
-        Ok(Self {
-            file: File::options().append(true).open(path)?,
+    pub fn new(file: TraceFile, me: Process) -> Self {
+        Self {
+            file,
             me,
             lines: TraceWriter::new(Vec::new()),
             sent: 0,
-            failed: None,
-        })
+        }
     }
 
     /// A client did or saw something.
@@ -75,19 +70,8 @@ impl ClientTrace {
     /// Hands all gathered lines to the kernel.
     pub fn flush(&mut self) {
         let lines = self.lines.out();
-        if lines.is_empty() {
-            return;
-        }
-        if let Err(error) = self.file.write_all(lines) {
-            self.failed.get_or_insert(error);
-        }
+        self.file.write(lines);
         lines.clear();
-    }
-
-    /// Hands all gathered lines to the kernel, and says what has gone wrong.
-    pub fn write(&mut self) -> io::Result<()> {
-        self.flush();
-        self.failed.take().map_or(Ok(()), Err)
     }
 }
 

@@ -56,7 +56,7 @@ use crate::seal::Keys;
 use crate::sockets::{Arrival, Outgoing, Sockets};
 use crate::stats::NetStats;
 use crate::sys;
-use crate::trace::Tracer;
+use crate::trace::{TraceFile, Tracer};
 use arbiter::Arbiter;
 use arrivals::Arrivals;
 use durable::Durable;
@@ -198,19 +198,17 @@ impl<E: Engine> Driver<E> {
     /// Tells the other nodes, and the trace, that this node leaves.
     ///
     /// # Errors
-    /// [`DriverError::Trace`].
+    /// [`DriverError`].
     pub fn leave(&mut self) -> Result<(), DriverError> {
         // The token that may be stuck in a full socket goes first; if it cannot, the others will
         // notice by its absence.
         self.engine.leave(sys::monotonic());
         self.carry_out()?;
         self.flush_links()?;
-        match &mut self.tracer {
-            Some(tracer) => tracer
-                .on_leave(sys::monotonic())
-                .map_err(DriverError::Trace),
-            None => Ok(()),
+        if let Some(tracer) = &mut self.tracer {
+            tracer.on_leave(sys::monotonic());
         }
+        Ok(())
     }
 
     /// One round: carries out what the engine wants, hands in the next thing that happened, and
@@ -261,6 +259,7 @@ impl<E: Engine> Driver<E> {
     pub fn stats(&self) -> NetStats {
         NetStats {
             faults: self.arrivals.faults(),
+            trace_lines_lost: self.tracer.as_ref().map_or(0, Tracer::lost),
             ..*self.sockets.stats()
         }
     }
@@ -272,6 +271,11 @@ impl<E: Engine> Driver<E> {
     pub fn tell(&mut self, what: impl FnOnce(&mut E, Time)) -> Result<(), DriverError> {
         what(&mut self.engine, sys::monotonic());
         self.carry_out()
+    }
+
+    /// The file of this node's trace, for whoever writes lines of its own there; `None` if there is no trace.
+    pub fn trace_file(&self) -> Option<TraceFile> {
+        Some(self.tracer.as_ref()?.file().clone())
     }
 
     /// What to give this node other keys with, from any thread; `None` if it has none.
@@ -302,6 +306,7 @@ impl<E: Engine> Driver<E> {
     /// Reads or takes the next burst and hands it in, or a timer that is due.
     fn hand_in_next<A: App>(&mut self, app: &mut A) -> Result<bool, DriverError> {
         let now = sys::monotonic();
+        self.sockets.tend(now);
         if self.watch.is_due(now) {
             let status = self.status();
             self.watch.look(now, status);

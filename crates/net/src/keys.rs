@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
+use crate::private::{Owners, read_private};
 use crate::sys;
 
 /// Bytes of a key.
@@ -18,9 +19,6 @@ const SECRET_BYTES: usize = 32;
 
 /// Keys that a file holds at most.
 const MOST_KEYS: usize = 16;
-
-/// No key file is larger.
-const MOST_BYTES: u64 = 1 << 16;
 
 /// Only the owner may read and write.
 const MODE: u32 = 0o600;
@@ -124,6 +122,8 @@ pub enum KeyError {
     Beside(PathBuf),
     /// Others than its owner may do something with it: its permissions.
     Open(u32),
+    /// It belongs to this user, who is neither root nor whom this process runs as.
+    Owner(u32),
     /// It is not a file.
     NotAFile,
     /// It is no key file; the line where that shows, if it is known.
@@ -156,6 +156,11 @@ impl fmt::Display for KeyError {
                 f,
                 "its permissions are {mode:04o}: only its owner may read it; `chmod 600` it, and \
                  think of who may have read it"
+            ),
+            Self::Owner(uid) => write!(
+                f,
+                "it belongs to user {uid}, who can read and replace it: it has to be root's or of the user that uses it; as \
+                 root, check as the daemon's user (`runuser -u USER`)"
             ),
             Self::NotAFile => f.write_str("it is not a file"),
             Self::Syntax(Some(line)) => write!(f, "it is no key file: see line {line}"),
@@ -287,12 +292,25 @@ impl KeyRing {
         Ok(format!("{TOP}{text}"))
     }
 
-    /// Reads a key file. It must be its owner's alone.
+    /// Reads a key file to use its keys. It must be its owner's alone, and that is root or whom this process runs as.
     ///
     /// # Errors
     /// [`KeyError`].
     pub fn load(path: &Path) -> Result<Self, KeyError> {
-        let text = String::from_utf8(read_private(path)?).map_err(|_| KeyError::Syntax(None))?;
+        Self::from_bytes(read_private(path, Owners::Trusted)?)
+    }
+
+    /// Reads a key file to change or show it. It must be its owner's alone, whoever that is: root changes the file of the
+    /// user that a daemon runs as.
+    ///
+    /// # Errors
+    /// [`KeyError`].
+    pub fn load_of_anybody(path: &Path) -> Result<Self, KeyError> {
+        Self::from_bytes(read_private(path, Owners::Any)?)
+    }
+
+    fn from_bytes(bytes: Vec<u8>) -> Result<Self, KeyError> {
+        let text = String::from_utf8(bytes).map_err(|_| KeyError::Syntax(None))?;
         Self::from_toml(&text)
     }
 
@@ -348,26 +366,6 @@ impl KeyRing {
         file.sync_all()?;
         Ok(())
     }
-}
-
-/// What is in a file that is its owner's alone.
-pub(crate) fn read_private(path: &Path) -> Result<Vec<u8>, KeyError> {
-    let flags = libc::O_NONBLOCK | libc::O_CLOEXEC;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags)
-        .open(path)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(KeyError::NotAFile);
-    }
-    let mode = metadata.mode() & 0o7777;
-    if mode & 0o077 != 0 {
-        return Err(KeyError::Open(mode));
-    }
-    let mut bytes = Vec::new();
-    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 fn new_file(path: &Path) -> io::Result<File> {

@@ -44,13 +44,19 @@ fn a_link_to_a_key_file_stays_one_and_what_was_left_beside_it_is_named() {
 
 #[test]
 #[ignore = "needs root, for a file of another user"]
-fn a_changed_key_file_still_belongs_to_whom_it_belonged() {
+fn a_key_file_of_another_user_is_not_used_and_a_changed_one_still_belongs_to_whom_it_belonged() {
     use std::os::unix::fs::chown;
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("cluster.key");
     KeyRing::generate().unwrap().create(&path).unwrap();
     chown(&path, Some(12_345), Some(23_456)).unwrap();
-    KeyRing::generate().unwrap().replace(&path).unwrap();
+    match KeyRing::load(&path) {
+        Err(KeyError::Owner(12_345)) => {}
+        other => panic!("somebody else could read and replace it: {other:?}"),
+    }
+    let mut ring = KeyRing::load_of_anybody(&path).unwrap();
+    ring.add().unwrap();
+    ring.replace(&path).unwrap();
     let metadata = std::fs::metadata(&path).unwrap();
     assert_eq!((metadata.uid(), metadata.gid()), (12_345, 23_456));
     assert_eq!(metadata.permissions().mode() & 0o7777, 0o600);

@@ -12,6 +12,7 @@ mod path;
 mod peers;
 mod quotes;
 mod refused;
+mod tend;
 mod wait;
 
 pub use error::SocketError;
@@ -92,6 +93,8 @@ pub struct Sockets {
     /// Sends data, where the data socket is bound to a multicast group.
     sender: Option<Port>,
     group: Option<SockAddr>,
+    /// How that was joined.
+    joined: Option<multicast::Joined>,
     peers: Peers,
     own_data: SocketAddr,
     /// Own multicasts come back, and the data socket's filter drops them.
@@ -102,6 +105,8 @@ pub struct Sockets {
     quotes: Quotes,
     /// How long what was read last had waited for it, in nanoseconds.
     waited: u64,
+    /// When it is looked again whether they need something.
+    tend_at: Time,
 }
 
 impl Sockets {
@@ -129,13 +134,18 @@ impl Sockets {
         if let Err(error) = token.stamp_arrivals() {
             tracing::warn!(%error, "how long tokens wait to be read will not be known");
         }
-        let (data, sender, group, filtered) = match config.transport {
-            Transport::Unicast => (own_port, None, None, false),
+        let (data, sender, group, joined) = match config.transport {
+            Transport::Unicast => (own_port, None, None, None),
             Transport::Multicast(group) => {
                 let (group, index) = multicast::scoped(group, config)?;
                 let data = bind(group, true)?;
-                let filtered = multicast::join(&data, &own_port, group, own, config, index)?;
-                (data, Some(own_port), Some(SockAddr::from(group)), filtered)
+                let joined = multicast::join(&data, &own_port, group, own, config, index)?;
+                (
+                    data,
+                    Some(own_port),
+                    Some(SockAddr::from(group)),
+                    Some(joined),
+                )
             }
         };
         Ok(Self {
@@ -143,14 +153,16 @@ impl Sockets {
             token,
             sender,
             group,
+            filtered: joined.as_ref().is_some_and(multicast::Joined::is_filtered),
+            joined,
             peers: Peers::new(config, me),
             own_data: own.data(),
-            filtered,
             seal,
             stats: NetStats::default(),
             refused: VecDeque::new(),
             quotes: Quotes::new(),
             waited: 0,
+            tend_at: Time(0),
         })
     }
 

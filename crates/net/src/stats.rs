@@ -10,7 +10,7 @@ macro_rules! net_stats {
 
         impl NetStats {
             /// All counters by name, for status pages.
-            pub const fn named(&self) -> [(&'static str, u64); 44] {
+            pub const fn named(&self) -> [(&'static str, u64); 45] {
                 [$((concat!("net_", stringify!($name)), self.$name),)*]
             }
 
@@ -116,6 +116,8 @@ net_stats! {
     submissions,
     /// Messages that were ordered and handed to the application, its own and others'.
     deliveries,
+    /// Lines that are missing at the end of the trace, whose file has taken no more.
+    trace_lines_lost,
     /// Times the loop went to sleep.
     waits,
 }

@@ -42,6 +42,12 @@ pub fn random_u64() -> io::Result<u64> {
     }
 }
 
+/// The number of the user that this process acts as.
+pub(crate) fn effective_user() -> u32 {
+    // SAFETY: it takes nothing and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
 /// Node `node` in an incarnation that it has not had before.
 ///
 /// # Errors

@@ -10,9 +10,12 @@ use rota_core::contract::{
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
+
+mod file;
+
+pub use file::TraceFile;
 
 /// Lines gathered beyond this are written without waiting for a send.
 const GATHERED_BYTES: usize = 1 << 20;
@@ -24,10 +27,10 @@ struct Submitted {
     hash: u64,
 }
 
-/// A node's trace file.
+/// Writes a node's trace.
 #[derive(Debug)]
 pub struct Tracer {
-    file: File,
+    file: TraceFile,
     me: Process,
     /// The ring or configuration that is current, as it is written in lines.
     current: String,
@@ -44,16 +47,10 @@ impl Tracer {
     /// broadcast at once.
     ///
     /// # Errors
-    /// The system's own.
+    /// The system's own, where the file cannot be opened. Where there only is no room in it, the trace has ended.
     pub fn create(path: &Path, me: Process, now: Time, broadcasts: bool) -> io::Result<Self> {
-        let mut file = File::options()
-            .create(true)
-            .append(true)
-            .read(true)
-            .open(path)?;
-        end_torn_line(&mut file)?;
         let mut tracer = Self {
-            file,
+            file: TraceFile::open(path)?,
             me,
             current: String::new(),
             lines: String::new(),
@@ -61,7 +58,7 @@ impl Tracer {
             broadcasts,
         };
         tracer.line(now, "start", format_args!(""));
-        tracer.flush()?;
+        tracer.flush();
         Ok(tracer)
     }
 
@@ -166,35 +163,31 @@ impl Tracer {
     }
 
     /// The node leaves of its own will. Ends the trace.
-    ///
-    /// # Errors
-    /// The system's own.
-    pub fn on_leave(&mut self, now: Time) -> io::Result<()> {
+    pub fn on_leave(&mut self, now: Time) {
         self.line(now, "leave", format_args!(""));
-        self.flush()
+        self.flush();
+    }
+
+    /// The file, for others that write to it.
+    pub const fn file(&self) -> &TraceFile {
+        &self.file
+    }
+
+    /// Lines that could not be written.
+    pub fn lost(&self) -> u64 {
+        self.file.lost()
     }
 
     /// Hands all gathered lines to the kernel.
-    ///
-    /// # Errors
-    /// The system's own.
-    pub fn flush(&mut self) -> io::Result<()> {
-        if !self.lines.is_empty() {
-            self.file.write_all(self.lines.as_bytes())?;
-            self.lines.clear();
-        }
-        Ok(())
+    pub fn flush(&mut self) {
+        self.file.write(self.lines.as_bytes());
+        self.lines.clear();
     }
 
     /// Writes what was gathered when it has become much.
-    ///
-    /// # Errors
-    /// The system's own.
-    pub fn flush_large(&mut self) -> io::Result<()> {
-        if self.lines.len() < GATHERED_BYTES {
-            Ok(())
-        } else {
-            self.flush()
+    pub fn flush_large(&mut self) {
+        if self.lines.len() >= GATHERED_BYTES {
+            self.flush();
         }
     }
 
@@ -225,20 +218,4 @@ pub fn hash(payload: &[u8]) -> u64 {
     digest
         .first_chunk()
         .map_or(0, |bytes| u64::from_be_bytes(*bytes))
-}
-
-/// An earlier life may have been killed within a line: ours starts on one of its own.
-fn end_torn_line(file: &mut File) -> io::Result<()> {
-    use std::io::{Read, Seek, SeekFrom};
-    if file.metadata()?.len() == 0 {
-        return Ok(());
-    }
-    let mut last = [0];
-    file.seek(SeekFrom::End(-1))?;
-    file.read_exact(&mut last)?;
-    if last == *b"\n" {
-        Ok(())
-    } else {
-        file.write_all(b"\n")
-    }
 }

@@ -101,6 +101,14 @@ impl Cluster {
         Self::with(nodes, trace, (settings, ""), None)
     }
 
+    /// The same, with a file for that which takes nothing.
+    pub fn traced_nowhere(nodes: u16) -> Self {
+        let trace = |config: &mut NodeConfig, _: &Path| {
+            config.trace = Some("/dev/full".into());
+        };
+        Self::with(nodes, trace, ("", ""), None)
+    }
+
     /// The same, with this engine.
     pub fn over(nodes: u16, engine: EngineName) -> Self {
         let over = |config: &mut NodeConfig, dir: &Path| {
@@ -179,9 +187,12 @@ impl Cluster {
         let limit = self
             .descriptors
             .map_or_else(String::new, |most| format!("ulimit -n {most} && "));
+        // Figures are those of an optimised one.
+        let binary = std::env::var_os("ROTA_BINARY");
+        let binary = binary.unwrap_or_else(|| env!("CARGO_BIN_EXE_rota").into());
         let mut daemon = Command::new("sh")
             .args(["-c", &format!("{limit}exec \"$0\" \"$@\"")])
-            .arg(env!("CARGO_BIN_EXE_rota"))
+            .arg(binary)
             .args(["daemon", "--node", &id.to_string(), "--config"])
             .arg(self.file_of(id))
             .stderr(Stdio::piped())

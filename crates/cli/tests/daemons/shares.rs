@@ -56,7 +56,10 @@ fn ask(address: SocketAddr, host: &str) -> String {
 #[test]
 fn whoever_holds_connections_to_the_metrics_keeps_nobody_from_reading_them() {
     let address = free_address();
-    let _cluster = Cluster::start(1, &format!("metrics = \"{address}\""));
+    let _cluster = Cluster::start(
+        1,
+        &format!("metrics = \"{address}\"\nmetrics_hosts = [\"rota.example\"]"),
+    );
     let mut held: Vec<TcpStream> = Vec::new();
     for round in 0..5 {
         for _ in 0..16 {
@@ -68,7 +71,8 @@ fn whoever_holds_connections_to_the_metrics_keeps_nobody_from_reading_them() {
     }
     let port = address.port();
     let own = own_name();
-    for host in [format!("127.0.0.1:{port}"), "[::1]".to_owned(), own] {
+    let listed = format!("rota.example:{port}");
+    for host in [format!("127.0.0.1:{port}"), "[::1]".to_owned(), own, listed] {
         assert_eq!(ask(address, &host), "HTTP/1.1 200 OK", "{host}");
     }
     let refused = ask(address, "evil.example");

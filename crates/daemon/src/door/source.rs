@@ -14,6 +14,7 @@ use socket2::{Domain, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 use super::Port;
 use crate::access::{Access, Peer};
 use crate::config::Allow;
+use crate::descriptors::has_one_for_a_client;
 use crate::seats::{Seat, Seats};
 use crate::stream::Stream;
 
@@ -67,6 +68,9 @@ impl Source {
         };
         match self {
             Self::Unix(listener, _) => {
+                if seats.is_some() {
+                    has_one_for_a_client(listener)?;
+                }
                 let (stream, _) = listener.accept()?;
                 let peer = Peer::of_unix(&stream)?;
                 let stream = Stream::Unix(stream, None);
@@ -76,6 +80,7 @@ impl Source {
                 })
             }
             Self::Tcp(listener, allow) => {
+                has_one_for_a_client(listener)?;
                 let (stream, address) = listener.accept()?;
                 let peer = Peer::at(address.ip().to_canonical());
                 if !allow.allows(address.ip()) {

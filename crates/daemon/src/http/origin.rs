@@ -2,18 +2,20 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// A page in a browser of this host can have a name of its own lead to a loopback address, and then read what is served
-/// there as if it were its own: the browser sends that name. So at such an address only requests for an address, for
-/// `localhost` or for this host's own name are answered, and those that name no host, which no browser sends. Whoever
-/// reaches another address may read, as the configuration has said of it.
-pub(super) fn is_here(host: Option<&[u8]>, local: IpAddr) -> bool {
+/// Configured, it stands for every name.
+const ANY: &str = "*";
+
+/// A page in a browser can have a name of its own lead to any address that the browser reaches, and then read what is
+/// served there as if it were its own: the browser sends that name. So only requests for an address, for `localhost`, for
+/// this host's own name or for a configured one are answered, and those that name no host, which no browser sends.
+pub(super) fn is_here(host: Option<&[u8]>, configured: &[String]) -> bool {
     let Some(host) = host else { return true };
     let own = nix::unistd::gethostname().unwrap_or_default();
-    !local.to_canonical().is_loopback()
-        || std::str::from_utf8(host).is_ok_and(|host| is_named(host, &own.to_string_lossy()))
+    let own = own.to_string_lossy();
+    std::str::from_utf8(host).is_ok_and(|host| is_named(host, &own, configured))
 }
 
-fn is_named(host: &str, own: &str) -> bool {
+fn is_named(host: &str, own: &str, configured: &[String]) -> bool {
     let host = host.trim();
     if host.parse::<IpAddr>().is_ok() || host.parse::<SocketAddr>().is_ok() {
         return true;
@@ -29,7 +31,11 @@ fn is_named(host: &str, own: &str) -> bool {
         _ => host,
     };
     let name = name.strip_suffix('.').unwrap_or(name);
-    name.eq_ignore_ascii_case("localhost") || !own.is_empty() && name.eq_ignore_ascii_case(own)
+    let is = |known: &str| {
+        let known = known.strip_suffix('.').unwrap_or(known);
+        !known.is_empty() && name.eq_ignore_ascii_case(known)
+    };
+    is("localhost") || is(own) || configured.iter().any(|known| known == ANY || is(known))
 }
 
 #[cfg(test)]
@@ -37,7 +43,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_is_not_this_hosts_is_refused_at_loopback_addresses() {
+    fn a_name_that_is_neither_this_hosts_nor_configured_is_refused() {
+        let configured = ["rota.monitoring.svc".to_owned(), "ring.example.".to_owned()];
         let good = [
             "127.0.0.1",
             "127.0.0.1:9464",
@@ -48,9 +55,11 @@ mod tests {
             "ring-1",
             "Ring-1.:80",
             "10.0.0.1:1",
+            "rota.monitoring.svc:9464",
+            "RING.example",
         ];
         for host in good {
-            assert!(is_named(host, "ring-1"), "{host}");
+            assert!(is_named(host, "ring-1", &configured), "{host}");
         }
         let bad = [
             "",
@@ -59,17 +68,15 @@ mod tests {
             "localhost.evil.example",
             "ring-1.evil.example",
             "ring-1:x",
+            "monitoring.svc",
         ];
         for host in bad {
-            assert!(!is_named(host, "ring-1"), "{host}");
+            assert!(!is_named(host, "ring-1", &configured), "{host}");
         }
-        assert!(!is_named("", ""));
-        let at = |address: &str| address.parse::<IpAddr>().expect("an address");
-        for address in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
-            assert!(!is_here(Some(b"evil.example"), at(address)), "{address}");
-            assert!(!is_here(Some(b"\xff"), at(address)));
-            assert!(is_here(None, at(address)));
-        }
-        assert!(is_here(Some(b"rota.monitoring.svc"), at("10.0.0.1")));
+        assert!(!is_named("", "", &[String::new()]));
+        assert!(is_named("evil.example", "ring-1", &["*".to_owned()]));
+        assert!(is_here(None, &[]));
+        assert!(!is_here(Some(b"evil.example"), &[]));
+        assert!(!is_here(Some(b"\xff"), &["*".to_owned()]));
     }
 }

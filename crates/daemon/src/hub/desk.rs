@@ -9,6 +9,7 @@ use rota_core::groups::{
 };
 
 use super::Counters;
+use super::changes::Changes;
 use super::lists::Lists;
 use crate::complaints::Complaints;
 use crate::lag::HeldFor;
@@ -33,6 +34,7 @@ pub(super) struct Desk<'a> {
     pub complaints: &'a mut Complaints,
     pub trace: Option<&'a mut ClientTrace>,
     pub lists: &'a mut Lists,
+    pub changes: &'a mut Changes,
     /// What a client of this host may have for what it is told.
     pub memory_bytes: usize,
     pub now: Time,
@@ -52,6 +54,9 @@ impl Desk<'_> {
         }
         let done = match ask {
             Ask::Send(send) => return self.send(session, names, connection, send),
+            Ask::Join(group, _) | Ask::Leave(group, _) if !self.changes.begin(group, self.now) => {
+                return Done::Change(ask);
+            }
             Ask::Join(group, _) => self.groups.join(connection, group),
             Ask::Leave(group, _) => self.groups.leave(connection, group),
             // A short question may have a long answer: the next one waits until the last is on its way.

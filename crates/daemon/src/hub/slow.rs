@@ -6,15 +6,20 @@ use rota_core::groups::{Connection, Member};
 use rota_net::monotonic;
 
 use super::Hub;
-use super::telling::MOST_BYTES;
-use crate::lag::Queue;
+use crate::lag::{Full, Queue};
 
 /// How long too much may wait for a client: the ring may deliver more in one piece than its queue takes, before it could
-/// have read a byte of it.
-const FULL_NANOS: u64 = 20_000_000;
+/// have read a byte of it, and a host that is busy with all who are told that lets a client wait for a processor.
+const FULL_NANOS: u64 = 1_000_000_000;
+
+/// One that reads so much in that time, in bytes, has as much time again: what it cannot keep up with are others.
+const FULL_READS: usize = 64 << 10;
 
 /// How much too much that may be, in bytes.
-const FULL_BYTES: usize = 2 * MOST_BYTES;
+const FULL_BYTES: usize = 8 << 20;
+
+/// How often it is looked whether clients have had their time.
+const FULL_LOOK_NANOS: u64 = 50_000_000;
 
 impl Hub {
     /// Looks how much waits for a client: it is warned first, others are made to wait for it if that is how it is to
@@ -27,7 +32,7 @@ impl Hub {
         let backlog = session.speech.backlog();
         let mut queue = Queue::of(backlog, limit);
         if queue != Queue::Full {
-            session.full_since = None;
+            session.full = None;
         } else if backlog <= limit + FULL_BYTES && self.is_newly_full(key) {
             queue = Queue::Longer;
         }
@@ -48,34 +53,43 @@ impl Hub {
         }
     }
 
-    /// Too much waits for the client, and has for less than a moment. It is looked at again when that is over.
+    /// Too much waits for the client, but it has not had the time to read it, or reads. It is looked at again soon.
     fn is_newly_full(&mut self, key: usize) -> bool {
         let now = monotonic();
         let session = &mut self.sessions[key];
-        if let Some(since) = session.full_since {
-            return now.since(since) < FULL_NANOS;
+        let full = session.full.get_or_insert(Full::begin(now));
+        if now.since(full.since) >= FULL_NANOS {
+            if full.read < FULL_READS {
+                return false;
+            }
+            *full = Full::begin(now);
         }
-        session.full_since = Some(now);
-        if self.overfull.is_empty() {
-            self.overfull_at = now.after(FULL_NANOS);
+        if session.unread_nanos(now) >= FULL_NANOS {
+            // It has read nothing for as long, whatever has come meanwhile.
+            return false;
         }
-        self.overfull.push(key);
+        if !std::mem::replace(&mut session.listed_as_full, true) {
+            if self.overfull.is_empty() {
+                self.overfull_at = now.after(FULL_LOOK_NANOS);
+            }
+            self.overfull.push(key);
+        }
         true
     }
 
-    /// Those for whom too much waited have had their moment.
+    /// Looks whether those for whom too much waited have had their time.
     pub(super) fn judge_overfull(&mut self, now: Time) {
         if self.overfull.is_empty() || now < self.overfull_at {
             return;
         }
+        self.overfull_at = now.after(FULL_LOOK_NANOS);
         for key in std::mem::take(&mut self.overfull) {
-            self.mind_queue(key);
-            let session = self.sessions.get(key);
-            if session.is_some_and(|session| session.full_since.is_some()) {
-                self.overfull.push(key);
+            if let Some(session) = self.sessions.get_mut(key) {
+                session.listed_as_full = false;
             }
+            // It is listed again where it is still so.
+            self.mind_queue(key);
         }
-        self.overfull_at = now.after(FULL_NANOS);
     }
 
     /// Nothing more can be done for a client that does not read, than that it skips.

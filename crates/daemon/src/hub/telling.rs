@@ -15,8 +15,9 @@ use crate::trace;
 /// Bytes for clients that are offered to their sockets before the loop rests.
 const MUCH_BYTES: usize = 64 << 10;
 
-/// With so much that was not offered to clients nobody is told anything more, and so much is offered at once.
-pub(super) const MOST_BYTES: usize = 4 << 20;
+/// With so much that was not offered to clients nobody is told anything more, and so much is offered at once: about a
+/// millisecond's work, for which the ring waits each time that it goes round.
+pub(super) const MOST_BYTES: usize = 1 << 20;
 
 /// What it costs to tell a client something, or to write for it, as if it were so many bytes.
 const CLIENT_COST: usize = 256;
@@ -54,6 +55,7 @@ impl Hub {
         self.encoded.clear();
         let traced = self.trace.as_ref();
         let saw = traced.and_then(|_| trace::saw(&told.event, &mut self.names));
+        let mut cost = 0;
         for connection in told.to.iter() {
             let Some(&key) = self.by_connection.get(connection) else {
                 continue;
@@ -74,6 +76,7 @@ impl Hub {
             let backlog = session.speech.backlog();
             let more = backlog.saturating_sub(before);
             session.fresh += more;
+            cost += more as u64;
             self.dirty_bytes += more;
             session.largest = session.largest.max(more);
             if self.config.may_throttle()
@@ -88,6 +91,9 @@ impl Hub {
                 trace.note(&client, saw.clone(), &mut self.names);
             }
             self.offer(key);
+        }
+        if let Event::View(view) = &told.event {
+            self.changes.told(view.group, cost);
         }
     }
 

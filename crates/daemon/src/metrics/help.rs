@@ -249,6 +249,10 @@ pub(super) const GAUGES: &[(&str, &str)] = &[
         "1 while the acceptor's log has failed, or is being opened again: the node votes for nothing.",
     ),
     (
+        "tls_certificate_expires",
+        "When the daemon's certificate for TLS, or one between it and its root, expires, in seconds since 1970.",
+    ),
+    (
         "tls_crl_expires",
         "When the lists of revoked certificates expire, in seconds since 1970; 0 without lists.",
     ),

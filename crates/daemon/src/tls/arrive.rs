@@ -10,6 +10,7 @@ use rustls::ServerConnection;
 
 use super::link::Link;
 use super::thread::Relays;
+use crate::descriptors::has_one_for_a_client;
 use crate::door::keep_alive;
 use crate::seats::owner_at;
 
@@ -24,7 +25,8 @@ impl Relays {
             let Some(listener) = self.listeners.get(place) else {
                 return;
             };
-            match listener.accept() {
+            let next = has_one_for_a_client(listener).and_then(|()| listener.accept());
+            match next {
                 Ok((socket, address)) => self.greet(socket, address),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 // A client that has gone already is nobody's error.

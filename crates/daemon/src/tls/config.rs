@@ -20,6 +20,7 @@ use serde::Deserialize;
 
 use rota_net::path_of;
 
+use super::expiry;
 use super::revoked::{Lists, ListsEnd};
 
 /// Files are not looked at more often than this.
@@ -78,6 +79,8 @@ struct Loaded {
     config: Arc<ServerConfig>,
     verifier: Option<Verifier>,
     lists_end: Option<ListsEnd>,
+    /// When the daemon's own certificate expires, since 1970.
+    end: Option<Duration>,
 }
 
 impl TlsConfig {
@@ -111,7 +114,12 @@ impl TlsConfig {
         };
         let path = path_of(&self.certificate, me);
         let chain = certificates(&path)?;
+        let end = expiry::end_of(&chain);
+        if let Some(end) = end {
+            expiry::warn_of_end(&path, end);
+        }
         let key_path = path_of(&self.key, me);
+        warn_of_open(&key_path);
         let key = PrivateKeyDer::from_pem_file(&key_path)
             .map_err(|error| TlsError::new(&key_path, error))?;
         let mut config = builder
@@ -124,6 +132,7 @@ impl TlsConfig {
             config: Arc::new(config),
             verifier,
             lists_end,
+            end,
         })
     }
 
@@ -180,6 +189,11 @@ impl Certificates {
     /// What clients that come now are shown and asked for.
     pub fn current(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.current.config)
+    }
+
+    /// When the daemon's own certificate expires, in seconds since 1970; 0 if it does not say.
+    pub fn end(&self) -> u64 {
+        self.current.end.map_or(0, |end| end.as_secs())
     }
 
     /// When the lists of revoked certificates expire, if there are any.
@@ -258,4 +272,13 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
         return Err(TlsError::new(path, "there is no certificate in it"));
     }
     Ok(found)
+}
+
+/// Says in the log that others than its owner and its group may read a private key: they can pass for this daemon.
+fn warn_of_open(key: &Path) {
+    let mode = fs::metadata(key).map_or(0, |found| found.mode() & 0o7777);
+    if mode & 0o007 != 0 {
+        let (path, mode) = (key.display(), format!("{mode:04o}"));
+        tracing::warn!(%path, mode, "everybody may read the private key: only the daemon's user should");
+    }
 }

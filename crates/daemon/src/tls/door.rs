@@ -51,6 +51,8 @@ pub(crate) struct TlsCounters {
     pub revoked: AtomicU64,
     /// When the lists of revoked certificates expire, in seconds since 1970; 0 if there are none.
     pub lists_end: AtomicU64,
+    /// When the daemon's own certificate expires, in seconds since 1970; 0 if it does not say.
+    pub end: AtomicU64,
 }
 
 /// The ring's side of the thread.

@@ -8,6 +8,7 @@
 mod arrive;
 mod config;
 mod door;
+mod expiry;
 mod judged;
 mod link;
 mod revoked;

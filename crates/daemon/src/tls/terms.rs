@@ -44,6 +44,8 @@ impl Relays {
         let lists = self.terms.certificates.lists_end();
         let expires = lists.map_or(0, |until| until.unix_seconds());
         self.counters.lists_end.store(expires, Ordering::Relaxed);
+        let end = self.terms.certificates.end();
+        self.counters.end.store(end, Ordering::Relaxed);
         self.newest_terms += 1;
         if lists.is_none() {
             return self.rechecks.clear();

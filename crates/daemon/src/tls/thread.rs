@@ -17,6 +17,7 @@ use super::judged::{is_revoked, names_of, reason_of};
 use super::link::{Link, Ready, Standing};
 use crate::access::Peer;
 use crate::complaints::Complaints;
+use crate::descriptors::has_one_for_a_client;
 use crate::door::listen_at;
 use crate::seats::Seats;
 
@@ -284,7 +285,9 @@ impl Relays {
         let names = names_of(link.tls.peer_certificates());
         let interest = Interest::READABLE | Interest::WRITABLE;
         let registry = self.poll.registry();
-        let pair = UnixStream::pair().and_then(|(mut mine, theirs)| {
+        let room = has_one_for_a_client(&link.socket);
+        let pair = room.and_then(|()| UnixStream::pair());
+        let pair = pair.and_then(|(mut mine, theirs)| {
             registry.register(&mut mine, Token(2 * key + 1), interest)?;
             Ok((mine, theirs))
         });

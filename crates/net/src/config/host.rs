@@ -4,7 +4,7 @@ use rota_core::contract::NodeId;
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
-use std::net::UdpSocket;
+use std::net::{IpAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 
 use super::NodeConfig;
@@ -16,6 +16,8 @@ use crate::sys;
 pub enum HostError {
     /// An address or an interface that it does not have.
     Socket(SocketError),
+    /// The address of a node that is this host's broadcast address.
+    Broadcast(u16, IpAddr),
     /// The directory for what is kept, in which nothing can be written.
     State(PathBuf, io::Error),
 }
@@ -24,6 +26,12 @@ impl fmt::Display for HostError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Socket(error) => error.fmt(f),
+            Self::Broadcast(node, address) => {
+                write!(
+                    f,
+                    "node {node}: {address} is the broadcast address of a network of this host, and no host's"
+                )
+            }
             Self::State(path, error) if error.kind() == io::ErrorKind::NotFound => write!(
                 f,
                 "state_dir {}: the directory does not exist: make it, or mount what belongs there",
@@ -39,6 +47,22 @@ impl fmt::Display for HostError {
 impl std::error::Error for HostError {}
 
 impl NodeConfig {
+    /// Whether all others may be hosts: the kernel knows the broadcast addresses of the networks that it is in, and lets
+    /// nobody speak to these who has not asked for it.
+    fn check_broadcast(&self, me: NodeId) -> Result<(), HostError> {
+        let Some(own) = self.node(me) else {
+            return Ok(());
+        };
+        for node in self.nodes.iter().filter(|node| node.id != own.id) {
+            let spoken =
+                UdpSocket::bind((own.address, 0)).and_then(|socket| socket.connect(node.data()));
+            if spoken.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
+                return Err(HostError::Broadcast(node.id, node.address));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether this host has what node `me` needs: its address, the interface, a directory that can be written.
     ///
     /// # Errors
@@ -50,6 +74,7 @@ impl NodeConfig {
             let address = own.data();
             return Err(HostError::Socket(SocketError::Bind { address, error }));
         }
+        self.check_broadcast(me)?;
         if let Some(name) = &self.interface
             && sys::interface_index(name).is_none()
         {

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use super::file::{EtcdFileError, Purpose};
 use crate::config::{path_of, text_of};
-use crate::keys::read_private;
+use crate::private::{Owners, read_private};
 
 /// A user of etcd. `{node}` stands for the node's number, in the name, too.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -50,7 +50,8 @@ impl EtcdLogin {
     pub(super) fn load(&self) -> Result<Login, EtcdFileError> {
         let wrong =
             |what: &dyn fmt::Display| EtcdFileError::new(Purpose::Login, &self.password_file, what);
-        let bytes = read_private(&self.password_file).map_err(|error| wrong(&error))?;
+        let bytes =
+            read_private(&self.password_file, Owners::Trusted).map_err(|error| wrong(&error))?;
         let text = String::from_utf8(bytes).map_err(|_| wrong(&"it is not text"))?;
         let password = text.strip_suffix('\n').unwrap_or(&text);
         let password = password.strip_suffix('\r').unwrap_or(password);

@@ -61,7 +61,7 @@ impl<E: Engine> Driver<E> {
     /// that this makes.
     pub(super) fn flush_links(&mut self) -> Result<(), DriverError> {
         if let (Some(_), Some(tracer)) = (&self.links, &mut self.tracer) {
-            tracer.flush().map_err(DriverError::Trace)?;
+            tracer.flush();
         }
         for _ in 0..FILLS_AT_ONCE {
             let Some(links) = &mut self.links else {

@@ -104,7 +104,7 @@ impl<E: Engine> Driver<E> {
 
     fn seal_and_send(&mut self, class: Class, to: Target, burst: Burst) -> Result<(), DriverError> {
         if let Some(tracer) = &mut self.tracer {
-            tracer.flush().map_err(DriverError::Trace)?;
+            tracer.flush();
         }
         let out = self.sockets.seal(class, to, burst);
         self.send(out)

@@ -163,7 +163,7 @@ impl<E: Engine> Driver<E> {
         limit: Option<u64>,
     ) -> Result<(), DriverError> {
         if let Some(tracer) = &mut self.tracer {
-            tracer.flush().map_err(DriverError::Trace)?;
+            tracer.flush();
         }
         if self.has_link_events() {
             return Ok(());

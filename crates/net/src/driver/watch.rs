@@ -7,7 +7,7 @@ use rota_core::contract::{NodeId, Status, Time};
 const EVERY_NANOS: u64 = 10_000_000_000;
 
 /// What is watched, and what it means when it grows.
-const WATCHED: [(&str, &str); 26] = [
+const WATCHED: [(&str, &str); 27] = [
     (
         "rotations_slow",
         "the token took more than a quarter of the token loss time to go round: processes wait for a \
@@ -122,6 +122,10 @@ const WATCHED: [(&str, &str); 26] = [
         "primary_forgotten",
         "this node was in a primary that it does not know: its disk was lost or replaced, and it counts in no quorum \
          before it is in the next one",
+    ),
+    (
+        "net_trace_lines_lost",
+        "the trace has ended, as its file took no more: the node goes on without it; restart it when there is room again",
     ),
     (
         "uring_logs_given_up",

@@ -55,6 +55,12 @@ impl Life {
             salt: sys::random_u64()?,
         })
     }
+
+    /// By how much the clock has been set forward since this life began, if `passed` is how long that is ago; in
+    /// nanoseconds.
+    pub(super) const fn behind(&self, now: u64, passed: u64) -> u64 {
+        now.saturating_sub(self.start.saturating_add(passed))
+    }
 }
 
 /// What a sealed datagram says of itself in the clear.

@@ -10,6 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::{Life, OpenError, Opener, Sealer, Senders};
 use crate::config::NodeConfig;
 use crate::keys::{KeyId, KeyRing};
+use crate::sys;
+
+/// A clock that was set forward by less does not matter, in nanoseconds: a process was not away for less, and clocks that
+/// are corrected little by little differ by less.
+const CLOCK_STEP_NANOS: u64 = 5_000_000_000;
 
 /// Gives a running node other keys, from any thread.
 #[derive(Clone, Default)]
@@ -38,11 +43,12 @@ impl Keys {
     /// The node takes datagrams under all of these keys, and seals with the one they say, from its next
     /// datagram on.
     pub fn set(&self, keys: KeyRing) {
+        self.now(&keys);
         *lock(&self.shared.next) = Some(keys);
         self.shared.changed.store(true, Ordering::Release);
     }
 
-    /// What the node uses. Keys that were set count with its next datagram.
+    /// What the node uses for its next datagram.
     pub fn in_use(&self) -> KeysInUse {
         lock(&self.shared.in_use).clone()
     }
@@ -80,6 +86,9 @@ pub(crate) struct KeyedSeal {
     sealer: Sealer,
     opener: Opener,
     keys: Keys,
+    life: Life,
+    /// When it began, by the clock that nobody sets.
+    since: Time,
 }
 
 impl KeyedSeal {
@@ -99,7 +108,34 @@ impl KeyedSeal {
             sealer: Sealer::new(cluster, keys.clone(), me, life)?,
             opener: Opener::new(cluster, keys.clone(), (me, life), may_send),
             keys: handle,
+            life,
+            since: sys::monotonic(),
         })
+    }
+
+    /// Begins another life if the clock has been set forward since this one began: to nodes that have heard an earlier
+    /// process of this node while the clock was right, a life that is older than that one's is a replay. Says by how much
+    /// the clock was set, in nanoseconds.
+    ///
+    /// # Errors
+    /// No random numbers; then nothing has changed.
+    pub fn follow_clock(&mut self) -> io::Result<Option<u64>> {
+        self.follow(sys::realtime_nanos(), sys::monotonic())
+    }
+
+    fn follow(&mut self, realtime: u64, now: Time) -> io::Result<Option<u64>> {
+        let behind = self.life.behind(realtime, now.since(self.since));
+        if behind < CLOCK_STEP_NANOS {
+            return Ok(None);
+        }
+        let life = Life {
+            start: realtime,
+            salt: sys::random_u64()?,
+        };
+        self.sealer.live_anew(life)?;
+        self.opener.live_anew(life);
+        (self.life, self.since) = (life, now);
+        Ok(Some(behind))
     }
 
     /// The handle to change keys with.
@@ -119,9 +155,9 @@ impl KeyedSeal {
         };
         if let Err(error) = self.sealer.set_keys(self.cluster, keys.clone()) {
             tracing::error!(%error, "the new keys cannot be used; the old ones stay");
+            self.keys.now(self.sealer.key_ring());
             return;
         }
-        self.keys.now(&keys);
         self.opener.set_keys(self.cluster, keys);
     }
 
@@ -159,5 +195,54 @@ pub(crate) struct Opening<'a> {
 impl Opening<'_> {
     pub fn open(&mut self, datagram: &mut [u8]) -> Result<(), OpenError> {
         self.opener.open(self.now, self.class, datagram)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY_NANOS: u64 = 86_400_000_000_000;
+
+    fn node(config: &NodeConfig, id: u16, keys: &KeyRing) -> KeyedSeal {
+        let me = NodeId::new(id).unwrap();
+        KeyedSeal::new(config, me, keys).unwrap()
+    }
+
+    /// What the other one says of a datagram.
+    fn hears(from: &mut KeyedSeal, to: &mut KeyedSeal) -> Result<(), OpenError> {
+        let mut datagram = [7; 256];
+        let all = std::iter::once(&mut datagram[..]);
+        from.seal(Class::Token, Target::Others, all);
+        to.opening(sys::monotonic(), Class::Token)
+            .open(&mut datagram)
+    }
+
+    #[test]
+    fn a_node_that_started_with_its_clock_set_back_is_heard_when_that_is_right() {
+        let config = NodeConfig::loopback(2, 1);
+        let keys = KeyRing::generate().unwrap();
+        let mut other = node(&config, 2, &keys);
+        assert_eq!(hears(&mut node(&config, 1, &keys), &mut other), Ok(()));
+        let mut back = node(&config, 1, &keys);
+        let right = back.life.start;
+        let life = Life {
+            start: right - DAY_NANOS,
+            ..back.life
+        };
+        back.life = life;
+        back.sealer.live_anew(life).unwrap();
+        back.opener.live_anew(life);
+        assert_eq!(hears(&mut back, &mut other), Err(OpenError::OldLife));
+
+        let now = back.since.after(20 * CLOCK_STEP_NANOS);
+        let mut follow = |realtime| back.follow(realtime, now).unwrap();
+        let still_back = life.start + 20 * CLOCK_STEP_NANOS;
+        assert_eq!(follow(still_back), None);
+        assert_eq!(follow(still_back - DAY_NANOS), None, "set back once more");
+        assert_eq!(follow(still_back + DAY_NANOS), Some(DAY_NANOS));
+        assert_eq!(follow(still_back + DAY_NANOS), None, "once");
+        assert_eq!(hears(&mut back, &mut other), Ok(()));
+        assert_eq!(hears(&mut other, &mut back), Ok(()));
     }
 }

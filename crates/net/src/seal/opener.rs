@@ -83,6 +83,11 @@ impl Opener {
         self.masters = masters;
     }
 
+    /// This node is in another life from now on.
+    pub const fn live_anew(&mut self, life: Life) {
+        self.life = life;
+    }
+
     /// Senders that something is kept of.
     pub fn senders(&self) -> usize {
         self.senders.len()

@@ -44,6 +44,17 @@ impl Sealer {
         Ok(())
     }
 
+    /// Seals in another life from now on.
+    ///
+    /// # Errors
+    /// As [`Self::new`]; then nothing has changed.
+    pub fn live_anew(&mut self, life: Life) -> io::Result<()> {
+        self.cipher = cipher(&self.masters, self.me, life)?;
+        self.life = life;
+        self.counters = [0; 2];
+        Ok(())
+    }
+
     pub(super) const fn key_ring(&self) -> &KeyRing {
         &self.masters.ring
     }

@@ -2,11 +2,12 @@
 
 use socket2::{InterfaceIndexOrAddress, Socket};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsRawFd;
 
 use super::SocketError;
 use crate::config::{NodeAddress, NodeConfig};
+use crate::interfaces;
 use crate::socket::Port;
 use crate::sys;
 
@@ -31,8 +32,93 @@ pub(super) fn scoped(
     Ok((group, Some(index)))
 }
 
-/// Joins the group on the receiving socket and aims the sending one at it, which then gets nothing; says
-/// whether own multicasts come back and are filtered out.
+/// How a group is joined, to do it again.
+#[derive(Debug)]
+pub(super) struct Joined {
+    group: IpAddr,
+    own: IpAddr,
+    /// The name of the interface, where one is configured.
+    interface: Option<String>,
+    /// The number of the interface, as far as it is known.
+    index: Option<u32>,
+    /// Own multicasts come back, and are filtered out where they do.
+    shared: bool,
+    /// That was tried and failed, and said.
+    failed: bool,
+}
+
+impl Joined {
+    /// Own multicasts come back and are filtered out.
+    pub const fn is_filtered(&self) -> bool {
+        self.shared
+    }
+
+    /// The number of the interface as of now; `None` for an IPv4 address that no interface has, or where it is not
+    /// known.
+    fn index_now(&self) -> Option<u32> {
+        match (&self.interface, self.own) {
+            (Some(name), _) => sys::interface_index(name),
+            (None, IpAddr::V4(own)) => interfaces::with_address(own),
+            (None, IpAddr::V6(_)) => None,
+        }
+    }
+
+    /// Joins, and aims the sending socket at the group, by the interface as of now.
+    fn join(&self, data: &Port, sender: &Port) -> io::Result<()> {
+        match (self.group, self.own) {
+            (IpAddr::V4(group), IpAddr::V4(own)) => {
+                let index = self.interface.as_ref().and(self.index);
+                let interface = index.map_or(
+                    InterfaceIndexOrAddress::Address(own),
+                    InterfaceIndexOrAddress::Index,
+                );
+                data.socket().join_multicast_v4_n(&group, &interface)?;
+                aim(sender.socket(), self.own, index)
+            }
+            (IpAddr::V6(group), _) => {
+                let index = self.index.unwrap_or(0);
+                data.socket().join_multicast_v6(&group, index)?;
+                let any = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+                aim(sender.socket(), any, Some(index))
+            }
+            // The configuration's check has refused this.
+            (IpAddr::V4(_), IpAddr::V6(_)) => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+
+    /// With an interface that was deleted goes what was joined there, though one with the same name and address comes
+    /// back: says what became of joining again, where that was necessary.
+    pub fn again(&mut self, data: &Port, sender: &Port) -> Option<io::Result<()>> {
+        if self.index.is_some_and(interfaces::exists) {
+            return None;
+        }
+        let now = self.index_now()?;
+        let before = self.index.replace(now);
+        if let Some(before) = before {
+            // The kernel keeps it for the socket, and a socket has few.
+            let _ = match self.group {
+                IpAddr::V4(group) => {
+                    let interface = InterfaceIndexOrAddress::Index(before);
+                    data.socket().leave_multicast_v4_n(&group, &interface)
+                }
+                IpAddr::V6(group) => data.socket().leave_multicast_v6(&group, before),
+            };
+        }
+        let joined = match self.join(data, sender) {
+            // It only was not known where.
+            Err(error) if error.raw_os_error() == Some(libc::EADDRINUSE) => return None,
+            joined => joined,
+        };
+        if joined.is_err() {
+            // It is tried again.
+            self.index = before;
+        }
+        let said = std::mem::replace(&mut self.failed, joined.is_err());
+        (joined.is_ok() || !said).then_some(joined)
+    }
+}
+
+/// Joins the group on the receiving socket and aims the sending one at it, which then gets nothing.
 pub(super) fn join(
     data: &Port,
     sender: &Port,
@@ -40,7 +126,7 @@ pub(super) fn join(
     own: &NodeAddress,
     config: &NodeConfig,
     index: Option<u32>,
-) -> Result<bool, SocketError> {
+) -> Result<Joined, SocketError> {
     // A node that is not configured may be on this host, too.
     let shared = config.open_membership
         || own.address.is_loopback()
@@ -48,17 +134,13 @@ pub(super) fn join(
             .nodes
             .iter()
             .any(|node| node.id != own.id && node.address == own.address);
-    let result = match (group.ip(), own.address) {
-        (IpAddr::V4(group), IpAddr::V4(address)) => {
-            let interface = index.map_or(
-                InterfaceIndexOrAddress::Address(address),
-                InterfaceIndexOrAddress::Index,
-            );
-            join_v4(data, sender, group, &interface, address, shared)
-        }
-        (IpAddr::V6(group), _) => join_v6(data, sender, group, index.unwrap_or(0), shared),
-        // The configuration's check has refused this.
-        (IpAddr::V4(_), IpAddr::V6(_)) => Err(io::ErrorKind::InvalidInput.into()),
+    let mut joined = Joined {
+        group: group.ip(),
+        own: own.address,
+        interface: config.interface.clone(),
+        index,
+        shared,
+        failed: false,
     };
     let filtered = || {
         if shared {
@@ -67,46 +149,31 @@ pub(super) fn join(
             Ok(())
         }
     };
-    result
+    hear_only_groups(data, group.ip())
+        .and_then(|()| joined.join(data, sender))
+        .and_then(|()| loop_back(sender.socket(), group.ip(), shared))
         .and_then(|()| sender.receive_nothing())
         .and_then(|()| filtered())
-        .map(|()| shared)
-        .map_err(|error| SocketError::Multicast { group, error })
+        .map_err(|error| SocketError::Multicast { group, error })?;
+    joined.index = joined.index_now().or(index);
+    Ok(joined)
 }
 
-fn join_v4(
-    data: &Port,
-    sender: &Port,
-    group: Ipv4Addr,
-    interface: &InterfaceIndexOrAddress,
-    address: Ipv4Addr,
-    loopback: bool,
-) -> io::Result<()> {
-    sys::set_option(data.raw(), libc::SOL_IP, libc::IP_MULTICAST_ALL, 0_i32)?;
-    data.socket().join_multicast_v4_n(&group, interface)?;
-    let index = match interface {
-        InterfaceIndexOrAddress::Index(index) => Some(*index),
-        InterfaceIndexOrAddress::Address(_) => None,
+/// A socket gets what is sent to groups that it has joined itself, and not to those of others.
+fn hear_only_groups(data: &Port, group: IpAddr) -> io::Result<()> {
+    let (level, option) = match group {
+        IpAddr::V4(_) => (libc::SOL_IP, libc::IP_MULTICAST_ALL),
+        IpAddr::V6(_) => (libc::SOL_IPV6, libc::IPV6_MULTICAST_ALL),
     };
-    aim(sender.socket(), IpAddr::V4(address), index)?;
-    sender.socket().set_multicast_loop_v4(loopback)
+    sys::set_option(data.raw(), level, option, 0_i32)
 }
 
-fn join_v6(
-    data: &Port,
-    sender: &Port,
-    group: Ipv6Addr,
-    index: u32,
-    loopback: bool,
-) -> io::Result<()> {
-    sys::set_option(data.raw(), libc::SOL_IPV6, libc::IPV6_MULTICAST_ALL, 0_i32)?;
-    data.socket().join_multicast_v6(&group, index)?;
-    aim(
-        sender.socket(),
-        IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-        Some(index),
-    )?;
-    sender.socket().set_multicast_loop_v6(loopback)
+/// Whether multicasts of a socket are heard on this host.
+fn loop_back(sender: &Socket, group: IpAddr, heard: bool) -> io::Result<()> {
+    match group {
+        IpAddr::V4(_) => sender.set_multicast_loop_v4(heard),
+        IpAddr::V6(_) => sender.set_multicast_loop_v6(heard),
+    }
 }
 
 /// Lets multicasts of a socket leave by the interface with this number; without one, by the interface

@@ -56,7 +56,8 @@ fn deliver_all(house: &mut House, crowd: &mut [Far]) -> (Most, usize) {
                 .filter(|told| matches!(told, Reply::View(_)))
                 .count();
         }
-        if !delivered && !house.hub.has_work() {
+        let waits = !house.hub.changes.waiting.is_empty();
+        if !delivered && !waits && !house.hub.has_work() {
             return (most, views);
         }
     }
