@@ -191,7 +191,7 @@ impl<E: Engine> Driver<E> {
         app: &mut A,
     ) -> Result<Result<Option<Time>, Awake>, DriverError> {
         if let Some(tracer) = &mut self.tracer {
-            tracer.flush().map_err(DriverError::Trace)?;
+            tracer.flush();
         }
         let until = self.rest_until(app, sys::monotonic(), None);
         let is_due = until.is_some_and(|until| until <= sys::monotonic());
