@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use rota_daemon::DaemonStatus;
+
 use super::{Finding, Seen, bytes, list, time};
 
 /// Counters that say something by themselves when they grow, and what.
@@ -90,7 +92,7 @@ pub(super) fn look(seen: &[Seen]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for one in seen {
         let (node, status) = (one.node(), &one.after);
-        findings.extend(no_ring(node, &status.ring));
+        findings.extend(no_ring(node, status));
         let notes = status.notes.iter();
         findings.extend(notes.map(|note| Finding::wrong(format!("seen by node {node}: {note}"))));
         let changes = one.grown("configurations");
@@ -118,15 +120,38 @@ pub(super) fn look(seen: &[Seen]) -> Vec<Finding> {
     findings
 }
 
+/// The nodes that a daemon's engine is with, as it says, ordering messages or not.
+pub fn company(status: &DaemonStatus) -> Option<BTreeSet<u16>> {
+    let list = status.ring.split_once("operational: ")?.1;
+    let words = list.split([' ', ';', '(']);
+    let nodes = words.map_while(|word| word.trim_end_matches(',').parse().ok());
+    Some(nodes.collect())
+}
+
+/// Who is in the configuration, and not with a daemon; nobody while that is not settled.
+pub fn missing(status: &DaemonStatus) -> Vec<u16> {
+    let Some(company) = company(status) else {
+        return Vec::new();
+    };
+    let nodes = status.nodes.iter().copied();
+    nodes.filter(|node| !company.contains(node)).collect()
+}
+
 /// A node that orders nothing, and what it says of that.
-fn no_ring(node: u16, ring: &str) -> Option<Finding> {
+fn no_ring(node: u16, status: &DaemonStatus) -> Option<Finding> {
+    let ring = &status.ring;
+    let missing = missing(status);
+    let lacks = match missing.is_empty() {
+        true => String::new(),
+        false => format!("; not with it: node {}", list(missing)),
+    };
     let text = match ring.strip_prefix("no majority: ") {
         _ if ring.starts_with("operational") => return None,
         Some(why) => format!(
             "node {node} is in no majority: {why}. Start the nodes that do not run, and look at the links to them; where \
              they are lost for good, see `rota storage recover`"
         ),
-        None => format!("node {node} is on no ring: {ring}"),
+        None => format!("node {node} is on no ring: {ring}{lacks}"),
     };
     Some(Finding::wrong(text))
 }
@@ -201,12 +226,19 @@ fn absent(seen: &[Seen]) -> Vec<Finding> {
         }
     }
     if rings.len() > 1 {
+        let are_alone = rings.iter().all(|ring| ring.len() == 1);
         let rings: Vec<String> = rings
             .into_iter()
             .map(|ring| format!("({})", list(ring)))
             .collect();
+        let alone = if are_alone {
+            ". Where each stays alone and `transport` is multicast, the group does not reach the others: look at IGMP in the \
+             switches, at `interface` and at firewalls; transport = \"unicast\" does without"
+        } else {
+            ""
+        };
         let text = format!(
-            "the network is split, or they are just meeting: there are rings of {}",
+            "the network is split, or they are just meeting: there are rings of {}{alone}",
             rings.join(" and ")
         );
         return vec![Finding::wrong(text)];
