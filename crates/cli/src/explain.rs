@@ -6,6 +6,7 @@
 
 mod clients;
 mod links;
+mod reach;
 mod ring;
 mod token;
 
@@ -91,7 +92,7 @@ pub fn distinct(seen: Vec<Seen>) -> Vec<Seen> {
 pub fn explain(seen: &[Seen]) -> Vec<Finding> {
     let mut findings = ring::look(seen);
     // Where packets do not arrive, tokens carry requests for them round and round: they are slow for no other reason.
-    if links::deaf(seen).is_none() {
+    if reach::look(seen).is_none() {
         findings.extend(token::look(seen));
     }
     findings.extend(links::look(seen));

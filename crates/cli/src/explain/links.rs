@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{Finding, Seen, list};
+use super::{Finding, Seen, list, reach};
 
 /// Fewer lost packets than this are nobody's business.
-const FEW: u64 = 5;
+pub(super) const FEW: u64 = 5;
 /// Nor is less than this part of what came.
 const RARE: f64 = 0.001;
 
@@ -34,9 +34,9 @@ pub(super) fn look(seen: &[Seen]) -> Vec<Finding> {
         let mine: Vec<&Loss> = mine.collect();
         findings.extend(lost_at(one, &mine));
     }
-    match deaf(seen) {
+    match reach::look(seen) {
         Some(finding) => findings.push(finding),
-        None if losses.is_empty() && findings.is_empty() => findings.extend(in_vain(seen)),
+        None if losses.is_empty() && findings.is_empty() => findings.extend(resent(seen)),
         None => {}
     }
     findings.extend(seen.iter().filter_map(yields));
@@ -135,58 +135,22 @@ fn full_buffer(node: u16, drops: u64) -> Finding {
 }
 
 /// Packets were sent again, and nobody who was asked has got any so.
-fn in_vain(seen: &[Seen]) -> Vec<Finding> {
-    let asked: BTreeSet<u16> = seen.iter().map(Seen::node).collect();
-    let members = seen.iter().flat_map(|one| one.after.members.iter());
-    let is_whole = members
-        .collect::<BTreeSet<_>>()
-        .iter()
-        .all(|node| asked.contains(node));
-    let again = seen.iter().filter(|one| sends_again(one));
-    again.map(|one| resent(one, is_whole)).collect()
+fn resent(seen: &[Seen]) -> Vec<Finding> {
+    let who = if reach::are_all(seen) {
+        "whoever asked for them has not got them so either: look at the MTU, at firewalls, and with multicast at IGMP"
+    } else {
+        "a node that was not asked loses packets"
+    };
+    let again = seen.iter().filter(|one| sends_again(one)).map(|one| {
+        let (node, resent) = (one.node(), one.grown("retransmissions"));
+        Finding::wrong(format!(
+            "node {node} has sent {resent} packets again: {who}"
+        ))
+    });
+    again.collect()
 }
 
 fn sends_again(one: &Seen) -> bool {
     let (resent, sent) = (one.grown("retransmissions"), one.grown("packets_sent"));
     resent >= FEW && resent as f64 >= RARE * (sent + one.grown("packets_received")) as f64
-}
-
-/// Who gets none of the packets that others send, though tokens go round.
-pub(super) fn deaf(seen: &[Seen]) -> Option<Finding> {
-    let grown = |one: &Seen, name: &str| one.grown(name) + one.grown(&format!("fast_{name}"));
-    let others_send = |node: u16| {
-        let mut others = seen.iter().filter(|one| one.node() != node);
-        others.any(|one| grown(one, "packets_sent") >= FEW)
-    };
-    let hears_nothing = |one: &&Seen| {
-        grown(one, "packets_received") == 0
-            && grown(one, "packets_requested") >= FEW
-            && others_send(one.node())
-    };
-    let deaf: Vec<u16> = seen.iter().filter(hears_nothing).map(Seen::node).collect();
-    let hear = "look at the firewall and the MTU there; with multicast at IGMP in the switches: where the group does not arrive, \
-                transport = \"unicast\" does without";
-    match deaf.len() {
-        0 => None,
-        count if count == seen.len() && count > 1 => Some(Finding::wrong(format!(
-            "no node ({}) gets the packets of any other, though tokens go round: multicast does not pass: {hear}",
-            list(deaf)
-        ))),
-        _ => Some(Finding::wrong(format!(
-            "node {} gets none of the packets that others send, though tokens reach it: {hear}",
-            list(deaf)
-        ))),
-    }
-}
-
-fn resent(seen: &Seen, all_asked: bool) -> Finding {
-    let (node, resent) = (seen.node(), seen.grown("retransmissions"));
-    let who = if all_asked {
-        "whoever asked for them has not got them so either: look at the MTU, at firewalls, and with multicast at IGMP"
-    } else {
-        "a node that was not asked loses packets"
-    };
-    Finding::wrong(format!(
-        "node {node} has sent {resent} packets again: {who}"
-    ))
 }

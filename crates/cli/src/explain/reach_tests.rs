@@ -17,11 +17,13 @@ fn asking(received: [u64; 3]) -> Vec<Seen> {
         }
         seen.after.uptime_us = 1_000_000;
         let asked = if received == 0 { 100 } else { 0 };
+        // Who gets everything is asked for what others lack.
+        let again = if received == 0 { 0 } else { 5000 };
         for (name, count) in [
             ("packets_sent", 50),
             ("packets_received", received),
             ("packets_requested", asked),
-            ("retransmissions", 5000),
+            ("retransmissions", again),
         ] {
             seen.after.counters.insert(name.into(), count);
         }
@@ -49,6 +51,50 @@ fn who_gets_no_packets_is_named() {
         one.after.counters.insert("packets_sent".into(), 0);
     }
     assert!(!texts(&seen)[0].contains("node 3 gets none"));
+}
+
+#[test]
+fn whose_packets_reach_nobody_is_named_in_each_engine_that_multicasts() {
+    for (sent, again) in [
+        ("packets_sent", "retransmissions"),
+        ("fast_packets_sent", "fast_packets_resent"),
+        ("net_submissions", "uring_values_sent_again"),
+    ] {
+        let mut seen = asking([100, 100, 100]);
+        for one in &mut seen {
+            one.after.counters.clear();
+            one.after.counters.insert(sent.into(), 50);
+        }
+        seen[2].after.counters.insert(again.into(), 50);
+        let said = texts(&seen);
+        let what = "what node 3 multicasts reaches nobody";
+        assert!(said.len() == 1 && said[0].starts_with(what), "{said:?}");
+        // Who is not there may be the one that lacks them.
+        seen.remove(0);
+        assert!(!texts(&seen)[0].starts_with(what));
+    }
+}
+
+#[test]
+fn who_has_to_ask_for_everything_is_named_in_other_engines_too() {
+    for (got, asked) in [
+        ("fast_packets_received", "fast_packets_repaired"),
+        ("uring_values_decided", "uring_values_asked_for"),
+    ] {
+        let mut seen = asking([100, 100, 100]);
+        for one in &mut seen {
+            one.after.counters.clear();
+            one.after.counters.insert("net_submissions".into(), 50);
+            one.after.counters.insert(got.into(), 100);
+        }
+        assert!(texts(&seen)[0].starts_with("all well"));
+        seen[2].after.counters.insert(asked.into(), 100);
+        let said = texts(&seen);
+        assert!(
+            said[0].starts_with("node 3 gets none of the packets"),
+            "{said:?}"
+        );
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use rota_daemon::DaemonStatus;
 use super::{Finding, Seen, bytes, list, time};
 
 /// Counters that say something by themselves when they grow, and what.
-const TELLING: [(&str, &str); 17] = [
+const TELLING: [(&str, &str); 20] = [
     (
         "duplicate_nodes",
         "another process goes by its number: stop one of the two",
@@ -68,6 +68,20 @@ const TELLING: [(&str, &str); 17] = [
         "net_seal_old_life",
         "datagrams are from an earlier life of their sender: two processes use one number, the clock of the sender was set \
          back before it started (a restart of the sender mends that), or they are replayed",
+    ),
+    (
+        "net_link_forged",
+        "connections for links are not authentic: a node has another key of the same number, or they are forged: compare the \
+         key files",
+    ),
+    (
+        "net_link_unknown_key",
+        "connections for links come under a key that it does not have, or without one: compare the key files",
+    ),
+    (
+        "net_link_refused",
+        "connections for links are refused: a node has another `cluster` or another engine, two processes use one number, or \
+         other programs connect to that port: compare the configurations",
     ),
     (
         "net_foreign_source",
@@ -213,6 +227,10 @@ fn disk(one: &Seen) -> Option<Finding> {
     Some(Finding::wrong(text))
 }
 
+/// Why nodes may stay alone that all run.
+const ALONE: &str = "Where each stays alone and `transport` is multicast, the group does not reach the others: look at IGMP in the \
+                     switches, at `interface` and at firewalls; transport = \"unicast\" does without";
+
 /// Nodes that are missing, and rings that are two.
 fn absent(seen: &[Seen]) -> Vec<Finding> {
     let settled = seen
@@ -225,17 +243,19 @@ fn absent(seen: &[Seen]) -> Vec<Finding> {
             rings.push(ring);
         }
     }
+    let are_alone = seen.len() > 1
+        && seen
+            .iter()
+            .all(|one| company(&one.after).is_some_and(|company| company.len() == 1));
     if rings.len() > 1 {
-        let are_alone = rings.iter().all(|ring| ring.len() == 1);
         let rings: Vec<String> = rings
             .into_iter()
             .map(|ring| format!("({})", list(ring)))
             .collect();
         let alone = if are_alone {
-            ". Where each stays alone and `transport` is multicast, the group does not reach the others: look at IGMP in the \
-             switches, at `interface` and at firewalls; transport = \"unicast\" does without"
+            format!(". {ALONE}")
         } else {
-            ""
+            String::new()
         };
         let text = format!(
             "the network is split, or they are just meeting: there are rings of {}{alone}",
@@ -244,7 +264,8 @@ fn absent(seen: &[Seen]) -> Vec<Finding> {
         return vec![Finding::wrong(text)];
     }
     let Some(ring) = rings.pop() else {
-        return Vec::new();
+        let alone = are_alone.then(|| Finding::wrong(format!("each node is alone. {ALONE}")));
+        return alone.into_iter().collect();
     };
     let nodes: BTreeSet<u16> = seen
         .iter()

@@ -196,7 +196,12 @@ impl Watch {
             .state_at
             .is_none_or(|said| now.since(said) >= STATE_NANOS);
         if status.state != self.state && may_say {
-            tracing::info!(node, "the ring: {}", status.state);
+            // What comes behind a semicolon is what it lacks.
+            if status.state.contains("; ") {
+                tracing::warn!(node, "the ring: {}", status.state);
+            } else {
+                tracing::info!(node, "the ring: {}", status.state);
+            }
             status.state.clone_into(&mut self.state);
             self.state_at = Some(now);
         }
