@@ -169,7 +169,7 @@ fn a_reader_that_has_gone_is_no_error_and_a_full_disk_is() {
             "2",
             "--duration",
             "200ms",
-            "--warmup",
+            "--warm-up",
             "100ms",
         ],
     ];

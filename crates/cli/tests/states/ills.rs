@@ -168,6 +168,11 @@ fn swap(config: &mut NodeConfig) {
     (config.nodes[1].address, config.nodes[2].address) = (third, second);
 }
 
+/// The second was shut out as an earlier life of itself.
+pub fn single(cluster: &mut Cluster<'_>) {
+    restart_two(cluster);
+}
+
 /// At the third place a node starts that calls itself the second.
 pub fn double(cluster: &mut Cluster<'_>) {
     cluster.kill(ILL);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rota_client::Client;
 
 /// Between two messages.
-const EVERY: Duration = Duration::from_millis(10);
+const EVERY: Duration = Duration::from_millis(50);
 
 /// See the module. It connects anew where its daemon has gone.
 pub struct Load {

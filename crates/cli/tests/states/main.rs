@@ -52,7 +52,7 @@ fn nothing_well_is_called_ill() {
 
 /// Makes a state, and says what is not said of it.
 fn go_through(cluster: &mut Cluster<'_>, state: &State) -> Vec<String> {
-    steady::wait_well(cluster);
+    steady::wait_whole(cluster);
     let before = Before::of(cluster);
     let began = Instant::now();
     (state.make)(cluster);
@@ -71,7 +71,9 @@ fn go_through(cluster: &mut Cluster<'_>, state: &State) -> Vec<String> {
         wrong.len()
     );
     let named = |what| format!("{engine}, {}: {what}", state.name);
-    wrong.into_iter().map(named).collect()
+    let wrong: Vec<String> = wrong.into_iter().map(named).collect();
+    wrong.iter().for_each(|what| println!("{what}"));
+    wrong
 }
 
 /// `ROTA_STATES` are words in the names of states; all, if it is not set.

@@ -176,7 +176,7 @@ pub const STATES: &[State] = &[
                 Said([
                     Nothing("all goes by links instead, and is in time"),
                     Nothing("as in the log"),
-                    Words("multicast does not pass"),
+                    Words("with multicast at IGMP in the switches"),
                     Words("increase(rota_uring_values_sent_again_total) > 0"),
                 ]),
             ),
@@ -184,25 +184,25 @@ pub const STATES: &[State] = &[
     },
     State {
         name: "Multicast has never passed",
-        made: "The same, and all daemons are started anew: each may stay alone",
+        made: "The same, and all daemons are started anew",
         make: ills::never_multicast,
         end: ills::multicast_again,
         cells: &[
             cell(
                 RINGS,
                 Said([
-                    Words("does the group reach the others?"),
-                    Words("missing  node 2, node 3"),
-                    Words("the group does not reach the others"),
+                    Words("nobody receives what this node sends"),
+                    Words("missing  node"),
+                    Words("with multicast at IGMP in the switches"),
                     Words("rota_ring_members < 3"),
                 ]),
             ),
             cell(
                 VIEWS,
                 Said([
-                    Words("does the group reach the others?"),
-                    Words("in no view"),
-                    Words("the group does not reach the others"),
+                    Words("the ring: changing the view"),
+                    Words("changing the view"),
+                    Words("is on no ring: changing the view"),
                     Words("rota_ring_operational < 1"),
                 ]),
             ),
@@ -211,7 +211,7 @@ pub const STATES: &[State] = &[
                 Said([
                     Nothing("links are enough to form a ring, and to order"),
                     Nothing("as in the log"),
-                    Words("multicast does not pass"),
+                    Words("with multicast at IGMP in the switches"),
                     Words("increase(rota_uring_values_sent_again_total) > 0"),
                 ]),
             ),
@@ -333,7 +333,7 @@ pub const STATES: &[State] = &[
             Said([
                 Words("No space left on device"),
                 Words("missing  node 3"),
-                Words("nobody listens there: the daemon has ended"),
+                Words("node 3 is not on the ring"),
                 Words("rota_ring_members < 3"),
             ]),
         )],
@@ -410,8 +410,27 @@ pub const STATES: &[State] = &[
         name: "Two nodes of one number",
         made: "At the third's address a daemon is started that calls itself the second",
         make: ills::double,
-        end: ills::restart,
-        cells: &[cell(ALL, MISSING)],
+        end: ills::single,
+        cells: &[
+            cell(
+                RINGS_AND_VIEWS,
+                Said([
+                    Words("two processes use one number"),
+                    Words("net_seal_old_life"),
+                    Words("two processes use one number"),
+                    Words("increase(rota_net_seal_old_life_total) > 0"),
+                ]),
+            ),
+            cell(
+                VOTES,
+                Said([
+                    Words("connections for links were refused"),
+                    Words("missing  node 3"),
+                    Words("two processes use one number"),
+                    Words("increase(rota_net_link_refused_total) > 0"),
+                ]),
+            ),
+        ],
     },
     State {
         name: "Settings differ",
@@ -496,7 +515,13 @@ pub const STATES: &[State] = &[
         end: ills::starts_now,
         cells: &[
             cell(
-                RINGS_AND_VIEWS,
+                &[
+                    EngineName::AcceleratedRing,
+                    EngineName::TotemRing,
+                    FastCast,
+                    Lcr,
+                    RingPaxos,
+                ],
                 Said([
                     Words("datagrams are from an earlier life of their sender"),
                     Words("net_seal_old_life"),
@@ -504,7 +529,12 @@ pub const STATES: &[State] = &[
                     Words("increase(rota_net_seal_old_life_total) > 0"),
                 ]),
             ),
-            cell(VOTES, MISSING),
+            cell(
+                &[URingPaxos],
+                Well(
+                    "links are all it uses, and a link begins with a handshake that goes by no clock",
+                ),
+            ),
         ],
     },
 ];

@@ -100,7 +100,7 @@ const HEAD: &str = "\
 # What is said of which trouble
 
 Each row is a state in which a cluster of three is put by a test (`crates/cli/tests/states`), in each engine, with a client at each
-daemon that sends a hundred messages a second; each letter a place that has to name it within ten seconds: **L** the log, **S** `rota
+daemon that sends twenty messages a second; each letter a place that has to name it within ten seconds: **L** the log, **S** `rota
 status`, **E** `rota status --explain --config FILE`, **M** the metrics. A dash is a state that an engine cannot be in. Where a letter
 is missing, the section below says why. The same test looks at clusters that are well, and fails if anything is said of them; for as
 long as `ROTA_SECONDS` says: `ROTA_SECONDS=3600 cargo test -p rota --test states well -- --include-ignored`. This page is written by

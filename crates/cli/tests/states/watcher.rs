@@ -1,6 +1,7 @@
 //! Looks at all places until what is to be said is said there.
 
 use std::collections::HashSet;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::cluster::Cluster;
@@ -8,6 +9,8 @@ use crate::table::{PLACES, Say};
 
 /// Within this everything is to be named.
 const IN_TIME: Duration = Duration::from_secs(10);
+/// From one look to the next: looking costs processor time that the daemons want, too.
+const BETWEEN: Duration = Duration::from_millis(200);
 /// Stands for anything in words on one line.
 const ANYTHING: &str = " … ";
 
@@ -71,6 +74,7 @@ impl Before {
             if open.is_empty() || last {
                 return wrong;
             }
+            thread::sleep(BETWEEN);
         }
     }
 }
