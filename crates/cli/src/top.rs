@@ -105,7 +105,7 @@ fn table(places: &[Place], before: &[Answer], after: &[Answer]) -> String {
 
 /// A row of the table, or a sentence in its place.
 enum Row {
-    Cells([String; COLUMNS]),
+    Cells(Box<[String; COLUMNS]>),
     Said(String),
 }
 
@@ -115,7 +115,7 @@ impl Row {
             "node", "name", "ring", "rounds/s", "round", "held", "token", "sent/s", "told/s",
             "lost/s", "waiting", "clients",
         ];
-        Self::Cells(names.map(str::to_owned))
+        Self::Cells(Box::new(names.map(str::to_owned)))
     }
 
     fn said(what: String) -> Self {
@@ -137,7 +137,7 @@ impl Row {
             0 => "-".to_owned(),
             count => time(sum / count as f64),
         };
-        Self::Cells([
+        Self::Cells(Box::new([
             status.node.to_string(),
             status.name.clone(),
             short_ring(status),
@@ -150,7 +150,7 @@ impl Row {
             per_second(lost),
             (status.queues.packets + status.queues.requests).to_string(),
             status.clients.len().to_string(),
-        ])
+        ]))
     }
 }
 
@@ -159,7 +159,7 @@ fn aligned(rows: &[Row]) -> String {
     let mut widths = [0; COLUMNS];
     for row in rows {
         if let Row::Cells(cells) = row {
-            for (width, cell) in widths.iter_mut().zip(cells) {
+            for (width, cell) in widths.iter_mut().zip(cells.iter()) {
                 *width = cell.chars().count().max(*width);
             }
         }

@@ -267,7 +267,7 @@ pub const STATES: &[State] = &[
                     Nothing("no token tells whose time it is; messages take longer"),
                     Nothing("as in the log"),
                     Nothing("as in the log"),
-                    Words("rota_message_latency_seconds_count > 0"),
+                    Nothing("`rota_message_latency_seconds` of all nodes grows, and no number says for whom"),
                 ]),
             ),
         ],

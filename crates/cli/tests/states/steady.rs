@@ -15,9 +15,8 @@ pub fn wait_well(cluster: &Cluster<'_>) {
     let all = format!("all well: {NODES} on one ring");
     loop {
         let (said, is_well) = cluster.ask(&["--explain", "--interval", INTERVAL]);
-        // Many daemons on few processors are slow, and that is true.
-        let is_crowded = said.starts_with("all nodes that were asked");
-        if is_well && said.starts_with(&all) || is_crowded {
+        let is_slow = !said.is_empty() && said.lines().all(is_true_of_this_host);
+        if is_well && said.starts_with(&all) || is_slow {
             return;
         }
         let engine = cluster.engine.name();
@@ -53,7 +52,11 @@ pub fn alarms(cluster: &Cluster<'_>, line: usize) -> Vec<String> {
     alarms.retain(|line| line.contains(" WARN ") || line.contains(" ERROR "));
     let (said, is_well) = cluster.ask(&["--explain", "--interval", INTERVAL]);
     if !is_well {
-        alarms.push(said);
+        alarms.extend(
+            said.lines()
+                .filter(|line| !is_true_of_this_host(line))
+                .map(str::to_owned),
+        );
     }
     let (status, _) = cluster.ask(&[]);
     let quiet = status
@@ -67,6 +70,26 @@ pub fn alarms(cluster: &Cluster<'_>, line: usize) -> Vec<String> {
     let rung = |line: &&str| is_alarm(line);
     alarms.extend(metrics.lines().filter(rung).map(str::to_owned));
     alarms
+}
+
+/// Whether a sentence says that somebody is slow, on a host where more wants to run than can: that is so.
+fn is_true_of_this_host(line: &str) -> bool {
+    let is_slow = [
+        "all nodes that were asked",
+        "the token takes ",
+        " is slow: it has the token ",
+    ]
+    .iter()
+    .any(|words| line.contains(words));
+    is_slow && is_crowded()
+}
+
+/// Whether more wants to run than there are processors, as a mean of the last minute.
+fn is_crowded() -> bool {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().and_then(|load| load.parse().ok());
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    load.is_some_and(|load: f64| load > processors as f64)
 }
 
 /// Whether a line of metrics is one that the manual has alerts for.

@@ -137,10 +137,10 @@ fn section(f: &mut fmt::Formatter<'_>, state: &State) -> fmt::Result {
             count if count == ALL.len() => "all engines".to_owned(),
             _ => engines.join(", "),
         };
-        write!(f, "\n*{engines}*: ")?;
+        write!(f, "\n*{engines}*:")?;
         match &cell.is {
-            Is::Never(why) => writeln!(f, "–, {why}.")?,
-            Is::Well(why) => writeln!(f, "nothing is said: {why}.")?,
+            Is::Never(why) => writeln!(f, " –, {why}.")?,
+            Is::Well(why) => writeln!(f, " nothing is said: {why}.")?,
             Is::Said(said) => {
                 f.write_str("\n\n")?;
                 for (place, say) in PLACES.iter().zip(said) {
