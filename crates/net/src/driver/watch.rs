@@ -196,8 +196,8 @@ impl Watch {
             .state_at
             .is_none_or(|said| now.since(said) >= STATE_NANOS);
         if status.state != self.state && may_say {
-            // What comes behind a semicolon is what it lacks.
-            if status.state.contains("; ") {
+            // What comes behind a semicolon is what a node on a ring lacks.
+            if status.state.starts_with("operational") && status.state.contains("; ") {
                 tracing::warn!(node, "the ring: {}", status.state);
             } else {
                 tracing::info!(node, "the ring: {}", status.state);
