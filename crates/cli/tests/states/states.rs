@@ -267,7 +267,9 @@ pub const STATES: &[State] = &[
                     Nothing("no token tells whose time it is; messages take longer"),
                     Nothing("as in the log"),
                     Nothing("as in the log"),
-                    Nothing("`rota_message_latency_seconds` of all nodes grows, and no number says for whom"),
+                    Nothing(
+                        "`rota_message_latency_seconds` of all nodes grows, and no number says for whom",
+                    ),
                 ]),
             ),
         ],
