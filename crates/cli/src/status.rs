@@ -121,13 +121,7 @@ fn text(answer: &DaemonStatus) -> String {
     for note in &answer.notes {
         put(format_args!("note     {note}\n"));
     }
-    let missing: Vec<String> = missing(answer)
-        .iter()
-        .map(|node| format!("node {node}"))
-        .collect();
-    if !missing.is_empty() {
-        put(format_args!("missing  {}\n", missing.join(", ")));
-    }
+    put(format_args!("{}", missing_line(answer)));
     match &answer.keys {
         Some(KeysInUse { sends, takes }) => {
             let takes: Vec<String> = takes.iter().map(ToString::to_string).collect();
@@ -164,6 +158,16 @@ fn text(answer: &DaemonStatus) -> String {
         put(format_args!("         {name} {count}\n"));
     }
     text
+}
+
+/// Who is in the configuration and not with this daemon, if anybody.
+fn missing_line(answer: &DaemonStatus) -> String {
+    let missing = missing(answer);
+    let missing: Vec<String> = missing.iter().map(|node| format!("node {node}")).collect();
+    match missing.is_empty() {
+        true => String::new(),
+        false => format!("missing  {}\n", missing.join(", ")),
+    }
 }
 
 /// What FastCast's senders go by, where they go by anything.

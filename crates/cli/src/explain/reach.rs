@@ -17,7 +17,7 @@ const SOME: u64 = 3;
 /// What is wrong, if the nodes that were asked show it: each engine counts what did not come.
 pub(super) fn look(seen: &[Seen]) -> Option<Finding> {
     let deaf = nodes(seen, |one| is_deaf(one) && others_send(seen, one.node()));
-    let mute = nodes(seen, is_mute);
+    let mute = nodes(seen, |one| is_mute(one, seen));
     let all = seen.len() > 1 && are_all(seen);
     if all && (deaf.len() == seen.len() || mute.len() == seen.len()) {
         return Some(Finding::wrong(format!(
@@ -71,16 +71,19 @@ fn is_deaf(one: &Seen) -> bool {
         one.grown("fast_packets_repaired"),
     );
     // One question may be about many values, and some packets come again before they are asked for.
-    ring || most(2 * repaired, received) || one.grown("uring_values_asked_for") >= SOME
+    ring || most(4 * repaired, received) || one.grown("uring_values_asked_for") >= SOME
 }
 
 /// It sends again all that it sends.
-fn is_mute(one: &Seen) -> bool {
+fn is_mute(one: &Seen, seen: &[Seen]) -> bool {
     let ring = most(one.grown("retransmissions"), one.grown("packets_sent"));
     let views = most(
         one.grown("fast_packets_resent"),
         one.grown("fast_packets_sent"),
     );
+    // One that is deaf asks for all of everybody: of who is mute all others lack something.
+    let mut others = seen.iter().filter(|other| other.node() != one.node());
+    let views = views && others.all(|other| other.grown("fast_packets_repaired") > 0);
     ring || views || one.grown("uring_values_sent_again") >= FEW
 }
 
