@@ -67,7 +67,7 @@ fn checked(file: &Path, node: Option<u16>) -> Result<String, String> {
     host.map_err(|error| wrong(&error))?;
     let keys = config.keys().map_err(|error| {
         let path = config.key_file.clone().unwrap_or_default();
-        format!("{}: {error}", path.display())
+        format!("{}: {error}", rota_net::whole_path(&path).display())
     })?;
     let described = describe(&config, keys.as_ref(), node);
     let mut table = described.map_err(|error| wrong(&error))?;

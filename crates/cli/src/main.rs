@@ -26,7 +26,8 @@ mod top;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// Totally ordered multicast on a token ring.
 #[derive(Debug, Parser)]
@@ -161,9 +162,33 @@ enum ConfigCommand {
     Check(config::CheckOptions),
 }
 
+/// An error that suggests no command that is not for people.
+fn without_hidden(mut error: clap::Error) -> clap::Error {
+    let command = Cli::command();
+    let is_hidden = |name: &str| {
+        let mut commands = command.get_subcommands();
+        commands.any(|command| command.get_name() == name && command.is_hide_set())
+    };
+    let names: Option<Vec<String>> = match error.get(ContextKind::SuggestedSubcommand) {
+        Some(ContextValue::Strings(names)) => Some(names.clone()),
+        Some(ContextValue::String(name)) => Some(vec![name.clone()]),
+        _ => None,
+    };
+    if let Some(mut names) = names {
+        names.retain(|name| !is_hidden(name));
+        let names = match names.is_empty() {
+            true => ContextValue::None,
+            false => ContextValue::Strings(names),
+        };
+        error.insert(ContextKind::SuggestedSubcommand, names);
+    }
+    error
+}
+
 fn main() -> ExitCode {
     rota_net::keep_large_buffers();
-    let code = match Cli::parse().command {
+    let cli = Cli::try_parse().unwrap_or_else(|error| without_hidden(error).exit());
+    let code = match cli.command {
         Command::Demo(options) => demo::main(&options),
         Command::Daemon(options) => daemon::main(&options),
         Command::Sub(options) => sub::main(&options),

@@ -10,7 +10,7 @@ use rota_net::KeysInUse;
 
 use crate::ask::{AskOptions, Place, ask_all};
 use crate::client::Failure;
-use crate::explain::{Seen, distinct, explain};
+use crate::explain::{Seen, distinct, explain, missing};
 use crate::say::{complain, print};
 
 /// What its clients and groups count that ought to stand still, beside what the ring does.
@@ -121,6 +121,7 @@ fn text(answer: &DaemonStatus) -> String {
     for note in &answer.notes {
         put(format_args!("note     {note}\n"));
     }
+    put(format_args!("{}", missing_line(answer)));
     match &answer.keys {
         Some(KeysInUse { sends, takes }) => {
             let takes: Vec<String> = takes.iter().map(ToString::to_string).collect();
@@ -157,6 +158,16 @@ fn text(answer: &DaemonStatus) -> String {
         put(format_args!("         {name} {count}\n"));
     }
     text
+}
+
+/// Who is in the configuration and not with this daemon, if anybody.
+fn missing_line(answer: &DaemonStatus) -> String {
+    let missing = missing(answer);
+    let missing: Vec<String> = missing.iter().map(|node| format!("node {node}")).collect();
+    match missing.is_empty() {
+        true => String::new(),
+        false => format!("missing  {}\n", missing.join(", ")),
+    }
 }
 
 /// What FastCast's senders go by, where they go by anything.
@@ -207,6 +218,23 @@ mod tests {
         level("fast_rate_kbps", 83_300);
         let expected = "links    own unknown, slowest 250.0 Mbit/s; may send 83.3 Mbit/s\n";
         assert!(text(&answer).contains(expected), "{}", text(&answer));
+    }
+
+    #[test]
+    fn who_is_missing_is_named() {
+        let mut answer = DaemonStatus {
+            nodes: vec![1, 2, 3, 4],
+            ring: "operational: 1, 3 (configuration 2, coordinator 1)".to_owned(),
+            ..DaemonStatus::default()
+        };
+        assert!(text(&answer).contains("missing  node 2, node 4\n"));
+        "operational: 1, 2, 3, 4".clone_into(&mut answer.ring);
+        assert!(!text(&answer).contains("missing"));
+        // Who is on no ring says so, and what it lacks.
+        "no majority: nothing is ordered".clone_into(&mut answer.ring);
+        assert!(!text(&answer).contains("missing"));
+        "in no view; operational: 1, 2".clone_into(&mut answer.ring);
+        assert!(text(&answer).contains("missing  node 3, node 4\n"));
     }
 
     #[test]

@@ -10,11 +10,14 @@ use rota_daemon::{ClientStatus, DaemonStatus};
 
 use crate::ask::{AskOptions, Place, ask_all};
 use crate::client::Failure;
-use crate::explain::{Seen, bytes, distinct, explain, time};
+use crate::explain::{Seen, bytes, company, distinct, explain, time};
 use crate::say::{self, print};
 
 /// Clients that are shown: those for whom most waits.
 const CLIENTS: usize = 10;
+
+/// Columns of the table.
+const COLUMNS: usize = 12;
 
 /// Goes to the upper left corner, and clears what is there.
 const CLEAR: &str = "\x1b[H\x1b[2J";
@@ -74,21 +77,7 @@ fn answers(places: &[Place]) -> Vec<Answer> {
 }
 
 fn table(places: &[Place], before: &[Answer], after: &[Answer]) -> String {
-    let mut text = format!(
-        "{:>5} {:<12} {:<24} {:>9} {:>9} {:>9} {:>6} {:>9} {:>9} {:>7} {:>8} {:>7}\n",
-        "node",
-        "name",
-        "ring",
-        "rounds/s",
-        "round",
-        "held",
-        "token",
-        "sent/s",
-        "told/s",
-        "lost/s",
-        "waiting",
-        "clients"
-    );
+    let mut rows = vec![Row::head()];
     let mut seen = Vec::new();
     for ((place, before), after) in places.iter().zip(before).zip(after) {
         match (before, after) {
@@ -97,13 +86,14 @@ fn table(places: &[Place], before: &[Answer], after: &[Answer]) -> String {
                     before: before.clone(),
                     after: after.clone(),
                 };
-                row(&mut text, &one);
+                rows.push(Row::of(&one));
                 seen.push(one);
             }
-            (_, Err(what)) => put(&mut text, format_args!("    - {what}")),
-            (Err(_), Ok(_)) => put(&mut text, format_args!("    - {place}: just started")),
+            (_, Err(what)) => rows.push(Row::said(what.clone())),
+            (Err(_), Ok(_)) => rows.push(Row::said(format!("{place}: just started"))),
         }
     }
+    let mut text = aligned(&rows);
     let seen = distinct(seen);
     clients(&mut text, &seen);
     text.push('\n');
@@ -113,57 +103,111 @@ fn table(places: &[Place], before: &[Answer], after: &[Answer]) -> String {
     text
 }
 
-fn put(text: &mut String, line: std::fmt::Arguments<'_>) {
-    // A string takes everything.
-    let _ = writeln!(text, "{line}");
+/// A row of the table, or a sentence in its place.
+enum Row {
+    Cells(Box<[String; COLUMNS]>),
+    Said(String),
 }
 
-fn row(text: &mut String, seen: &Seen) {
-    let status = &seen.after;
-    let seconds = seen.micros() as f64 / 1e6;
-    let per_second = |count: u64| format!("{:.0}", count as f64 / seconds);
-    let (rounds, round) = seen.rotations();
-    let held_us = status
-        .token
-        .held
-        .sum_us
-        .saturating_sub(seen.before.token.held.sum_us);
-    let visits = status
-        .token
-        .held
-        .count
-        .saturating_sub(seen.before.token.held.count);
-    let repaired =
-        |status: &DaemonStatus| status.peers.values().map(|peer| peer.repaired).sum::<u64>();
-    let lost = repaired(status).saturating_sub(repaired(&seen.before));
-    let mut ring = status.ring.clone();
-    if ring.chars().count() > 24 {
-        ring = ring.chars().take(23).chain(['…']).collect();
+impl Row {
+    fn head() -> Self {
+        let names = [
+            "node", "name", "ring", "rounds/s", "round", "held", "token", "sent/s", "told/s",
+            "lost/s", "waiting", "clients",
+        ];
+        Self::Cells(Box::new(names.map(str::to_owned)))
     }
-    let mean = |sum: f64, count: u64| {
-        if count > 0 {
-            time(sum / count as f64)
-        } else {
-            "-".to_owned()
-        }
-    };
-    put(
-        text,
-        format_args!(
-            "{:>5} {:<12} {ring:<24} {:>9} {:>9} {:>9} {:>5.1}% {:>9} {:>9} {:>7} {:>8} {:>7}",
-            status.node,
-            status.name,
+
+    fn said(what: String) -> Self {
+        Self::Said(what)
+    }
+
+    fn of(seen: &Seen) -> Self {
+        let status = &seen.after;
+        let seconds = seen.micros() as f64 / 1e6;
+        let per_second = |count: u64| format!("{:.0}", count as f64 / seconds);
+        let (rounds, round) = seen.rotations();
+        let (held, before) = (&status.token.held, &seen.before.token.held);
+        let held_us = held.sum_us.saturating_sub(before.sum_us);
+        let visits = held.count.saturating_sub(before.count);
+        let repaired =
+            |status: &DaemonStatus| status.peers.values().map(|peer| peer.repaired).sum::<u64>();
+        let lost = repaired(status).saturating_sub(repaired(&seen.before));
+        let mean = |sum: f64, count: u64| match count {
+            0 => "-".to_owned(),
+            count => time(sum / count as f64),
+        };
+        Self::Cells(Box::new([
+            status.node.to_string(),
+            status.name.clone(),
+            short_ring(status),
             per_second(rounds),
             mean(round * rounds as f64, rounds),
             mean(held_us as f64, visits),
-            100.0 * held_us as f64 / seen.micros() as f64,
+            format!("{:.1}%", 100.0 * held_us as f64 / seen.micros() as f64),
             per_second(sent(seen)),
             per_second(told(status).saturating_sub(told(&seen.before))),
             per_second(lost),
-            status.queues.packets + status.queues.requests,
-            status.clients.len(),
-        ),
-    );
+            (status.queues.packets + status.queues.requests).to_string(),
+            status.clients.len().to_string(),
+        ]))
+    }
+}
+
+/// Columns as wide as what is in them: the first three are text, the others numbers.
+fn aligned(rows: &[Row]) -> String {
+    let mut widths = [0; COLUMNS];
+    for row in rows {
+        if let Row::Cells(cells) = row {
+            for (width, cell) in widths.iter_mut().zip(cells.iter()) {
+                *width = cell.chars().count().max(*width);
+            }
+        }
+    }
+    let mut text = String::new();
+    for row in rows {
+        let line = match row {
+            Row::Said(what) => format!("{:>1$} {what}", "-", widths[0]),
+            Row::Cells(cells) => {
+                let cells = cells.iter().zip(widths).enumerate();
+                let cells = cells.map(|(column, (cell, width))| match column {
+                    1 | 2 => format!("{cell:<width$}"),
+                    _ => format!("{cell:>width$}"),
+                });
+                cells.collect::<Vec<_>>().join(" ")
+            }
+        };
+        put(&mut text, format_args!("{line}"));
+    }
+    text
+}
+
+/// Who is on the ring, in few characters; of a node that is on none, the first words of what it says. `--explain` says the rest.
+fn short_ring(status: &DaemonStatus) -> String {
+    let Some(nodes) = company(status).filter(|_| status.ring.starts_with("operational")) else {
+        let end = status.ring.find([':', ';', '(']);
+        return status.ring[..end.unwrap_or(status.ring.len())]
+            .trim()
+            .to_owned();
+    };
+    let mut ranges: Vec<(u16, u16)> = Vec::new();
+    for node in nodes {
+        match ranges.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(node) => *last = node,
+            _ => ranges.push((node, node)),
+        }
+    }
+    let range = |(first, last): &(u16, u16)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first},{last}"),
+        _ => format!("{first}-{last}"),
+    };
+    ranges.iter().map(range).collect::<Vec<_>>().join(",")
+}
+
+fn put(text: &mut String, line: std::fmt::Arguments<'_>) {
+    // A string takes everything.
+    let _ = writeln!(text, "{line}");
 }
 
 /// Messages that the daemon has given its engine, whichever that is; of a daemon that does not count them, packets.
@@ -212,6 +256,32 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_ring_is_said_in_few_characters_and_whole() {
+        let ring = |text: &str| {
+            let ring = text.to_owned();
+            short_ring(&DaemonStatus {
+                ring,
+                ..DaemonStatus::default()
+            })
+        };
+        assert_eq!(ring("operational: 1, 2, 3, 5, 7, 8"), "1-3,5,7,8");
+        assert_eq!(
+            ring("operational: 1, 3 (configuration 2, coordinator 1)"),
+            "1,3"
+        );
+        assert_eq!(
+            ring("operational: 4; its disk has had votes for 2.0 s"),
+            "4"
+        );
+        assert_eq!(
+            ring("no majority: nothing is ordered, as of"),
+            "no majority"
+        );
+        assert_eq!(ring("in no view; operational: 1"), "in no view");
+        assert_eq!(ring("gathering: waiting for 3"), "gathering");
+    }
+
+    #[test]
     fn a_daemon_has_a_row_and_who_lags_too_and_who_does_not_answer_is_said() {
         let mut before = DaemonStatus {
             node: 7,
@@ -249,9 +319,15 @@ mod tests {
         // Sent, told, lost, waiting, clients.
         assert_eq!(row[row.len() - 5..], ["200", "100", "0", "0", "1"]);
         assert!(
-            text.contains("10.0%")
-                && text.contains("5.0 ms")
-                && text.contains("operational: 1, 2, 3, 4…"),
+            text.contains("10.0%") && text.contains("5.0 ms") && row[2] == "1-7",
+            "{text}"
+        );
+        // A terminal of the usual width has room for it.
+        let table = text.lines().take(2);
+        assert!(
+            table
+                .map(|line| line.chars().count())
+                .all(|width| width <= 80),
             "{text}"
         );
         assert_eq!(words("#lag#seven")[1..], ["5000", "bytes", "20.0", "ms"]);

@@ -1,8 +1,9 @@
 //! What a demo leaves behind that does not come to its end: nothing.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -92,4 +93,133 @@ fn what_a_killed_demo_leaves_the_next_one_removes() {
         demo.wait().expect("a child");
     }
     wait("all daemons end", || daemons(place.path()) == 0);
+}
+
+/// Files in the place of temporary ones, but for what is in directories.
+fn files(place: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(place).expect("a directory").flatten();
+    let paths = entries.map(|entry| entry.path());
+    paths.filter(|path| !path.is_dir()).collect()
+}
+
+#[test]
+fn nothing_is_left_of_the_input_whatever_ends_a_demo() {
+    for signal in [Signal::KILL, Signal::TERM, Signal::HUP] {
+        let place = tempfile::tempdir().expect("a directory");
+        let input = tempfile::NamedTempFile::new().expect("a file");
+        let line = [&[b'x'; 200][..], b"\n"].concat();
+        let written = input.as_file().write_all(&line.repeat(300_000));
+        written.expect("room");
+        let path = input.path().display().to_string();
+        let mut demo = Command::new(env!("CARGO_BIN_EXE_rota"))
+            .args(["demo", "--nodes", "2", "--input", &path])
+            .env("TMPDIR", place.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the binary");
+        wait("two daemons start", || daemons(place.path()) == 2);
+        kill_process(Pid::from_child(&demo), signal).expect("it runs");
+        demo.wait().expect("a child");
+        assert_eq!(files(place.path()), [] as [PathBuf; 0], "{signal:?}");
+        wait("its daemons end", || daemons(place.path()) == 0);
+    }
+}
+
+#[test]
+fn nothing_is_left_of_input_that_has_not_all_come() {
+    for signal in [Signal::KILL, Signal::TERM] {
+        let place = tempfile::tempdir().expect("a directory");
+        let mut demo = Command::new(env!("CARGO_BIN_EXE_rota"))
+            .args(["demo", "--nodes", "2", "--input", "-"])
+            .env("TMPDIR", place.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the binary");
+        let mut input = demo.stdin.take().expect("a pipe");
+        // More than a pipe takes: some of it was copied when this is done.
+        input.write_all(&[b'x'; 1 << 20]).expect("it reads");
+        kill_process(Pid::from_child(&demo), signal).expect("it runs");
+        demo.wait().expect("a child");
+        assert_eq!(files(place.path()), [] as [PathBuf; 0], "{signal:?}");
+        assert!(directories(place.path()).is_empty());
+    }
+}
+
+/// How a command ends that writes to this.
+fn status_of(arguments: &[&str], out: Stdio) -> ExitStatus {
+    Command::new(env!("CARGO_BIN_EXE_rota"))
+        .args(arguments)
+        .stdout(out)
+        .stderr(Stdio::null())
+        .status()
+        .expect("the binary")
+}
+
+#[test]
+fn a_reader_that_has_gone_is_no_error_and_a_full_disk_is() {
+    let commands: [&[&str]; 3] = [
+        &["demo", "--nodes", "1", "--messages", "10"],
+        &["demo", "--nodes", "1", "--messages", "10", "--json"],
+        &[
+            "bench",
+            "--nodes",
+            "2",
+            "--duration",
+            "200ms",
+            "--warm-up",
+            "100ms",
+        ],
+    ];
+    for command in commands {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        assert_eq!(
+            status_of(command, writer.into()).code(),
+            Some(0),
+            "{command:?}"
+        );
+        let full = File::options()
+            .write(true)
+            .open("/dev/full")
+            .expect("Linux has it");
+        assert_eq!(
+            status_of(command, full.into()).code(),
+            Some(1),
+            "{command:?}"
+        );
+    }
+}
+
+#[test]
+fn the_node_to_kill_is_named_in_either_way_and_suggestions_are_for_people() {
+    for arguments in [&["--kill-one=9"][..], &["--kill-one", "9"]] {
+        let output = Command::new(env!("CARGO_BIN_EXE_rota"))
+            .args([&["demo"], arguments].concat())
+            .output()
+            .expect("the binary");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(errors.contains("there are 4 nodes"), "{errors}");
+    }
+    for (typo, meant) in [("dmeo", "demo"), ("demonode", "demo")] {
+        let output = Command::new(env!("CARGO_BIN_EXE_rota")).arg(typo).output();
+        let output = output.expect("the binary");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !errors.contains("demo-node") && output.status.code() == Some(2),
+            "{errors}"
+        );
+        assert!(typo != "dmeo" || errors.contains(meant), "{errors}");
+    }
+}
+
+#[test]
+fn so_many_messages_that_nothing_would_be_seen_are_refused() {
+    let output = Command::new(env!("CARGO_BIN_EXE_rota"))
+        .args(["demo", "--messages", "100000000000000000"])
+        .output()
+        .expect("the binary");
+    assert_eq!(output.status.code(), Some(2));
 }

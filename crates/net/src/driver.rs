@@ -179,7 +179,7 @@ impl<E: Engine> Driver<E> {
             bursts_past_fill: 0,
             overslept: config.overslept_nanos(),
             doze: Doze::new(config.busy_poll_us.saturating_mul(1000), sys::is_realtime()),
-            watch: Watch::new(me.node, now),
+            watch: Watch::new(me.node, config.members(), now),
             tokens: Tokens::default(),
         })
     }
@@ -245,6 +245,7 @@ impl<E: Engine> Driver<E> {
     pub fn status(&self) -> Status {
         let mut status = self.engine.status();
         status.counters.extend(self.stats().named());
+        status.notes.extend(self.sockets.refusals(sys::monotonic()));
         self.describe_arbiter(&mut status);
         self.describe_votes(&mut status);
         status
@@ -309,7 +310,7 @@ impl<E: Engine> Driver<E> {
         self.sockets.tend(now);
         if self.watch.is_due(now) {
             let status = self.status();
-            self.watch.look(now, status);
+            self.watch.look(now, &status);
         }
         while let Some(peer) = self.sockets.next_refused() {
             self.engine.handle(now, Input::Unreachable { peer });

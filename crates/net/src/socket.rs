@@ -60,6 +60,8 @@ pub(crate) struct Port {
     units: u64,
     /// Own units that this socket's filter will drop, and the kernel count with its drops.
     own_units: u64,
+    /// With which number the kernel has refused something for good that nobody has asked about yet.
+    refusal: Option<i32>,
 }
 
 /// Bursts that go one by one before segmentation is tried again: a refusal costs a system call.
@@ -98,6 +100,7 @@ impl Port {
             dropped: 0,
             units: 0,
             own_units: 0,
+            refusal: None,
         };
         port.set_buffers(tuning)?;
         Ok(port)
@@ -268,11 +271,13 @@ impl Port {
                     tracing::warn!(bytes, "the kernel refused a datagram as too large");
                 }
                 stats.too_large += 1;
+                self.refusal = Some(libc::EMSGSIZE);
             }
-            _ => {
+            code => {
                 // As good as lost on the way, which the protocol repairs; the next may get through.
                 tracing::debug!(%error, "a datagram could not be sent");
                 stats.send_errors += 1;
+                self.refusal = code;
             }
         }
         *at = (*at + burst.segment).min(burst.bytes.len());
@@ -324,6 +329,12 @@ impl Port {
         // An error may be pending without an entry; reading it clears it.
         let _ = sys::option(self.raw(), libc::SOL_SOCKET, libc::SO_ERROR);
         None
+    }
+
+    /// With which number the kernel has refused something for good since this was last asked.
+    #[inline]
+    pub(crate) const fn take_refusal(&mut self) -> Option<i32> {
+        self.refusal.take()
     }
 
     /// What was handed to the kernel since this was last asked.

@@ -11,6 +11,7 @@ mod multicast;
 mod path;
 mod peers;
 mod quotes;
+mod refusals;
 mod refused;
 mod tend;
 mod wait;
@@ -38,6 +39,7 @@ use crate::stats::NetStats;
 use peers::Peers;
 pub(crate) use quotes::COMPARED;
 use quotes::Quotes;
+use refusals::Refusals;
 use refused::REFUSALS_AT_ONCE;
 
 /// Datagrams that arrived together, checked.
@@ -102,6 +104,7 @@ pub struct Sockets {
     seal: Seal,
     stats: NetStats,
     refused: VecDeque<NodeId>,
+    refusals: Refusals,
     quotes: Quotes,
     /// How long what was read last had waited for it, in nanoseconds.
     waited: u64,
@@ -160,6 +163,7 @@ impl Sockets {
             seal,
             stats: NetStats::default(),
             refused: VecDeque::new(),
+            refusals: Refusals::default(),
             quotes: Quotes::new(),
             waited: 0,
             tend_at: Time(0),
@@ -319,6 +323,11 @@ impl Sockets {
             Class::Data => &mut self.data,
             Class::Token => &mut self.token,
         }
+    }
+
+    /// What this host's kernel has refused to send lately, a sentence for each kind of refusal.
+    pub fn refusals(&self, now: Time) -> Vec<String> {
+        self.refusals.notes(now)
     }
 
     /// A peer at whose address nobody listens, once for each sign of it.

@@ -22,6 +22,7 @@ mod tally;
 mod witness;
 
 use std::fmt;
+use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -47,6 +48,9 @@ const PORT_RANGES: usize = 5;
 /// What may wait for a client: one that writes what it gets to a slow disk is not to be disconnected.
 const QUEUE_BYTES: usize = 512 << 20;
 
+/// More would be generated for minutes before anything is seen.
+const MOST_MESSAGES: u64 = 100_000_000;
+
 /// Options of `rota demo`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
@@ -66,14 +70,14 @@ pub struct Options {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["messages", "size"])]
     input: Option<PathBuf>,
     /// How many messages to generate
-    #[arg(long, default_value_t = 20_000)]
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(..=MOST_MESSAGES))]
     messages: u64,
     /// Bytes of each generated message
     #[arg(long, value_name = "BYTES", default_value_t = 64)]
     size: usize,
     /// Kill a daemon midway (kill -9): that of any node, or of the one named. The clients of the others have to go
     /// on, identical, with all of their own messages and the same first part of the killed one's
-    #[arg(long, value_name = "NODE", num_args = 0..=1, require_equals = true,
+    #[arg(long, value_name = "NODE", num_args = 0..=1,
         default_missing_value = "random")]
     kill_one: Option<KillOne>,
     /// Write what each node delivers to node-1.out, node-2.out ... in this directory
@@ -212,11 +216,8 @@ fn run(options: &Options) -> Result<Report, DemoError> {
     Report::new(&setting, &census, done, outcome)
 }
 
-/// The messages, and a temporary file to keep until the nodes have opened it.
-fn take_input(
-    options: &Options,
-    limit: usize,
-) -> Result<(Input, Census, Option<tempfile::NamedTempFile>), DemoError> {
+/// The messages, and the copy of them to keep until nobody opens it any more.
+fn take_input(options: &Options, limit: usize) -> Result<(Input, Census, Option<File>), DemoError> {
     let Some(path) = &options.input else {
         let (messages, size) = (options.messages, options.size);
         let least = source::digits(messages);
@@ -241,7 +242,7 @@ fn take_input(
             "{what}; a message may have at most {limit}"
         )));
     }
-    Ok((Input::Lines(file.path().to_owned()), census, Some(file)))
+    Ok((Input::Lines(spool::path(&file)), census, Some(file)))
 }
 
 /// The largest message that the daemons take, and tell their clients of.

@@ -2,23 +2,31 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::Path;
-
-use tempfile::NamedTempFile;
+use std::os::fd::AsRawFd as _;
+use std::path::{Path, PathBuf};
 
 use super::DemoError;
 use super::source::generate;
 use super::tally::{Census, LineCensus, Longest};
 
-/// A copy of the input that cannot change while the nodes read it; gone when this is dropped.
+/// A copy of the input that cannot change while the nodes read it. It has no name: whatever ends this process, nothing of it is left.
 #[derive(Debug)]
 pub struct Spool {
     /// The copy.
-    pub file: NamedTempFile,
+    pub file: File,
     /// What its lines are.
     pub census: Census,
     /// The longest of them.
     pub longest: Longest,
+}
+
+/// Where other processes of this user open the copy, as long as this one has it.
+pub fn path(file: &File) -> PathBuf {
+    PathBuf::from(format!(
+        "/proc/{}/fd/{}",
+        std::process::id(),
+        file.as_raw_fd()
+    ))
 }
 
 /// Copies `input` (`-`: standard input) to a temporary file.
@@ -39,7 +47,7 @@ pub fn spool(input: &Path) -> Result<Spool, DemoError> {
             "cannot write a temporary copy of the input: {error}"
         ))
     };
-    let mut file = NamedTempFile::with_prefix("rota-demo-").map_err(no_room)?;
+    let mut file = tempfile::tempfile().map_err(no_room)?;
     let mut lines = LineCensus::default();
     let mut buffer = vec![0; 256 << 10];
     loop {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{Finding, Seen, list};
+use super::{Finding, Seen, list, reach};
 
 /// Fewer lost packets than this are nobody's business.
-const FEW: u64 = 5;
+pub(super) const FEW: u64 = 5;
 /// Nor is less than this part of what came.
 const RARE: f64 = 0.001;
 
@@ -34,8 +34,10 @@ pub(super) fn look(seen: &[Seen]) -> Vec<Finding> {
         let mine: Vec<&Loss> = mine.collect();
         findings.extend(lost_at(one, &mine));
     }
-    if losses.is_empty() {
-        findings.extend(seen.iter().filter_map(resent));
+    match reach::look(seen) {
+        Some(finding) => findings.push(finding),
+        None if losses.is_empty() && findings.is_empty() => findings.extend(resent(seen)),
+        None => {}
     }
     findings.extend(seen.iter().filter_map(yields));
     findings
@@ -132,15 +134,23 @@ fn full_buffer(node: u16, drops: u64) -> Finding {
     ))
 }
 
-/// Packets were sent again, and nobody who was asked has lost any.
-fn resent(seen: &Seen) -> Option<Finding> {
-    let (resent, sent) = (seen.grown("retransmissions"), seen.grown("packets_sent"));
-    let matters =
-        resent >= FEW && resent as f64 >= RARE * (sent + seen.grown("packets_received")) as f64;
-    matters.then(|| {
+/// Packets were sent again, and nobody who was asked has got any so.
+fn resent(seen: &[Seen]) -> Vec<Finding> {
+    let who = if reach::are_all(seen) {
+        "whoever asked for them has not got them so either: look at the MTU, at firewalls, and with multicast at IGMP"
+    } else {
+        "a node that was not asked loses packets"
+    };
+    let again = seen.iter().filter(|one| sends_again(one)).map(|one| {
+        let (node, resent) = (one.node(), one.grown("retransmissions"));
         Finding::wrong(format!(
-            "node {} has sent {resent} packets again: a node that was not asked loses packets",
-            seen.node()
+            "node {node} has sent {resent} packets again: {who}"
         ))
-    })
+    });
+    again.collect()
+}
+
+fn sends_again(one: &Seen) -> bool {
+    let (resent, sent) = (one.grown("retransmissions"), one.grown("packets_sent"));
+    resent >= FEW && resent as f64 >= RARE * (sent + one.grown("packets_received")) as f64
 }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use rota_daemon::DaemonStatus;
+
 use super::{Finding, Seen, bytes, list, time};
 
 /// Counters that say something by themselves when they grow, and what.
-const TELLING: [(&str, &str); 17] = [
+const TELLING: [(&str, &str); 20] = [
     (
         "duplicate_nodes",
         "another process goes by its number: stop one of the two",
@@ -68,6 +70,20 @@ const TELLING: [(&str, &str); 17] = [
          back before it started (a restart of the sender mends that), or they are replayed",
     ),
     (
+        "net_link_forged",
+        "connections for links are not authentic: a node has another key of the same number, or they are forged: compare the \
+         key files",
+    ),
+    (
+        "net_link_unknown_key",
+        "connections for links come under a key that it does not have, or without one: compare the key files",
+    ),
+    (
+        "net_link_refused",
+        "connections for links are refused: a node has another `cluster` or another engine, two processes use one number, or \
+         other programs connect to that port: compare the configurations",
+    ),
+    (
         "net_foreign_source",
         "datagrams come from an address that no node of its configuration has: compare the lists of nodes",
     ),
@@ -90,7 +106,7 @@ pub(super) fn look(seen: &[Seen]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for one in seen {
         let (node, status) = (one.node(), &one.after);
-        findings.extend(no_ring(node, &status.ring));
+        findings.extend(no_ring(node, status));
         let notes = status.notes.iter();
         findings.extend(notes.map(|note| Finding::wrong(format!("seen by node {node}: {note}"))));
         let changes = one.grown("configurations");
@@ -118,15 +134,38 @@ pub(super) fn look(seen: &[Seen]) -> Vec<Finding> {
     findings
 }
 
+/// The nodes that a daemon's engine is with, as it says, ordering messages or not.
+pub fn company(status: &DaemonStatus) -> Option<BTreeSet<u16>> {
+    let list = status.ring.split_once("operational: ")?.1;
+    let words = list.split([' ', ';', '(']);
+    let nodes = words.map_while(|word| word.trim_end_matches(',').parse().ok());
+    Some(nodes.collect())
+}
+
+/// Who is in the configuration, and not with a daemon; nobody while that is not settled.
+pub fn missing(status: &DaemonStatus) -> Vec<u16> {
+    let Some(company) = company(status) else {
+        return Vec::new();
+    };
+    let nodes = status.nodes.iter().copied();
+    nodes.filter(|node| !company.contains(node)).collect()
+}
+
 /// A node that orders nothing, and what it says of that.
-fn no_ring(node: u16, ring: &str) -> Option<Finding> {
+fn no_ring(node: u16, status: &DaemonStatus) -> Option<Finding> {
+    let ring = &status.ring;
+    let missing = missing(status);
+    let lacks = match missing.is_empty() {
+        true => String::new(),
+        false => format!("; not with it: node {}", list(missing)),
+    };
     let text = match ring.strip_prefix("no majority: ") {
         _ if ring.starts_with("operational") => return None,
         Some(why) => format!(
             "node {node} is in no majority: {why}. Start the nodes that do not run, and look at the links to them; where \
              they are lost for good, see `rota storage recover`"
         ),
-        None => format!("node {node} is on no ring: {ring}"),
+        None => format!("node {node} is on no ring: {ring}{lacks}"),
     };
     Some(Finding::wrong(text))
 }
@@ -188,6 +227,10 @@ fn disk(one: &Seen) -> Option<Finding> {
     Some(Finding::wrong(text))
 }
 
+/// Why nodes may stay alone that all run.
+const ALONE: &str = "Where each stays alone and `transport` is multicast, the group does not reach the others: look at IGMP in the \
+                     switches, at `interface` and at firewalls; transport = \"unicast\" does without";
+
 /// Nodes that are missing, and rings that are two.
 fn absent(seen: &[Seen]) -> Vec<Finding> {
     let settled = seen
@@ -200,19 +243,29 @@ fn absent(seen: &[Seen]) -> Vec<Finding> {
             rings.push(ring);
         }
     }
+    let are_alone = seen.len() > 1
+        && seen
+            .iter()
+            .all(|one| company(&one.after).is_some_and(|company| company.len() == 1));
     if rings.len() > 1 {
         let rings: Vec<String> = rings
             .into_iter()
             .map(|ring| format!("({})", list(ring)))
             .collect();
+        let alone = if are_alone {
+            format!(". {ALONE}")
+        } else {
+            String::new()
+        };
         let text = format!(
-            "the network is split, or they are just meeting: there are rings of {}",
+            "the network is split, or they are just meeting: there are rings of {}{alone}",
             rings.join(" and ")
         );
         return vec![Finding::wrong(text)];
     }
     let Some(ring) = rings.pop() else {
-        return Vec::new();
+        let alone = are_alone.then(|| Finding::wrong(format!("each node is alone. {ALONE}")));
+        return alone.into_iter().collect();
     };
     let nodes: BTreeSet<u16> = seen
         .iter()

@@ -48,7 +48,9 @@ impl fmt::Display for NameError {
         match self {
             Self::Empty => f.write_str("a name has at least one character"),
             Self::TooLong { limit } => write!(f, "the name may have at most {limit} characters"),
-            Self::Character => f.write_str("names consist of the characters from $ to ~"),
+            Self::Character => f.write_str(
+                "names consist of letters, digits and other printable ASCII characters, but for the space and ! \" #",
+            ),
             Self::Private => f.write_str("the name of a client is written #client#daemon"),
             Self::UnknownDaemon => f.write_str("no daemon has this name"),
         }

@@ -35,7 +35,13 @@ impl RingEngine {
                     .iter()
                     .filter(|process| !gather.consensus.contains(process))
                     .map(|process| process.node);
-                format!("gathering: waiting for {}", names(&mut silent))
+                match names(&mut silent) {
+                    // All agree: the token that is to form the ring is not there yet, or those who agree are one too few.
+                    silent if silent.is_empty() => {
+                        String::from("gathering: all have answered, and the ring does not form yet")
+                    }
+                    silent => format!("gathering: waiting for {silent}"),
+                }
             }
             phase => String::from(phase.name()),
         }

@@ -64,7 +64,12 @@ impl TlsError {
 
 impl fmt::Display for TlsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "[daemon.tls]: {}: {}", self.path.display(), self.what)
+        write!(
+            f,
+            "[daemon.tls]: {}: {}",
+            rota_net::whole_path(&self.path).display(),
+            self.what
+        )
     }
 }
 

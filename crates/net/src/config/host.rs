@@ -8,6 +8,7 @@ use std::net::{IpAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 
 use super::NodeConfig;
+use crate::paths::whole_path;
 use crate::sockets::SocketError;
 use crate::sys;
 
@@ -35,10 +36,10 @@ impl fmt::Display for HostError {
             Self::State(path, error) if error.kind() == io::ErrorKind::NotFound => write!(
                 f,
                 "state_dir {}: the directory does not exist: make it, or mount what belongs there",
-                path.display()
+                whole_path(path).display()
             ),
             Self::State(path, error) => {
-                write!(f, "state_dir {}: {error}", path.display())
+                write!(f, "state_dir {}: {error}", whole_path(path).display())
             }
         }
     }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::paths::whole_path;
+
 /// What is wrong with a file of `etcd_tls` or `etcd_login`. Shows no password and no key.
 #[derive(Debug)]
 pub struct EtcdFileError {
@@ -34,7 +36,12 @@ impl fmt::Display for EtcdFileError {
             Purpose::Tls => "etcd_tls",
             Purpose::Login => "etcd_login",
         };
-        write!(f, "{setting}: {}: {}", self.path.display(), self.what)
+        write!(
+            f,
+            "{setting}: {}: {}",
+            whole_path(&self.path).display(),
+            self.what
+        )
     }
 }
 

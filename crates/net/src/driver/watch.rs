@@ -1,10 +1,18 @@
 //! Says in the log what an operator should know before it hurts: counters that ought to stand still and
 //! do not. Seldom, so that no trouble fills a disk (P-52).
 
+use std::collections::BTreeMap;
+
 use rota_core::contract::{NodeId, Status, Time};
 
-/// How often the counters are looked at.
-const EVERY_NANOS: u64 = 10_000_000_000;
+/// How often the counters are looked at: what is new is said at once.
+const EVERY_NANOS: u64 = 1_000_000_000;
+/// How long the same is not said again.
+const QUIET_NANOS: u64 = 10_000_000_000;
+/// From one line about the ring's state to the next.
+const STATE_NANOS: u64 = 3_000_000_000;
+/// A node that is missing for so long has not just started.
+const MISSING_NANOS: u64 = 4_000_000_000;
 
 /// What is watched, and what it means when it grows.
 const WATCHED: [(&str, &str); 27] = [
@@ -138,26 +146,43 @@ pub fn watched_counters() -> impl Iterator<Item = &'static str> {
     WATCHED.into_iter().map(|(name, _)| name)
 }
 
+/// A counter that is watched.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    /// How far it was when it was last said.
+    before: u64,
+    /// When.
+    said: Option<Time>,
+}
+
 /// Looks at the counters now and then.
 #[derive(Debug)]
 pub(super) struct Watch {
     node: NodeId,
     at: Time,
-    before: [u64; WATCHED.len()],
-    /// What was said last.
-    notes: Vec<String>,
-    /// What the engine was doing then.
+    counted: [Counted; WATCHED.len()],
+    /// What was said, and when last.
+    notes: BTreeMap<String, Time>,
+    /// What the engine was doing when that was said last.
     state: String,
+    state_at: Option<Time>,
+    missing: Missing,
 }
 
 impl Watch {
-    pub const fn new(node: NodeId, now: Time) -> Self {
+    /// `members`: the nodes of the configuration.
+    pub const fn new(node: NodeId, members: Vec<NodeId>, now: Time) -> Self {
         Self {
             node,
             at: now.after(EVERY_NANOS),
-            before: [0; WATCHED.len()],
-            notes: Vec::new(),
+            counted: [Counted {
+                before: 0,
+                said: None,
+            }; WATCHED.len()],
+            notes: BTreeMap::new(),
             state: String::new(),
+            state_at: None,
+            missing: Missing::new(members),
         }
     }
 
@@ -166,33 +191,169 @@ impl Watch {
         now >= self.at
     }
 
-    /// Logs a line for each that has grown, and each sentence that is new.
-    pub fn look(&mut self, now: Time, status: Status) {
+    /// Logs a line for each that has grown, each sentence that is new, and who is missing.
+    pub fn look(&mut self, now: Time, status: &Status) {
         self.at = now.after(EVERY_NANOS);
-        let (node, counters) = (self.node.get(), &status.counters);
-        for note in &status.notes {
-            if !self.notes.contains(note) {
-                tracing::warn!(node, "{note}");
+        let node = self.node.get();
+        self.say_notes(now, &status.notes);
+        let may_say = self
+            .state_at
+            .is_none_or(|said| now.since(said) >= STATE_NANOS);
+        if status.state != self.state && may_say {
+            // What comes behind a semicolon is what a node on a ring lacks.
+            if status.state.starts_with("operational") && status.state.contains("; ") {
+                tracing::warn!(node, "the ring: {}", status.state);
+            } else {
+                tracing::info!(node, "the ring: {}", status.state);
             }
+            status.state.clone_into(&mut self.state);
+            self.state_at = Some(now);
         }
-        self.notes = status.notes;
-        if status.state != self.state {
-            tracing::info!(node, "the ring: {}", status.state);
-            self.state = status.state;
+        if let Some(what) = self.missing.look(now, &status.state) {
+            tracing::warn!(node, "{what}");
         }
+        let counters = &status.counters;
         let longest_us = counters.get("rotation_longest_us").copied().unwrap_or(0);
-        for ((name, meaning), before) in WATCHED.into_iter().zip(&mut self.before) {
+        for ((name, meaning), counted) in WATCHED.into_iter().zip(&mut self.counted) {
             let count = counters.get(name).copied().unwrap_or(0);
-            let times = count.saturating_sub(*before);
-            *before = count;
-            if times == 0 {
+            let times = count.saturating_sub(counted.before);
+            let is_quiet = counted
+                .said
+                .is_some_and(|said| now.since(said) < QUIET_NANOS);
+            if times == 0 || is_quiet {
                 continue;
             }
+            *counted = Counted {
+                before: count,
+                said: Some(now),
+            };
             if name == "rotations_slow" {
                 tracing::warn!(node, times, longest_us, "{meaning}");
             } else {
                 tracing::warn!(node, times, "{meaning} ({name})");
             }
+        }
+    }
+
+    fn say_notes(&mut self, now: Time, notes: &[String]) {
+        let node = self.node.get();
+        self.notes
+            .retain(|note, said| notes.contains(note) || now.since(*said) < QUIET_NANOS);
+        for note in notes {
+            if !self.notes.contains_key(note) {
+                tracing::warn!(node, "{note}");
+            }
+            self.notes.insert(note.clone(), now);
+        }
+    }
+}
+
+/// Who is in the configuration, and not on the ring.
+#[derive(Debug)]
+struct Missing {
+    members: Vec<NodeId>,
+    /// Who is missing, and since when.
+    now: (Vec<NodeId>, Time),
+    said: Vec<NodeId>,
+}
+
+impl Missing {
+    const fn new(members: Vec<NodeId>) -> Self {
+        Self {
+            members,
+            now: (Vec::new(), Time(0)),
+            said: Vec::new(),
+        }
+    }
+
+    /// What there is to say: of who has been missing for a while, and of who is back. A ring that forms, or changes, is not one that
+    /// somebody is missing from.
+    fn look(&mut self, now: Time, state: &str) -> Option<String> {
+        let on_ring = ring_of(state)?;
+        let mut missing = self.members.clone();
+        missing.retain(|node| !on_ring.contains(&node.get()));
+        if missing != self.now.0 {
+            self.now = (missing, now);
+        }
+        let (missing, since) = &self.now;
+        if *missing == self.said || now.since(*since) < MISSING_NANOS {
+            return None;
+        }
+        self.said.clone_from(missing);
+        let names: Vec<String> = missing.iter().map(ToString::to_string).collect();
+        let names = names.join(", ");
+        match missing.len() {
+            0 => None,
+            1 => Some(format!(
+                "node {names} is not on the ring: is it running, and is UDP let through in both directions?"
+            )),
+            _ => Some(format!(
+                "nodes {names} are not on the ring: are they running, and is UDP let through in both directions? With \
+                 multicast also: does the group reach the others?"
+            )),
+        }
+    }
+}
+
+/// The nodes on a ring that has formed, as its state names them; `None` in any other state.
+fn ring_of(state: &str) -> Option<Vec<u16>> {
+    // Engines with views have a ring beside, also in no view.
+    let rest = state.split_once("operational: ")?.1;
+    let list = rest.split([' ', ';', '(']).take_while(|word| {
+        let number = word.trim_end_matches(',');
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    let numbers = list.map(|word| word.trim_end_matches(',').parse().ok());
+    numbers.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn missing() -> Missing {
+        Missing::new((1..=3).filter_map(NodeId::new).collect())
+    }
+
+    #[test]
+    fn who_is_missing_for_a_while_is_named_once() {
+        let mut missing = missing();
+        let ring =
+            "operational: 1, 2 (configuration 2, coordinator 1); its disk has had votes for 2.0 s";
+        let said: Vec<String> = (1..20)
+            .filter_map(|second| missing.look(Time(second * SECOND), ring))
+            .collect();
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].starts_with("node 3 is not on the ring"), "{said:?}");
+        // Back, and away again.
+        for second in 20..30 {
+            assert_eq!(
+                missing.look(Time(second * SECOND), "operational: 1, 2, 3"),
+                None
+            );
+        }
+        let again =
+            (30..40).filter_map(|second| missing.look(Time(second * SECOND), "operational: 1"));
+        let again: Vec<String> = again.collect();
+        assert!(
+            again.len() == 1 && again[0].starts_with("nodes 2, 3 are not"),
+            "{again:?}"
+        );
+    }
+
+    #[test]
+    fn nobody_is_missing_from_a_ring_that_forms() {
+        let mut missing = missing();
+        for second in 1..20 {
+            let state = match second % 4 {
+                0 => "operational: 1",
+                1 => "gathering: waiting for 2",
+                2 => "operational: 1, 2, 3",
+                _ => "committing",
+            };
+            assert_eq!(missing.look(Time(second * SECOND), state), None);
         }
     }
 }

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::keys::KeyError;
+use crate::paths::whole_path;
 
 /// Why a node's sockets could not be opened.
 #[derive(Debug)]
@@ -44,7 +45,7 @@ impl fmt::Display for SocketError {
                 )
             }
             Self::Bind { address, error } => write!(f, "cannot use {address}: {error}"),
-            Self::Key(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Key(path, error) => write!(f, "{}: {error}", whole_path(path).display()),
             Self::NoInterface(name) => write!(f, "there is no network interface {name:?}"),
             Self::Multicast { group, error } => {
                 write!(f, "cannot use the multicast group {group}: {error}")

@@ -5,8 +5,12 @@ use std::net::SocketAddr;
 
 use rota_core::contract::Class;
 
+use socket2::SockAddr;
+
+use super::refusals::Refusals;
 use super::{Outgoing, Sockets};
 use crate::socket::{Port, Progress};
+use crate::sys;
 
 /// Entries of an error queue read in one go, and tries for one burst: bounds the work that refusals can cause.
 pub(super) const REFUSALS_AT_ONCE: usize = 64;
@@ -29,10 +33,15 @@ impl Sockets {
             };
             let ports = (&mut self.data, &mut self.token, &mut self.sender);
             let port = sender(out.class, ports);
-            let error = match port.send(to, &out.burst, &mut out.at, &mut self.stats) {
+            let sent = port.send(to, &out.burst, &mut out.at, &mut self.stats);
+            if let Some(code) = port.take_refusal() {
+                note(&mut self.refusals, code, to);
+            }
+            let error = match sent {
                 Ok(progress) => return Ok(progress),
                 Err(error) => error,
             };
+            let to = to.clone();
             // A refusal is reported by whatever is sent next and says nothing about that: it is tried again.
             if self.read_errors() {
                 of_others += 1;
@@ -42,6 +51,9 @@ impl Sockets {
             let ports = (&mut self.data, &mut self.token, &mut self.sender);
             let port = sender(out.class, ports);
             let given_up = port.on_send_error(&error, &out.burst, &mut out.at, &mut self.stats);
+            if let Some(code) = port.take_refusal() {
+                note(&mut self.refusals, code, &to);
+            }
             if let Some(progress) = given_up {
                 return Ok(progress);
             }
@@ -78,6 +90,12 @@ impl Sockets {
             }
         }
         any
+    }
+}
+
+fn note(refusals: &mut Refusals, code: i32, to: &SockAddr) {
+    if let Some(to) = to.as_socket() {
+        refusals.note(sys::monotonic(), code, to.ip());
     }
 }
 
