@@ -14,6 +14,8 @@ import rota
 
 #: So many messages are fed before they are written.
 GATHERED = 8
+#: So many events are taken between two messages: there may always be more.
+TAKEN = 100
 PATIENCE = 60.0
 
 
@@ -82,7 +84,9 @@ def send_all(client: rota.Client, order: Order) -> None:
 
 def take(client: rota.Client) -> None:
     try:
-        while (event := client.try_recv()) is not None:
+        for _ in range(TAKEN):
+            if (event := client.try_recv()) is None:
+                break
             hear(event)
     except rota.ConnectionLostError:
         pass
@@ -163,7 +167,9 @@ async def send_all_async(client: rota.aio.Client, order: Order) -> None:
 
 def take_async(client: rota.aio.Client) -> None:
     try:
-        while (event := client.try_recv()) is not None:
+        for _ in range(TAKEN):
+            if (event := client.try_recv()) is None:
+                break
             hear(event)
     except rota.ConnectionLostError:
         pass

@@ -12,7 +12,7 @@
 
 #include <rota.h>
 
-enum { PATIENCE_MS = 60000, GATHERED = 8, WORD = 512 };
+enum { PATIENCE_MS = 60000, GATHERED = 8, TAKEN = 100, WORD = 512 };
 
 typedef struct order {
     char address[WORD], name[WORD], style[WORD], ca[WORD], certificate[WORD], key[WORD];
@@ -115,7 +115,8 @@ static void play_whole(rota_client *client, const order *order)
 
     for (unsigned number = 1; goes_on && number <= order->messages; number++) {
         goes_on = send_one(client, order, number, payload);
-        while (goes_on && rota_receive(client, 0, &event) == ROTA_STATUS_OK)
+        /* There may always be more. */
+        for (int taken = 0; goes_on && taken < TAKEN && rota_receive(client, 0, &event) == ROTA_STATUS_OK; taken++)
             hear(event);
     }
     free(payload);

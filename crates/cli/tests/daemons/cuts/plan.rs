@@ -103,7 +103,9 @@ impl Plan {
             _ => Cut::Close,
         };
         let style = rng.pick(&[Style::Send, Style::Feed, Style::Halves]);
-        let closes = style != Style::Halves && rng.percent(30);
+        // With assertions rustls panics where a record is wrong after its own end: once told, it tells no more.
+        let is_wrong = matches!(cut, Cut::Repeat(Way::ToClient));
+        let closes = style != Style::Halves && rng.percent(30) && !is_wrong;
         // Some are cut before they are let in.
         let (first, soonest) = if rng.percent(15) { (1, 1) } else { (2000, 15) };
         let largest = if rng.percent(5) { 100_000 } else { 2000 };

@@ -13,6 +13,9 @@ use crate::native::{PATIENCE, builder};
 /// So many messages are fed before they are written.
 const GATHERED: u32 = 8;
 
+/// So many events are taken between two messages: there may always be more.
+const TAKEN: u32 = 100;
+
 /// For threads.
 pub struct Blocking;
 
@@ -102,7 +105,10 @@ fn play(mut client: Client, plan: &Plan, log: &mut Log) {
             if number % GATHERED == 0 && client.flush().is_err() {
                 break;
             }
-            while let Ok(Some(event)) = client.try_recv() {
+            for _ in 0..TAKEN {
+                let Ok(Some(event)) = client.try_recv() else {
+                    break;
+                };
                 log.take(event);
             }
         }
@@ -166,11 +172,17 @@ async fn play_async(mut client: AsyncClient, plan: &Plan, log: &mut Log) {
             if plan.style == Style::Halves {
                 // One that is cancelled loses nothing.
                 let moment = Duration::from_micros(200);
-                while let Ok(Ok(event)) = tokio::time::timeout(moment, client.recv()).await {
+                for _ in 0..TAKEN {
+                    let Ok(Ok(event)) = tokio::time::timeout(moment, client.recv()).await else {
+                        break;
+                    };
                     log.take(event);
                 }
             }
-            while let Ok(Some(event)) = client.try_recv() {
+            for _ in 0..TAKEN {
+                let Ok(Some(event)) = client.try_recv() else {
+                    break;
+                };
                 log.take(event);
             }
         }
