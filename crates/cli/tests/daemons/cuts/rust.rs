@@ -58,7 +58,10 @@ fn watched(order: &Order, act: impl FnOnce(&Order) -> Log + Send + 'static) -> L
     let (tell, told) = mpsc::channel();
     let order = order.clone();
     let plan = order.plan;
-    thread::spawn(move || tell.send(act(&order)));
+    thread::spawn(move || {
+        // Nobody listens any more if it has taken too long.
+        let _ = tell.send(act(&order));
+    });
     let log = told.recv_timeout(PATIENCE);
     log.unwrap_or_else(|_| panic!("it hangs, or has failed: {plan:?}"))
 }
