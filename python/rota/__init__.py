@@ -31,8 +31,9 @@ from rota._native import (
     Tls,
     Transitional,
     View,
+    __version__,
 )
-from rota._types import Address, Event, Service, WhenSlow
+from rota._types import Address, Event, Payload, Service, WhenSlow
 
 __all__ = [
     "Address",
@@ -47,6 +48,7 @@ __all__ = [
     "Lagging",
     "Message",
     "NotSent",
+    "Payload",
     "RefusedError",
     "RequestError",
     "SelfLeave",
@@ -60,5 +62,6 @@ __all__ = [
     "View",
     "WhenSlow",
     "WouldBlockError",
+    "__version__",
     "aio",
 ]

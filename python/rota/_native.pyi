@@ -3,7 +3,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import ClassVar, Literal, Self, final
 
-from rota._types import Address, Event, Service, WhenSlow
+from rota._types import Address, Event, Payload, Service, WhenSlow
 
 __all__ = [
     "Client",
@@ -19,7 +19,10 @@ __all__ = [
     "View",
     "_Request",
     "_Steps",
+    "__version__",
 ]
+
+__version__: str
 
 @final
 class Message:
@@ -230,7 +233,7 @@ class Client:
     def send(
         self,
         to: str | Sequence[str],
-        payload: bytes | bytearray,
+        payload: Payload,
         *,
         service: Service | None = None,
         kind: int = 0,
@@ -240,7 +243,7 @@ class Client:
     def feed(
         self,
         to: str | Sequence[str],
-        payload: bytes | bytearray,
+        payload: Payload,
         *,
         service: Service | None = None,
         kind: int = 0,
@@ -250,7 +253,7 @@ class Client:
     def try_send(
         self,
         to: str | Sequence[str],
-        payload: bytes | bytearray,
+        payload: Payload,
         *,
         service: Service | None = None,
         kind: int = 0,
@@ -286,7 +289,7 @@ class _Steps:
     def put(
         self,
         to: str | Sequence[str],
-        payload: bytes | bytearray,
+        payload: Payload,
         service: Service | None,
         kind: int,
         self_discard: bool,
@@ -296,5 +299,6 @@ class _Steps:
     def read(self) -> bool: ...
     def flush(self) -> bool: ...
     def is_full(self) -> bool: ...
+    def drain(self) -> bool: ...
     def begin_close(self) -> None: ...
     def hang_up(self) -> None: ...

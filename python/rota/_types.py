@@ -28,3 +28,7 @@ Service: TypeAlias = Literal["reliable", "fifo", "causal", "agreed", "safe"]
 
 #: What becomes of a client that takes its events too slowly, as far as the daemon allows it.
 WhenSlow: TypeAlias = Literal["disconnect", "skip", "throttle-then-disconnect", "throttle-then-skip"]
+
+#: What a message carries: whatever has bytes, an array too. Those of `bytes`, and of views of them, are not copied before
+#: the client takes them; others are, as they are when the call begins.
+Payload: TypeAlias = bytes | bytearray | memoryview

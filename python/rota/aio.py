@@ -5,13 +5,14 @@ request may still take effect. Any number of tasks may use one client.
 """
 
 import asyncio
+import os
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self, cast
 
 from rota import _native
 from rota._errors import ConnectionLostError, TimedOutError, UnreadError
-from rota._types import Address, Event, Service, WhenSlow
+from rota._types import Address, Event, Payload, Service, WhenSlow
 
 __all__ = ["Client"]
 
@@ -69,6 +70,7 @@ class Client:
         self._stepwise = _native._Steps(self._native)
         self._loop = asyncio.get_running_loop()
         self._fd = self._native.fileno()
+        self._process = os.getpid()
         return self
 
     @property
@@ -100,7 +102,7 @@ class Client:
     async def send(
         self,
         to: str | Sequence[str],
-        payload: bytes | bytearray,
+        payload: Payload,
         *,
         service: Service | None = None,
         kind: int = 0,
@@ -115,7 +117,7 @@ class Client:
     async def feed(
         self,
         to: str | Sequence[str],
-        payload: bytes | bytearray,
+        payload: Payload,
         *,
         service: Service | None = None,
         kind: int = 0,
@@ -129,7 +131,7 @@ class Client:
     def try_send(
         self,
         to: str | Sequence[str],
-        payload: bytes | bytearray,
+        payload: Payload,
         *,
         service: Service | None = None,
         kind: int = 0,
@@ -150,7 +152,6 @@ class Client:
         async with self._receiving:
             steps = self._steps()
             while (event := steps.take()) is None:
-                steps.flush()
                 await self._readable()
             # Perhaps others wait for events to be taken.
             self._wake()
@@ -172,12 +173,8 @@ class Client:
         try:
             async with asyncio.timeout(self._timeout):
                 steps.begin_close()
-                while True:
-                    if steps.take() is None:
-                        await self._readable()
-        except ConnectionLostError as lost:
-            if lost.code != 0:
-                raise
+                while not steps.drain():
+                    await self._readable()
         except TimeoutError:
             text = "the daemon did not read everything in time"
             raise TimedOutError(text) from None
@@ -252,9 +249,15 @@ class Client:
         if not self._watched:
             self._watched = True
             self._loop.add_reader(self._fd, self._on_readable)
-        if not self._writing and self._steps().flush():
-            self._writing = True
-            self._loop.add_writer(self._fd, self._on_writable)
+        if not self._writing:
+            try:
+                left = self._steps().flush()
+            except ConnectionLostError:
+                # It has read what arrived before; who looks for that next is told of the loss behind it.
+                return
+            if left:
+                self._writing = True
+                self._loop.add_writer(self._fd, self._on_writable)
         await self._woken()
 
     async def _woken(self) -> None:
@@ -292,7 +295,8 @@ class Client:
             self._wake()
 
     def _hang_up(self) -> None:
-        if self._stepwise is None:
+        # In a child of the process that connected, the loop's queue in the kernel is the parent's too.
+        if self._stepwise is None or self._process != os.getpid():
             return
         if self._watched:
             self._loop.remove_reader(self._fd)

@@ -5,16 +5,15 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::PyDict;
-use rota_client::{ConnectError, ConnectionLost, Envelope, RequestError, SendError};
+use rota_client::{ConnectError, Envelope, RequestError, SendError};
 
 use crate::arguments::{address, deadline, duration, envelope, service, when_slow};
 use crate::connect::connect;
 use crate::error::{Failure, is_lost};
 use crate::event::event;
 use crate::line::Line;
-use crate::steps::{Ask, begin, look_for};
+use crate::payload::Payload;
+use crate::steps::{Ask, begin, drain, look_for, put};
 use crate::tls::Tls;
 
 /// Payloads of so many bytes are copied while other threads run.
@@ -119,7 +118,7 @@ impl Client {
         &self,
         py: Python<'_>,
         to: &Bound<'_, PyAny>,
-        payload: PyBackedBytes,
+        payload: Payload,
         service: Option<&str>,
         kind: u16,
         self_discard: bool,
@@ -135,7 +134,7 @@ impl Client {
         &self,
         py: Python<'_>,
         to: &Bound<'_, PyAny>,
-        payload: PyBackedBytes,
+        payload: Payload,
         service: Option<&str>,
         kind: u16,
         self_discard: bool,
@@ -150,7 +149,7 @@ impl Client {
         &self,
         py: Python<'_>,
         to: &Bound<'_, PyAny>,
-        payload: PyBackedBytes,
+        payload: Payload,
         service: Option<&str>,
         kind: u16,
         self_discard: bool,
@@ -165,7 +164,7 @@ impl Client {
 
     /// Writes all that was fed.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        if !self.line.inside().client()?.wants_write() {
+        if !self.line.with(|client| Ok(client.wants_write()))? {
             return Ok(());
         }
         let written = self.line.wait(py, None, |client| {
@@ -181,20 +180,17 @@ impl Client {
     #[pyo3(signature = (timeout=None))]
     fn recv(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Py<PyAny>> {
         // Most find one without any waiting.
-        let ready = self
-            .line
-            .inside()
-            .client()?
-            .next_read()
-            .map_err(Failure::from)?;
+        let ready = self.line.with(|client| Ok(client.next_read()?))?;
         let next = match ready {
             Some(next) => Some(next),
             None => self.line.wait(py, deadline(timeout), |client| {
-                // Before it waits, what was fed is written.
-                match client.next_read()? {
-                    Some(next) => Ok(Some(next)),
-                    None => Ok(client.try_flush().map(|_| None)?),
+                let next = client.next_read()?;
+                // Before it waits, what was fed is written. Where that says that the connection is lost, it has
+                // read what arrived before, and that comes first.
+                if next.is_none() && client.try_flush().is_err() {
+                    return Ok(client.next_read()?);
                 }
+                Ok(next)
             })?,
         };
         match next {
@@ -205,45 +201,43 @@ impl Client {
 
     /// The next event, if there is one now.
     fn try_recv(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        let mut inside = self.line.inside();
-        let next = if inside.reading {
-            inside.client()?.next_read()
-        } else {
-            inside.client()?.try_recv()
-        };
-        drop(inside);
+        let next = self.line.with_all(|inside| {
+            let is_mine = !inside.reading;
+            let client = inside.client()?;
+            Ok(if is_mine {
+                client.try_recv()?
+            } else {
+                client.next_read()?
+            })
+        });
         // Perhaps with what others wait for.
         self.line.wake();
-        let next = next.map_err(Failure::from)?;
-        next.map(|next| event(py, next)).transpose()
+        next?.map(|next| event(py, next)).transpose()
     }
 
     /// Writes what was fed, says bye, and waits until the daemon has read all that. Events that nobody has
     /// taken are dropped. A program that sends and ends should close: a client that is just dropped hangs
     /// up, and what the daemon has not read by then may be lost. Closing again is fine.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        {
-            let mut inside = self.line.inside();
+        let begun = self.line.with_all(|inside| {
             if inside.closing {
-                return Ok(());
+                return Ok(false);
             }
             inside.closing = true;
             let said = inside.client()?.begin_close();
             if said.is_err() {
                 inside.hang_up();
             }
-            said.map_err(Failure::from)?;
+            said?;
+            Ok(true)
+        });
+        if !begun? {
+            return Ok(());
         }
         let deadline = Instant::now().checked_add(self.timeout);
         let ended = self.line.wait(py, deadline, |client| {
-            loop {
-                match client.next_read() {
-                    Ok(Some(_)) => {}
-                    Ok(None) => return Ok(None),
-                    Err(ConnectionLost::Ended) => return Ok(Some(())),
-                    Err(lost) => return Err(lost.into()),
-                }
-            }
+            let ended = drain(client)?;
+            Ok(ended.then_some(()))
         });
         self.hang_up();
         match ended? {
@@ -269,7 +263,6 @@ impl Client {
         if kind.is_none() {
             return self.close(py);
         }
-        self.line.inside().closing = true;
         self.hang_up();
         Ok(())
     }
@@ -283,7 +276,7 @@ impl Client {
         match self.recv(py, None) {
             Ok(event) => Ok(Some(event)),
             // A signal may have come while another thread closed.
-            Err(error) if self.line.inside().closing && is_lost(py, &error)? => Ok(None),
+            Err(error) if self.is_closing() && is_lost(py, &error)? => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -294,10 +287,23 @@ impl Client {
 }
 
 impl Client {
-    /// Drops the connection; all that wait are told.
+    /// Drops the connection; all that wait are told. In a child of the process that connected it is not the
+    /// child's to drop.
     pub fn hang_up(&self) {
-        self.line.inside().hang_up();
-        self.line.wake();
+        let dropped = self.line.with_all(|inside| {
+            inside.closing = true;
+            inside.hang_up();
+            Ok(())
+        });
+        if dropped.is_ok() {
+            self.line.wake();
+        }
+    }
+
+    /// Whether this side has said bye.
+    fn is_closing(&self) -> bool {
+        let closing = self.line.with_all(|inside| Ok(inside.closing));
+        closing.unwrap_or(false)
     }
 
     /// Takes a message if there is credit for it now; whether there was.
@@ -308,7 +314,10 @@ impl Client {
         payload: &[u8],
         gather: bool,
     ) -> PyResult<bool> {
-        let put = || put(self.line.inside().client()?, envelope, payload, gather);
+        let put = || {
+            let put = |client: &mut _| put(client, envelope, payload, gather);
+            self.line.with(put)
+        };
         Ok(if payload.len() < LARGE {
             put()
         } else {
@@ -340,7 +349,7 @@ impl Client {
     }
 
     fn ask(&self, py: Python<'_>, ask: Ask, group: &str) -> PyResult<Py<PyAny>> {
-        let pending = begin(self.line.inside().client()?, ask, group)?;
+        let pending = self.line.with(|client| begin(client, ask, group))?;
         let deadline = Instant::now().checked_add(self.timeout);
         let answer = self.line.wait(py, deadline, |client| {
             let answer = look_for(client, ask, &pending)?;
@@ -350,41 +359,16 @@ impl Client {
             }
             Ok(answer)
         });
-        if !matches!(answer, Ok(Some(_)))
-            && let Ok(client) = self.line.inside().client()
-        {
-            client.forget(pending);
+        if !matches!(answer, Ok(Some(_))) {
+            // Of a client that is gone nobody waits for an answer.
+            let _ = self.line.with(|client| {
+                client.forget(pending);
+                Ok(())
+            });
         }
         match answer? {
             Some(answer) => answer.object(py),
             None => Err(Failure::from(RequestError::TimedOut).into()),
         }
     }
-}
-
-fn put(
-    client: &mut rota_client::Client,
-    envelope: &Envelope,
-    payload: &[u8],
-    gather: bool,
-) -> Result<bool, Failure> {
-    let taken = if gather {
-        client.try_feed(envelope, payload)
-    } else {
-        client.try_send(envelope, payload)
-    };
-    match taken {
-        Ok(()) => Ok(true),
-        Err(SendError::WouldBlock) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Groups with their sizes, as a dictionary.
-pub fn dictionary(py: Python<'_>, groups: rota_client::GroupSizes) -> PyResult<Py<PyAny>> {
-    let made = PyDict::new(py);
-    for (group, members) in groups {
-        made.set_item(group.as_str(), members)?;
-    }
-    Ok(made.into_any().unbind())
 }

@@ -2,7 +2,7 @@
 //!
 //! `client` is the blocking client; `rota/aio.py` makes one for asyncio of `steps` that never wait.
 //! `line` is how its threads wait, without the interpreter's lock and open to signals. `event` is what
-//! they are told, `error` what they raise, `tls` how they know daemons of other hosts.
+//! they are told, `payload` what they send, `error` what they raise, `tls` how they know daemons of other hosts.
 
 mod arguments;
 mod client;
@@ -10,6 +10,7 @@ mod connect;
 mod error;
 mod event;
 mod line;
+mod payload;
 mod steps;
 mod tls;
 
@@ -26,4 +27,9 @@ mod native {
     use crate::steps::{Request, Steps};
     #[pymodule_export]
     use crate::tls::Tls;
+
+    /// The version of the package.
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "Python's name")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
 }

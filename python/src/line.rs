@@ -19,11 +19,18 @@ use crate::error::Failure;
 const TURN: Duration = Duration::from_millis(100);
 
 /// A client that several threads use.
+///
+/// Whoever looks at it has the mutex, and must want nothing of the interpreter meanwhile: another thread may have
+/// that and wait for the mutex. So nobody gets the guard: [`Self::with`] runs a function that knows no interpreter, and
+/// what fails there is a [`Failure`], which becomes an exception outside.
 pub struct Line {
     inside: Mutex<Inside>,
     changed: Condvar,
     /// Of the socket, also when the client has been closed.
     socket: OwnedFd,
+    /// The process that connected. Its children have copies of all this, the mutex included, which a thread that they
+    /// do not have may hold: they are told so before they ask for it.
+    process: u32,
 }
 
 pub struct Inside {
@@ -32,16 +39,11 @@ pub struct Inside {
     pub reading: bool,
     /// This side has said bye.
     pub closing: bool,
-    /// The process that connected: a child of it would read what is the parent's.
-    process: u32,
 }
 
 impl Inside {
-    /// The client, unless it has been closed, or is another process'.
+    /// The client, unless it has been closed.
     pub fn client(&mut self) -> Result<&mut Client, Failure> {
-        if self.process != std::process::id() {
-            return Err(Failure::Forked);
-        }
         self.client.as_mut().ok_or(Failure::Closed)
     }
 
@@ -67,18 +69,38 @@ impl Line {
             client: Some(client),
             reading: false,
             closing: false,
-            process: std::process::id(),
         };
         Ok(Self {
             inside: Mutex::new(inside),
             changed: Condvar::new(),
             socket,
+            process: std::process::id(),
         })
     }
 
-    /// No step of a client panics half-way. Whoever holds this wants nothing of the interpreter.
-    pub fn inside(&self) -> MutexGuard<'_, Inside> {
-        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    /// No step of a client panics half-way.
+    fn inside(&self) -> Result<MutexGuard<'_, Inside>, Failure> {
+        if self.process != std::process::id() {
+            return Err(Failure::Forked);
+        }
+        Ok(self.inside.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Does something with the client and what belongs to it, alone.
+    pub fn with_all<T>(
+        &self,
+        act: impl FnOnce(&mut Inside) -> Result<T, Failure> + Send,
+    ) -> Result<T, Failure> {
+        let mut inside = self.inside()?;
+        act(&mut inside)
+    }
+
+    /// Does something with the client, alone.
+    pub fn with<T>(
+        &self,
+        act: impl FnOnce(&mut Client) -> Result<T, Failure> + Send,
+    ) -> Result<T, Failure> {
+        self.with_all(|inside| act(inside.client()?))
     }
 
     pub fn socket(&self) -> &OwnedFd {
@@ -113,7 +135,7 @@ impl Line {
     ) -> Result<Turn<T>, Failure> {
         let turn_ends = Instant::now() + TURN;
         let until = deadline.map_or(turn_ends, |deadline| deadline.min(turn_ends));
-        let mut inside = self.inside();
+        let mut inside = self.inside()?;
         loop {
             if let Some(found) = look(inside.client()?)? {
                 return Ok(Turn::Found(found));
@@ -140,7 +162,7 @@ impl Line {
             inside.reading = true;
             drop(inside);
             let ready = self.poll(read, write, until - now);
-            inside = self.inside();
+            inside = self.inside()?;
             if read {
                 inside.reading = false;
             }

@@ -4,13 +4,15 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
-use rota_client::{GroupSizes, Pending, PrivateName};
+use pyo3::types::PyDict;
+use rota_client::{ConnectionLost, Envelope, GroupSizes, Pending, PrivateName, SendError};
 
 use crate::arguments::envelope;
-use crate::client::{Client, dictionary};
+use crate::client::Client;
 use crate::error::Failure;
 use crate::event::event;
+use crate::line::Line;
+use crate::payload::Payload;
 
 /// What can be asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -62,11 +64,63 @@ pub fn look_for(
     })
 }
 
+/// Takes a message if there is credit for it now; whether there was.
+pub fn put(
+    client: &mut rota_client::Client,
+    envelope: &Envelope,
+    payload: &[u8],
+    gather: bool,
+) -> Result<bool, Failure> {
+    let taken = if gather {
+        client.try_feed(envelope, payload)
+    } else {
+        client.try_send(envelope, payload)
+    };
+    match taken {
+        Ok(()) => Ok(true),
+        Err(SendError::WouldBlock) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Drops events that have been read, after a bye; whether the daemon has closed because of that.
+pub fn drain(client: &mut rota_client::Client) -> Result<bool, Failure> {
+    loop {
+        match client.next_read() {
+            Ok(Some(_)) => {}
+            Ok(None) => return Ok(false),
+            Err(ConnectionLost::Ended) => return Ok(true),
+            Err(lost) => return Err(lost.into()),
+        }
+    }
+}
+
+/// Groups with their sizes, as a dictionary.
+fn dictionary(py: Python<'_>, groups: rota_client::GroupSizes) -> PyResult<Py<PyAny>> {
+    let made = PyDict::new(py);
+    for (group, members) in groups {
+        made.set_item(group.as_str(), members)?;
+    }
+    Ok(made.into_any().unbind())
+}
+
 /// A request that has not been answered yet.
 #[pyclass(frozen, module = "rota._native", name = "_Request")]
 pub struct Request {
     ask: Ask,
     pending: Mutex<Option<Pending>>,
+}
+
+impl Request {
+    /// The answer, if it is there and has not been given.
+    fn look(&self, line: &Line) -> Result<Option<Answer>, Failure> {
+        let pending = self.pending.lock();
+        let pending = pending.unwrap_or_else(PoisonError::into_inner);
+        let Some(pending) = &*pending else {
+            return Ok(None);
+        };
+        line.with(|client| look_for(client, self.ask, pending))
+    }
 }
 
 /// A client step by step. None of these calls waits.
@@ -89,19 +143,14 @@ impl Steps {
             "members" => Ask::Members,
             other => return Err(Failure::Invalid(format!("'{other}' is no request")).into()),
         };
-        let pending = begin(self.0.get().line.inside().client()?, ask, group)?;
+        let pending = self.line().with(|client| begin(client, ask, group))?;
         let pending = Mutex::new(Some(pending));
         Ok(Request { ask, pending })
     }
 
     /// The answer, if it is there: True for joins and leaves.
     fn answer(&self, py: Python<'_>, request: &Request) -> PyResult<Option<Py<PyAny>>> {
-        let pending = request.pending.lock();
-        let pending = pending.unwrap_or_else(PoisonError::into_inner);
-        let Some(pending) = &*pending else {
-            return Ok(None);
-        };
-        let answer = look_for(self.0.get().line.inside().client()?, request.ask, pending)?;
+        let answer = request.look(self.line())?;
         answer.map(|answer| answer.object(py)).transpose()
     }
 
@@ -109,8 +158,12 @@ impl Steps {
     fn forget(&self, request: &Request) {
         let pending = request.pending.lock();
         let pending = pending.unwrap_or_else(PoisonError::into_inner).take();
-        if let (Some(pending), Ok(client)) = (pending, self.0.get().line.inside().client()) {
-            client.forget(pending);
+        if let Some(pending) = pending {
+            // Of a client that is gone nobody waits for an answer.
+            let _ = self.line().with(|client| {
+                client.forget(pending);
+                Ok(())
+            });
         }
     }
 
@@ -124,7 +177,7 @@ impl Steps {
         &self,
         py: Python<'_>,
         to: &Bound<'_, PyAny>,
-        payload: PyBackedBytes,
+        payload: Payload,
         service: Option<&str>,
         kind: u16,
         self_discard: bool,
@@ -136,39 +189,47 @@ impl Steps {
 
     /// The next event of those that have been read.
     fn take(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        let next = self.0.get().line.inside().client()?.next_read();
-        let next = next.map_err(Failure::from)?;
+        let next = self.line().with(|client| Ok(client.next_read()?))?;
         next.map(|next| event(py, next)).transpose()
     }
 
     /// Reads once what the socket has now; whether there was anything, the end included.
     fn read(&self) -> PyResult<bool> {
-        Ok(self.0.get().line.inside().client()?.try_read())
+        Ok(self.line().with(|client| Ok(client.try_read()))?)
     }
 
     /// Writes what the socket takes now; whether that has left something.
     fn flush(&self) -> PyResult<bool> {
-        let left = self.0.get().line.inside().client()?.try_flush();
-        Ok(left.map_err(Failure::from)?)
+        Ok(self.line().with(|client| Ok(client.try_flush()?))?)
     }
 
     /// Whether more events lie unread than may.
     fn is_full(&self) -> PyResult<bool> {
-        let mut inside = self.0.get().line.inside();
-        let client = inside.client()?;
-        Ok(client.unread() > client.most_unread())
+        let line = self.line();
+        Ok(line.with(|client| Ok(client.unread() > client.most_unread()))?)
+    }
+
+    /// Drops events; whether the daemon has closed behind all that was sent. What ended otherwise raises.
+    fn drain(&self) -> PyResult<bool> {
+        Ok(self.line().with(drain)?)
     }
 
     /// Says bye, behind all that was sent.
     fn begin_close(&self) -> PyResult<()> {
-        let mut inside = self.0.get().line.inside();
-        inside.closing = true;
-        Ok(inside.client()?.begin_close().map_err(Failure::from)?)
+        Ok(self.line().with_all(|inside| {
+            inside.closing = true;
+            Ok(inside.client()?.begin_close()?)
+        })?)
     }
 
     /// Drops the connection.
     fn hang_up(&self) {
-        self.0.get().line.inside().closing = true;
         self.0.get().hang_up();
+    }
+}
+
+impl Steps {
+    fn line(&self) -> &Line {
+        &self.0.get().line
     }
 }

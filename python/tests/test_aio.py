@@ -1,6 +1,7 @@
 """The client for asyncio, with real daemons."""
 
 import asyncio
+import signal
 import unittest
 
 import rota
@@ -233,6 +234,43 @@ class Dying(unittest.IsolatedAsyncioTestCase):
                 with self.assertRaises(rota.ConnectionLostError):
                     async for _ in client:
                         pass
+
+    async def test_what_arrived_comes_before_the_loss_also_with_something_fed(self) -> None:
+        with Cluster(1) as cluster:
+            async with asyncio.timeout(PATIENCE):
+                client = await cluster.aio(1).connect()
+                await client.join("orders")
+                async with cluster.aio(1) as speaker:
+                    for number in range(5):
+                        await speaker.send("orders", b"%d" % number)
+                await asyncio.sleep(0.5)
+                await client.feed("orders", b"fed")
+                cluster.kill(1)
+                heard = [message(await client.recv()).payload for _ in range(5)]
+                self.assertEqual(heard, [b"%d" % number for number in range(5)])
+                with self.assertRaises(rota.ConnectionLostError):
+                    await client.recv()
+
+    async def test_closing_fails_if_the_daemon_dies_before_it_has_read_everything(self) -> None:
+        with Cluster(1) as cluster:
+            async with asyncio.timeout(PATIENCE):
+                client = await cluster.aio(1).connect()
+                cluster.send_signal(1, signal.SIGSTOP)
+                await client.send("orders", b"never read")
+                asyncio.get_running_loop().call_later(0.3, cluster.kill, 1)
+                with self.assertRaises(rota.ConnectionLostError):
+                    await client.close()
+
+    async def test_whatever_has_bytes_is_a_payload(self) -> None:
+        with Cluster(1) as cluster:
+            async with asyncio.timeout(PATIENCE), cluster.aio(1) as client:
+                await client.join("bytes")
+                for payload in (bytearray(b"one two"), memoryview(b"one two three")[:7]):
+                    await client.feed("bytes", payload)
+                    await client.send("bytes", payload)
+                    client.try_send("bytes", payload)
+                    for _ in range(3):
+                        self.assertEqual(message(await client.recv()).payload, b"one two")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,15 @@
 """The client for threads, with real daemons."""
 
+import array
+import faulthandler
+import importlib.metadata
 import os
 import signal
 import threading
 import time
 import unittest
 from collections.abc import Callable
+from functools import partial
 
 import rota
 from cluster import PATIENCE, Cluster, next_message, next_view
@@ -54,6 +58,38 @@ class Blocking(unittest.TestCase):
         client.send("forked", b"still")
         self.assertEqual(next_message(client).payload, b"still")
 
+    def test_a_child_does_not_write_what_its_parent_was_to_write(self) -> None:
+        def forget(client: rota.Client) -> None:
+            del client
+
+        def leave(client: rota.Client) -> None:
+            with self.assertRaises(ZeroDivisionError), client:
+                raise ZeroDivisionError
+
+        def close(client: rota.Client) -> None:
+            with self.assertRaises(rota.ConnectionLostError):
+                client.close()
+
+        listener = self.cluster.client(1)
+        listener.join("fed")
+        for number, end in enumerate([forget, leave, close]):
+            clients = [self.cluster.client(1)]
+            clients[0].feed("fed", b"once %d" % number)
+            child = os.fork()
+            if child == 0:
+                status = 1
+                try:
+                    end(clients.pop())
+                    status = 0
+                finally:
+                    os._exit(status)
+            _, status = os.waitpid(child, 0)
+            self.assertEqual(os.waitstatus_to_exitcode(status), 0)
+            clients[0].flush()
+            clients[0].send("fed", b"last")
+            heard = [next_message(listener).payload for _ in range(2)]
+            self.assertEqual(heard, [b"once %d" % number, b"last"])
+
     def test_two_daemons_deliver_in_one_order(self) -> None:
         count = 1000
         listeners = [self.cluster.client(node) for node in (1, 2)]
@@ -98,6 +134,42 @@ class Blocking(unittest.TestCase):
                 case rota.Message(sender, payload):
                     self.assertEqual((sender, payload), ("#alice#n1", b"array"))
             self.assertIsNone(alice.try_recv())
+
+    def test_whatever_has_bytes_is_a_payload(self) -> None:
+        with self.cluster.client(1) as client:
+            client.join("bytes")
+            large = bytes(range(256)) * 1000
+            changing = bytearray(large)
+            words = array.array("I", range(1000))
+            payloads: list[rota.Payload] = [
+                large,
+                changing,
+                memoryview(large),
+                memoryview(large)[1000:200_000],
+                memoryview(memoryview(large)[7:])[7:],
+                memoryview(large)[::2],
+                memoryview(changing)[1:],
+                memoryview(changing)[::-1],
+                memoryview(words),
+                memoryview(b""),
+                memoryview(large)[9:9],
+            ]
+            for payload in payloads:
+                for send in (client.send, client.feed, client.try_send):
+                    send("bytes", payload)
+                    self.assertEqual(next_message(client).payload, bytes(payload))
+            for wrong in ("text", [1, 2], 7, None):
+                with self.assertRaises(TypeError):
+                    client.send("bytes", wrong)  # type: ignore[arg-type]
+            # What is fed has been taken: nobody keeps it, and it may change.
+            brief = bytearray(b"as it was")
+            client.feed("bytes", brief)
+            brief[0] = 255
+            brief.append(1)
+            self.assertEqual(next_message(client).payload, b"as it was")
+
+    def test_the_version_is_that_of_the_package(self) -> None:
+        self.assertEqual(rota.__version__, importlib.metadata.version("rota"))
 
     def test_a_large_payload_goes_through(self) -> None:
         with self.cluster.client(1) as alice, self.cluster.client(2) as bob:
@@ -314,6 +386,57 @@ class Dying(unittest.TestCase):
             self.assertEqual((view.cause, view.changed), ("network", None))
             self.assertEqual(view.sets, (("#alice#n1",),))
             alice.close()
+
+    def test_what_arrived_comes_before_the_loss_also_with_something_fed(self) -> None:
+        with Cluster(1) as cluster:
+            speaker = cluster.client(1)
+            client = cluster.client(1)
+            client.join("orders")
+            for number in range(5):
+                speaker.send("orders", b"%d" % number)
+            speaker.close()
+            time.sleep(0.5)
+            client.feed("orders", b"fed")
+            cluster.kill(1)
+            heard = [next_message(client).payload for _ in range(5)]
+            self.assertEqual(heard, [b"%d" % number for number in range(5)])
+            with self.assertRaises(rota.ConnectionLostError):
+                client.recv()
+
+    def test_closing_fails_if_the_daemon_dies_before_it_has_read_everything(self) -> None:
+        with Cluster(1) as cluster:
+            client = cluster.client(1)
+            cluster.send_signal(1, signal.SIGSTOP)
+            client.send("orders", b"never read")
+            threading.Timer(0.3, cluster.kill, [1]).start()
+            with self.assertRaises(rota.ConnectionLostError):
+                client.close()
+
+    def test_threads_that_are_all_told_of_the_loss_do_not_wait_for_each_other(self) -> None:
+        with Cluster(1) as cluster:
+            client = cluster.client(1)
+            cluster.kill(1)
+            with self.assertRaises(rota.ConnectionLostError):
+                client.recv()
+
+        def fail(call: Callable[[], object]) -> None:
+            until = time.monotonic() + 2
+            while time.monotonic() < until:
+                with self.assertRaises(rota.ConnectionLostError):
+                    call()
+
+        calls: list[Callable[[], object]] = [
+            lambda: client.recv(timeout=0.001),
+            client.try_recv,
+            lambda: client.send("orders", b""),
+            lambda: client.join("orders"),
+        ]
+        # Who waits for ever here holds the interpreter too: nothing but this ends the program then.
+        faulthandler.dump_traceback_later(PATIENCE, exit=True)
+        self.addCleanup(faulthandler.cancel_dump_traceback_later)
+        threads = [in_thread(partial(fail, call)) for call in calls]
+        for thread in threads:
+            thread.join()
 
     def test_ctrl_c_is_not_the_end_of_one_that_is_closing(self) -> None:
         before = signal.signal(signal.SIGINT, signal.default_int_handler)

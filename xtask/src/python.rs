@@ -47,6 +47,8 @@ pub fn test(workspace: &Workspace) -> Counts {
     for passed in cases {
         *(if passed { &mut counts.0 } else { &mut counts.1 }) += 1;
     }
+    let cut = report("cuts of the clients for Python", shop.cuts(workspace));
+    *(if cut { &mut counts.0 } else { &mut counts.1 }) += 1;
     let (passed, failed, skipped) = shop.tests();
     (counts.0 + passed, counts.1 + failed, counts.2 + skipped)
 }
@@ -141,6 +143,14 @@ impl Shop {
     fn stubs(&self) -> Result<(), String> {
         let mut stubtest = self.python();
         output_of(stubtest.args(["-m", "mypy.stubtest", "rota._native"])).map(drop)
+    }
+
+    /// The tests in Rust that cut off clients of any library, for these.
+    fn cuts(&self, workspace: &Workspace) -> Result<(), String> {
+        let mut cuts = workspace
+            .cargo("test --locked --quiet -p rota --test daemons cuts_of_the_clients_for_python");
+        let (result, text) = finish(cuts.env("ROTA_PYTHON", self.programs.join("python")), LIMIT);
+        result.map_err(|error| format!("{error}\n{text}"))
     }
 
     fn tests(&self) -> Counts {

@@ -23,7 +23,7 @@ pub enum ConnectionLost {
     },
     /// The daemon closed it without a word, or died; or this side closed it.
     Ended,
-    /// The socket failed.
+    /// The socket failed, or the stream was cut short: within a frame, or by TLS before the daemon said that it ends.
     Io(Arc<io::Error>),
     /// What the daemon sent was not the protocol.
     Protocol(DecodeError),

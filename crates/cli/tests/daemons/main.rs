@@ -5,6 +5,7 @@ mod bad_clients;
 mod both_protocols;
 mod cluster;
 mod crowds;
+mod cuts;
 mod excluded;
 mod from_c;
 mod from_c_remote;

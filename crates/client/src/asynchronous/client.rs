@@ -254,6 +254,8 @@ impl AsyncClient {
         if self.incoming.unread() > self.most_unread {
             return Err(Stop::Unread(self.most_unread));
         }
+        // A stream that has ended is ready to be read for ever: this would not wait.
+        self.account.standing()?;
         self.stream.ready(write).await?;
         self.read();
         Ok(())
@@ -269,7 +271,7 @@ impl AsyncClient {
 
     fn read_once(&mut self) -> bool {
         let settled = match self.stream.read(&mut self.buffer) {
-            Ok(Some(0)) => Settled::from(ConnectionLost::Ended),
+            Ok(Some(0)) => self.incoming.end(),
             Ok(Some(bytes)) => self.incoming.feed(&self.buffer[..bytes]),
             Ok(None) => return false,
             Err(error) => Settled::from(ConnectionLost::from(error)),

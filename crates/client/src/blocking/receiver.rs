@@ -111,7 +111,7 @@ impl Receiver {
 
     fn read_once(&mut self) -> bool {
         let settled = match self.shared.link.read(&mut self.buffer) {
-            Ok(Some(0)) => Settled::from(ConnectionLost::Ended),
+            Ok(Some(0)) => self.incoming.end(),
             Ok(Some(bytes)) => {
                 self.drained = bytes < self.buffer.len();
                 self.incoming.feed(&self.buffer[..bytes])

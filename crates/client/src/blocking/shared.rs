@@ -10,6 +10,9 @@ use crate::error::ConnectionLost;
 use crate::protocol::PrivateName;
 use crate::session::{Account, Settled, Stop};
 
+/// The longest a sender does not look whether the connection still stands.
+const TURN: Duration = Duration::from_millis(500);
+
 #[derive(Debug)]
 pub struct Shared {
     pub link: Link,
@@ -82,10 +85,7 @@ pub struct Apart;
 impl Wait for Apart {
     fn wait(&mut self, shared: &Shared, need: Need, deadline: Option<Instant>) -> Result<(), Stop> {
         let in_time = match need {
-            Need::Write => {
-                let (read, write) = (false, true);
-                shared.link.wait(Interest { read, write }, deadline)?
-            }
+            Need::Write => wait_for_room(shared, deadline)?,
             Need::Change(seen) => wait_for_change(shared, seen, deadline),
         };
         if in_time { Ok(()) } else { Err(Stop::TimedOut) }
@@ -96,6 +96,19 @@ impl Wait for Apart {
         let lost = shared.account().lost.clone();
         lost.unwrap_or_else(|| error.into())
     }
+}
+
+/// Comes back now and then: that the stream has ended in the other direction, which the receiver reads, makes no room.
+fn wait_for_room(shared: &Shared, deadline: Option<Instant>) -> Result<bool, Stop> {
+    shared.account().standing()?;
+    let interest = Interest {
+        read: false,
+        write: true,
+    };
+    let turn = Instant::now() + TURN;
+    let is_last = deadline.is_some_and(|deadline| deadline <= turn);
+    let until = if is_last { deadline } else { Some(turn) };
+    Ok(shared.link.wait(interest, until)? || !is_last)
 }
 
 fn wait_for_change(shared: &Shared, seen: u64, deadline: Option<Instant>) -> bool {

@@ -45,9 +45,14 @@ impl Client {
         !self.sender.outgoing.pending().is_empty()
     }
 
-    /// Writes what the socket takes now; whether that has left something.
+    /// Writes what the socket takes now; whether that has left something. What is left of a connection that is lost is
+    /// not waited for.
     pub fn try_flush(&mut self) -> Result<bool, ConnectionLost> {
-        self.sender.try_flush(&mut self.receiver)
+        let left = self.sender.try_flush(&mut self.receiver)?;
+        if left {
+            self.receiver.shared.account().standing()?;
+        }
+        Ok(left)
     }
 
     /// Reads once what the socket has now; whether there was anything, the end included. Events that are

@@ -159,6 +159,11 @@ impl<T: Frame> Inbox<T> {
         T::read(kind, body, &mut self.known).map(Some)
     }
 
+    /// Whether a frame has begun that is not whole. Only when there was none to [`Self::pull`].
+    pub fn is_within_a_frame(&self) -> bool {
+        !self.bytes.is_empty()
+    }
+
     /// How much memory holds bytes that are not yet a whole frame.
     pub fn buffered(&self) -> usize {
         self.bytes.capacity()

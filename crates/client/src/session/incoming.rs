@@ -1,6 +1,7 @@
 //! What a daemon tells its client.
 
 use std::collections::VecDeque;
+use std::io;
 
 use super::Answer;
 use crate::error::ConnectionLost;
@@ -60,6 +61,16 @@ impl Incoming {
             }
         }
         settled
+    }
+
+    /// The stream has ended: within a frame that is not how a daemon ends it.
+    pub fn end(&self) -> Settled {
+        let lost = if self.inbox.is_within_a_frame() {
+            io::Error::from(io::ErrorKind::UnexpectedEof).into()
+        } else {
+            ConnectionLost::Ended
+        };
+        lost.into()
     }
 
     fn take(&mut self, reply: Reply, settled: &mut Settled) {

@@ -1,6 +1,7 @@
 //! The client for tokio: what it does differently is how it waits.
 
 use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
 use rota_client::protocol::{Code, Reply, Request};
@@ -9,7 +10,7 @@ use rota_client::{
 };
 use tokio::time::timeout;
 
-use crate::peer::{CREDIT, Connection, House, message, welcome};
+use crate::peer::{CREDIT, Connection, House, PATIENCE, message, welcome};
 
 /// A frame to `orders` is larger by that much than its payload.
 const HEAD: usize = 17;
@@ -216,4 +217,45 @@ async fn a_goodbye_is_the_reason_of_all_that_fails_later() {
         client.recv().await,
         Err(ConnectionLost::Goodbye { .. })
     ));
+}
+
+#[tokio::test]
+async fn closing_fails_where_the_stream_is_cut_short() {
+    let house = House::new();
+    let peer = house.host(|connection| {
+        assert!(matches!(connection.next(), Some(Request::Bye)));
+        let mut bytes = Vec::new();
+        message(b"cut").encode(&mut bytes).expect("it fits");
+        connection.tell_bytes(&bytes[..bytes.len() - 1]);
+    });
+    let closed = client(&house).await.close().await;
+    assert!(matches!(closed, Err(ConnectionLost::Io(_))), "{closed:?}");
+    peer.end();
+}
+
+#[test]
+fn who_writes_is_told_of_the_end_though_nobody_reads() {
+    let house = House::new();
+    let (go, goes) = mpsc::channel();
+    let peer = house.host_half(goes);
+    let path = house.path();
+    let (tell, told) = mpsc::channel();
+    // In a thread: one that does not wait does not end either.
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = { runtime }.enable_all().build().expect("a runtime");
+        let lost = runtime.block_on(async {
+            let mut client = AsyncClient::connect(path).await.expect("let in");
+            loop {
+                if let Err(error) = client.send("orders", &[0; 4000]).await {
+                    return error;
+                }
+            }
+        });
+        tell.send(lost)
+    });
+    let lost = told.recv_timeout(PATIENCE).expect("it does not hang");
+    assert!(matches!(lost, SendError::Lost(ConnectionLost::Ended)));
+    go.send(()).expect("the peer waits");
+    peer.end();
 }

@@ -1,12 +1,13 @@
 //! A sender and a receiver in two threads.
 
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use rota_client::protocol::{Reply, Request};
 use rota_client::{ConnectionLost, Event, RequestError, SendError};
 
-use crate::peer::{CREDIT, Connection, House, message};
+use crate::peer::{CREDIT, Connection, House, PATIENCE, message};
 
 /// Gives back what messages cost, and echoes them, until the client has gone.
 fn echo(connection: &mut Connection) {
@@ -89,5 +90,28 @@ fn a_receiver_goes_on_when_the_sender_has_gone() {
         .expect("credit");
     drop(sender);
     assert!(matches!(receiver.recv(), Ok(Event::Message(_))));
+    peer.end();
+}
+
+#[test]
+fn a_sender_that_waits_for_room_is_told_of_the_end_that_the_receiver_reads() {
+    let house = House::new();
+    let (go, goes) = mpsc::channel();
+    let peer = house.host_half(goes);
+    let (mut sender, mut receiver) = house.client().split();
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        loop {
+            if let Err(error) = sender.send("orders", &[0; 4000]) {
+                return tell.send(error);
+            }
+        }
+    });
+    // It has no room by then.
+    thread::sleep(Duration::from_millis(100));
+    assert!(matches!(receiver.recv(), Err(ConnectionLost::Ended)));
+    let lost = told.recv_timeout(PATIENCE).expect("it does not hang");
+    assert!(matches!(lost, SendError::Lost(ConnectionLost::Ended)));
+    go.send(()).expect("the peer waits");
     peer.end();
 }

@@ -1,9 +1,10 @@
 //! A daemon of which a test says every step.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
+use std::sync::mpsc::Receiver;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -45,6 +46,17 @@ impl House {
     /// Runs a script for one client that is let in.
     pub fn host(&self, script: impl FnOnce(&mut Connection) + std::marker::Send + 'static) -> Peer {
         self.play(move |listener| script(&mut Connection::welcomed(listener)))
+    }
+
+    /// Lets a client in, says nothing more, and reads nothing, until it is told.
+    pub fn host_half(&self, until: Receiver<()>) -> Peer {
+        self.play(move |listener| {
+            let mut connection = Connection::accept(listener);
+            connection.hello();
+            connection.tell(&[welcome(u32::MAX)]);
+            connection.fall_silent();
+            let _ = until.recv();
+        })
     }
 
     pub fn client(&self) -> Client {
@@ -192,6 +204,15 @@ impl Connection {
             Stream::Tcp(stream) => stream.write_all(bytes),
         }
         .expect("the client listens");
+    }
+
+    /// Says nothing more, and does not go.
+    pub fn fall_silent(&self) {
+        match &self.stream {
+            Stream::Unix(stream) => stream.shutdown(Shutdown::Write),
+            Stream::Tcp(stream) => stream.shutdown(Shutdown::Write),
+        }
+        .expect("it is connected");
     }
 
     /// Waits until the client has gone.

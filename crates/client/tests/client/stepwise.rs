@@ -166,3 +166,28 @@ fn an_answer_that_nobody_wants_is_dropped() {
     assert!(matches!(names, Err(RequestError::Name(_))));
     peer.end();
 }
+
+#[test]
+fn flushing_tells_of_the_end_though_nobody_reads() {
+    let house = House::new();
+    let (go, goes) = mpsc::channel();
+    let peer = house.host_half(goes);
+    let mut client = house.client();
+    while matches!(client.try_flush(), Ok(false)) {
+        client.try_feed("orders", &[0; 4000]).expect("credit");
+    }
+    // The end may have been read already, by nobody in particular.
+    while client.next_read().is_ok() {
+        turn_to_read(&mut client);
+    }
+    assert!(matches!(client.try_flush(), Err(ConnectionLost::Ended)));
+    go.send(()).expect("the peer waits");
+    peer.end();
+}
+
+fn turn_to_read(client: &mut Client) {
+    let timeout = Timespec::try_from(PATIENCE).expect("a short time");
+    let mut fds = [PollFd::from_borrowed_fd(client.as_fd(), PollFlags::IN)];
+    assert!(poll(&mut fds, Some(&timeout)).expect("it can be waited for") > 0);
+    client.try_read();
+}

@@ -245,3 +245,42 @@ fn messages_pass_over_other_events() {
     assert!(messages[2].is_err());
     peer.end();
 }
+
+/// A message of which this much has come when the stream ends.
+fn a_part() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    message(b"whole").encode(&mut bytes).expect("it fits");
+    let whole = bytes.len();
+    message(b"cut").encode(&mut bytes).expect("it fits");
+    bytes.truncate(whole + 3);
+    bytes
+}
+
+#[test]
+fn a_stream_that_ends_within_a_frame_has_been_cut_short() {
+    let house = House::new();
+    let peer = house.host(|connection| connection.tell_bytes(&a_part()));
+    let mut client = house.client();
+    assert_eq!(payload(client.recv().expect("it has come")), b"whole");
+    for _ in 0..2 {
+        match client.recv() {
+            Err(ConnectionLost::Io(error)) => {
+                assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    peer.end();
+}
+
+#[test]
+fn closing_fails_where_the_stream_is_cut_short() {
+    let house = House::new();
+    let peer = house.host(|connection| {
+        assert!(matches!(connection.next(), Some(Request::Bye)));
+        connection.tell_bytes(&a_part());
+    });
+    let closed = house.client().close();
+    assert!(matches!(closed, Err(ConnectionLost::Io(_))), "{closed:?}");
+    peer.end();
+}

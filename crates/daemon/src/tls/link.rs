@@ -33,6 +33,9 @@ pub(super) struct Link {
     pub pair_ready: Ready,
     /// The client says nothing more, and the ring's thread has been told.
     inbound_over: bool,
+    /// Not all that the client wanted to say has been read: it was cut off before it had said that this was all, or the
+    /// ring's thread has closed its end before. An end in order would tell it that all was read.
+    torn: bool,
     /// The ring's thread says nothing more, and the client has been told.
     outbound_over: bool,
     /// The ring's thread has closed its end.
@@ -101,6 +104,7 @@ impl Link {
             socket_ready: ready,
             pair_ready: ready,
             inbound_over: false,
+            torn: false,
             outbound_over: false,
             abandoned: false,
             scheduled: false,
@@ -217,7 +221,7 @@ impl Link {
                     break;
                 }
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                    self.inbound_over = true;
+                    (self.inbound_over, self.torn) = (true, true);
                     let _ = pair.shutdown(Shutdown::Write);
                     break;
                 }
@@ -239,7 +243,7 @@ impl Link {
                 // Nobody reads it any more; what the client is told last may still arrive.
                 Err(_) => {
                     self.abandoned = true;
-                    self.inbound_over = true;
+                    (self.inbound_over, self.torn) = (true, true);
                 }
             }
         }
@@ -258,9 +262,12 @@ impl Link {
             Err(error) if error.kind() == ErrorKind::WouldBlock => self.pair_ready.read = false,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             // An end that was closed before it had read everything is an error here.
-            Ok(0) | Err(_) => {
+            end @ (Ok(0) | Err(_)) => {
                 self.outbound_over = true;
-                self.tls.send_close_notify();
+                self.torn |= end.is_err();
+                if !self.torn {
+                    self.tls.send_close_notify();
+                }
             }
             Ok(bytes) => {
                 *moved += bytes;
