@@ -14,6 +14,7 @@ mod raw;
 
 pub use load::Load;
 pub(crate) use load::share;
+pub use many::{Leveling, ManyRings, Subscribe};
 pub use rate::BitRate;
 pub use raw::RawOptions;
 
@@ -121,6 +122,8 @@ macro_rules! names {
         }
     };
 }
+
+mod many;
 
 names! {
     /// Where the nodes run.
@@ -275,57 +278,6 @@ impl Default for Place {
             link_rate: None,
             offload: Offload::Pass,
             pin: Pin::None,
-        }
-    }
-}
-
-names! {
-    /// How rings that have little to order keep up with the others.
-    Leveling: "a leveling" {
-        /// Skips when a merge waits.
-        Pull = "pull",
-        /// Skips at a rate.
-        Paper = "paper",
-        /// Skips far ahead.
-        Horizon = "horizon",
-    }
-}
-
-names! {
-    /// Which rings each node delivers.
-    Subscribe: "a subscription" {
-        /// All of them.
-        All = "all",
-        /// One each: the first node the first, and so on.
-        Own = "own",
-        /// One each, and the last ring.
-        OwnAndGlobal = "own+global",
-    }
-}
-
-/// Several rings, with the engine `multi-ring`.
-#[derive(Clone, Copy, Debug)]
-pub struct ManyRings {
-    /// How many.
-    pub rings: u16,
-    /// So many of them are sent to, the first ones; all, if nothing is said.
-    pub busy: Option<u16>,
-    /// What orders each of them.
-    pub engine: EngineName,
-    /// How all of them keep up; the last one, where nodes have it beside their own, by `horizon` alone.
-    pub leveling: Leveling,
-    /// Which of them each node delivers.
-    pub subscribe: Subscribe,
-}
-
-impl Default for ManyRings {
-    fn default() -> Self {
-        Self {
-            rings: 3,
-            busy: None,
-            engine: EngineName::URingPaxos,
-            leveling: Leveling::Pull,
-            subscribe: Subscribe::All,
         }
     }
 }

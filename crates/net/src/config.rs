@@ -126,12 +126,10 @@ pub struct NodeConfig {
     /// Write a trace to this file. `{node}` stands for the node's number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<PathBuf>,
-    /// Receive buffer of each socket, in bytes. It must hold what arrives while the node is not
-    /// scheduled; what does not fit is lost.
+    /// Receive buffer of each socket, in bytes. It must hold what arrives while the node is not scheduled; what does not fit is lost.
     #[serde(default = "default_receive_buffer")]
     pub receive_buffer_bytes: usize,
-    /// Send buffer of each socket, in bytes (the kernel books twice as much, for its own needs). Keep
-    /// it below the queue of the network device: then a fast sender waits instead of losing datagrams.
+    /// Send buffer of each socket, in bytes (the kernel books twice as much). Keep it below the queue of the device: then a fast sender waits.
     #[serde(default = "default_send_buffer")]
     pub send_buffer_bytes: usize,
     /// Poll the sockets for so long before going to sleep, in microseconds. Only with a core to spare.
@@ -149,7 +147,7 @@ pub struct NodeConfig {
     /// The nodes.
     #[serde(rename = "node")]
     pub nodes: Vec<NodeAddress>,
-    /// This is one ring of several, whose deliveries are merged. Told by whoever makes configurations for several rings of one.
+    /// This is one ring of several, whose deliveries are merged ([`crate::RingsConfig`]).
     #[serde(skip)]
     pub ring_of: Option<rota_multiring::RingOf>,
     /// Faults to inject on receipt.

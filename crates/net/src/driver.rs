@@ -8,6 +8,7 @@ mod acceptor;
 mod app;
 mod arbiter;
 mod arrivals;
+mod arrived;
 mod bell;
 mod disk_faults;
 mod durable;
@@ -42,10 +43,7 @@ pub use error::DriverError;
 pub(crate) use many::Many;
 pub use tokens::TokenTimes;
 
-use rota_core::contract::{
-    Channel, Class, Delivery, Engine, Input, NodeId, Process, StartState, Status, Time,
-};
-use rota_core::wire::is_token;
+use rota_core::contract::{Delivery, Engine, Input, NodeId, Process, StartState, Status, Time};
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -53,7 +51,7 @@ use crate::config::NodeConfig;
 use crate::fault::FaultLayer;
 use crate::links::Links;
 use crate::seal::Keys;
-use crate::sockets::{Arrival, Outgoing, Sockets};
+use crate::sockets::{Outgoing, Sockets};
 use crate::stats::NetStats;
 use crate::sys;
 use crate::trace::{TraceFile, Tracer};
@@ -352,56 +350,6 @@ impl<E: Engine> Driver<E> {
             self.on_timer();
         }
         Ok(due)
-    }
-
-    /// This process stood still for long. What has come meanwhile is of a ring that the others have left: taken for news, it makes this
-    /// process believe that they have given each other up, and tell them so. It is lost, as anything may be.
-    fn forget_arrivals(&mut self) {
-        let forgotten = self.arrivals.forget() + self.sockets.forget();
-        self.sockets.stats_mut().overslept += forgotten;
-        self.on_timer();
-    }
-
-    fn on_timer(&mut self) {
-        self.bursts_past_timer = 0;
-        self.engine.handle(sys::monotonic(), Input::Timer);
-    }
-
-    fn on_arrival<A: App>(
-        &mut self,
-        app: &mut A,
-        class: Class,
-        arrival: Arrival,
-    ) -> Result<(), DriverError> {
-        let began = sys::monotonic();
-        let mut now = began;
-        self.bursts_past_fill += 1;
-        if class == Class::Data && self.bursts_past_fill >= BURSTS_BEFORE_FILL {
-            self.fill(app)?;
-            now = sys::monotonic();
-        }
-        if class == Class::Token {
-            // The moment of the token: what is submitted now can leave with this visit.
-            self.fill(app)?;
-            if self.stuck.is_some() {
-                self.arrivals.put_back(class, arrival);
-                return Ok(());
-            }
-            now = sys::monotonic();
-            let arrived = self.arrivals.take_token_at().unwrap_or(began);
-            if is_token(&arrival.bytes) {
-                self.tokens.begin(arrived, began, now);
-            }
-        }
-        let Arrival { bytes, segment } = arrival;
-        let input = Input::Datagrams {
-            class,
-            channel: Channel(0),
-            bytes,
-            segment,
-        };
-        self.engine.handle(now, input);
-        Ok(())
     }
 }
 

@@ -109,11 +109,7 @@ impl URing {
             "datagrams have no room for parts of values: {:?}",
             settings.multicast
         );
-        let nobody = Process {
-            node: NodeId::new(1).expect("not 0"),
-            incarnation: Incarnation(0),
-        };
-        let outbox = outbox(&settings);
+        let (nobody, outbox) = (nobody(), outbox(&settings));
         Self {
             hand_out: HandOut::new(&settings),
             me: nobody,
@@ -343,6 +339,14 @@ impl URing {
         while let Some((id, value)) = self.own.next(window, frame) {
             stream.carry(id, value);
         }
+    }
+}
+
+/// Who a process is before it is started.
+const fn nobody() -> Process {
+    Process {
+        node: NodeId::new(1).expect("not 0"),
+        incarnation: Incarnation(0),
     }
 }
 

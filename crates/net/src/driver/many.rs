@@ -16,6 +16,10 @@ const STEPS: u32 = 8;
 /// Descriptors that wake a driver.
 const SET: usize = size_of::<PollSet>() / size_of::<libc::pollfd>();
 
+/// There is something to do.
+#[derive(Clone, Copy, Debug)]
+struct Awake;
+
 /// A driver, and what runs above it.
 pub(crate) struct Lane<E, A> {
     pub(crate) driver: Driver<E>,
@@ -174,5 +178,43 @@ impl<E: Engine, A: App> Lane<E, A> {
             self.asleep = false;
             self.app.awake(false);
         }
+    }
+}
+
+impl<E: Engine> Driver<E> {
+    /// Nothing is to be done, as far as is known without asking the kernel: until when it may sleep. `Err`: it may not.
+    fn lie_down<A: App>(
+        &mut self,
+        app: &mut A,
+    ) -> Result<Result<Option<Time>, Awake>, DriverError> {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.flush();
+        }
+        let until = self.rest_until(app, sys::monotonic(), None);
+        let is_due = until.is_some_and(|until| until <= sys::monotonic());
+        if self.has_link_events() || self.has_stored() || is_due {
+            return Ok(Err(Awake));
+        }
+        if self.stuck.is_none() && !app.may_sleep() {
+            return Ok(Err(Awake));
+        }
+        Ok(Ok(until))
+    }
+
+    /// What wakes it.
+    fn poll_set<A: App>(&self, app: &A) -> PollSet {
+        self.sockets.poll_set(&self.waits(app, None))
+    }
+
+    /// The kernel has said this of that.
+    fn wake<A: App>(&mut self, app: &mut A, fds: &[libc::pollfd]) {
+        let ready = self.sockets.heard(fds);
+        app.awake(ready.woken);
+        self.arrivals.know(ready);
+    }
+
+    /// What has come until now.
+    const fn load(&self) -> Load {
+        Load::of(self.sockets.stats())
     }
 }

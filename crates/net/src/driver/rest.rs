@@ -3,7 +3,7 @@
 use rota_core::contract::{Engine, Time};
 
 use super::{App, Driver, DriverError};
-use crate::sockets::{Outgoing, PollSet, Wait};
+use crate::sockets::{Outgoing, Wait};
 use crate::stats::NetStats;
 use crate::sys;
 
@@ -34,10 +34,6 @@ const LOST_WITHIN_NANOS: u64 = 100_000_000;
 /// How long it then sleeps at once, before it tries again.
 const CROWDED_NANOS: u64 = 1_000_000_000;
 
-/// There is something to do.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Awake;
-
 /// What has come until now.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
@@ -56,7 +52,7 @@ impl Load {
 
     pub(super) const NONE: Self = Self { items: 0, bytes: 0 };
 
-    const fn of(stats: &NetStats) -> Self {
+    pub(super) const fn of(stats: &NetStats) -> Self {
         Self {
             items: stats.bursts_in + stats.link_messages_in,
             bytes: stats.bytes_in + stats.link_bytes_in,
@@ -185,42 +181,6 @@ impl<E: Engine> Driver<E> {
         self.sleep(app, until)
     }
 
-    /// Nothing is to be done, as far as is known without asking the kernel: until when it may sleep. `Err`: it may not.
-    pub(super) fn lie_down<A: App>(
-        &mut self,
-        app: &mut A,
-    ) -> Result<Result<Option<Time>, Awake>, DriverError> {
-        if let Some(tracer) = &mut self.tracer {
-            tracer.flush();
-        }
-        let until = self.rest_until(app, sys::monotonic(), None);
-        let is_due = until.is_some_and(|until| until <= sys::monotonic());
-        if self.has_link_events() || self.has_stored() || is_due {
-            return Ok(Err(Awake));
-        }
-        if self.stuck.is_none() && !app.may_sleep() {
-            return Ok(Err(Awake));
-        }
-        Ok(Ok(until))
-    }
-
-    /// What wakes it.
-    pub(super) fn poll_set<A: App>(&self, app: &A) -> PollSet {
-        self.sockets.poll_set(&self.waits(app, None))
-    }
-
-    /// The kernel has said this of that.
-    pub(super) fn wake<A: App>(&mut self, app: &mut A, fds: &[libc::pollfd]) {
-        let ready = self.sockets.heard(fds);
-        app.awake(ready.woken);
-        self.arrivals.know(ready);
-    }
-
-    /// What has come until now.
-    pub(super) const fn load(&self) -> Load {
-        Load::of(self.sockets.stats())
-    }
-
     /// Whether one of the sockets has something.
     fn look<A: App>(&mut self, app: &mut A, now: Time) -> Result<bool, DriverError> {
         if app.is_woken_by_kernel() {
@@ -256,7 +216,12 @@ impl<E: Engine> Driver<E> {
     }
 
     /// When there is something to do even if nothing comes.
-    fn rest_until<A: App>(&self, app: &A, now: Time, limit: Option<u64>) -> Option<Time> {
+    pub(super) fn rest_until<A: App>(
+        &self,
+        app: &A,
+        now: Time,
+        limit: Option<u64>,
+    ) -> Option<Time> {
         let wake = [
             self.engine.next_timer().map(|(at, _)| at),
             app.next_wake(),
@@ -311,7 +276,7 @@ impl<E: Engine> Driver<E> {
         Ok(())
     }
 
-    fn waits<A: App>(&self, app: &A, nanos: Option<u64>) -> Wait {
+    pub(super) fn waits<A: App>(&self, app: &A, nanos: Option<u64>) -> Wait {
         Wait {
             nanos,
             no_token: self.stuck.is_some(),
