@@ -7,8 +7,8 @@ use crate::config::{PrimaryName, ResetPrimary};
 use crate::engine::NodeEngine;
 use bytes::Bytes;
 use rota_core::contract::{
-    Burst, Incarnation, LogId, LogRecord, Output, PersistError, PersistId, Service, SubmitError,
-    Target, Time, TimerReason,
+    Burst, Channel, Class, Incarnation, LogId, LogRecord, Output, PersistError, PersistId, Service,
+    SubmitError, Target, Time, TimerReason,
 };
 use rota_core::primary::{PRIMARY_LOG, first_record};
 use std::collections::VecDeque;
