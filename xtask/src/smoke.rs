@@ -36,7 +36,14 @@ pub fn demo_smoke(workspace: &Workspace) -> Vec<bool> {
     let with_input = report("rota demo --input FILE", with_input(workspace));
     let mut killing = workspace.cargo("run --release --locked -- demo --kill-one");
     let killing = report("rota demo --kill-one", succeeds(&mut killing));
-    vec![built, plain, with_input, killing]
+    let mut rings =
+        workspace.cargo("run --release --locked -- demo --engine multi-ring --rings 3 --nodes 3");
+    let rings = report("rota demo --engine multi-ring", succeeds(&mut rings));
+    let mut bench = workspace.cargo(
+        "run --release --locked -- bench --engine multi-ring --rings 4 --nodes 3 --rate 20mbit --duration 1s",
+    );
+    let bench = report("rota bench --engine multi-ring", succeeds(&mut bench));
+    vec![built, plain, with_input, killing, rings, bench]
 }
 
 /// The benchmark in namespaces of its own, on shaped links, with both engines: it exits 0 only if all

@@ -187,6 +187,24 @@ fn one_order_over_views() {
     }
 }
 
+/// However many rings there are, and whatever goes to which of them.
+#[test]
+fn one_order_over_several_rings() {
+    for (rings, nodes) in [("1", "1"), ("2", "3"), ("3", "4"), ("7", "2")] {
+        let line = ["--engine", "multi-ring", "--rings", rings, "--nodes", nodes];
+        let report = demo(&[&line[..], &["--messages", "2000"]].concat());
+        assert_eq!(report["engine"], "multi-ring");
+        assert_eq!(
+            (&report["mode"], &report["service"]),
+            (&"library".into(), &"safe".into())
+        );
+        let large = demo(&[&line[..], &["--size", "50000", "--messages", "200"]].concat());
+        assert_eq!(large["size_bytes"], 50_000);
+    }
+    let output = rota(&["demo", "--engine", "multi-ring", "--kill-one"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
 /// What must hold of a report in which this node was killed, who had `share` messages to send.
 fn check_killed(report: &Value, node: u64, total: u64, share: u64) {
     assert_eq!(report["killed"], node, "{report}");

@@ -103,6 +103,11 @@ impl DemoApp {
         self.error.take()
     }
 
+    /// It cannot go on.
+    pub fn fail(&mut self, what: String) {
+        self.error.get_or_insert(what);
+    }
+
     /// What was delivered.
     pub const fn tally(&self) -> &Tally {
         &self.tally

@@ -1,6 +1,7 @@
 //! The demo's processes, as their coordinator sees them.
 
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -22,7 +23,8 @@ const LOOK: Duration = Duration::from_millis(100);
 /// A daemon, and a client of it.
 #[derive(Debug)]
 struct Node {
-    daemon: Child,
+    /// None where the rings are in the other process.
+    daemon: Option<Child>,
     child: Child,
     stdin: Option<ChildStdin>,
     ready: bool,
@@ -60,11 +62,15 @@ impl Drop for Cluster {
             drop(node.stdin.take());
             // A process that has ended needs no killing.
             let _ = node.child.kill();
-            let _ = node.daemon.kill();
+            if let Some(daemon) = &mut node.daemon {
+                let _ = daemon.kill();
+            }
         }
         for node in &mut self.nodes {
             let _ = node.child.wait();
-            let _ = node.daemon.wait();
+            if let Some(daemon) = &mut node.daemon {
+                let _ = daemon.wait();
+            }
         }
     }
 }
@@ -95,19 +101,10 @@ impl Cluster {
             let line = serde_json::to_string(task).map_err(|error| {
                 DemoError::Usage(format!("a path that is not UTF-8 cannot be used: {error}"))
             })?;
-            let mut daemon = Command::new(&program)
-                .args(["daemon", "--node", &task.node.to_string(), "--config"])
-                .arg(&task.config)
-                // It ends when its input does: with this process, however that ends.
-                .arg("--until-input-ends")
-                .stdin(Stdio::piped())
-                .stdout(Stdio::null())
-                .stderr(Stdio::piped())
-                .spawn()
-                .map_err(failed("cannot start a daemon"))?;
-            if let Some(log) = daemon.stderr.take() {
-                watch(index, log, sender.clone());
-            }
+            let daemon = match task.has_rings {
+                true => None,
+                false => Some(daemon(&program, task, index, &sender)?),
+            };
             let mut child = Command::new(&program)
                 .arg("demo-node")
                 .stdin(Stdio::piped())
@@ -225,8 +222,12 @@ impl Cluster {
                     return Err(daemon_ended(index, words));
                 }
                 let seen = self.seen(index);
+                let is_taken = what.contains("is in use");
                 let what = format!("node {}: {what} (last seen {seen})", index + 1);
-                return Err(DemoError::Failed(what));
+                return Err(match is_taken {
+                    true => DemoError::PortInUse(what),
+                    false => DemoError::Failed(what),
+                });
             }
         }
         Ok(())
@@ -251,9 +252,12 @@ impl Cluster {
         if self.victim != Some(index) {
             return Ok(());
         }
-        let node = self.nodes[index].daemon.id();
+        let Some(daemon) = &mut self.nodes[index].daemon else {
+            return Ok(());
+        };
+        let node = daemon.id();
         let at = monotonic();
-        let killed = self.nodes[index].daemon.kill();
+        let killed = daemon.kill();
         killed
             .map_err(|error| DemoError::Failed(format!("cannot kill process {node}: {error}")))?;
         self.moved = Instant::now();
@@ -302,6 +306,30 @@ impl Cluster {
             std::thread::sleep(Duration::from_millis(2));
         }
     }
+}
+
+/// Starts a node's daemon.
+fn daemon(
+    program: &Path,
+    task: &Task,
+    index: usize,
+    sender: &Sender<(usize, Heard)>,
+) -> Result<Child, DemoError> {
+    let started = Command::new(program)
+        .args(["daemon", "--node", &task.node.to_string(), "--config"])
+        .arg(&task.config)
+        // It ends when its input does: with this process, however that ends.
+        .arg("--until-input-ends")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut daemon =
+        started.map_err(|error| DemoError::Failed(format!("cannot start a daemon: {error}")))?;
+    if let Some(log) = daemon.stderr.take() {
+        watch(index, log, sender.clone());
+    }
+    Ok(daemon)
 }
 
 /// A daemon that ends by itself says why. Another program may have one of its ports.

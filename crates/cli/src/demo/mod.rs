@@ -14,7 +14,9 @@ pub mod node;
 mod ports;
 mod progress;
 mod report;
+mod rings;
 mod scratch;
+mod setting;
 mod source;
 mod spool;
 mod talk;
@@ -23,7 +25,7 @@ mod witness;
 
 use std::fmt;
 use std::fs::File;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -39,6 +41,7 @@ use cluster::Cluster;
 use kill::{KillOne, Outcome};
 use report::Report;
 use scratch::Scratch;
+use setting::{ENGINES, MULTI_RING, Setting};
 use source::Input;
 use talk::{Done, Task};
 use tally::Census;
@@ -59,8 +62,11 @@ pub struct Options {
     nodes: u16,
     /// Which protocol orders the messages
     #[arg(long, default_value = "accelerated-ring",
-        value_parser = PossibleValuesParser::new(EngineName::ALL.map(EngineName::name)))]
+        value_parser = PossibleValuesParser::new(ENGINES))]
     engine: String,
+    /// With multi-ring: how many rings each node is on
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=32))]
+    rings: u16,
     /// The delivery guarantee: in the one total order (agreed), or the same once every node is known
     /// to have the message (safe)
     #[arg(long, default_value = "agreed",
@@ -106,38 +112,6 @@ impl fmt::Display for DemoError {
     }
 }
 
-/// How a demo is set up, for its report.
-#[derive(Clone, Debug)]
-pub struct Setting {
-    nodes: u16,
-    engine: String,
-    service: String,
-    size: Option<usize>,
-    group: Option<SocketAddr>,
-}
-
-impl fmt::Display for Setting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            nodes,
-            engine,
-            service,
-            group,
-            ..
-        } = self;
-        let each = if *nodes == 1 {
-            "daemon with a client"
-        } else {
-            "daemons with a client each"
-        };
-        write!(f, "{nodes} {each} on 127.0.0.1, {engine}, {service}, ")?;
-        match group {
-            Some(group) => write!(f, "IP multicast {group}"),
-            None => f.write_str("unicast"),
-        }
-    }
-}
-
 /// Runs the demo.
 pub fn main(options: &Options) -> ExitCode {
     match run(options) {
@@ -165,6 +139,10 @@ pub fn main(options: &Options) -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<Report, DemoError> {
+    if options.engine == MULTI_RING && options.kill_one.is_some() {
+        let what = "--kill-one is not for multi-ring: its nodes are no daemons with clients";
+        return Err(DemoError::Usage(what.to_owned()));
+    }
     let majority = engine(options).is_uniform();
     let kill = options
         .kill_one
@@ -291,14 +269,17 @@ impl Daemons<'_> {
     }
 
     /// Writes the file of all daemons.
-    fn write(&self, config: &NodeConfig) -> Result<PathBuf, DemoError> {
+    fn write(&self, config: &NodeConfig, rings: Option<u16>) -> Result<PathBuf, DemoError> {
         let path = self.dir.join("rota.toml");
         let mut config = config.clone();
-        config.daemon = Some(self.section());
+        config.daemon = rings.is_none().then(|| self.section());
         let failed = |what: String| DemoError::Failed(format!("{}: {what}", path.display()));
-        let text = config
+        let mut text = config
             .to_toml()
             .map_err(|error| failed(error.to_string()))?;
+        if let Some(rings) = rings {
+            text += &setting::sections(config.nodes.len() as u16, rings);
+        }
         std::fs::write(&path, text).map_err(|error| failed(error.to_string()))?;
         Ok(path)
     }
@@ -307,7 +288,11 @@ impl Daemons<'_> {
 fn engine(options: &Options) -> EngineName {
     let mut engines = EngineName::ALL.into_iter();
     let engine = engines.find(|engine| engine.name() == options.engine);
-    engine.unwrap_or_default()
+    match options.engine.as_str() {
+        // What orders each ring.
+        MULTI_RING => EngineName::URingPaxos,
+        _ => engine.unwrap_or_default(),
+    }
 }
 
 fn config(options: &Options, base: u16, multicast: bool) -> NodeConfig {
@@ -340,8 +325,10 @@ fn start(
     daemons: &Daemons<'_>,
 ) -> Result<(Cluster, Setting), DemoError> {
     let mut error = DemoError::Failed("no free UDP ports on 127.0.0.1".to_owned());
+    let rings = (options.engine == MULTI_RING).then_some(options.rings);
     for _ in 0..PORT_RANGES {
-        let Some(base) = ports::free_range(options.nodes) else {
+        let ports = (2 * options.nodes + 1) * rings.unwrap_or(1);
+        let Some(base) = ports::free_range(ports) else {
             break;
         };
         let config = config(options, base, daemons.multicast);
@@ -351,7 +338,8 @@ fn start(
         };
         let task = Task {
             node: 0,
-            config: daemons.write(&config)?,
+            config: daemons.write(&config, rings)?,
+            has_rings: rings.is_some(),
             socket: PathBuf::new(),
             admin: PathBuf::new(),
             nodes: options.nodes,
@@ -367,24 +355,16 @@ fn start(
         let mut cluster = Cluster::start(&tasks)?;
         match cluster.wait_ready() {
             Ok(()) => {
-                let Options {
-                    nodes,
-                    engine,
-                    service,
+                let size = options.input.is_none().then_some(options.size);
+                let setting = Setting {
+                    nodes: options.nodes,
+                    engine: options.engine.clone(),
+                    rings,
+                    service: options.service.clone(),
                     size,
-                    ..
-                } = options.clone();
-                let size = options.input.is_none().then_some(size);
-                return Ok((
-                    cluster,
-                    Setting {
-                        nodes,
-                        engine,
-                        service,
-                        size,
-                        group,
-                    },
-                ));
+                    group,
+                };
+                return Ok((cluster, setting));
             }
             Err(taken @ DemoError::PortInUse(_)) => error = taken,
             Err(other) => return Err(other),

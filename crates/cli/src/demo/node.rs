@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use super::app::DemoApp;
 use super::client::DemoClient;
+use super::rings::DemoRings;
 use super::source::Share;
 use super::talk::{Done, GO, STOP, Said, Task};
 use super::witness::Witness;
@@ -48,6 +49,12 @@ fn run() -> Result<(), String> {
     let orders = Arc::new(Orders::default());
     listen(stdin, Arc::clone(&orders));
     let service = service(&task)?;
+    if task.has_rings {
+        let app = app(&task, service, orders)?;
+        let me = NodeId::new(task.node).ok_or("node ids start at 1")?;
+        let mut rings = DemoRings::open(&task.config, me, app)?;
+        return turn_rings(&mut rings, &task);
+    }
     let mut client = DemoClient::connect(&task.socket, service, task.nodes.into())?;
     let mut app = app(&task, service, orders)?;
     turn(&mut client, &mut app, &task)
@@ -84,7 +91,7 @@ fn app(task: &Task, service: Service, orders: Arc<Orders>) -> Result<DemoApp, St
 
 /// Takes its turns until the coordinator ends it.
 fn turn(client: &mut DemoClient, app: &mut DemoApp, task: &Task) -> Result<(), String> {
-    let (mut ready, mut midway, mut done) = (false, false, false);
+    let mut steps = Steps::default();
     while !app.stopped() {
         if let Err(how) = client.turn(app) {
             if task.victim != Some(task.node) {
@@ -93,27 +100,53 @@ fn turn(client: &mut DemoClient, app: &mut DemoApp, task: &Task) -> Result<(), S
             say(&Said::Lost { how });
             return Ok(());
         }
+        steps.look(app, task)?;
+    }
+    Ok(())
+}
+
+/// The same, where the rings are in this process.
+fn turn_rings(rings: &mut DemoRings, task: &Task) -> Result<(), String> {
+    let mut steps = Steps::default();
+    while !rings.with(|app| app.stopped()) {
+        rings.turn()?;
+        rings.with(|app| steps.look(app, task))?;
+    }
+    rings.leave()
+}
+
+/// What the coordinator was told.
+#[derive(Debug, Default)]
+struct Steps {
+    ready: bool,
+    midway: bool,
+    done: bool,
+}
+
+impl Steps {
+    /// Tells the coordinator what is new.
+    fn look(&mut self, app: &mut DemoApp, task: &Task) -> Result<(), String> {
         if let Some(what) = app.take_error() {
             return Err(what);
         }
-        if !ready && app.is_in_ring() {
-            ready = true;
+        if !self.ready && app.is_in_ring() {
+            self.ready = true;
             say(&Said::Ready);
         }
-        if !midway && app.witness().is_some_and(Witness::is_midway) {
-            midway = true;
+        if !self.midway && app.witness().is_some_and(Witness::is_midway) {
+            self.midway = true;
             say(&Said::Midway);
         }
-        if !done && ready && has_everything(app, task) {
-            done = true;
+        if !self.done && self.ready && has_everything(app, task) {
+            self.done = true;
             say(&Said::Done(summary(app, task)?));
         }
         if app.report_due() {
             let received = app.tally().census.messages;
             say(&Said::Progress { received });
         }
+        Ok(())
     }
-    Ok(())
 }
 
 fn has_everything(app: &DemoApp, task: &Task) -> bool {

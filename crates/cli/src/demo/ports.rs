@@ -10,9 +10,8 @@ const PORTS: std::ops::Range<u16> = 12_000..32_000;
 /// Ranges to look at.
 const TRIES: usize = 100;
 
-/// The first of a range of ports that are free now. They may be gone a moment later.
-pub fn free_range(nodes: u16) -> Option<u16> {
-    let count = 2 * nodes + 1;
+/// The first of a range of so many ports that are free now. They may be gone a moment later.
+pub fn free_range(count: u16) -> Option<u16> {
     let choices = PORTS.end - PORTS.start - count;
     (0..TRIES).find_map(|_| {
         let random = random_u64().ok()? % u64::from(choices);

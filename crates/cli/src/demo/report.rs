@@ -106,11 +106,11 @@ impl Report {
         let digests = || received.iter().map(|(.., digest)| digest.clone());
         Ok(Self {
             engine: setting.engine.clone(),
-            mode: "daemon",
+            mode: setting.mode(),
             nodes: setting.nodes,
             transport: setting.group.map_or("unicast", |_| "multicast"),
             size_bytes: setting.size,
-            service: setting.service.clone(),
+            service: setting.service().to_owned(),
             messages,
             complete,
             identical,

@@ -62,6 +62,11 @@ impl DemoRings {
         turned.map_err(|error| error.to_string())
     }
 
+    /// Tells the other nodes that this one goes.
+    pub fn leave(&mut self) -> Result<(), String> {
+        self.driver.leave().map_err(|error| error.to_string())
+    }
+
     /// The application, for a look or a change.
     pub fn with<T>(&mut self, look: impl FnOnce(&mut DemoApp) -> T) -> T {
         look(&mut self.driver.app_mut().app)
@@ -119,7 +124,9 @@ impl RingsApp for Above {
                 }
             }
             RingsDelivery::Trimmed(ring, _) => {
-                self.app.fail(format!("ring {ring} forgot what this node had not delivered"));
+                self.app.fail(format!(
+                    "ring {ring} forgot what this node had not delivered"
+                ));
             }
         }
     }

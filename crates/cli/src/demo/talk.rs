@@ -20,6 +20,8 @@ pub struct Task {
     pub node: u16,
     /// The configuration file of its daemon.
     pub config: PathBuf,
+    /// It has several rings, and no daemon.
+    pub has_rings: bool,
     /// Where its daemon listens for clients.
     pub socket: PathBuf,
     /// Where its daemon says how it is.
