@@ -399,7 +399,7 @@ fn who_votes_and_where_is_said_with_what_follows_from_it() {
     let settings = format!("paxos.storage = \"memory\"\npaxos.coordination = \"etcd\"\n{tls}");
     let (code, text) = said(&settings, &["--node", "2"]);
     assert!(
-        code == Some(2) && text.contains("etcd_tls: missing-ca.pem: "),
+        code == Some(2) && text.contains("etcd_tls: /") && text.contains("/missing-ca.pem: "),
         "{text}"
     );
     let login = "paxos.etcd = [\"http://e:2379\"]\npaxos.etcd_login = { user = \"n{node}\", password_file = \"missing-{node}\" }";
@@ -411,7 +411,7 @@ fn who_votes_and_where_is_said_with_what_follows_from_it() {
     let settings = format!("paxos.storage = \"memory\"\npaxos.coordination = \"etcd\"\n{login}");
     let (code, text) = said(&settings, &["--node", "2"]);
     assert!(
-        code == Some(2) && text.contains("etcd_login: missing-2: "),
+        code == Some(2) && text.contains("etcd_login: /") && text.contains("/missing-2: "),
         "{text}"
     );
     let unused = "paxos.etcd_login = { user = \"rota\", password_file = \"p\" }";
