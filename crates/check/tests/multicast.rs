@@ -226,6 +226,26 @@ fn trimmed_too_early() {
     assert_eq!(violated(&both), ["AM-T"]);
 }
 
+/// A partition needs a ring until it has checkpoints that say that it has left it, whatever becomes of it later.
+#[test]
+fn trimmed_before_a_partition_had_left() {
+    let early = changed(&["\"trim\""], "\"below\":2", "\"below\":9");
+    let later = r#"{"t":15,"node":1,"inc":7,"ev":"unsub","part":"P","ring":1,"from":9}"#;
+    let both = format!(
+        "{early}\n{later}\n{}\n",
+        later
+            .replace("\"inc\":7,", "\"inc\":4,")
+            .replace("\"node\":1", "\"node\":2")
+    );
+    assert!(violated(&both).contains(&"AM-T"), "it left later");
+    let (has, left) = (
+        r#""next":{"1":2,"2":2},"S":[1,2]"#,
+        r#""next":{"2":2},"S":[2]"#,
+    );
+    assert!(early.contains(has));
+    assert!(!violated(&early.replace(has, left)).contains(&"AM-T"));
+}
+
 #[test]
 fn at_rest_nothing_is_missing() {
     let missing = without(&["\"node\":3", "deliver", "b4"]);

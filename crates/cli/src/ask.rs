@@ -124,6 +124,7 @@ impl Place {
     /// What is said of somebody who has not answered as daemons do.
     fn no_answer(&self, line: &str) -> String {
         match self {
+            Self::Unix(_) if line.is_empty() => "it has closed the connection without an answer: it stops, or has too many that ask".to_owned(),
             Self::Unix(_) => "this is not an admin socket: clients connect at `socket`, and how a daemon is says the one that \
                               its configuration calls `admin`"
                 .to_owned(),

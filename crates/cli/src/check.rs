@@ -1,12 +1,14 @@
 //! `rota check`: properties over recorded traces.
 
+mod multicast;
+
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use rota_check::counters::Counters;
 use rota_check::trace::Trace;
-use rota_check::{Options, Order, Report, UniformCounters, Verdict, check_order};
+use rota_check::{Options, Order, Report, UniformCounters, Verdict, Violation, check_order};
 use serde::Serialize;
 
 use crate::say::{complain, print, print_json};
@@ -36,13 +38,16 @@ enum OrderName {
     Evs,
     /// One order over primary views: fastcast, lcr
     Uniform,
+    /// One order over several rings: multi-ring
+    Multicast,
 }
 
 impl OrderName {
-    const fn order(self) -> Order {
+    const fn order(self) -> Option<Order> {
         match self {
-            Self::Evs => Order::Evs,
-            Self::Uniform => Order::Uniform,
+            Self::Evs => Some(Order::Evs),
+            Self::Uniform => Some(Order::Uniform),
+            Self::Multicast => None,
         }
     }
 }
@@ -57,6 +62,11 @@ const fn name(order: Order) -> &'static str {
 
 /// Checks the traces and prints what was found.
 pub fn main(options: &CheckOptions) -> ExitCode {
+    let has_rings = options.traces.iter().any(|file| multicast::is_meant(file));
+    let wants_rings = |order| matches!(order, OrderName::Multicast);
+    if options.order.map_or(has_rings, wants_rings) {
+        return multicast::main(&options.traces, options.quiescent, options.json);
+    }
     let trace = match Trace::from_files(&options.traces) {
         Ok(trace) => trace,
         Err(error) => {
@@ -73,7 +83,7 @@ pub fn main(options: &CheckOptions) -> ExitCode {
     } else {
         Order::Evs
     };
-    let order = options.order.map_or(shown, OrderName::order);
+    let order = options.order.and_then(OrderName::order).unwrap_or(shown);
     let report = check_order(&trace, &known, order);
     if options.json {
         print_json(&Json::of(&report));
@@ -115,23 +125,35 @@ struct Property {
     violations: u64,
 }
 
-impl<'a> Json<'a> {
-    fn of(report: &'a Report) -> Self {
-        let violations = report.violations.iter().map(|violation| Finding {
+impl<'a> Finding<'a> {
+    fn of_all(violations: &'a [Violation]) -> Vec<Self> {
+        let finding = |violation: &'a Violation| Self {
             property: violation.property,
             detail: &violation.detail,
-        });
-        let properties = report.verdicts.iter().map(|verdict| Property {
+        };
+        violations.iter().map(finding).collect()
+    }
+}
+
+impl Property {
+    fn of_all(verdicts: &[Verdict]) -> Vec<Self> {
+        let property = |verdict: &Verdict| Self {
             property: verdict.property,
             title: verdict.title,
             checked: verdict.checked,
             violations: verdict.violations,
-        });
+        };
+        verdicts.iter().map(property).collect()
+    }
+}
+
+impl<'a> Json<'a> {
+    fn of(report: &'a Report) -> Self {
         Self {
             order: name(report.order),
             holds: report.holds(),
-            violations: violations.collect(),
-            properties: properties.collect(),
+            violations: Finding::of_all(&report.violations),
+            properties: Property::of_all(&report.verdicts),
             counters: report.counters,
             uniform: report.uniform,
         }
@@ -146,33 +168,7 @@ fn text(report: &Report) -> String {
         Order::Uniform => "one order over primary views",
     };
     let _ = writeln!(text, "order: {} ({what})\n", name(report.order));
-    for verdict in &report.verdicts {
-        let Verdict {
-            property,
-            title,
-            checked,
-            violations,
-        } = verdict;
-        let _ = match (checked, violations) {
-            (0, 0) => writeln!(text, "{property:<7} {title:<26} holds     no case"),
-            (_, 0) => writeln!(
-                text,
-                "{property:<7} {title:<26} holds     {checked} checked"
-            ),
-            _ => writeln!(
-                text,
-                "{property:<7} {title:<26} VIOLATED  {violations} found"
-            ),
-        };
-        let mine = report.violations.iter();
-        let mine = mine.filter(|violation| violation.property == *property);
-        let shown = mine.inspect(|violation| {
-            let _ = writeln!(text, "        {}", violation.detail);
-        });
-        if (shown.count() as u64) < *violations {
-            let _ = writeln!(text, "        and more");
-        }
-    }
+    judged(&mut text, &report.verdicts, &report.violations);
     text.push('\n');
     count(&mut text, &report.counters);
     if let Some(uniform) = &report.uniform {
@@ -180,6 +176,34 @@ fn text(report: &Report) -> String {
         list(&mut text, uniform);
     }
     text
+}
+
+/// A line for each property, and what violates it.
+fn judged(text: &mut String, verdicts: &[Verdict], violations: &[Violation]) {
+    for verdict in verdicts {
+        let Verdict {
+            property,
+            title,
+            checked,
+            violations: count,
+        } = verdict;
+        let _ = match (checked, count) {
+            (0, 0) => writeln!(text, "{property:<7} {title:<26} holds     no case"),
+            (_, 0) => writeln!(
+                text,
+                "{property:<7} {title:<26} holds     {checked} checked"
+            ),
+            _ => writeln!(text, "{property:<7} {title:<26} VIOLATED  {count} found"),
+        };
+        let mine = violations.iter();
+        let mine = mine.filter(|violation| violation.property == *property);
+        let shown = mine.inspect(|violation| {
+            let _ = writeln!(text, "        {}", violation.detail);
+        });
+        if (shown.count() as u64) < *count {
+            let _ = writeln!(text, "        and more");
+        }
+    }
 }
 
 fn list(text: &mut String, counters: &impl Serialize) {

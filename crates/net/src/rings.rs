@@ -12,6 +12,7 @@
 //! | `hub` | what the rings of a process deliver, merged |
 //! | `lane` | what runs above one of the rings |
 //! | `node` | the library: [`RingsNode`] |
+//! | `trace` | what such a process sees, for `rota check` |
 
 mod app;
 mod config;
@@ -20,6 +21,7 @@ mod error;
 mod hub;
 mod lane;
 mod node;
+mod trace;
 
 pub use app::{RingsApp, RingsDelivery};
 pub(crate) use config::mark;

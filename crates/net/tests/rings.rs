@@ -47,6 +47,8 @@ fn three_processes_of_three_rings_deliver_one_order() {
     config.rings[1].per_round = std::num::NonZeroU32::new(2);
     config.rings[2].leveling = LevelingName::Horizon;
     config.rings[2].origin = 7;
+    let dir = tempfile::TempDir::new().expect("a directory");
+    config.common.trace = Some(dir.path().join("{node}.jsonl"));
     let nodes: Vec<RingsNode> = [1, 2, 3]
         .map(|node| RingsNode::start(&config, id(node)).expect("it starts"))
         .into();
@@ -78,6 +80,19 @@ fn three_processes_of_three_rings_deliver_one_order() {
     });
     for node in nodes {
         node.stop().expect("it had not failed");
+    }
+    let traces = [1, 2, 3].map(|node| dir.path().join(format!("{node}.jsonl")));
+    let lines = rota_check::multicast::read(&traces).expect("they are whole");
+    let report = rota_check::multicast::check_multicast(&lines);
+    assert!(report.holds(), "{:?}", report.violations);
+    assert_eq!(report.counters.deliveries, 9 * each as u64);
+    assert_eq!((report.counters.rings, report.counters.learners), (3, 3));
+    let checked = |name: &str| {
+        let of = report.verdicts.iter().find(|of| of.property == name);
+        of.expect("it is judged").checked
+    };
+    for name in ["AM-I", "AM-P", "AM-M", "AM-C", "AM-O"] {
+        assert!(checked(name) > 0, "{name}");
     }
 }
 

@@ -45,7 +45,7 @@ pub struct MulticastReport {
 }
 
 /// How much happened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct MulticastCounters {
     /// Rings.
     pub rings: u64,
@@ -90,7 +90,7 @@ pub fn check_multicast(lines: &[Line]) -> MulticastReport {
     report.add(state::subscriptions(&lives));
     report.add(state::digests(lines));
     report.add(order::behind_install(&lives));
-    report.add(state::trims(lines, &lives));
+    report.add(state::trims(lines));
     report.add(rest::agreement(&lives));
     report.add(rest::validity(&lives));
     report

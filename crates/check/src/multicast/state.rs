@@ -118,7 +118,7 @@ struct Part {
 
 /// AM-T: where a ring is trimmed, of each partition that has it enough replicas have durable checkpoints behind that. By the time of the
 /// lines, which has to be one for all nodes.
-pub fn trims(lines: &[Line], all: &Lives) -> Findings {
+pub fn trims(lines: &[Line]) -> Findings {
     let mut findings = Findings::new("AM-T", "what is trimmed is in enough checkpoints");
     let mut order: Vec<&Line> = lines.iter().collect();
     order.sort_by_key(|line| line.t);
@@ -143,33 +143,22 @@ pub fn trims(lines: &[Line], all: &Lives) -> Findings {
                 let of = parts.entry(part).or_default();
                 of.points.insert(*store, point.clone());
             }
-            Event::Trim { ring, below } => check_trim(&mut findings, (&parts, all), *ring, *below),
+            Event::Trim { ring, below } => check_trim(&mut findings, &parts, *ring, *below),
             _ => {}
         }
     }
     findings
 }
 
-fn check_trim(
-    findings: &mut Findings,
-    (parts, all): (&BTreeMap<&str, Part>, &Lives),
-    ring: Ring,
-    below: Instance,
-) {
+fn check_trim(findings: &mut Findings, parts: &BTreeMap<&str, Part>, ring: Ring, below: Instance) {
     for (part, of) in parts.iter().filter(|(_, of)| of.rings.contains(&ring)) {
-        // A partition that every life has left needs nothing.
-        let mut lives = all.lives.iter().filter(|life| life.part == **part);
-        if !lives.any(|life| {
-            life.rings
-                .iter()
-                .any(|(of, _, until)| *of == ring && until.is_none())
-        }) {
-            continue;
-        }
+        // Whoever has left the ring by its checkpoint needs nothing of it.
         let has = |store: &&u64| {
             let point = of.points.get(store);
-            let next = point.and_then(|point| point.next.get(&ring));
-            next.is_some_and(|next| *next >= below)
+            point.is_some_and(|point| {
+                let next = point.next.get(&ring);
+                !point.rings.contains(&ring) || next.is_some_and(|next| *next >= below)
+            })
         };
         let count = of.stores.iter().filter(has).count();
         findings.check(count >= of.q_t, || {

@@ -25,6 +25,9 @@ use watcher::Before;
 /// Clusters of each engine, among which the states are shared out.
 const PARTS: usize = 3;
 
+/// Cells that may be late while all clusters run, of more than a hundred.
+const MOST_LATE: usize = 5;
+
 /// One bed at a time: names of namespaces are those of this process, and times would suffer.
 static ONE: Mutex<()> = Mutex::new(());
 
@@ -96,16 +99,24 @@ fn each_ill_state_is_named_in_each_engine() {
                     let mut cluster = Cluster::start(bed, number * PARTS + part, engine);
                     let states = STATES.iter().filter(|state| is_wanted(state));
                     for state in states.skip(part).step_by(PARTS) {
-                        if !matches!(state.of(engine), Is::Never(_)) {
-                            let said = go_through(&mut cluster, state);
-                            wrong.lock().expect("no panic").extend(said);
+                        if !matches!(state.of(engine), Is::Never(_))
+                            && !go_through(&mut cluster, state).is_empty()
+                        {
+                            wrong.lock().expect("no panic").push((engine, state));
                         }
                     }
                 });
             }
         }
     });
-    let wrong = wrong.into_inner().expect("no panic");
+    let late = wrong.into_inner().expect("no panic");
+    assert!(late.len() <= MOST_LATE, "{} cells are wrong", late.len());
+    // Ten seconds are for hosts that do not run eighteen clusters: what was late there has to be in time alone.
+    let alone = |(engine, state): (EngineName, &State)| {
+        println!("{}: {}: once more, alone", engine.name(), state.name);
+        go_through(&mut Cluster::start(&bed, 0, engine), state)
+    };
+    let wrong: Vec<String> = late.into_iter().flat_map(alone).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

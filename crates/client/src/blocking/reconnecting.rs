@@ -223,6 +223,8 @@ impl Reconnecting {
 
     fn rejoin(&mut self, mut client: Client, loss: &Loss) -> Result<Gap, ConnectionLost> {
         let mut not_joined = Vec::new();
+        // Nobody takes events before it is known what was missed: what comes meanwhile waits, however much it is.
+        let most_unread = std::mem::replace(&mut client.receiver.most_unread, usize::MAX);
         for group in &self.groups {
             match client.join(group.as_str()) {
                 Ok(()) => {}
@@ -232,6 +234,7 @@ impl Reconnecting {
                 Err(error) => return Err(io::Error::other(error).into()),
             }
         }
+        client.receiver.most_unread = most_unread;
         for (group, _) in &not_joined {
             self.groups.remove(group);
         }

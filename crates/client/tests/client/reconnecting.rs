@@ -116,6 +116,35 @@ fn a_join_without_an_answer_is_no_refusal() {
     peer.end();
 }
 
+/// What a busy group sends while the others are joined again is no reason to begin once more: it would never end.
+#[test]
+fn what_comes_while_groups_are_joined_again_waits() {
+    const COUNT: usize = 20;
+    let house = House::new();
+    let peer = house.play(|listener| {
+        let mut first = Connection::welcomed(listener);
+        first.expect_join("orders");
+        first.expect_join("stock");
+        drop(first);
+        let mut second = Connection::welcomed(listener);
+        second.expect_join("orders");
+        second.tell(&vec![message(&[7; 1000]); COUNT]);
+        second.expect_join("stock");
+        second.until_gone();
+    });
+    let small = Client::builder().unread_bytes(1000);
+    let mut client = Reconnecting::connect(house.path(), small, hasty()).expect("it is let in");
+    client.join("orders").expect("done");
+    client.join("stock").expect("done");
+    let gap = gap(client.recv().expect("again"));
+    assert!(gap.not_joined.is_empty(), "{:?}", gap.not_joined);
+    for _ in 0..COUNT {
+        assert!(matches!(client.recv(), Ok(Event::Message(m)) if m.payload.len() == 1000));
+    }
+    drop(client);
+    peer.end();
+}
+
 #[test]
 fn nothing_is_sent_before_the_gap_was_seen() {
     let house = House::new();

@@ -1,6 +1,6 @@
 //! Several rings and what is above them, in the thread that calls it.
 
-use rota_core::contract::{Checked, NodeId, Status};
+use rota_core::contract::{Checked, NodeId, Process, Status};
 use rota_multiring::merge::Need;
 use rota_multiring::{Constants, Point, Rank, Round};
 use std::cell::{Ref, RefCell, RefMut};
@@ -12,11 +12,13 @@ use super::config::RingsConfig;
 use super::error::RingsStartError;
 use super::hub::Hub;
 use super::lane::LaneApp;
+use super::trace::RingsTrace;
 use crate::config::NodeConfig;
 use crate::driver::{App, Driver, DriverError, Many};
 use crate::engine::NodeEngine;
 use crate::node::StartError;
 use crate::sockets::Sockets;
+use crate::sys;
 
 /// What a process of several rings shows of itself.
 #[derive(Clone, Debug)]
@@ -27,6 +29,8 @@ pub struct RingsStatus {
     pub point: Option<Point>,
     /// The rings that what it has is waiting for, and up to which round.
     pub waits_for: Vec<Need>,
+    /// Lines of its trace that could not be written.
+    pub trace_lines_lost: u64,
 }
 
 /// All rings of a process, and what runs above them.
@@ -51,11 +55,14 @@ impl<A: RingsApp> RingsDriver<A> {
         let rings = config.rings_of(me).into_iter().map(of_ring);
         let rings: Vec<NodeConfig> = rings.collect::<Result<_, _>>()?;
         let wanted = subscribed(&rings, subscribe)?;
-        let hub = Rc::new(RefCell::new(Hub::new(wanted, app)));
+        let trace = trace(config, me, &wanted)?;
+        let hub = Rc::new(RefCell::new(Hub::new(wanted, app, trace)));
         let open = |ring: &NodeConfig| {
             let rank = ring.ring_of.map_or(Rank(0), |of| of.constants.rank);
-            let driver = open(ring, me).map_err(|error| RingsStartError::Ring(rank.0, error))?;
-            Ok((driver, LaneApp::new(rank, Rc::clone(&hub))))
+            let failed = |error| RingsStartError::Ring(rank.0, error);
+            let process = process(me).map_err(failed)?;
+            let driver = open(ring, process).map_err(failed)?;
+            Ok((driver, LaneApp::new(rank, process, Rc::clone(&hub))))
         };
         let drivers: Vec<_> = rings
             .iter()
@@ -74,6 +81,7 @@ impl<A: RingsApp> RingsDriver<A> {
         self.many.turn(max_wait_nanos)?;
         self.announce()?;
         self.need()?;
+        self.note();
         self.hub.borrow_mut().pump_more();
         let has_delivered = self.hub.borrow_mut().take_delivered();
         for lane in self.many.lanes() {
@@ -90,7 +98,26 @@ impl<A: RingsApp> RingsDriver<A> {
     /// # Errors
     /// [`DriverError`] of the first that cannot.
     pub fn leave(&mut self) -> Result<(), DriverError> {
+        self.note();
+        self.hub.borrow_mut().leave();
         self.many.leave()
+    }
+
+    /// Writes into the trace what is new.
+    fn note(&mut self) {
+        let mut hub = self.hub.borrow_mut();
+        let Some(trace) = &mut hub.trace else {
+            return;
+        };
+        for lane in self.many.lanes() {
+            let Some(engine) = lane.driver.engine_mut().get_mut().leveled() else {
+                continue;
+            };
+            if let Some(config) = engine.get().config() {
+                trace.on_founded(&engine.of().constants, config.founded);
+            }
+        }
+        trace.flush();
     }
 
     /// What runs above the rings. Not to be kept over a turn.
@@ -106,12 +133,14 @@ impl<A: RingsApp> RingsDriver<A> {
     /// State and counters, as of now.
     pub fn status(&mut self) -> RingsStatus {
         let (point, waits_for) = self.hub.borrow().describe();
+        let trace_lines_lost = self.hub.borrow().trace.as_ref().map_or(0, RingsTrace::lost);
         let lanes = self.many.lanes().iter();
         let rings = lanes.map(|lane| (lane.app.rank, lane.driver.status()));
         RingsStatus {
             rings: rings.collect(),
             point,
             waits_for,
+            trace_lines_lost,
         }
     }
 
@@ -201,12 +230,35 @@ fn subscribed(
     }
 }
 
-fn open(config: &NodeConfig, me: NodeId) -> Result<Driver<Checked<NodeEngine>>, StartError> {
+/// A new life of node `me`, on one ring.
+fn process(me: NodeId) -> Result<Process, StartError> {
+    sys::new_process(me).map_err(StartError::System)
+}
+
+/// Where the configuration wants one.
+fn trace(
+    config: &RingsConfig,
+    me: NodeId,
+    wanted: &[Constants],
+) -> Result<Option<RingsTrace>, RingsStartError> {
+    let Some(path) = config.common.trace_of(me) else {
+        return Ok(None);
+    };
+    let failed = |error| RingsStartError::Ring(0, StartError::Driver(DriverError::Trace(error)));
+    let me = process(me).map_err(|error| RingsStartError::Ring(0, error))?;
+    let trace = RingsTrace::create(&path, me, wanted).map_err(failed)?;
+    Ok(Some(trace))
+}
+
+fn open(config: &NodeConfig, process: Process) -> Result<Driver<Checked<NodeEngine>>, StartError> {
+    let me = process.node;
     config.check_for(me).map_err(StartError::Config)?;
     if let Some(directory) = &config.state_dir {
         std::fs::create_dir_all(directory).map_err(StartError::System)?;
     }
     let sockets = Sockets::open(config, me).map_err(StartError::Socket)?;
     let engine = NodeEngine::new(config, me).map_err(StartError::Config)?;
-    Driver::new(Checked::new(engine), sockets, me, config).map_err(StartError::Driver)
+    let seed = sys::random_u64().map_err(StartError::System)?;
+    let driver = Driver::with_process(Checked::new(engine), sockets, process, seed, config);
+    driver.map_err(StartError::Driver)
 }

@@ -6,6 +6,7 @@ use rota_multiring::{Constants, Merge, Point, PushError, Rank, Round};
 use std::collections::BTreeMap;
 
 use super::app::{RingsApp, RingsDelivery};
+use super::trace::RingsTrace;
 
 /// What of one ring may wait for others, in bytes; the ring's engine keeps what is behind that, and throttles nobody.
 const WAITING_BYTES: usize = 8 << 20;
@@ -15,6 +16,7 @@ const WAITING_BYTES: usize = 8 << 20;
 pub(super) struct Hub<A> {
     merge: Merge<Message>,
     pub(super) app: A,
+    pub(super) trace: Option<RingsTrace>,
     /// The greatest round for which each ring was said to be needed.
     asked: BTreeMap<Rank, Round>,
     /// Something has come since what is needed was looked at.
@@ -27,10 +29,15 @@ pub(super) struct Hub<A> {
 
 impl<A: RingsApp> Hub<A> {
     /// Above these rings, from their beginning.
-    pub(super) fn new(rings: impl IntoIterator<Item = Constants>, app: A) -> Self {
+    pub(super) fn new(
+        rings: impl IntoIterator<Item = Constants>,
+        app: A,
+        trace: Option<RingsTrace>,
+    ) -> Self {
         Self {
             merge: Merge::new(rings),
             app,
+            trace,
             asked: BTreeMap::new(),
             is_changed: false,
             has_delivered: false,
@@ -101,6 +108,9 @@ impl<A: RingsApp> Hub<A> {
             && self.app.has_room()
             && let Some(merged) = self.merge.poll()
         {
+            if let Some(trace) = &mut self.trace {
+                trace.on_deliver(merged.place, &merged.message);
+            }
             let delivery = RingsDelivery::Message(merged.place, merged.message);
             self.app.deliver(delivery);
             self.has_delivered = true;
@@ -125,6 +135,19 @@ impl<A: RingsApp> Hub<A> {
             is_news
         });
         needs
+    }
+
+    /// Writes into the trace how far this process has come, and that it leaves.
+    pub(super) fn leave(&mut self) {
+        let (point, rings) = (self.merge.point(), self.merge.rings());
+        if let Some(trace) = &mut self.trace {
+            for of in rings {
+                point
+                    .into_iter()
+                    .for_each(|point| trace.on_point(point, of));
+            }
+            trace.on_leave();
+        }
     }
 
     /// How far it is, and what it waits for.

@@ -1,6 +1,6 @@
 //! What runs above one ring of several, in their thread.
 
-use rota_core::contract::{Delivery, Time};
+use rota_core::contract::{Delivery, Process, Service, SubmitError, Time};
 use rota_multiring::Rank;
 use std::cell::{Cell, RefCell};
 use std::os::fd::RawFd;
@@ -8,21 +8,25 @@ use std::rc::Rc;
 
 use super::app::RingsApp;
 use super::hub::Hub;
+use super::trace::RingsTrace;
 use crate::driver::{App, Submitter};
 
 /// Above one ring: its deliveries go to the merge, and all else to what is above all rings.
 #[derive(Debug)]
 pub(super) struct LaneApp<A> {
     pub(super) rank: Rank,
+    /// Who this process is on the ring.
+    process: Process,
     hub: Rc<RefCell<Hub<A>>>,
     /// It had a delivery, perhaps, and there was no room.
     blocked: Cell<bool>,
 }
 
 impl<A: RingsApp> LaneApp<A> {
-    pub(super) const fn new(rank: Rank, hub: Rc<RefCell<Hub<A>>>) -> Self {
+    pub(super) const fn new(rank: Rank, process: Process, hub: Rc<RefCell<Hub<A>>>) -> Self {
         Self {
             rank,
+            process,
             hub,
             blocked: Cell::new(false),
         }
@@ -50,7 +54,23 @@ impl<A: RingsApp> App for LaneApp<A> {
     }
 
     fn fill(&mut self, now: Time, submitter: &mut dyn Submitter) {
-        self.hub.borrow_mut().app.fill(now, self.rank, submitter);
+        let mut hub = self.hub.borrow_mut();
+        let Hub { app, trace, .. } = &mut *hub;
+        let Some(trace) = trace else {
+            return app.fill(now, self.rank, submitter);
+        };
+        let process = self.process;
+        app.fill(
+            now,
+            self.rank,
+            &mut Traced {
+                submitter,
+                trace,
+                process,
+            },
+        );
+        // Before anything of it is on the wire.
+        trace.flush();
     }
 
     /// Whoever runs all rings says when to end.
@@ -72,5 +92,20 @@ impl<A: RingsApp> App for LaneApp<A> {
 
     fn waker(&self) -> Option<RawFd> {
         self.hub.borrow().app.waker(self.rank)
+    }
+}
+
+/// Writes into the trace what a ring accepts.
+struct Traced<'a> {
+    submitter: &'a mut dyn Submitter,
+    trace: &'a mut RingsTrace,
+    process: Process,
+}
+
+impl Submitter for Traced<'_> {
+    fn submit(&mut self, now: Time, service: Service, payload: &[u8]) -> Result<u64, SubmitError> {
+        let counter = self.submitter.submit(now, service, payload)?;
+        self.trace.on_submit(now, self.process, counter, payload);
+        Ok(counter)
     }
 }

@@ -26,7 +26,7 @@ struct Shared {
 
 impl TraceFile {
     /// Opens it to append to it. An earlier life may have been killed within a line: ours starts on one of its own.
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let mut options = File::options();
         let mut file = options.create(true).append(true).read(true).open(path)?;
         let torn = ends_within_a_line(&mut file)?;
