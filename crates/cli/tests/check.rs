@@ -238,3 +238,53 @@ fn what_breaks_one_order_over_primary_views_is_told() {
         (&json!(true), &json!(1))
     );
 }
+
+/// Two processes of two rings; the second one delivers these messages of the rings, in this order.
+fn ring_traces(dir: &Path, second: [(u64, &str); 2]) {
+    for (node, order) in [(1, [(1, "1.7.1"), (2, "1.8.1")]), (2, second)] {
+        let mut text = String::new();
+        let mut line = |event: Value| {
+            let mut event = event;
+            event["t"] = json!(text.len());
+            event["node"] = json!(node);
+            event["inc"] = json!(7);
+            text += &format!("{event}\n");
+        };
+        line(json!({"ev": "start"}));
+        for ring in [1, 2] {
+            line(json!({"ev": "sub", "part": "1+2", "ring": ring, "from": 0}));
+            line(
+                json!({"ev": "genesis", "ring": ring, "rank": ring, "m": 1, "origin": 0, "founded": 5}),
+            );
+        }
+        if node == 1 {
+            for (_, message) in order {
+                line(json!({"ev": "send", "msg": message, "to": [], "hash": "00ff"}));
+            }
+        }
+        for (ring, message) in order {
+            line(
+                json!({"ev": "deliver", "msg": message, "part": "1+2", "ring": ring, "founded": 5,
+                "inst": 1, "idx": 0, "round": 0, "first": 1, "hash": "00ff"}),
+            );
+        }
+        fs::write(dir.join(format!("node-{node}.jsonl")), text).expect("room");
+    }
+}
+
+#[test]
+fn traces_of_several_rings_are_known_and_judged() {
+    let dir = tempfile::tempdir().expect("a directory");
+    ring_traces(dir.path(), [(1, "1.7.1"), (2, "1.8.1")]);
+    let (code, out, err) = check(dir.path(), &["--json"]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    let good = report(&out);
+    assert_eq!(
+        (&good["order"], &good["deliveries"]),
+        (&json!("multicast"), &json!(4))
+    );
+    ring_traces(dir.path(), [(2, "1.8.1"), (1, "1.7.1")]);
+    let (code, out, _) = check(dir.path(), &[]);
+    assert_eq!(code, Some(1), "{out}");
+    assert!(out.contains("AM-M") && out.contains("VIOLATED"), "{out}");
+}
