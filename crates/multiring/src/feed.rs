@@ -19,8 +19,8 @@ pub trait Feed: Engine {
     /// Something here waits until everything before an instance is known.
     fn need(&mut self, now: Time, next: Instance);
 
-    /// Everything before this instance is waited for, by anybody, as far as is known here.
-    fn needed(&self) -> Instance;
+    /// Everything before this instance is waited for, here or by whoever has said so since this was asked last.
+    fn take_needed(&mut self) -> Option<Instance>;
 }
 
 impl Feed for URing {
@@ -36,8 +36,8 @@ impl Feed for URing {
         Self::need(self, now, next);
     }
 
-    fn needed(&self) -> Instance {
-        Self::needed(self)
+    fn take_needed(&mut self) -> Option<Instance> {
+        Self::take_needed(self)
     }
 }
 
@@ -60,8 +60,8 @@ pub struct Leveled<E> {
     leveler: Option<Leveler>,
     /// What was proposed before this was looked at.
     seen: Instance,
-    /// The same of what is needed.
-    needed: Instance,
+    /// What was needed when that was looked at.
+    needed: Option<Instance>,
     /// The round of a value that was proposed, for the other rings.
     announced: Option<Round>,
     /// Of earlier times as the coordinator.
@@ -77,7 +77,7 @@ impl<E: Feed> Leveled<E> {
             now: Time(0),
             leveler: None,
             seen: 1,
-            needed: 1,
+            needed: None,
             announced: None,
             before: LevelCounters::default(),
         }
@@ -128,7 +128,7 @@ impl<E: Feed> Leveled<E> {
         };
         let of = self.of;
         if self.leveler.is_none() {
-            (self.seen, self.needed) = (next, 1);
+            (self.seen, self.needed) = (next, None);
         }
         let leveler = self
             .leveler
@@ -138,10 +138,13 @@ impl<E: Feed> Leveled<E> {
             self.announced = Some(of.constants.round_of(next - 1));
             self.seen = next;
         }
-        let needed = self.engine.needed();
-        if needed > self.needed {
+        let needed = self.engine.take_needed();
+        if needed != self.needed {
             self.needed = needed;
-            leveler.on_need(of.constants.round_of(needed - 1));
+            let rounds = needed.map(|next| of.constants.round_of(next - 1));
+            rounds.into_iter().for_each(|round| {
+                leveler.on_need(round);
+            });
         }
         let to = leveler.skip_to(Standing {
             now: self.now.0,

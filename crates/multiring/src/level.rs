@@ -254,7 +254,7 @@ impl Leveler {
         if now < self.due {
             return None;
         }
-        self.due = now + delta;
+        self.due = now.saturating_add(delta);
         let expected = u128::from(lambda) * u128::from(now - began) / SECOND;
         Some(first.saturating_add(u64::try_from(expected).unwrap_or(u64::MAX)))
     }

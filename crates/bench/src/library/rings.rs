@@ -32,7 +32,7 @@ pub(super) struct RingsTask {
 struct Loads {
     of: BTreeMap<Rank, LoadApp>,
     order: Order,
-    is_trimmed: bool,
+    has_ended: Option<&'static str>,
 }
 
 impl Loads {
@@ -49,7 +49,7 @@ impl Loads {
         Self {
             of: all.map(load).collect(),
             order: Order::default(),
-            is_trimmed: false,
+            has_ended: None,
         }
     }
 
@@ -58,8 +58,8 @@ impl Loads {
     }
 
     fn refused(&self) -> Option<String> {
-        if self.is_trimmed {
-            return Some("a ring forgot what a node had not delivered".to_owned());
+        if let Some(how) = self.has_ended {
+            return Some(how.to_owned());
         }
         self.of.values().find_map(Measuring::refused)
     }
@@ -98,7 +98,11 @@ impl RingsApp for Loads {
             }
             RingsDelivery::Configuration(ring, now) => (ring, Delivery::Configuration(now)),
             RingsDelivery::Trimmed(..) => {
-                self.is_trimmed = true;
+                self.has_ended = Some("a ring forgot what a node had not delivered");
+                return;
+            }
+            RingsDelivery::Contradicted(_) => {
+                self.has_ended = Some("a ring contradicted itself");
                 return;
             }
         };

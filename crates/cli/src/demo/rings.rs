@@ -128,6 +128,9 @@ impl RingsApp for Above {
                     "ring {ring} forgot what this node had not delivered"
                 ));
             }
+            RingsDelivery::Contradicted(ring) => {
+                self.app.fail(format!("ring {ring} contradicts itself"));
+            }
         }
     }
 

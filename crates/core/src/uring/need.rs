@@ -15,7 +15,7 @@ pub struct Needs {
     own: Instance,
     /// When the coordinator is told so next.
     at: Time,
-    /// Everything before this one is waited for somewhere, as this process was told.
+    /// Everything before this one is waited for elsewhere, as this process was told since it was asked last; 1: nothing.
     heard: Instance,
 }
 
@@ -40,9 +40,13 @@ impl URing {
         self.submitted = true;
     }
 
-    /// Everything before this instance is waited for, here or elsewhere, as far as this process was told.
-    pub fn needed(&self) -> Instance {
-        self.needs.heard.max(self.needs.own)
+    /// Everything before this instance is waited for: here, until it is known, or elsewhere, as this process was told since it was asked
+    /// last. Whoever still waits says so again, so one that cannot be granted hides no other.
+    pub fn take_needed(&mut self) -> Option<Instance> {
+        let heard = core::mem::replace(&mut self.needs.heard, 1);
+        let own = self.needs.own;
+        let own = (own > self.learner.next()).then_some(own);
+        own.max((heard > 1).then_some(heard))
     }
 
     pub(super) fn on_need(&mut self, next: Instance) {

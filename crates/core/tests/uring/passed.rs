@@ -115,6 +115,13 @@ pub fn what_is_needed_is_said_until_it_is_known() -> bool {
         })
         .collect();
     let mut other = learnt(feeds(), 2);
+    // What nobody can grant hides no other.
+    other.hear(3, Word::Need(1 << 62).encode(FOUNDED));
+    let far = other.engine.take_needed() == Some(1 << 62);
     other.hear(3, Word::Need(70).encode(FOUNDED));
-    first == 1 && again == [1, 1, 1] && other.engine.needed() == 70
+    first == 1
+        && again == [1, 1, 1]
+        && far
+        && other.engine.take_needed() == Some(70)
+        && other.engine.take_needed().is_none()
 }

@@ -15,11 +15,20 @@ const STATE_NANOS: u64 = 3_000_000_000;
 const MISSING_NANOS: u64 = 4_000_000_000;
 
 /// What is watched, and what it means when it grows.
-const WATCHED: [(&str, &str); 27] = [
+const WATCHED: [(&str, &str); 29] = [
     (
         "rotations_slow",
         "the token took more than a quarter of the token loss time to go round: processes wait for a \
          processor, or the network is full; consider a slower timing",
+    ),
+    (
+        "ring_needs_far",
+        "this ring is waited for more than 2^30 instances further than it is: it skips there step by step; is another ring of the \
+         same processes far ahead, or founded with another `origin`?",
+    ),
+    (
+        "ring_needs_refused",
+        "somebody waits for an instance of this ring that never comes, beyond 2^47: a process of its rings is wrong",
     ),
     (
         "duplicate_nodes",

@@ -16,6 +16,8 @@ pub enum RingsDelivery {
     /// A ring has forgotten what this process needs of it next, so many instances. Nothing is delivered any more: this process has to begin
     /// at a later point, with the state that belongs to it.
     Trimmed(Rank, u64),
+    /// A ring has delivered something before what it had delivered already, which it never may. Nothing is delivered any more.
+    Contradicted(Rank),
 }
 
 /// What runs above several rings, in their thread: as [`crate::App`], of which each ring has its own. Every method must be quick: all rings wait.

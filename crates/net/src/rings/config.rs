@@ -13,6 +13,8 @@ use crate::config::{EngineName, NodeConfig, PaxosConfig, Transport};
 
 /// More nobody needs, and each costs a process three sockets.
 const MOST_RINGS: usize = 1024;
+/// Rounds never come further.
+const MOST_ORIGIN: u64 = 1 << 47;
 /// How often a coordinator makes up for what is missing from its rate, in milliseconds (Benz et al. 2014, §8.2).
 const DELTA_MS: u64 = 5;
 /// And that rate, in instances a second.
@@ -87,6 +89,9 @@ impl RingSection {
     }
 
     fn of(&self) -> Result<RingOf, RingsError> {
+        if self.origin > MOST_ORIGIN {
+            return Err(RingsError::Origin(self.id));
+        }
         let constants = Constants {
             rank: Rank(self.id),
             per_round: self.per_round.unwrap_or(NonZeroU32::MIN),
@@ -351,6 +356,7 @@ lambda = 2000
             ("lambda = 2000", "port_offset = 1", "the same port"),
             ("lambda = 2000", "port_offset = 60000", "beyond 65535"),
             ("lambda = 2000", "no_such = 1", "no_such"),
+            ("lambda = 2000", "origin = 140737488355329", "2^47"),
             ("cluster = 7", "no_such = 7", "no_such"),
         ];
         for (this, that, says) in wrong {

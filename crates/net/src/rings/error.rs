@@ -22,6 +22,8 @@ pub enum RingsError {
     Nodes(u16),
     /// No merge may be fed by such an engine.
     Engine(u16, EngineName),
+    /// Its first round is further than rounds ever come.
+    Origin(u16),
     /// `delta_ms` and `lambda` go with `leveling = "paper"`, are at least 1, and nothing else has them.
     Rate(u16),
     /// Ports are more than there are, or two rings have the same at one address.
@@ -50,6 +52,7 @@ impl fmt::Display for RingsError {
                 "ring {ring}: {engine:?} cannot feed a merge: what it orders may differ on two sides of a partition, or begins anew; \
                  use u-ring-paxos or ring-paxos"
             ),
+            Self::Origin(ring) => write!(f, "ring {ring}: `origin` is at most 2^47"),
             Self::Rate(ring) => write!(
                 f,
                 "ring {ring}: `delta_ms` and `lambda`, each at least 1, are for `leveling = \"paper\"`, and for that only"

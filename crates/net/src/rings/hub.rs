@@ -64,9 +64,13 @@ impl<A: RingsApp> Hub<A> {
             Delivery::Configuration(now) => {
                 self.app.deliver(RingsDelivery::Configuration(rank, now));
             }
-            Delivery::Missed { count, .. } if self.has(rank) && !self.is_over => {
-                self.is_over = true;
-                self.app.deliver(RingsDelivery::Trimmed(rank, count));
+            Delivery::Missed { count, .. } if self.has(rank) => {
+                tracing::error!(
+                    ring = rank.0,
+                    count,
+                    "a ring has forgotten what this process needs next: it has to begin at a later point"
+                );
+                self.end(RingsDelivery::Trimmed(rank, count));
             }
             Delivery::Missed { .. } | Delivery::Primary(_) | Delivery::Excluded(_) => {}
         }
@@ -83,13 +87,17 @@ impl<A: RingsApp> Hub<A> {
             // Of a ring that this process is on and does not want.
             Err(PushError::NotSubscribed(_)) => {}
             Err(error) => {
-                tracing::error!(
-                    ring = rank.0,
-                    ?error,
-                    "a ring contradicts itself: nothing is delivered any more"
-                );
-                self.is_over = true;
+                tracing::error!(ring = rank.0, ?error, "a ring contradicts itself");
+                self.end(RingsDelivery::Contradicted(rank));
             }
+        }
+    }
+
+    /// Nothing is delivered any more, and this is why.
+    fn end(&mut self, why: RingsDelivery) {
+        if !self.is_over {
+            self.is_over = true;
+            self.app.deliver(why);
         }
     }
 

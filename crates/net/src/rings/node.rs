@@ -285,7 +285,7 @@ impl Delivered for RingsDelivery {
     fn size(&self) -> usize {
         match self {
             Self::Message(_, message) => message.payload.len(),
-            Self::Configuration(..) | Self::Trimmed(..) => 0,
+            Self::Configuration(..) | Self::Trimmed(..) | Self::Contradicted(_) => 0,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a process of several rings sees, as JSON Lines ([`rota_check`](https://docs.rs/rota-check) judges them: `rota check`).
+//! What a process of several rings sees, as JSON Lines, for `rota check`.
 //!
 //! A trace must not lie when the process is killed: that a message was accepted reaches the kernel before the message reaches the wire. What was
 //! delivered may be missing at the end of a life that was killed, as if it had not been.
