@@ -86,7 +86,9 @@ pub fn main(options: &CheckOptions) -> ExitCode {
     let order = options.order.and_then(OrderName::order).unwrap_or(shown);
     let report = check_order(&trace, &known, order);
     if options.json {
-        print_json(&Json::of(&report));
+        let counters = (report.counters, report.uniform);
+        let (verdicts, violations) = (&report.verdicts, &report.violations);
+        print_json(&Json::of(name(order), verdicts, violations, counters));
     } else {
         print(&text(&report).trim_end());
     }
@@ -99,14 +101,14 @@ pub fn main(options: &CheckOptions) -> ExitCode {
 
 /// The object of `--json`.
 #[derive(Serialize)]
-struct Json<'a> {
+struct Json<'a, C> {
     order: &'static str,
     holds: bool,
     /// The first of each property.
     violations: Vec<Finding<'a>>,
     properties: Vec<Property>,
     #[serde(flatten)]
-    counters: Counters,
+    counters: C,
     #[serde(flatten)]
     uniform: Option<UniformCounters>,
 }
@@ -125,37 +127,30 @@ struct Property {
     violations: u64,
 }
 
-impl<'a> Finding<'a> {
-    fn of_all(violations: &'a [Violation]) -> Vec<Self> {
-        let finding = |violation: &'a Violation| Self {
+impl<'a, C> Json<'a, C> {
+    fn of(
+        order: &'static str,
+        verdicts: &[Verdict],
+        found: &'a [Violation],
+        (counters, uniform): (C, Option<UniformCounters>),
+    ) -> Self {
+        let violations = found.iter().map(|violation| Finding {
             property: violation.property,
             detail: &violation.detail,
-        };
-        violations.iter().map(finding).collect()
-    }
-}
-
-impl Property {
-    fn of_all(verdicts: &[Verdict]) -> Vec<Self> {
-        let property = |verdict: &Verdict| Self {
+        });
+        let properties = verdicts.iter().map(|verdict| Property {
             property: verdict.property,
             title: verdict.title,
             checked: verdict.checked,
             violations: verdict.violations,
-        };
-        verdicts.iter().map(property).collect()
-    }
-}
-
-impl<'a> Json<'a> {
-    fn of(report: &'a Report) -> Self {
+        });
         Self {
-            order: name(report.order),
-            holds: report.holds(),
-            violations: Finding::of_all(&report.violations),
-            properties: Property::of_all(&report.verdicts),
-            counters: report.counters,
-            uniform: report.uniform,
+            order,
+            holds: found.is_empty(),
+            violations: violations.collect(),
+            properties: properties.collect(),
+            counters,
+            uniform,
         }
     }
 }

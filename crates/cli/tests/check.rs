@@ -6,18 +6,20 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
+/// A line of a node's trace.
+fn put_line(text: &mut String, node: u16, mut event: Value) {
+    event["t"] = json!(text.len());
+    event["node"] = json!(node);
+    event["inc"] = json!(7);
+    *text += &format!("{event}\n");
+}
+
 /// Two processes that form a ring; node 1 orders a message, and whoever is `receiver` delivers it.
 fn traces(dir: &Path, delivered: &str) {
     let alone = |node: u16| format!("1.{node}.7");
     for node in [1, 2] {
         let mut text = String::new();
-        let mut line = |event: Value| {
-            let mut event = event;
-            event["t"] = json!(text.len());
-            event["node"] = json!(node);
-            event["inc"] = json!(7);
-            text += &format!("{event}\n");
-        };
+        let mut line = |event: Value| put_line(&mut text, node, event);
         let (old, new) = (alone(node), "5.1.7");
         let between = format!("{old}>{new}");
         let members = json!([[1, 7], [2, 7]]);
@@ -243,13 +245,7 @@ fn what_breaks_one_order_over_primary_views_is_told() {
 fn ring_traces(dir: &Path, second: [(u64, &str); 2]) {
     for (node, order) in [(1, [(1, "1.7.1"), (2, "1.8.1")]), (2, second)] {
         let mut text = String::new();
-        let mut line = |event: Value| {
-            let mut event = event;
-            event["t"] = json!(text.len());
-            event["node"] = json!(node);
-            event["inc"] = json!(7);
-            text += &format!("{event}\n");
-        };
+        let mut line = |event: Value| put_line(&mut text, node, event);
         line(json!({"ev": "start"}));
         for ring in [1, 2] {
             line(json!({"ev": "sub", "part": "1+2", "ring": ring, "from": 0}));

@@ -20,6 +20,7 @@
 //! # }
 //! ```
 
+pub(crate) mod asked;
 pub(crate) mod inbox;
 pub(crate) mod outbox;
 mod shared;

@@ -192,15 +192,24 @@ impl Tracer {
     }
 
     fn line(&mut self, now: Time, event: &str, fields: std::fmt::Arguments<'_>) {
-        let Process { node, incarnation } = self.me;
-        let inc = incarnation.0;
-        let t = now.0;
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            self.lines,
-            r#"{{"t":{t},"node":{node},"inc":{inc},"ev":"{event}"{fields}}}"#
-        );
+        put_line(&mut self.lines, (now, self.me), event, fields);
     }
+}
+
+/// Adds what a process saw.
+pub(crate) fn put_line(
+    lines: &mut String,
+    (now, me): (Time, Process),
+    event: &str,
+    fields: std::fmt::Arguments<'_>,
+) {
+    let Process { node, incarnation } = me;
+    let (t, inc) = (now.0, incarnation.0);
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        lines,
+        r#"{{"t":{t},"node":{node},"inc":{inc},"ev":"{event}"{fields}}}"#
+    );
 }
 
 /// See [`Message::position`].

@@ -15,6 +15,6 @@ pub use coordinator::run_bench;
 pub(crate) use coordinator::{FORM_PATIENCE, HEAD_START_NS, node_config};
 pub(crate) use load::MIN_PAYLOAD;
 pub use node::bench_node_main;
-pub(crate) use node::{Measuring, form, open, turn_until, wait_for_go};
+pub(crate) use node::{Above, Measuring, form, open, turn_until, wait_for_go};
 pub use order::Digest;
 pub use report::BenchReport;

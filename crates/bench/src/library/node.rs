@@ -21,7 +21,7 @@ pub(super) const FORM_NS: u64 = 15_000_000_000;
 /// After the measured time, what is on its way may still arrive.
 pub(super) const DRAIN_NS: u64 = 700_000_000;
 /// How often the coordinator is listened to before the start.
-pub(super) const LISTEN_NS: u64 = 5_000_000;
+const LISTEN_NS: u64 = 5_000_000;
 
 /// What a node is told.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -127,44 +127,79 @@ fn work(task: Task, coordinator: &Coordinator) -> Result<Measured, BenchError> {
     let members = task.config.nodes.len();
     let mut app = LoadApp::new(task.node, members, service, task.size, task.plan.clone());
     app.trials = task.trials.then(Vec::new);
-    form(&mut driver, &mut app).map_err(failed)?;
-    let start = wait_for_go(&mut driver, &mut app, coordinator)?;
+    let mut node = Above(&mut driver, &mut app);
+    form(&mut node).map_err(failed)?;
+    let start = wait_for_go(&mut node, coordinator)?;
     let from = start + task.warm_up_ns;
     let span = Span {
         start,
         from,
         until: from + task.duration_ns,
     };
-    app.begin(span);
-    turn_until(&mut driver, &mut app, span.from).map_err(failed)?;
-    let before = look(&driver, &app, task.node);
-    turn_until(&mut driver, &mut app, span.until).map_err(failed)?;
-    let after = look(&driver, &app, task.node);
-    turn_until(&mut driver, &mut app, span.until + DRAIN_NS).map_err(failed)?;
+    node.1.begin(span);
+    turn_until(&mut node, span.from).map_err(failed)?;
+    let before = look(node.0, node.1, task.node);
+    turn_until(&mut node, span.until).map_err(failed)?;
+    let after = look(node.0, node.1, task.node);
+    turn_until(&mut node, span.until + DRAIN_NS).map_err(failed)?;
     if let Some(why) = app.refused() {
         return Err(failed(why));
     }
     Ok(measured(app, &before, &after))
 }
 
-pub(crate) fn form(driver: &mut NodeDriver, app: &mut impl Measuring) -> Result<(), String> {
+/// Something that takes turns until it has measured enough.
+pub(crate) trait Turning {
+    /// Turns once; rests at most for so many nanoseconds.
+    fn turn(&mut self, nanos: u64) -> Result<(), String>;
+
+    /// All nodes are there.
+    fn formed(&self) -> bool;
+
+    /// Why it cannot go on.
+    fn refused(&self) -> Option<String>;
+
+    /// What it is doing.
+    fn state(&mut self) -> String;
+}
+
+/// An application above a driver.
+pub(crate) struct Above<'a, A>(pub &'a mut NodeDriver, pub &'a mut A);
+
+impl<A: Measuring> Turning for Above<'_, A> {
+    fn turn(&mut self, nanos: u64) -> Result<(), String> {
+        let turned = self.0.turn(self.1, Some(nanos));
+        turned.map_err(|error| error.to_string())
+    }
+
+    fn formed(&self) -> bool {
+        self.1.formed()
+    }
+
+    fn refused(&self) -> Option<String> {
+        self.1.refused()
+    }
+
+    fn state(&mut self) -> String {
+        self.0.status().state
+    }
+}
+
+pub(crate) fn form(node: &mut impl Turning) -> Result<(), String> {
     // As a node of the library does.
     ask_for_short_slices();
     let until = now_ns() + FORM_NS;
-    while !app.formed() {
+    while !node.formed() {
         if now_ns() > until {
-            return Err(format!("the ring did not form: {}", driver.status().state));
+            return Err(format!("the ring did not form: {}", node.state()));
         }
-        driver
-            .turn(app, Some(LISTEN_NS))
-            .map_err(|e| e.to_string())?;
+        node.turn(LISTEN_NS)?;
     }
     Ok(())
 }
 
 pub(crate) fn wait_for_go(
-    driver: &mut NodeDriver,
-    app: &mut impl Measuring,
+    node: &mut impl Turning,
     coordinator: &Coordinator,
 ) -> Result<u64, BenchError> {
     coordinator.say_ready();
@@ -176,22 +211,17 @@ pub(crate) fn wait_for_go(
         if now_ns() > until {
             return Err(BenchError::Usage("the coordinator never said go".into()));
         }
-        let turned = driver.turn(app, Some(LISTEN_NS));
-        turned.map_err(|e| BenchError::Usage(e.to_string()))?;
+        node.turn(LISTEN_NS).map_err(BenchError::Usage)?;
     }
 }
 
-pub(crate) fn turn_until(
-    driver: &mut NodeDriver,
-    app: &mut impl Measuring,
-    until: u64,
-) -> Result<(), String> {
+pub(crate) fn turn_until(node: &mut impl Turning, until: u64) -> Result<(), String> {
     loop {
         let left = until.saturating_sub(now_ns());
-        if left == 0 || app.refused().is_some() {
+        if left == 0 || node.refused().is_some() {
             return Ok(());
         }
-        driver.turn(app, Some(left)).map_err(|e| e.to_string())?;
+        node.turn(left)?;
     }
 }
 

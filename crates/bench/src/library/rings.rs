@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use rota_core::contract::{Delivery, NodeId, Time};
 use rota_multiring::Rank;
 use rota_net::rings::{RingsApp, RingsConfig, RingsDelivery, RingsDriver};
-use rota_net::{App, Submitter, ask_for_short_slices};
+use rota_net::{App, Submitter};
 use serde::{Deserialize, Serialize};
 
 use super::load::{Delivered, LoadApp, Plan, Span};
-use super::node::{DRAIN_NS, FORM_NS, LISTEN_NS, Look, Measured, Measuring, Task, measured_in};
+use super::node::{
+    DRAIN_NS, Look, Measured, Measuring, Task, Turning, form, measured_in, turn_until, wait_for_go,
+};
 use super::order::Order;
 use crate::child::Coordinator;
 use crate::clock::{now_ns, process_cpu_ns};
@@ -167,48 +169,25 @@ pub(super) fn work(
     Ok(measured(&driver, rings, &before, &after))
 }
 
-fn turn(driver: &mut Driver, nanos: u64) -> Result<(), String> {
-    driver.turn(Some(nanos)).map_err(|error| error.to_string())
-}
-
-fn form(driver: &mut Driver) -> Result<(), String> {
-    ask_for_short_slices();
-    let until = now_ns() + FORM_NS;
-    while !driver.app().formed() {
-        if now_ns() > until {
-            let rings = driver.status().rings;
-            let states = rings
-                .into_iter()
-                .map(|(ring, of)| format!("{ring}: {}", of.state));
-            let states: Vec<String> = states.collect();
-            return Err(format!("the rings did not form: {}", states.join("; ")));
-        }
-        turn(driver, LISTEN_NS)?;
+impl Turning for Driver {
+    fn turn(&mut self, nanos: u64) -> Result<(), String> {
+        Self::turn(self, Some(nanos)).map_err(|error| error.to_string())
     }
-    Ok(())
-}
 
-fn wait_for_go(driver: &mut Driver, coordinator: &Coordinator) -> Result<u64, BenchError> {
-    coordinator.say_ready();
-    let until = now_ns() + FORM_NS;
-    loop {
-        if let Some(start) = coordinator.go()? {
-            return Ok(start);
-        }
-        if now_ns() > until {
-            return Err(BenchError::Usage("the coordinator never said go".into()));
-        }
-        turn(driver, LISTEN_NS).map_err(BenchError::Usage)?;
+    fn formed(&self) -> bool {
+        self.app().formed()
     }
-}
 
-fn turn_until(driver: &mut Driver, until: u64) -> Result<(), String> {
-    loop {
-        let left = until.saturating_sub(now_ns());
-        if left == 0 || driver.app().refused().is_some() {
-            return Ok(());
-        }
-        turn(driver, left)?;
+    fn refused(&self) -> Option<String> {
+        self.app().refused()
+    }
+
+    fn state(&mut self) -> String {
+        let rings = self.status().rings.into_iter();
+        let states: Vec<String> = rings
+            .map(|(ring, of)| format!("{ring}: {}", of.state))
+            .collect();
+        states.join("; ")
     }
 }
 

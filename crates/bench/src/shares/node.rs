@@ -10,7 +10,7 @@ use super::app::SharesApp;
 use super::{NODES, Phase, SLOT_NS};
 use crate::child::{self, Coordinator};
 use crate::error::BenchError;
-use crate::library::{form, open, turn_until, wait_for_go};
+use crate::library::{Above, form, open, turn_until, wait_for_go};
 
 /// After the end, what is on its way may still arrive.
 const DRAIN_NS: u64 = 300_000_000;
@@ -44,11 +44,12 @@ fn work(task: Task, coordinator: &Coordinator) -> Result<Measured, BenchError> {
     };
     let mut driver = open(task.node, &task.config).map_err(failed)?;
     let mut app = SharesApp::new(task.node, task.phases.clone(), task.slots);
-    form(&mut driver, &mut app).map_err(failed)?;
-    let start = wait_for_go(&mut driver, &mut app, coordinator)?;
-    app.begin(start);
+    let mut node = Above(&mut driver, &mut app);
+    form(&mut node).map_err(failed)?;
+    let start = wait_for_go(&mut node, coordinator)?;
+    node.1.begin(start);
     let end = start + task.slots as u64 * SLOT_NS;
-    turn_until(&mut driver, &mut app, end + DRAIN_NS).map_err(failed)?;
+    turn_until(&mut node, end + DRAIN_NS).map_err(failed)?;
     let counters = driver.status().counters.into_iter();
     Ok(Measured {
         slots: app.slots,

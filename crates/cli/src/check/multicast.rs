@@ -5,12 +5,9 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use rota_check::multicast::{
-    Event, Line, MulticastCounters, MulticastReport, check_multicast, read,
-};
-use serde::Serialize;
+use rota_check::multicast::{Event, Line, MulticastReport, check_multicast, read};
 
-use super::{Finding, Property, judged, list};
+use super::{Json, judged, list};
 use crate::say::{complain, print, print_json};
 
 /// A process of several rings says so in its first lines.
@@ -24,18 +21,6 @@ pub fn is_meant(file: &Path) -> bool {
     let lines = BufReader::new(file).lines().map_while(Result::ok);
     let mut first = lines.take(FIRST_LINES);
     first.any(|line| line.contains(r#""ev":"sub""#) || line.contains(r#""ev":"genesis""#))
-}
-
-/// The object of `--json`.
-#[derive(Serialize)]
-struct Json<'a> {
-    order: &'static str,
-    holds: bool,
-    /// The first of each property.
-    violations: Vec<Finding<'a>>,
-    properties: Vec<Property>,
-    #[serde(flatten)]
-    counters: MulticastCounters,
 }
 
 /// Checks the traces and prints what was found.
@@ -57,13 +42,9 @@ pub fn main(traces: &[PathBuf], quiescent: bool, json: bool) -> ExitCode {
     }
     let report = check_multicast(&lines);
     if json {
-        print_json(&Json {
-            order: "multicast",
-            holds: report.holds(),
-            violations: Finding::of_all(&report.violations),
-            properties: Property::of_all(&report.verdicts),
-            counters: report.counters,
-        });
+        let counters = (report.counters, None);
+        let (verdicts, violations) = (&report.verdicts, &report.violations);
+        print_json(&Json::of("multicast", verdicts, violations, counters));
     } else {
         print(&text(&report).trim_end());
     }

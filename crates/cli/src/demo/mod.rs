@@ -41,7 +41,7 @@ use cluster::Cluster;
 use kill::{KillOne, Outcome};
 use report::Report;
 use scratch::Scratch;
-use setting::{ENGINES, MULTI_RING, Setting};
+use setting::{MULTI_RING, Setting};
 use source::Input;
 use talk::{Done, Task};
 use tally::Census;
@@ -62,7 +62,7 @@ pub struct Options {
     nodes: u16,
     /// Which protocol orders the messages
     #[arg(long, default_value = "accelerated-ring",
-        value_parser = PossibleValuesParser::new(ENGINES))]
+        value_parser = PossibleValuesParser::new(setting::engines()))]
     engine: String,
     /// With multi-ring: how many rings each node is on
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=32))]

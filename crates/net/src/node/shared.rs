@@ -6,9 +6,10 @@ use std::io;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::RecvTimeoutError;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
+use super::asked::Asked;
 use super::inbox::Inbox;
 use super::outbox::{Delivered, Filling, Outbox};
 use super::{NodeStatus, lock};
@@ -20,12 +21,9 @@ pub(super) struct Shared {
     pub(super) inbox: Inbox,
     outbox: Outbox<Delivery>,
     stop: AtomicBool,
-    ended: AtomicBool,
     /// What the application has said that it has the state of.
     caught_up: Mutex<Option<RingId>>,
-    status_wanted: AtomicBool,
-    status: Mutex<Option<NodeStatus>>,
-    status_there: Condvar,
+    status: Asked<NodeStatus>,
 }
 
 /// The two sides, and the channel between them.
@@ -34,11 +32,8 @@ pub(super) fn new(message_bytes: usize) -> io::Result<(Arc<Shared>, RingApp)> {
         inbox: Inbox::new(message_bytes)?,
         outbox: Outbox::default(),
         stop: AtomicBool::new(false),
-        ended: AtomicBool::new(false),
         caught_up: Mutex::new(None),
-        status_wanted: AtomicBool::new(false),
-        status: Mutex::new(None),
-        status_there: Condvar::new(),
+        status: Asked::default(),
     });
     let app = RingApp {
         shared: Arc::clone(&shared),
@@ -73,17 +68,7 @@ impl Shared {
     }
 
     pub(super) fn status(&self) -> Option<NodeStatus> {
-        const PATIENCE: Duration = Duration::from_secs(1);
-        let mut status = lock(&self.status);
-        *status = None;
-        self.status_wanted.store(true, SeqCst);
-        self.inbox.wake();
-        let missing =
-            |status: &mut Option<NodeStatus>| status.is_none() && !self.ended.load(SeqCst);
-        let waited = self
-            .status_there
-            .wait_timeout_while(status, PATIENCE, missing);
-        waited.unwrap_or_else(PoisonError::into_inner).0.clone()
+        self.status.ask(|| self.inbox.wake())
     }
 }
 
@@ -111,7 +96,7 @@ pub(super) struct RingApp {
 
 impl RingApp {
     pub(super) fn status_wanted(&self) -> bool {
-        self.shared.status_wanted.swap(false, SeqCst)
+        self.shared.status.take_wanted()
     }
 
     pub(super) fn take_caught_up(&self) -> Option<RingId> {
@@ -119,19 +104,15 @@ impl RingApp {
     }
 
     pub(super) fn publish_status(&self, status: NodeStatus) {
-        *lock(&self.shared.status) = Some(status);
-        self.shared.status_there.notify_all();
+        self.shared.status.answer(status);
     }
 }
 
 impl Drop for RingApp {
     fn drop(&mut self) {
-        self.shared.ended.store(true, SeqCst);
         self.shared.inbox.end();
         self.shared.outbox.end();
-        // With the lock held nobody can be between looking at `ended` and waiting.
-        drop(lock(&self.shared.status));
-        self.shared.status_there.notify_all();
+        self.shared.status.end();
     }
 }
 

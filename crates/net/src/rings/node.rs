@@ -5,9 +5,9 @@ use rota_multiring::Rank;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -16,9 +16,10 @@ use super::config::RingsConfig;
 use super::driver::{RingsDriver, RingsStatus};
 use super::error::{RingsError, RingsStartError};
 use crate::driver::{DriverError, Submitter};
+use crate::node::StartError;
+use crate::node::asked::Asked;
 use crate::node::inbox::Inbox;
 use crate::node::outbox::{Delivered, Filling, Outbox};
-use crate::node::{StartError, lock};
 use crate::slices::ask_for_short_slices;
 
 /// One of the rings, for those who submit to it.
@@ -31,10 +32,7 @@ struct Way {
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,
-    ended: AtomicBool,
-    status_wanted: AtomicBool,
-    status: Mutex<Option<RingsStatus>>,
-    status_there: Condvar,
+    status: Asked<RingsStatus>,
 }
 
 /// A running process of several rings. Dropping it stops it.
@@ -175,16 +173,8 @@ impl RingsNode {
 
     /// State and counters, as of now. `None` when the node has stopped, or is too busy to answer within a second.
     pub fn status(&self) -> Option<RingsStatus> {
-        const PATIENCE: Duration = Duration::from_secs(1);
-        let mut status = lock(&self.shared.status);
-        *status = None;
-        self.shared.status_wanted.store(true, SeqCst);
-        self.ways.iter().for_each(|way| way.inbox.wake());
-        let missing =
-            |status: &mut Option<RingsStatus>| status.is_none() && !self.shared.ended.load(SeqCst);
-        let there = &self.shared.status_there;
-        let waited = there.wait_timeout_while(status, PATIENCE, missing);
-        waited.unwrap_or_else(PoisonError::into_inner).0.clone()
+        let wake = || self.ways.iter().for_each(|way| way.inbox.wake());
+        self.shared.status.ask(wake)
     }
 
     /// Stops the node and says how its thread ended.
@@ -238,10 +228,7 @@ impl Drop for NodeApp {
     fn drop(&mut self) {
         self.ways.iter().for_each(|(way, _)| way.inbox.end());
         self.outbox.end();
-        self.shared.ended.store(true, SeqCst);
-        // With the lock held nobody can be between looking at `ended` and waiting.
-        drop(lock(&self.shared.status));
-        self.shared.status_there.notify_all();
+        self.shared.status.end();
     }
 }
 
@@ -295,9 +282,8 @@ fn run(mut driver: RingsDriver<NodeApp>) -> Result<(), DriverError> {
     let shared = Arc::clone(&driver.app().shared);
     while !shared.stop.load(SeqCst) {
         driver.turn(None)?;
-        if shared.status_wanted.swap(false, SeqCst) {
-            *lock(&shared.status) = Some(driver.status());
-            shared.status_there.notify_all();
+        if shared.status.take_wanted() {
+            shared.status.answer(driver.status());
         }
     }
     driver.leave()

@@ -6,12 +6,12 @@
 use rota_core::contract::{Message, MessageId, Process, Time};
 use rota_multiring::{Constants, Place, Point, Rank};
 use std::collections::BTreeMap;
-use std::fmt::{Arguments, Write as _};
+use std::fmt::Arguments;
 use std::io;
 use std::path::Path;
 
 use crate::sys;
-use crate::trace::{TraceFile, hash};
+use crate::trace::{TraceFile, hash, put_line};
 
 /// A process's trace.
 #[derive(Debug)]
@@ -134,12 +134,6 @@ impl RingsTrace {
     }
 
     fn line(&mut self, now: Time, event: &str, fields: Arguments<'_>) {
-        let Process { node, incarnation } = self.me;
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            self.lines,
-            r#"{{"t":{},"node":{node},"inc":{},"ev":"{event}"{fields}}}"#,
-            now.0, incarnation.0
-        );
+        put_line(&mut self.lines, (now, self.me), event, fields);
     }
 }
