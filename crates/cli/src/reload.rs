@@ -63,8 +63,6 @@ pub struct Reload {
     keys: Option<Keys>,
     /// Where they were read.
     key_file: Option<PathBuf>,
-    /// What was read of them last.
-    ring: Option<KeyRing>,
     control: Control,
 }
 
@@ -97,7 +95,6 @@ impl Reload {
             certificates: CertificateFiles::of(&daemon, me),
             daemon,
             keys,
-            ring: None,
             control,
         }
     }
@@ -125,9 +122,9 @@ impl Reload {
     /// What was changed, and what needs a restart; or what of that could not be.
     fn read_again(&mut self) -> Result<String, String> {
         let text = std::fs::read_to_string(&self.path).map_err(|error| self.wrong(&error));
-        let config = text.as_ref().map_err(Clone::clone).and_then(|text| {
-            let config = NodeConfig::from_toml(text).map_err(|error| self.wrong(&error))?;
-            Ok((text.clone(), config))
+        let config = text.and_then(|text| {
+            let config = NodeConfig::from_toml(&text).map_err(|error| self.wrong(&error))?;
+            Ok((text, config))
         });
         // Where the file cannot be used, the keys are where they were.
         let key_file = match &config {
@@ -202,11 +199,7 @@ impl Reload {
         if moved {
             said.push(format!("changed: {KEY_FILE}"));
         }
-        let before = keys.in_use();
-        let same = before.sends == ring.sending().get() && before.takes == takes;
-        let changed = moved || !same || self.ring.as_ref().is_some_and(|before| *before != ring);
-        keys.set(ring.clone());
-        self.ring = Some(ring);
+        let changed = keys.set(ring) | moved;
         Ok(Taken { said, changed })
     }
 

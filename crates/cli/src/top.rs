@@ -89,8 +89,8 @@ fn table(places: &[Place], before: &[Answer], after: &[Answer]) -> String {
                 rows.push(Row::of(&one));
                 seen.push(one);
             }
-            (_, Err(what)) => rows.push(Row::said(what.clone())),
-            (Err(_), Ok(_)) => rows.push(Row::said(format!("{place}: just started"))),
+            (_, Err(what)) => rows.push(Row::Said(what.clone())),
+            (Err(_), Ok(_)) => rows.push(Row::Said(format!("{place}: just started"))),
         }
     }
     let mut text = aligned(&rows);
@@ -116,10 +116,6 @@ impl Row {
             "lost/s", "waiting", "clients",
         ];
         Self::Cells(Box::new(names.map(str::to_owned)))
-    }
-
-    fn said(what: String) -> Self {
-        Self::Said(what)
     }
 
     fn of(seen: &Seen) -> Self {

@@ -1,5 +1,6 @@
 //! Clients and their groups: who asked for what, and who is told what.
 
+mod budget;
 mod changes;
 mod coming;
 mod counters;

@@ -42,6 +42,10 @@ const MOST_LEFT_OUT: u32 = 16;
 /// # Errors
 /// The system's: there is no thread.
 pub fn give_memory_back_at_rest() -> io::Result<()> {
+    // Other allocators are not asked.
+    if cfg!(not(all(target_os = "linux", target_env = "gnu"))) {
+        return Ok(());
+    }
     let thread = thread::Builder::new().name("rota-memory".to_owned());
     let give = || {
         let mut rest = Rest::new(resident_bytes());

@@ -46,6 +46,11 @@ impl Groups {
         self.clients.leave(connection, group)
     }
 
+    /// Whether the client is in a group, or has asked to be.
+    pub fn wants(&self, connection: Connection, group: GroupName) -> bool {
+        self.clients.wants(connection, group)
+    }
+
     /// The client has gone, or is made to go. Events that have not been polled yet may still name it, and
     /// are not for it any more.
     pub fn disconnect(&mut self, connection: Connection) {

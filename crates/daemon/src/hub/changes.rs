@@ -8,6 +8,7 @@ use rota_core::contract::Time;
 use rota_core::groups::GroupName;
 
 use super::Hub;
+use super::budget::Budget;
 
 /// What may be told of changes in a second, in bytes: about a quarter of the time.
 const EACH_SECOND: u64 = 256 << 20;
@@ -24,16 +25,34 @@ const UNTOLD_NANOS: u64 = 50_000_000;
 /// Groups of which a change costs less are not kept.
 const LITTLE: u64 = 64 << 10;
 
+/// Groups that are kept without a look at which are over, and sessions that have their turn again in one go.
+const KEPT: usize = 64;
+const TURNS: usize = 64;
+
 /// What changes have cost, and which are under way.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Changes {
-    /// Bytes that were told and have not been made up for yet.
-    owed: u64,
-    /// As of when.
-    at: Time,
+    /// In bytes that were told.
+    budget: Budget,
     groups: BTreeMap<GroupName, Flow>,
     /// Sessions whose clients want to change a group and have to wait, in that order.
     pub waiting: VecDeque<usize>,
+    /// They have their turn again then, and not before, unless something is told: each turn may find that it has to wait.
+    look_at: Time,
+    /// Groups that are over are looked for then.
+    forget_at: Time,
+}
+
+impl Default for Changes {
+    fn default() -> Self {
+        Self {
+            budget: Budget::new(EACH_SECOND, AT_ONCE),
+            groups: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            look_at: Time(0),
+            forget_at: Time(0),
+        }
+    }
 }
 
 /// Changes of one group.
@@ -46,53 +65,61 @@ struct Flow {
     since: Time,
 }
 
-impl Changes {
-    /// Time has passed.
-    fn pass(&mut self, now: Time) {
-        let made_up = u128::from(now.since(self.at)) * u128::from(EACH_SECOND) / 1_000_000_000;
-        if made_up > 0 {
-            let made_up = u64::try_from(made_up).unwrap_or(u64::MAX);
-            self.owed = self.owed.saturating_sub(made_up);
-            self.at = now;
+impl Flow {
+    /// How many are under way, of those that anybody here is told of.
+    fn under_way(&self, now: Time) -> u64 {
+        match now.since(self.since) >= UNTOLD_NANOS {
+            true => 0,
+            false => self.under_way,
         }
     }
+}
 
-    /// One more of a group enters the order, if it may.
-    pub fn begin(&mut self, group: GroupName, now: Time) -> bool {
-        self.pass(now);
-        if self.owed >= AT_ONCE {
-            return false;
-        }
+impl Changes {
+    /// Whether one more of a group may enter the order.
+    pub fn may_begin(&mut self, group: GroupName, now: Time) -> bool {
+        self.budget.pass(now);
+        let has_room = |flow: &Flow| {
+            let most = (AT_ONCE / flow.cost.max(1)).clamp(1, UNDER_WAY);
+            flow.under_way(now) < most
+        };
+        self.budget.has_room() && self.groups.get(&group).is_none_or(has_room)
+    }
+
+    /// One more of a group has entered the order.
+    pub fn begin(&mut self, group: GroupName, now: Time) {
         let flow = self.groups.entry(group).or_default();
-        if now.since(flow.since) >= UNTOLD_NANOS {
-            flow.under_way = 0;
-        }
-        let most = (AT_ONCE / flow.cost.max(1)).clamp(1, UNDER_WAY);
-        let may = flow.under_way < most;
-        if may {
-            flow.under_way += 1;
-            flow.since = now;
-        }
-        may
+        flow.under_way = flow.under_way(now) + 1;
+        flow.since = now;
     }
 
     /// One of a group was told, which took so many bytes for all.
     pub fn told(&mut self, group: GroupName, cost: u64) {
-        self.owed += cost;
+        self.budget.charge(cost);
+        self.look_at = Time(0);
         let flow = self.groups.entry(group).or_default();
         flow.cost = cost;
         flow.under_way = flow.under_way.saturating_sub(1);
-        flow.since = self.at;
+        flow.since = self.budget.at();
         if cost < LITTLE && flow.under_way == 0 {
             self.groups.remove(&group);
         }
     }
 
+    /// What was begun and never told is forgotten, whoever waits.
+    fn forget(&mut self, now: Time) {
+        if self.groups.len() > KEPT && now >= self.forget_at {
+            self.forget_at = now.after(UNTOLD_NANOS);
+            self.groups
+                .retain(|_, flow| now.since(flow.since) < UNTOLD_NANOS);
+        }
+    }
+
     /// When those who wait are looked at again.
     fn wake(&self) -> Time {
-        let more = (self.owed + 1).saturating_sub(AT_ONCE);
-        let paid = more.saturating_mul(1_000_000_000) / EACH_SECOND;
-        self.at.after(1 + paid.max(UNTOLD_NANOS / 10))
+        let paid = self.budget.wait_nanos();
+        let wake = self.budget.at().after(1 + paid.max(UNTOLD_NANOS / 10));
+        wake.max(self.look_at)
     }
 }
 
@@ -104,19 +131,14 @@ impl Hub {
 
     /// Some of those who wait have their turn.
     pub(super) fn go_on_changing(&mut self, now: Time) {
-        self.changes.pass(now);
-        if self.changes.waiting.is_empty() {
-            // What was begun and never told is forgotten then.
-            let flows = &mut self.changes.groups;
-            if flows.len() as u64 > UNDER_WAY {
-                flows.retain(|_, flow| now.since(flow.since) < UNTOLD_NANOS);
-            }
+        self.changes.budget.pass(now);
+        self.changes.forget(now);
+        let waits = !self.changes.budget.has_room() || now < self.changes.look_at;
+        if self.changes.waiting.is_empty() || waits {
             return;
         }
-        if self.changes.owed >= AT_ONCE {
-            return;
-        }
-        for _ in 0..self.changes.waiting.len().min(UNDER_WAY as usize) {
+        self.changes.look_at = now.after(UNTOLD_NANOS / 10);
+        for _ in 0..self.changes.waiting.len().min(TURNS) {
             if let Some(key) = self.changes.waiting.pop_front() {
                 self.schedule(key);
             }
@@ -134,6 +156,37 @@ mod tests {
         GroupName::new(name).expect("a name")
     }
 
+    /// One more enters the order, if it may.
+    fn begins(changes: &mut Changes, group: GroupName, now: Time) -> bool {
+        let may = changes.may_begin(group, now);
+        if may {
+            changes.begin(group, now);
+        }
+        may
+    }
+
+    /// A client that changes nothing, or is refused, takes nobody's place and no memory; nor does one whose changes are told to nobody
+    /// here, for long.
+    #[test]
+    fn what_does_not_enter_the_order_leaves_nothing() {
+        let mut changes = Changes::default();
+        let now = Time(1_000_000_000);
+        changes.told(group("large"), 15 << 20);
+        let later = now.after(200 * MILLI);
+        for at in 0..1000 {
+            changes.may_begin(group(&format!("g{at}")), later);
+            changes.may_begin(group("large"), later);
+        }
+        assert_eq!(changes.groups.len(), 1);
+        assert!(begins(&mut changes, group("large"), later));
+        for at in 0..1000 {
+            changes.begin(group(&format!("g{at}")), later);
+        }
+        changes.waiting.push_back(7);
+        changes.forget(later.after(UNTOLD_NANOS));
+        assert!(changes.groups.is_empty());
+    }
+
     #[test]
     fn changes_of_a_large_group_enter_one_by_one_and_take_their_share() {
         let mut changes = Changes::default();
@@ -144,7 +197,7 @@ mod tests {
         let (mut begun, start) = (0, now);
         while now.since(start) < 1_000 * MILLI {
             now = now.after(MILLI);
-            if changes.begin(large, now) {
+            if begins(&mut changes, large, now) {
                 begun += 1;
                 changes.told(large, cost);
             }
@@ -152,25 +205,33 @@ mod tests {
         let share = EACH_SECOND / cost;
         assert!((share - 2..=share + 1).contains(&begun), "{begun} {share}");
         now = now.after(100 * MILLI);
-        assert!(changes.begin(large, now));
-        assert!(!changes.begin(large, now), "one is under way");
-        assert!(changes.begin(small, now), "others need not wait for that");
+        assert!(begins(&mut changes, large, now));
+        assert!(!begins(&mut changes, large, now), "one is under way");
+        assert!(
+            begins(&mut changes, small, now),
+            "others need not wait for that"
+        );
         now = now.after(UNTOLD_NANOS);
-        assert!(changes.begin(large, now), "it had nobody to be told to");
+        assert!(
+            begins(&mut changes, large, now),
+            "it had nobody to be told to"
+        );
     }
 
     #[test]
     fn small_groups_change_as_fast_as_the_ring_goes() {
         let mut changes = Changes::default();
         let now = Time(1_000_000_000);
-        let begun = (0..100).filter(|_| changes.begin(group("g"), now)).count();
+        let begun = (0..100)
+            .filter(|_| begins(&mut changes, group("g"), now))
+            .count();
         assert_eq!(begun as u64, UNDER_WAY);
         for _ in 0..begun {
             changes.told(group("g"), 100);
         }
         assert!(changes.groups.is_empty());
         for at in 0..1000 {
-            assert!(changes.begin(group(&format!("g{at}")), now));
+            assert!(begins(&mut changes, group(&format!("g{at}")), now));
         }
     }
 }

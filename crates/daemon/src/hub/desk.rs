@@ -41,6 +41,27 @@ pub(super) struct Desk<'a> {
 }
 
 impl Desk<'_> {
+    /// Joins or leaves a group; `None` if it has to wait. What is so already enters no order, and waits for nobody.
+    fn change(
+        &mut self,
+        connection: Connection,
+        group: GroupName,
+        joins: bool,
+    ) -> Option<Result<(), RequestError>> {
+        let changes = self.groups.wants(connection, group) != joins;
+        if changes && !self.changes.may_begin(group, self.now) {
+            return None;
+        }
+        let done = match joins {
+            true => self.groups.join(connection, group),
+            false => self.groups.leave(connection, group),
+        };
+        if changes && done.is_ok() {
+            self.changes.begin(group, self.now);
+        }
+        Some(done)
+    }
+
     pub fn act(&mut self, session: &mut Session, names: &mut Names, ask: Ask) -> Done {
         let Some(connection) = session.connection else {
             if let Ask::Connect(name) = ask {
@@ -54,11 +75,12 @@ impl Desk<'_> {
         }
         let done = match ask {
             Ask::Send(send) => return self.send(session, names, connection, send),
-            Ask::Join(group, _) | Ask::Leave(group, _) if !self.changes.begin(group, self.now) => {
-                return Done::Change(ask);
+            Ask::Join(group, _) | Ask::Leave(group, _) => {
+                match self.change(connection, group, matches!(ask, Ask::Join(..))) {
+                    Some(done) => done,
+                    None => return Done::Change(ask),
+                }
             }
-            Ask::Join(group, _) => self.groups.join(connection, group),
-            Ask::Leave(group, _) => self.groups.leave(connection, group),
             // A short question may have a long answer: the next one waits until the last is on its way.
             Ask::List(..) if !has_read(session) => return Done::Later(ask),
             Ask::List(..) if !self.lists.may_go_on() => return Done::Soon(ask),

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use rota_core::contract::Time;
 
 use super::Hub;
+use super::budget::Budget;
 
 /// Groups and members that may be listed in a second, about: each costs some 60 nanoseconds, so that this is a tenth of
 /// the time.
@@ -21,43 +22,38 @@ const LIST_COST: u64 = 16;
 const UNREAD_NANOS: u64 = 60_000_000_000;
 
 /// What lists have cost.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Lists {
-    /// What has not been made up for yet.
-    owed: u64,
-    /// As of when.
-    at: Time,
+    budget: Budget,
     /// Sessions whose clients ask and have to wait.
     pub asking: Vec<usize>,
     /// Sessions whose clients ask and do not read, by number, and when they are looked at; the next one first.
     unread: VecDeque<(Time, usize, u64)>,
 }
 
-impl Lists {
-    /// Time has passed.
-    fn pass(&mut self, now: Time) {
-        let made_up = u128::from(now.since(self.at)) * u128::from(EACH_SECOND) / 1_000_000_000;
-        if made_up > 0 {
-            self.owed = self
-                .owed
-                .saturating_sub(made_up.try_into().unwrap_or(u64::MAX));
-            self.at = now;
+impl Default for Lists {
+    fn default() -> Self {
+        Self {
+            budget: Budget::new(EACH_SECOND, AT_ONCE),
+            asking: Vec::new(),
+            unread: VecDeque::new(),
         }
     }
+}
 
-    pub fn may_go_on(&self) -> bool {
-        self.owed < AT_ONCE
+impl Lists {
+    pub const fn may_go_on(&self) -> bool {
+        self.budget.has_room()
     }
 
     /// One of so many was made.
-    pub fn charge(&mut self, listed: usize) {
-        self.owed += LIST_COST + listed as u64;
+    pub const fn charge(&mut self, listed: usize) {
+        self.budget.charge(LIST_COST + listed as u64);
     }
 
     /// When the next may be made.
     fn wake(&self) -> Time {
-        let more = (self.owed + 1).saturating_sub(AT_ONCE);
-        self.at.after(1 + more * 1_000_000_000 / EACH_SECOND)
+        self.budget.at().after(1 + self.budget.wait_nanos())
     }
 }
 
@@ -102,7 +98,7 @@ impl Hub {
 
     /// Those who wait have their turn, if lists have cost little enough by now.
     pub(super) fn go_on_listing(&mut self, now: Time) {
-        self.lists.pass(now);
+        self.lists.budget.pass(now);
         if self.lists.may_go_on() {
             for key in std::mem::take(&mut self.lists.asking) {
                 self.schedule(key);
@@ -122,7 +118,7 @@ mod tests {
         for each in [0, 100, 16_384, 3 * 16_384] {
             let (mut lists, mut now, mut listed) = (Lists::default(), Time(0), 0);
             while now < Time(SECOND) {
-                lists.pass(now);
+                lists.budget.pass(now);
                 if lists.may_go_on() {
                     lists.charge(each);
                     listed += LIST_COST + each as u64;
@@ -140,10 +136,10 @@ mod tests {
     #[test]
     fn nothing_is_saved_up() {
         let mut lists = Lists::default();
-        lists.pass(Time(1000 * SECOND));
+        lists.budget.pass(Time(1000 * SECOND));
         lists.charge(AT_ONCE as usize);
         assert!(!lists.may_go_on());
-        lists.pass(lists.wake());
+        lists.budget.pass(lists.wake());
         assert!(lists.may_go_on());
     }
 }

@@ -284,6 +284,6 @@ fn warn_of_open(key: &Path) {
     let mode = fs::metadata(key).map_or(0, |found| found.mode() & 0o7777);
     if mode & 0o007 != 0 {
         let (path, mode) = (key.display(), format!("{mode:04o}"));
-        tracing::warn!(%path, mode, "everybody may read the private key: only the daemon's user should");
+        tracing::warn!(%path, mode, "others than its owner and its group may use the private key: only the daemon's user should");
     }
 }

@@ -26,7 +26,8 @@ pub struct Keys {
 struct Shared {
     changed: AtomicBool,
     next: Mutex<Option<KeyRing>>,
-    in_use: Mutex<KeysInUse>,
+    /// The newest.
+    in_use: Mutex<Option<KeyRing>>,
 }
 
 /// Which keys a node uses, by their ids.
@@ -41,23 +42,28 @@ pub struct KeysInUse {
 
 impl Keys {
     /// The node takes datagrams under all of these keys, and seals with the one they say, from its next
-    /// datagram on.
-    pub fn set(&self, keys: KeyRing) {
-        self.now(&keys);
+    /// datagram on. Whether they are others than before, by id or by what is secret.
+    pub fn set(&self, keys: KeyRing) -> bool {
+        let is_new = self.now(&keys);
         *lock(&self.shared.next) = Some(keys);
         self.shared.changed.store(true, Ordering::Release);
+        is_new
     }
 
     /// What the node uses for its next datagram.
     pub fn in_use(&self) -> KeysInUse {
-        lock(&self.shared.in_use).clone()
+        let keys = lock(&self.shared.in_use);
+        keys.as_ref()
+            .map_or_else(KeysInUse::default, |keys| KeysInUse {
+                sends: keys.sending().get(),
+                takes: keys.ids().map(KeyId::get).collect(),
+            })
     }
 
-    fn now(&self, keys: &KeyRing) {
-        *lock(&self.shared.in_use) = KeysInUse {
-            sends: keys.sending().get(),
-            takes: keys.ids().map(KeyId::get).collect(),
-        };
+    /// Whether these are others than before.
+    fn now(&self, keys: &KeyRing) -> bool {
+        let before = lock(&self.shared.in_use).replace(keys.clone());
+        before.as_ref() != Some(keys)
     }
 
     fn take(&self) -> Option<KeyRing> {
@@ -216,6 +222,17 @@ mod tests {
         from.seal(Class::Token, Target::Others, all);
         to.opening(sys::monotonic(), Class::Token)
             .open(&mut datagram)
+    }
+
+    #[test]
+    fn other_secrets_under_the_same_ids_are_other_keys() {
+        let [one, other] = [0, 1].map(|_| KeyRing::generate().expect("random numbers"));
+        let keys = Keys::default();
+        assert!(keys.set(one.clone()));
+        let in_use = keys.in_use();
+        assert!(!keys.set(one));
+        assert!(keys.set(other));
+        assert_eq!(keys.in_use(), in_use);
     }
 
     #[test]

@@ -21,6 +21,9 @@ impl Refusals {
     /// The kernel has refused something to this address with this number.
     pub(super) fn note(&mut self, now: Time, code: i32, to: IpAddr) {
         let addresses = self.by_code.entry(code).or_default();
+        if addresses.len() >= MOST_ADDRESSES {
+            addresses.retain(|_, at| now.since(*at) < LATELY_NANOS);
+        }
         if addresses.len() < MOST_ADDRESSES || addresses.contains_key(&to) {
             addresses.insert(to, now);
         }
@@ -108,6 +111,18 @@ mod tests {
                 "{notes:?}"
             );
         }
+    }
+
+    #[test]
+    fn addresses_that_are_over_make_way() {
+        let mut refusals = Refusals::default();
+        for last in 1..=MOST_ADDRESSES as u8 {
+            refusals.note(Time(SECOND), libc::EPERM, address(last));
+        }
+        refusals.note(Time(2 * SECOND), libc::EPERM, address(100));
+        assert!(!refusals.notes(Time(2 * SECOND))[0].contains("10.0.0.100"));
+        refusals.note(Time(12 * SECOND), libc::EPERM, address(100));
+        assert!(refusals.notes(Time(12 * SECOND))[0].contains("10.0.0.100"));
     }
 
     #[test]
