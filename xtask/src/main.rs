@@ -51,8 +51,8 @@ fn main() -> ExitCode {
     };
     let passed = match arguments.as_slice() {
         ["gate"] => gate::run(&workspace) == 0,
-        ["test"] => test::run(&workspace, in_ci()),
-        ["test", "--ci"] => test::run(&workspace, true),
+        ["test"] => test::run(workspace, in_ci()),
+        ["test", "--ci"] => test::run(workspace, true),
         ["fuzz"] => fuzz::run(&workspace, fuzz::DEFAULT_SECONDS),
         ["fuzz", seconds] => match seconds.parse() {
             Ok(seconds) => fuzz::run(&workspace, seconds),

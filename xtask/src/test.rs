@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::workspace::Workspace;
 use crate::{gate, install, python, setup, simulate, smoke};
@@ -50,11 +50,13 @@ impl Totals {
         }
     }
 
-    fn add_case(&mut self, passed: bool) {
-        if passed {
-            self.passed += 1;
-        } else {
-            self.failed += 1;
+    fn add_cases(&mut self, cases: Vec<bool>) {
+        for passed in cases {
+            *(if passed {
+                &mut self.passed
+            } else {
+                &mut self.failed
+            }) += 1;
         }
     }
 
@@ -70,38 +72,30 @@ impl Totals {
 }
 
 /// Runs everything, whatever failed before, and says whether all is well. The last line printed is the
-/// total; a check of the gate enters it when it fails.
-pub fn run(workspace: &Workspace, ci: bool) -> bool {
+/// total; a check of the gate enters it when it fails. With `ci` nothing that is built is meant for a second build.
+pub fn run(workspace: Workspace, ci: bool) -> bool {
+    let workspace = &if ci {
+        workspace.built_once()
+    } else {
+        workspace
+    };
     if ci && setup::is_root() && !setup::run() {
         println!("test: the set-up failed; going on with what is here");
     }
-    let mut totals = Totals {
-        failed: gate::run(workspace),
-        ..Totals::default()
-    };
+    let mut totals = Totals::default();
+    stage("gate", || totals.failed = gate::run(workspace));
     println!();
-    let failed_before = totals.failed;
-    if let Err(error) = run_cargo_test(workspace, &mut totals, ci) {
-        println!("test: {error}");
-        // A test program that dies writes no summary, and one that does not compile never starts.
-        totals.failed = totals.failed.max(failed_before + 1);
-    }
-    for passed in smoke::demo_smoke(workspace) {
-        totals.add_case(passed);
-    }
-    for passed in install::smoke(workspace) {
-        totals.add_case(passed);
-    }
-    totals.add(python::test(workspace));
-    for passed in simulate::smoke(workspace) {
-        totals.add_case(passed);
-    }
-    match smoke::namespaces_smoke(workspace) {
-        Some(results) => results
-            .into_iter()
-            .for_each(|passed| totals.add_case(passed)),
+    stage("tests", || run_tests(workspace, &mut totals, ci));
+    stage("demo", || totals.add_cases(smoke::demo_smoke(workspace)));
+    stage("librota", || totals.add_cases(install::smoke(workspace)));
+    stage("Python", || totals.add(python::test(workspace)));
+    stage("simulation", || {
+        totals.add_cases(simulate::smoke(workspace));
+    });
+    stage("namespaces", || match smoke::namespaces_smoke(workspace) {
+        Some(results) => totals.add_cases(results),
         None => totals.skipped += 1,
-    }
+    });
     println!();
     if ci && totals.skipped > 0 {
         println!("test: no test may be skipped here");
@@ -110,8 +104,36 @@ pub fn run(workspace: &Workspace, ci: bool) -> bool {
     totals.acceptable(ci)
 }
 
+/// Runs a part of it, and says how long it took.
+fn stage(name: &str, part: impl FnOnce()) {
+    let started = Instant::now();
+    part();
+    println!("test: {name} took {:.0} s", started.elapsed().as_secs_f64());
+}
+
+fn run_tests(workspace: &Workspace, totals: &mut Totals, ci: bool) {
+    let failed_before = totals.failed;
+    if let Err(error) = run_cargo_test(workspace, totals, ci) {
+        println!("test: {error}");
+        // A test program that dies writes no summary, and one that does not compile never starts.
+        totals.failed = totals.failed.max(failed_before + 1);
+    }
+}
+
+/// Builds all tests. Nothing watches over it: how long a build takes is the machine's affair, and what it says goes
+/// to the standard error.
+fn build_tests(workspace: &Workspace) -> Result<(), String> {
+    let mut command = workspace.cargo("test --workspace --locked --no-run");
+    let status = command.stdin(Stdio::null()).status();
+    match status.map_err(|error| format!("cannot start cargo test: {error}"))? {
+        status if status.success() => Ok(()),
+        status => Err(format!("cargo test --no-run: {status}")),
+    }
+}
+
 /// Runs `cargo test`, passing its output on line by line. An error means cargo failed.
 fn run_cargo_test(workspace: &Workspace, totals: &mut Totals, ci: bool) -> Result<(), String> {
+    build_tests(workspace)?;
     let mut command = workspace.cargo("test --workspace --locked --no-fail-fast");
     // Tests that make network namespaces are marked as ignored: without root they count as skipped.
     if setup::is_root() {
@@ -156,7 +178,7 @@ fn run_cargo_test(workspace: &Workspace, totals: &mut Totals, ci: bool) -> Resul
 struct Watchdog(mpsc::Sender<()>);
 
 impl Watchdog {
-    /// The longest a build or a test may say nothing.
+    /// The longest a test may say nothing.
     const SILENCE: Duration = Duration::from_mins(12);
 
     fn over(group: u32) -> Self {

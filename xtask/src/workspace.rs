@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 pub struct Workspace {
     root: PathBuf,
     cargo: OsString,
+    built_once: bool,
 }
 
 impl Workspace {
@@ -21,7 +22,19 @@ impl Workspace {
         let root = root.filter(|root| root.join("xtask/Cargo.toml").is_file());
         let root = root.ok_or("start me as `cargo xtask`, inside the workspace")?;
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        Ok(Self { root, cargo })
+        Ok(Self {
+            root,
+            cargo,
+            built_once: false,
+        })
+    }
+
+    /// The same where nothing is built a second time: what would make that faster is left out.
+    pub fn built_once(self) -> Self {
+        Self {
+            built_once: true,
+            ..self
+        }
     }
 
     /// Its root directory.
@@ -35,6 +48,9 @@ impl Workspace {
         command
             .args(arguments.split_whitespace())
             .current_dir(&self.root);
+        if self.built_once {
+            command.env("CARGO_INCREMENTAL", "0");
+        }
         command
     }
 
