@@ -101,6 +101,10 @@ fn sockets_of(path: &Path, needed: bool) -> Result<Vec<Place>, String> {
     Ok(paths.into_iter().map(Place::Unix).collect())
 }
 
+/// What is said of the clients' socket.
+const NOT_ADMIN: &str = "this is not an admin socket: clients connect at `socket`, and how a daemon is says the one that \
+                         its configuration calls `admin`";
+
 /// The answer to somebody who may not know.
 #[derive(Debug, Deserialize)]
 struct Refused {
@@ -124,10 +128,10 @@ impl Place {
     /// What is said of somebody who has not answered as daemons do.
     fn no_answer(&self, line: &str) -> String {
         match self {
-            Self::Unix(_) if line.is_empty() => "it has closed the connection without an answer: it stops, or has too many that ask".to_owned(),
-            Self::Unix(_) => "this is not an admin socket: clients connect at `socket`, and how a daemon is says the one that \
-                              its configuration calls `admin`"
-                .to_owned(),
+            Self::Unix(_) if line.is_empty() => format!(
+                "it has closed the connection without an answer: it stops, or too many ask it, or {NOT_ADMIN}"
+            ),
+            Self::Unix(_) => NOT_ADMIN.to_owned(),
             Self::Http(_) => {
                 let start: String = line.chars().take(40).collect();
                 format!("not a daemon's answer: {start:?}")

@@ -6,7 +6,7 @@ use rota_core::contract::{
 use rota_core::uring::URing;
 
 use crate::level::{LevelCounters, Leveler, Mode, Standing};
-use crate::order::{Constants, Instance, Round};
+use crate::order::{Constants, Instance, Rank, Round};
 
 /// An engine that a merge may be fed by: one order for ever, whose instances are dense from 1.
 pub trait Feed: Engine {
@@ -50,6 +50,15 @@ pub struct RingOf {
     pub mode: Mode,
 }
 
+/// Values that a ring has proposed, for the other rings of a merge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Announced {
+    /// The round of the last one.
+    pub round: Round,
+    /// In how many rounds' worth of instances.
+    pub rounds: Round,
+}
+
 /// The engine of a ring of several.
 #[derive(Debug)]
 pub struct Leveled<E> {
@@ -62,8 +71,8 @@ pub struct Leveled<E> {
     seen: Instance,
     /// What was needed when that was looked at.
     needed: Option<Instance>,
-    /// The round of a value that was proposed, for the other rings.
-    announced: Option<Round>,
+    /// The last round in which a value was proposed, and instances with values, that the other rings were not told of.
+    announced: Option<(Round, Instance)>,
     /// Of earlier times as the coordinator.
     before: LevelCounters,
 }
@@ -100,16 +109,21 @@ impl<E: Feed> Leveled<E> {
         self.engine.need(now, next);
     }
 
-    /// The greatest round in which values were proposed here since this was asked last.
-    pub const fn take_announced(&mut self) -> Option<Round> {
-        self.announced.take()
+    /// What was proposed here since this was asked last.
+    pub fn take_announced(&mut self) -> Option<Announced> {
+        let (round, instances) = self.announced.take()?;
+        let many = u64::from(self.of.constants.per_round.get());
+        Some(Announced {
+            round,
+            rounds: instances.div_ceil(many),
+        })
     }
 
-    /// Another ring, which some merge of this process has as well, has a value proposed in this round.
-    pub fn announce(&mut self, now: Time, round: Round) {
+    /// Another ring, which some merge of this process has as well, has proposed values.
+    pub fn announce(&mut self, now: Time, from: Rank, announced: Announced) {
         self.now = now;
         if let Some(leveler) = &mut self.leveler {
-            leveler.on_announced(round);
+            leveler.on_announced(from, announced.round, announced.rounds);
         }
     }
 
@@ -135,7 +149,9 @@ impl<E: Feed> Leveled<E> {
             .get_or_insert_with(|| Leveler::new(of.constants, of.mode));
         if next > self.seen {
             leveler.on_value(next - 1, self.now.0);
-            self.announced = Some(of.constants.round_of(next - 1));
+            let before = self.announced.map_or(0, |(_, instances)| instances);
+            let instances = before + (next - self.seen);
+            self.announced = Some((of.constants.round_of(next - 1), instances));
             self.seen = next;
         }
         let needed = self.engine.take_needed();
@@ -157,7 +173,7 @@ impl<E: Feed> Leveled<E> {
         // Where it is refused nothing is proposed: it is asked for again.
         let _ = self.engine.submit_skips_to(self.now, to);
         self.seen = self.engine.proposed().unwrap_or(next);
-        leveler.on_skipped(next, self.seen);
+        leveler.on_skipped(next, self.seen, self.now.0);
         self.seen > next
     }
 }

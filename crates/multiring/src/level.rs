@@ -4,7 +4,7 @@
 //!
 //! * `pull` (the default): a merge that waits says up to which round, and the coordinator skips to the end of that. No rate, no clock, and nothing
 //!   while all are idle. Who coordinates another ring of the same merge as well announces the rounds of its values when they are proposed: the
-//!   skip is decided meanwhile.
+//!   skip is decided meanwhile, and goes on so far that the next values of a busy ring wait for no skip at all.
 //! * `paper`: each `delta` the coordinator makes up for what is missing from `lambda` instances a second (Benz et al. 2014, §4).
 //! * `horizon`, for rings that seldom speak: behind each value the ring skips so far ahead that the others, at their rate, do not come there
 //!   while it decides something. Else each of its decisions would delay them.
@@ -12,8 +12,11 @@
 //! What is skipped is proposed, voted for and as durable as a value: a skip that is forgotten would let a value into an instance that learners have
 //! passed. Skips are absolute, up to an instance: said twice they are the same.
 
+mod pace;
+
 use crate::mutants::{self, Mutant};
-use crate::order::{Constants, Instance, Round};
+use crate::order::{Constants, Instance, Rank, Round};
+use pace::Pace;
 
 /// So many instances are skipped at once.
 const AT_ONCE: Instance = 1 << 30;
@@ -21,8 +24,10 @@ const AT_ONCE: Instance = 1 << 30;
 const TOO_FAR: Instance = 1 << 47;
 /// A horizon is at most so many rounds.
 const MOST_HORIZON: Round = 1 << 20;
-/// What is smoothed follows what is seen by an eighth.
-const SMOOTH: u64 = 8;
+/// With `pull` a ring goes ahead of others that are busy for so many of its decisions, at most so many rounds: a skip for every other decision.
+const PULL_AHEAD: (u64, Round) = (4, 1 << 12);
+/// With `horizon`: more than one decision, as that is what they must not wait for.
+const HORIZON_AHEAD: (u64, Round) = (2, MOST_HORIZON);
 const SECOND: u128 = 1_000_000_000;
 
 /// Which way.
@@ -94,17 +99,14 @@ pub struct Leveler {
     heard: Round,
     began: Option<(u64, Instance)>,
     due: u64,
-    horizon: Horizon,
+    pace: Pace,
+    ahead: Ahead,
     counters: LevelCounters,
 }
 
-/// What a horizon goes by.
+/// What was skipped ahead of the others, and when to do so again.
 #[derive(Clone, Copy, Default, Debug)]
-struct Horizon {
-    /// Rounds with values that the fastest of the others had while this ring decided something, eight times.
-    eighths: u64,
-    /// How long this ring takes for a decision, in nanoseconds.
-    decision: u64,
+struct Ahead {
     /// The last value of this ring, and when it was proposed.
     value: Option<(Instance, u64)>,
     /// Its decision was seen.
@@ -129,7 +131,8 @@ impl Leveler {
             heard: 0,
             began: None,
             due: 0,
-            horizon: Horizon::default(),
+            pace: Pace::default(),
+            ahead: Ahead::default(),
             counters: LevelCounters::default(),
         }
     }
@@ -150,13 +153,18 @@ impl Leveler {
         true
     }
 
-    /// Another ring's coordinator proposes a value in this round, and some merge has both rings: this one may as well skip while that is being
-    /// decided. Only values are announced, never skips: two rings would drive each other. To be said of the round up to which a merge then waits for
-    /// this ring: of a ring that stands behind the other one in each round, the one before.
-    pub fn on_announced(&mut self, round: Round) {
+    /// Another ring's coordinator proposes values, the last one in this round, and in so many rounds since it said so before; some merge has both
+    /// rings: this one may as well skip while that is being decided. Only values are announced, never skips: two rings would drive each other. To be
+    /// said of the round up to which a merge then waits for this ring: of a ring that stands behind the other one in each round, the one before.
+    pub fn on_announced(&mut self, from: Rank, round: Round, rounds: Round) {
         if !self.is_near(round) {
             return;
         }
+        let rounds = match mutants::on(Mutant::A28) {
+            true => round.saturating_sub(self.heard),
+            false => rounds,
+        };
+        self.pace.on_others(from, rounds);
         self.heard = self.heard.max(round);
         if !matches!(self.mode, Mode::Paper { .. }) {
             self.needed = self.needed.max(Some(round));
@@ -171,22 +179,13 @@ impl Leveler {
 
     /// Values of this ring are proposed, up to this instance, which is one.
     pub fn on_value(&mut self, instance: Instance, now: u64) {
-        let horizon = &mut self.horizon;
-        let before = horizon.value.replace((instance, now));
-        horizon.is_often = before.is_some_and(|(_, then)| {
-            !horizon.is_decided || now.saturating_sub(then) < 2 * horizon.decision
-        });
-        (horizon.is_decided, horizon.is_due) = (false, true);
-    }
-
-    /// While this ring decided something the fastest other one proposed values in so many rounds; `skipped`: and skipped so many.
-    pub fn on_others(&mut self, rounds: Round, skipped: Round) {
-        let seen = match mutants::on(Mutant::A28) {
-            true => rounds.saturating_add(skipped),
-            false => rounds,
-        };
-        let eighths = self.horizon.eighths;
-        self.horizon.eighths = (eighths - eighths / SMOOTH).saturating_add(seen.min(MOST_HORIZON));
+        let soon = 2 * self.pace.decision();
+        let ahead = &mut self.ahead;
+        let before = ahead.value.replace((instance, now));
+        ahead.is_often =
+            before.is_some_and(|(_, then)| !ahead.is_decided || now.saturating_sub(then) < soon);
+        (ahead.is_decided, ahead.is_due) = (false, true);
+        self.pace.on_proposed(instance, now);
     }
 
     /// Up to which instance to skip now; `None` if nothing is to be skipped. To be asked behind each proposal and decision, and at
@@ -195,16 +194,16 @@ impl Leveler {
         self.see_decision(standing);
         let to = match self.mode {
             Mode::Paper { delta, lambda } => self.by_rate(standing, delta, lambda),
-            Mode::Pull => self.by_need(standing),
-            Mode::Horizon => self.by_need(standing).max(self.ahead(standing)),
+            Mode::Pull | Mode::Horizon => self.by_need(standing).max(self.ahead(standing)),
         };
         let most = standing.next.saturating_add(AT_ONCE).min(TOO_FAR);
         to.map(|to| to.min(most)).filter(|to| *to > standing.next)
     }
 
     /// What was proposed of what [`Self::skip_to`] said: from here, and everything before that.
-    pub fn on_skipped(&mut self, from: Instance, next: Instance) {
+    pub fn on_skipped(&mut self, from: Instance, next: Instance, now: u64) {
         if next > from {
+            self.pace.on_proposed(next - 1, now);
             self.skipped_to = next;
             self.counters.skips += 1;
             self.counters.skipped += next - from;
@@ -220,17 +219,9 @@ impl Leveler {
     }
 
     fn see_decision(&mut self, standing: Standing) {
-        let horizon = &mut self.horizon;
-        if let Some((instance, then)) = horizon.value.filter(|_| !horizon.is_decided)
-            && standing.decided > instance
-        {
-            let took = standing.now.saturating_sub(then);
-            horizon.decision = match horizon.decision {
-                0 => took,
-                known => known - known / SMOOTH + took / SMOOTH,
-            };
-            horizon.is_decided = true;
-        }
+        self.pace.on_decided(standing.decided, standing.now);
+        let value = self.ahead.value;
+        self.ahead.is_decided |= value.is_some_and(|(instance, _)| standing.decided > instance);
     }
 
     /// To the end of the round that is needed: one skip for each decision, however many wait.
@@ -259,20 +250,42 @@ impl Leveler {
         Some(first.saturating_add(u64::try_from(expected).unwrap_or(u64::MAX)))
     }
 
-    /// Behind a value, and when half of what was skipped ahead is used: so far that others do not come there while this ring decides. Not while
-    /// values come often: their instances move the ring.
+    /// So far that others do not come there while this ring decides.
     fn ahead(&mut self, standing: Standing) -> Option<Instance> {
-        let rounds = (2 * self.horizon.eighths / SMOOTH).min(MOST_HORIZON);
-        let heard = self.of.first_of(self.heard);
-        let Horizon { from, to, .. } = self.horizon;
-        let is_half_used = to > from && heard > from + (to - from) / 2;
-        let is_due = self.horizon.is_due && !self.horizon.is_often || is_half_used;
-        if !is_due || rounds == 0 || standing.decided < self.skipped_to {
+        let (decisions, most) = match self.mode {
+            Mode::Horizon => HORIZON_AHEAD,
+            Mode::Pull | Mode::Paper { .. } => PULL_AHEAD,
+        };
+        let rounds = self.pace.rounds_in(decisions).min(most);
+        if rounds == 0 || standing.decided < self.skipped_to || !self.is_due(standing) {
             return None;
         }
-        let base = self.of.round_of(standing.next).max(self.heard);
+        let base = match self.mode {
+            Mode::Horizon => self.of.round_of(standing.next).max(self.heard),
+            Mode::Pull | Mode::Paper { .. } => self.heard,
+        };
         let to = self.of.first_of(base + rounds + 1);
-        (self.horizon.is_due, self.horizon.from, self.horizon.to) = (false, standing.next, to);
+        (self.ahead.is_due, self.ahead.from, self.ahead.to) = (false, standing.next, to);
         Some(to)
+    }
+
+    /// Whether to go ahead now: when half of what was skipped before is used, and with `horizon` behind a value, with `pull` when others have
+    /// come further. Not while values come often: their instances move the ring.
+    fn is_due(&self, standing: Standing) -> bool {
+        let heard = self.of.first_of(self.heard);
+        let Ahead { from, to, .. } = self.ahead;
+        let is_half_used = to > from && heard > from + (to - from) / 2;
+        match self.mode {
+            Mode::Horizon => self.ahead.is_due && !self.ahead.is_often || is_half_used,
+            Mode::Pull => (is_half_used || heard >= standing.next) && !self.is_busy(standing.now),
+            Mode::Paper { .. } => false,
+        }
+    }
+
+    /// A value came within two decisions.
+    fn is_busy(&self, now: u64) -> bool {
+        let soon = 2 * self.pace.decision();
+        let value = self.ahead.value;
+        value.is_some_and(|(_, then)| now.saturating_sub(then) < soon)
     }
 }

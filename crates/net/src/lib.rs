@@ -21,6 +21,7 @@ pub mod keys;
 pub mod links;
 mod memory;
 mod message;
+pub mod mutants;
 pub mod node;
 mod paths;
 mod peer;

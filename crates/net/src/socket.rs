@@ -10,6 +10,7 @@ use std::os::fd::{AsRawFd, RawFd};
 mod filter;
 
 use crate::message::{self, SendError};
+use crate::mutants::{self, Mutant};
 use crate::pool::Pool;
 use crate::stats::NetStats;
 use crate::sys;
@@ -81,7 +82,7 @@ impl Port {
         socket.bind(&SockAddr::from(address))?;
         let fd = socket.as_raw_fd();
         sys::set_option(fd, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1_i32)?;
-        if address.is_ipv4() {
+        if address.is_ipv4() && !mutants::on(Mutant::O02) {
             // What somebody says of the path, who may be anybody, does not count: routers cut what they have to.
             let ignore = libc::IP_PMTUDISC_OMIT;
             sys::set_option(fd, libc::SOL_IP, libc::IP_MTU_DISCOVER, ignore)?;

@@ -2,12 +2,13 @@
 //!
 //! The newest ring id's number, in a [`RingIdFile`]; and, of nodes that take part in dynamic voting, what they
 //! know of primary configurations, in a [`PrimaryFile`]; of acceptors, what they have promised and voted for, in
-//! an [`acceptor`] log, and how often that was opened, in a [`LifeFile`]. The module of each says what becomes of each
+//! an [`acceptor`] log, and how often that was opened, in a [`LifeFile`]; of replicas, their [checkpoints](checkpoint). The module of each says what becomes of each
 //! fault a disk can have.
 
 #![forbid(unsafe_code)]
 
 pub mod acceptor;
+pub mod checkpoint;
 mod copies;
 mod disk;
 mod error;

@@ -78,6 +78,8 @@ pub(super) fn remove_stale() {
 fn maker(name: &str) -> Option<u32> {
     let (pid, rest) = name.strip_prefix(PREFIX)?.split_once('-')?;
     let known = rest == "sw" || rest.parse::<u32>().is_ok();
+    // A process may have several test beds.
+    let pid = pid.split_once('.').map_or(pid, |(pid, _)| pid);
     known.then(|| pid.parse().ok()).flatten()
 }
 
@@ -89,6 +91,7 @@ mod tests {
     fn only_our_own_names_have_a_maker() {
         assert_eq!(maker("rota-17-3"), Some(17));
         assert_eq!(maker("rota-17-sw"), Some(17));
+        assert_eq!(maker("rota-17.2-sw"), Some(17));
         for foreign in ["rota-17", "rota-x-1", "rota-17-db", "other-17-1"] {
             assert_eq!(maker(foreign), None, "{foreign}");
         }

@@ -8,7 +8,6 @@ use std::fmt::Write as _;
 
 use super::{Testbed, netns};
 use crate::error::BenchError;
-use crate::options::TestbedKind;
 
 /// The interface that leads nowhere.
 const SINK: &str = "sink0";
@@ -16,12 +15,12 @@ const SINK: &str = "sink0";
 const STREAMS: usize = 1000;
 
 impl Testbed {
-    fn check_is_netns(&self) -> Result<(), BenchError> {
-        if self.values.kind == TestbedKind::Netns {
-            return Ok(());
-        }
+    /// The namespace of the bridge.
+    fn switch(&self) -> Result<String, BenchError> {
         let hint = "links can be cut between network namespaces only";
-        Err(BenchError::Usage(hint.into()))
+        let namespaces = self.namespaces.as_ref();
+        let switch = namespaces.map(netns::Namespaces::switch);
+        switch.ok_or_else(|| BenchError::Usage(hint.into()))
     }
 
     /// Makes ready for [`Testbed::cut`].
@@ -29,8 +28,7 @@ impl Testbed {
     /// # Errors
     /// Not a testbed of namespaces, or what `ip` or `tc` say.
     pub fn prepare_cuts(&self) -> Result<(), BenchError> {
-        self.check_is_netns()?;
-        let switch = netns::name("sw");
+        let switch = self.switch()?;
         let sink = format!(
             "link add name {SINK} type veth peer name sink1\n\
              link set {SINK} up\nlink set sink1 up\n"
@@ -50,7 +48,7 @@ impl Testbed {
     /// # Errors
     /// What `tc` says, above all about a pair that is cut already.
     pub fn cut(&self, pairs: &[(usize, usize)]) -> Result<(), BenchError> {
-        self.check_is_netns()?;
+        let switch = self.switch()?;
         let mut filters = String::new();
         for (from, to) in pairs {
             let address = netns::address(*from);
@@ -60,7 +58,7 @@ impl Testbed {
                  match ip src {address} action mirred egress redirect dev {SINK}"
             );
         }
-        netns::run_batch(&["tc", "-n", &netns::name("sw")], &filters)
+        netns::run_batch(&["tc", "-n", &switch], &filters)
     }
 
     /// From now on nothing of TCP gets from the first to the second of each pair of nodes.
@@ -68,7 +66,7 @@ impl Testbed {
     /// # Errors
     /// What `tc` says, above all about a pair that is cut already.
     pub fn cut_streams(&self, pairs: &[(usize, usize)]) -> Result<(), BenchError> {
-        self.check_is_netns()?;
+        let switch = self.switch()?;
         let mut filters = String::new();
         for (from, to) in pairs {
             let (address, prio) = (netns::address(*from), STREAMS + from);
@@ -78,7 +76,7 @@ impl Testbed {
                  match ip src {address} match ip protocol 6 0xff action mirred egress redirect dev {SINK}"
             );
         }
-        netns::run_batch(&["tc", "-n", &netns::name("sw")], &filters)
+        netns::run_batch(&["tc", "-n", &switch], &filters)
     }
 
     /// Undoes [`Testbed::cut_streams`].
@@ -95,7 +93,7 @@ impl Testbed {
     /// # Errors
     /// What `tc` says, above all about a pair that is not cut.
     pub fn mend(&self, pairs: &[(usize, usize)]) -> Result<(), BenchError> {
-        self.check_is_netns()?;
+        let switch = self.switch()?;
         let mut filters = String::new();
         for (from, to) in pairs {
             let _ = writeln!(
@@ -103,7 +101,7 @@ impl Testbed {
                 "filter del dev port{to} egress protocol ip prio {from}"
             );
         }
-        netns::run_batch(&["tc", "-n", &netns::name("sw")], &filters)
+        netns::run_batch(&["tc", "-n", &switch], &filters)
     }
 
     /// Switches a node's port on the bridge on or off; the node sees its link go.
@@ -111,9 +109,9 @@ impl Testbed {
     /// # Errors
     /// What `ip` says.
     pub fn set_port(&self, node: usize, up: bool) -> Result<(), BenchError> {
-        self.check_is_netns()?;
+        let switch = self.switch()?;
         let state = if up { "up" } else { "down" };
         let line = format!("link set port{node} {state}\n");
-        netns::run_batch(&["ip", "-n", &netns::name("sw")], &line)
+        netns::run_batch(&["ip", "-n", &switch], &line)
     }
 }

@@ -91,7 +91,7 @@ pub struct Testbed {
     nodes: usize,
     values: Values,
     /// Removes the namespaces when dropped; none on loopback.
-    _namespaces: Option<netns::Namespaces>,
+    namespaces: Option<netns::Namespaces>,
 }
 
 impl Testbed {
@@ -121,7 +121,7 @@ impl Testbed {
         Self {
             nodes,
             values,
-            _namespaces: None,
+            namespaces: None,
         }
     }
 
@@ -142,7 +142,7 @@ impl Testbed {
         Ok(Self {
             nodes,
             values,
-            _namespaces: Some(namespaces),
+            namespaces: Some(namespaces),
         })
     }
 
@@ -174,9 +174,9 @@ impl Testbed {
     /// A command that runs `program` with `subcommand` at the place of `node`.
     pub fn command_of(&self, node: usize, program: &Path, subcommand: &str) -> Command {
         let mut words: Vec<std::ffi::OsString> = Vec::new();
-        if self.values.kind == TestbedKind::Netns {
+        if let Some(namespaces) = &self.namespaces {
             words.extend(["ip", "netns", "exec"].map(Into::into));
-            words.push(netns::name(&node.to_string()).into());
+            words.push(namespaces.of_node(node).into());
         }
         if let Some(cpu) = self.cpu(node) {
             words.extend(["taskset", "-c"].map(Into::into));

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Values, cleanup};
 use crate::error::BenchError;
@@ -14,14 +15,14 @@ pub(super) fn address(node: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 77, 0, node as u8)
 }
 
-/// Name of a namespace of this process.
-pub(super) fn name(suffix: &str) -> String {
-    format!("{}{}-{suffix}", cleanup::PREFIX, std::process::id())
-}
+/// Test beds of this process so far.
+static BEDS: AtomicU32 = AtomicU32::new(0);
 
 /// Namespaces that exist until this is dropped.
 #[derive(Debug)]
 pub(super) struct Namespaces {
+    /// What their names begin with: a process may have several test beds.
+    prefix: String,
     names: Vec<String>,
 }
 
@@ -39,7 +40,15 @@ impl Namespaces {
             return Err(BenchError::Testbed(hint.into()));
         }
         cleanup::remove_stale();
-        let mut made = Self { names: Vec::new() };
+        let mut prefix = format!("{}{}", cleanup::PREFIX, std::process::id());
+        match BEDS.fetch_add(1, Ordering::Relaxed) {
+            0 => {}
+            more => prefix.push_str(&format!(".{more}")),
+        }
+        let mut made = Self {
+            prefix,
+            names: Vec::new(),
+        };
         let switch = made.add("sw")?;
         let mut batch = String::new();
         // Snooping would need a querier on the bridge before it forwards our groups.
@@ -53,8 +62,22 @@ impl Namespaces {
         Ok(made)
     }
 
+    /// The bridge's.
+    pub(super) fn switch(&self) -> String {
+        self.name("sw")
+    }
+
+    /// A node's.
+    pub(super) fn of_node(&self, node: usize) -> String {
+        self.name(&node.to_string())
+    }
+
+    fn name(&self, suffix: &str) -> String {
+        format!("{}-{suffix}", self.prefix)
+    }
+
     fn add(&mut self, suffix: &str) -> Result<String, BenchError> {
-        let name = name(suffix);
+        let name = self.name(suffix);
         cleanup::register(&name);
         self.names.push(name.clone());
         run_batch(&["ip"], &format!("netns add {name}\n"))?;

@@ -183,7 +183,8 @@ fn counter(cluster: &Cluster, name: &str) -> u64 {
 #[ignore = "takes long, and says how long others wait"]
 fn turnover_of_a_large_group_costs_no_member_its_connection() {
     raise_descriptors();
-    let count = 1000;
+    // All are told of each change: work grows with its square. A thousand by hand.
+    let count = std::env::var("ROTA_CROWD").map_or(400, |text| text.parse().expect("a number"));
     let cluster = Cluster::patient(2, "");
     meet(&cluster, &[1, 2]);
     let probes = vec![Probe::new(&cluster, 1), Probe::new(&cluster, 2)];
@@ -249,7 +250,7 @@ fn turnover_and_all_else_that_one_user_can_do_takes_a_quarter() {
                 set_thread_uid(Uid::from_raw(NOBODY)).expect("root may");
                 misbehave(&cluster, &stop);
             });
-            let until = Instant::now() + Duration::from_secs(15);
+            let until = Instant::now() + Duration::from_secs(8);
             while Instant::now() < until {
                 most = most.max(resident_mib(&cluster));
                 thread::sleep(Duration::from_millis(50));

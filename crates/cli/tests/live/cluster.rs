@@ -7,7 +7,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rota_bench::{BitRate, Offload, Testbed};
@@ -22,6 +21,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::lives::note_crash;
+use crate::turns::Turn;
 
 /// Nothing takes so long.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -29,9 +29,6 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 const PROOF: u64 = 5;
 /// How long their delivery may take.
 const PROOF_PATIENCE: Duration = Duration::from_secs(5);
-
-/// One cluster at a time: names of namespaces are those of this process, and times would suffer.
-static ONE: Mutex<()> = Mutex::new(());
 
 /// A configuration, as a node has delivered it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -96,7 +93,7 @@ pub struct Cluster {
     runs: BTreeMap<u16, PathBuf>,
     /// Digests of what was delivered, by configuration and how many messages they cover.
     digests: BTreeMap<(String, u64), u64>,
-    _one: MutexGuard<'static, ()>,
+    _turn: Turn,
 }
 
 impl Drop for Cluster {
@@ -137,7 +134,7 @@ impl Cluster {
     }
 
     fn with(nodes: u16, guests: u16, rate: Option<BitRate>, timing: TimingName) -> Self {
-        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = Turn::take();
         let places = usize::from(nodes + guests);
         let bed = Testbed::netns(places, rate, Offload::Pass).expect("namespaces");
         bed.prepare_cuts().expect("filters");
@@ -169,7 +166,7 @@ impl Cluster {
             tags: 0,
             runs: BTreeMap::new(),
             digests: BTreeMap::new(),
-            _one: one,
+            _turn: turn,
         }
     }
 

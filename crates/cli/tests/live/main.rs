@@ -12,6 +12,7 @@ mod primary;
 mod recover;
 mod seeded;
 mod steady;
+mod turns;
 mod views;
 mod votes;
 

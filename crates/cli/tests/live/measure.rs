@@ -18,7 +18,7 @@ const NODES: u16 = 8;
 const VOTERS: u16 = 5;
 
 fn rounds() -> u64 {
-    setting("ROTA_ROUNDS", 2)
+    setting("ROTA_ROUNDS", 1)
 }
 
 /// Prints the quantiles of times in nanoseconds.
@@ -199,6 +199,7 @@ fn halves(load: bool) -> Vec<u64> {
 #[test]
 #[ignore = "needs root, for network namespaces; prints times"]
 fn time_after_a_kill() {
+    let _alone = crate::turns::alone();
     print("killed, load", killed(TimingName::Default, true));
     print("killed, idle", killed(TimingName::Default, false));
 }
@@ -206,6 +207,7 @@ fn time_after_a_kill() {
 #[test]
 #[ignore = "needs root, for network namespaces; prints times"]
 fn time_after_a_kill_of_the_coordinator() {
+    let _alone = crate::turns::alone();
     // In one cluster so many that nothing of the order is forgotten, which is judged in the end.
     let parts: Vec<u64> = (0..rounds()).step_by(5).collect();
     let parts = || parts.iter().map(|first| (rounds() - first).min(5));
@@ -225,6 +227,7 @@ fn time_after_a_kill_of_the_coordinator() {
 #[test]
 #[ignore = "needs root, for network namespaces; prints times"]
 fn time_after_the_end_of_all() {
+    let _alone = crate::turns::alone();
     for engine in [EngineName::URingPaxos, EngineName::RingPaxos] {
         for storage in [VoteStorage::Sync, VoteStorage::Async] {
             for bytes in [1000, 32_000] {
@@ -238,6 +241,7 @@ fn time_after_the_end_of_all() {
 #[test]
 #[ignore = "needs root, for network namespaces; prints times"]
 fn time_after_a_silent_failure() {
+    let _alone = crate::turns::alone();
     for (name, timing) in [
         ("default", TimingName::Default),
         ("lan-fast", TimingName::LanFast),
@@ -251,6 +255,7 @@ fn time_after_a_silent_failure() {
 #[test]
 #[ignore = "needs root, for network namespaces; prints times"]
 fn time_to_leave() {
+    let _alone = crate::turns::alone();
     let mut cluster = cluster(TimingName::Default, true);
     let mut times = Vec::new();
     for round in 0..rounds() {
@@ -271,6 +276,7 @@ fn time_to_leave() {
 #[test]
 #[ignore = "needs root, for network namespaces; prints times"]
 fn time_to_heal() {
+    let _alone = crate::turns::alone();
     print("halves come together, load", halves(true));
     print("halves come together, idle", halves(false));
 }

@@ -98,6 +98,7 @@ fn expect_all_delivered(cluster: &mut Cluster, what: &str, loaded: Duration) {
 #[test]
 #[ignore = "needs root, for network namespaces"]
 fn full_load_changes_nothing() {
+    let _alone = crate::turns::alone();
     let (mut cluster, ring) = flooded();
     let start = Instant::now();
     let time = Duration::from_secs(setting("ROTA_SECONDS", 10));
@@ -112,6 +113,7 @@ fn full_load_changes_nothing() {
 #[test]
 #[ignore = "needs root, for network namespaces"]
 fn short_pauses_under_load_change_nothing() {
+    let _alone = crate::turns::alone();
     let (mut cluster, mut ring) = flooded();
     let start = Instant::now();
     let loss = cluster.token_loss();

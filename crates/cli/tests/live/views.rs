@@ -75,6 +75,7 @@ fn expect_changes(report: &Report, changes: u64) {
 /// The first member gives the places (FastCast), or says first what all have (LCR): without it nothing goes on
 /// until the view changes.
 fn the_sequencer_is_killed_under_load(engine: EngineName) {
+    let _alone = crate::turns::alone();
     let mut cluster = loaded(engine, 4);
     let bound = CROWDED * cluster.notice();
     for round in 0..3 {

@@ -106,20 +106,24 @@ pub fn skips_move_no_horizon() -> bool {
     let of = ring(1, 1, 0);
     let mut level = Leveler::new(of, Mode::Horizon);
     let (mut next, mut furthest) = (1, 0);
-    for now in 0..200 {
-        // Each is decided before long, and the next one comes much later.
-        level.on_value(next, 1000 * now);
+    let mut round = 0;
+    for value in 0..200 {
+        // Each is decided before long, and the next one comes much later. Meanwhile the others have ten values, and
+        // jump to where this ring is.
+        level.on_value(next, 1000 * value);
         next += 1;
-        let before = next;
-        let at = |next| Standing {
-            now: 1000 * now + 1,
-            ..standing(next)
-        };
-        next = level.skip_to(at(next)).unwrap_or(next);
-        level.on_skipped(before, next);
-        furthest = furthest.max(next - before);
-        // The others jump as far as this ring did, and have ten values in the time of a decision.
-        level.on_others(10, next - before);
+        level.on_announced(Rank(2), round, 10);
+        for now in 1000 * value + 1..1000 * value + 3 {
+            let at = Standing {
+                now,
+                ..standing(next)
+            };
+            let to = level.skip_to(at).unwrap_or(next);
+            level.on_skipped(next, to, now);
+            furthest = furthest.max(to - next);
+            next = to;
+        }
+        round = (round + 10).max(next);
     }
     (10..=40).contains(&furthest)
 }
@@ -135,7 +139,7 @@ pub fn a_need_far_ahead_is_granted() -> bool {
         }
         let from = next;
         next = level.skip_to(standing(next)).unwrap_or(next);
-        level.on_skipped(from, next);
+        level.on_skipped(from, next, 0);
         steps += 1;
     }
     next > far && (4..=7).contains(&steps) && !level.on_need(1 << 47)

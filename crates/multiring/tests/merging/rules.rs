@@ -92,13 +92,13 @@ fn what_was_not_skipped_is_asked_for_again() {
     let to = level.skip_to(at(1));
     assert_eq!(to, Some(201));
     assert_eq!(level.skip_to(at(1)), to, "nobody has proposed it");
-    level.on_skipped(1, 50);
+    level.on_skipped(1, 50, 0);
     assert_eq!(
         level.skip_to(at(50)),
         to,
         "that was decided, and is not enough"
     );
-    level.on_skipped(50, 201);
+    level.on_skipped(50, 201, 0);
     assert_eq!(level.skip_to(at(201)), None);
     assert_eq!(level.counters().skipped, 200);
 }
@@ -112,9 +112,9 @@ fn an_announced_round_is_skipped_to() {
         next: 1,
         decided: 1,
     };
-    level.on_announced(u64::MAX);
+    level.on_announced(Rank(2), u64::MAX, 1);
     assert_eq!((level.skip_to(at), level.counters().refused), (None, 1));
-    level.on_announced(2);
+    level.on_announced(Rank(2), 2, 1);
     assert_eq!(level.skip_to(at), Some(13));
 }
 
@@ -146,11 +146,11 @@ fn pull_skips_once_for_each_decision() {
         assert!(level.on_need(round));
     }
     assert_eq!(level.skip_to(at(1, 1)), Some(41));
-    level.on_skipped(1, 41);
+    level.on_skipped(1, 41, 0);
     assert!(level.on_need(20));
     assert_eq!(level.skip_to(at(41, 1)), None, "the first is not decided");
     assert_eq!(level.skip_to(at(41, 41)), Some(85));
-    level.on_skipped(41, 85);
+    level.on_skipped(41, 85, 0);
     assert_eq!(level.skip_to(at(85, 85)), None);
     assert_eq!(level.counters().skips, 2);
 }
@@ -189,53 +189,114 @@ fn paper_keeps_its_rate() {
     assert_eq!(level.skip_to(busy), None);
 }
 
+/// A ring that has decided a hundred times, with a value each, while another one had values in `rounds` rounds: what comes next, and when. A
+/// decision takes ten nanoseconds.
+fn paced(mode: Mode, rounds: u64) -> (Leveler, u64, u64) {
+    let mut level = Leveler::new(ring(1, 1, 0), mode);
+    let mut now = 0;
+    for value in 1..=100 {
+        level.on_value(value, now);
+        level.on_announced(Rank(2), 0, rounds);
+        now += 10;
+        let decided = Standing {
+            now,
+            next: value + 1,
+            decided: value + 1,
+        };
+        // It sees the decision; what it would skip is left to the tests.
+        let _ = level.skip_to(decided);
+        now += 1000;
+    }
+    (level, 101, now)
+}
+
 /// Behind a value, and when half of it is used, a seldom used ring is ahead of the others; while nothing is said of them, or values come often, it
 /// is not.
 #[test]
 fn a_horizon_is_ahead() {
-    let mut level = Leveler::new(ring(1, 1, 0), Mode::Horizon);
     let at = |now, next| Standing {
         now,
         next,
         decided: next,
     };
-    level.on_value(1, 0);
-    assert_eq!(level.skip_to(at(10, 2)), None);
-    for _ in 0..100 {
-        level.on_others(500, 0);
+    let (mut level, next, now) = paced(Mode::Horizon, 0);
+    level.on_value(next, now);
+    assert_eq!(level.skip_to(at(now + 10, next + 1)), None);
+
+    let (mut level, next, now) = paced(Mode::Horizon, 500);
+    level.on_value(next, now);
+    level.on_announced(Rank(2), 0, 500);
+    let to = level.skip_to(at(now + 10, next + 1)).expect("it is due");
+    assert!((1090..=1110).contains(&to), "{to}");
+    level.on_skipped(next + 1, to, now + 10);
+    for (since, often) in [(15, true), (30, true), (60, false)] {
+        let next = to + since;
+        level.on_value(next, now + since);
+        let ahead = level.skip_to(at(now + since, next + 1));
+        assert_eq!(ahead.is_none(), often, "{since}");
     }
-    let to = level.skip_to(at(10, 2)).expect("it is due");
-    assert!((990..1010).contains(&to), "{to}");
-    level.on_skipped(2, to);
-    for (now, often) in [(15, true), (30, true), (60, false)] {
-        let next = to + now;
-        level.on_value(next, now);
-        let ahead = level.skip_to(at(now, next + 1));
-        assert_eq!(ahead.is_none(), often, "{now}");
+}
+
+/// A ring that seldom speaks goes so far ahead of one that is busy that a skip for every other decision will do; not while it is busy itself.
+#[test]
+fn pull_goes_ahead_of_who_is_busy() {
+    let (mut level, next, now) = paced(Mode::Pull, 10);
+    let at = |now, next| Standing {
+        now,
+        next,
+        decided: next,
+    };
+    assert_eq!(
+        level.skip_to(at(now, next)),
+        None,
+        "nobody has come further"
+    );
+    level.on_announced(Rank(2), 200, 1);
+    let to = level.skip_to(at(now, next)).expect("somebody has");
+    assert!((240..=243).contains(&to), "{to}");
+    level.on_skipped(next, to, now);
+    let (mut skips, mut decided) = (0, (now + 10, to));
+    let (mut next, mut now) = (to, now);
+    for round in 201..=1200 {
+        // Ten rounds in each decision, one each nanosecond.
+        now += 1;
+        level.on_announced(Rank(2), round, 1);
+        assert!(next > round, "{round} waits for a skip");
+        let standing = Standing {
+            decided: if now < decided.0 { 1 } else { decided.1 },
+            ..at(now, next)
+        };
+        if let Some(to) = level.skip_to(standing) {
+            level.on_skipped(next, to, now);
+            (next, skips, decided) = (to, skips + 1, (now + 10, to));
+        }
     }
+    assert!((25..=60).contains(&skips), "{skips}");
+    level.on_value(next, now);
+    level.on_announced(Rank(2), next + 5, 1);
+    let to = level.skip_to(at(now + 1, next + 1));
+    assert_eq!(to, Some(next + 7), "no further than is needed");
 }
 
 /// When others come half as far as was skipped, it skips further; and it answers needs as well.
 #[test]
 fn a_horizon_stays_ahead() {
-    let mut level = Leveler::new(ring(1, 1, 0), Mode::Horizon);
+    let (mut level, next, now) = paced(Mode::Horizon, 500);
     let at = |next| Standing {
-        now: 10,
+        now: now + 10,
         next,
         decided: next,
     };
-    level.on_value(1, 0);
-    for _ in 0..100 {
-        level.on_others(500, 0);
-    }
-    let to = level.skip_to(at(2)).expect("it is due");
-    level.on_skipped(2, to);
-    level.on_announced(400);
+    level.on_value(next, now);
+    level.on_announced(Rank(2), 0, 500);
+    let to = level.skip_to(at(next + 1)).expect("it is due");
+    level.on_skipped(next + 1, to, now + 10);
+    level.on_announced(Rank(2), 500, 1);
     assert_eq!(level.skip_to(at(to)), None, "less than half is used");
-    level.on_announced(600);
+    level.on_announced(Rank(2), 700, 1);
     let further = level.skip_to(at(to)).expect("half is used");
-    assert!((1590..=2010).contains(&further), "{further}");
-    level.on_skipped(to, further);
+    assert!((1690..=2210).contains(&further), "{further}");
+    level.on_skipped(to, further, now + 10);
     assert!(level.on_need(5000), "and a need is answered as with pull");
     assert_eq!(level.skip_to(at(further)), Some(5002));
 }

@@ -1,8 +1,9 @@
 //! Several rings and what is above them, in the thread that calls it.
 
 use rota_core::contract::{Checked, NodeId, Process, Status};
+use rota_multiring::feed::Announced;
 use rota_multiring::merge::Need;
-use rota_multiring::{Constants, Point, Rank, Round};
+use rota_multiring::{Constants, Point, Rank};
 use std::cell::{Ref, RefCell, RefMut};
 use std::fmt;
 use std::rc::Rc;
@@ -170,32 +171,33 @@ impl<A: RingsApp> RingsDriver<A> {
             };
             let rank = lane.app.rank;
             let engine = lane.driver.engine_mut().get_mut().leveled();
-            let Some(round) = engine.and_then(|engine| engine.take_announced()) else {
+            let Some(announced) = engine.and_then(|engine| engine.take_announced()) else {
                 continue;
             };
             if self.hub.borrow().has(rank) {
-                self.tell_others(rank, round)?;
+                self.tell_others(rank, announced)?;
             }
         }
         Ok(())
     }
 
-    fn tell_others(&mut self, rank: Rank, round: Round) -> Result<(), DriverError> {
+    fn tell_others(&mut self, rank: Rank, announced: Announced) -> Result<(), DriverError> {
         let hub = Rc::clone(&self.hub);
         let others = self.many.lanes().iter_mut();
         let others = others.filter(|lane| lane.app.rank != rank && hub.borrow().has(lane.app.rank));
         for lane in others {
             // What stands behind the other ring in a round is not waited for in that round.
             let round = match lane.app.rank < rank {
-                true => Some(round),
-                false => round.checked_sub(1),
+                true => Some(announced.round),
+                false => announced.round.checked_sub(1),
             };
             let Some(round) = round else {
                 continue;
             };
+            let announced = Announced { round, ..announced };
             lane.driver.tell(|engine, now| {
                 if let Some(engine) = engine.get_mut().leveled() {
-                    engine.announce(now, round);
+                    engine.announce(now, rank, announced);
                 }
             })?;
             lane.get_up();

@@ -9,6 +9,7 @@ use socket2::SockAddr;
 
 use super::refusals::Refusals;
 use super::{Outgoing, Sockets};
+use crate::mutants::{self, Mutant};
 use crate::socket::{Port, Progress};
 use crate::sys;
 
@@ -73,7 +74,9 @@ impl Sockets {
                 };
                 any |= !error.local;
                 if error.code == libc::ECONNREFUSED {
-                    let is_true = |to: &SocketAddr| self.quotes.is_quoted(*to, error.quote());
+                    let is_true = |to: &SocketAddr| {
+                        mutants::on(Mutant::O01) || self.quotes.is_quoted(*to, error.quote())
+                    };
                     match error.to.filter(is_true).and_then(|to| self.peers.at(to)) {
                         Some(peer) => {
                             self.stats.unreachable += 1;

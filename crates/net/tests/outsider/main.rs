@@ -4,6 +4,8 @@
 //! How long and how much is set by hand (`ROTA_OUTSIDER_SECONDS=600 ROTA_OUTSIDER_RATE=50000`); then how long deliveries take is judged,
 //! too (one kind of packets by itself: `ROTA_OUTSIDER_TRICK=again`): the same number of packets to a port of which nobody takes care is what it is compared with.
 
+#[cfg(debug_assertions)]
+mod broken;
 #[path = "../namespace/mod.rs"]
 mod namespace;
 mod tricks;

@@ -1,0 +1,39 @@
+//! Broken versions, to show that checks catch them: only in builds that assert, as tests are.
+
+/// A bug to put in. The names are those of `docs/verification.md`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mutant {
+    /// A refused datagram counts, whether or not what it quotes was ever sent.
+    O01,
+    /// What somebody says of the path's MTU is believed.
+    O02,
+}
+
+#[cfg(debug_assertions)]
+mod set {
+    use super::Mutant;
+    use std::sync::atomic::{AtomicU8, Ordering};
+
+    static SET: AtomicU8 = AtomicU8::new(0);
+
+    /// Puts a bug in, or none: for the whole process, and for sockets that are opened from then on.
+    pub fn set(mutant: Option<Mutant>) {
+        let number = mutant.map_or(0, |mutant| mutant as u8 + 1);
+        SET.store(number, Ordering::SeqCst);
+    }
+
+    pub(crate) fn on(mutant: Mutant) -> bool {
+        SET.load(Ordering::SeqCst) == mutant as u8 + 1
+    }
+}
+
+#[cfg(debug_assertions)]
+pub(crate) use set::on;
+#[cfg(debug_assertions)]
+pub use set::set;
+
+/// Whether this mutant is switched on: never, in this build.
+#[cfg(not(debug_assertions))]
+pub(crate) const fn on(_: Mutant) -> bool {
+    false
+}

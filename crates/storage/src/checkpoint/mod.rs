@@ -1,0 +1,319 @@
+//! Checkpoints of a replica: whole states, each with a manifest that says which bytes it has and up to where in the order it is (Benz et al. 2014,
+//! §5.1).
+//!
+//! A directory has
+//!
+//! * `store`: whose checkpoints these are, and a number that was drawn with the directory: an emptied one is another store, which has no
+//!   checkpoint of those that the old one has promised.
+//! * `N.state` and `N.manifest`, N ascending. A manifest gets its name when everything that it says of the state is durable: what has no
+//!   manifest is none. The newest two are kept.
+//! * `incoming.state` and `incoming.manifest`: what comes from a peer, and is not whole yet. It goes on after a restart.
+//!
+//! A disk that fails costs the checkpoint that is being written, and no other: nobody is told of it before both its files and their names are durable. A state is
+//! verified before it is used, chunk by chunk and as a whole; where the newest one is damaged the one before serves.
+
+mod error;
+mod incoming;
+mod manifest;
+mod reading;
+mod store;
+mod writing;
+
+pub use error::{CheckpointError, Refused};
+pub use incoming::Incoming;
+pub use manifest::{Manifest, Subject};
+pub use reading::Reading;
+pub use writing::Writing;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::acceptor::{FileDir, LogDisk};
+use incoming::{INCOMING_MANIFEST, INCOMING_STATE};
+
+/// Bytes of a chunk of a state, unless tests want less.
+pub const CHUNK_BYTES: u32 = 1 << 20;
+
+/// So many are kept: one of them may be damaged, or be read by a peer.
+const KEPT: usize = 2;
+
+/// The checkpoints of one replica.
+#[derive(Debug)]
+pub struct Checkpoints<D: LogDisk = FileDir> {
+    disk: Arc<D>,
+    of: Subject,
+    store: u64,
+    chunk_bytes: u32,
+    /// By number, the newest last.
+    kept: Vec<(u64, Arc<Manifest>)>,
+    /// The number of the next one.
+    next: u64,
+    /// What was found to be damaged.
+    damaged: Vec<(PathBuf, Refused)>,
+}
+
+impl Checkpoints {
+    /// Opens the directory at `path`, which has to be there. `fresh` is drawn at random: the number of the store, if the directory has none
+    /// yet.
+    ///
+    /// # Errors
+    /// [`CheckpointError`]: above all, checkpoints of somebody else, and another process that has the directory.
+    pub fn open(path: PathBuf, of: Subject, fresh: u64) -> Result<Self, CheckpointError> {
+        Self::on(FileDir::new(path), of, fresh, CHUNK_BYTES)
+    }
+}
+
+impl<D: LogDisk> Checkpoints<D> {
+    /// The same on any disk, in chunks of so many bytes.
+    ///
+    /// # Errors
+    /// As [`Checkpoints::open`].
+    pub fn on(
+        mut disk: D,
+        of: Subject,
+        fresh: u64,
+        chunk_bytes: u32,
+    ) -> Result<Self, CheckpointError> {
+        let path = disk.path().to_owned();
+        if !disk.has_directory() {
+            return Err(CheckpointError::NoDirectory(path));
+        }
+        disk.lock().map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => CheckpointError::InUse(path.clone()),
+            _ => failed(&path, "lock", error),
+        })?;
+        let names = disk.names();
+        let names = names.map_err(|error| failed(&path, "list", error))?;
+        let has_some = names.iter().any(|name| name.ends_with(MANIFEST));
+        let store = store::open(&disk, of, fresh, has_some)?;
+        let mut opened = Self {
+            disk: Arc::new(disk),
+            of,
+            store,
+            chunk_bytes,
+            kept: Vec::new(),
+            next: 1,
+            damaged: Vec::new(),
+        };
+        opened.survey(&names)?;
+        Ok(opened)
+    }
+
+    /// Finds what is there, and removes what never became a checkpoint.
+    fn survey(&mut self, names: &[String]) -> Result<(), CheckpointError> {
+        let mut left_over = Vec::new();
+        for name in names {
+            if name.ends_with(".new") {
+                left_over.push(name.clone());
+            }
+            let Some((number, is_manifest)) = number_of(name) else {
+                continue;
+            };
+            self.next = self.next.max(number.saturating_add(1));
+            if !is_manifest {
+                if !names.contains(&manifest_name(number)) {
+                    left_over.push(name.clone());
+                }
+                continue;
+            }
+            match self.manifest_at(name)? {
+                Ok(manifest) if names.contains(&state_name(number)) => {
+                    self.kept.push((number, Arc::new(manifest)));
+                }
+                read => {
+                    let why = read.err().unwrap_or(Refused::NoState);
+                    self.damaged.push((self.disk.path().join(name), why));
+                }
+            }
+        }
+        self.kept.sort_by_key(|(number, _)| *number);
+        for name in left_over {
+            // It is in nobody's way.
+            let _ = self.disk.remove(&name);
+        }
+        Ok(())
+    }
+
+    fn manifest_at(&self, name: &str) -> Result<Result<Manifest, Refused>, CheckpointError> {
+        let path = self.disk.path().join(name);
+        let bytes = store::read_all(&*self.disk, name);
+        let bytes = bytes.map_err(|error| failed(&path, "read", error))?;
+        match Manifest::decode(&bytes) {
+            Ok(manifest) if manifest.of == self.of => Ok(Ok(manifest)),
+            Ok(manifest) => Err(CheckpointError::WrongOwner {
+                path,
+                found: manifest.of,
+                wanted: self.of,
+            }),
+            Err(why) => Ok(Err(why)),
+        }
+    }
+
+    /// The number of this store.
+    pub const fn store(&self) -> u64 {
+        self.store
+    }
+
+    /// Where they are.
+    pub fn path(&self) -> &Path {
+        self.disk.path()
+    }
+
+    /// The files that were found to be damaged, and how.
+    pub fn damaged(&self) -> &[(PathBuf, Refused)] {
+        &self.damaged
+    }
+
+    /// The manifests of all that are kept, the newest last.
+    pub fn manifests(&self) -> impl Iterator<Item = &Arc<Manifest>> {
+        self.kept.iter().map(|(_, manifest)| manifest)
+    }
+
+    /// Begins to write one. What is written may take as long as it takes: other checkpoints can be read meanwhile.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn begin(&mut self) -> Result<Writing<D>, CheckpointError> {
+        let number = self.next;
+        self.next += 1;
+        Writing::begin(
+            Arc::clone(&self.disk),
+            number,
+            (self.of, self.store),
+            self.chunk_bytes,
+        )
+    }
+
+    /// Takes in what was written, and forgets all but the newest two.
+    pub fn add(&mut self, written: Written) -> Arc<Manifest> {
+        let Written { number, manifest } = written;
+        let manifest = Arc::new(manifest);
+        self.kept.push((number, Arc::clone(&manifest)));
+        self.kept.sort_by_key(|(number, _)| *number);
+        let old = self.kept.len().saturating_sub(KEPT);
+        for (number, _) in self.kept.drain(..old) {
+            // A manifest without a state would be damage, so it goes first. What stays is in nobody's way, and is removed when the directory is
+            // opened. A state that is being read stays as long as that.
+            let removed = self.disk.remove(&manifest_name(number));
+            if removed.and_then(|()| self.disk.sync_names()).is_ok() {
+                let _ = self.disk.remove(&state_name(number));
+            }
+        }
+        manifest
+    }
+
+    /// Opens the newest one whose state is whole, which all of it is read for. `Ok(None)`: there is none. Those that are damaged are not kept any
+    /// more ([`Self::damaged`]), and stay where they are.
+    ///
+    /// # Errors
+    /// The disk's, but for what it has lost.
+    pub fn newest_sound(&mut self) -> Result<Option<Reading<D>>, CheckpointError> {
+        while let Some((number, manifest)) = self.kept.last() {
+            let sound = Reading::open(Arc::clone(&self.disk), *number, Arc::clone(manifest))
+                .and_then(|reading| reading.verify().map(|()| reading));
+            match sound {
+                Ok(reading) => return Ok(Some(reading)),
+                Err(CheckpointError::Chunk { path, .. } | CheckpointError::Hash(path)) => {
+                    self.damaged.push((path, Refused::State));
+                    self.kept.pop();
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Opens one that is kept, for a peer.
+    ///
+    /// # Errors
+    /// The disk's. `Ok(None)`: it is not kept.
+    pub fn read(&self, manifest: &Manifest) -> Result<Option<Reading<D>>, CheckpointError> {
+        let found = self.kept.iter().find(|(_, kept)| **kept == *manifest);
+        let open = |(number, manifest): &(u64, Arc<Manifest>)| {
+            Reading::open(Arc::clone(&self.disk), *number, Arc::clone(manifest))
+        };
+        found.map(open).transpose()
+    }
+
+    /// Begins to take a state from peers, or goes on with it: chunks that came before a restart are not asked for again.
+    ///
+    /// # Errors
+    /// It is somebody else's, or the disk's.
+    pub fn receive(&mut self, manifest: Manifest) -> Result<Incoming<D>, CheckpointError> {
+        if manifest.of != self.of {
+            return Err(CheckpointError::WrongOwner {
+                path: self.disk.path().join(INCOMING_MANIFEST),
+                found: manifest.of,
+                wanted: self.of,
+            });
+        }
+        let number = self.next;
+        self.next += 1;
+        Incoming::begin(Arc::clone(&self.disk), number, self.store, manifest)
+    }
+
+    /// What was coming from peers when this store was closed last.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn incoming(&self) -> Result<Option<Manifest>, CheckpointError> {
+        let names = self.disk.names();
+        let names = names.map_err(|error| failed(self.disk.path(), "list", error))?;
+        let has = |name: &str| names.iter().any(|other| other == name);
+        if !has(INCOMING_MANIFEST) || !has(INCOMING_STATE) {
+            return Ok(None);
+        }
+        // What is damaged, or somebody else's, is begun anew.
+        Ok(self
+            .manifest_at(INCOMING_MANIFEST)
+            .ok()
+            .and_then(Result::ok))
+    }
+}
+
+/// A checkpoint that is durable, for [`Checkpoints::add`].
+#[derive(Debug)]
+#[must_use = "it is a checkpoint when it is taken in"]
+pub struct Written {
+    number: u64,
+    manifest: Manifest,
+}
+
+impl Written {
+    /// What was written.
+    pub const fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+}
+
+const MANIFEST: &str = ".manifest";
+const STATE: &str = ".state";
+
+fn manifest_name(number: u64) -> String {
+    format!("{number:016x}{MANIFEST}")
+}
+
+fn state_name(number: u64) -> String {
+    format!("{number:016x}{STATE}")
+}
+
+/// The number in a name, and whether it is a manifest's.
+fn number_of(name: &str) -> Option<(u64, bool)> {
+    let (number, is_manifest) = match (name.strip_suffix(MANIFEST), name.strip_suffix(STATE)) {
+        (Some(number), _) => (number, true),
+        (None, Some(number)) => (number, false),
+        (None, None) => return None,
+    };
+    let is_ours = number.len() == 16;
+    let number = is_ours.then(|| u64::from_str_radix(number, 16).ok())?;
+    number.map(|number| (number, is_manifest))
+}
+
+fn failed(path: &Path, doing: &'static str, error: io::Error) -> CheckpointError {
+    CheckpointError::Io {
+        path: path.to_owned(),
+        doing,
+        error,
+    }
+}
