@@ -3,7 +3,7 @@
 use rota_core::contract::{
     Class, Delivery, Engine, Input, Output, Seq, Service, Status, SubmitError, Time, TimerReason,
 };
-use rota_core::uring::URing;
+use rota_core::uring::{Base, URing};
 
 use crate::level::{LevelCounters, Leveler, Mode, Standing};
 use crate::order::{Constants, Instance, Rank, Round};
@@ -21,6 +21,24 @@ pub trait Feed: Engine {
 
     /// Everything before this instance is waited for, here or by whoever has said so since this was asked last.
     fn take_needed(&mut self) -> Option<Instance>;
+
+    /// The foundation that this process belongs to.
+    fn founded(&self) -> Option<u64>;
+
+    /// The application has a state with everything before this base: to be said before the start.
+    fn resume(&mut self, founded: u64, base: Base);
+
+    /// The state that the application has is of another foundation.
+    fn is_refounded(&self) -> bool;
+
+    /// The first instance that the application was told nothing of.
+    fn told(&self) -> Instance;
+
+    /// The application wants the base of a place to which it will come. Whether it will be told.
+    fn want_base(&mut self, next: Instance) -> bool;
+
+    /// A base that was wanted.
+    fn take_base(&mut self) -> Option<Base>;
 }
 
 impl Feed for URing {
@@ -38,6 +56,30 @@ impl Feed for URing {
 
     fn take_needed(&mut self) -> Option<Instance> {
         Self::take_needed(self)
+    }
+
+    fn founded(&self) -> Option<u64> {
+        self.config().map(|config| config.founded)
+    }
+
+    fn resume(&mut self, founded: u64, base: Base) {
+        Self::resume(self, founded, base);
+    }
+
+    fn is_refounded(&self) -> bool {
+        Self::is_refounded(self)
+    }
+
+    fn told(&self) -> Instance {
+        Self::told(self)
+    }
+
+    fn want_base(&mut self, next: Instance) -> bool {
+        Self::want_base(self, next)
+    }
+
+    fn take_base(&mut self) -> Option<Base> {
+        Self::take_base(self)
     }
 }
 
@@ -100,6 +142,11 @@ impl<E: Feed> Leveled<E> {
     /// The engine inside.
     pub const fn get(&self) -> &E {
         &self.engine
+    }
+
+    /// The same, to be asked for bases, or to be told where to begin.
+    pub const fn get_mut(&mut self) -> &mut E {
+        &mut self.engine
     }
 
     /// A merge waits for this ring up to the end of a round. To be said once for each round; asked for until it is known.

@@ -24,9 +24,11 @@ pub mod level;
 pub mod merge;
 pub mod mutants;
 pub mod order;
+pub mod resume;
 pub mod subscribe;
 pub mod trim;
 
 pub use feed::{Feed, Leveled, RingOf};
 pub use merge::{Merge, Merged, PushError};
 pub use order::{Constants, Instance, Place, Point, Rank, Round};
+pub use resume::{Resume, ResumeRing};

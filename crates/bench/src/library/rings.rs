@@ -107,6 +107,11 @@ impl RingsApp for Loads {
                 self.has_ended = Some("a ring contradicted itself");
                 return;
             }
+            RingsDelivery::Refounded(_) => {
+                self.has_ended = Some("a ring was founded anew");
+                return;
+            }
+            RingsDelivery::Point(_) => return,
         };
         if let Some(load) = self.of.get_mut(&ring) {
             load.deliver(delivery);

@@ -131,6 +131,10 @@ impl RingsApp for Above {
             RingsDelivery::Contradicted(ring) => {
                 self.app.fail(format!("ring {ring} contradicts itself"));
             }
+            RingsDelivery::Refounded(ring) => {
+                self.app.fail(format!("ring {ring} was founded anew"));
+            }
+            RingsDelivery::Point(_) => {}
         }
     }
 

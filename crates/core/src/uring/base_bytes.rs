@@ -10,6 +10,20 @@ use crate::contract::{Incarnation, Process};
 use crate::groups::bytes::put_process;
 use crate::paxos::{Instance, Proposers};
 
+impl Base {
+    /// As bytes, with the values of messages that go on behind it.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_base(&mut out, self);
+        out
+    }
+
+    /// What [`Self::encode`] has made, or another process; `None` for anything else.
+    pub fn decode(bytes: Bytes) -> Option<Self> {
+        Source(bytes).base()
+    }
+}
+
 impl Source {
     /// What a base has beside the messages that go on behind it.
     fn base_head(&mut self) -> Option<Base> {

@@ -57,7 +57,7 @@ impl URing {
 
     /// Whether all of its own messages are delivered.
     pub fn is_settled(&self) -> bool {
-        let told = self.told.next == self.learner.next();
+        let told = self.told.next >= self.learner.next();
         self.own.is_settled() && told && self.hand_out.is_empty()
     }
 
@@ -91,7 +91,16 @@ impl URing {
 
     fn state(&self) -> String {
         let Some(config) = &self.config else {
-            return "waiting for all acceptors: the cluster is not founded".to_string();
+            return match (self.resumed(), self.foreign.is_empty()) {
+                (0, _) => "waiting for all acceptors: the cluster is not founded".to_string(),
+                (_, true) => {
+                    "waiting for the others: there is a state, and no configuration".to_string()
+                }
+                (_, false) => {
+                    "the others have founded the cluster anew: the state is of the one before"
+                        .to_string()
+                }
+            };
         };
         let names = |processes: &[Process]| {
             let names: Vec<String> = processes.iter().map(|who| who.node.to_string()).collect();
@@ -242,6 +251,9 @@ impl Engine for URing {
     }
 
     fn poll_delivery(&mut self) -> Option<Delivery> {
+        if self.is_refounded() {
+            return None;
+        }
         let had_room = self.hand_out.has_room();
         let early = mutants::on(Mutant::U92).then(|| self.pass()).flatten();
         let delivery = early.or_else(|| self.hand_out.next());

@@ -18,6 +18,7 @@ use super::need::Needs;
 use super::own::Own;
 use super::peers::Peers;
 use super::promise::Lack;
+use super::resume::Bases;
 use super::stream::Stream;
 use super::word::Word;
 use crate::contract::{Burst, Incarnation, Input, NodeId, Output, Process, Session, Time};
@@ -58,6 +59,7 @@ pub struct URing {
     pub(super) told: Base,
     /// The same, up to where the acceptor has forgotten.
     pub(super) base: Base,
+    pub(super) bases: Bases,
     pub(super) stream: Option<Stream>,
     pub(super) leading: Option<Leading>,
     /// What this acceptor lacked when it promised, until the round begins: the coordinator may wait for it.
@@ -134,6 +136,7 @@ impl URing {
             counted: Base::default(),
             told: Base::default(),
             base: Base::default(),
+            bases: Bases::default(),
             stream: None,
             leading: None,
             lack: None,

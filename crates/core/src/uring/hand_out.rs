@@ -156,6 +156,11 @@ impl HandOut {
             Membership::Outside(_) => {}
         }
         self.lacks_view = inside && self.membership != Membership::Any;
+        self.begin(base);
+    }
+
+    /// Messages that go on behind a base: how they began was told, or is not told.
+    pub fn begin(&mut self, base: &Base) {
         self.waiting.push_back(Item::Forget);
         for (process, open) in &base.open {
             if open.values.is_empty() {

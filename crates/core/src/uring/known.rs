@@ -33,7 +33,8 @@ impl URing {
     /// The first of the acceptors founds the cluster when all of them are there, and none has ever been in one.
     pub(super) fn try_to_found(&mut self) {
         let is_founder = self.settings.acceptors.first() == Some(&self.me.node);
-        if !is_founder || self.config.is_some() || !self.votes() {
+        // An application that has a state goes on with what that came from.
+        if !is_founder || self.config.is_some() || !self.votes() || self.resumed() > 0 {
             return;
         }
         let acceptor = |node: &NodeId| {
@@ -117,7 +118,11 @@ impl URing {
             return;
         }
         let founded = self.config.as_ref().map(|config| config.founded);
-        if founded.is_some_and(|founded| founded != config.founded) && !mutants::on(Mutant::U43) {
+        let belongs = match self.founded() {
+            0 => true,
+            founded => founded == config.founded,
+        };
+        if !belongs && !mutants::on(Mutant::U43) {
             // All acceptors have lost their stores, and others have begun anew: this process belongs to what was before.
             self.counters.uring_configurations_foreign += 1;
             return;
@@ -251,7 +256,8 @@ impl URing {
 
     /// Which foundation this process belongs to; 0 if none yet.
     fn founded(&self) -> u64 {
-        self.config.as_ref().map_or(0, |config| config.founded)
+        let known = self.config.as_ref().map(|config| config.founded);
+        known.unwrap_or(self.resumed())
     }
 
     /// Whether somebody belongs to another foundation than this process: its numbers say nothing here.

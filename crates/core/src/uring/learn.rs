@@ -21,8 +21,10 @@ impl URing {
             self.count(&vote);
             if self.remembers() {
                 self.acceptor.learn(vote);
-            } else {
-                self.hand_out_one(&vote);
+                continue;
+            }
+            while let Some(part) = self.next_part(&vote, Instance::MAX) {
+                self.hand_out_one(&part);
             }
         }
         self.hand_out_more();
@@ -127,7 +129,7 @@ impl URing {
                 continue;
             }
             let vote = self.acceptor.votes().at(self.told.next);
-            let vote = vote.and_then(|vote| vote.part(self.told.next, next));
+            let vote = vote.and_then(|vote| self.next_part(&vote, next));
             let Some(vote) = vote else {
                 return;
             };
@@ -151,6 +153,7 @@ impl URing {
             }
             Value::Packet { .. } | Value::Members(..) | Value::Skip(_) => {}
         }
+        self.on_told();
     }
 
     /// Up to where everything was delivered, if that was not said.
@@ -172,6 +175,7 @@ impl URing {
         let inside = base.table.members().any(|member| member == self.me);
         self.hand_out.missed(from, &base, inside, self.own.told());
         self.told = base;
+        self.on_told();
     }
 
     /// The next start of this process need not ask others for what is below.

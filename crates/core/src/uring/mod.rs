@@ -52,6 +52,7 @@ mod queue;
 mod rate;
 mod refill;
 mod restore;
+mod resume;
 mod run;
 mod stand;
 mod stream;

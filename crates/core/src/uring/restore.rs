@@ -41,11 +41,8 @@ impl URing {
         self.complete = found.complete;
         self.base = found.base;
         self.learner = Learner::new(self.base.next);
-        if self.base.next > 1 {
-            self.hand_out.missed(1, &self.base, false, 0);
-        }
         self.counted = self.base.clone();
-        self.told = self.base.clone();
+        self.begin_telling();
         self.learn_own(found.decided);
         self.election.start(self.now);
         if let Some(config) = found.config {

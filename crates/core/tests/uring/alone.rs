@@ -9,7 +9,7 @@ use rota_core::contract::{
 };
 use rota_core::paxos::{self, AcceptorId, Config, STATE_LOG};
 use rota_core::ring::{Timers, Timing};
-use rota_core::uring::{Follow, Record, Records, Said, URing, URingConfig, Word, decode};
+use rota_core::uring::{Base, Follow, Record, Records, Said, URing, URingConfig, Word, decode};
 use rota_core::wire::PartHead;
 
 use super::datagrams::SETTINGS;
@@ -85,8 +85,27 @@ impl Alone {
         me: Process,
         (records, lost_some): (Vec<(LogId, u64, Bytes)>, bool),
     ) -> Self {
+        Self::begin(URing::new(settings), me, (records, lost_some))
+    }
+
+    /// One whose application has a state of this foundation, with everything before this base.
+    pub fn resumed(
+        me: Process,
+        records: Vec<(LogId, u64, Bytes)>,
+        (founded, base): (u64, Base),
+    ) -> Self {
+        let mut engine = URing::new(settings());
+        engine.resume(founded, base);
+        Self::begin(engine, me, (records, false))
+    }
+
+    fn begin(
+        engine: URing,
+        me: Process,
+        (records, lost_some): (Vec<(LogId, u64, Bytes)>, bool),
+    ) -> Self {
         let mut alone = Self {
-            engine: URing::new(settings),
+            engine,
             now: Time(1),
             me,
             written: PersistId(0),

@@ -1,8 +1,8 @@
 //! Clusters that were founded twice, and what may not pass from one to the other; and what is known of configurations
 //! after a restart.
 
-use rota_core::contract::Input;
-use rota_core::uring::{Here, Word};
+use rota_core::contract::{Engine, Input};
+use rota_core::uring::{Base, Here, Word};
 
 use super::alone::{Alone, FOUNDED, acceptor, process, settings};
 use super::rules::{head, hear_batch, second};
@@ -74,6 +74,49 @@ pub fn one_that_is_left_of_another_foundation_takes_nobody_in() -> bool {
         );
     }
     fourth.engine.number() == 1
+}
+
+/// The state of an application goes on with the foundation that it is of, and with no other: whether that is what the own log has, or what the
+/// others say; and nobody founds anything for it.
+pub fn a_state_goes_on_with_its_own_foundation() -> bool {
+    let state = |founded| {
+        let base = Base {
+            next: 3,
+            ..Base::default()
+        };
+        (founded, base)
+    };
+    let with_log = |founded| {
+        let mut alone = Alone::resumed(process(2, 2), second().all_on_disk(), state(founded));
+        let told = alone.engine.poll_delivery();
+        (alone.engine.is_refounded(), told.is_none())
+    };
+    let without = |founded| {
+        let mut alone = Alone::resumed(process(4, 1), Vec::new(), state(founded));
+        for node in [1, 2] {
+            alone.link(process(node, 1));
+            let known = Word::Known(second().config(1));
+            alone.hear(node, known.encode(FOUNDED));
+        }
+        (alone.engine.is_refounded(), alone.engine.number())
+    };
+    let mut first = Alone::resumed(process(1, 1), Vec::new(), state(FOUNDED));
+    for node in [2, 3] {
+        first.link(process(node, 1));
+        let here = Here {
+            number: 0,
+            acceptor: Some(acceptor(node)),
+            complete: 0,
+            joins: true,
+        };
+        first.hear(node, Word::Here(here).encode(0));
+    }
+    first.write_all();
+    with_log(OTHER) == (true, true)
+        && !with_log(FOUNDED).0
+        && without(OTHER) == (true, 0)
+        && without(FOUNDED) == (false, 1)
+        && first.engine.number() == 0
 }
 
 /// A process that was restarted with its log names the foundation of what is in it, from its first word on.

@@ -120,6 +120,17 @@ impl Judge {
         }
     }
 
+    /// The foundation of the configurations so far.
+    pub fn founded(&self) -> Option<u64> {
+        let newest = self.configs.last_key_value();
+        newest.map(|(_, config)| config.founded)
+    }
+
+    /// An application has a state with everything before this instance.
+    pub fn resume(&mut self, me: Process, next: u64) {
+        self.begin(me, position(next, 0));
+    }
+
     fn begin(&mut self, me: Process, upto: u64) {
         let last = BTreeMap::new();
         self.readers.insert(me, Reader { upto, last });

@@ -29,6 +29,7 @@ mod node;
 mod outside;
 mod passed;
 mod rate;
+mod resumed;
 mod rounds;
 mod rules;
 mod runs;

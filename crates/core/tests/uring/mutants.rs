@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use rota_core::mutants::{self, Mutant};
 
 use super::rules::RULES;
-use super::world::{World, run, run_worse};
+use super::world::{World, run, run_resumed, run_worse};
 
 /// How a seed is run.
 type Run = fn(u64) -> World;
@@ -38,6 +38,7 @@ fn search(names: &str) {
     let run = match std::env::var("ROTA_WORLD").as_deref() {
         Ok("multicast") => multicast,
         Ok("worse") => worse,
+        Ok("resumed") => run_resumed,
         _ => along as Run,
     };
     for mutant in Mutant::ALL {
@@ -82,6 +83,10 @@ const WORSE_SEEDS: [(Mutant, u64, &str); 3] = [
     (Mutant::U76, 97, "standing"),
 ];
 
+/// The same where applications keep states.
+const RESUMED_SEEDS: [(Mutant, u64, &str); 2] =
+    [(Mutant::U95, 0, "base"), (Mutant::U96, 0, "order")];
+
 #[test]
 fn each_broken_version_is_found_out() {
     if let Ok(names) = std::env::var("ROTA_MUTANTS") {
@@ -97,6 +102,7 @@ fn each_broken_version_is_found_out() {
     let runs = SEEDS.map(|known| (known, along as Run)).into_iter();
     let runs = runs.chain(MULTICAST_SEEDS.map(|known| (known, multicast as Run)));
     let runs = runs.chain(WORSE_SEEDS.map(|known| (known, worse as Run)));
+    let runs = runs.chain(RESUMED_SEEDS.map(|known| (known, run_resumed as Run)));
     for ((mutant, seed, what), run) in runs {
         let found = wrong(mutant, seed, run).unwrap_or_default();
         assert!(found.starts_with(what), "{mutant}, seed {seed}: {found}");

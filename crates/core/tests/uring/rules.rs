@@ -19,7 +19,11 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 83] = [
+pub const RULES: [Rule; 84] = [
+    (
+        Mutant::U97,
+        foundations::a_state_goes_on_with_its_own_foundation,
+    ),
     (Mutant::U01, a_promise_waits_for_the_disk),
     (Mutant::U02, an_answer_waits_for_the_disk),
     (Mutant::U03, a_link_that_comes_back_has_lost_proposals),

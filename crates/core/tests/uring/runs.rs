@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::world::{MILLI, World, run, run_with_losses, run_worse};
+use super::world::{MILLI, World, run, run_resumed, run_with_losses, run_worse};
 
 /// `ROTA_SEEDS=A..B` in place of a few.
 pub fn seeds() -> std::ops::Range<u64> {
@@ -35,6 +35,20 @@ fn one_order_for_all_where_values_are_multicast() {
 #[test]
 fn one_order_for_all_in_a_worse_world() {
     all_are_right(&OF_WORSE, |seed| run_worse(seed, seed % 2 == 0));
+}
+
+#[cfg(not(feature = "mutants"))]
+#[test]
+fn one_order_for_all_where_applications_keep_states() {
+    let counts = all_are_right(&["missed", "foundations", "kills of all"], run_resumed);
+    for (name, each) in [
+        ("resumed", 3),
+        ("resumed within messages", 1),
+        ("bases compared", 10),
+    ] {
+        let count = counts.get(name).copied().unwrap_or(0);
+        assert!(count > each * seeds().count() as u64, "{name}: {count}");
+    }
 }
 
 /// What has to go wrong in some of them.
@@ -95,6 +109,11 @@ fn all_are_right(
         let most = counts.entry("longest stood, ms").or_insert(0);
         *most = stood.max(*most);
         *counts.entry("excluded").or_insert(0) += world.judge.excluded;
+        if let Some(resumed) = &world.resumed {
+            *counts.entry("resumed").or_insert(0) += resumed.resumed;
+            *counts.entry("resumed within messages").or_insert(0) += resumed.within_messages;
+            *counts.entry("bases compared").or_insert(0) += resumed.compared;
+        }
         *counts.entry("own judged").or_insert(0) += world.judge.judged_own;
         runs += 1;
         messages += world.judge.order.len() as u64;

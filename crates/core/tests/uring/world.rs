@@ -18,6 +18,7 @@ use super::disk::Mode;
 use super::judge::{Judge, payload};
 use super::links::Links;
 use super::node::{Life, Node};
+use super::resumed::Resumed;
 use super::worse::Worse;
 
 pub const MILLI: u64 = 1_000_000;
@@ -59,6 +60,8 @@ pub struct World {
     pub service: Service,
     /// When faults end.
     pub ends: u64,
+    /// Applications keep states.
+    pub resumed: Option<Resumed>,
     /// What is worse than in most worlds.
     pub worse: Option<Worse>,
     submits: u64,
@@ -99,6 +102,7 @@ impl World {
             fault: 0,
             service: Service::default(),
             ends: TROUBLE,
+            resumed: None,
             worse: None,
             submits: 0,
             next_submit: 0,
@@ -282,6 +286,11 @@ impl World {
             ..self.config.clone()
         };
         let mut engine = Checked::new(URing::new(settings));
+        if let Some(resumed) = self.resumed.as_mut().filter(|_| !node.has_old_log)
+            && let Some(next) = resumed.begin(engine.get_mut(), &self.judge)
+        {
+            self.judge.resume(me, next);
+        }
         let lost_some = node.disk.lost_some;
         node.device.reopens = None;
         let start = StartState {
@@ -505,6 +514,9 @@ impl World {
             }
             some = true;
         }
+        if let Some(resumed) = self.resumed.as_mut().filter(|_| !life.former) {
+            resumed.look_at(life.engine.get_mut(), &mut self.judge);
+        }
         some || life.engine.next_timer().is_some_and(|(at, _)| at.0 <= now)
     }
 
@@ -685,6 +697,16 @@ fn world(seed: u64, multicast: bool) -> World {
 /// A run with values along the ring, or multicast.
 pub fn run(seed: u64, multicast: bool) -> World {
     let mut world = world(seed, multicast);
+    world.go();
+    world
+}
+
+/// The same where applications keep states, and get everything.
+pub fn run_resumed(seed: u64) -> World {
+    let mut world = world(seed, seed.is_multiple_of(2));
+    world.config.only_as_member = false;
+    world.judge.only_as_member = false;
+    world.resumed = Some(Resumed::new(seed));
     world.go();
     world
 }

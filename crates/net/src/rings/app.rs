@@ -1,7 +1,7 @@
 //! What runs above several rings.
 
 use rota_core::contract::{Configuration, Message, Time};
-use rota_multiring::{Place, Rank};
+use rota_multiring::{Place, Rank, Resume};
 use std::os::fd::RawFd;
 
 use crate::driver::Submitter;
@@ -18,6 +18,11 @@ pub enum RingsDelivery {
     Trimmed(Rank, u64),
     /// A ring has delivered something before what it had delivered already, which it never may. Nothing is delivered any more.
     Contradicted(Rank),
+    /// Everything before this place was delivered, and nothing behind it: a state that is kept here goes on with
+    /// [`RingsDriver::resume`](super::RingsDriver::resume).
+    Point(Box<Resume>),
+    /// A ring was founded anew after the state with which this process began: that says nothing about this one. Nothing is delivered any more.
+    Refounded(Rank),
 }
 
 /// What runs above several rings, in their thread: as [`crate::App`], of which each ring has its own. Every method must be quick: all rings wait.

@@ -1,9 +1,10 @@
 //! Several rings and what is above them, in the thread that calls it.
 
 use rota_core::contract::{Checked, NodeId, Process, Status};
+use rota_core::uring::URing;
 use rota_multiring::feed::Announced;
 use rota_multiring::merge::Need;
-use rota_multiring::{Constants, Point, Rank};
+use rota_multiring::{Constants, Feed, Leveled, Point, Rank, Resume, ResumeRing};
 use std::cell::{Ref, RefCell, RefMut};
 use std::fmt;
 use std::rc::Rc;
@@ -38,6 +39,8 @@ pub struct RingsStatus {
 pub struct RingsDriver<A> {
     many: Many<Checked<NodeEngine>, LaneApp<A>>,
     hub: Rc<RefCell<Hub<A>>>,
+    /// It began with a state.
+    has_state: bool,
 }
 
 impl<A: RingsApp> RingsDriver<A> {
@@ -51,18 +54,46 @@ impl<A: RingsApp> RingsDriver<A> {
         subscribe: Option<&[u16]>,
         app: A,
     ) -> Result<Self, RingsStartError> {
+        Self::begin(config, me, (subscribe, None), app)
+    }
+
+    /// Opens the rings that node `me` is on. `app` has a state that it kept where it was told of a point ([`Self::want_point`]), here or in another
+    /// process: it gets what is behind that, of the same rings.
+    ///
+    /// # Errors
+    /// [`RingsStartError`].
+    pub fn resume(
+        config: &RingsConfig,
+        me: NodeId,
+        resume: Resume,
+        app: A,
+    ) -> Result<Self, RingsStartError> {
+        let rings: Vec<u16> = resume.rings.iter().map(|ring| ring.of.rank.0).collect();
+        Self::begin(config, me, (Some(&rings), Some(resume)), app)
+    }
+
+    fn begin(
+        config: &RingsConfig,
+        me: NodeId,
+        (subscribe, resume): (Option<&[u16]>, Option<Resume>),
+        app: A,
+    ) -> Result<Self, RingsStartError> {
         config.check().map_err(RingsStartError::Config)?;
         let of_ring = |at: usize| config.of_ring(at).map_err(RingsStartError::Config);
         let rings = config.rings_of(me).into_iter().map(of_ring);
         let rings: Vec<NodeConfig> = rings.collect::<Result<_, _>>()?;
         let wanted = subscribed(&rings, subscribe)?;
+        check_state(&wanted, resume.as_ref())?;
         let trace = trace(config, me, &wanted)?;
-        let hub = Rc::new(RefCell::new(Hub::new(wanted, app, trace)));
+        let point = resume.as_ref().map(|resume| resume.point);
+        let hub = Rc::new(RefCell::new(Hub::new(wanted, point, app, trace)));
         let open = |ring: &NodeConfig| {
             let rank = ring.ring_of.map_or(Rank(0), |of| of.constants.rank);
             let failed = |error| RingsStartError::Ring(rank.0, error);
             let process = process(me).map_err(failed)?;
-            let driver = open(ring, process).map_err(failed)?;
+            let mut states = resume.iter().flat_map(|resume| &resume.rings);
+            let state = states.find(|state| state.of.rank == rank);
+            let driver = open(ring, process, state).map_err(failed)?;
             Ok((driver, LaneApp::new(rank, process, Rc::clone(&hub))))
         };
         let drivers: Vec<_> = rings
@@ -70,7 +101,12 @@ impl<A: RingsApp> RingsDriver<A> {
             .map(open)
             .collect::<Result<_, RingsStartError>>()?;
         let many = Many::new(drivers, config.common.busy_poll_us);
-        Ok(Self { many, hub })
+        let has_state = resume.is_some();
+        Ok(Self {
+            many,
+            hub,
+            has_state,
+        })
     }
 
     /// Each ring does some of what it has to do, and hears of what others need of it; where none has anything to do, this rests until something
@@ -81,6 +117,7 @@ impl<A: RingsApp> RingsDriver<A> {
     pub fn turn(&mut self, max_wait_nanos: Option<u64>) -> Result<(), DriverError> {
         self.many.turn(max_wait_nanos)?;
         self.announce()?;
+        self.look_at_states();
         self.need()?;
         self.note();
         self.hub.borrow_mut().pump_more();
@@ -102,6 +139,51 @@ impl<A: RingsApp> RingsDriver<A> {
         self.note();
         self.hub.borrow_mut().leave();
         self.many.leave()
+    }
+
+    /// Has the application told of a point that all its rings come to soon ([`RingsDelivery::Point`](super::RingsDelivery::Point)), also where
+    /// nothing is submitted; nothing changes while it is to be told of one already.
+    pub fn want_point(&mut self) {
+        if self.hub.borrow().is_to_stop() {
+            return;
+        }
+        let mut round = 0;
+        for engine in self.wanted() {
+            let told = engine.get().told();
+            round = round.max(engine.of().constants.round_of(told) + 1);
+        }
+        for engine in self.wanted() {
+            let first = engine.of().constants.first_of(round);
+            engine.get_mut().want_base(first);
+        }
+        self.hub.borrow_mut().stop_at(round);
+    }
+
+    /// The engines of the rings whose messages are wanted.
+    fn wanted(&mut self) -> impl Iterator<Item = &mut Leveled<URing>> {
+        let hub = Rc::clone(&self.hub);
+        let lanes = self.many.lanes().iter_mut();
+        let lanes = lanes.filter(move |lane| hub.borrow().has(lane.app.rank));
+        lanes.filter_map(|lane| lane.driver.engine_mut().get_mut().leveled())
+    }
+
+    /// What is known of rings at the point of which the application is to be told; and whether the state that it began with is of these rings.
+    fn look_at_states(&mut self) {
+        let hub = Rc::clone(&self.hub);
+        let (is_to_stop, has_state) = (hub.borrow().is_to_stop(), self.has_state);
+        if !is_to_stop && !has_state {
+            return;
+        }
+        for engine in self.wanted() {
+            let of = engine.of().constants;
+            if has_state && engine.get().is_refounded() {
+                hub.borrow_mut().on_refounded(of.rank);
+            }
+            let founded = Feed::founded(engine.get()).unwrap_or(0);
+            while let Some(base) = engine.get_mut().take_base() {
+                hub.borrow_mut().on_base(ResumeRing { of, founded, base });
+            }
+        }
     }
 
     /// Writes into the trace what is new.
@@ -232,6 +314,19 @@ fn subscribed(
     }
 }
 
+/// A state is of the same rings, founded alike.
+fn check_state(wanted: &[Constants], resume: Option<&Resume>) -> Result<(), RingsStartError> {
+    let Some(resume) = resume else {
+        return Ok(());
+    };
+    let states = || resume.rings.iter().map(|state| state.of);
+    let is_other = |of: &&Constants| states().all(|state| state != **of);
+    match wanted.iter().find(is_other) {
+        Some(other) => Err(RingsStartError::State(other.rank.0)),
+        None => Ok(()),
+    }
+}
+
 /// A new life of node `me`, on one ring.
 fn process(me: NodeId) -> Result<Process, StartError> {
     sys::new_process(me).map_err(StartError::System)
@@ -252,14 +347,21 @@ fn trace(
     Ok(Some(trace))
 }
 
-fn open(config: &NodeConfig, process: Process) -> Result<Driver<Checked<NodeEngine>>, StartError> {
+fn open(
+    config: &NodeConfig,
+    process: Process,
+    state: Option<&ResumeRing>,
+) -> Result<Driver<Checked<NodeEngine>>, StartError> {
     let me = process.node;
     config.check_for(me).map_err(StartError::Config)?;
     if let Some(directory) = &config.state_dir {
         std::fs::create_dir_all(directory).map_err(StartError::System)?;
     }
     let sockets = Sockets::open(config, me).map_err(StartError::Socket)?;
-    let engine = NodeEngine::new(config, me).map_err(StartError::Config)?;
+    let mut engine = NodeEngine::new(config, me).map_err(StartError::Config)?;
+    if let (Some(engine), Some(state)) = (engine.leveled(), state) {
+        engine.get_mut().resume(state.founded, state.base.clone());
+    }
     let seed = sys::random_u64().map_err(StartError::System)?;
     let driver = Driver::with_process(Checked::new(engine), sockets, process, seed, config);
     driver.map_err(StartError::Driver)

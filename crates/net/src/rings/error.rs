@@ -74,6 +74,8 @@ pub enum RingsStartError {
     Config(RingsError),
     /// It subscribes to a ring that it is not on, or to none.
     Subscription(u16),
+    /// The state that it begins with is of a ring that is founded otherwise.
+    State(u16),
     /// One of the rings did not start, by its id.
     Ring(u16, StartError),
 }
@@ -84,6 +86,10 @@ impl fmt::Display for RingsStartError {
             Self::Config(error) => write!(f, "configuration: {error}"),
             Self::Subscription(0) => f.write_str("this node is on no ring that it subscribes to"),
             Self::Subscription(ring) => write!(f, "this node is not on ring {ring}"),
+            Self::State(ring) => write!(
+                f,
+                "ring {ring} has another `per_round` or `origin` than in the state that this node begins with, or there is no state of it"
+            ),
             Self::Ring(ring, error) => write!(f, "ring {ring}: {error}"),
         }
     }

@@ -1,8 +1,8 @@
 //! What the rings of a process deliver, merged.
 
 use rota_core::contract::{Delivery, Message};
-use rota_multiring::merge::Need;
-use rota_multiring::{Constants, Merge, Point, PushError, Rank, Round};
+use rota_multiring::merge::{Merged, Need};
+use rota_multiring::{Constants, Merge, Point, PushError, Rank, Resume, ResumeRing, Round};
 use std::collections::BTreeMap;
 
 use super::app::{RingsApp, RingsDelivery};
@@ -11,12 +11,25 @@ use super::trace::RingsTrace;
 /// What of one ring may wait for others, in bytes; the ring's engine keeps what is behind that, and throttles nobody.
 const WAITING_BYTES: usize = 8 << 20;
 
+/// A place of which the application is to be told.
+#[derive(Debug)]
+struct Stop {
+    /// It is before everything of this round.
+    round: Round,
+    /// What is known of each ring there.
+    rings: Vec<ResumeRing>,
+}
+
 /// Everything above the rings of a process.
 #[derive(Debug)]
 pub(super) struct Hub<A> {
     merge: Merge<Message>,
     pub(super) app: A,
     pub(super) trace: Option<RingsTrace>,
+    /// The application is told when it has come there.
+    stop: Option<Stop>,
+    /// What is next, and stands behind that.
+    held: Option<Merged<Message>>,
     /// The greatest round for which each ring was said to be needed.
     asked: BTreeMap<Rank, Round>,
     /// Something has come since what is needed was looked at.
@@ -28,16 +41,22 @@ pub(super) struct Hub<A> {
 }
 
 impl<A: RingsApp> Hub<A> {
-    /// Above these rings, from their beginning.
+    /// Above these rings, from their beginning or from a point.
     pub(super) fn new(
         rings: impl IntoIterator<Item = Constants>,
+        point: Option<Point>,
         app: A,
         trace: Option<RingsTrace>,
     ) -> Self {
         Self {
-            merge: Merge::new(rings),
+            merge: match point {
+                Some(point) => Merge::at(point, rings),
+                None => Merge::new(rings),
+            },
             app,
             trace,
+            stop: None,
+            held: None,
             asked: BTreeMap::new(),
             is_changed: false,
             has_delivered: false,
@@ -93,6 +112,66 @@ impl<A: RingsApp> Hub<A> {
         }
     }
 
+    /// The application wants to be told when it has come to this round, and not before something is known of each ring there.
+    pub(super) fn stop_at(&mut self, round: Round) {
+        let rings = Vec::new();
+        self.stop = Some(Stop { round, rings });
+        self.merge.wait_until(Some(round));
+        self.is_changed = true;
+    }
+
+    /// Whether the application is to be told of a place, and has not come there.
+    pub(super) const fn is_to_stop(&self) -> bool {
+        self.stop.is_some()
+    }
+
+    /// What is known of a ring where that is.
+    pub(super) fn on_base(&mut self, ring: ResumeRing) {
+        if let Some(stop) = &mut self.stop
+            && ring.base.next == ring.of.first_of(stop.round)
+        {
+            stop.rings.retain(|other| other.of.rank != ring.of.rank);
+            stop.rings.push(ring);
+        }
+    }
+
+    /// It has come there. Whether the application was told.
+    fn tell_point(&mut self) -> bool {
+        let first = self.merge.rings().next().copied();
+        let (Some(mut stop), Some(first)) = (self.stop.take(), first) else {
+            return true;
+        };
+        if stop.rings.len() < self.merge.rings().count() {
+            self.stop = Some(stop);
+            return false;
+        }
+        stop.rings.sort_by_key(|ring| ring.of.rank);
+        let point = Point::before(&first, first.first_of(stop.round));
+        let resume = Resume {
+            point,
+            rings: stop.rings,
+        };
+        self.merge.wait_until(None);
+        match resume.is_sound() {
+            true => self.app.deliver(RingsDelivery::Point(Box::new(resume))),
+            false => tracing::error!(?point, "what is known of rings contradicts the point"),
+        }
+        self.has_delivered = true;
+        true
+    }
+
+    /// A ring was founded anew after the state with which this process began.
+    pub(super) fn on_refounded(&mut self, rank: Rank) {
+        if !self.is_over && self.has(rank) {
+            tracing::error!(
+                ring = rank.0,
+                "a ring was founded anew: the state that this process began with is of the one before"
+            );
+            self.end(RingsDelivery::Refounded(rank));
+            self.app.flush();
+        }
+    }
+
     /// Nothing is delivered any more, and this is why.
     fn end(&mut self, why: RingsDelivery) {
         if !self.is_over {
@@ -114,14 +193,27 @@ impl<A: RingsApp> Hub<A> {
     fn pump(&mut self) {
         while !self.is_over
             && self.app.has_room()
-            && let Some(merged) = self.merge.poll()
+            && let Some(merged) = self.held.take().or_else(|| self.merge.poll())
         {
+            let is_behind = |stop: &Stop| merged.place.round >= stop.round;
+            if self.stop.as_ref().is_some_and(is_behind) && !self.tell_point() {
+                self.held = Some(merged);
+                return;
+            }
             if let Some(trace) = &mut self.trace {
                 trace.on_deliver(merged.place, &merged.message);
             }
             let delivery = RingsDelivery::Message(merged.place, merged.message);
             self.app.deliver(delivery);
             self.has_delivered = true;
+        }
+        let (stop, point) = (self.stop.as_ref(), self.merge.point());
+        if let (Some(stop), Some(point)) = (stop, point)
+            && self.held.is_none()
+            && point.round >= stop.round
+            && self.app.has_room()
+        {
+            let _ = self.tell_point();
         }
     }
 

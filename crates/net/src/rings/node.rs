@@ -1,7 +1,7 @@
 //! A process of several rings, as a library.
 
 use rota_core::contract::{NodeId, Service, SubmitError, Time};
-use rota_multiring::Rank;
+use rota_multiring::{Rank, Resume};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
@@ -32,6 +32,8 @@ struct Way {
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,
+    /// A point is wanted.
+    point: AtomicBool,
     status: Asked<RingsStatus>,
 }
 
@@ -86,6 +88,34 @@ impl RingsNode {
         me: NodeId,
         subscribe: Option<&[u16]>,
     ) -> Result<Self, RingsStartError> {
+        let wanted = subscribe.map(<[u16]>::to_vec);
+        Self::begin(config, me, move |config, app| {
+            RingsDriver::open(config, me, wanted.as_deref(), app)
+        })
+    }
+
+    /// Starts node `me`, whose application has a state that was kept at a point ([`Self::want_point`]), here or in another process. It delivers
+    /// what is behind that, of the rings that were delivered there.
+    ///
+    /// # Errors
+    /// [`RingsStartError`].
+    pub fn resume(
+        config: &RingsConfig,
+        me: NodeId,
+        resume: Resume,
+    ) -> Result<Self, RingsStartError> {
+        Self::begin(config, me, move |config, app| {
+            RingsDriver::resume(config, me, resume, app)
+        })
+    }
+
+    fn begin(
+        config: &RingsConfig,
+        me: NodeId,
+        open: impl FnOnce(&RingsConfig, NodeApp) -> Result<RingsDriver<NodeApp>, RingsStartError>
+        + Send
+        + 'static,
+    ) -> Result<Self, RingsStartError> {
         config.check().map_err(RingsStartError::Config)?;
         let mut ways = Vec::new();
         for at in config.rings_of(me) {
@@ -105,10 +135,10 @@ impl RingsNode {
             shared: Arc::clone(&shared),
         };
         let (started, starts) = mpsc::channel();
-        let (config, wanted) = (config.clone(), subscribe.map(<[u16]>::to_vec));
+        let config = config.clone();
         // What runs above the rings stays in their thread, so that is where all of it begins.
         let begin = move || {
-            let driver = match RingsDriver::open(&config, me, wanted.as_deref(), app) {
+            let driver = match open(&config, app) {
                 Ok(driver) => driver,
                 Err(error) => {
                     let _ = started.send(Err(error));
@@ -169,6 +199,13 @@ impl RingsNode {
             self.ways.iter().for_each(|way| way.inbox.wake());
         }
         taken.pop_front().ok_or(RecvTimeoutError::Timeout)
+    }
+
+    /// Asks for a point: a place of the order that all rings come to soon. It is delivered there ([`RingsDelivery::Point`]), between the messages
+    /// before it and those behind it, and a state that is kept just then goes on with [`Self::resume`].
+    pub fn want_point(&self) {
+        self.shared.point.store(true, SeqCst);
+        self.ways.iter().for_each(|way| way.inbox.wake());
     }
 
     /// State and counters, as of now. `None` when the node has stopped, or is too busy to answer within a second.
@@ -272,7 +309,11 @@ impl Delivered for RingsDelivery {
     fn size(&self) -> usize {
         match self {
             Self::Message(_, message) => message.payload.len(),
-            Self::Configuration(..) | Self::Trimmed(..) | Self::Contradicted(_) => 0,
+            Self::Configuration(..)
+            | Self::Trimmed(..)
+            | Self::Contradicted(_)
+            | Self::Point(_)
+            | Self::Refounded(_) => 0,
         }
     }
 }
@@ -282,6 +323,9 @@ fn run(mut driver: RingsDriver<NodeApp>) -> Result<(), DriverError> {
     let shared = Arc::clone(&driver.app().shared);
     while !shared.stop.load(SeqCst) {
         driver.turn(None)?;
+        if shared.point.swap(false, SeqCst) {
+            driver.want_point();
+        }
         if shared.status.take_wanted() {
             shared.status.answer(driver.status());
         }

@@ -28,6 +28,8 @@ const TIMES: u32 = 3;
 const NOISE: Duration = Duration::from_millis(2);
 /// Messages of each node, one in each so long.
 const EVERY: Duration = Duration::from_millis(5);
+/// Their bytes.
+const SIZES: [usize; 8] = [8, 8, 8, 8, 8, 8, 700, 4000];
 /// By how much the memory may grow.
 const GROWTH_BYTES: usize = 24 << 20;
 
@@ -96,7 +98,10 @@ fn watch(nodes: &mut [Node], lasts: Duration, packets: &mut dyn FnMut(u64), rate
             scope.spawn(move || {
                 while !over.load(SeqCst) {
                     let now = epoch.elapsed().as_nanos() as u64;
-                    let taken = publisher.submit_blocking(Service::Agreed, &now.to_le_bytes());
+                    // Some take several datagrams: nobody may make them smaller.
+                    let mut payload = vec![0; SIZES[sent.load(SeqCst) as usize % SIZES.len()]];
+                    payload[..8].copy_from_slice(&now.to_le_bytes());
+                    let taken = publisher.submit_blocking(Service::Agreed, &payload);
                     taken.expect("it is taken");
                     sent.fetch_add(1, SeqCst);
                     thread::sleep(EVERY);

@@ -1,0 +1,155 @@
+//! What an application that has a state needs beside it to go on: its point, and of each ring the base of the place where that is.
+
+use alloc::vec::Vec;
+use bytes::{Buf as _, Bytes};
+use core::num::NonZeroU32;
+use rota_core::uring::Base;
+
+use crate::order::{Constants, Point, Rank};
+
+const VERSION: u8 = 1;
+/// More rings than these nobody has.
+const MOST_RINGS: u16 = 1024;
+
+/// Of one ring.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ResumeRing {
+    /// Which.
+    pub of: Constants,
+    /// Which foundation of it: another one is another ring.
+    pub founded: u64,
+    /// What follows from everything before the point.
+    pub base: Base,
+}
+
+/// See the module's page.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Resume {
+    /// Everything before it is in the state.
+    pub point: Point,
+    /// The rings that are delivered there, by rank.
+    pub rings: Vec<ResumeRing>,
+}
+
+impl Resume {
+    /// Whether the bases are those of the point.
+    pub fn is_sound(&self) -> bool {
+        let ranks = self.rings.iter().map(|ring| ring.of.rank);
+        let is_sorted = ranks.is_sorted_by(|one, other| one < other);
+        let stands = |ring: &ResumeRing| self.point.next_of(&ring.of) == ring.base.next;
+        is_sorted && !self.rings.is_empty() && self.rings.iter().all(stands)
+    }
+
+    /// As bytes, for a checkpoint.
+    pub fn encode(&self) -> Vec<u8> {
+        let Point { round, turn, used } = self.point;
+        let mut out = Vec::from([VERSION]);
+        out.extend(round.to_le_bytes());
+        out.extend(turn.0.to_le_bytes());
+        out.extend(used.to_le_bytes());
+        out.extend((self.rings.len() as u16).to_le_bytes());
+        for ring in &self.rings {
+            out.extend(ring.of.rank.0.to_le_bytes());
+            out.extend(ring.of.per_round.get().to_le_bytes());
+            out.extend(ring.of.origin.to_le_bytes());
+            out.extend(ring.founded.to_le_bytes());
+            let base = ring.base.encode();
+            out.extend((base.len() as u32).to_le_bytes());
+            out.extend(base);
+        }
+        out
+    }
+
+    /// What [`Self::encode`] has made; `None` for anything else, also where bases and point contradict each other.
+    pub fn decode(mut bytes: Bytes) -> Option<Self> {
+        if bytes.try_get_u8().ok()? != VERSION {
+            return None;
+        }
+        let point = Point {
+            round: bytes.try_get_u64_le().ok()?,
+            turn: Rank(bytes.try_get_u16_le().ok()?),
+            used: bytes.try_get_u32_le().ok()?,
+        };
+        let count = bytes
+            .try_get_u16_le()
+            .ok()
+            .filter(|count| *count <= MOST_RINGS)?;
+        let rings: Option<Vec<ResumeRing>> = (0..count).map(|_| ring(&mut bytes)).collect();
+        let resume = Self {
+            point,
+            rings: rings?,
+        };
+        (bytes.is_empty() && resume.is_sound()).then_some(resume)
+    }
+}
+
+fn ring(bytes: &mut Bytes) -> Option<ResumeRing> {
+    let of = Constants {
+        rank: Rank(bytes.try_get_u16_le().ok()?),
+        per_round: NonZeroU32::new(bytes.try_get_u32_le().ok()?)?,
+        origin: bytes.try_get_u64_le().ok()?,
+    };
+    let founded = bytes.try_get_u64_le().ok().filter(|founded| *founded > 0)?;
+    let length = bytes.try_get_u32_le().ok()? as usize;
+    let base = (length <= bytes.len()).then(|| bytes.split_to(length))?;
+    let base = Base::decode(base)?;
+    Some(ResumeRing { of, founded, base })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resume() -> Resume {
+        let of = |rank, per_round, origin| Constants {
+            rank: Rank(rank),
+            per_round: NonZeroU32::new(per_round).expect("not 0"),
+            origin,
+        };
+        let rings = [of(1, 1, 0), of(4, 3, 7)];
+        let point = Point {
+            round: 40,
+            turn: Rank(4),
+            used: 2,
+        };
+        let ring = |of: Constants| {
+            let next = point.next_of(&of);
+            let base = Base {
+                next,
+                ..Base::default()
+            };
+            let founded = 5;
+            ResumeRing { of, founded, base }
+        };
+        Resume {
+            point,
+            rings: rings.map(ring).to_vec(),
+        }
+    }
+
+    #[test]
+    fn it_is_read_as_it_was_written_and_nothing_else_is() {
+        let whole = resume().encode();
+        assert_eq!(Resume::decode(whole.clone().into()), Some(resume()));
+        for at in 0..whole.len() {
+            assert_eq!(Resume::decode(whole[..at].to_vec().into()), None, "{at}");
+        }
+        let more = [&whole[..], &[0]].concat();
+        assert_eq!(Resume::decode(more.into()), None);
+    }
+
+    #[test]
+    fn bases_are_those_of_the_point() {
+        let with = |change: &dyn Fn(&mut Resume)| {
+            let mut other = resume();
+            change(&mut other);
+            Resume::decode(other.encode().into()).is_some()
+        };
+        assert!(with(&|_| {}));
+        assert!(!with(&|other| other.rings[0].base.next += 1));
+        assert!(!with(&|other| other.point.used = 1));
+        assert!(!with(&|other| other.rings.reverse()));
+        assert!(!with(&|other| other.rings.clear()));
+        assert!(!with(&|other| other.rings[1].founded = 0));
+    }
+}
