@@ -55,6 +55,14 @@ pub struct RingsPublisher {
 }
 
 impl RingsPublisher {
+    /// Submits a message to a ring.
+    ///
+    /// # Errors
+    /// As [`RingsNode::submit`].
+    pub fn submit(&self, ring: Rank, payload: &[u8]) -> Result<(), SubmitError> {
+        inbox(&self.ways, ring)?.submit(Service::Safe, payload)
+    }
+
     /// Submits a message to a ring, and waits while that cannot take more. Deliveries have to be received meanwhile, by another thread.
     ///
     /// # Errors

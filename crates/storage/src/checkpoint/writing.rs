@@ -1,5 +1,6 @@
 //! A checkpoint that is being written.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::error::CheckpointError;
@@ -41,6 +42,11 @@ impl<D: LogDisk> Writing<D> {
         })
     }
 
+    /// The file of the state, for messages.
+    pub fn path(&self) -> PathBuf {
+        self.disk.path().join(state_name(self.number))
+    }
+
     /// More of the state.
     ///
     /// # Errors
@@ -67,11 +73,7 @@ impl<D: LogDisk> Writing<D> {
     }
 
     fn failed(&self, doing: &'static str, error: std::io::Error) -> CheckpointError {
-        failed(
-            &self.disk.path().join(state_name(self.number)),
-            doing,
-            error,
-        )
+        failed(&self.path(), doing, error)
     }
 
     /// That was all. `about` is what the replica wants to know of it, above all up to where it is. It is durable when this returns.

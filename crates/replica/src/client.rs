@@ -1,0 +1,148 @@
+//! Commands, and what they are answered.
+
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use rota_core::contract::SubmitError;
+use rota_multiring::Rank;
+use rota_net::rings::RingsPublisher;
+
+use crate::command::Ordered;
+use crate::error::CallError;
+use crate::machine::Machine;
+use crate::sessions::{ClientId, Sequence};
+use crate::shared::Shared;
+
+/// How long a client that was told to try again waits before it does, where it waits for an answer anyway.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// A session with the replicas of a partition, by one of them. Each command counts once, though it may be given again, here or at another replica.
+#[derive(Debug)]
+pub struct Client<M: Machine> {
+    id: ClientId,
+    last: Sequence,
+    sessions: Rank,
+    shared: Arc<Shared<M>>,
+    publisher: RingsPublisher,
+}
+
+impl<M: Machine> Client<M> {
+    /// A session that begins; `id` was drawn at random.
+    pub(crate) fn open(
+        (id, sessions): (ClientId, Rank),
+        (shared, publisher): (Arc<Shared<M>>, RingsPublisher),
+        patience: Duration,
+    ) -> Result<Self, CallError> {
+        let client = Self {
+            id,
+            last: 0,
+            sessions,
+            shared,
+            publisher,
+        };
+        let bytes = Ordered::Open(id).encode();
+        client.order(sessions, 0, &bytes, patience)?;
+        Ok(client)
+    }
+
+    /// A session that has begun, at this replica or at another one, after so many commands.
+    pub(crate) fn go_on(
+        (id, last): (ClientId, Sequence),
+        sessions: Rank,
+        (shared, publisher): (Arc<Shared<M>>, RingsPublisher),
+    ) -> Self {
+        Self {
+            id,
+            last,
+            sessions,
+            shared,
+            publisher,
+        }
+    }
+
+    /// Which session.
+    pub const fn id(&self) -> ClientId {
+        self.id
+    }
+
+    /// The number of its last command.
+    pub const fn last(&self) -> Sequence {
+        self.last
+    }
+
+    /// Has a command ordered in a ring, and waits until this replica has applied it: the machine's answer.
+    ///
+    /// # Errors
+    /// [`CallError`]: with `Timeout` it is not known whether it counts.
+    pub fn call(
+        &mut self,
+        ring: Rank,
+        command: &[u8],
+        patience: Duration,
+    ) -> Result<Vec<u8>, CallError> {
+        self.last += 1;
+        self.again(ring, self.last, command, patience)
+    }
+
+    /// Gives a command of this session once more: if it counts already, the answer is the one it had.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub fn again(
+        &self,
+        ring: Rank,
+        sequence: Sequence,
+        command: &[u8],
+        patience: Duration,
+    ) -> Result<Vec<u8>, CallError> {
+        let bytes = Ordered::Apply(self.id, sequence, command).encode();
+        self.order(ring, sequence, &bytes, patience)
+    }
+
+    /// Ends the session.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub fn close(self, patience: Duration) -> Result<(), CallError> {
+        let bytes = Ordered::Close(self.id).encode();
+        self.order(self.sessions, 0, &bytes, patience).map(drop)
+    }
+
+    fn order(
+        &self,
+        ring: Rank,
+        sequence: Sequence,
+        bytes: &[u8],
+        patience: Duration,
+    ) -> Result<Vec<u8>, CallError> {
+        let (answer, answered) = mpsc::sync_channel(1);
+        let of = (self.id, sequence);
+        if !self.shared.wait(of, answer) {
+            return Err(CallError::Stopped);
+        }
+        let began = Instant::now();
+        let submitted = loop {
+            match self.publisher.submit(ring, bytes) {
+                Err(SubmitError::Full) if began.elapsed() < patience => std::thread::sleep(PAUSE),
+                submitted => break submitted,
+            }
+        };
+        let failed = match submitted {
+            Ok(()) => match answered.recv_timeout(patience.saturating_sub(began.elapsed())) {
+                Ok(answer) => return answer,
+                Err(RecvTimeoutError::Timeout) => CallError::Timeout {
+                    sequence,
+                    waited: began.elapsed(),
+                },
+                Err(RecvTimeoutError::Disconnected) => CallError::Stopped,
+            },
+            Err(SubmitError::Full) => CallError::Busy,
+            Err(SubmitError::Unsupported) => CallError::NotOnRing,
+            Err(SubmitError::TooLarge { .. }) => CallError::TooLarge,
+            Err(_) => CallError::Stopped,
+        };
+        self.shared.give_up(of);
+        Err(failed)
+    }
+}

@@ -1,0 +1,78 @@
+//! What replicas have ordered.
+
+use crate::sessions::{ClientId, Sequence};
+
+const OPEN: u8 = 1;
+const CLOSE: u8 = 2;
+const APPLY: u8 = 3;
+
+/// What is ordered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ordered<'a> {
+    /// A session begins.
+    Open(ClientId),
+    /// A session ends.
+    Close(ClientId),
+    /// A command of a session.
+    Apply(ClientId, Sequence, &'a [u8]),
+}
+
+impl<'a> Ordered<'a> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        match self {
+            Self::Open(client) => head(OPEN, *client, 0),
+            Self::Close(client) => head(CLOSE, *client, 0),
+            Self::Apply(client, sequence, bytes) => {
+                let mut out = head(APPLY, *client, bytes.len());
+                out.extend_from_slice(&sequence.to_le_bytes());
+                out.extend_from_slice(bytes);
+                out
+            }
+        }
+    }
+
+    /// `None`: somebody else uses the ring, too.
+    pub(crate) fn decode(bytes: &'a [u8]) -> Option<Self> {
+        let (kind, rest) = bytes.split_first()?;
+        let (client, rest) = rest.split_first_chunk()?;
+        let client = u64::from_le_bytes(*client);
+        match *kind {
+            OPEN if rest.is_empty() => Some(Self::Open(client)),
+            CLOSE if rest.is_empty() => Some(Self::Close(client)),
+            APPLY => {
+                let (sequence, rest) = rest.split_first_chunk()?;
+                Some(Self::Apply(client, u64::from_le_bytes(*sequence), rest))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn head(kind: u8, client: ClientId, room: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(17 + room);
+    out.push(kind);
+    out.extend_from_slice(&client.to_le_bytes());
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_ordered_is_read_as_it_was_written() {
+        for ordered in [
+            Ordered::Open(5),
+            Ordered::Close(u64::MAX),
+            Ordered::Apply(7, 9, b"set x"),
+            Ordered::Apply(7, 9, b""),
+        ] {
+            let bytes = ordered.encode();
+            assert_eq!(Ordered::decode(&bytes), Some(ordered));
+            for at in 0..bytes.len().min(16) {
+                assert_eq!(Ordered::decode(&bytes[..at]), None, "{at}");
+            }
+        }
+        assert_eq!(Ordered::decode(&[9; 40]), None);
+    }
+}

@@ -1,0 +1,94 @@
+//! What can go wrong with a replica.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use rota_net::rings::RingsStartError;
+use rota_storage::checkpoint::CheckpointError;
+
+use crate::sessions::Sequence;
+
+/// Why a replica did not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// Its checkpoints.
+    Checkpoint(CheckpointError),
+    /// What its newest checkpoint says of itself is not what this version writes.
+    About,
+    /// The machine does not take the state of its newest checkpoint.
+    Install(io::Error),
+    /// Its rings.
+    Rings(RingsStartError),
+    /// The system does not give it a thread, or a random number.
+    System(io::Error),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Checkpoint(error) => error.fmt(f),
+            Self::About => f.write_str(
+                "the newest checkpoint does not say where in the order it is: another version of this program wrote it",
+            ),
+            Self::Install(error) => {
+                write!(f, "the state of the newest checkpoint is not taken: {error}")
+            }
+            Self::Rings(error) => error.fmt(f),
+            Self::System(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+impl From<CheckpointError> for StartError {
+    fn from(error: CheckpointError) -> Self {
+        Self::Checkpoint(error)
+    }
+}
+
+/// Why a client has no answer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CallError {
+    /// The ring cannot take more just now. The command is not ordered.
+    Busy,
+    /// It is longer than the ring takes. The command is not ordered.
+    TooLarge,
+    /// This replica's node is not on the ring. The command is not ordered.
+    NotOnRing,
+    /// There was no answer so long. Whether the command counts is not known: [`crate::Client::again`] finds out.
+    Timeout {
+        /// Its number in the session.
+        sequence: Sequence,
+        /// How long.
+        waited: Duration,
+    },
+    /// The session was given up, as others were used more. Whether the command counts is not known.
+    Expired,
+    /// So many later commands of the session came that this one is not remembered. Whether it counts is not known.
+    Forgotten,
+    /// The replica has stopped. Whether the command counts is not known.
+    Stopped,
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Busy => f.write_str("the ring takes no more just now: try again"),
+            Self::TooLarge => f.write_str("the command is longer than the ring takes"),
+            Self::NotOnRing => f.write_str("this replica's node is not on that ring"),
+            Self::Timeout { sequence, waited } => write!(
+                f,
+                "no answer to command {sequence} within {waited:?}: it may count or not"
+            ),
+            Self::Expired => f.write_str("the session was given up: the command may count or not"),
+            Self::Forgotten => {
+                f.write_str("the command is too old to be known: it may count or not")
+            }
+            Self::Stopped => f.write_str("the replica has stopped: the command may count or not"),
+        }
+    }
+}
+
+impl std::error::Error for CallError {}

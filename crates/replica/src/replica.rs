@@ -1,0 +1,271 @@
+//! A replica: its rings, its machine, its checkpoints.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rota_multiring::{Point, Rank, Resume};
+use rota_net::rings::{RingsDelivery, RingsNode, RingsPublisher};
+use rota_storage::acceptor::FileDir;
+use rota_storage::checkpoint::{CheckpointError, Checkpoints, Reading, Written};
+
+use crate::checkpoint::{Kept, end_of, install};
+use crate::client::Client;
+use crate::config::ReplicaConfig;
+use crate::error::{CallError, StartError};
+use crate::machine::Machine;
+use crate::sessions::{ClientId, Sequence, Sessions};
+use crate::shared::{Counts, Shared};
+
+/// How often it looks at what is due while nothing is delivered.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What a replica shows of itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReplicaStatus {
+    /// What was counted.
+    pub counts: Counts,
+    /// Sessions of its partition.
+    pub sessions: usize,
+    /// Where in the order it began: behind the state of a checkpoint, or with nothing.
+    pub began: Option<Point>,
+    /// Why it has stopped.
+    pub ended: Option<String>,
+}
+
+/// A running replica of a partition. Dropping it stops it.
+#[derive(Debug)]
+pub struct Replica<M: Machine> {
+    shared: Arc<Shared<M>>,
+    publisher: RingsPublisher,
+    sessions: Rank,
+    began: Option<Point>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl<M: Machine> Replica<M> {
+    /// Starts a replica. It goes on behind its newest checkpoint that is whole; where there is none, `machine` begins with the first command, and
+    /// has to be as it is at the beginning.
+    ///
+    /// # Errors
+    /// [`StartError`].
+    pub fn start(config: &ReplicaConfig, mut machine: M) -> Result<Self, StartError> {
+        let fresh = getrandom::u64().map_err(|error| StartError::System(error.into()))?;
+        let directory = config.checkpoints.clone();
+        let mut checkpoints = Checkpoints::open(directory, config.subject(), fresh)?;
+        let newest = checkpoints.newest_sound()?;
+        for (path, why) in checkpoints.damaged() {
+            tracing::error!(file = %path.display(), %why, "a checkpoint is damaged");
+        }
+        let (sessions, resume) = match newest {
+            Some(newest) => begin_with(&mut machine, &newest)?,
+            None => (Sessions::default(), None),
+        };
+        let began = resume.as_ref().map(|resume| resume.point);
+        let (rings, node) = (&config.rings, config.node);
+        let node = match resume {
+            Some(resume) => RingsNode::resume(rings, node, resume),
+            None => RingsNode::start_with(rings, node, Some(&config.subscribe)),
+        };
+        let node = node.map_err(StartError::Rings)?;
+        let shared = Arc::new(Shared::new(machine, sessions));
+        let publisher = node.publisher();
+        let keeper = Keeper {
+            config: config.clone(),
+            shared: Arc::clone(&shared),
+            checkpoints,
+            is_wanted: false,
+            written: None,
+            last: Instant::now(),
+            before: 0,
+        };
+        let thread = std::thread::Builder::new().name("rota-replica".to_owned());
+        let thread = thread.spawn(move || keeper.run(&node));
+        let thread = thread.map_err(StartError::System)?;
+        Ok(Self {
+            shared,
+            publisher,
+            sessions: Rank(config.sessions),
+            began,
+            thread: Some(thread),
+        })
+    }
+
+    /// Begins a session here.
+    ///
+    /// # Errors
+    /// [`CallError`]: it may have begun all the same, and makes way for others when it is not used.
+    pub fn client(&self, patience: Duration) -> Result<Client<M>, CallError> {
+        let id = getrandom::u64().map_err(|_| CallError::Stopped)?;
+        let way = (Arc::clone(&self.shared), self.publisher.clone());
+        Client::open((id, self.sessions), way, patience)
+    }
+
+    /// Goes on with a session that began at another replica of the partition, or before a restart; `last`: the number of its last command.
+    pub fn go_on(&self, id: ClientId, last: Sequence) -> Client<M> {
+        let way = (Arc::clone(&self.shared), self.publisher.clone());
+        Client::go_on((id, last), self.sessions, way)
+    }
+
+    /// Looks at the machine as it is here: another replica may be ahead of it. Commands wait meanwhile.
+    pub fn read<T>(&self, look: impl FnOnce(&M) -> T) -> T {
+        look(&self.shared.state().machine)
+    }
+
+    /// How it is.
+    pub fn status(&self) -> ReplicaStatus {
+        let ended = self.shared.ended();
+        let state = self.shared.state();
+        ReplicaStatus {
+            counts: state.counts,
+            sessions: state.sessions.len(),
+            began: self.began,
+            ended,
+        }
+    }
+
+    /// Stops it. What was not answered may count or not.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.shared.stop.store(true, SeqCst);
+        if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join)
+            && !std::thread::panicking()
+        {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+impl<M: Machine> Drop for Replica<M> {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The state of a checkpoint, and where that is.
+fn begin_with<M: Machine>(
+    machine: &mut M,
+    newest: &Reading<FileDir>,
+) -> Result<(Sessions, Option<Resume>), StartError> {
+    let about = newest.manifest().about.clone();
+    let resume = Resume::decode(about.into()).ok_or(StartError::About)?;
+    let sessions = install(machine, newest)?;
+    Ok((sessions, Some(resume)))
+}
+
+/// What a thread that writes a checkpoint sends.
+type WrittenOrNot = Result<Written, CheckpointError>;
+
+/// Feeds the machine, and keeps its state.
+struct Keeper<M: Machine> {
+    config: ReplicaConfig,
+    shared: Arc<Shared<M>>,
+    checkpoints: Checkpoints,
+    /// A point was asked for, and has not come.
+    is_wanted: bool,
+    /// One is being written.
+    written: Option<Receiver<WrittenOrNot>>,
+    /// When a checkpoint was begun last, and the bytes that were applied before.
+    last: Instant,
+    before: u64,
+}
+
+impl<M: Machine> Keeper<M> {
+    fn run(mut self, node: &RingsNode) {
+        let why = loop {
+            if self.shared.stop.load(SeqCst) {
+                break "it was stopped".to_owned();
+            }
+            match node.recv_timeout(LOOK) {
+                Ok(RingsDelivery::Message(place, message)) => {
+                    self.shared.apply(place, &message.payload);
+                }
+                Ok(RingsDelivery::Point(resume)) => self.keep(&resume),
+                Ok(other) => {
+                    if let Some(why) = end_of(&other) {
+                        tracing::error!(why, "the replica stops");
+                        break why;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break "its rings have stopped".to_owned(),
+            }
+            self.look(node);
+        };
+        self.shared.end(why);
+        if let Some(written) = self.written.take()
+            && let Ok(written) = written.recv()
+        {
+            self.on_written(written);
+        }
+    }
+
+    /// Takes in what was written, and asks for a point when a checkpoint is due.
+    fn look(&mut self, node: &RingsNode) {
+        if let Some(written) = &self.written {
+            match written.try_recv() {
+                Ok(written) => self.on_written(written),
+                Err(TryRecvError::Empty) => return,
+                Err(TryRecvError::Disconnected) => self.written = None,
+            }
+        }
+        if self.is_wanted {
+            return;
+        }
+        let applied = self.shared.state().counts.bytes - self.before;
+        let is_late = self.last.elapsed() >= self.config.every;
+        if applied >= self.config.bytes || is_late && applied > 0 {
+            self.is_wanted = true;
+            node.want_point();
+        }
+    }
+
+    /// Everything before a point was applied, and nothing behind it.
+    fn keep(&mut self, resume: &Resume) {
+        self.is_wanted = false;
+        self.last = Instant::now();
+        let mut state = self.shared.state();
+        self.before = state.counts.bytes;
+        let kept = Kept {
+            about: resume.encode(),
+            sessions: state.sessions.encode(),
+            machine: state.machine.freeze(),
+        };
+        drop(state);
+        let (sender, receiver) = mpsc::sync_channel(1);
+        let writing = self.checkpoints.begin();
+        let write = move || {
+            let written = writing.and_then(|writing| kept.write(writing));
+            // Whoever has stopped meanwhile has it on the disk all the same.
+            let _ = sender.send(written);
+        };
+        let thread = std::thread::Builder::new().name("rota-checkpoint".to_owned());
+        match thread.spawn(write) {
+            Ok(_) => self.written = Some(receiver),
+            Err(error) => {
+                tracing::warn!(%error, "no thread for a checkpoint");
+                self.shared.state().counts.checkpoints_failed += 1;
+            }
+        }
+    }
+
+    fn on_written(&mut self, written: WrittenOrNot) {
+        self.written = None;
+        match written {
+            Ok(written) => {
+                let manifest = self.checkpoints.add(written);
+                self.shared.state().counts.checkpoints += 1;
+                tracing::debug!(bytes = manifest.bytes, "a checkpoint was written");
+            }
+            Err(error) => {
+                tracing::error!(%error, "no checkpoint: the one before stays the newest");
+                self.shared.state().counts.checkpoints_failed += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Sessions: each command of a client counts once, however often it comes.
+//!
+//! They are a part of the state: all replicas of a partition have the same, and checkpoints have them, too. Which of them is given up when there are
+//! too many follows from the order of the commands alone.
+
+use std::collections::BTreeMap;
+
+/// A client's session.
+pub type ClientId = u64;
+/// The number of a command in its session, from 1.
+pub type Sequence = u64;
+
+/// The answers to so many commands of a client are kept: it may have as many under way.
+pub const WINDOW: u64 = 64;
+/// So many sessions there are at once; the one that was used longest ago makes way.
+pub const MOST_SESSIONS: usize = 1 << 16;
+
+/// What becomes of a command.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It is applied.
+    New,
+    /// It was applied, and this was the answer.
+    Again(Vec<u8>),
+    /// It is older than what is remembered: it may have been applied or not, and is not applied now.
+    Forgotten,
+    /// There is no such session: it was given up, or never begun.
+    Unknown,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Session {
+    /// When it was used last.
+    used: u64,
+    /// Nothing up to this is remembered.
+    forgotten: Sequence,
+    answers: BTreeMap<Sequence, Vec<u8>>,
+}
+
+/// All sessions of a partition.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sessions {
+    of: BTreeMap<ClientId, Session>,
+    /// By when they were used last.
+    by_use: BTreeMap<u64, ClientId>,
+    /// Uses so far.
+    uses: u64,
+    most: usize,
+}
+
+impl Default for Sessions {
+    fn default() -> Self {
+        Self::with_room(MOST_SESSIONS)
+    }
+}
+
+impl Sessions {
+    /// None, and room for so many.
+    pub const fn with_room(most: usize) -> Self {
+        Self {
+            of: BTreeMap::new(),
+            by_use: BTreeMap::new(),
+            uses: 0,
+            most,
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.of.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
+    /// Begins one, if it has not begun.
+    pub fn open(&mut self, client: ClientId) {
+        if !self.of.contains_key(&client)
+            && self.of.len() >= self.most
+            && let Some((_, oldest)) = self.by_use.pop_first()
+        {
+            self.of.remove(&oldest);
+        }
+        self.of.entry(client).or_default();
+        self.touch(client);
+    }
+
+    /// Ends one.
+    pub fn close(&mut self, client: ClientId) {
+        if let Some(session) = self.of.remove(&client) {
+            self.by_use.remove(&session.used);
+        }
+    }
+
+    fn touch(&mut self, client: ClientId) {
+        let Some(session) = self.of.get_mut(&client) else {
+            return;
+        };
+        self.by_use.remove(&session.used);
+        self.uses += 1;
+        session.used = self.uses;
+        self.by_use.insert(self.uses, client);
+    }
+
+    /// A command comes.
+    pub fn begin(&mut self, client: ClientId, sequence: Sequence) -> Verdict {
+        self.touch(client);
+        let Some(session) = self.of.get(&client) else {
+            return Verdict::Unknown;
+        };
+        match session.answers.get(&sequence) {
+            Some(answer) => Verdict::Again(answer.clone()),
+            None if sequence <= session.forgotten => Verdict::Forgotten,
+            None => Verdict::New,
+        }
+    }
+
+    /// It was applied.
+    pub fn answer(&mut self, client: ClientId, sequence: Sequence, answer: Vec<u8>) {
+        let Some(session) = self.of.get_mut(&client) else {
+            return;
+        };
+        session.answers.insert(sequence, answer);
+        let newest = session.answers.last_key_value();
+        let newest = newest.map_or(0, |(newest, _)| *newest);
+        let forgotten = newest.saturating_sub(WINDOW);
+        session.forgotten = session.forgotten.max(forgotten);
+        while let Some(first) = session.answers.first_entry()
+            && *first.key() <= session.forgotten
+        {
+            first.remove();
+        }
+    }
+
+    /// As bytes, for a checkpoint: those of two replicas with the same sessions are the same.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put(&mut out, self.uses);
+        put(&mut out, self.of.len() as u64);
+        for (client, session) in &self.of {
+            put(&mut out, *client);
+            put(&mut out, session.used);
+            put(&mut out, session.forgotten);
+            put(&mut out, session.answers.len() as u64);
+            for (sequence, answer) in &session.answers {
+                put(&mut out, *sequence);
+                put(&mut out, answer.len() as u64);
+                out.extend_from_slice(answer);
+            }
+        }
+        out
+    }
+
+    /// What [`Self::encode`] has made; `None` for anything else.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut bytes = bytes;
+        let mut sessions = Self {
+            uses: take(&mut bytes)?,
+            ..Self::default()
+        };
+        let count = take(&mut bytes)?;
+        for _ in 0..count {
+            let client = take(&mut bytes)?;
+            let mut session = Session {
+                used: take(&mut bytes)?,
+                forgotten: take(&mut bytes)?,
+                answers: BTreeMap::new(),
+            };
+            for _ in 0..take(&mut bytes)? {
+                let sequence = take(&mut bytes)?;
+                let length = usize::try_from(take(&mut bytes)?).ok()?;
+                let (answer, rest) = bytes.split_at_checked(length)?;
+                bytes = rest;
+                session.answers.insert(sequence, answer.to_vec());
+            }
+            let is_new = sessions.by_use.insert(session.used, client).is_none();
+            let is_sound = is_new && session.used <= sessions.uses;
+            if !is_sound || sessions.of.insert(client, session).is_some() {
+                return None;
+            }
+        }
+        bytes.is_empty().then_some(sessions)
+    }
+}
+
+fn put(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(&number.to_le_bytes());
+}
+
+fn take(bytes: &mut &[u8]) -> Option<u64> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(u64::from_le_bytes(*number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn apply(sessions: &mut Sessions, client: ClientId, sequence: Sequence) -> Verdict {
+        let verdict = sessions.begin(client, sequence);
+        if verdict == Verdict::New {
+            sessions.answer(client, sequence, vec![sequence as u8]);
+        }
+        verdict
+    }
+
+    #[test]
+    fn a_command_counts_once() {
+        let mut sessions = Sessions::default();
+        assert_eq!(apply(&mut sessions, 7, 1), Verdict::Unknown);
+        sessions.open(7);
+        assert_eq!(apply(&mut sessions, 7, 1), Verdict::New);
+        assert_eq!(apply(&mut sessions, 7, 3), Verdict::New);
+        assert_eq!(apply(&mut sessions, 7, 1), Verdict::Again(vec![1]));
+        assert_eq!(
+            apply(&mut sessions, 7, 2),
+            Verdict::New,
+            "another ring was slower"
+        );
+        sessions.open(7);
+        assert_eq!(apply(&mut sessions, 7, 3), Verdict::Again(vec![3]));
+        for sequence in 4..=3 + WINDOW {
+            assert_eq!(apply(&mut sessions, 7, sequence), Verdict::New);
+        }
+        assert_eq!(apply(&mut sessions, 7, 3), Verdict::Forgotten);
+        assert_eq!(apply(&mut sessions, 7, 4), Verdict::Again(vec![4]));
+        sessions.close(7);
+        assert_eq!(apply(&mut sessions, 7, 4), Verdict::Unknown);
+        assert!(sessions.is_empty());
+    }
+
+    #[test]
+    fn who_was_used_longest_ago_makes_way() {
+        let mut sessions = Sessions::with_room(3);
+        (1..=3).for_each(|client| sessions.open(client));
+        assert_eq!(apply(&mut sessions, 1, 1), Verdict::New);
+        sessions.open(4);
+        assert_eq!(apply(&mut sessions, 2, 1), Verdict::Unknown);
+        assert_eq!(apply(&mut sessions, 1, 1), Verdict::Again(vec![1]));
+        assert_eq!(sessions.len(), 3);
+    }
+
+    #[test]
+    fn a_checkpoint_has_them_and_nothing_else_is_taken_for_them() {
+        let mut sessions = Sessions::default();
+        for client in [9, 2, 5] {
+            sessions.open(client);
+            (1..=70).for_each(|sequence| {
+                apply(&mut sessions, client, sequence * client);
+            });
+        }
+        let bytes = sessions.encode();
+        assert_eq!(Sessions::decode(&bytes), Some(sessions));
+        for at in 0..bytes.len() {
+            assert_eq!(Sessions::decode(&bytes[..at]), None, "{at}");
+        }
+        assert_eq!(Sessions::decode(&[&bytes[..], &[0]].concat()), None);
+        assert_eq!(Sessions::decode(&[0xff; 64]), None);
+    }
+}

@@ -1,0 +1,171 @@
+//! The state of a replica, and who waits for what becomes of it.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::SyncSender;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use rota_multiring::Place;
+
+use crate::command::Ordered;
+use crate::error::CallError;
+use crate::machine::{Command, Machine};
+use crate::sessions::{ClientId, Sequence, Sessions, Verdict};
+
+/// What a client is told.
+pub(crate) type Answer = Result<Vec<u8>, CallError>;
+
+/// What commands change.
+#[derive(Debug)]
+pub(crate) struct State<M> {
+    pub(crate) machine: M,
+    pub(crate) sessions: Sessions,
+    pub(crate) counts: Counts,
+}
+
+/// What was counted since the replica started.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counts {
+    /// Commands that were applied.
+    pub applied: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Commands that had been applied before.
+    pub again: u64,
+    /// Messages that are no commands: somebody else uses a ring, too.
+    pub foreign: u64,
+    /// Where the last command that was applied stands.
+    pub place: Option<Place>,
+    /// Checkpoints that were written, and that could not be written.
+    pub checkpoints: u64,
+    /// See above.
+    pub checkpoints_failed: u64,
+}
+
+/// Who waits for what becomes of a command.
+type Pending = HashMap<(ClientId, Sequence), SyncSender<Answer>>;
+
+/// A replica, for its clients.
+#[derive(Debug)]
+pub(crate) struct Shared<M> {
+    state: Mutex<State<M>>,
+    pending: Mutex<Pending>,
+    pub(crate) stop: AtomicBool,
+    /// Why it has stopped.
+    ended: Mutex<Option<String>>,
+    has_ended: Condvar,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<M: Machine> Shared<M> {
+    pub(crate) fn new(machine: M, sessions: Sessions) -> Self {
+        Self {
+            state: Mutex::new(State {
+                machine,
+                sessions,
+                counts: Counts::default(),
+            }),
+            pending: Mutex::default(),
+            stop: AtomicBool::new(false),
+            ended: Mutex::default(),
+            has_ended: Condvar::new(),
+        }
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State<M>> {
+        lock(&self.state)
+    }
+
+    /// Somebody waits for the answer to a command. `false`: the replica has stopped.
+    pub(crate) fn wait(&self, of: (ClientId, Sequence), answer: SyncSender<Answer>) -> bool {
+        let ended = lock(&self.ended);
+        if ended.is_none() {
+            lock(&self.pending).insert(of, answer);
+        }
+        ended.is_none()
+    }
+
+    /// Nobody does any more.
+    pub(crate) fn give_up(&self, of: (ClientId, Sequence)) {
+        lock(&self.pending).remove(&of);
+    }
+
+    fn answer(&self, of: (ClientId, Sequence), answer: Answer) {
+        if let Some(waiting) = lock(&self.pending).remove(&of) {
+            // Who has gone wants no answer.
+            let _ = waiting.try_send(answer);
+        }
+    }
+
+    /// What was ordered next.
+    pub(crate) fn apply(&self, place: Place, payload: &[u8]) {
+        let mut state = self.state();
+        let Some(ordered) = Ordered::decode(payload) else {
+            state.counts.foreign += 1;
+            return;
+        };
+        let (of, answer) = match ordered {
+            Ordered::Open(client) => {
+                state.sessions.open(client);
+                ((client, 0), Ok(Vec::new()))
+            }
+            Ordered::Close(client) => {
+                state.sessions.close(client);
+                ((client, 0), Ok(Vec::new()))
+            }
+            Ordered::Apply(client, sequence, bytes) => {
+                let answer = state.apply(place, (client, sequence), bytes);
+                ((client, sequence), answer)
+            }
+        };
+        drop(state);
+        self.answer(of, answer);
+    }
+
+    /// It has stopped, and this is why.
+    pub(crate) fn end(&self, why: String) {
+        lock(&self.ended).get_or_insert(why);
+        self.has_ended.notify_all();
+        for (_, waiting) in lock(&self.pending).drain() {
+            let _ = waiting.try_send(Err(CallError::Stopped));
+        }
+    }
+
+    pub(crate) fn ended(&self) -> Option<String> {
+        lock(&self.ended).clone()
+    }
+}
+
+impl<M: Machine> State<M> {
+    fn apply(
+        &mut self,
+        place: Place,
+        (client, sequence): (ClientId, Sequence),
+        bytes: &[u8],
+    ) -> Answer {
+        match self.sessions.begin(client, sequence) {
+            Verdict::New => {
+                let command = Command {
+                    place,
+                    client,
+                    bytes,
+                };
+                let answer = self.machine.apply(command);
+                self.sessions.answer(client, sequence, answer.clone());
+                self.counts.applied += 1;
+                self.counts.bytes += bytes.len() as u64;
+                self.counts.place = Some(place);
+                Ok(answer)
+            }
+            Verdict::Again(answer) => {
+                self.counts.again += 1;
+                Ok(answer)
+            }
+            Verdict::Forgotten => Err(CallError::Forgotten),
+            Verdict::Unknown => Err(CallError::Expired),
+        }
+    }
+}
