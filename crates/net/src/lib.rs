@@ -49,6 +49,7 @@ pub use driver::{App, Driver, DriverError, Submitter, TokenTimes, watched_counte
 pub use engine::NodeEngine;
 pub use fault::FaultConfig;
 pub use keys::{KeyError, KeyRing};
+pub use links::Talk;
 pub use memory::{give_memory_back_at_rest, keep_large_buffers};
 pub use node::{Node, NodeStatus, Publisher, StartError};
 pub use paths::whole_path;

@@ -119,19 +119,29 @@ fn read_sessions(state: &mut impl io::Read) -> io::Result<Sessions> {
         .ok_or_else(|| io::Error::other("its sessions are none"))
 }
 
-/// Why nothing more is delivered, if that is what it says.
-pub(crate) fn end_of(delivery: &RingsDelivery) -> Option<String> {
+/// Why nothing more is delivered.
+pub(crate) enum End {
+    /// A ring has forgotten what is needed next: another replica's checkpoint helps.
+    Trimmed(String),
+    /// Nothing does.
+    Over(String),
+}
+
+/// The same, if that is what it says.
+pub(crate) fn end_of(delivery: &RingsDelivery) -> Option<End> {
     match delivery {
-        RingsDelivery::Trimmed(ring, count) => Some(format!(
+        RingsDelivery::Trimmed(ring, count) => Some(End::Trimmed(format!(
             "ring {} has forgotten {count} instances that this replica needs: it has been away for too long, and has to \
              begin with a checkpoint of another replica",
             ring.0
-        )),
-        RingsDelivery::Contradicted(ring) => Some(format!("ring {} contradicts itself", ring.0)),
-        RingsDelivery::Refounded(ring) => Some(format!(
+        ))),
+        RingsDelivery::Contradicted(ring) => {
+            Some(End::Over(format!("ring {} contradicts itself", ring.0)))
+        }
+        RingsDelivery::Refounded(ring) => Some(End::Over(format!(
             "ring {} was founded anew after the state of this replica: its acceptors have lost what they kept",
             ring.0
-        )),
+        ))),
         RingsDelivery::Message(..) | RingsDelivery::Configuration(..) | RingsDelivery::Point(_) => {
             None
         }

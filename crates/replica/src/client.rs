@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use rota_core::contract::SubmitError;
 use rota_multiring::Rank;
-use rota_net::rings::RingsPublisher;
 
 use crate::command::Ordered;
 use crate::error::CallError;
@@ -24,14 +23,13 @@ pub struct Client<M: Machine> {
     last: Sequence,
     sessions: Rank,
     shared: Arc<Shared<M>>,
-    publisher: RingsPublisher,
 }
 
 impl<M: Machine> Client<M> {
     /// A session that begins; `id` was drawn at random.
     pub(crate) fn open(
         (id, sessions): (ClientId, Rank),
-        (shared, publisher): (Arc<Shared<M>>, RingsPublisher),
+        shared: Arc<Shared<M>>,
         patience: Duration,
     ) -> Result<Self, CallError> {
         let client = Self {
@@ -39,7 +37,6 @@ impl<M: Machine> Client<M> {
             last: 0,
             sessions,
             shared,
-            publisher,
         };
         let bytes = Ordered::Open(id).encode();
         client.order(sessions, 0, &bytes, patience)?;
@@ -50,14 +47,13 @@ impl<M: Machine> Client<M> {
     pub(crate) fn go_on(
         (id, last): (ClientId, Sequence),
         sessions: Rank,
-        (shared, publisher): (Arc<Shared<M>>, RingsPublisher),
+        shared: Arc<Shared<M>>,
     ) -> Self {
         Self {
             id,
             last,
             sessions,
             shared,
-            publisher,
         }
     }
 
@@ -123,7 +119,9 @@ impl<M: Machine> Client<M> {
         }
         let began = Instant::now();
         let submitted = loop {
-            match self.publisher.submit(ring, bytes) {
+            let publisher = self.shared.publisher();
+            let submitted = publisher.map_or(Err(SubmitError::Full), |way| way.submit(ring, bytes));
+            match submitted {
                 Err(SubmitError::Full) if began.elapsed() < patience => std::thread::sleep(PAUSE),
                 submitted => break submitted,
             }

@@ -1,5 +1,7 @@
 //! What a replica is.
 
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -26,11 +28,16 @@ pub struct ReplicaConfig {
     pub every: Duration,
     /// And when commands of so many bytes were.
     pub bytes: u64,
+    /// Where the replicas of the partition give each other their checkpoints: its own address, at which it waits, and those of the others. Empty: it
+    /// gives none, and stops when its rings have forgotten what it needs.
+    pub peers: BTreeMap<NodeId, SocketAddr>,
+    /// A checkpoint is given away at so many bytes a second, at most, to each that asks.
+    pub recovery_bytes: u64,
 }
 
 impl ReplicaConfig {
     /// The replica of a partition that applies the commands of these rings; sessions begin in the last of them. A checkpoint is due each 10 s, and each
-    /// 64 MiB.
+    /// 64 MiB; they are given away at 64 MiB a second, if there are `peers`.
     pub fn new(
         rings: RingsConfig,
         node: NodeId,
@@ -46,6 +53,8 @@ impl ReplicaConfig {
             checkpoints,
             every: Duration::from_secs(10),
             bytes: 64 << 20,
+            peers: BTreeMap::new(),
+            recovery_bytes: 64 << 20,
         }
     }
 

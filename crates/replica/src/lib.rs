@@ -64,6 +64,7 @@ mod command;
 mod config;
 mod error;
 mod machine;
+mod peers;
 mod replica;
 pub mod sessions;
 mod shared;

@@ -1,26 +1,29 @@
 //! A replica: its rings, its machine, its checkpoints.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rota_multiring::{Point, Rank, Resume};
-use rota_net::rings::{RingsDelivery, RingsNode, RingsPublisher};
+use rota_net::rings::{RingsDelivery, RingsNode};
 use rota_storage::acceptor::FileDir;
 use rota_storage::checkpoint::{CheckpointError, Checkpoints, Reading, Written};
 
-use crate::checkpoint::{Kept, end_of, install};
+use crate::checkpoint::{End, Kept, end_of, install};
 use crate::client::Client;
 use crate::config::ReplicaConfig;
 use crate::error::{CallError, StartError};
 use crate::machine::Machine;
+use crate::peers::{Door, FetchError, Shelf, fetch, locked};
 use crate::sessions::{ClientId, Sequence, Sessions};
 use crate::shared::{Counts, Shared};
 
 /// How often it looks at what is due while nothing is delivered.
 const LOOK: Duration = Duration::from_millis(100);
+/// How long it waits before it asks other replicas again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// What a replica shows of itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,15 +42,16 @@ pub struct ReplicaStatus {
 #[derive(Debug)]
 pub struct Replica<M: Machine> {
     shared: Arc<Shared<M>>,
-    publisher: RingsPublisher,
     sessions: Rank,
     began: Option<Point>,
     thread: Option<JoinHandle<()>>,
+    /// Gives its checkpoints to others.
+    _door: Option<Door>,
 }
 
 impl<M: Machine> Replica<M> {
     /// Starts a replica. It goes on behind its newest checkpoint that is whole; where there is none, `machine` begins with the first command, and
-    /// has to be as it is at the beginning.
+    /// has to be as it is at the beginning. Where its rings have forgotten what it needs next, it gets a checkpoint of another replica.
     ///
     /// # Errors
     /// [`StartError`].
@@ -64,32 +68,33 @@ impl<M: Machine> Replica<M> {
             None => (Sessions::default(), None),
         };
         let began = resume.as_ref().map(|resume| resume.point);
-        let (rings, node) = (&config.rings, config.node);
         let node = match resume {
-            Some(resume) => RingsNode::resume(rings, node, resume),
-            None => RingsNode::start_with(rings, node, Some(&config.subscribe)),
+            Some(resume) => RingsNode::resume(&config.rings, config.node, resume),
+            None => RingsNode::start_with(&config.rings, config.node, Some(&config.subscribe)),
         };
         let node = node.map_err(StartError::Rings)?;
+        let shelf = Arc::new(Mutex::new(checkpoints));
+        let door = Door::open(config, &shelf).map_err(StartError::System)?;
         let shared = Arc::new(Shared::new(machine, sessions));
-        let publisher = node.publisher();
+        shared.set_publisher(Some(node.publisher()));
         let keeper = Keeper {
             config: config.clone(),
             shared: Arc::clone(&shared),
-            checkpoints,
+            shelf,
             is_wanted: false,
             written: None,
             last: Instant::now(),
             before: 0,
         };
         let thread = std::thread::Builder::new().name("rota-replica".to_owned());
-        let thread = thread.spawn(move || keeper.run(&node));
+        let thread = thread.spawn(move || keeper.run(node));
         let thread = thread.map_err(StartError::System)?;
         Ok(Self {
             shared,
-            publisher,
             sessions: Rank(config.sessions),
             began,
             thread: Some(thread),
+            _door: door,
         })
     }
 
@@ -99,14 +104,12 @@ impl<M: Machine> Replica<M> {
     /// [`CallError`]: it may have begun all the same, and makes way for others when it is not used.
     pub fn client(&self, patience: Duration) -> Result<Client<M>, CallError> {
         let id = getrandom::u64().map_err(|_| CallError::Stopped)?;
-        let way = (Arc::clone(&self.shared), self.publisher.clone());
-        Client::open((id, self.sessions), way, patience)
+        Client::open((id, self.sessions), Arc::clone(&self.shared), patience)
     }
 
     /// Goes on with a session that began at another replica of the partition, or before a restart; `last`: the number of its last command.
     pub fn go_on(&self, id: ClientId, last: Sequence) -> Client<M> {
-        let way = (Arc::clone(&self.shared), self.publisher.clone());
-        Client::go_on((id, last), self.sessions, way)
+        Client::go_on((id, last), self.sessions, Arc::clone(&self.shared))
     }
 
     /// Looks at the machine as it is here: another replica may be ahead of it. Commands wait meanwhile.
@@ -165,7 +168,7 @@ type WrittenOrNot = Result<Written, CheckpointError>;
 struct Keeper<M: Machine> {
     config: ReplicaConfig,
     shared: Arc<Shared<M>>,
-    checkpoints: Checkpoints,
+    shelf: Shelf,
     /// A point was asked for, and has not come.
     is_wanted: bool,
     /// One is being written.
@@ -176,10 +179,34 @@ struct Keeper<M: Machine> {
 }
 
 impl<M: Machine> Keeper<M> {
-    fn run(mut self, node: &RingsNode) {
+    fn run(mut self, mut node: RingsNode) {
         let why = loop {
+            let why = match self.feed(&node) {
+                End::Over(why) => break why,
+                End::Trimmed(why) => why,
+            };
+            self.shared.set_publisher(None);
+            self.wait_for_written();
+            drop(node);
+            if self.config.peers.len() < 2 {
+                break why;
+            }
+            tracing::warn!(why, "a checkpoint of another replica is needed");
+            match self.recover() {
+                Ok(resumed) => node = resumed,
+                Err(why) => break why,
+            }
+            self.shared.set_publisher(Some(node.publisher()));
+        };
+        self.shared.end(why);
+        self.wait_for_written();
+    }
+
+    /// Applies what comes, until nothing more does.
+    fn feed(&mut self, node: &RingsNode) -> End {
+        loop {
             if self.shared.stop.load(SeqCst) {
-                break "it was stopped".to_owned();
+                return End::Over("it was stopped".to_owned());
             }
             match node.recv_timeout(LOOK) {
                 Ok(RingsDelivery::Message(place, message)) => {
@@ -187,22 +214,62 @@ impl<M: Machine> Keeper<M> {
                 }
                 Ok(RingsDelivery::Point(resume)) => self.keep(&resume),
                 Ok(other) => {
-                    if let Some(why) = end_of(&other) {
-                        tracing::error!(why, "the replica stops");
-                        break why;
+                    if let Some(end) = end_of(&other) {
+                        return end;
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break "its rings have stopped".to_owned(),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return End::Over("its rings have stopped".to_owned());
+                }
             }
             self.look(node);
-        };
-        self.shared.end(why);
+        }
+    }
+
+    fn wait_for_written(&mut self) {
+        self.is_wanted = false;
         if let Some(written) = self.written.take()
             && let Ok(written) = written.recv()
         {
             self.on_written(written);
         }
+    }
+
+    /// Begins anew with a checkpoint of another replica, as soon as there is one that helps.
+    fn recover(&mut self) -> Result<RingsNode, String> {
+        loop {
+            match fetch(&self.config, &self.shelf, &self.shared.stop) {
+                Ok(bytes) => {
+                    let node = self.begin_anew().map_err(|error| error.to_string())?;
+                    let mut state = self.shared.state();
+                    state.counts.recoveries += 1;
+                    state.counts.recovered_bytes += bytes;
+                    return Ok(node);
+                }
+                Err(FetchError::Stopped) => return Err("it was stopped".to_owned()),
+                Err(error) => tracing::warn!(%error, "no checkpoint yet"),
+            }
+            let until = Instant::now() + AGAIN;
+            while Instant::now() < until {
+                if self.shared.stop.load(SeqCst) {
+                    return Err("it was stopped".to_owned());
+                }
+                std::thread::sleep(LOOK);
+            }
+        }
+    }
+
+    fn begin_anew(&self) -> Result<RingsNode, StartError> {
+        let newest = locked(&self.shelf).newest_sound()?;
+        let newest = newest.ok_or(StartError::About)?;
+        let mut state = self.shared.state();
+        let (sessions, resume) = begin_with(&mut state.machine, &newest)?;
+        state.sessions = sessions;
+        drop(state);
+        let resume = resume.ok_or(StartError::About)?;
+        let node = RingsNode::resume(&self.config.rings, self.config.node, resume);
+        node.map_err(StartError::Rings)
     }
 
     /// Takes in what was written, and asks for a point when a checkpoint is due.
@@ -238,7 +305,7 @@ impl<M: Machine> Keeper<M> {
         };
         drop(state);
         let (sender, receiver) = mpsc::sync_channel(1);
-        let writing = self.checkpoints.begin();
+        let writing = locked(&self.shelf).begin();
         let write = move || {
             let written = writing.and_then(|writing| kept.write(writing));
             // Whoever has stopped meanwhile has it on the disk all the same.
@@ -258,7 +325,7 @@ impl<M: Machine> Keeper<M> {
         self.written = None;
         match written {
             Ok(written) => {
-                let manifest = self.checkpoints.add(written);
+                let manifest = locked(&self.shelf).add(written);
                 self.shared.state().counts.checkpoints += 1;
                 tracing::debug!(bytes = manifest.bytes, "a checkpoint was written");
             }

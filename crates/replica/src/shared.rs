@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::SyncSender;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rota_multiring::Place;
+use rota_net::rings::RingsPublisher;
 
 use crate::command::Ordered;
 use crate::error::CallError;
@@ -40,6 +41,10 @@ pub struct Counts {
     pub checkpoints: u64,
     /// See above.
     pub checkpoints_failed: u64,
+    /// How often it began anew with a checkpoint of another replica, and bytes that came for that.
+    pub recoveries: u64,
+    /// See above.
+    pub recovered_bytes: u64,
 }
 
 /// Who waits for what becomes of a command.
@@ -50,10 +55,11 @@ type Pending = HashMap<(ClientId, Sequence), SyncSender<Answer>>;
 pub(crate) struct Shared<M> {
     state: Mutex<State<M>>,
     pending: Mutex<Pending>,
+    /// None while it gets a checkpoint of another replica.
+    publisher: Mutex<Option<RingsPublisher>>,
     pub(crate) stop: AtomicBool,
     /// Why it has stopped.
     ended: Mutex<Option<String>>,
-    has_ended: Condvar,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -69,10 +75,19 @@ impl<M: Machine> Shared<M> {
                 counts: Counts::default(),
             }),
             pending: Mutex::default(),
+            publisher: Mutex::default(),
             stop: AtomicBool::new(false),
             ended: Mutex::default(),
-            has_ended: Condvar::new(),
         }
+    }
+
+    /// Where commands go, if there is a way.
+    pub(crate) fn publisher(&self) -> Option<RingsPublisher> {
+        lock(&self.publisher).clone()
+    }
+
+    pub(crate) fn set_publisher(&self, publisher: Option<RingsPublisher>) {
+        *lock(&self.publisher) = publisher;
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State<M>> {
@@ -128,7 +143,6 @@ impl<M: Machine> Shared<M> {
     /// It has stopped, and this is why.
     pub(crate) fn end(&self, why: String) {
         lock(&self.ended).get_or_insert(why);
-        self.has_ended.notify_all();
         for (_, waiting) in lock(&self.pending).drain() {
             let _ = waiting.try_send(Err(CallError::Stopped));
         }

@@ -12,7 +12,7 @@ use rota_multiring::{Place, Rank};
 use rota_net::{PaxosConfig, RingsConfig, VoteStorage};
 use rota_replica::{CallError, Command, Machine, Replica, ReplicaConfig, StartError};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Counts commands, and remembers all of them.
 #[derive(Default, Clone, PartialEq, Eq, Debug)]
@@ -95,6 +95,15 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// Whoever gives commands ends, though a test has failed.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
+    }
+}
+
 /// Gives commands until it is told to end, each with a text of its own; some again. How many had an answer.
 fn give(replica: &Replica<Book>, own: u16, name: &str, is_over: &AtomicBool) -> u64 {
     let mut client = replica.client(PATIENCE).expect("a session");
@@ -126,6 +135,7 @@ fn a_replica_that_comes_back_has_what_the_others_have() {
     let is_over = AtomicBool::new(false);
     let (began, given) = thread::scope(|scope| {
         let (first, second, is_over) = (&first, &second, &is_over);
+        let ends = Ends(is_over);
         let one = scope.spawn(move || give(first, 1, "one", is_over));
         let two = scope.spawn(move || give(second, 2, "two", is_over));
         let mut began = 0;
@@ -142,7 +152,7 @@ fn a_replica_that_comes_back_has_what_the_others_have() {
             began += usize::from(third.status().began.is_some());
             slot = Some(third);
         }
-        is_over.store(true, SeqCst);
+        drop(ends);
         let given = (one.join().expect("it ends"), two.join().expect("it ends"));
         (began, given)
     });
@@ -173,6 +183,60 @@ fn a_replica_that_comes_back_has_what_the_others_have() {
     );
     assert!(given.0 > 60 && given.1 > 60, "{given:?}");
     assert!(one.lines.len() as u64 >= given.0);
+}
+
+/// Who was away for longer than its rings remember gets a checkpoint of another replica, whether it has one of its own or nothing at all.
+#[test]
+fn who_was_away_for_too_long_begins_with_what_another_has() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut rings = rings(26_120, dir.path());
+    if let Some(paxos) = &mut rings.common.paxos {
+        paxos.kept_instances = std::num::NonZeroU64::new(400);
+    }
+    let mut configs = [1, 2, 3].map(|node| replica(&rings, (node, 1), dir.path()));
+    let address = |node: u16| std::net::SocketAddr::from(([127, 0, 0, 1], 26_150 + node));
+    let node = |number| NodeId::new(number).expect("not 0");
+    for config in &mut configs {
+        config.peers = [1, 2, 3]
+            .map(|number| (node(number), address(number)))
+            .into();
+    }
+    let [first, second, third] = configs.each_ref().map(start);
+    let is_over = AtomicBool::new(false);
+    let third = thread::scope(|scope| {
+        let (first, is_over) = (&first, &is_over);
+        let ends = Ends(is_over);
+        let giver = scope.spawn(move || give(first, 1, "one", is_over));
+        let mut third = third;
+        for round in 0..3 {
+            until("a checkpoint", || third.status().counts.checkpoints > 0);
+            drop(third);
+            if round != 1 {
+                let checkpoints = &configs[2].checkpoints;
+                std::fs::remove_dir_all(checkpoints).expect("it is ours");
+                std::fs::create_dir(checkpoints).expect("it is ours");
+            }
+            let before = first.status().counts.applied;
+            until("much behind it", || {
+                first.status().counts.applied > before + 900
+            });
+            third = start(&configs[2]);
+            until("a checkpoint of another", || {
+                third.status().counts.recoveries > 0
+            });
+        }
+        drop(ends);
+        giver.join().expect("it ends");
+        third
+    });
+    let lines = first.read(|book| book.lines.len());
+    until("all of it", || third.read(|book| book.lines.len()) >= lines);
+    until("all of it", || {
+        second.read(|book| book.lines.len()) >= lines
+    });
+    let [one, two, three] = [&first, &second, &third].map(|replica| replica.read(Book::clone));
+    assert!(one == two && two == three);
+    assert!(one.of.values().all(|count| *count == 1));
 }
 
 /// All processes end at once: what was answered is there when they come back, and a session goes on at another replica.

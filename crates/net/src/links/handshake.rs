@@ -9,8 +9,14 @@ use rota_core::contract::{Incarnation, NodeId, Process, Session};
 use super::cipher::{Direction, PROOF_BYTES, Trust, Use};
 use crate::keys::KeyRing;
 
-/// How a HELLO begins. The last byte is the version.
-const MAGIC: [u8; 8] = *b"rotalnk\x01";
+/// How a HELLO begins: for what, and in which version.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Magic([u8; 8]);
+
+/// For the links of a ring.
+pub(super) const LINKS: Magic = Magic(*b"rotalnk\x01");
+/// For a [`Talk`](super::Talk).
+pub(super) const TALKS: Magic = Magic(*b"rotatlk\x01");
 
 /// Bytes that each side draws for each handshake.
 pub(super) const NONCE_BYTES: usize = 32;
@@ -43,6 +49,7 @@ pub(super) enum Refusal {
 pub(super) struct Own {
     pub(super) me: Process,
     pub(super) cluster: u32,
+    pub(super) magic: Magic,
 }
 
 /// Both ends of a session that has begun.
@@ -57,6 +64,7 @@ pub(super) struct Agreed {
 /// The HELLO of a dialer, as it travels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Hello {
+    magic: Magic,
     key: u16,
     from: u16,
     to: u16,
@@ -70,7 +78,7 @@ struct Hello {
 impl Hello {
     fn said(&self) -> [u8; HELLO_SAID] {
         let mut said = [0; HELLO_SAID];
-        said[0..8].copy_from_slice(&MAGIC);
+        said[0..8].copy_from_slice(&self.magic.0);
         said[8..10].copy_from_slice(&self.key.to_le_bytes());
         said[10..12].copy_from_slice(&self.from.to_le_bytes());
         said[12..14].copy_from_slice(&self.to.to_le_bytes());
@@ -81,11 +89,14 @@ impl Hello {
         said
     }
 
-    /// `None` for what is no HELLO of this version.
+    /// `None` for what is no HELLO.
     fn read(said: &[u8; HELLO_SAID]) -> Option<Self> {
         let mut nonce = [0; NONCE_BYTES];
         nonce.copy_from_slice(&said[40..]);
+        let mut magic = [0; 8];
+        magic.copy_from_slice(&said[0..8]);
         let hello = Self {
+            magic: Magic(magic),
             key: u16_at(said, 8),
             from: u16_at(said, 10),
             to: u16_at(said, 12),
@@ -149,6 +160,7 @@ impl Dialing {
         let key = keys.map_or(0, |keys| keys.sending().get());
         let trust = trust(keys, key)?;
         let said = Hello {
+            magic: own.magic,
             key,
             from: own.me.node.get(),
             to: to.get(),
@@ -218,7 +230,8 @@ impl Accepting {
     ) -> Result<(Self, [u8; WELCOME_BYTES]), Refusal> {
         let (said, shown) = parts::<HELLO_SAID>(hello).ok_or(Refusal::Foreign)?;
         let read = Hello::read(said).ok_or(Refusal::Foreign)?;
-        if read.cluster != own.cluster || read.to != own.me.node.get() {
+        let is_foreign = read.magic != own.magic || read.cluster != own.cluster;
+        if is_foreign || read.to != own.me.node.get() {
             return Err(Refusal::Foreign);
         }
         let trust = trust(keys, read.key).ok_or(Refusal::UnknownKey)?;

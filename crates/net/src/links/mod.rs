@@ -16,6 +16,7 @@ mod peer;
 mod record;
 mod session;
 mod stream;
+mod talk;
 #[cfg(test)]
 mod tests;
 
@@ -37,6 +38,7 @@ use handshake::{NONCE_BYTES, Own, Refusal};
 use peer::Peer;
 use record::Found;
 use session::Ending;
+pub use talk::Talk;
 
 /// What waits for a link in this process, in bytes; the kernel holds more.
 pub const QUEUE_BYTES: usize = 1 << 20;
@@ -113,6 +115,7 @@ impl Links {
             own: Own {
                 me,
                 cluster: config.wire_cluster(),
+                magic: handshake::LINKS,
             },
             address,
             patience: Duration::from_nanos(2 * (timers.token_loss + timers.consensus))

@@ -20,6 +20,7 @@ fn own(number: u16) -> Own {
             incarnation: Incarnation(u64::from(number) + 100),
         },
         cluster: 7,
+        magic: super::handshake::LINKS,
     }
 }
 
