@@ -36,7 +36,8 @@ impl Resume {
     pub fn is_sound(&self) -> bool {
         let ranks = self.rings.iter().map(|ring| ring.of.rank);
         let is_sorted = ranks.is_sorted_by(|one, other| one < other);
-        let stands = |ring: &ResumeRing| self.point.next_of(&ring.of) == ring.base.next;
+        let stands =
+            |ring: &ResumeRing| ring.founded > 0 && self.point.next_of(&ring.of) == ring.base.next;
         is_sorted && !self.rings.is_empty() && self.rings.iter().all(stands)
     }
 

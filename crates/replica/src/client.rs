@@ -92,6 +92,9 @@ impl<M: Machine> Client<M> {
         command: &[u8],
         patience: Duration,
     ) -> Result<Vec<u8>, CallError> {
+        if sequence == 0 {
+            return Err(CallError::Forgotten);
+        }
         let bytes = Ordered::Apply(self.id, sequence, command).encode();
         self.order(ring, sequence, &bytes, patience)
     }
@@ -114,9 +117,9 @@ impl<M: Machine> Client<M> {
     ) -> Result<Vec<u8>, CallError> {
         let (answer, answered) = mpsc::sync_channel(1);
         let of = (self.id, sequence);
-        if !self.shared.wait(of, answer) {
+        let Some(name) = self.shared.wait(of, answer) else {
             return Err(CallError::Stopped);
-        }
+        };
         let began = Instant::now();
         let submitted = loop {
             let publisher = self.shared.publisher();
@@ -140,7 +143,7 @@ impl<M: Machine> Client<M> {
             Err(SubmitError::TooLarge { .. }) => CallError::TooLarge,
             Err(_) => CallError::Stopped,
         };
-        self.shared.give_up(of);
+        self.shared.give_up(of, name);
         Err(failed)
     }
 }

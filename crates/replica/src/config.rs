@@ -6,8 +6,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rota_core::contract::NodeId;
+use rota_multiring::Resume;
 use rota_net::RingsConfig;
 use rota_storage::checkpoint::Subject;
+
+use crate::error::StartError;
 
 /// A replica of a partition.
 #[derive(Clone, Debug)]
@@ -55,6 +58,18 @@ impl ReplicaConfig {
             bytes: 64 << 20,
             peers: BTreeMap::new(),
             recovery_bytes: 64 << 20,
+        }
+    }
+
+    /// Whether a state is of the partition's rings.
+    pub(crate) fn check(&self, resume: &Resume) -> Result<(), StartError> {
+        let has: Vec<u16> = resume.rings.iter().map(|ring| ring.of.rank.0).collect();
+        let mut wanted = self.subscribe.clone();
+        wanted.sort_unstable();
+        wanted.dedup();
+        match has == wanted {
+            true => Ok(()),
+            false => Err(StartError::Subscription { has, wanted }),
         }
     }
 

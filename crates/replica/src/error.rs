@@ -16,6 +16,13 @@ pub enum StartError {
     Checkpoint(CheckpointError),
     /// What its newest checkpoint says of itself is not what this version writes.
     About,
+    /// Its newest checkpoint is of other rings than the configuration says, or in other places of the order.
+    Subscription {
+        /// Those of the checkpoint.
+        has: Vec<u16>,
+        /// Those of the configuration.
+        wanted: Vec<u16>,
+    },
     /// The machine does not take the state of its newest checkpoint.
     Install(io::Error),
     /// Its rings.
@@ -30,6 +37,11 @@ impl fmt::Display for StartError {
             Self::Checkpoint(error) => error.fmt(f),
             Self::About => f.write_str(
                 "the newest checkpoint does not say where in the order it is: another version of this program wrote it",
+            ),
+            Self::Subscription { has, wanted } => write!(
+                f,
+                "the newest checkpoint is of rings {has:?}, and the configuration says {wanted:?}: replicas of one partition have the same \
+                 rings for ever; give it the old ones back, or begin the partition anew"
             ),
             Self::Install(error) => {
                 write!(f, "the state of the newest checkpoint is not taken: {error}")

@@ -62,6 +62,7 @@ mod checkpoint;
 mod client;
 mod command;
 mod config;
+mod door;
 mod error;
 mod machine;
 mod peers;

@@ -5,33 +5,28 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use rota_core::contract::{Incarnation, NodeId, Process};
 use rota_multiring::{Point, Resume};
 use rota_net::Talk;
 use rota_storage::acceptor::FileDir;
-use rota_storage::checkpoint::{CheckpointError, Checkpoints, Incoming, Manifest, Reading};
+use rota_storage::checkpoint::{CHUNK_BYTES, CheckpointError, Checkpoints, Incoming, Manifest};
 
 use crate::config::ReplicaConfig;
 
 /// What is asked for.
-const NEWEST: u8 = 1;
-const CHUNK: u8 = 2;
+pub(crate) const NEWEST: u8 = 1;
+pub(crate) const CHUNK: u8 = 2;
 
 /// A peer has so long for each answer.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// So many peers are served at once.
-const MOST_SERVED: usize = 8;
-/// How often the door is looked at.
-const LOOK: Duration = Duration::from_millis(50);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// A manifest comes in parts of this size, and has at most so many.
-const PART_BYTES: usize = 1 << 20;
+pub(crate) const PART_BYTES: usize = 1 << 20;
 const MOST_PARTS: usize = 300;
 
 /// The checkpoints of a replica, which it writes and its peers read.
@@ -42,168 +37,12 @@ pub(crate) fn locked(shelf: &Shelf) -> MutexGuard<'_, Checkpoints> {
 }
 
 /// Who a replica is to its peers. A life of its own: nothing of an earlier one goes on.
-fn own(config: &ReplicaConfig) -> (Process, u32) {
+pub(crate) fn own(config: &ReplicaConfig) -> (Process, u32) {
     let process = Process {
         node: config.node,
         incarnation: Incarnation(1),
     };
     (process, config.rings.common.cluster)
-}
-
-/// Serves peers until it is dropped.
-#[derive(Debug)]
-pub(crate) struct Door {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Door {
-    /// Waits for peers at this replica's own address.
-    pub(crate) fn open(config: &ReplicaConfig, shelf: &Shelf) -> io::Result<Option<Self>> {
-        let Some(address) = config.peers.get(&config.node).copied() else {
-            return Ok(None);
-        };
-        let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let (config, shelf) = (Arc::new(config.clone()), Arc::clone(shelf));
-        let stopped = Arc::clone(&stop);
-        let thread = thread::Builder::new().name("rota-peers".to_owned());
-        let thread =
-            thread.spawn(move || wait_for_peers(&listener, (&config, &shelf), &stopped))?;
-        Ok(Some(Self {
-            stop,
-            thread: Some(thread),
-        }))
-    }
-}
-
-impl Drop for Door {
-    fn drop(&mut self) {
-        self.stop.store(true, SeqCst);
-        if let Some(thread) = self.thread.take() {
-            // It has panicked, or it has not: nobody is served any more.
-            let _ = thread.join();
-        }
-    }
-}
-
-fn wait_for_peers(
-    listener: &TcpListener,
-    (config, shelf): (&Arc<ReplicaConfig>, &Shelf),
-    stop: &Arc<AtomicBool>,
-) {
-    let served = Arc::new(AtomicUsize::new(0));
-    while !stop.load(SeqCst) {
-        let stream = match listener.accept() {
-            Ok((stream, _)) => stream,
-            Err(_) => {
-                thread::sleep(LOOK);
-                continue;
-            }
-        };
-        if served.load(SeqCst) >= MOST_SERVED {
-            continue;
-        }
-        served.fetch_add(1, SeqCst);
-        let (config, shelf, stop) = (Arc::clone(config), Arc::clone(shelf), Arc::clone(stop));
-        let done = Arc::clone(&served);
-        let serve = move || {
-            if let Err(error) = serve(stream, (&config, &shelf), &stop) {
-                tracing::debug!(%error, "a peer is served no more");
-            }
-            done.fetch_sub(1, SeqCst);
-        };
-        if thread::Builder::new()
-            .name("rota-peer".to_owned())
-            .spawn(serve)
-            .is_err()
-        {
-            served.fetch_sub(1, SeqCst);
-        }
-    }
-}
-
-/// Answers one peer until it goes.
-fn serve(
-    stream: TcpStream,
-    (config, shelf): (&ReplicaConfig, &Shelf),
-    stop: &AtomicBool,
-) -> io::Result<()> {
-    stream.set_nonblocking(false)?;
-    let keys = config.rings.common.keys().map_err(io::Error::other)?;
-    let may = |node: NodeId| config.peers.contains_key(&node);
-    let mut talk = Talk::accept(stream, own(config), may, keys.as_ref(), PATIENCE)?;
-    let mut reading: Option<Reading<FileDir>> = None;
-    let mut pace = Pace::new(config.recovery_bytes);
-    while !stop.load(SeqCst) {
-        let asked = talk.hear()?;
-        match asked.split_first() {
-            Some((&NEWEST, [])) => {
-                let newest = locked(shelf).manifests().last().cloned();
-                let encoded = newest.map_or(Vec::new(), |manifest| manifest.encode());
-                let parts: Vec<&[u8]> = encoded.chunks(PART_BYTES).collect();
-                talk.say(&(parts.len() as u32).to_le_bytes())?;
-                parts.into_iter().try_for_each(|part| talk.say(part))?;
-            }
-            Some((&CHUNK, rest)) => {
-                let (hash, index) = rest
-                    .split_at_checked(32)
-                    .ok_or(io::ErrorKind::InvalidData)?;
-                let index: [u8; 4] = index.try_into().map_err(io::Error::other)?;
-                let index = u32::from_le_bytes(index) as usize;
-                if reading
-                    .as_ref()
-                    .is_none_or(|open| open.manifest().hash != *hash)
-                {
-                    reading = open(shelf, hash);
-                }
-                // What is damaged here may be sound elsewhere.
-                let chunk = reading.as_ref().and_then(|open| open.chunk(index).ok()?);
-                let chunk = chunk.unwrap_or_default();
-                pace.wait(chunk.len());
-                talk.say(&chunk)?;
-            }
-            _ => return Err(io::ErrorKind::InvalidData.into()),
-        }
-    }
-    Ok(())
-}
-
-/// The state with this hash, if it is kept.
-fn open(shelf: &Shelf, hash: &[u8]) -> Option<Reading<FileDir>> {
-    let shelf = locked(shelf);
-    let manifest = shelf.manifests().find(|manifest| manifest.hash == *hash)?;
-    shelf.read(manifest).ok()?
-}
-
-/// So many bytes a second.
-struct Pace {
-    rate: u64,
-    began: Instant,
-    sent: u64,
-}
-
-impl Pace {
-    fn new(rate: u64) -> Self {
-        Self {
-            rate: rate.max(1),
-            began: Instant::now(),
-            sent: 0,
-        }
-    }
-
-    /// Until so many more may leave.
-    fn wait(&mut self, bytes: usize) {
-        let due = Duration::from_secs_f64(self.sent as f64 / self.rate as f64);
-        if let Some(early) = due.checked_sub(self.began.elapsed()) {
-            thread::sleep(early);
-        } else if self.began.elapsed() > due + Duration::from_secs(1) {
-            // What was not used is not made up for.
-            (self.began, self.sent) = (Instant::now(), 0);
-        }
-        self.sent += bytes as u64;
-    }
 }
 
 /// A peer that answers, and its newest checkpoint.
@@ -247,13 +86,48 @@ pub(crate) fn fetch(
         .manifests()
         .last()
         .and_then(|own| point_of(own));
-    let mut sources = ask_all(config);
+    let mut sources = ask_all(config, stop);
     // What is not further is forgotten as well.
     sources.retain(|source| own.is_none_or(|own| source.point > own));
-    let furthest = sources.iter().max_by_key(|source| source.point);
-    let furthest = furthest.ok_or(FetchError::Nothing)?.manifest.clone();
-    sources.retain(|source| source.manifest.is_same_state(&furthest));
-    let incoming = locked(shelf).receive(furthest);
+    let mut failed = FetchError::Nothing;
+    while let Some(furthest) = sources.iter().max_by_key(|source| source.point) {
+        let furthest = furthest.manifest.clone();
+        let is_other = |source: &mut Source| !source.manifest.is_same_state(&furthest);
+        let (others, same) = part(sources, is_other);
+        sources = others;
+        match take_one(shelf, furthest, same, stop) {
+            Err(FetchError::Stopped) => return Err(FetchError::Stopped),
+            // Another state, less far, may help as well.
+            Err(error) => failed = error,
+            Ok(bytes) => return Ok(bytes),
+        }
+    }
+    Err(failed)
+}
+
+/// Those that are, and those that are not.
+fn part(
+    sources: Vec<Source>,
+    mut is: impl FnMut(&mut Source) -> bool,
+) -> (Vec<Source>, Vec<Source>) {
+    let (mut those, mut others) = (Vec::new(), Vec::new());
+    for mut source in sources {
+        match is(&mut source) {
+            true => those.push(source),
+            false => others.push(source),
+        }
+    }
+    (those, others)
+}
+
+/// Gets one state from all that have it.
+fn take_one(
+    shelf: &Shelf,
+    manifest: Manifest,
+    sources: Vec<Source>,
+    stop: &AtomicBool,
+) -> Result<u64, FetchError> {
+    let incoming = locked(shelf).receive(manifest);
     let mut incoming = incoming.map_err(FetchError::Checkpoint)?;
     let bytes = take_all(&mut incoming, sources.into(), stop)?;
     // It is read once more as a whole, which takes as long as it takes.
@@ -263,12 +137,12 @@ pub(crate) fn fetch(
 }
 
 /// All peers that have a checkpoint of this partition.
-fn ask_all(config: &ReplicaConfig) -> Vec<Source> {
+fn ask_all(config: &ReplicaConfig, stop: &AtomicBool) -> Vec<Source> {
     let peers = config
         .peers
         .iter()
         .filter(|(node, _)| **node != config.node);
-    let ask = |(node, address): (&NodeId, &SocketAddr)| match ask(config, (*node, *address)) {
+    let ask = |(node, address): (&NodeId, &SocketAddr)| match ask(config, (*node, *address), stop) {
         Ok(source) => source,
         Err(error) => {
             tracing::info!(%node, %address, %error, "no checkpoint from a replica");
@@ -278,7 +152,11 @@ fn ask_all(config: &ReplicaConfig) -> Vec<Source> {
     peers.filter_map(ask).collect()
 }
 
-fn ask(config: &ReplicaConfig, peer: (NodeId, SocketAddr)) -> io::Result<Option<Source>> {
+fn ask(
+    config: &ReplicaConfig,
+    peer: (NodeId, SocketAddr),
+    stop: &AtomicBool,
+) -> io::Result<Option<Source>> {
     let keys = config.rings.common.keys().map_err(io::Error::other)?;
     let mut talk = Talk::dial(own(config), peer, keys.as_ref(), PATIENCE)?;
     talk.say(&[NEWEST])?;
@@ -295,7 +173,11 @@ fn ask(config: &ReplicaConfig, peer: (NodeId, SocketAddr)) -> io::Result<Option<
     }
     let mut encoded = Vec::new();
     for _ in 0..parts {
-        encoded.extend(talk.hear()?);
+        let part = talk.hear()?;
+        if part.len() > PART_BYTES || stop.load(SeqCst) {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        encoded.extend(part);
     }
     let manifest = Manifest::decode(&encoded).map_err(io::Error::other)?;
     if manifest.of != config.subject() {
@@ -303,6 +185,13 @@ fn ask(config: &ReplicaConfig, peer: (NodeId, SocketAddr)) -> io::Result<Option<
             "it has a checkpoint of partition {}",
             manifest.of.partition
         )));
+    }
+    if manifest.chunk_bytes > CHUNK_BYTES {
+        return Err(io::Error::other("its chunks are too large"));
+    }
+    let resume = Resume::decode(Bytes::from(manifest.about.clone()));
+    if let Some(resume) = &resume {
+        config.check(resume).map_err(io::Error::other)?;
     }
     let nowhere = || io::Error::other("its checkpoint does not say where it is");
     let point = point_of(&manifest).ok_or_else(nowhere)?;

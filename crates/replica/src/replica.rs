@@ -14,9 +14,10 @@ use rota_storage::checkpoint::{CheckpointError, Checkpoints, Reading, Written};
 use crate::checkpoint::{End, Kept, end_of, install};
 use crate::client::Client;
 use crate::config::ReplicaConfig;
+use crate::door::Door;
 use crate::error::{CallError, StartError};
 use crate::machine::Machine;
-use crate::peers::{Door, FetchError, Shelf, fetch, locked};
+use crate::peers::{FetchError, Shelf, fetch, locked};
 use crate::sessions::{ClientId, Sequence, Sessions};
 use crate::shared::{Counts, Shared};
 
@@ -64,7 +65,7 @@ impl<M: Machine> Replica<M> {
             tracing::error!(file = %path.display(), %why, "a checkpoint is damaged");
         }
         let (sessions, resume) = match newest {
-            Some(newest) => begin_with(&mut machine, &newest)?,
+            Some(newest) => begin_with(config, &mut machine, &newest)?,
             None => (Sessions::default(), None),
         };
         let began = resume.as_ref().map(|resume| resume.point);
@@ -84,7 +85,7 @@ impl<M: Machine> Replica<M> {
             is_wanted: false,
             written: None,
             last: Instant::now(),
-            before: 0,
+            before: (0, 0),
         };
         let thread = std::thread::Builder::new().name("rota-replica".to_owned());
         let thread = thread.spawn(move || keeper.run(node));
@@ -152,11 +153,13 @@ impl<M: Machine> Drop for Replica<M> {
 
 /// The state of a checkpoint, and where that is.
 fn begin_with<M: Machine>(
+    config: &ReplicaConfig,
     machine: &mut M,
     newest: &Reading<FileDir>,
 ) -> Result<(Sessions, Option<Resume>), StartError> {
     let about = newest.manifest().about.clone();
     let resume = Resume::decode(about.into()).ok_or(StartError::About)?;
+    config.check(&resume)?;
     let sessions = install(machine, newest)?;
     Ok((sessions, Some(resume)))
 }
@@ -173,21 +176,25 @@ struct Keeper<M: Machine> {
     is_wanted: bool,
     /// One is being written.
     written: Option<Receiver<WrittenOrNot>>,
-    /// When a checkpoint was begun last, and the bytes that were applied before.
+    /// When a checkpoint was begun last, and the bytes that were applied before, and the messages that were delivered.
     last: Instant,
-    before: u64,
+    before: (u64, u64),
 }
 
 impl<M: Machine> Keeper<M> {
     fn run(mut self, mut node: RingsNode) {
         let why = loop {
             let why = match self.feed(&node) {
-                End::Over(why) => break why,
+                End::Over(why) => {
+                    drop(node);
+                    break why;
+                }
                 End::Trimmed(why) => why,
             };
             self.shared.set_publisher(None);
-            self.wait_for_written();
+            // Nobody takes what the rings deliver any more: they must not wait for that.
             drop(node);
+            self.wait_for_written();
             if self.config.peers.len() < 2 {
                 break why;
             }
@@ -241,7 +248,14 @@ impl<M: Machine> Keeper<M> {
         loop {
             match fetch(&self.config, &self.shelf, &self.shared.stop) {
                 Ok(bytes) => {
-                    let node = self.begin_anew().map_err(|error| error.to_string())?;
+                    let node = match self.begin_anew() {
+                        Ok(node) => node,
+                        Err(StartError::Rings(error)) => return Err(error.to_string()),
+                        Err(error) => {
+                            tracing::error!(%error, "a checkpoint of another replica is of no use");
+                            continue;
+                        }
+                    };
                     let mut state = self.shared.state();
                     state.counts.recoveries += 1;
                     state.counts.recovered_bytes += bytes;
@@ -264,7 +278,12 @@ impl<M: Machine> Keeper<M> {
         let newest = locked(&self.shelf).newest_sound()?;
         let newest = newest.ok_or(StartError::About)?;
         let mut state = self.shared.state();
-        let (sessions, resume) = begin_with(&mut state.machine, &newest)?;
+        let begun = begin_with(&self.config, &mut state.machine, &newest);
+        if begun.is_err() {
+            // Nobody else should begin with it, here or elsewhere.
+            locked(&self.shelf).reject(newest.manifest());
+        }
+        let (sessions, resume) = begun?;
         state.sessions = sessions;
         drop(state);
         let resume = resume.ok_or(StartError::About)?;
@@ -284,9 +303,11 @@ impl<M: Machine> Keeper<M> {
         if self.is_wanted {
             return;
         }
-        let applied = self.shared.state().counts.bytes - self.before;
+        let counts = self.shared.state().counts;
+        let (bytes, delivered) = self.before;
+        let is_much = counts.bytes - bytes >= self.config.bytes;
         let is_late = self.last.elapsed() >= self.config.every;
-        if applied >= self.config.bytes || is_late && applied > 0 {
+        if is_much || is_late && counts.delivered > delivered {
             self.is_wanted = true;
             node.want_point();
         }
@@ -297,7 +318,7 @@ impl<M: Machine> Keeper<M> {
         self.is_wanted = false;
         self.last = Instant::now();
         let mut state = self.shared.state();
-        self.before = state.counts.bytes;
+        self.before = (state.counts.bytes, state.counts.delivered);
         let kept = Kept {
             about: resume.encode(),
             sessions: state.sessions.encode(),

@@ -35,6 +35,8 @@ pub struct Counts {
     pub again: u64,
     /// Messages that are no commands: somebody else uses a ring, too.
     pub foreign: u64,
+    /// Messages of all kinds.
+    pub delivered: u64,
     /// Where the last command that was applied stands.
     pub place: Option<Place>,
     /// Checkpoints that were written, and that could not be written.
@@ -47,8 +49,16 @@ pub struct Counts {
     pub recovered_bytes: u64,
 }
 
+/// Under which name somebody waits, and where the answer goes.
+type Waiting = (u64, SyncSender<Answer>);
+
 /// Who waits for what becomes of a command.
-type Pending = HashMap<(ClientId, Sequence), SyncSender<Answer>>;
+#[derive(Debug, Default)]
+struct Pending {
+    of: HashMap<(ClientId, Sequence), Vec<Waiting>>,
+    /// The name of the last that came.
+    last: u64,
+}
 
 /// A replica, for its clients.
 #[derive(Debug)]
@@ -94,30 +104,42 @@ impl<M: Machine> Shared<M> {
         lock(&self.state)
     }
 
-    /// Somebody waits for the answer to a command. `false`: the replica has stopped.
-    pub(crate) fn wait(&self, of: (ClientId, Sequence), answer: SyncSender<Answer>) -> bool {
+    /// Somebody waits for the answer to a command: under this name. `None`: the replica has stopped.
+    pub(crate) fn wait(&self, of: (ClientId, Sequence), answer: SyncSender<Answer>) -> Option<u64> {
         let ended = lock(&self.ended);
-        if ended.is_none() {
-            lock(&self.pending).insert(of, answer);
+        if ended.is_some() {
+            return None;
         }
-        ended.is_none()
+        let mut pending = lock(&self.pending);
+        pending.last += 1;
+        let name = pending.last;
+        pending.of.entry(of).or_default().push((name, answer));
+        Some(name)
     }
 
-    /// Nobody does any more.
-    pub(crate) fn give_up(&self, of: (ClientId, Sequence)) {
-        lock(&self.pending).remove(&of);
+    /// Somebody does not any more; whoever else waits for the same command goes on.
+    pub(crate) fn give_up(&self, of: (ClientId, Sequence), name: u64) {
+        let mut pending = lock(&self.pending);
+        if let Some(waiting) = pending.of.get_mut(&of) {
+            waiting.retain(|(other, _)| *other != name);
+            if waiting.is_empty() {
+                pending.of.remove(&of);
+            }
+        }
     }
 
     fn answer(&self, of: (ClientId, Sequence), answer: Answer) {
-        if let Some(waiting) = lock(&self.pending).remove(&of) {
+        let waiting = lock(&self.pending).of.remove(&of);
+        for (_, waiting) in waiting.unwrap_or_default() {
             // Who has gone wants no answer.
-            let _ = waiting.try_send(answer);
+            let _ = waiting.try_send(answer.clone());
         }
     }
 
     /// What was ordered next.
     pub(crate) fn apply(&self, place: Place, payload: &[u8]) {
         let mut state = self.state();
+        state.counts.delivered += 1;
         let Some(ordered) = Ordered::decode(payload) else {
             state.counts.foreign += 1;
             return;
@@ -143,7 +165,8 @@ impl<M: Machine> Shared<M> {
     /// It has stopped, and this is why.
     pub(crate) fn end(&self, why: String) {
         lock(&self.ended).get_or_insert(why);
-        for (_, waiting) in lock(&self.pending).drain() {
+        let pending = std::mem::take(&mut lock(&self.pending).of);
+        for (_, waiting) in pending.into_values().flatten() {
             let _ = waiting.try_send(Err(CallError::Stopped));
         }
     }

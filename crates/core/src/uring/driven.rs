@@ -91,12 +91,12 @@ impl URing {
 
     fn state(&self) -> String {
         let Some(config) = &self.config else {
-            return match (self.resumed(), self.foreign.is_empty()) {
+            return match (self.resumed(), self.is_refounded()) {
                 (0, _) => "waiting for all acceptors: the cluster is not founded".to_string(),
-                (_, true) => {
+                (_, false) => {
                     "waiting for the others: there is a state, and no configuration".to_string()
                 }
-                (_, false) => {
+                (_, true) => {
                     "the others have founded the cluster anew: the state is of the one before"
                         .to_string()
                 }

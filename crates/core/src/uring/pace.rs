@@ -6,6 +6,9 @@ use crate::mutants::{self, Mutant};
 /// Of what may be under way at a disk that is quick, this part may be at one of which nothing is known.
 const LEAST_PART: usize = 16;
 
+/// Not less than this part, also where it has failed again and again: a disk that takes long for anything takes that in its time.
+const FLOOR_PART: usize = 256;
+
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct Pace {
@@ -69,11 +72,17 @@ impl Pace {
         }
     }
 
-    /// It has failed, or hung.
+    /// It has failed, or hung: perhaps with more than it takes in its time.
     pub fn on_failed(&mut self) {
-        let least = Self::new(self.full);
-        let most = (self.most / 4).max(least.most);
-        *self = Self { most, ..least };
+        let floor = match mutants::on(Mutant::U98) {
+            true => self.full / LEAST_PART,
+            false => self.full / FLOOR_PART,
+        };
+        let most = (self.most / 4).max(floor);
+        *self = Self {
+            most,
+            ..Self::new(self.full)
+        };
     }
 
     /// When a disk that may take so long has hung. Where the process itself did not run, its answers are at the door by

@@ -51,6 +51,7 @@ impl URing {
             self.config = Some(config);
             self.on_outside();
         }
+        self.begin_behind_state();
         if !self.named && self.is_acceptor() && !self.disk.damaged {
             // Where a first part of this is written, it is a store without a name, which is as good as none.
             self.write_all(BTreeMap::new());

@@ -6,6 +6,7 @@ use alloc::collections::{BTreeSet, VecDeque};
 
 use super::base::Base;
 use super::engine::URing;
+use crate::contract::NodeId;
 use crate::mutants::{self, Mutant};
 use crate::paxos::{Instance, Vote};
 
@@ -71,18 +72,32 @@ impl URing {
 
     /// The ring was founded anew after the application's state: that says nothing about this one.
     pub fn is_refounded(&self) -> bool {
-        let other = self.config.as_ref().map(|config| config.founded);
-        let is_other = other.is_some_and(|founded| founded != self.resumed());
-        self.resumed() > 0 && (is_other || self.config.is_none() && !self.foreign.is_empty())
+        let is_other = match &self.config {
+            Some(config) => config.founded != self.resumed(),
+            // One that is left of before says nothing.
+            None => 2 * self.foreign_acceptors() > self.settings.acceptors.len(),
+        };
+        self.resumed() > 0 && is_other
     }
 
-    /// Where the application begins: with nothing, or behind its state.
+    /// Acceptors that have turned out to belong to another foundation.
+    fn foreign_acceptors(&self) -> usize {
+        let acceptors = self.settings.acceptors.iter();
+        let is_foreign = |node: &&NodeId| self.foreign.iter().any(|who| who.node == **node);
+        acceptors.filter(is_foreign).count()
+    }
+
+    /// The application begins with nothing: what is forgotten here it has missed.
     pub(super) fn begin_telling(&mut self) {
+        if self.base.next > 1 && self.bases.begin.is_none() {
+            self.hand_out.missed(1, &self.base, false, 0);
+        }
+        self.told = self.base.clone();
+    }
+
+    /// The application begins behind its state. To be said when it is known whether this process votes.
+    pub(super) fn begin_behind_state(&mut self) {
         let Some(base) = self.bases.begin.take() else {
-            if self.base.next > 1 {
-                self.hand_out.missed(1, &self.base, false, 0);
-            }
-            self.told = self.base.clone();
             return;
         };
         if base.next < self.base.next {
@@ -99,6 +114,7 @@ impl URing {
             self.counted = base.clone();
         }
         self.told = base;
+        self.on_told();
         if mutants::on(Mutant::U95) {
             self.told.table = self.base.table.clone();
         }

@@ -19,7 +19,8 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 84] = [
+pub const RULES: [Rule; 85] = [
+    (Mutant::U98, slow::a_disk_that_fails_again_is_asked_for_less),
     (
         Mutant::U97,
         foundations::a_state_goes_on_with_its_own_foundation,

@@ -141,6 +141,23 @@ pub fn where_all_wait_a_disk_gets_no_more_time() -> bool {
     true
 }
 
+/// A disk that fails again and again may have been asked for more than it takes in its time: a log that is opened again gets what it lacks in
+/// smaller and smaller parts.
+pub fn a_disk_that_fails_again_is_asked_for_less() -> bool {
+    let settings = URingConfig {
+        disk_bytes: 32_000,
+        ..narrow()
+    };
+    let mut alone = learnt(settings, 40);
+    let asked = [(); 4].map(|()| {
+        alone.fail();
+        alone.unanswered = 0;
+        alone.reopen(Vec::new(), false);
+        alone.unanswered
+    });
+    asked[3] < 200 + alone.largest && asked[3] < asked[0]
+}
+
 /// Of a disk that has not answered in time no more is asked at once than a part of what it could not do; of one that answers
 /// quickly, more and more again.
 pub fn a_slow_disk_is_asked_for_less() -> bool {

@@ -157,6 +157,10 @@ impl<A: RingsApp> RingsDriver<A> {
             engine.get_mut().want_base(first);
         }
         self.hub.borrow_mut().stop_at(round);
+        for lane in self.many.lanes() {
+            // What this needs of the rings is said behind their next turn.
+            lane.get_up();
+        }
     }
 
     /// The engines of the rings whose messages are wanted.
@@ -179,7 +183,10 @@ impl<A: RingsApp> RingsDriver<A> {
             if has_state && engine.get().is_refounded() {
                 hub.borrow_mut().on_refounded(of.rank);
             }
-            let founded = Feed::founded(engine.get()).unwrap_or(0);
+            // A ring that is not founded yet has no place where anybody could go on.
+            let Some(founded) = Feed::founded(engine.get()) else {
+                continue;
+            };
             while let Some(base) = engine.get_mut().take_base() {
                 hub.borrow_mut().on_base(ResumeRing { of, founded, base });
             }

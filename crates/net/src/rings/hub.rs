@@ -146,7 +146,12 @@ impl<A: RingsApp> Hub<A> {
             return false;
         }
         stop.rings.sort_by_key(|ring| ring.of.rank);
-        let point = Point::before(&first, first.first_of(stop.round));
+        // The beginning of the round, also where a ring has none of its instances in it yet.
+        let point = Point {
+            round: stop.round,
+            turn: first.rank,
+            used: 0,
+        };
         let resume = Resume {
             point,
             rings: stop.rings,

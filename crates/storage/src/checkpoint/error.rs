@@ -23,6 +23,8 @@ pub enum Refused {
     NoState,
     /// It is another than they say.
     State,
+    /// The system does not let the file be read.
+    Unreadable,
 }
 
 impl fmt::Display for Refused {
@@ -35,6 +37,7 @@ impl fmt::Display for Refused {
                 f,
                 "the manifest has format {version}, which a later version wrote: use that version"
             ),
+            Self::Unreadable => f.write_str("the system does not let the file be read"),
             Self::State => {
                 f.write_str("the state is damaged: its sum is another than the manifest's")
             }

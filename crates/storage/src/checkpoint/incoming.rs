@@ -138,8 +138,12 @@ impl<D: LogDisk> Incoming<D> {
             ..self.manifest
         };
         let new = format!("{name}.new");
-        let written = store::write(&*self.disk, &new, &name, &manifest.encode());
-        written.map_err(|error| failed(&path, "write", error))?;
+        if let Err(error) = store::write(&*self.disk, &new, &name, &manifest.encode()) {
+            // What has come stays: the next attempt finds it where it was.
+            let _ = self.disk.remove(&name);
+            let _ = self.disk.rename(&state_name(self.number), INCOMING_STATE);
+            return Err(failed(&path, "write", error));
+        }
         // It speaks of what has another name now.
         let _ = self.disk.remove(INCOMING_MANIFEST);
         Ok(Written {

@@ -128,17 +128,25 @@ impl<D: LogDisk> Checkpoints<D> {
             }
         }
         self.kept.sort_by_key(|(number, _)| *number);
-        for name in left_over {
+        let has = |name: &str| names.iter().any(|other| other == name);
+        let mut lacks_state = has(INCOMING_MANIFEST) && !has(INCOMING_STATE);
+        // The newest first: it may be what had come from a peer, whole, when the power went.
+        for name in left_over.iter().rev() {
+            if std::mem::take(&mut lacks_state) && name.ends_with(STATE) {
+                let _ = self.disk.rename(name, INCOMING_STATE);
+                continue;
+            }
             // It is in nobody's way.
-            let _ = self.disk.remove(&name);
+            let _ = self.disk.remove(name);
         }
         Ok(())
     }
 
     fn manifest_at(&self, name: &str) -> Result<Result<Manifest, Refused>, CheckpointError> {
         let path = self.disk.path().join(name);
-        let bytes = store::read_all(&*self.disk, name);
-        let bytes = bytes.map_err(|error| failed(&path, "read", error))?;
+        let Ok(bytes) = store::read_all(&*self.disk, name) else {
+            return Ok(Err(Refused::Unreadable));
+        };
         match Manifest::decode(&bytes) {
             Ok(manifest) if manifest.of == self.of => Ok(Ok(manifest)),
             Ok(manifest) => Err(CheckpointError::WrongOwner {
@@ -207,7 +215,7 @@ impl<D: LogDisk> Checkpoints<D> {
     /// more ([`Self::damaged`]), and stay where they are.
     ///
     /// # Errors
-    /// The disk's, but for what it has lost.
+    /// None of the disk's: what cannot be read is damaged.
     pub fn newest_sound(&mut self) -> Result<Option<Reading<D>>, CheckpointError> {
         while let Some((number, manifest)) = self.kept.last() {
             let sound = Reading::open(Arc::clone(&self.disk), *number, Arc::clone(manifest))
@@ -218,10 +226,25 @@ impl<D: LogDisk> Checkpoints<D> {
                     self.damaged.push((path, Refused::State));
                     self.kept.pop();
                 }
+                // The disk has lost it, or does not give it back: the one before may be there.
+                Err(CheckpointError::Io { path, .. }) => {
+                    self.damaged.push((path, Refused::Unreadable));
+                    self.kept.pop();
+                }
                 Err(error) => return Err(error),
             }
         }
         Ok(None)
+    }
+
+    /// Nobody can begin with this one, though it is whole: it is not kept.
+    pub fn reject(&mut self, manifest: &Manifest) {
+        let is_it = |(_, kept): &mut (u64, Arc<Manifest>)| **kept == *manifest;
+        for (number, _) in self.kept.extract_if(.., is_it) {
+            if self.disk.remove(&manifest_name(number)).is_ok() {
+                let _ = self.disk.remove(&state_name(number));
+            }
+        }
     }
 
     /// Opens one that is kept, for a peer.

@@ -19,6 +19,16 @@ pub struct Writing<D: LogDisk> {
     sums: Sums,
     /// What is not a whole chunk yet.
     rest: Vec<u8>,
+    is_finished: bool,
+}
+
+impl<D: LogDisk> Drop for Writing<D> {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            // It takes room that others need. What stays is removed when the directory is opened.
+            let _ = self.disk.remove(&state_name(self.number));
+        }
+    }
 }
 
 impl<D: LogDisk> Writing<D> {
@@ -39,6 +49,7 @@ impl<D: LogDisk> Writing<D> {
             file,
             sums: Sums::default(),
             rest: Vec::new(),
+            is_finished: false,
         })
     }
 
@@ -92,16 +103,15 @@ impl<D: LogDisk> Writing<D> {
         let name = manifest_name(self.number);
         let path = self.disk.path().join(&name);
         let (of, store) = self.owner;
-        let manifest = self
-            .sums
-            .manifest(of, store, about, self.chunk_bytes as u32);
-        let written = store::write(
-            &*self.disk,
-            &format!("{name}.new"),
-            &name,
-            &manifest.encode(),
-        );
-        written.map_err(|error| failed(&path, "write", error))?;
+        let sums = std::mem::take(&mut self.sums);
+        let manifest = sums.manifest(of, store, about, self.chunk_bytes as u32);
+        let new = format!("{name}.new");
+        if let Err(error) = store::write(&*self.disk, &new, &name, &manifest.encode()) {
+            // It may have its name all the same, and its state goes.
+            let _ = self.disk.remove(&name);
+            return Err(failed(&path, "write", error));
+        }
+        self.is_finished = true;
         Ok(Written {
             number: self.number,
             manifest,

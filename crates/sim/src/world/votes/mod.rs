@@ -166,6 +166,14 @@ impl<S: System> World<'_, S> {
         let Some(uring) = &self.plan.uring else {
             return;
         };
+        // Also what somebody has learnt since it was told anything last.
+        for host in &self.hosts {
+            if let Some(life) = &host.life {
+                let engine = self.system.voting(life.engine.get());
+                let who = (life.process, life.former);
+                self.votes.look_at(self.now, engine, who);
+            }
+        }
         let former = self.hosts[at].life.as_ref().is_none_or(|life| life.former);
         let behind = self.votes.learnt.saturating_sub(from);
         let keeps = uring.keeps();
