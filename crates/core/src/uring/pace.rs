@@ -74,9 +74,10 @@ impl Pace {
 
     /// It has failed, or hung: perhaps with more than it takes in its time.
     pub fn on_failed(&mut self) {
-        let floor = match mutants::on(Mutant::U98) {
-            true => self.full / LEAST_PART,
-            false => self.full / FLOOR_PART,
+        let floor = match (mutants::on(Mutant::U74), mutants::on(Mutant::U98)) {
+            (true, _) => self.full,
+            (_, true) => self.full / LEAST_PART,
+            (false, false) => self.full / FLOOR_PART,
         };
         let most = (self.most / 4).max(floor);
         *self = Self {

@@ -196,7 +196,7 @@ fn asked_at_once(alone: &mut Alone) -> usize {
 /// The second, whose disk has been so slow in all its answers that it gets as little as can be; and its patience.
 fn with_a_slow_disk() -> (Alone, u64) {
     let settings = URingConfig {
-        disk_bytes: 6400,
+        disk_bytes: 102_400,
         kept_instances: 1000,
         ..settings()
     };
