@@ -85,15 +85,16 @@ pub(crate) fn fetch(
     let own = locked(shelf)
         .manifests()
         .last()
-        .and_then(|own| point_of(own));
+        .and_then(|own| resume_of(own))
+        .map(|own| own.point);
     let mut sources = ask_all(config, stop);
     // What is not further is forgotten as well.
     sources.retain(|source| own.is_none_or(|own| source.point > own));
     let mut failed = FetchError::Nothing;
     while let Some(furthest) = sources.iter().max_by_key(|source| source.point) {
         let furthest = furthest.manifest.clone();
-        let is_other = |source: &mut Source| !source.manifest.is_same_state(&furthest);
-        let (others, same) = part(sources, is_other);
+        let is_same = |source: &Source| source.manifest.is_same_state(&furthest);
+        let (same, others) = sources.into_iter().partition(is_same);
         sources = others;
         match take_one(shelf, furthest, same, stop) {
             Err(FetchError::Stopped) => return Err(FetchError::Stopped),
@@ -103,21 +104,6 @@ pub(crate) fn fetch(
         }
     }
     Err(failed)
-}
-
-/// Those that are, and those that are not.
-fn part(
-    sources: Vec<Source>,
-    mut is: impl FnMut(&mut Source) -> bool,
-) -> (Vec<Source>, Vec<Source>) {
-    let (mut those, mut others) = (Vec::new(), Vec::new());
-    for mut source in sources {
-        match is(&mut source) {
-            true => those.push(source),
-            false => others.push(source),
-        }
-    }
-    (those, others)
 }
 
 /// Gets one state from all that have it.
@@ -189,23 +175,19 @@ fn ask(
     if manifest.chunk_bytes > CHUNK_BYTES {
         return Err(io::Error::other("its chunks are too large"));
     }
-    let resume = Resume::decode(Bytes::from(manifest.about.clone()));
-    if let Some(resume) = &resume {
-        config.check(resume).map_err(io::Error::other)?;
-    }
     let nowhere = || io::Error::other("its checkpoint does not say where it is");
-    let point = point_of(&manifest).ok_or_else(nowhere)?;
+    let resume = resume_of(&manifest).ok_or_else(nowhere)?;
+    config.check(&resume).map_err(io::Error::other)?;
     Ok(Some(Source {
         talk,
         manifest,
-        point,
+        point: resume.point,
     }))
 }
 
-/// Where a checkpoint is.
-fn point_of(manifest: &Manifest) -> Option<Point> {
-    let resume = Resume::decode(Bytes::from(manifest.about.clone()))?;
-    Some(resume.point)
+/// What a checkpoint says of where it is.
+fn resume_of(manifest: &Manifest) -> Option<Resume> {
+    Resume::decode(Bytes::from(manifest.about.clone()))
 }
 
 /// Takes what is missing from all that have it, in turns.

@@ -248,18 +248,19 @@ impl<M: Machine> Keeper<M> {
         loop {
             match fetch(&self.config, &self.shelf, &self.shared.stop) {
                 Ok(bytes) => {
-                    let node = match self.begin_anew() {
-                        Ok(node) => node,
+                    let begun = self.begin_anew();
+                    self.shared.state().counts.recovered_bytes += bytes;
+                    match begun {
+                        Ok(node) => {
+                            self.shared.state().counts.recoveries += 1;
+                            return Ok(node);
+                        }
                         Err(StartError::Rings(error)) => return Err(error.to_string()),
+                        // Another one may come meanwhile: it is not asked for again at once.
                         Err(error) => {
                             tracing::error!(%error, "a checkpoint of another replica is of no use");
-                            continue;
                         }
-                    };
-                    let mut state = self.shared.state();
-                    state.counts.recoveries += 1;
-                    state.counts.recovered_bytes += bytes;
-                    return Ok(node);
+                    }
                 }
                 Err(FetchError::Stopped) => return Err("it was stopped".to_owned()),
                 Err(error) => tracing::warn!(%error, "no checkpoint yet"),

@@ -9,7 +9,9 @@ use rota_core::contract::{
 };
 use rota_core::paxos::{self, AcceptorId, Config, STATE_LOG};
 use rota_core::ring::{Timers, Timing};
-use rota_core::uring::{Base, Follow, Record, Records, Said, URing, URingConfig, Word, decode};
+use rota_core::uring::{
+    Base, Follow, Here, Record, Records, Said, URing, URingConfig, Word, decode,
+};
 use rota_core::wire::PartHead;
 
 use super::datagrams::SETTINGS;
@@ -33,6 +35,16 @@ pub fn acceptor(node: u16) -> AcceptorId {
         node: process(node, 1).node,
         store: 100 + u64::from(node),
     }
+}
+
+/// What an acceptor says that has been in no configuration.
+pub fn new_here(node: u16) -> Word {
+    Word::Here(Here {
+        number: 0,
+        acceptor: Some(acceptor(node)),
+        complete: 0,
+        joins: true,
+    })
 }
 
 pub fn settings() -> URingConfig {

@@ -4,7 +4,7 @@
 use rota_core::contract::{Engine, Input};
 use rota_core::uring::{Base, Here, Word};
 
-use super::alone::{Alone, FOUNDED, acceptor, process, settings};
+use super::alone::{Alone, FOUNDED, acceptor, new_here, process, settings};
 use super::rules::{head, hear_batch, second};
 
 /// Another foundation.
@@ -103,13 +103,7 @@ pub fn a_state_goes_on_with_its_own_foundation() -> bool {
     let mut first = Alone::resumed(process(1, 1), Vec::new(), state(FOUNDED));
     for node in [2, 3] {
         first.link(process(node, 1));
-        let here = Here {
-            number: 0,
-            acceptor: Some(acceptor(node)),
-            complete: 0,
-            joins: true,
-        };
-        first.hear(node, Word::Here(here).encode(0));
+        first.hear(node, new_here(node).encode(0));
     }
     first.write_all();
     with_log(OTHER) == (true, true)
@@ -241,13 +235,7 @@ pub fn a_cluster_is_founded_once() -> bool {
         first.write();
         for node in [2, 3] {
             first.link(process(node, 1));
-            let here = Here {
-                number: 0,
-                acceptor: Some(acceptor(node)),
-                complete: 0,
-                joins: true,
-            };
-            first.hear(node, Word::Here(here).encode(0));
+            first.hear(node, new_here(node).encode(0));
         }
         first
     };

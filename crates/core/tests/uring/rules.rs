@@ -6,9 +6,9 @@ use bytes::Bytes;
 use rota_core::contract::{Delivery, Engine, Input, Time};
 use rota_core::mutants::Mutant;
 use rota_core::paxos::{self, Ballot, Config, STATE_LOG, ValueId};
-use rota_core::uring::{Follow, Head, Here, Record, Word, Writer};
+use rota_core::uring::{Follow, Head, Record, Word, Writer};
 
-use super::alone::{Alone, FOUNDED, acceptor, process, settings};
+use super::alone::{Alone, FOUNDED, new_here, process, settings};
 use super::{
     base, behind, cut, foundations, full, logs, lost, outside, passed, rate, rounds, slow,
 };
@@ -366,13 +366,7 @@ fn all_found_it() -> bool {
     let mut first = Alone::new(process(1, 1), Vec::new());
     let mut comes = |node: u16| {
         first.link(process(node, 1));
-        let here = Here {
-            number: 0,
-            acceptor: Some(acceptor(node)),
-            complete: 0,
-            joins: true,
-        };
-        first.hear(node, Word::Here(here).encode(FOUNDED));
+        first.hear(node, new_here(node).encode(FOUNDED));
         let early = first.engine.number() == 1;
         first.write();
         (early, first.engine.number() == 1)
