@@ -30,7 +30,7 @@ pub type Counts = (u64, u64, u64);
 
 /// Builds the wheel, and runs all that is said of it against the release binary.
 pub fn test(workspace: &Workspace) -> Counts {
-    let built = open(workspace).and_then(|shop| shop.build().map(|()| shop));
+    let built = open(workspace).and_then(|shop| shop.build(workspace).map(|()| shop));
     let shop = match built {
         Ok(shop) => shop,
         Err(error) => {
@@ -66,7 +66,7 @@ pub fn run(workspace: &Workspace) -> bool {
 
 /// Builds the wheel alone, and says where it is.
 pub fn wheel(workspace: &Workspace) -> bool {
-    let built = open(workspace).and_then(|shop| shop.build().map(|()| shop));
+    let built = open(workspace).and_then(|shop| shop.build(workspace).map(|()| shop));
     match built {
         Ok(shop) => {
             println!("wheel: in {}", shop.wheels.display());
@@ -117,10 +117,11 @@ impl Shop {
     }
 
     /// Builds the wheel, and installs it.
-    fn build(&self) -> Result<(), String> {
+    fn build(&self, workspace: &Workspace) -> Result<(), String> {
         // There may be one of another version.
         let _ = fs::remove_dir_all(&self.wheels);
         let mut maturin = self.program("maturin");
+        maturin.envs(workspace.settings().iter().copied());
         maturin.args(["build", "--release", "--locked", "--interpreter"]);
         maturin.arg(self.programs.join("python"));
         output_of(maturin.arg("--out").arg(&self.wheels))?;
