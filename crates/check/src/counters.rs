@@ -143,8 +143,12 @@ impl Counters {
                 } += 1;
             }
             Step::Primary { .. } => self.primary_reports += 1,
-            Step::Start | Step::Conf { .. } | Step::Excluded { .. } | Step::Crash | Step::Leave => {
-            }
+            Step::Start
+            | Step::Conf { .. }
+            | Step::Excluded { .. }
+            | Step::Missed { .. }
+            | Step::Crash
+            | Step::Leave => {}
         }
     }
 

@@ -37,6 +37,7 @@ pub mod report;
 pub mod trace;
 mod uniform;
 mod view;
+mod whole;
 
 pub use properties::{check_all, check_order, check_uniform};
 pub use report::{Options, Order, PrimaryRule, Report, Verdict, Violation};

@@ -55,6 +55,10 @@ pub enum Order {
     Evs,
     /// One order over primary views.
     Uniform,
+    /// One order that acceptors vote for, of which nobody leaves anything out but what it is told it has missed.
+    Whole,
+    /// The same, where processes are given only what is ordered while they are members.
+    OfMembers,
 }
 
 /// What was found about one property.

@@ -38,6 +38,10 @@ enum OrderName {
     Evs,
     /// One order over primary views: fastcast, lcr
     Uniform,
+    /// One order that acceptors vote for: ring-paxos, u-ring-paxos
+    Whole,
+    /// The same, where nodes have `only_as_member`
+    OfMembers,
     /// One order over several rings: multi-ring
     Multicast,
 }
@@ -47,6 +51,8 @@ impl OrderName {
         match self {
             Self::Evs => Some(Order::Evs),
             Self::Uniform => Some(Order::Uniform),
+            Self::Whole => Some(Order::Whole),
+            Self::OfMembers => Some(Order::OfMembers),
             Self::Multicast => None,
         }
     }
@@ -57,6 +63,8 @@ const fn name(order: Order) -> &'static str {
     match order {
         Order::Evs => "evs",
         Order::Uniform => "uniform",
+        Order::Whole => "whole",
+        Order::OfMembers => "of-members",
     }
 }
 
@@ -78,12 +86,8 @@ pub fn main(options: &CheckOptions) -> ExitCode {
         quiescent: options.quiescent,
         ..Options::default()
     };
-    let shown = if trace.is_uniform() {
-        Order::Uniform
-    } else {
-        Order::Evs
-    };
-    let order = options.order.and_then(OrderName::order).unwrap_or(shown);
+    let order = options.order.and_then(OrderName::order);
+    let order = order.unwrap_or_else(|| trace.shown_order());
     let report = check_order(&trace, &known, order);
     if options.json {
         let counters = (report.counters, report.uniform);
@@ -161,6 +165,8 @@ fn text(report: &Report) -> String {
     let what = match report.order {
         Order::Evs => "Extended Virtual Synchrony",
         Order::Uniform => "one order over primary views",
+        Order::Whole => "one order that acceptors vote for",
+        Order::OfMembers => "one order that acceptors vote for, for members only",
     };
     let _ = writeln!(text, "order: {} ({what})\n", name(report.order));
     judged(&mut text, &report.verdicts, &report.violations);

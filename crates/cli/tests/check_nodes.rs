@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rota_check::trace::Trace;
-use rota_check::{Options, check_all, check_uniform};
+use rota_check::{Options, Order, check_all, check_order, check_uniform};
 use rota_core::contract::{Delivery, NodeId, Service};
 use rota_net::{EngineName, Node, NodeConfig, PrimaryName};
 
@@ -48,6 +48,7 @@ fn nodes(dir: &Path, port: u16, engine: EngineName) -> (Vec<Node>, Vec<PathBuf>)
         if matches!(engine, EngineName::FastCast | EngineName::Lcr) {
             config.primary = PrimaryName::Static;
         }
+        config.state_dir = engine.has_votes().then(|| dir.to_owned());
         config.trace = Some(files[usize::from(id) - 1].clone());
         Node::start(config, NodeId::new(id).expect("not 0")).expect("free ports")
     };
@@ -73,6 +74,36 @@ fn what_a_ring_of_nodes_writes_down_is_legal() {
     assert_eq!(report.counters.originated, 6 * MESSAGES as u64);
     assert_eq!(report.counters.deliveries, 18 * MESSAGES as u64);
     assert_eq!(report.counters.untraced, 0);
+}
+
+/// Nobody starts with what is not of the first place on, so that all have all.
+fn run_votes(engine: EngineName, port: u16) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (mut nodes, files) = nodes(dir.path(), port, engine);
+    submit(&nodes);
+    take(&nodes, 3 * MESSAGES);
+    drop(nodes.pop());
+    submit(&nodes);
+    take(&nodes, 2 * MESSAGES);
+    drop(nodes);
+    let trace = Trace::from_files(&files).expect("sound");
+    assert_eq!(trace.shown_order(), Order::Whole);
+    let report = check_order(&trace, &Options::default(), Order::Whole);
+    assert!(report.holds(), "{:?}", report.violations);
+    assert_eq!(report.counters.originated, 5 * MESSAGES as u64);
+    assert_eq!(report.counters.deliveries, 13 * MESSAGES as u64);
+    let other = check_order(&trace, &Options::default(), Order::Uniform);
+    assert!(!other.holds(), "there are no views");
+}
+
+#[test]
+fn what_nodes_with_u_ring_paxos_write_down_is_one_order() {
+    run_votes(EngineName::URingPaxos, 27_370);
+}
+
+#[test]
+fn what_nodes_with_ring_paxos_write_down_is_one_order() {
+    run_votes(EngineName::RingPaxos, 27_390);
 }
 
 /// Three nodes, of which the last leaves midway; what they write down is judged.

@@ -114,7 +114,11 @@ impl Tracer {
         match delivery {
             Delivery::Configuration(configuration) => self.on_configuration(now, configuration),
             Delivery::Message(message) => self.on_message(now, message),
-            Delivery::Passed { .. } | Delivery::Missed { .. } => {}
+            Delivery::Missed { seq, count, own } => {
+                let upto = position(seq + count, 0);
+                self.line(now, "missed", format_args!(r#","seq":{upto},"own":{own}"#));
+            }
+            Delivery::Passed { .. } => {}
             Delivery::Primary(ring) => {
                 self.line(now, "primary", format_args!(r#","conf":"{ring}""#));
             }

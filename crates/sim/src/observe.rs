@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use rota_check::event::{Event, EventKind};
-use rota_core::contract::{
-    ConfigurationKind, Delivery, NodeId, Process, RingId, Seq, Service, Time,
-};
+use rota_core::contract::{ConfigurationKind, Delivery, NodeId, Process, RingId, Service, Time};
 
 use crate::plan::DiskLoss;
 
@@ -49,16 +47,6 @@ pub trait Observer {
     /// A node is about to start with this much lost of what it had written.
     fn disk_lost(&mut self, node: NodeId, loss: DiskLoss) {
         let _ = (node, loss);
-    }
-
-    /// A process is told that what comes before packet `next` is forgotten, and that its own messages up to a counter are
-    /// in the order.
-    ///
-    /// # Errors
-    /// A property that does not hold; the run ends with it.
-    fn missed(&mut self, process: Process, next: Seq, own: u64) -> Result<(), Finding> {
-        let _ = (process, next, own);
-        Ok(())
     }
 
     /// All who vote have lost everything they had, and will found the cluster anew. These live and belong to what was before.
@@ -188,6 +176,11 @@ impl TraceHash {
             EventKind::Excluded(ring) => {
                 self.add(10);
                 self.ring(*ring);
+            }
+            EventKind::Missed { upto, own } => {
+                self.add(12);
+                self.add(*upto);
+                self.add(*own);
             }
             EventKind::Client(event) => {
                 self.add(9);

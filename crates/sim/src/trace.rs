@@ -139,6 +139,9 @@ impl File {
             EventKind::Excluded(ring) => {
                 let _ = write!(self.lines, r#"excluded","conf":"{ring}""#);
             }
+            EventKind::Missed { upto, own } => {
+                let _ = write!(self.lines, r#"missed","seq":{upto},"own":{own}"#);
+            }
             EventKind::Client(event) => {
                 self.lines += event.name();
                 self.lines.push('"');

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rota_check::Violation;
 use rota_check::event::{Event, EventKind};
 use rota_check::online::WholeOnline;
-use rota_core::contract::{Process, Seq, Time};
+use rota_core::contract::{Process, Time};
 use rota_core::uring::URing;
 
 use crate::observe::{Coverage, Finding, Observer};
@@ -99,10 +99,6 @@ impl Observer for WholeChecks {
             _ => {}
         }
         found(self.of(event.process).observe(event))
-    }
-
-    fn missed(&mut self, process: Process, next: Seq, own: u64) -> Result<(), Finding> {
-        found(self.of(process).missed(process, next, own))
     }
 
     fn founded_anew(&mut self, former: &[Process]) {

@@ -39,6 +39,13 @@ pub enum EventKind {
     Primary(RingId),
     /// The process is in no primary configuration, and its ring is this one.
     Excluded(RingId),
+    /// The process gets nothing of what stands before a position.
+    Missed {
+        /// This position.
+        upto: u64,
+        /// Its own messages up to this counter are in the order.
+        own: u64,
+    },
     /// A client of the process saw or did something.
     Client(ClientEvent),
     /// The process was killed.

@@ -136,7 +136,8 @@ impl Online {
             EventKind::Start
             | EventKind::Send(_)
             | EventKind::Primary(_)
-            | EventKind::Excluded(_) => Ok(()),
+            | EventKind::Excluded(_)
+            | EventKind::Missed { .. } => Ok(()),
             EventKind::Broadcast(sent) => {
                 let text = format!("{} originated {} without a place", Name(who), sent.message);
                 Err(wrong("E3", text))

@@ -149,7 +149,7 @@ impl UniformOnline {
             return Err(("VS3", "started again in the same incarnation".into()));
         }
         match kind {
-            EventKind::Start | EventKind::Client(_) => Ok(()),
+            EventKind::Start | EventKind::Client(_) | EventKind::Missed { .. } => Ok(()),
             EventKind::Send(sent) => {
                 self.state(who).accepted = Some(*sent);
                 Ok(())

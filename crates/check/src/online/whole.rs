@@ -4,13 +4,13 @@
 //! What is judged: UI, UTO, and each sender's order, event by event; UA and UV once all is at rest ([`WholeOnline::rest`]).
 //! A configuration has a place like a message: it is the same there at all, whether they are in it or not. A process
 //! that starts begins with the first place. If what comes next was forgotten everywhere, it has to be said how far it
-//! goes ([`WholeOnline::missed`]): only that it may leave out.
+//! goes ([`EventKind::Missed`]): only that it may leave out.
 //!
 //! Events have to come in one order in which causes precede effects. Memory grows with the length of a run.
 
 use std::collections::BTreeMap;
 
-use rota_core::contract::{ConfigurationKind, MessageId, Process, Seq, position};
+use rota_core::contract::{ConfigurationKind, MessageId, Process, position};
 use rustc_hash::FxHashMap;
 
 use super::views::{Wrong, is_as_sent};
@@ -86,15 +86,14 @@ impl WholeOnline {
         said(event.process, event.time.0, result)
     }
 
-    /// A process is told that what comes before packet `next` is forgotten, and that its own messages up to a counter
-    /// are in the order.
-    ///
-    /// # Errors
-    /// It had more than that, or it has not broadcast so many.
-    pub fn missed(&mut self, who: Process, next: Seq, own: u64) -> Result<(), Violation> {
+    /// A message was broadcast by a process of which nothing else is known.
+    pub(crate) fn trust(&mut self, sent: &Sent) {
+        self.sent.insert(sent.message, *sent);
+    }
+
+    fn on_missed(&mut self, who: Process, upto: u64, own: u64) -> Result<(), Wrong> {
         let state = self.processes.entry(who).or_default();
-        let upto = position(next, 0);
-        let result = if upto < state.upto {
+        if upto < state.upto {
             let had = state.upto;
             Err((
                 "UTO",
@@ -112,8 +111,7 @@ impl WholeOnline {
             state.own = state.own.max(own);
             state.last.clear();
             Ok(())
-        };
-        said(who, 0, result)
+        }
     }
 
     /// All is at rest: these live, and have nothing to wait for.
@@ -175,6 +173,7 @@ impl WholeOnline {
                 let text = format!("gave {} a place of its own", placed.message);
                 Err(("UI", text))
             }
+            EventKind::Missed { upto, own } => self.on_missed(who, *upto, *own),
             EventKind::Excluded(_) if self.only_as_member => {
                 if state.outside.replace(true) == Some(true) {
                     return Err(("UTO", "was told twice that it is no member".into()));

@@ -70,6 +70,7 @@ use crate::trace::Trace;
 use crate::uniform::Uniform;
 use crate::uniform::counters::UniformCounters;
 use crate::view::View;
+use crate::whole::check_whole;
 
 /// A property.
 struct Property {
@@ -198,12 +199,17 @@ pub fn check_uniform(trace: &Trace, options: &Options) -> Report {
         }
         report.add(findings);
     }
+    add_clients(view, &mut report);
+    report
+}
+
+/// Checks what is about clients, whose order is any engine's.
+pub(crate) fn add_clients(view: &View<'_>, report: &mut Report) {
     for property in ALL.iter().filter(|property| property.name.starts_with('K')) {
         let mut findings = Findings::new(property.name, property.title);
         (property.check)(view, &mut findings);
         report.add(findings);
     }
-    report
 }
 
 /// Checks all properties of this order.
@@ -211,5 +217,7 @@ pub fn check_order(trace: &Trace, options: &Options, order: Order) -> Report {
     match order {
         Order::Evs => check_all(trace, options),
         Order::Uniform => check_uniform(trace, options),
+        Order::Whole => check_whole(trace, options, false),
+        Order::OfMembers => check_whole(trace, options, true),
     }
 }

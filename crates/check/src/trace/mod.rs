@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
 use crate::event::{Conf, Event, EventKind, Placed};
+use crate::report::Order;
 use clients::Clients;
 
 pub use read::TraceError;
@@ -89,6 +90,10 @@ pub(crate) enum Step {
     Excluded {
         conf: u32,
     },
+    Missed {
+        upto: u64,
+        own: u64,
+    },
     Crash,
     Leave,
 }
@@ -160,6 +165,10 @@ impl Trace {
             },
             EventKind::Excluded(ring) => Step::Excluded {
                 conf: self.ring(*ring),
+            },
+            EventKind::Missed { upto, own } => Step::Missed {
+                upto: *upto,
+                own: *own,
             },
             EventKind::Client(client) => {
                 self.clients.push(process, event.time, client);
@@ -249,8 +258,26 @@ impl Trace {
         &self.began
     }
 
-    /// Whether it is certain that places were given by one order over primary views: somebody says so, in that
-    /// its broadcasts have no place or it is excluded, and nobody has what is only seen on rings.
+    /// Of which order it is, as far as it shows.
+    pub fn shown_order(&self) -> Order {
+        let steps = || self.stories.iter().flat_map(|story| &story.steps);
+        if !self.is_uniform() {
+            return Order::Evs;
+        }
+        // Of a view it is said at once that it is primary.
+        if steps().any(|step| matches!(step, Step::Primary { .. })) {
+            return Order::Uniform;
+        }
+        let named = steps().any(|step| matches!(step, Step::Conf { .. } | Step::Missed { .. }));
+        match steps().any(|step| matches!(step, Step::Excluded { .. })) {
+            _ if !named => Order::Uniform,
+            true => Order::OfMembers,
+            false => Order::Whole,
+        }
+    }
+
+    /// Whether it is certain that places were given by one order, and not by each ring its own: somebody says so, in
+    /// that its broadcasts have no place or it is excluded, and nobody has what is only seen on rings.
     pub fn is_uniform(&self) -> bool {
         let mut uniform = false;
         for step in self.stories.iter().flat_map(|story| &story.steps) {

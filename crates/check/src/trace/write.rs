@@ -46,6 +46,9 @@ impl<W: Write> TraceWriter<W> {
             EventKind::Delivered(placed) => self.placed("deliver", placed)?,
             EventKind::Primary(ring) => write!(self.out, r#""primary","conf":"{ring}""#)?,
             EventKind::Excluded(ring) => write!(self.out, r#""excluded","conf":"{ring}""#)?,
+            EventKind::Missed { upto, own } => {
+                write!(self.out, r#""missed","seq":{upto},"own":{own}"#)?;
+            }
             EventKind::Client(event) => {
                 write!(self.out, "\"{}\"{}", event.name(), event.fields())?;
             }

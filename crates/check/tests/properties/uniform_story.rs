@@ -4,6 +4,7 @@
 //! ab: 5ab !a1 a1      a and b each install view 5ab and report it as primary, broadcast, deliver
 //! a: x7a 9ab          a is excluded, its ring being 7a, and comes to view 9ab
 //! a: ~9ab primary/9ab a installs a view, and reports it
+//! a: missed@3/1       a has missed what is before position 3, and its messages up to the first are in the order
 //! quiet               all is at rest
 //! ```
 //!
@@ -93,6 +94,11 @@ impl Teller {
             "leave" => self.note(who, EventKind::Leave),
             _ if word.starts_with("primary/") => {
                 self.note(who, EventKind::Primary(ring(&word[8..])));
+            }
+            _ if word.starts_with("missed@") => {
+                let (upto, own) = word[7..].split_once('/').expect("own messages");
+                let [upto, own] = [upto, own].map(|number| number.parse().expect("a number"));
+                self.note(who, EventKind::Missed { upto, own });
             }
             _ if word.starts_with('x') => self.note(who, EventKind::Excluded(ring(&word[1..]))),
             _ if word.starts_with('~') => self.install(who, &word[1..]),

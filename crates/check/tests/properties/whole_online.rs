@@ -3,24 +3,42 @@
 //! Stories are as those of views, but that a configuration has a place: `3ab` is at packet 3. Messages have places of
 //! packets, `a1@2` that of the second.
 
-use rota_check::Violation;
-use rota_check::event::EventKind;
+use rota_check::event::{Event, EventKind};
 use rota_check::online::WholeOnline;
-use rota_core::contract::Process;
+use rota_check::trace::Trace;
+use rota_check::{Options, Order, Report, Violation, check_order};
 
 use super::story::process;
 use super::uniform_story::events;
 
+/// The events of a story, with places as they are.
+fn shifted(text: &str) -> Vec<Event> {
+    let mut events = events(text).0;
+    // Others report that.
+    events.retain(|event| !matches!(event.kind, EventKind::Primary(_)));
+    for event in &mut events {
+        match &mut event.kind {
+            EventKind::Delivered(placed) => placed.position <<= 16,
+            EventKind::Missed { upto, .. } => *upto <<= 16,
+            _ => {}
+        }
+    }
+    events
+}
+
+/// What is found of it afterwards, all being at rest if those live that have not ended.
+fn afterwards(text: &str, alive: &str) -> Report {
+    let mut trace: Trace = shifted(text).iter().collect();
+    if !alive.is_empty() {
+        trace.quiesce();
+    }
+    check_order(&trace, &Options::default(), Order::Whole)
+}
+
 /// Looks at a story, and then at its end, at which these live.
 fn observe(text: &str, alive: &str) -> Result<WholeOnline, Violation> {
     let mut online = WholeOnline::new();
-    for mut event in events(text).0 {
-        match &mut event.kind {
-            // Others report that.
-            EventKind::Primary(_) => continue,
-            EventKind::Delivered(placed) => placed.position <<= 16,
-            _ => {}
-        }
+    for event in shifted(text) {
         online.observe(&event)?;
     }
     let alive = alive.chars().map(|letter| process(&letter.to_string()));
@@ -34,6 +52,17 @@ fn red(property: &str, text: &str) {
         panic!("not seen: {text}");
     };
     assert_eq!(violation.property, property, "{violation}");
+    let found = afterwards(text, "").violations;
+    assert_eq!(found.len(), 1, "{text}: {found:?}");
+    assert_eq!(found[0].property, property, "{text}");
+}
+
+/// Seen only while the run goes on.
+#[track_caller]
+fn red_online(property: &str, text: &str) {
+    let violation = observe(text, "").expect_err("not seen");
+    assert_eq!(violation.property, property, "{violation}");
+    assert_eq!(afterwards(text, "").violations, [], "{text}");
 }
 
 #[track_caller]
@@ -47,6 +76,8 @@ fn red_at_rest(property: &str, text: &str, alive: &str) {
 
 #[track_caller]
 fn green(text: &str, alive: &str) -> WholeOnline {
+    let report = afterwards(text, "");
+    assert_eq!(report.violations, [], "{text}");
     match observe(text, alive) {
         Ok(online) => online,
         Err(violation) => panic!("{violation}: {text}"),
@@ -105,8 +136,8 @@ fn what_is_delivered_was_broadcast_as_it_is() {
     red("UI", &after("a: !a4"));
     red("UI", &after("a: !a2"));
     red("UI", &after("a: !b2"));
-    red("UI", &after("a: ?a3#1 !a3#2"));
-    red("UI", &after("a: crash !a3"));
+    red_online("UI", &after("a: ?a3#1 !a3#2"));
+    red_online("UI", &after("a: crash !a3"));
     red("UI", &after("a: start"));
     red("UI", &after("a: =a2"));
     green(&after("a: ?a3#1 !a3#1 a2@5 a3@6#1 leave crash"), "");
@@ -139,52 +170,68 @@ fn at_rest_all_have_everything_and_their_own() {
     red_at_rest("UA", &after("A:"), "A");
 }
 
-/// A story, and what a process is told then: that all before a packet is forgotten.
-fn told(text: &str, who: &str, next: u64, own: u64) -> (WholeOnline, Result<(), Violation>) {
-    let mut online = green(text, "");
-    let result = online.missed(process(who), next, own);
-    (online, result)
-}
-
-fn take(online: &mut WholeOnline, words: &str) -> Result<(), Violation> {
-    // The same messages, known from the story before.
-    for mut event in events(words).0 {
-        let EventKind::Delivered(placed) = &mut event.kind else {
-            continue;
-        };
-        placed.position <<= 16;
-        online.observe(&event)?;
-    }
-    Ok(())
-}
-
 #[test]
 fn only_what_is_forgotten_is_left_out_and_no_more() {
-    let long = after("ab: a2@4\n A:");
-    let who: Process = process("A");
-    let (mut online, result) = told(&long, "A", 3, 0);
-    assert_eq!(result, Ok(()));
-    assert_eq!(take(&mut online.clone(), "A: b1@3 a2@4"), Ok(()));
+    let long = |words: &str| after(&format!("ab: a2@4\n A: {words}"));
+    green(&long("missed@3/0 b1@3 a2@4"), "A");
     // It does not know how far a had got.
-    let (mut other, _) = told(&long, "A", 4, 0);
-    assert_eq!(take(&mut other, "A: a2@4"), Ok(()));
-    assert_eq!(other.rest([who]), Ok(()));
-    let skipped = take(&mut online, "A: a2@4").expect_err("b1 was not forgotten");
-    assert_eq!(skipped.property, "UTO");
+    green(&long("missed@4/0 a2@4"), "A");
+    // b1 was not forgotten.
+    red("UTO", &long("missed@3/0 a2@4"));
     // Nobody misses what it has.
-    let (_, result) = told(&long, "a", 4, 1);
-    assert_eq!(result.expect_err("it had more").property, "UTO");
+    red("UTO", &long("\n a: missed@4/1"));
 }
 
 #[test]
 fn who_is_told_of_its_own_messages_need_not_see_them() {
-    let story = "abc: 1abc\n c: !c1 !c2\n ab: c1@2 crash";
-    let (online, result) = told(story, "c", 3, 1);
-    assert_eq!(result, Ok(()));
+    let story = |told: &str| format!("abc: 1abc\n c: !c1 !c2\n ab: c1@2 crash\n c: {told}");
     // Of the second it is told nothing.
-    assert_eq!(online.rest([process("c")]).expect_err("c2").property, "UV");
-    let (online, result) = told(story, "c", 9, 2);
-    assert_eq!((result, online.rest([process("c")])), (Ok(()), Ok(())));
-    let (_, result) = told(story, "c", 9, 3);
-    assert_eq!(result.expect_err("there is no such message").property, "UI");
+    red_at_rest("UV", &story("missed@3/1"), "c");
+    green(&story("missed@9/2"), "c");
+    red("UI", &story("missed@9/3"));
+}
+
+/// Of members only.
+fn of_members(text: &str) -> Report {
+    let trace = shifted(text).iter().collect();
+    check_order(&trace, &Options::default(), Order::OfMembers)
+}
+
+#[test]
+fn members_begin_where_they_are_named() {
+    let story = |b: &str| format!("a: 1a !a1 !a2 a1@2 3ab a2@4\n b: {b}");
+    assert_eq!(of_members(&story("x1b 3ab a2@4")).violations, []);
+    red("UTO", &story("3ab a2@4"));
+    for wrong in ["x1b a2@4", "3ab 4a", "x1b x1b"] {
+        let report = of_members(&story(wrong));
+        assert!(!report.holds(), "{wrong}");
+        assert_eq!(report.violations[0].property, "UTO", "{wrong}");
+    }
+}
+
+#[test]
+fn traces_show_which_order_it_is() {
+    let shown = |text: &str| shifted(text).iter().collect::<Trace>().shown_order();
+    assert_eq!(shown("a: 1a !a1 a1@2"), Order::Whole);
+    assert_eq!(shown("a: !a1\n A: missed@3/0"), Order::Whole);
+    assert_eq!(shown("a: 1a !a1\n b: x1b"), Order::OfMembers);
+    let views: Trace = events("a: 1a !a1 a1@2").0.iter().collect();
+    assert_eq!(views.shown_order(), Order::Uniform);
+}
+
+/// What nobody has traced is not judged, but its place is.
+#[test]
+fn what_an_untraced_process_sends_has_one_place() {
+    let of_others = |text: &str| {
+        let events = shifted(text).into_iter();
+        let trace: Trace = events
+            .filter(|e| e.process != process("d"))
+            .collect::<Vec<_>>()
+            .iter()
+            .collect();
+        check_order(&trace, &Options::default(), Order::Whole)
+    };
+    let story = "abcd: 1abcd\n d: !d1\n ab: d1@2";
+    assert_eq!(of_others(story).violations, []);
+    assert!(!of_others(&format!("{story}\n c: d1@3")).holds());
 }

@@ -122,8 +122,9 @@ impl Cluster {
 
     /// The same, with an engine that votes, in memory.
     pub fn voting(nodes: u16, engine: EngineName) -> Self {
-        let voting = |config: &mut NodeConfig, _: &Path| {
+        let voting = |config: &mut NodeConfig, dir: &Path| {
             config.engine = engine;
+            config.trace = Some(dir.join("{node}.jsonl"));
             config.timing = TimingName::Relaxed;
             config.paxos = Some(PaxosConfig {
                 storage: VoteStorage::Memory,

@@ -240,11 +240,8 @@ impl<S: System> World<'_, S> {
             return;
         };
         life.app.upto = life.app.upto.max(position(next, 0));
-        for observer in &mut self.observers {
-            if let Err(finding) = observer.missed(life.process, next, own) {
-                self.finding.get_or_insert(finding);
-            }
-        }
+        let (process, upto) = (life.process, position(next, 0));
+        self.emit(process, EventKind::Missed { upto, own });
     }
 
     fn deliver_message(&mut self, at: usize, message: &Message, conf: Option<ConfigurationKind>) {

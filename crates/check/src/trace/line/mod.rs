@@ -4,7 +4,7 @@ mod client;
 
 use std::borrow::Cow;
 
-use rota_core::contract::{ConfigurationKind, Time};
+use rota_core::contract::{ConfigurationKind, Process, RingId, Time};
 use serde::Deserialize;
 
 use crate::event::{Conf, Event, EventKind, Placed, Sent};
@@ -88,6 +88,7 @@ pub(super) struct Fields<'a> {
     vs_sets: Option<Vec<Vec<Text<'a>>>>,
     discard: bool,
     missed: Option<bool>,
+    own: Option<u64>,
 }
 
 /// What is wrong with the fields of a line, as a sentence.
@@ -104,27 +105,32 @@ impl Fields<'_> {
         }
         let process = self.node.zip(self.inc);
         let process = process.and_then(|(node, inc)| name::process(node, inc));
+        let process = process.ok_or("\"node\" and \"inc\" have to name a process")?;
         Ok(Line::Event(Event {
             time,
-            process: process.ok_or("\"node\" and \"inc\" have to name a process")?,
+            process,
             kind: match &self.client {
                 Some(client) => EventKind::Client(self.client_event(client)?),
-                None => self.event_kind()?,
+                None => self.event_kind(process)?,
             },
         }))
     }
 
-    fn event_kind(&self) -> Result<EventKind, Wrong> {
+    fn event_kind(&self, process: Process) -> Result<EventKind, Wrong> {
         Ok(match &*self.ev.0 {
             "start" => EventKind::Start,
             "conf" => EventKind::Configuration(self.configuration()?),
             "send" => EventKind::Send(self.sent()?),
             // Another process gives it its place. The sender may not have been in a configuration yet.
             "orig" if self.seq.is_none() => EventKind::Broadcast(self.sent()?),
-            "orig" => EventKind::Originated(self.placed()?),
-            "deliver" => EventKind::Delivered(self.placed()?),
+            "orig" => EventKind::Originated(self.placed(process)?),
+            "deliver" => EventKind::Delivered(self.placed(process)?),
             "primary" => EventKind::Primary(read("conf", self.conf.as_ref(), name::ring)?),
             "excluded" => EventKind::Excluded(read("conf", self.conf.as_ref(), name::ring)?),
+            "missed" => EventKind::Missed {
+                upto: self.seq.ok_or("\"seq\" is missing")?,
+                own: self.own.ok_or("\"own\" is missing")?,
+            },
             "crash" => EventKind::Crash,
             "leave" => EventKind::Leave,
             "" => return Err("\"ev\" is missing".into()),
@@ -140,10 +146,22 @@ impl Fields<'_> {
         })
     }
 
-    fn placed(&self) -> Result<Placed, Wrong> {
+    /// The configuration that is current. Who has missed the last one knows of none.
+    fn current(&self, process: Process) -> Result<ConfigurationKind, Wrong> {
+        if self.conf.as_ref().is_some_and(|conf| conf.0.is_empty()) {
+            return Ok(ConfigurationKind::Regular(RingId {
+                ring_seq: 0,
+                rep: process.node,
+                incarnation: process.incarnation,
+            }));
+        }
+        read("conf", self.conf.as_ref(), name::configuration)
+    }
+
+    fn placed(&self, process: Process) -> Result<Placed, Wrong> {
         Ok(Placed {
             message: read("msg", self.msg.as_ref(), name::message)?,
-            conf: read("conf", self.conf.as_ref(), name::configuration)?,
+            conf: self.current(process)?,
             position: self.seq.ok_or("\"seq\" is missing")?,
             service: read("service", self.service.as_ref(), name::service)?,
             hash: read("hash", self.hash.as_ref(), name::hash)?,
