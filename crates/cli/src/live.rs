@@ -3,10 +3,11 @@
 //!
 //! The first line is its [`Task`]. Then, one a line: `send SERVICE TAG COUNT`, `load SIZE MICROS` (one
 //! agreed message of so many bytes each so many microseconds; 0 ends it), `flood SIZE` (as many as the ring
-//! takes; 0 ends it), `count TAG`, `order`, `status`, `caught-up` (the application has the state of the
+//! takes; 0 ends it), `count TAG`, `order`, `served`, `status`, `caught-up` (the application has the state of the
 //! primary it is in), `leave`. A payload starts with its tag and a `|`.
 
 mod order;
+mod served;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, BufRead, Write};
@@ -21,6 +22,7 @@ use rota_net::{App, Driver, NodeConfig, NodeEngine, Sockets, Submitter, WakeFd, 
 use serde::{Deserialize, Serialize};
 
 use order::Order;
+use served::Served;
 
 /// Load submitted and not delivered yet: more would only wait.
 const OUTSTANDING: u64 = 512;
@@ -61,6 +63,7 @@ enum Said {
         caught_up: bool,
         counters: BTreeMap<String, u64>,
     },
+    Served(Vec<(u64, u16)>),
     Left,
     Failed(String),
 }
@@ -105,6 +108,7 @@ struct LiveApp {
     /// What is submitted whenever the ring takes more.
     flood: Option<Vec<u8>>,
     order: Order,
+    served: Served,
     counts: BTreeMap<Vec<u8>, u64>,
     status_wanted: bool,
     caught_up: bool,
@@ -134,6 +138,7 @@ impl LiveApp {
                 self.flood = (size > 0).then(|| load_payload(size));
                 self.order.forget_gaps();
             }
+            ["served"] => say(&Said::Served(self.served.all())),
             ["order"] => say(&Said::Order(self.order.clone())),
             ["count", tag] => {
                 let count = self.counts.get(tag.as_bytes()).copied().unwrap_or(0);
@@ -209,6 +214,7 @@ impl LiveApp {
         if tag == b"load" && process.node == self.me {
             self.load_outstanding = self.load_outstanding.saturating_sub(1);
         }
+        self.served.note(monotonic(), process.node.get());
         if self.order.note(process.node.get(), counter) {
             say(&Said::Order(self.order.clone()));
         }
@@ -336,6 +342,7 @@ fn run() -> Result<(), String> {
         load_outstanding: 0,
         flood: None,
         order: Order::default(),
+        served: Served::default(),
         counts: BTreeMap::new(),
         status_wanted: false,
         caught_up: false,

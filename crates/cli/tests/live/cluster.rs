@@ -67,6 +67,8 @@ struct Life {
     excluded: bool,
     counts: Vec<(String, u64)>,
     order: Option<Order>,
+    /// In which slots of time what of which node arrived.
+    served: Option<BTreeSet<(u64, u16)>>,
     status: Option<Value>,
     /// Why it has not started, or has ended.
     failed: Option<String>,
@@ -244,6 +246,7 @@ impl Cluster {
             excluded: false,
             counts: Vec::new(),
             order: None,
+            served: None,
             status: None,
             failed: None,
             left: false,
@@ -252,7 +255,9 @@ impl Cluster {
     }
 
     fn command(&self, node: u16) -> Command {
-        let rota = Path::new(env!("CARGO_BIN_EXE_rota"));
+        let named = std::env::var_os("ROTA_BINARY").map(PathBuf::from);
+        let rota = named.unwrap_or_else(|| env!("CARGO_BIN_EXE_rota").into());
+        let rota = rota.as_path();
         let place = usize::from(node);
         let Some(run) = self.runs.get(&node) else {
             return self.bed.command_of(place, rota, "live-node");
@@ -459,6 +464,8 @@ impl Cluster {
                 assert_eq!(order.value, others, "node {}: {order:?}", index + 1);
             }
             life.order = Some(order);
+        } else if let Some(served) = said.get("served") {
+            life.served = serde_json::from_value(served.clone()).ok();
         } else if let Some(status) = said.get("status") {
             life.status = Some(status.clone());
         } else if let Some(failed) = said.get("failed") {
@@ -584,6 +591,37 @@ impl Cluster {
             nodes.iter().all(|node| order(cluster, node).is_some())
         });
         nodes.iter().filter_map(|node| order(self, node)).collect()
+    }
+
+    /// In which slots of time messages of which node arrived at each of these.
+    pub fn served(&mut self, nodes: &[u16]) -> Vec<BTreeSet<(u64, u16)>> {
+        for node in nodes {
+            self.tell(*node, "served");
+        }
+        let life = |cluster: &Self, node: &u16| {
+            let life = cluster.lives[usize::from(*node) - 1].as_ref();
+            life.is_some_and(|life| life.served.is_some())
+        };
+        self.until("what they were served", PATIENCE, |cluster| {
+            nodes.iter().all(|node| life(cluster, node))
+        });
+        let served = nodes.iter().map(|node| self.life(*node).served.take());
+        served.map(|served| served.expect("it was said")).collect()
+    }
+
+    /// The address of a node.
+    pub fn address(&self, node: u16) -> IpAddr {
+        IpAddr::V4(self.bed.address(usize::from(node)))
+    }
+
+    /// Runs a line of the shell where a node is; answers with what it printed.
+    pub fn run_at(&self, node: u16, line: &str) -> String {
+        let mut command = self
+            .bed
+            .command_of(usize::from(node), Path::new("sh"), "-c");
+        let output = command.arg(line).output().expect("a shell");
+        assert!(output.status.success(), "{line}: {output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
     /// The process of a node.

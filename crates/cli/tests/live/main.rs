@@ -5,6 +5,7 @@ mod behind;
 mod cluster;
 mod disks;
 mod etcd;
+mod ill;
 mod lives;
 mod measure;
 mod memory;
