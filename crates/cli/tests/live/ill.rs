@@ -225,8 +225,11 @@ fn look(engine: EngineName, nodes: u16, rate: u64, illness: Illness, ill: u16) -
         slots.clone().filter(is_good).count() as u64 * 1000 / (slots.end - slots.start)
     };
     if let Loses(losses) | Link(losses) = illness {
-        let lost = losses(&place).iter().any(|loss| has_lost(&cluster, loss));
-        assert!(lost, "nothing was lost");
+        let losses = losses(&place);
+        let lost = losses.iter().any(|loss| has_lost(&cluster, loss));
+        // Where values go along links next to nothing is multicast.
+        let may_be_none = losses.iter().all(|loss| loss.what == GROUP) && engine.has_links();
+        assert!(lost || may_be_none, "nothing was lost");
     }
     let mut share = without(&mut cluster, ill);
     if matches!(illness, Link(_)) {

@@ -184,7 +184,7 @@ impl RingConfig {
     /// What fits an Ethernet frame without fragmentation over IPv4.
     pub const DEFAULT_DATAGRAM_BYTES: usize = 1472;
 
-    /// The defaults: measured, see `docs/performance.md`.
+    /// The defaults: measured, see `docs/notebook/accelerated-ring.md`.
     pub fn new(cluster: u32, members: Vec<NodeId>) -> Self {
         let timers = Timers::derive(Timing::Default, members.len());
         Self {

@@ -12,7 +12,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::pace::Pace;
-use super::refill::Refill;
+use super::voter::Refill;
 use super::word::Word;
 use super::written::{bytes_of, encode};
 use crate::contract::{LogRecord, NodeId, Output, PersistId, Time};

@@ -1,53 +1,51 @@
 //! The engine as its driver sees it.
 
-use alloc::format;
-use alloc::string::{String, ToString};
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 
+use super::base::Base;
 use super::counters::URingCounters;
-use super::engine::URing;
+use super::engine::{Life, URing};
+use super::lead::Leading;
+use super::membership::around;
+use super::status;
 use super::stream::Stream;
 use super::word::Word;
 use crate::contract::{
-    Class, Delivery, Engine, Input, NodeId, Output, Process, Seq, Service, Status, SubmitError,
-    Time, TimerReason,
+    Class, Delivery, Engine, Input, Output, Seq, Service, Status, SubmitError, Time, TimerReason,
 };
-use crate::mutants::{self, Mutant};
-use crate::paxos::{AcceptorId, Config, Instance, Round};
+use crate::paxos::{Config, Instance, Round};
 
 impl URing {
     /// The number of the newest configuration; 0 if there is none.
     pub fn number(&self) -> Round {
-        self.config.as_ref().map_or(0, |config| config.number)
+        self.membership.number()
     }
 
     /// The newest configuration that this process knows.
     pub fn config(&self) -> Option<&Arc<Config>> {
-        self.config.as_ref()
+        self.membership.config()
     }
 
     /// The first instance that this process, which coordinates, has proposed nothing for; `None` if it may propose nothing.
     pub fn proposed(&self) -> Option<Instance> {
-        let leading = self.leading.as_ref();
-        let leading = leading.filter(|leading| leading.knows_what_counts());
-        leading.map(|leading| leading.machine.next())
+        self.leading.as_ref().and_then(Leading::proposed)
     }
 
     /// Up to where it has learnt. For simulations.
     pub fn learnt(&self) -> Instance {
-        self.learner.next()
+        self.learning.next()
     }
 
     /// Whether it is in the ring, and knows where the round starts.
     pub fn is_operational(&self) -> bool {
-        self.stream.is_some() && self.learner.round() == self.number() && self.number() > 0
+        let begun = self.learning.learner.round();
+        self.stream.is_some() && begun == self.number() && self.number() > 0
     }
 
     /// Whether all that was decided before the newest configuration is known to be with a majority of its acceptors. For
     /// simulations.
     pub fn is_complete(&self) -> bool {
-        self.complete == self.number()
+        self.membership.complete() == self.number()
     }
 
     /// What others' values and its own take here on their way to the coordinator, in bytes. For tests.
@@ -57,180 +55,94 @@ impl URing {
 
     /// Whether all of its own messages are delivered.
     pub fn is_settled(&self) -> bool {
-        let told = self.told.next >= self.learner.next();
-        self.own.is_settled() && told && self.hand_out.is_empty()
+        self.own.is_settled() && self.learning.is_settled()
     }
 
     /// Until when this process, outside the ring, does not ask to be taken in, since it was left out again and again; `None` if it is
     /// in the ring, or asks.
     pub fn stays_out_until(&self) -> Option<Time> {
-        let is_out = self.config.is_some() && self.stream.is_none();
-        let until = self.election.join;
-        (is_out && until > self.now).then_some(until)
+        let is_out = self.config().is_some() && self.stream.is_none();
+        let until = self.membership.election.joins_at();
+        (is_out && until > self.cx.now).then_some(until)
     }
 
-    pub(super) fn on_timer(&mut self) {
-        let now = self.now;
-        let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
-        if is_due(self.hangs_at()) {
-            self.on_late_disk();
-        }
-        if is_due(self.fetch_at()) {
-            self.on_fetch_timer();
-        }
-        if is_due(self.election_at()) {
-            self.on_election_timer();
-        }
-        if is_due(self.multicast_at()) {
-            self.on_multicast_timer();
-        }
-        if let Some(stream) = &mut self.stream {
-            stream.on_time(now, self.settings.patience.heartbeat);
+    /// The application has a state with everything before this base, of a ring that was founded so: what follows is told behind it. To be said
+    /// before the start.
+    pub fn resume(&mut self, founded: u64, base: Base) {
+        self.membership.resume(founded);
+        self.learning.bases.begin_with(base);
+    }
+
+    /// The application wants the base of a place to which it will come. Whether it will be told.
+    pub fn want_base(&mut self, next: Instance) -> bool {
+        self.learning.want_base(next)
+    }
+
+    /// The first instance of which the application was told nothing.
+    pub const fn told(&self) -> Instance {
+        self.learning.delivered.next
+    }
+
+    /// A base that was wanted, when everything before it is on its way to the application.
+    pub fn take_base(&mut self) -> Option<Base> {
+        self.learning.bases.take()
+    }
+
+    /// The ring was founded anew after the application's state: that says nothing about this one.
+    pub fn is_refounded(&self) -> bool {
+        self.membership.is_refounded(&self.cx)
+    }
+
+    /// Something here waits until everything before an instance is known. To be said once: the coordinator is told until it is so.
+    pub fn need(&mut self, now: Time, next: Instance) {
+        if self.needs.need(now, next) {
+            self.cx.now = now;
+            self.outbox.submitted = true;
         }
     }
 
-    fn state(&self) -> String {
-        let Some(config) = &self.config else {
-            return match (self.resumed(), self.is_refounded()) {
-                (0, _) => "waiting for all acceptors: the cluster is not founded".to_string(),
-                (_, false) => {
-                    "waiting for the others: there is a state, and no configuration".to_string()
-                }
-                (_, true) => {
-                    "the others have founded the cluster anew: the state is of the one before"
-                        .to_string()
-                }
-            };
-        };
-        let names = |processes: &[Process]| {
-            let names: Vec<String> = processes.iter().map(|who| who.node.to_string()).collect();
-            names.join(", ")
-        };
-        let number = config.number;
-        if !self.foreign.is_empty() && self.stream.is_none() {
-            return format!(
-                "outside: the others have founded the cluster anew; configuration {number} is another one's"
-            );
-        }
-        if self.stream.is_none() {
-            let lost = self.lost_stores().unwrap_or_default();
-            return format!("outside the ring of configuration {number}{lost}");
-        }
-        if !self.is_operational() {
-            let waits = self.waits_for().unwrap_or_default();
-            return format!("configuration {number} begins{waits}");
-        }
-        if let Some(missing) = self.missing_majority() {
-            let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
-            let (missing, all) = (missing.join(", "), config.acceptors.len());
-            return format!(
-                "no majority: nothing is ordered, as of the {all} acceptors these are not there: {missing} \
-                 (configuration {number})"
-            );
-        }
-        let (ring, coordinator) = (names(&config.ring), config.coordinator.node);
-        // What has become of a log that was given up the driver says.
-        let log = if self.disk.damaged {
-            "; its log cannot be read, it votes for nothing"
-        } else if self.disk.refill.is_some() {
-            "; its log gets what it lacks, it votes for nothing until then"
-        } else {
-            ""
-        };
-        format!("operational: {ring} (configuration {number}, coordinator {coordinator}){log}")
-    }
-}
-
-impl URing {
-    /// That no majority of the acceptors has its store, if those that are there say so: nothing goes on by itself then.
-    fn lost_stores(&self) -> Option<String> {
-        let config = self.config.as_ref()?;
-        let now = |who: &AcceptorId| {
-            if who.node == self.me.node {
-                return self.votes().then(|| self.acceptor.id());
-            }
-            self.peers.at(who.node)?.here?.acceptor
-        };
-        let is_other = |who: &&AcceptorId| now(who).is_some_and(|now| now != **who);
-        let lost: Vec<String> = config
-            .acceptors
-            .iter()
-            .filter(is_other)
-            .map(|who| who.node.to_string())
-            .collect();
-        let all = config.acceptors.len();
-        let is_majority_left = 2 * (all - lost.len()) > all;
-        (!is_majority_left).then(|| {
-            let (count, nodes) = (lost.len(), lost.join(", "));
-            format!(": {count} of its {all} acceptors have lost their stores ({nodes})")
-        })
-    }
-
-    /// Acceptors of the configuration to which there is no link, if so many that no majority of them is there. For the status
-    /// alone: links that are down in one place only do not keep the ring from ordering along the others.
-    fn missing_majority(&self) -> Option<Vec<NodeId>> {
-        let config = self.config.as_ref()?;
-        let is_there = |who: &AcceptorId| {
-            let process = config.ring.iter().find(|process| process.node == who.node);
-            process.is_some_and(|process| self.is_there(*process))
-        };
-        let acceptors = config.acceptors.iter();
-        let missing: Vec<NodeId> = acceptors
-            .filter(|who| !is_there(who))
-            .map(|who| who.node)
-            .collect();
-        let is_majority_there = 2 * missing.len() < config.acceptors.len();
-        (!is_majority_there).then_some(missing)
-    }
-
-    /// What the round waits for, as far as this process knows.
-    fn waits_for(&self) -> Option<String> {
-        let next = self.learner.next();
-        if let Some(lack) = &self.lack {
-            let missing = lack.upto.saturating_sub(next);
-            return Some(format!(": {missing} instances to learn"));
-        }
-        let nodes = self.unpromised().into_iter();
-        let nodes: Vec<String> = nodes.map(|node| node.to_string()).collect();
-        (!nodes.is_empty()).then(|| format!(": waits for promises of {}", nodes.join(", ")))
+    /// Everything before this instance is waited for: here, until it is known, or elsewhere, as this process was told since it was asked
+    /// last. Whoever still waits says so again, so one that cannot be granted hides no other.
+    pub fn take_needed(&mut self) -> Option<Instance> {
+        self.needs.take(self.learning.next())
     }
 }
 
 impl Engine for URing {
     fn handle(&mut self, now: Time, input: Input) {
-        self.now = now;
-        if self.left {
+        self.cx.now = now;
+        if self.life == Life::Left {
             if let Input::Writable {
                 peer,
                 session,
                 bytes,
             } = input
             {
-                self.peers.on_writable(peer, session, bytes);
+                self.links.on_writable(peer, session, bytes);
             }
             return;
         }
-        self.spare.heard();
+        self.sending.heard();
         if matches!(input, Input::Timer) {
-            self.spare.all_heard();
+            self.sending.all_heard();
         }
         self.on_input(input);
         self.settle();
     }
 
     fn submit(&mut self, now: Time, service: Service, payload: &[u8]) -> Result<u64, SubmitError> {
-        self.now = now;
-        if self.left {
+        self.cx.now = now;
+        if self.life == Life::Left {
             return Err(SubmitError::Stopped);
         }
-        self.submitted = true;
+        self.outbox.submitted = true;
         self.own.submit(service, payload)
     }
 
     /// Only the coordinator of a round that has begun orders them, and at most 2³⁰ at once: others answer `Unsupported`.
     fn submit_skips_to(&mut self, now: Time, next: Seq) -> Result<(), SubmitError> {
-        self.now = now;
-        self.submitted = true;
+        self.cx.now = now;
+        self.outbox.submitted = true;
         match self.skip_to(next) {
             true => Ok(()),
             false => Err(SubmitError::Unsupported),
@@ -238,13 +150,13 @@ impl Engine for URing {
     }
 
     fn leave(&mut self, now: Time) {
-        self.now = now;
-        self.peers.say_to_all(&Word::Leaving);
-        self.left = true;
+        self.cx.now = now;
+        self.links.say_to_all(&Word::Leaving);
+        self.life = Life::Left;
     }
 
     fn poll_output(&mut self) -> Option<Output> {
-        if core::mem::take(&mut self.submitted) && !self.left {
+        if core::mem::take(&mut self.outbox.submitted) && self.life != Life::Left {
             self.settle();
         }
         self.next_output()
@@ -254,12 +166,10 @@ impl Engine for URing {
         if self.is_refounded() {
             return None;
         }
-        let had_room = self.hand_out.has_room();
-        let early = mutants::on(Mutant::U92).then(|| self.pass()).flatten();
-        let delivery = early.or_else(|| self.hand_out.next());
-        let delivery = delivery.or_else(|| self.pass());
-        if !had_room && self.hand_out.has_room() {
-            self.poke = true;
+        let had_room = self.learning.hand_out.has_room();
+        let delivery = self.learning.next_delivery(&self.cx);
+        if !had_room && self.learning.hand_out.has_room() {
+            self.outbox.poke = true;
         }
         delivery
     }
@@ -269,29 +179,49 @@ impl Engine for URing {
     }
 
     fn next_timer(&self) -> Option<(Time, TimerReason)> {
-        if self.left || !self.started {
+        if self.life != Life::Started {
             return None;
         }
-        let poke = self
-            .poke
-            .then_some((self.now, "u-ring: the application has room"));
-        let fetch = self
-            .fetch_at()
-            .map(|at| (at, "u-ring: ask for what is missing"));
-        let election = self.election_at().map(|at| (at, "u-ring: who is there"));
-        let ring = self.ring_at().map(|at| (at, "u-ring: the neighbours"));
-        let more = self.has_more();
-        let more = more.then_some((self.now, "ring paxos: more values to send"));
-        let values = self.multicast_at();
-        let values = values.map(|at| (at, "ring paxos: values that did not come"));
-        let disk = self.hangs_at();
-        let disk = disk.map(|at| (at, "u-ring: a disk that does not answer"));
-        let needs = self.needs_at();
-        let needs = needs.map(|at| (at, "u-ring: say what is needed"));
-        let times = [poke, more, fetch, election, ring, values, disk, needs]
-            .into_iter()
-            .flatten();
-        let (at, what) = times.min()?;
+        let now = self.cx.now;
+        let ring = self.stream.as_ref();
+        let (next, leads) = (self.learning.next(), self.leading.is_some());
+        let heartbeat = self.cx.settings.patience.heartbeat;
+        let times = [
+            (
+                self.outbox.poke.then_some(now),
+                "u-ring: the application has room",
+            ),
+            (
+                self.sending.has_more(ring).then_some(now),
+                "ring paxos: more values to send",
+            ),
+            (
+                self.catch_up.next_time(&self.cx),
+                "u-ring: ask for what is missing",
+            ),
+            (
+                self.membership.next_time(&around!(self)),
+                "u-ring: who is there",
+            ),
+            (
+                ring.and_then(|ring| ring.next_time(heartbeat)),
+                "u-ring: the neighbours",
+            ),
+            (
+                ring.and_then(Stream::overdue_at),
+                "ring paxos: values that did not come",
+            ),
+            (
+                self.voter.hangs_at(&self.cx),
+                "u-ring: a disk that does not answer",
+            ),
+            (
+                self.needs.next_time(next, leads),
+                "u-ring: say what is needed",
+            ),
+        ];
+        let times = times.into_iter();
+        let (at, what) = times.filter_map(|(at, what)| Some((at?, what))).min()?;
         Some((at, TimerReason::Other(what)))
     }
 
@@ -301,15 +231,15 @@ impl Engine for URing {
 
     fn status(&self) -> Status {
         let mut status = Status {
-            state: self.state(),
+            state: status::state(self),
             waiting: self.own.waiting(),
             ..Status::default()
         };
         let counters = URingCounters {
-            uring_messages_malformed: self.hand_out.malformed,
-            uring_instances_learnt: self.learner.next() - 1,
-            uring_instances_forgotten: self.acceptor.kept() - 1,
-            uring_words_dropped: self.peers.dropped(),
+            uring_messages_malformed: self.learning.hand_out.malformed,
+            uring_instances_learnt: self.learning.next() - 1,
+            uring_instances_forgotten: self.voter.kept() - 1,
+            uring_words_dropped: self.links.dropped(),
             ..self.counters.clone()
         };
         counters.add_to(&mut status.counters);

@@ -1,102 +1,73 @@
-//! The state of a process, and what it is told.
+//! A process: its parts, what is told to it, and what follows from that.
 
-use alloc::collections::{BTreeSet, VecDeque};
-use alloc::sync::Arc;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::base::Base;
+use super::catch_up::CatchUp;
 use super::config::{Multicast, URingConfig};
+use super::context::Context;
 use super::counters::URingCounters;
-use super::disk::{Disk, Effect};
-use super::elect::Election;
-use super::fetch::Fetching;
-use super::hand_out::HandOut;
+use super::disk::Effect;
+use super::found::Found;
 use super::lead::Leading;
-use super::multicast::Spare;
+use super::learning::Learning;
+use super::membership::{Membership, around};
 use super::need::Needs;
 use super::own::Own;
 use super::peers::Peers;
-use super::promise::Lack;
-use super::resume::Bases;
+use super::round::RoundState;
+use super::sending::Sending;
 use super::stream::Stream;
+use super::voter::{Reopened, Voter};
 use super::word::Word;
-use crate::contract::{Burst, Incarnation, Input, NodeId, Output, Process, Session, Time};
+use crate::contract::{
+    Incarnation, Input, LogId, NodeId, Output, Process, Session, StartState, Time,
+};
 use crate::mutants::{self, Mutant};
 use crate::pack::Outbox;
-use crate::paxos::{Acceptor, AcceptorId, Config, Instance, Learner, Register, Round};
 use crate::random::Random;
 
 /// U-Ring Paxos: see the module's page.
 #[derive(Debug)]
 pub struct URing {
-    pub(super) settings: URingConfig,
-    pub(super) me: Process,
-    pub(super) now: Time,
-    pub(super) random: Random,
-    pub(super) started: bool,
-    pub(super) left: bool,
-    pub(super) peers: Peers,
-    /// The newest configuration; `None` before the first.
-    pub(super) config: Option<Arc<Config>>,
-    /// The newest configuration known to be complete.
-    pub(super) complete: Round,
-    pub(super) acceptor: Acceptor,
-    /// Its log has all that it is, and its name.
-    pub(super) named: bool,
-    /// It has not voted for all that was proposed in this round, and so votes for nothing more in it.
-    pub(super) early: bool,
-    /// For so many times as long as at first the disk is waited for.
-    pub(super) hang_patience: u64,
-    /// When its log was given up last.
-    pub(super) gave_up: Time,
-    pub(super) register: Register<Arc<Config>>,
-    pub(super) disk: Disk,
-    pub(super) learner: Learner,
-    /// What has counted, up to where the learner is.
-    pub(super) counted: Base,
-    /// The same, up to where it was handed out.
-    pub(super) told: Base,
-    /// The same, up to where the acceptor has forgotten.
-    pub(super) base: Base,
-    pub(super) bases: Bases,
+    pub(super) cx: Context,
+    pub(super) life: Life,
+    pub(super) links: Peers,
+    pub(super) membership: Membership,
+    pub(super) voter: Voter,
+    pub(super) learning: Learning,
+    pub(super) catch_up: CatchUp,
+    pub(super) round: RoundState,
+    /// The ring of the newest configuration, if this process is in it.
     pub(super) stream: Option<Stream>,
+    /// What it has as its coordinator.
     pub(super) leading: Option<Leading>,
-    /// What this acceptor lacked when it promised, until the round begins: the coordinator may wait for it.
-    pub(super) lack: Option<Lack>,
-    pub(super) election: Election,
-    pub(super) fetching: Fetching,
     pub(super) own: Own,
     pub(super) needs: Needs,
-    /// By acceptor of the configuration: what it has learnt, as far as is known.
-    pub(super) learnt: Vec<Instance>,
-    /// Likewise: whether its log has failed.
-    pub(super) mute: Vec<bool>,
-    /// Where the current round starts, and what was forgotten before it.
-    pub(super) round_start: (Instance, Instance),
-    pub(super) hand_out: HandOut,
-    /// The first configuration is being written.
-    pub(super) founding: bool,
-    /// Who has turned out to belong to another foundation.
-    pub(super) foreign: BTreeSet<Process>,
-    /// Words of this process to itself.
-    pub(super) loopback: VecDeque<Word>,
-    /// What may be said now.
-    pub(super) ready: Vec<Effect>,
-    pub(super) out: VecDeque<Output>,
-    /// Datagrams of an own value that are next.
-    pub(super) bursts: VecDeque<Burst>,
-    /// What of own values may leave before something is heard.
-    pub(super) spare: Spare,
-    /// Everything before this was delivered or carries nothing, as whoever takes deliveries was told.
-    pub(super) passed: Instance,
-    /// The hint that was written last.
-    pub(super) told_decided: Instance,
-    /// Something was submitted since the last output.
-    pub(super) submitted: bool,
-    /// The application has taken what kept the learner waiting.
-    pub(super) poke: bool,
+    pub(super) sending: Sending,
+    pub(super) outbox: Outputs,
     pub(super) counters: URingCounters,
+}
+
+/// Whether a process runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Life {
+    New,
+    Started,
+    Left,
+}
+
+/// What is to be handed out, and what a process has to say to itself.
+#[derive(Debug, Default)]
+pub struct Outputs {
+    /// Words of this process to itself.
+    pub loopback: VecDeque<Word>,
+    pub out: VecDeque<Output>,
+    /// Something was submitted since the last output.
+    pub submitted: bool,
+    /// The application has taken what kept the learner waiting.
+    pub poke: bool,
 }
 
 impl URing {
@@ -111,81 +82,29 @@ impl URing {
             "datagrams have no room for parts of values: {:?}",
             settings.multicast
         );
-        let (nobody, outbox) = (nobody(), outbox(&settings));
-        Self {
-            hand_out: HandOut::new(&settings),
-            me: nobody,
+        let outbox = outbox(&settings);
+        let cx = Context {
+            settings,
+            me: nobody(),
             now: Time(0),
-            random: Random::default(),
-            started: false,
-            left: false,
-            peers: Peers::new(settings.word_bytes),
-            config: None,
-            complete: 0,
-            acceptor: Acceptor::new(AcceptorId {
-                node: nobody.node,
-                store: 0,
-            }),
-            named: false,
-            early: false,
-            hang_patience: 1,
-            gave_up: Time(0),
-            register: Register::default(),
-            disk: Disk::new(settings.forgets, settings.disk_bytes),
-            learner: Learner::new(1),
-            counted: Base::default(),
-            told: Base::default(),
-            base: Base::default(),
-            bases: Bases::default(),
+        };
+        Self {
+            life: Life::New,
+            links: Peers::new(cx.settings.word_bytes),
+            membership: Membership::default(),
+            voter: Voter::new(&cx),
+            learning: Learning::new(&cx),
+            catch_up: CatchUp::default(),
+            round: RoundState::default(),
             stream: None,
             leading: None,
-            lack: None,
-            election: Election::default(),
-            fetching: Fetching::default(),
-            own: Own::new(nobody, outbox),
+            own: Own::new(cx.me, outbox),
             needs: Needs::default(),
-            learnt: Vec::new(),
-            mute: Vec::new(),
-            round_start: (0, 0),
-            founding: false,
-            foreign: BTreeSet::new(),
-            loopback: VecDeque::new(),
-            ready: Vec::new(),
-            out: VecDeque::new(),
-            bursts: VecDeque::new(),
-            spare: Spare::default(),
-            passed: 1,
-            told_decided: 0,
-            submitted: false,
-            poke: false,
+            sending: Sending::default(),
+            outbox: Outputs::default(),
             counters: URingCounters::default(),
-            settings,
+            cx,
         }
-    }
-
-    /// Whether this process votes in the newest configuration, or may in the next.
-    pub(super) fn votes(&self) -> bool {
-        self.is_acceptor() && self.named && !self.disk.failed
-    }
-
-    /// Whether its node is one of those that vote: the newest configuration says so, and before the first one the settings,
-    /// which may differ from node to node.
-    pub(super) fn is_acceptor(&self) -> bool {
-        let of_config = |config: &Arc<Config>| {
-            let mut nodes = config.acceptors.iter().map(|who| who.node);
-            nodes.any(|node| node == self.me.node)
-        };
-        let of_settings = self.settings.acceptors.contains(&self.me.node);
-        match &self.config {
-            Some(config) => of_config(config) || of_settings && mutants::on(Mutant::U75),
-            None => of_settings,
-        }
-    }
-
-    /// Whether so much waits for the disk that the ring has to wait, too. Not for the log of a process that does not vote: what
-    /// that lacks is in memory.
-    pub(super) fn is_full(&self) -> bool {
-        self.disk.is_behind() && (self.votes() || mutants::on(Mutant::U76))
     }
 
     pub(super) fn on_input(&mut self, input: Input) {
@@ -203,9 +122,11 @@ impl URing {
                 peer,
                 session,
                 bytes,
-            } => self.peers.on_writable(peer, session, bytes),
-            Input::Persisted { id } => self.on_persisted(id),
-            Input::PersistFailed { id, .. } if mutants::on(Mutant::U20) => self.on_persisted(id),
+            } => self.links.on_writable(peer, session, bytes),
+            Input::Persisted { id } => self.voter.on_persisted(&self.cx, id),
+            Input::PersistFailed { id, .. } if mutants::on(Mutant::U20) => {
+                self.voter.on_persisted(&self.cx, id);
+            }
             Input::PersistFailed { .. } => self.give_up_log(),
             Input::Reopened { records, lost_some } => self.on_reopened(records, lost_some),
             Input::Timer => self.on_timer(),
@@ -215,11 +136,37 @@ impl URing {
         }
     }
 
+    fn on_start(&mut self, start: StartState) {
+        self.life = Life::Started;
+        self.cx.me = start.me;
+        self.own.start(start.me);
+        self.membership.start(Random::of(&start));
+        let mut found = Found::read(start.records, start.lost_some);
+        let drawn = self.membership.draw();
+        self.voter.start(&self.cx, &mut found, drawn);
+        let has_config = found.config.is_some();
+        self.membership
+            .found(found.complete, found.slot, found.config);
+        self.learning.start(&self.cx, &self.voter, found.decided);
+        self.membership.election.start(self.cx.now);
+        if has_config {
+            let config = self.membership.config().cloned();
+            self.voter.on_configuration(&self.cx, config.as_deref());
+            self.links.found(self.membership.founded());
+            self.membership.on_outside(&self.cx);
+        }
+        self.learning.begin_behind_state(&self.voter);
+        let lacks = Reopened::of(&self.membership);
+        self.voter.name(&self.cx, &lacks);
+        self.try_to_found();
+    }
+
     fn on_up(&mut self, process: Process, session: Session) {
-        self.peers.on_up(process, session);
-        self.election.down.remove(&process);
+        self.links.on_up(process, session);
+        self.membership.election.on_up(process);
         let here = Word::Here(self.here());
-        if let Some(config) = self.config.clone().filter(|_| self.is_acceptor()) {
+        let config = self.membership.config().cloned();
+        if let Some(config) = config.filter(|_| self.voter.is_acceptor()) {
             // Others must not hinder acceptors that have all lost their stores from founding anew.
             self.say(process.node, Word::Known(config));
         }
@@ -232,14 +179,12 @@ impl URing {
     }
 
     fn on_down(&mut self, node: NodeId, session: Session) {
-        let Some(process) = self.peers.on_down(node, session) else {
+        let Some(process) = self.links.on_down(node, session) else {
             return;
         };
-        // Of each node one life.
-        self.election.down.retain(|who, _| who.node != process.node);
-        self.election.down.insert(process, self.now);
-        self.foreign.remove(&process);
-        self.stop_asking(node);
+        self.membership.election.on_down(process, self.cx.now);
+        self.membership.forget_foreign(process);
+        self.catch_up.on_down(&self.cx, node);
         if let Some(leading) = &mut self.leading {
             leading.forget_parts(node);
         }
@@ -249,7 +194,7 @@ impl URing {
     }
 
     fn on_message(&mut self, node: NodeId, session: Session, bytes: Bytes) {
-        let Some(peer) = self.peers.session(node, session) else {
+        let Some(peer) = self.links.session(node, session) else {
             self.counters.uring_messages_stale += 1;
             return;
         };
@@ -260,7 +205,7 @@ impl URing {
         };
         peer.theirs = founded;
         match said {
-            _ if self.is_foreign(founded) => self.on_foreign(process),
+            _ if self.membership.is_foreign(founded) => self.on_foreign(process),
             super::wire::Said::Word(word) => self.on_word(process, word),
             super::wire::Said::Batch(head, body) => self.on_batch(process, &head, body),
         }
@@ -268,79 +213,121 @@ impl URing {
 
     /// Says a word to a node, which may be this one.
     pub(super) fn say(&mut self, node: NodeId, word: Word) {
-        if node == self.me.node {
-            self.loopback.push_back(word);
+        if node == self.cx.me.node {
+            self.outbox.loopback.push_back(word);
         } else {
-            self.peers.say(node, &word);
+            self.links.say(node, &word);
         }
     }
 
-    /// Everything that follows from what was told.
+    /// What is due by now.
+    fn on_timer(&mut self) {
+        let now = self.cx.now;
+        let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
+        if is_due(self.voter.hangs_at(&self.cx)) && self.voter.is_late(now) {
+            self.give_up_log();
+        }
+        if is_due(self.catch_up.next_time(&self.cx)) {
+            self.catch_up.on_timer(&self.cx);
+        }
+        if is_due(self.membership.next_time(&around!(self))) {
+            self.on_election_timer();
+        }
+        if is_due(self.stream.as_ref().and_then(Stream::overdue_at)) {
+            self.on_overdue();
+        }
+        if let Some(stream) = &mut self.stream {
+            stream.on_time(now, self.cx.settings.patience.heartbeat);
+        }
+    }
+
+    /// Everything that follows from what was told: what has come is voted for and learnt (Multi-Ring Paxos §4), own values go to
+    /// the coordinator, which proposes what it has, and what has to be durable is written, until nothing follows any more.
     pub(super) fn settle(&mut self) {
-        self.poke = false;
+        self.outbox.poke = false;
         loop {
-            if let Some(word) = self.loopback.pop_front() {
-                self.on_word(self.me, word);
+            if let Some(word) = self.outbox.loopback.pop_front() {
+                self.on_word(self.cx.me, word);
                 continue;
             }
             self.release();
-            self.vote_and_learn();
+            self.learn();
             self.propose_own();
             self.lead();
-            let voted = self.acceptor.voted();
-            self.refill();
+            let voted = self.voter.voted();
             self.write();
-            let is_over = self.loopback.is_empty() && self.ready.is_empty();
-            if is_over && voted == self.acceptor.voted() {
+            let is_over = self.outbox.loopback.is_empty() && !self.voter.has_ready();
+            if is_over && voted == self.voter.voted() {
                 break;
             }
         }
-        self.fetch();
+        self.ask_for_missing();
         self.watch();
         self.tell_needs();
     }
 
+    /// Own values, as far as the window is open.
+    fn propose_own(&mut self) {
+        let Some(stream) = &mut self.stream else {
+            return;
+        };
+        let window = stream.own_window(&self.cx);
+        while let Some((id, value)) = self.own.next(window, self.cx.settings.frame_bytes) {
+            stream.carry(id, value);
+        }
+    }
+
     /// What has to be durable is asked for; what need not wait is said.
     fn write(&mut self) {
-        let mut ready = core::mem::take(&mut self.ready);
-        let places = (self.learner.next(), self.base.floor());
-        let request = self
-            .disk
-            .request(self.now, &mut self.acceptor, places, &mut ready);
-        self.out.extend(request);
-        for effect in ready {
+        let numbers = (self.number(), self.membership.complete());
+        let next = self.learning.next();
+        self.voter.refill(numbers, next);
+        let request = self.voter.request(self.cx.now, next);
+        self.outbox.out.extend(request);
+        for effect in self.voter.take_ready() {
             match effect {
                 Effect::Say(node, word) => self.say(node, word),
                 Effect::Found(config) => self.know(&config),
                 Effect::Named => self.on_named(),
-                Effect::Promise(node, promise) if node == self.me.node => {
-                    self.loopback.push_back(Word::Promise(promise, false));
+                Effect::Promise(node, promise) if node == self.cx.me.node => {
+                    let word = Word::Promise(promise, false);
+                    self.outbox.loopback.push_back(word);
                 }
                 Effect::Promise(node, promise) => {
                     self.counters.uring_votes_promised += promise.votes.len() as u64;
-                    self.peers.promise(node, promise);
+                    self.links.promise(node, promise);
                 }
             }
         }
     }
 
-    /// Says something when all before it is durable; the mutant, at once.
-    pub(super) fn when_durable(&mut self, effect: Effect, early: Mutant) {
-        if mutants::on(early) {
-            self.ready.push(effect);
-        } else {
-            self.disk.then(effect);
+    /// Nothing is known of what was to be written: everybody is told, and the log is to be opened again.
+    fn give_up_log(&mut self) {
+        if !self.voter.give_up(&self.cx) {
+            return;
         }
+        self.counters.uring_logs_given_up += 1;
+        self.membership.stop_founding();
+        self.outbox.out.push_back(Output::Reopen);
+        let here = Word::Here(self.here());
+        self.links.say_to_all(&here);
+        self.look_again();
     }
 
-    /// Own values, as far as the window is open.
-    fn propose_own(&mut self) {
-        let (window, frame) = (self.own_window(), self.settings.frame_bytes);
-        let Some(stream) = &mut self.stream else {
-            return;
-        };
-        while let Some((id, value)) = self.own.next(window, frame) {
-            stream.carry(id, value);
+    fn on_reopened(&mut self, records: Vec<(LogId, u64, Bytes)>, lost_some: bool) {
+        let lacks = Reopened::of(&self.membership);
+        self.voter
+            .on_reopened(&self.cx, (records, lost_some), &lacks);
+    }
+
+    /// The log has all that this acceptor is.
+    fn on_named(&mut self) {
+        // What was proposed in this round meanwhile it has not voted for.
+        let early = self.stream.is_some() && self.learning.learner.round() == self.number();
+        if self.voter.on_named(early) {
+            let here = Word::Here(self.here());
+            self.links.say_to_all(&here);
+            self.try_to_found();
         }
     }
 }

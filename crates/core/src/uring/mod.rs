@@ -15,49 +15,58 @@
 //! `docs/protocols/uring.md` and `docs/protocols/ring-paxos.md` have the words, what is on the links and in the log, and
 //! what happens when processes die.
 //!
-//! * `engine`: the state, and what is told to it; `run`: what comes and goes; `driven`: the contract;
-//! * `stream`: one process in the ring of one configuration, `window`: its proposals, `queue`: values on their way; `lead`: the coordinator; `promise`: phase 1 at an acceptor; `learn`: what is decided;
-//! * `multicast`: Ring Paxos, with `cast` (what is missing), `parts` (datagrams), `held`
-//!   (proposals that wait for values) and `rate`;
-//! * `known`, `stand`, `elect`: configurations, and which one follows; `fetch`, `questions`: what did not come along the ring; `disk`: what is durable, `found`, `restore`: what is found, and the log that fails and is opened again;
-//! * `counters`: what is counted, with words for people;
-//! * `own`, `hand_out`: from and to the application; `word`, `wire`, `write`, `codec`, `value`: bytes.
+//! The parts of a process, each a machine with its own state:
+//!
+//! * `membership`: the newest configuration, and which one follows (`due`: when, `campaign`: how);
+//! * `voter`: the acceptor with its log (`disk`: what is durable, `found`: what is found, `voter/refill`: a log that is opened again);
+//! * `learning`: what is decided, what of it counts, and what the application has got (`hand_out`; `resume`: an application with a state);
+//! * `catch_up`: what did not come along the ring (`questions`);
+//! * `stream`: the ring of the configuration (`window`: its proposals, `queue`: values on their way; `stream/neighbours`, `stream/pass`: what goes to them);
+//!   where values are multicast also `stream/multicast`, `stream/watch`, `cast` (what is missing), `held` (proposals that wait for values), `parts` (datagrams) and `rate`;
+//! * `lead`: the coordinator; `round`: where its round starts, and how far each acceptor is;
+//! * `own`: messages of this process until they are delivered; `sending`: its datagrams; `need`: what a merge of several rings waits for;
+//! * `peers`: its links.
+//!
+//! `engine` puts them together and has the pump, `URing::settle`; `members`, `rounds`, `ring` and `requests` are what words of others do to more than one of
+//! them, `driven` is the contract, `status` has words for people. `word`, `wire`, `write`, `codec`, `value`, `base_bytes`: bytes.
 
 mod base;
 mod base_bytes;
 mod cast;
+mod catch_up;
 mod codec;
 mod config;
+mod context;
 mod counters;
 mod disk;
 mod driven;
-mod elect;
 mod engine;
-mod fetch;
 mod found;
 mod hand_out;
 mod held;
-mod known;
 mod lead;
-mod learn;
-mod multicast;
+mod learning;
+mod members;
+mod membership;
 mod need;
 mod own;
 mod pace;
 mod parts;
 mod peers;
-mod promise;
 mod questions;
 mod queue;
 mod rate;
-mod refill;
-mod restore;
+mod requests;
 mod resume;
-mod run;
-mod stand;
+mod ring;
+mod round;
+mod rounds;
+mod sending;
+mod status;
 mod stream;
 mod successor;
 mod value;
+mod voter;
 mod window;
 mod wire;
 mod word;

@@ -2,8 +2,7 @@
 //! to the coordinator, in a word that may be lost and is said again, and the coordinator of the next configuration hears it as well.
 
 use super::codec::MOST_NUMBER;
-use super::engine::URing;
-use super::word::Word;
+use super::context::Context;
 use crate::contract::Time;
 use crate::mutants::{self, Mutant};
 use crate::paxos::Instance;
@@ -29,52 +28,42 @@ impl Default for Needs {
     }
 }
 
-impl URing {
-    /// Something here waits until everything before an instance is known. To be said once: the coordinator is told until it is so.
-    pub fn need(&mut self, now: Time, next: Instance) {
-        if next <= self.needs.own || next > MOST_NUMBER {
-            return;
+impl Needs {
+    /// Something here waits until everything before an instance is known. Whether that is news.
+    pub fn need(&mut self, now: Time, next: Instance) -> bool {
+        let is_news = next > self.own && next <= MOST_NUMBER;
+        if is_news {
+            (self.own, self.at) = (next, now);
         }
-        self.now = now;
-        (self.needs.own, self.needs.at) = (next, now);
-        self.submitted = true;
+        is_news
     }
 
-    /// Everything before this instance is waited for: here, until it is known, or elsewhere, as this process was told since it was asked
-    /// last. Whoever still waits says so again, so one that cannot be granted hides no other.
-    pub fn take_needed(&mut self) -> Option<Instance> {
-        let heard = core::mem::replace(&mut self.needs.heard, 1);
-        let own = self.needs.own;
-        let own = (own > self.learner.next()).then_some(own);
+    /// Everything before this instance is waited for: here, until it is known (`next`: what is not), or elsewhere, as this process
+    /// was told since it was asked last. Whoever still waits says so again, so one that cannot be granted hides no other.
+    pub fn take(&mut self, next: Instance) -> Option<Instance> {
+        let heard = core::mem::replace(&mut self.heard, 1);
+        let own = (self.own > next).then_some(self.own);
         own.max((heard > 1).then_some(heard))
     }
 
-    pub(super) fn on_need(&mut self, next: Instance) {
-        self.counters.uring_needs_heard += 1;
-        self.needs.heard = self.needs.heard.max(next);
+    /// Somebody waits for that.
+    pub fn on_need(&mut self, next: Instance) {
+        self.heard = self.heard.max(next);
     }
 
-    /// Tells the coordinator what is needed here, if it is time.
-    pub(super) fn tell_needs(&mut self) {
-        if self.needs_at().is_none_or(|at| at > self.now) {
-            return;
-        }
-        self.needs.at = match mutants::on(Mutant::U94) {
+    /// What the coordinator is to be told, if it is time.
+    pub fn next_word(&mut self, cx: &Context, next: Instance, leads: bool) -> Option<Instance> {
+        self.next_time(next, leads).filter(|at| *at <= cx.now)?;
+        self.at = match mutants::on(Mutant::U94) {
             true => Time(u64::MAX),
-            false => self.now.after(self.settings.patience.heartbeat),
+            false => cx.now.after(cx.settings.patience.heartbeat),
         };
-        let coordinator = self.config.as_ref().map(|config| config.coordinator);
-        if let Some(coordinator) = coordinator.filter(|who| *who != self.me) {
-            self.counters.uring_needs_said += 1;
-            self.peers
-                .say(coordinator.node, &Word::Need(self.needs.own));
-        }
+        Some(self.own)
     }
 
     /// When that is.
-    pub(super) fn needs_at(&self) -> Option<Time> {
-        let leads = self.leading.is_some();
-        let waits = self.needs.own > self.learner.next() && !leads;
-        waits.then_some(self.needs.at)
+    pub fn next_time(&self, next: Instance, leads: bool) -> Option<Time> {
+        let waits = self.own > next && !leads;
+        waits.then_some(self.at)
     }
 }

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::super::cast::{Cast, Lack};
+use super::super::context::Context;
 use super::super::parts::Dropped;
 use super::super::rate::Rate;
 use super::super::word::Proposal;
@@ -11,7 +12,7 @@ use super::Stream;
 use crate::contract::{Process, Time};
 use crate::fastcast::shares::Capacity;
 use crate::mutants::{self, Mutant};
-use crate::paxos::{Instance, Proposers, Value, ValueId};
+use crate::paxos::{Config, Instance, Proposers, Value, ValueId};
 use crate::wire::{HEADER_BYTES, Part};
 
 /// Values that are asked of their proposers at once.
@@ -21,6 +22,18 @@ const MOST_WANTED: usize = 64;
 pub(super) const MOST_LACKS: usize = 1000;
 
 impl Stream {
+    /// The ring of a configuration, if this process is in it.
+    pub fn of(cx: &Context, config: &Config) -> Option<Self> {
+        let (window, frame) = (cx.settings.window_bytes, cx.settings.frame_bytes);
+        let stream = Self::new(cx.now, config, cx.me, window)?;
+        Some(match cx.settings.multicast {
+            Some(multicast) => stream
+                .multicasts(window, frame)
+                .keeps_to(cx.now, multicast.capacity),
+            None => stream,
+        })
+    }
+
     /// Values are multicast. Of own values `window_bytes` may be under way, and always one of `frame_bytes`.
     pub fn multicasts(mut self, window_bytes: usize, frame_bytes: usize) -> Self {
         self.cast = Some(Cast::new(self.ring.len(), window_bytes, frame_bytes));

@@ -9,11 +9,10 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::disk::Effect;
-use super::engine::URing;
-use super::word::Word;
+use super::super::disk::Effect;
+use super::Voter;
 use crate::mutants::{self, Mutant};
-use crate::paxos::{Acceptor, Instance, Record, Value, Vote};
+use crate::paxos::{Acceptor, Instance, Record, Round, Value, Vote};
 
 /// Up to where a log has been brought to what memory has.
 #[derive(Debug)]
@@ -66,42 +65,35 @@ impl Refill {
     }
 }
 
-impl URing {
-    /// Hands the disk more of what its log lacks, as far as there is room.
-    pub(super) fn refill(&mut self) {
+impl Voter {
+    /// Hands the disk more of what its log lacks, as far as there is room. `numbers`: the newest configuration, and the newest that
+    /// is complete; `next`: all before is learnt.
+    pub fn refill(&mut self, numbers: (Round, Round), next: Instance) {
         let mut room = self.disk.room();
         while room > 0
             && let Some(refill) = self.disk.refill.as_mut().filter(|refill| !refill.is_ending)
         {
             let Some(vote) = refill.next(&self.acceptor) else {
-                return self.end_refill();
+                return self.end_refill(numbers, next);
             };
             room = room.saturating_sub(self.disk.put_again(Record::Voted(vote)));
         }
     }
 
     /// When the log has all votes: what speaks of them, and its name.
-    fn end_refill(&mut self) {
+    fn end_refill(&mut self, numbers: (Round, Round), next: Instance) {
         let is_idle = self.disk.is_idle();
         let Some(refill) = self.disk.refill.as_mut().filter(|_| is_idle) else {
             return;
         };
         refill.is_ending = true;
-        let values = self.base.values(self.label());
-        self.disk.put_base(&self.base, values);
-        self.disk.put_decided(self.learner.next());
-        self.disk.put_complete(self.complete);
-        // The last of all: a log without a name, or one of which something was lost, is another acceptor's until then.
-        self.disk.put_store(self.acceptor.id().store);
+        self.put_all(numbers, next);
         self.disk.then(Effect::Named);
         self.disk.hand_over();
     }
 
-    /// The log has all that this acceptor is, or was when the last of it was handed over.
-    pub(super) fn on_named(&mut self) {
-        if self.disk.failed {
-            return;
-        }
+    /// The last of it is written. Whether that is all: what has come meanwhile is little, and goes behind.
+    pub(super) fn end_rest(&mut self) -> bool {
         let little = self.disk.room() / 4;
         let rest = self
             .disk
@@ -109,7 +101,7 @@ impl URing {
             .as_mut()
             .map(|refill| refill.rest(&self.acceptor, little));
         match rest {
-            Some(None) => return,
+            Some(None) => return false,
             Some(Some(rest)) => {
                 for vote in rest {
                     self.disk.put_again(Record::Voted(vote));
@@ -117,12 +109,6 @@ impl URing {
             }
             None => {}
         }
-        (self.disk.refill, self.disk.trim_due) = (None, true);
-        self.named = true;
-        // What was proposed in this round meanwhile it has not voted for.
-        self.early = self.stream.is_some() && self.learner.round() == self.number();
-        let here = Word::Here(self.here());
-        self.peers.say_to_all(&here);
-        self.try_to_found();
+        true
     }
 }

@@ -1,12 +1,10 @@
-//! What comes from others, and what goes to them.
+//! What goes along the ring: words to the neighbours, and batches of values, proposals and votes.
 
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::codec::MOST_NUMBER;
-use super::engine::URing;
-use super::lead::Leading;
+use super::engine::{Life, URing};
 use super::stream::{Hail, News};
 use super::wire::Records;
 use super::word::{Follow, Head, Proposal, Record, Word};
@@ -27,9 +25,9 @@ impl URing {
             Word::Promise(promise, more) => self.on_promise(node, promise, more),
             Word::Follow(follow, lacks) => self.on_follow(process, follow, lacks),
             Word::Fetch(from, upto) => self.on_fetch(node, from, upto),
-            Word::Chosen(votes) => self.on_chosen(process, &votes),
-            Word::Forgotten(at, part, more) => self.on_forgotten(process, at, &part, more),
-            Word::Leaving => self.on_leaving(process),
+            Word::Chosen(votes) => self.on_chosen(node, &votes),
+            Word::Forgotten(at, part, more) => self.on_forgotten(node, at, &part, more),
+            Word::Leaving => self.membership.on_leaving(process),
             Word::Want(counters) => self.on_want(process, &counters),
             Word::Value(counter, frame) => {
                 let _ = self.on_value(ValueId { process, counter }, frame);
@@ -37,19 +35,21 @@ impl URing {
             Word::Need(next) => self.on_need(next),
         }
     }
+}
 
+impl URing {
     /// The successor says what it has.
     fn on_follow(&mut self, process: Process, follow: Follow, mut lacks: Vec<Instance>) {
         lacks.sort_unstable();
         let number = self.number();
-        let Some(peer) = self.peers.process(process) else {
+        let Some(peer) = self.links.process(process) else {
             return;
         };
         if follow.round > number {
             peer.early = Some(follow);
             return;
         }
-        let (Some(stream), Some(config)) = (&mut self.stream, &self.config) else {
+        let (Some(stream), Some(config)) = (&mut self.stream, self.membership.config()) else {
             return;
         };
         if follow.round == number && stream.successor() == Some(process) {
@@ -63,8 +63,9 @@ impl URing {
     pub(super) fn on_batch(&mut self, process: Process, head: &Head, body: Bytes) {
         // Nothing that comes to the coordinator is for its disk: what it takes is bounded where it proposes. The others' votes have to pass.
         let leads = self.leading.is_some() && !mutants::on(Mutant::U83);
-        let is_full = self.is_full() && !leads && !mutants::on(Mutant::U77);
-        let (Some(stream), Some(config)) = (&mut self.stream, self.config.clone()) else {
+        let is_full = self.voter.is_full() && !leads && !mutants::on(Mutant::U77);
+        let config = self.membership.config().cloned();
+        let (Some(stream), Some(config)) = (&mut self.stream, config) else {
             self.counters.uring_messages_stale += 1;
             return;
         };
@@ -74,18 +75,17 @@ impl URing {
         }
         if is_full {
             // It is not the predecessor that is slow.
-            stream.heard = self.now;
-            stream.hail = Hail::At(self.now.after(self.settings.patience.heartbeat));
+            stream.heard = self.cx.now;
+            stream.hail = Hail::At(self.cx.now.after(self.cx.settings.patience.heartbeat));
             return;
         }
         if head.start > 0 {
-            self.round_start = (head.start, head.kept);
-            self.learner.begin(&config, head.start);
-            self.fetching.seek_again();
             // What is before the predecessor has forgotten.
             stream.jump(head.from);
-        } else if head.kept > self.election.told {
-            (self.election.told, self.election.moved) = (head.kept, self.now);
+            self.start_round(&config, (head.start, head.kept));
+        } else {
+            let election = &mut self.membership.election;
+            election.heard_told(head.kept, self.cx.now);
         }
         if head.complete {
             self.on_complete(head.round);
@@ -101,14 +101,14 @@ impl URing {
         }
         // What has to be refused again and again is as bad as silence.
         if let Some(stream) = &mut self.stream {
-            stream.heard = self.now;
+            stream.heard = self.cx.now;
         }
     }
 
     /// The predecessor is to begin again from what was taken in: at once, if it is asked for values that were forgotten here;
     /// else not at once, lest two processes that do not understand each other do nothing else.
     fn refuse(&mut self, is_value: bool) {
-        let at = self.now.after(self.settings.patience.heartbeat);
+        let at = self.cx.now.after(self.cx.settings.patience.heartbeat);
         let stream = self.stream.as_mut();
         if let Some(stream) = stream.filter(|stream| stream.hail != Hail::Due) {
             // Of a value it may be this process that is behind: what has counted elsewhere has not here, and takes room.
@@ -131,44 +131,26 @@ impl URing {
             }
             Record::Proposal(proposal) => self.on_proposal(head, at, proposal),
             Record::Voted(index, next) => {
-                let config = self.config.as_ref();
+                let config = self.membership.config();
                 let who = config.and_then(|config| config.acceptors.get(usize::from(index)));
                 if let Some(who) = who {
-                    self.learner.on_voted(head.round, *who, next);
+                    self.learning.learner.on_voted(head.round, *who, next);
                 }
                 who.is_some()
             }
             Record::Learnt(index, next) => {
-                let learnt = self.learnt.get_mut(usize::from(index));
-                learnt.is_some_and(|learnt| {
-                    if *learnt < next {
-                        (*learnt, self.election.moved) = (next, self.now);
-                    }
-                    true
-                })
+                let learnt = self.round.on_learnt(usize::from(index), next);
+                if learnt == Some(true) {
+                    self.membership.election.on_nearer(self.cx.now);
+                }
+                learnt.is_some()
             }
-            Record::Lost(place, count) => self.on_lost(usize::from(place), count),
-            Record::Mute(index) => {
-                let mute = self.mute.get_mut(usize::from(index));
-                mute.is_some_and(|mute| {
-                    *mute = true;
-                    true
-                })
+            Record::Lost(place, count) => {
+                let stream = self.stream.as_mut();
+                stream.is_some_and(|stream| stream.on_lost(&self.cx, usize::from(place), count))
             }
+            Record::Mute(index) => self.round.on_mute(usize::from(index)),
         }
-    }
-
-    /// A value on its way to the coordinator, if it is one that may still count. `false` if its proposer has more under
-    /// way than it may.
-    pub(super) fn on_value(&mut self, id: ValueId, frame: Bytes) -> bool {
-        let counted = self.counted.counted(id.process);
-        let table = self.leading.as_ref().and_then(Leading::table);
-        // What was multicast may come again when the coordinator has proposed it.
-        let table = table.filter(|_| self.settings.multicast.is_some());
-        let proposed = table.and_then(|table| table.last(id.process));
-        let is_new = counted.max(proposed).is_none_or(|last| id.counter > last);
-        let stream = self.stream.as_mut().filter(|_| is_new);
-        stream.is_none_or(|stream| stream.carry(id, frame))
     }
 
     /// The next proposal of the round, or one that is here already.
@@ -196,20 +178,23 @@ impl URing {
         self.adopt_next(first, proposed);
         true
     }
+}
 
+/// What is to be sent.
+impl URing {
     /// The next output, after all that was asked for before.
     pub(super) fn next_output(&mut self) -> Option<Output> {
-        if let Some(output) = self.out.pop_front() {
+        if let Some(output) = self.outbox.out.pop_front() {
             return Some(output);
         }
-        if let Some(output) = self.peers.next_word() {
+        if let Some(output) = self.links.next_word() {
             return Some(output);
         }
-        if self.left {
+        if self.life == Life::Left {
             return None;
         }
         let output = self.follow().or_else(|| self.batch());
-        output.or_else(|| self.next_burst())
+        output.or_else(|| self.multicast())
     }
 
     /// Tells the predecessor from where on to send, if it is to be told and can be.
@@ -218,28 +203,41 @@ impl URing {
         if stream.hail != Hail::Due {
             return None;
         }
-        let peer = self.peers.process(stream.predecessor()?)?;
+        let peer = self.links.process(stream.predecessor()?)?;
         if peer.has_words() {
             return None;
         }
         let (follow, lacks) = stream.follow();
         let word = Word::Follow(follow, lacks);
         peer.say(&word);
-        self.peers.next_word()
+        self.links.next_word()
     }
 
+    /// This acceptor votes for nothing in this round any more: others are told along the ring, and do not wait for it.
+    fn note_mute(&mut self) {
+        let is_mute = self.voter.is_mute() && self.voter.is_acceptor();
+        if is_mute
+            && !mutants::on(Mutant::U34)
+            && let Some(at) = self.own_place()
+        {
+            self.round.on_mute(at);
+        }
+    }
+
+    /// The next batch for the successor.
     fn batch(&mut self) -> Option<Output> {
         self.note_mute();
-        let config: &Arc<_> = self.config.as_ref()?;
+        let config = self.membership.config()?;
         let stream = self.stream.as_mut()?;
         let session = stream.session()?;
-        let peer = self.peers.process(stream.successor()?)?;
+        let peer = self.links.process(stream.successor()?)?;
         if peer.session != session {
             return None;
         }
-        let begun = self.learner.round() == config.number;
-        let told = (0, self.election.told);
-        let (start, kept) = if begun { self.round_start } else { told };
+        let learner = &self.learning.learner;
+        let begun = learner.round() == config.number;
+        let told = (0, self.membership.election.told());
+        let (start, kept) = if begun { self.round.start } else { told };
         let head = Head {
             founded: config.founded,
             round: config.number,
@@ -247,9 +245,9 @@ impl URing {
             start,
             kept,
             from: 0,
-            complete: self.complete == config.number,
+            complete: self.membership.complete() == config.number,
         };
-        let voted = if begun { self.learner.voted() } else { &[] };
+        let voted = if begun { learner.voted() } else { &[] };
         let force = stream.beat;
         let room = peer.room().min(super::MOST_BATCH);
         if room < super::LEAST_ROOM {
@@ -262,12 +260,13 @@ impl URing {
                 .get(index)
                 .is_some_and(|who| who.node == to)
         };
-        if !force && stream.puts_off(self.now, &head, (voted, &own)) {
+        if !force && stream.puts_off(self.cx.now, &head, (voted, &own)) {
             return None;
         }
-        let sizes = (room, self.settings.batch_bytes);
-        let bytes = stream.batch(head, (voted, &self.learnt, &self.mute), own, sizes, force)?;
-        (stream.spoken, stream.beat, stream.news) = (self.now, false, News::None);
+        let sizes = (room, self.cx.settings.batch_bytes);
+        let known = (voted, self.round.learnt(), self.round.mute());
+        let bytes = stream.batch(head, known, own, sizes, force)?;
+        (stream.spoken, stream.beat, stream.news) = (self.cx.now, false, News::None);
         self.counters.uring_batches_sent += 1;
         self.counters.uring_batch_bytes_sent += bytes.len() as u64;
         Some(peer.send(bytes))
