@@ -18,6 +18,7 @@ mod counted;
 pub mod fastcast;
 mod fingerprint;
 pub mod groups;
+mod invariants;
 pub mod lcr;
 pub mod membership;
 pub mod mutants;

@@ -82,6 +82,11 @@ mod switch {
         ON.store(mutant.map_or(0, |mutant| mutant as u16), Ordering::Relaxed);
     }
 
+    /// Whether any is.
+    pub fn any() -> bool {
+        ON.load(Ordering::Relaxed) != 0
+    }
+
     /// Whether this mutant is switched on.
     #[inline]
     pub fn on(mutant: Mutant) -> bool {
@@ -90,7 +95,14 @@ mod switch {
 }
 
 #[cfg(feature = "mutants")]
-pub use switch::{on, set};
+pub use switch::{any, on, set};
+
+/// Whether any is switched on: never, in this build.
+#[cfg(not(feature = "mutants"))]
+#[inline]
+pub const fn any() -> bool {
+    false
+}
 
 /// Whether this mutant is switched on: never, in this build.
 #[cfg(not(feature = "mutants"))]

@@ -20,6 +20,7 @@ use alloc::vec::Vec;
 use super::config::AcceptorId;
 use super::value::{Instance, Round, Vote};
 use super::votes::Votes;
+use crate::invariants::FEW;
 use crate::mutants::{self, Mutant};
 
 /// What has to be durable.
@@ -391,5 +392,32 @@ impl Promise {
             .is_none_or(|vote| vote.first >= self.from);
         let rounds = self.votes.iter().all(|vote| vote.round <= self.round);
         ascend && first && rounds
+    }
+}
+
+impl Acceptor {
+    /// Its invariants.
+    pub fn check(&self) {
+        let mark = self.mark();
+        assert!(self.kept >= 1, "instances count from 1");
+        assert!(self.floor >= self.kept, "what is forgotten is decided");
+        assert!(
+            self.recorded <= self.promised,
+            "what has a record was promised"
+        );
+        assert!(self.streak.round <= self.promised, "a vote is a promise");
+        assert!(self.durable <= mark, "nothing is durable that was not said");
+        assert!(
+            self.durable.promised <= self.promised,
+            "a durable promise stands"
+        );
+        let first = self.votes.first();
+        assert!(
+            first.is_none_or(|first| first >= self.kept.min(self.floor)),
+            "votes that are forgotten are gone"
+        );
+        let marks = self.fresh.iter().map(|(_, mark)| *mark);
+        assert!(self.fresh.len() > FEW || marks.is_sorted(), "marks ascend");
+        self.votes.check();
     }
 }

@@ -261,3 +261,42 @@ fn choose(asking: &Asking, at: Instance, end: Instance) -> (Value, Instance) {
     let value = part.map_or(Value::Skip(upto - at), |vote| vote.value);
     (value, upto)
 }
+
+impl Coordinator {
+    /// Its invariants.
+    pub fn check(&self) {
+        assert!(
+            self.complete <= self.config.number,
+            "no later configuration is known"
+        );
+        let Some(asking) = &self.asking else {
+            assert!(self.start >= 1, "a round starts somewhere");
+            assert!(self.next >= self.start, "nothing is proposed before it");
+            assert!(
+                self.kept <= self.start,
+                "a round starts behind what is forgotten"
+            );
+            let first = self.open.front();
+            assert!(
+                first.is_none_or(|vote| vote.first >= self.start),
+                "no proposal is before the start"
+            );
+            let last = self.open.back();
+            assert!(
+                last.is_none_or(|vote| vote.end() == self.next),
+                "proposals have no gap"
+            );
+            assert!(
+                last.is_none_or(|vote| vote.round == self.config.number),
+                "proposals are of the round"
+            );
+            return;
+        };
+        assert!(asking.from >= 1, "instances count from 1");
+        assert!(self.open.is_empty(), "nothing is proposed in phase 1");
+        assert!(
+            asking.promises.keys().all(|who| self.config.asks(*who)),
+            "promises are of those who are asked"
+        );
+    }
+}

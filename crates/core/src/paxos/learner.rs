@@ -209,3 +209,35 @@ impl Learner {
         None
     }
 }
+
+impl Learner {
+    /// Its invariants.
+    pub fn check(&self) {
+        assert!(self.next >= 1, "instances count from 1");
+        assert!(self.decided >= self.next, "what was taken is decided");
+        assert!(
+            self.reached <= self.decided,
+            "what a majority has voted for is decided"
+        );
+        if let Some(config) = &self.config {
+            assert_eq!(
+                self.voted.len(),
+                config.acceptors.len(),
+                "each acceptor has its place"
+            );
+            let most = self.voted.iter().max();
+            assert!(
+                most.is_none_or(|most| self.reached <= *most),
+                "a majority has not voted for more than anybody"
+            );
+        }
+        for votes in [&self.proposed, &self.chosen] {
+            let first = votes.first();
+            assert!(
+                first.is_none_or(|first| first >= self.next),
+                "what was taken is forgotten"
+            );
+            votes.check();
+        }
+    }
+}

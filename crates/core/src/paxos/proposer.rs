@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use super::value::ValueId;
 use crate::contract::Process;
+use crate::invariants::FEW;
 
 /// The machine.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -73,6 +74,17 @@ impl Proposer {
             self.delivered += 1;
             self.sent = self.sent.saturating_sub(1);
             self.bytes -= frame.len();
+        }
+    }
+}
+
+impl Proposer {
+    /// Its invariants.
+    pub fn check(&self) {
+        assert!(self.sent <= self.waiting.len(), "what was sent waits");
+        if self.waiting.len() <= FEW {
+            let bytes: usize = self.waiting.iter().map(Bytes::len).sum();
+            assert_eq!(self.bytes, bytes, "bytes are counted");
         }
     }
 }

@@ -153,3 +153,19 @@ impl Life {
         self.member = true;
     }
 }
+
+impl Proposers {
+    /// Its invariants.
+    pub fn check(&self) {
+        for (node, life) in &self.nodes {
+            assert!(
+                life.over.len() <= LIVES,
+                "few lives of {node} are remembered"
+            );
+            assert!(
+                !life.over.contains(&life.incarnation),
+                "the last life of {node} is not over"
+            );
+        }
+    }
+}

@@ -3,6 +3,7 @@
 use alloc::collections::BTreeMap;
 
 use super::value::{Instance, Round, Value, Vote};
+use crate::invariants::FEW;
 
 /// Votes that do not overlap.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -116,6 +117,29 @@ fn vote(first: &Instance, (round, value): &(Round, Value)) -> Vote {
         first: *first,
         round: *round,
         value: value.clone(),
+    }
+}
+
+impl Votes {
+    /// They do not overlap.
+    pub fn check(&self) {
+        let first = self.votes.first_key_value();
+        if let Some((first, (_, value))) = first {
+            assert!(*first >= 1, "instances count from 1");
+            assert!(value.end(*first) > *first, "a vote is for something");
+        }
+        if self.votes.len() <= FEW {
+            let mut behind = 0;
+            for (first, (_, value)) in &self.votes {
+                assert!(*first >= behind, "votes overlap at {first}");
+                behind = value.end(*first);
+            }
+        }
+    }
+
+    /// The first instance with a vote, if there is one.
+    pub fn first(&self) -> Option<Instance> {
+        self.votes.first_key_value().map(|(first, _)| *first)
     }
 }
 

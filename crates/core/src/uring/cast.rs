@@ -124,3 +124,18 @@ impl Cast {
         };
     }
 }
+
+impl Cast {
+    /// Its invariants, in a ring of so many.
+    pub fn check(&self, places: usize) {
+        assert_eq!(self.arriving.len(), places, "each process has its place");
+        assert_eq!(self.losses.len(), places, "each process has its losses");
+        let most = self.most_window.max(self.least_window);
+        assert!(self.window <= most, "no more is under way than may be");
+        assert!(
+            self.window >= self.least_window.min(self.most_window),
+            "one value may always be"
+        );
+        self.held.check();
+    }
+}

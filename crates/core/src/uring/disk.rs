@@ -349,3 +349,38 @@ impl Disk {
         self.learnt
     }
 }
+
+impl Disk {
+    /// Its invariants.
+    pub fn check(&self) {
+        let bytes: usize = self.waiting.iter().map(|waiting| waiting.bytes).sum();
+        assert_eq!(self.bytes, bytes, "what is under way is counted");
+        let ids = self.waiting.iter().map(|waiting| waiting.id);
+        assert!(
+            ids.is_sorted_by(|one, next| one < next),
+            "requests are answered in order"
+        );
+        assert!(
+            self.waiting
+                .back()
+                .is_none_or(|last| last.id.0 <= self.last),
+            "ids grow"
+        );
+        assert!(
+            !self.damaged || self.failed,
+            "a log that cannot be read is given up"
+        );
+        assert!(
+            !self.forgets || self.waiting.is_empty(),
+            "nothing is asked of a disk that is not there"
+        );
+        assert!(
+            !self.failed || self.waiting.is_empty(),
+            "nothing that was asked for counts after a failure"
+        );
+        assert!(
+            !self.failed || self.refill.is_none(),
+            "a log that is away is not refilled"
+        );
+    }
+}

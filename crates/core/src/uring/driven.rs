@@ -13,6 +13,7 @@ use super::word::Word;
 use crate::contract::{
     Class, Delivery, Engine, Input, Output, Seq, Service, Status, SubmitError, Time, TimerReason,
 };
+use crate::invariants;
 use crate::paxos::{Config, Instance, Round};
 
 impl URing {
@@ -128,6 +129,9 @@ impl Engine for URing {
         }
         self.on_input(input);
         self.settle();
+        if invariants::are_checked() {
+            self.check();
+        }
     }
 
     fn submit(&mut self, now: Time, service: Service, payload: &[u8]) -> Result<u64, SubmitError> {

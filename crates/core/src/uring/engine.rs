@@ -353,3 +353,37 @@ fn outbox(settings: &URingConfig) -> Outbox {
         false => outbox,
     }
 }
+
+impl URing {
+    /// What holds of the whole, and of each part.
+    pub(super) fn check(&self) {
+        let config = self.membership.config();
+        let leads = config.is_some_and(|config| config.coordinator == self.cx.me);
+        assert!(
+            self.leading.is_none() || leads,
+            "only the coordinator coordinates"
+        );
+        if let Some(stream) = &self.stream {
+            assert_eq!(stream.round, self.number(), "the ring is the newest one's");
+            assert_eq!(
+                stream.leads(),
+                self.leading.is_some(),
+                "the coordinator of a ring coordinates"
+            );
+            stream.check();
+        }
+        assert!(
+            self.learning.learner.round() <= self.number(),
+            "no round has begun of a configuration that is not known"
+        );
+        self.links.check();
+        self.membership.check(&self.cx);
+        self.voter.check();
+        self.learning.check();
+        self.round.check(config.map(|config| &**config));
+        self.own.check();
+        if let Some(leading) = &self.leading {
+            leading.check();
+        }
+    }
+}

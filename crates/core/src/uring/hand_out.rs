@@ -11,6 +11,7 @@ use crate::contract::{
     Configuration, ConfigurationKind, Delivery, Incarnation, Message, MessageId, NodeId, Process,
     RingId, Service,
 };
+use crate::invariants::FEW;
 use crate::mutants::{self, Mutant};
 use crate::pack::{Inbox, MOST_MESSAGE_BYTES};
 use crate::paxos::{Instance, ValueId};
@@ -327,5 +328,28 @@ fn ring_id(instance: Instance, members: &[Process]) -> RingId {
         ring_seq: instance,
         rep: first.map_or(NOBODY, |first| first.node),
         incarnation: first.map_or(Incarnation(0), |first| first.incarnation),
+    }
+}
+
+impl HandOut {
+    /// Its invariants.
+    pub fn check(&self) {
+        assert!(
+            !self.lacks_view || self.membership != Membership::Any,
+            "only members wait to be named"
+        );
+        if self.waiting.len() <= FEW {
+            let bytes = |item: &Item| match item {
+                Item::Packet(_, _, bytes) | Item::Part(_, bytes) | Item::Begun(_, bytes) => {
+                    bytes.len()
+                }
+                _ => 0,
+            };
+            assert_eq!(
+                self.bytes,
+                self.waiting.iter().map(bytes).sum(),
+                "bytes are counted"
+            );
+        }
     }
 }

@@ -4,6 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::word::Proposal;
+use crate::invariants::FEW;
 use crate::paxos::{Instance, ValueId};
 
 /// What waits.
@@ -74,5 +75,18 @@ impl Held {
             _ => None,
         };
         self.items.iter().filter_map(lacks).take(most).collect()
+    }
+}
+
+impl Held {
+    /// Its invariants.
+    pub fn check(&self) {
+        assert!(self.items.len() <= super::MOST_KEPT, "they are bounded");
+        if self.items.len() <= FEW {
+            let bytes: usize = self.items.iter().map(|(_, held)| bytes_of(held)).sum();
+            assert_eq!(self.bytes, bytes, "bytes are counted");
+            let places = self.items.iter().map(|(at, _)| *at);
+            assert!(places.is_sorted_by(|one, next| one < next), "they ascend");
+        }
     }
 }

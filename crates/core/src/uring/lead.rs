@@ -229,3 +229,21 @@ fn goes_on(first: &Promise, part: &Promise) -> bool {
     let begins = part.votes.first().map_or(u64::MAX, |vote| vote.first);
     head(first) == head(part) && ends <= begins
 }
+
+impl Leading {
+    /// Its invariants.
+    pub fn check(&self) {
+        self.machine.check();
+        assert!(
+            self.admits.is_none() || self.has_begun(),
+            "nothing is proposed before the round has begun"
+        );
+        assert!(
+            self.parts.is_empty() || !self.has_begun(),
+            "no promise is waited for then"
+        );
+        if let Some(table) = &self.admits {
+            table.check();
+        }
+    }
+}

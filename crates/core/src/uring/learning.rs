@@ -205,3 +205,25 @@ impl Learning {
         self.on_delivered();
     }
 }
+
+impl Learning {
+    /// Its invariants.
+    pub fn check(&self) {
+        assert_eq!(
+            self.learnt.next,
+            self.learner.next(),
+            "what follows is known of all that is learnt"
+        );
+        assert!(
+            self.passed <= self.delivered.next,
+            "no more is passed than delivered"
+        );
+        assert!(
+            self.bases.next() > self.delivered.next,
+            "a base is told at its place"
+        );
+        self.learner.check();
+        self.learnt.table.check();
+        self.hand_out.check();
+    }
+}

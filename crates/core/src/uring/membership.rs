@@ -398,3 +398,29 @@ fn sort(cx: &Context, processes: impl Iterator<Item = Process>) -> Vec<Process> 
     sorted.sort_by_key(|process| (place(process.node), process.node));
     sorted
 }
+
+impl Membership {
+    /// Its invariants.
+    pub fn check(&self, cx: &Context) {
+        assert!(
+            !self.foreign.contains(&cx.me),
+            "no process is foreign to itself"
+        );
+        if let Some(config) = &self.config {
+            assert!(
+                config.number > 0 && config.founded > 0,
+                "a configuration has a number and a foundation"
+            );
+            assert!(
+                config.ring.contains(&config.coordinator),
+                "a coordinator is in its ring"
+            );
+        } else {
+            let stands = self.election.candidate.as_ref();
+            assert!(
+                !matches!(stands, Some(Candidacy::Register(_))),
+                "there is no register before the first configuration"
+            );
+        }
+    }
+}

@@ -4,6 +4,7 @@ use alloc::collections::VecDeque;
 use bytes::Bytes;
 
 use crate::contract::{Process, Service, SubmitError};
+use crate::invariants::FEW;
 use crate::pack::Outbox;
 use crate::paxos::{Proposer, ValueId};
 
@@ -98,5 +99,23 @@ impl Own {
     /// Messages up to this counter were handed out, or are known to be missed.
     pub const fn told(&self) -> u64 {
         self.told
+    }
+}
+
+impl Own {
+    /// Its invariants.
+    pub fn check(&self) {
+        self.values.check();
+        let counters = self.untold.iter();
+        assert!(
+            counters.clone().is_sorted_by(|one, next| one.0 < next.0) || self.untold.len() > FEW,
+            "values are handed out in order"
+        );
+        assert!(
+            self.untold
+                .front()
+                .is_none_or(|(_, done)| *done >= self.told),
+            "messages are handed out in order"
+        );
     }
 }

@@ -285,3 +285,15 @@ impl Peer {
         Some(Word::Promise(part, more))
     }
 }
+
+impl Peers {
+    /// Its invariants.
+    pub fn check(&self) {
+        for (node, peer) in &self.up {
+            assert_eq!(*node, peer.process.node, "a link is at its node");
+            assert!(peer.room <= peer.most_room, "no more room than was seen");
+            assert!(peer.words.len() <= WORDS + 1, "few words wait");
+            assert_eq!(peer.founded, self.founded, "all words name one foundation");
+        }
+    }
+}

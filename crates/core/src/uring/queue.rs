@@ -5,6 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
+use crate::invariants::FEW;
 use crate::paxos::ValueId;
 
 /// So many names of values that were proposed may be left in a queue.
@@ -124,6 +125,23 @@ impl Carried {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
+    }
+}
+
+impl Queue {
+    /// Its invariants.
+    pub fn check(&self) {
+        assert!(self.sent <= self.ids.len(), "what was sent is in it");
+    }
+}
+
+impl Carried {
+    /// Its invariants.
+    pub fn check(&self) {
+        if self.values.len() <= FEW {
+            let bytes: usize = self.values.values().map(Bytes::len).sum();
+            assert_eq!(self.bytes(), bytes, "bytes are counted");
+        }
     }
 }
 

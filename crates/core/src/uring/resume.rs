@@ -26,7 +26,7 @@ pub struct Bases {
 
 impl Bases {
     /// The next place of which a base is wanted; everything before it may be told in one go.
-    fn next(&self) -> Instance {
+    pub(super) fn next(&self) -> Instance {
         self.wanted.first().copied().unwrap_or(Instance::MAX)
     }
 

@@ -74,3 +74,19 @@ impl RoundState {
         voting.map(|(at, _)| reached(at)).min().unwrap_or(0)
     }
 }
+
+impl RoundState {
+    /// Its invariants, in this configuration.
+    pub fn check(&self, config: Option<&Config>) {
+        assert_eq!(self.learnt.len(), self.mute.len(), "each acceptor has both");
+        let acceptors = config.map_or(0, |config| config.acceptors.len());
+        assert!(
+            self.learnt.is_empty() || self.learnt.len() == acceptors,
+            "each acceptor has its place"
+        );
+        assert!(
+            self.start.1 <= self.start.0,
+            "a round starts behind what is forgotten"
+        );
+    }
+}

@@ -299,3 +299,28 @@ impl Stream {
         }
     }
 }
+
+impl Stream {
+    /// Its invariants.
+    pub fn check(&self) {
+        let places = self.ring.len();
+        assert!(self.me < places, "this process is in it");
+        assert!(self.coordinator < places, "so is the coordinator");
+        assert!(self.round > 0, "it is of a configuration");
+        assert!(
+            self.out.is_none() || places > 1,
+            "nobody follows who is alone"
+        );
+        self.window.check();
+        self.carried.check();
+        self.own.check();
+        self.through.check();
+        if let Some(cast) = &self.cast {
+            cast.check(places);
+            assert!(
+                self.forgotten.asked.is_none(),
+                "nothing that was multicast is asked for along the ring"
+            );
+        }
+    }
+}

@@ -348,3 +348,31 @@ impl Voter {
         !self.ready.is_empty()
     }
 }
+
+impl Voter {
+    /// Its invariants. `next`: everything before is learnt.
+    pub fn check(&self) {
+        assert_eq!(
+            self.acceptor.kept(),
+            self.trimmed.next,
+            "an acceptor knows what follows from what it has forgotten"
+        );
+        assert!(
+            self.trimmed.floor() <= self.trimmed.next,
+            "open messages begin before a base"
+        );
+        assert!(
+            !self.disk.failed || !self.named,
+            "a log that is away has no name"
+        );
+        assert!(!self.votes() || self.is_acceptor, "only acceptors vote");
+        assert!(
+            self.lack.is_none() || self.is_acceptor,
+            "only acceptors promise"
+        );
+        assert!(self.hang_patience >= 1, "a disk is waited for");
+        self.acceptor.check();
+        self.disk.check();
+        self.trimmed.table.check();
+    }
+}

@@ -4,6 +4,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 
 use super::codec::vote_bytes;
 use crate::contract::Process;
+use crate::invariants::FEW;
 use crate::paxos::{Instance, Value, Vote};
 
 /// A proposal.
@@ -119,5 +120,44 @@ fn is_passed(ahead: &mut BTreeMap<Process, usize>, vote: &Vote) {
         if *bytes == 0 {
             ahead.remove(&id.process);
         }
+    }
+}
+
+impl Window {
+    /// Its invariants.
+    pub fn check(&self) {
+        assert!(self.passed <= self.items.len(), "what was passed is there");
+        let last = self.items.back();
+        assert!(
+            last.is_none_or(|item| item.vote.end() == self.next),
+            "nothing is missing before the next"
+        );
+        assert!(
+            self.first() <= self.next,
+            "the first is not behind the next"
+        );
+        if self.items.len() > FEW {
+            return;
+        }
+        let bytes: usize = self.items.iter().map(|item| vote_bytes(&item.vote)).sum();
+        assert_eq!(self.bytes, bytes, "bytes are counted");
+        let places = self.items.iter().map(|item| &item.vote);
+        assert!(
+            places
+                .clone()
+                .zip(places.skip(1))
+                .all(|(one, next)| one.end() == next.first),
+            "proposals have no gap"
+        );
+        let packets = self.items.iter().skip(self.passed);
+        let ahead = packets.filter_map(|item| match &item.vote.value {
+            Value::Packet { frame, .. } => Some(frame.len()),
+            Value::Members(..) | Value::Skip(_) => None,
+        });
+        assert_eq!(
+            self.ahead.values().sum::<usize>(),
+            ahead.sum::<usize>(),
+            "what some lack is counted"
+        );
     }
 }

@@ -143,7 +143,7 @@ fn votes(source: &mut Source) -> Option<Vec<crate::paxos::Vote>> {
 }
 
 fn head(source: &mut Source, founded: u64) -> Option<Head> {
-    Some(Head {
+    let head = Head {
         founded,
         complete: source.flag()?,
         round: source.number()?,
@@ -151,7 +151,9 @@ fn head(source: &mut Source, founded: u64) -> Option<Head> {
         start: source.number()?,
         kept: source.number()?,
         from: source.number()?,
-    })
+    };
+    // A round starts behind what was forgotten.
+    (head.start == 0 || head.kept <= head.start).then_some(head)
 }
 
 /// A message of this kind.
