@@ -102,3 +102,28 @@ fn mask(answers: impl Iterator<Item = bool>) -> u128 {
     let bits = answers.enumerate();
     bits.fold(0, |mask, (index, yes)| mask | (u128::from(yes) << index))
 }
+
+impl Acks {
+    /// Its invariants.
+    pub fn check(&self) {
+        let least = |of: &[Seq]| of.iter().copied().min().unwrap_or(0);
+        assert_eq!(
+            self.acked.len(),
+            self.delivered.len(),
+            "each member has both"
+        );
+        assert_eq!(
+            self.have.len(),
+            self.acked.len() * self.acked.len(),
+            "each has a row"
+        );
+        assert!(
+            self.ready <= least(&self.acked),
+            "all have acknowledged what is ready"
+        );
+        assert!(
+            self.released <= least(&self.delivered),
+            "all have delivered what is released"
+        );
+    }
+}

@@ -326,3 +326,52 @@ fn hold(sender: u16, stream: Stream, mut places: VecDeque<Seq>, held: &mut Vec<H
         });
     }
 }
+
+impl InView {
+    /// Its invariants.
+    pub fn check(&self) {
+        assert!(
+            self.view.me < self.view.members.len(),
+            "this process is in the view"
+        );
+        assert_eq!(
+            self.streams.len(),
+            self.view.members.len(),
+            "each member has a stream"
+        );
+        assert!(
+            self.placed <= self.top,
+            "no place is known that was not given out"
+        );
+        assert!(
+            self.acked <= self.placed,
+            "what is acknowledged has a place"
+        );
+        assert!(
+            self.own.acked <= self.own.sent,
+            "what was acknowledged was sent"
+        );
+        assert!(
+            self.own.released <= self.own.acked,
+            "what was delivered by all was acknowledged by all"
+        );
+        assert!(
+            self.own.places.len() as u64 <= self.own.sent - self.own.released,
+            "places are of what is on its way"
+        );
+        for stream in &self.streams {
+            stream.packets.check();
+            assert!(
+                stream.acked <= stream.placed,
+                "what is acknowledged has a place"
+            );
+            assert!(stream.acked <= stream.packets.aru(), "and is here");
+            assert!(
+                stream.packets.high() <= stream.heard,
+                "what is here is known to exist"
+            );
+        }
+        self.order.check();
+        self.acks.check();
+    }
+}

@@ -202,6 +202,12 @@ impl DataPath for FastCast {
         counters.extend(self.gate.levels().into_iter().flatten());
     }
 
+    fn check(&self) {
+        if let Some(view) = &self.view {
+            view.check();
+        }
+    }
+
     fn holds(&self, view: RingId, id: PacketId) -> Option<bool> {
         let now = self.view.as_ref().filter(|now| now.view.ring == view)?;
         Some(now.holds(id))

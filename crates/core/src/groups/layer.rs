@@ -6,6 +6,7 @@ use super::machine::Groups;
 use crate::contract::{
     Class, Engine, Input, Output, Process, Status, SubmitError, Time, TimerReason,
 };
+use crate::invariants;
 
 /// Groups over an engine. Inputs, outputs and timers are the engine's, by the law of [`crate::contract`];
 /// instead of deliveries there are events of clients.
@@ -57,6 +58,9 @@ impl<E: Engine> Daemon<E> {
             self.engine.handle(now, input);
         }
         self.submit();
+        if invariants::are_checked() {
+            self.groups.check();
+        }
     }
 
     /// The application leaves of its own will.

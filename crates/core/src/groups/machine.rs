@@ -396,3 +396,25 @@ impl Groups {
         }
     }
 }
+
+impl Groups {
+    /// Its invariants.
+    pub(super) fn check(&self) {
+        assert!(
+            self.phase == Phase::Idle || self.ring.is_some(),
+            "a daemon that has begun is in a configuration"
+        );
+        let is_one = matches!(self.phase, Phase::Operational | Phase::Transitional(_));
+        assert!(
+            !is_one || self.parts.len() == 1,
+            "all daemons know of the same groups"
+        );
+        assert!(
+            self.phase == Phase::Idle || self.members.contains(&self.me),
+            "this daemon is among them"
+        );
+        if let Phase::Interrupted { stay, .. } = &self.phase {
+            assert!(stay.contains(&self.me), "a daemon goes on with itself");
+        }
+    }
+}

@@ -142,3 +142,40 @@ fn packet(entry: &Entry) -> Packet {
         bytes: entry.frame(),
     }
 }
+
+impl Member {
+    /// Its invariants.
+    pub fn check(&self) {
+        assert!(
+            self.passed <= self.received,
+            "what was passed on was received"
+        );
+        assert!(
+            self.delivered <= self.passed,
+            "what was delivered was passed on"
+        );
+        assert!(
+            self.delivered <= self.stable.max(self.delivered),
+            "deliveries are counted"
+        );
+        assert!(
+            self.told_stable <= self.stable,
+            "no more is told than is known"
+        );
+        assert_eq!(
+            self.pending.len() as u64,
+            self.passed - self.delivered,
+            "what was passed on and not delivered is kept"
+        );
+        assert!(
+            self.pending
+                .front()
+                .is_none_or(|entry| entry.number == self.delivered + 1),
+            "the next is first"
+        );
+        assert!(
+            self.head.len() == self.last.len(),
+            "places have as many numbers"
+        );
+    }
+}

@@ -358,6 +358,12 @@ impl DataPath for Lcr {
         true
     }
 
+    fn check(&self) {
+        if let Some(run) = &self.run {
+            run.check();
+        }
+    }
+
     fn holds(&self, view: RingId, id: PacketId) -> Option<bool> {
         let run = self.run.as_ref().filter(|run| run.ring == view)?;
         Some(run.holds(id))

@@ -9,6 +9,7 @@ use super::member::{Member, PACKET_COST};
 use super::wire::{Entry, MAX_FRAME_BYTES};
 use super::{Config, order};
 use crate::contract::{Process, RingId, Session, Time};
+use crate::invariants::FEW;
 use crate::mutants::{self, Mutant};
 use crate::views::{Frozen, Packet, PacketId, View};
 
@@ -236,5 +237,36 @@ impl Run {
     pub fn holds(&self, id: PacketId) -> bool {
         let member = self.members.get(usize::from(id.sender));
         member.is_some_and(|member| id.number != 0 && id.number <= member.passed)
+    }
+}
+
+impl Run {
+    /// Its invariants.
+    pub fn check(&self) {
+        let count = self.processes.len();
+        assert!(self.me < count, "this process is in the view");
+        assert_eq!(self.members.len(), count, "each member has its state");
+        assert!(
+            self.next.is_none() || count > 1,
+            "nobody follows who is alone"
+        );
+        assert!(
+            self.next
+                .as_ref()
+                .is_none_or(|next| next.has.len() == count),
+            "a hello speaks of each member"
+        );
+        assert!(self.tell_every >= 1, "progress is told");
+        if self.flight.len() <= FEW {
+            assert_eq!(
+                self.flight_bytes,
+                self.flight.iter().sum::<usize>(),
+                "what is on its way is counted"
+            );
+        }
+        if !self.frozen {
+            assert!(self.sent <= self.log.len(), "what was sent is remembered");
+            self.members.iter().for_each(Member::check);
+        }
     }
 }

@@ -10,6 +10,7 @@ use crate::contract::{
     Class, Delivery, Engine, Input, NodeId, Output, RingId, Service, Status, SubmitError, Time,
     TimerReason,
 };
+use crate::invariants;
 use crate::mutants::{self, Mutant};
 use crate::ring::{Context, Ordering};
 
@@ -98,6 +99,9 @@ impl Engine for RingEngine {
             | Input::Fetched { .. }
             | Input::Reopened { .. }
             | Input::Arbitrated { .. } => {}
+        }
+        if invariants::are_checked() {
+            self.check();
         }
     }
 

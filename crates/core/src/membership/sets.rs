@@ -125,3 +125,15 @@ impl Sets {
         }
     }
 }
+
+impl Sets {
+    /// Its invariants.
+    pub fn check(&self, me: Process) {
+        assert!(!self.fails.contains(&me), "no process gives itself up");
+        assert!(!self.against.contains(&me), "or is against itself");
+        assert!(
+            self.procs.is_empty() || self.procs.contains(&me),
+            "it wants itself"
+        );
+    }
+}

@@ -324,3 +324,17 @@ fn without_ended(bytes: &Bytes) -> Bytes {
         _ => bytes.clone(),
     }
 }
+
+impl Outbox {
+    /// Its invariants.
+    pub fn check(&self) {
+        assert!(
+            self.next_to_leave <= self.next_counter,
+            "what has left was submitted"
+        );
+        assert!(
+            !self.is_empty() || self.queued_bytes == 0,
+            "nothing is counted where nothing waits"
+        );
+    }
+}

@@ -196,3 +196,28 @@ impl<S> Buffer<S> {
         count
     }
 }
+
+impl<S> Buffer<S> {
+    /// Its invariants.
+    pub fn check(&self) {
+        assert!(self.discarded <= self.aru, "what is discarded was there");
+        assert!(self.aru <= self.high, "nothing is known above the highest");
+        assert!(
+            self.high - self.discarded <= self.capacity(),
+            "no more is kept than there is room for"
+        );
+        assert!(self.slots.len().is_power_of_two(), "a number is its slot's");
+        assert!(
+            self.slots.len() <= self.capacity.max(FEW_SLOTS),
+            "slots are bounded"
+        );
+        assert!(
+            self.aru == self.high || self.get(self.aru + 1).is_none(),
+            "the aru goes as far as it can"
+        );
+        assert!(
+            self.high == self.discarded || self.get(self.high).is_some() || self.high == self.aru,
+            "the highest is there"
+        );
+    }
+}

@@ -260,3 +260,22 @@ fn due(seq: Seq, slot: &Slot) -> Due {
         frame: slot.frame.clone(),
     }
 }
+
+impl Delivery {
+    /// Its invariants.
+    pub fn check(&self, buffer: &Buffer) {
+        assert!(self.next >= 1, "packets count from 1");
+        assert!(
+            buffer.discarded() < self.next || self.last_rules.is_some(),
+            "what is discarded was delivered"
+        );
+        assert!(
+            self.waiting.len() <= buffer.capacity() as usize,
+            "those that wait are there"
+        );
+        assert!(
+            self.early.len() <= buffer.capacity() as usize,
+            "so are those that go ahead"
+        );
+    }
+}

@@ -116,6 +116,20 @@ impl Flow {
     }
 }
 
+impl Flow {
+    /// Its invariants.
+    pub fn check(&self) {
+        assert!(
+            self.personal >= 1 && self.global >= 1 && self.outstanding >= 1,
+            "a member may send"
+        );
+        assert!(
+            u64::from(self.sent_last) <= self.personal + self.retransmission_limit(),
+            "no more was sent than allowed"
+        );
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

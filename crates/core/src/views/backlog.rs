@@ -3,6 +3,7 @@
 use alloc::collections::VecDeque;
 
 use crate::contract::{Service, SubmitError};
+use crate::invariants::FEW;
 use crate::mutants::{self, Mutant};
 use crate::pack::{OutFrame, Outbox};
 use crate::wire::Frame;
@@ -89,5 +90,19 @@ const fn last_of(frame: &Frame) -> u64 {
         end.counter
     } else {
         end.counter - 1
+    }
+}
+
+impl Backlog {
+    /// Its invariants.
+    pub fn check(&self) {
+        self.outbox.check();
+        if self.taken.len() <= FEW {
+            let begins = self.taken.iter().map(|out| out.frame.start().counter);
+            assert!(
+                begins.is_sorted(),
+                "frames are in the order of their messages"
+            );
+        }
     }
 }

@@ -12,6 +12,7 @@ use crate::contract::{
     Channel, Class, Delivery, Engine, Input, NodeId, Output, Service, Status, SubmitError, Time,
     TimerReason,
 };
+use crate::invariants;
 use crate::wire::is_for_data_path;
 
 /// The ring's traffic. The data path's has 0.
@@ -152,6 +153,10 @@ impl<P: DataPath, E: Engine> Engine for ViewEngine<P, E> {
             input => self.ring.handle(now, input),
         }
         self.pump();
+        if invariants::are_checked() {
+            self.check();
+            self.path.check();
+        }
     }
 
     fn submit(&mut self, now: Time, service: Service, payload: &[u8]) -> Result<u64, SubmitError> {

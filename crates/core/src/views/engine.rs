@@ -343,3 +343,19 @@ impl<P: DataPath, E: Engine> ViewEngine<P, E> {
         true
     }
 }
+
+impl<P, E> ViewEngine<P, E> {
+    /// Its invariants.
+    pub(super) fn check(&self) {
+        self.backlog.check();
+        if let Phase::Operating(view) = &self.phase {
+            assert!(view.me < view.members.len(), "this process is in its view");
+            assert_eq!(Some(view.members[view.me]), self.me, "at its place");
+            assert!(view.members.is_sorted(), "members are sorted");
+        }
+        assert!(
+            self.me.is_some() || matches!(self.phase, Phase::Between | Phase::Left),
+            "it was started"
+        );
+    }
+}

@@ -177,4 +177,7 @@ pub trait DataPath {
     /// Whether this process holds, or has held, a packet of the current view together with its place in
     /// the order; `None` if `view` is not the current one. For the simulator's white-box checks.
     fn holds(&self, view: RingId, id: PacketId) -> Option<bool>;
+
+    /// Its invariants hold: asked for after each input in builds with debug assertions.
+    fn check(&self) {}
 }
