@@ -56,18 +56,18 @@ struct Loss {
 }
 
 impl Place {
-    fn to_it(&self, what: &'static str) -> Vec<Loss> {
+    fn losses_to(&self, what: &'static str) -> Vec<Loss> {
         let loss = |from: &u16| self.loss(self.ill, *from, what);
         self.others.iter().map(loss).collect()
     }
 
-    fn from_it(&self, what: &'static str) -> Vec<Loss> {
+    fn losses_from(&self, what: &'static str) -> Vec<Loss> {
         let loss = |at: &u16| self.loss(*at, self.ill, what);
         self.others.iter().map(loss).collect()
     }
 
     fn both(&self, what: &'static str) -> Vec<Loss> {
-        let (mut some, more) = (self.to_it(what), self.from_it(what));
+        let (mut some, more) = (self.losses_to(what), self.losses_from(what));
         some.extend(more);
         some
     }
@@ -89,10 +89,16 @@ const HALF: &str = "numgen random mod 2 0";
 
 const KINDS: [(&str, Illness); 20] = [
     ("stands still", Stopped),
-    ("is mute", Loses(|place| place.from_it(""))),
-    ("is deaf", Loses(|place| place.to_it(""))),
-    ("is mute for multicast", Loses(|place| place.from_it(GROUP))),
-    ("is deaf for multicast", Loses(|place| place.to_it(GROUP))),
+    ("is mute", Loses(|place| place.losses_from(""))),
+    ("is deaf", Loses(|place| place.losses_to(""))),
+    (
+        "is mute for multicast",
+        Loses(|place| place.losses_from(GROUP)),
+    ),
+    (
+        "is deaf for multicast",
+        Loses(|place| place.losses_to(GROUP)),
+    ),
     (
         "is not heard by one",
         Link(|place| vec![place.it_to_next("")]),
@@ -116,7 +122,7 @@ const KINDS: [(&str, Illness); 20] = [
     ("loses half", Loses(|place| place.both(HALF))),
     (
         "loses half of what it is told",
-        Loses(|place| place.to_it(HALF)),
+        Loses(|place| place.losses_to(HALF)),
     ),
     ("pauses 800 of 1500 ms", Pauses(800, 1500)),
     ("pauses 400 of 3000 ms", Pauses(400, 3000)),

@@ -56,6 +56,7 @@
 pub(crate) mod bytes;
 mod changes;
 mod clients;
+mod counters;
 mod event;
 mod exclusion;
 mod gather;
@@ -74,11 +75,12 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+pub use counters::Counters;
 pub use event::{Cause, ClientEvent, Connection, Event, Member, Received, View, ViewId};
 pub use hold::{Hold, HoldFor, MOST_HELD, MOST_HOLD_MS};
 pub use layer::Daemon;
 pub use limits::{Limits, Owner, RequestError};
-pub use machine::{Counters, Groups, Phase};
+pub use machine::{Groups, Phase};
 pub use message::{MOST_DESTINATIONS, MOST_PAYLOAD_BYTES, OVERHEAD_BYTES, PIECE_BYTES};
 pub use name::{ClientName, DaemonName, Destination, Directory, GroupName, Name, NameError};
 pub use requests::Send;

@@ -38,9 +38,10 @@ impl Refusals {
 
 /// Lives of nodes that are over: a later process of the same node has been on a ring. What is left of
 /// theirs in the network must not pass for news.
-#[derive(Clone, Hash, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Former {
-    latest: BTreeMap<NodeId, Incarnation>,
+    /// The last life of each node that was on a ring, and since when; `None` if it has left of its own will.
+    latest: BTreeMap<NodeId, (Incarnation, Option<Time>)>,
     over: VecDeque<Process>,
 }
 
@@ -48,23 +49,44 @@ pub(super) struct Former {
 const LIVES: usize = 256;
 
 impl Former {
-    /// A process is on an installed ring.
-    pub fn on_ring(&mut self, process: Process) {
+    /// A process is on an installed ring. Since when the node's life before it was on one, if this is a new one, and that one has not left
+    /// of its own will.
+    pub fn on_ring(&mut self, now: Time, process: Process) -> Option<Time> {
         let Process { node, incarnation } = process;
-        let before = self.latest.insert(node, incarnation);
-        if let Some(before) = before.filter(|before| *before != incarnation) {
-            if self.over.len() == LIVES {
-                self.over.pop_front();
-            }
-            self.over.push_back(Process {
-                node,
-                incarnation: before,
-            });
+        let (before, since) = *self.latest.entry(node).or_insert((incarnation, Some(now)));
+        if before == incarnation {
+            return None;
+        }
+        self.latest.insert(node, (incarnation, Some(now)));
+        if self.over.len() == LIVES {
+            self.over.pop_front();
+        }
+        self.over.push_back(Process {
+            node,
+            incarnation: before,
+        });
+        since
+    }
+
+    /// A process leaves of its own will: however short its life was, that says nothing against its node.
+    pub fn on_leave(&mut self, process: Process) {
+        if let Some((incarnation, since)) = self.latest.get_mut(&process.node)
+            && *incarnation == process.incarnation
+        {
+            *since = None;
         }
     }
 
     pub fn contains(&self, process: Process) -> bool {
         self.over.contains(&process)
+    }
+
+    pub fn fingerprint(&self, print: &mut Fingerprint<'_, impl Hasher>) {
+        for (node, (incarnation, since)) in &self.latest {
+            print.add((node, incarnation));
+            since.iter().for_each(|since| print.past(*since));
+        }
+        print.add(&self.over);
     }
 }
 
@@ -129,8 +151,8 @@ impl BackOff {
         true
     }
 
-    /// A ring that had not lasted has broken because a member fell silent. The first time costs nothing. It leaves nobody alone
-    /// itself: it is not let in before its time.
+    /// A ring that had not lasted has broken because a member fell silent, or a node is back whose last life was as short. The first time
+    /// costs nothing. It leaves nobody alone itself: it is not let in before its time.
     pub fn fell_silent(&mut self, now: Time, process: Process, token_loss: u64) -> bool {
         let failures = self.of(now, process.node);
         failures.silent = failures.silent.saturating_add(1);

@@ -40,7 +40,7 @@ impl RingEngine {
         print.add((self.times_mute, self.hears_each));
         self.refusals.fingerprint(print);
         self.back_off.fingerprint(print);
-        print.add(&self.former);
+        self.former.fingerprint(print);
         print.due(self.looks_for_absent().then_some(self.presence_at));
         print.past(self.answered_at);
     }

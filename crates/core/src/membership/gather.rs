@@ -224,6 +224,7 @@ impl RingEngine {
             // It goes of its own will: that no ring forms with it says nothing against its node.
             self.heard.remove(&join.sender);
             self.left.insert(join.sender);
+            self.former.on_leave(join.sender);
         }
         if join.leaving || self.sets.fails.contains(&join.sender) {
             return false;

@@ -33,6 +33,7 @@ mod engine;
 mod evidence;
 mod fingerprint;
 mod gather;
+mod invariants;
 mod joins;
 mod parting;
 mod phase;

@@ -236,7 +236,10 @@ impl RingEngine {
         let members = ring.members();
         self.electorates.on_ring(ring.ring(), members, electorates);
         for &member in members {
-            self.former.on_ring(member);
+            let since = self.former.on_ring(self.now, member);
+            if let Some(since) = since.filter(|_| member != self.me) {
+                self.back_off_from_short_lives(member, since);
+            }
         }
         self.stages.begin(Self::regular(&ring));
         let before = self.obligations;

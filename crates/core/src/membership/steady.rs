@@ -67,6 +67,19 @@ impl RingEngine {
         }
     }
 
+    /// A node is on the ring again, whose life before came to one at that time: where that was short, as one that crashes as soon as it is
+    /// started has, each life costs the others two rings.
+    pub(super) fn back_off_from_short_lives(&mut self, process: Process, since: Time) {
+        let token_loss = self.config.timers.token_loss;
+        let is_short = self.now.since(since) < STEADY * token_loss;
+        if !is_short || mutants::on(Mutant::M61) {
+            return;
+        }
+        if self.back_off.fell_silent(self.now, process, token_loss) {
+            self.counters.members_unsteady += 1;
+        }
+    }
+
     /// Members of the ring before for whom the others had to wait: they are not on the next one, or were heard late. None where
     /// that is half of all: then it may be this process that was away, or the network was.
     fn fell_silent(&self, before: &[Process], next: &[Process]) -> Vec<Process> {

@@ -3,8 +3,8 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 
-use super::acceptor::Promise;
 use super::config::{AcceptorId, Config};
+use super::promise::Promise;
 use super::value::{Instance, Round, Value, Vote};
 use crate::mutants::{self, Mutant};
 

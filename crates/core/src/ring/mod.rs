@@ -48,6 +48,7 @@ mod flow;
 mod hand_out;
 mod idle;
 mod ill;
+mod invariants;
 mod lossy;
 mod ordering;
 mod patience;

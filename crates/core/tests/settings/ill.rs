@@ -196,6 +196,37 @@ pub fn who_is_always_late_is_not_waited_for() {
     }
 }
 
+/// A process that crashes as soon as it is started takes the others' ring apart a few times, and then ever less often; when it is well it is
+/// one of them again.
+pub fn who_dies_again_and_again_is_taken_in_less_and_less_often() {
+    for nodes in [3, 8] {
+        for ill in [0, nodes - 1] {
+            let mut net = Net::formed(nodes);
+            let other = (ill + 1) % nodes;
+            let lives = |net: &mut Net, count: u64| {
+                let before = net.counters(other).configurations;
+                for _ in 0..count {
+                    net.kill(ill);
+                    net.run_for(300 * MILLI);
+                    net.restart(ill);
+                    net.run_for(700 * MILLI);
+                }
+                net.counters(other).configurations - before
+            };
+            // Otherwise each life costs two rings.
+            let first = lives(&mut net, 10);
+            let then = lives(&mut net, 20);
+            assert!(
+                first >= 4,
+                "{ill} of {nodes}: {first} in the first ten seconds"
+            );
+            assert!(then <= 8, "{ill} of {nodes}: {then} in the next twenty");
+            net.come_together();
+            net.rest();
+        }
+    }
+}
+
 /// One stood still until the others had given it up, and reads then what they said while they did: that keeps them together.
 pub fn who_comes_back_late_takes_nobody_apart() {
     for ill in 0..3 {

@@ -86,6 +86,12 @@ fn who_stands_still_again_and_again_keeps_nobody_from_a_ring() {
 }
 
 #[test]
+fn who_dies_again_and_again_is_taken_in_less_and_less_often() {
+    let _one = alone();
+    ill::who_dies_again_and_again_is_taken_in_less_and_less_often();
+}
+
+#[test]
 fn who_is_always_late_is_not_waited_for() {
     let _one = alone();
     ill::who_is_always_late_is_not_waited_for();
@@ -168,7 +174,7 @@ fn each_broken_version_is_found_out() {
     type Rule = (Mutant, fn());
 
     let _one = alone();
-    let rules: [Rule; 20] = [
+    let rules: [Rule; 21] = [
         (Mutant::M42, rules::windows_that_differ_are_agreed_on),
         (
             Mutant::M42,
@@ -191,6 +197,10 @@ fn each_broken_version_is_found_out() {
         (
             Mutant::M48,
             ill::who_stands_still_again_and_again_keeps_nobody_from_a_ring,
+        ),
+        (
+            Mutant::M61,
+            ill::who_dies_again_and_again_is_taken_in_less_and_less_often,
         ),
         (Mutant::M49, ill::who_is_always_late_is_not_waited_for),
         (Mutant::M50, ill::who_comes_back_late_takes_nobody_apart),
