@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use crate::workspace::{Workspace, output_of};
-use crate::{header, hygiene, purity, ratchet};
+use crate::{header, hygiene, purity, ratchet, rules, simulate};
 
 /// What a check found: a remark for its line when it passed, the whole complaint when it failed.
 pub type Verdict = Result<String, String>;
@@ -14,6 +14,7 @@ type Check = (&'static str, fn(&Workspace) -> Verdict);
 const CHECKS: &[Check] = &[
     ("format", format),
     ("clippy", clippy),
+    ("broken versions", broken_versions),
     ("documentation", documentation),
     ("core dependencies", purity::dependencies),
     ("core sources", purity::sources),
@@ -21,6 +22,8 @@ const CHECKS: &[Check] = &[
     ("unsafe in its places", purity::unsafe_in_its_places),
     ("C header", header::check),
     ("ratchet", ratchet::check),
+    ("rules", rules::check),
+    ("mutants", rules::mutants),
     ("hygiene", hygiene::check),
 ];
 
@@ -54,6 +57,15 @@ fn format(workspace: &Workspace) -> Verdict {
 fn clippy(workspace: &Workspace) -> Verdict {
     let command = "clippy --workspace --all-targets --locked -- -D warnings";
     output_of(&mut workspace.cargo(command)).map(|_| String::new())
+}
+
+/// Builds that break the protocols on purpose compile; the test command runs them.
+fn broken_versions(workspace: &Workspace) -> Verdict {
+    let line = format!(
+        "clippy --all-targets --locked {} -- -D warnings",
+        simulate::BROKEN
+    );
+    output_of(&mut workspace.cargo(&line)).map(|_| String::new())
 }
 
 fn documentation(workspace: &Workspace) -> Verdict {

@@ -10,6 +10,7 @@ mod install;
 mod purity;
 mod python;
 mod ratchet;
+mod rules;
 mod setup;
 mod simulate;
 mod smoke;
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
             Ok(seconds) => fuzz::run(&workspace, seconds),
             Err(_) => return wrong_use(),
         },
+        ["mutants"] => simulate::all_mutants(&workspace),
         ["mutants", only @ ..] => simulate::mutants(&workspace, only),
         ["header"] => header::run(&workspace),
         ["install-c", prefix] => install::run(&workspace, Path::new(prefix)),

@@ -35,6 +35,9 @@ const ENGINES: [(&str, u64); 6] = [
     ("u-ring-paxos", SEEDS_WITH_DISKS),
 ];
 
+/// The packages that can be broken, so that they can be.
+pub const BROKEN: &str = "-p rota-core -p rota-sim -p rota-multiring --features rota-core/mutants,rota-sim/mutants,rota-multiring/mutants";
+
 /// Tests that break what they look after.
 const WITH_MUTANTS: [&str; 10] = [
     "fastcast",
@@ -93,8 +96,8 @@ pub fn smoke(workspace: &Workspace) -> Vec<bool> {
 
 /// Breaks what rules and small worlds look after, each mutant for itself, and shows that they notice.
 fn rules(workspace: &Workspace) -> bool {
-    let line = "test --profile campaign --locked -p rota-core -p rota-sim -p rota-multiring --features rota-core/mutants,rota-sim/mutants,rota-multiring/mutants";
-    let mut command = workspace.cargo(line);
+    let line = format!("test --profile campaign --locked {BROKEN}");
+    let mut command = workspace.cargo(&line);
     for test in WITH_MUTANTS {
         command.args(["--test", test]);
     }
@@ -103,7 +106,13 @@ fn rules(workspace: &Workspace) -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-/// Breaks the protocol in these ways, or in all, and shows that the checks notice.
+/// Breaks the protocols in all ways, and shows that the checks notice: simulations, rules and small worlds.
+pub fn all_mutants(workspace: &Workspace) -> bool {
+    let simulated = mutants(workspace, &[]);
+    rules(workspace) && simulated
+}
+
+/// Breaks the protocol in these ways, or in all that simulations find out, and shows that the checks notice.
 pub fn mutants(workspace: &Workspace, only: &[&str]) -> bool {
     let line =
         "run --profile campaign --locked -p rota-sim --features mutants --bin rota-mutants --";

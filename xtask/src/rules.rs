@@ -1,0 +1,157 @@
+//! Rules of the papers, and of this project, in the pages of the protocols: each names where it is implemented and where it is
+//! tested, and what is named has to be there. And that each broken version of the protocols is in some test.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use crate::gate::{Verdict, verdict};
+use crate::workspace::Workspace;
+
+const PAGES: &str = "docs/protocols";
+const HEADING: &str = "## Rules and where they are";
+const BELOW: &str = "Paths are below `";
+const NO_TEST: &str = "**none**";
+
+/// What the pages say.
+#[derive(Debug, Default)]
+struct Rules {
+    rules: usize,
+    untested: usize,
+    wrong: Vec<String>,
+    texts: BTreeMap<String, Option<String>>,
+}
+
+impl Rules {
+    /// The text of a file, if there is one.
+    fn text(&mut self, root: &Path, path: &str) -> Option<&str> {
+        let text = self.texts.entry(path.to_owned());
+        let text = text.or_insert_with(|| fs::read_to_string(root.join(path)).ok());
+        text.as_deref()
+    }
+
+    fn page(&mut self, root: &Path, name: &str, page: &str) {
+        let rules = page.split_once(HEADING).map_or("", |(_, rest)| rest);
+        let rules = rules.split("\n## ").next().unwrap_or_default();
+        let below = rules.split_once(BELOW);
+        let below = below.and_then(|(_, rest)| rest.split('`').next());
+        let below = below.unwrap_or("crates/core");
+        for row in rules.lines().filter(|line| line.starts_with('|')).skip(2) {
+            let cells: Vec<&str> = row.trim_matches('|').split(" | ").collect();
+            let [rule, implemented, tested] = cells[..] else {
+                self.wrong.push(format!("{name}: not three cells: {row}"));
+                continue;
+            };
+            self.rules += 1;
+            self.untested += usize::from(tested.contains(NO_TEST));
+            let at = format!("{name}: {}", rule.trim());
+            for cell in [implemented, tested] {
+                self.cell(root, (&at, below), cell);
+            }
+            if !tested.contains(NO_TEST) && !tested.contains('/') {
+                self.wrong.push(format!("{at}: names no test"));
+            }
+        }
+    }
+
+    /// Files, and behind each what is in it.
+    fn cell(&mut self, root: &Path, (at, below): (&str, &str), cell: &str) {
+        let mut file: Option<String> = None;
+        for token in cell.split('`').skip(1).step_by(2) {
+            if token.contains('/') {
+                let is_whole = token.starts_with("crates/") || token.starts_with("docs/");
+                let path = match is_whole {
+                    true => token.to_owned(),
+                    false => format!("{below}/{token}"),
+                };
+                let is_there = root.join(&path).exists();
+                if !is_there {
+                    self.wrong.push(format!("{at}: there is no {path}"));
+                }
+                file = is_there.then_some(path);
+            } else if let Some(path) = file.clone() {
+                let last = token.rsplit("::").next().unwrap_or(token);
+                let text = self.text(root, &path).unwrap_or_default();
+                if !defines(text, last) {
+                    self.wrong.push(format!("{at}: no {token} in {path}"));
+                }
+            }
+        }
+    }
+}
+
+/// Whether a file has something of that name.
+fn defines(text: &str, name: &str) -> bool {
+    let kinds = ["fn", "struct", "enum", "trait", "mod", "const", "type"];
+    kinds.iter().any(|kind| {
+        let begin = format!("{kind} {name}");
+        let mut places = text.match_indices(&begin);
+        places.any(|(at, _)| {
+            let next = text[at + begin.len()..].chars().next();
+            next.is_none_or(|next| !next.is_alphanumeric() && next != '_')
+        })
+    })
+}
+
+/// The rules of all pages.
+pub fn check(workspace: &Workspace) -> Verdict {
+    let mut rules = Rules::default();
+    let root = workspace.root();
+    for file in workspace.files()? {
+        if file.starts_with(PAGES)
+            && let Ok(page) = fs::read_to_string(root.join(&file))
+        {
+            rules.page(root, &file, &page);
+        }
+    }
+    let remark = format!("{} rules, {} without a test", rules.rules, rules.untested);
+    verdict(&rules.wrong, remark)
+}
+
+/// Where broken versions are listed, and the files of which each has to be in one.
+const MUTANTS: [&str; 3] = [
+    "crates/core/src/mutants.rs",
+    "crates/multiring/src/mutants.rs",
+    "crates/net/src/mutants.rs",
+];
+
+/// Each broken version is named by something that shows that it is found out, or says why that is not run.
+pub fn mutants(workspace: &Workspace) -> Verdict {
+    let root = workspace.root();
+    let mut tests = String::new();
+    for file in workspace.files()? {
+        let name = &file;
+        let is_test = name.ends_with(".rs")
+            && (name.contains("tests")
+                || name.contains("/bin/rota-mutants")
+                || name.contains("explore"));
+        if is_test {
+            tests += &fs::read_to_string(root.join(&file)).unwrap_or_default();
+        }
+    }
+    let named: BTreeSet<&str> = tests
+        .split(|letter: char| !letter.is_alphanumeric())
+        .filter(|word| is_mutant(word))
+        .collect();
+    let (mut all, mut wrong) = (0, Vec::new());
+    for list in MUTANTS {
+        let text =
+            fs::read_to_string(root.join(list)).map_err(|error| format!("{list}: {error}"))?;
+        let names = text.split(|letter: char| !letter.is_alphanumeric());
+        let names: BTreeSet<&str> = names.filter(|word| is_mutant(word)).collect();
+        all += names.len();
+        let alone = names.difference(&named);
+        wrong.extend(alone.map(|name| format!("{list}: no test names {name}")));
+    }
+    verdict(&wrong, format!("{all} broken versions, each in a test"))
+}
+
+/// A letter and two digits or three.
+fn is_mutant(word: &str) -> bool {
+    let mut letters = word.chars();
+    let first = letters
+        .next()
+        .is_some_and(|letter| letter.is_ascii_uppercase());
+    let digits = letters.as_str();
+    first && (2..=3).contains(&digits.len()) && digits.chars().all(|digit| digit.is_ascii_digit())
+}
