@@ -116,7 +116,7 @@ pub fn unsafe_in_its_places(workspace: &Workspace) -> Verdict {
         let code = source::blank(&workspace.text(path)?);
         for line in source::lines_with_word(&code, "unsafe") {
             findings.push(format!(
-                "{path}:{line}: `unsafe` belongs in crates/net or crates/memory, behind a safe name"
+                "{path}:{line}: `unsafe` belongs in crates/net, crates/memory or crates/ffi, behind a safe name"
             ));
         }
     }

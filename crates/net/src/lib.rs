@@ -1,7 +1,7 @@
 //! Runs Rota's engines on real sockets.
 //!
 //! `rota-core` decides; this crate carries out. It owns everything the core must not have: UDP
-//! sockets, the monotonic clock, threads, files, and all `unsafe` code of the project.
+//! sockets, the monotonic clock, threads, files, and with them most `unsafe` code of the project.
 //!
 //! Reading order: [`Node`] is what an application uses; [`driver`] is the loop that keeps the
 //! contract's law; [`socket`] and [`Sockets`] move bursts; [`seal`] guards what arrives; [`fault`]

@@ -27,7 +27,7 @@
 //! 6. `poll_delivery` is called only while the application has room. What is not pulled stays in the
 //!    engine, which throttles the senders instead of growing.
 //!
-//! The law is checked in debug builds by [`Checked`], which wraps any engine.
+//! Rules 1 to 3, and how much is asked of a disk at once, are checked in debug builds by [`Checked`], which wraps any engine.
 //!
 //! # The canonical loop
 //!
