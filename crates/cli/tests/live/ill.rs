@@ -241,6 +241,11 @@ fn look(engine: EngineName, nodes: u16, rate: u64, illness: Illness, ill: u16) -
     if matches!(illness, Link(_)) {
         share = share.max(without(&mut cluster, place.next));
     }
+    if share < LEAST {
+        for node in place.others {
+            println!("node {node}: {}", cluster.status(node));
+        }
+    }
     share
 }
 

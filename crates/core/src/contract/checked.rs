@@ -3,6 +3,8 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use super::link_law::LinkLaw;
+
 use super::{
     Class, Delivery, Engine, Input, LogRecord, MOST_PERSISTING, MOST_RECORD, NodeId, Output,
     PersistId, RingId, Seq, Service, Status, SubmitError, Time, TimerReason,
@@ -21,6 +23,9 @@ pub struct Checked<E> {
     output_pending: bool,
     /// Requests without an answer, and their bytes.
     requests: VecDeque<(PersistId, usize)>,
+    /// The newest request.
+    asked: Option<PersistId>,
+    links: LinkLaw,
 }
 
 impl<E: Engine> Checked<E> {
@@ -33,6 +38,8 @@ impl<E: Engine> Checked<E> {
             drained: true,
             output_pending: false,
             requests: VecDeque::new(),
+            asked: None,
+            links: LinkLaw::new(),
         }
     }
 
@@ -56,6 +63,11 @@ impl<E: Engine> Checked<E> {
                 };
                 let largest = records.iter().map(bytes).max().unwrap_or(0);
                 debug_assert!(largest <= MOST_RECORD, "a record of {largest} bytes");
+                debug_assert!(
+                    self.asked.is_none_or(|asked| asked < *id),
+                    "requests of disks do not ascend"
+                );
+                self.asked = Some(*id);
                 let all = records.iter().map(bytes).sum();
                 self.requests.push_back((*id, all));
                 let all: usize = self.requests.iter().map(|(_, bytes)| bytes).sum();
@@ -67,6 +79,7 @@ impl<E: Engine> Checked<E> {
     }
 
     fn check_input(&mut self, now: Time, input: &Input) {
+        self.links.told(input);
         debug_assert!(
             now >= self.now,
             "time went backwards: {now:?} after {:?}",
@@ -77,7 +90,13 @@ impl<E: Engine> Checked<E> {
             _ => debug_assert!(self.started, "the first input is Start, not {input:?}"),
         }
         match input {
-            Input::Persisted { id } => self.requests.retain(|(of, _)| of > id),
+            Input::Persisted { id } => {
+                debug_assert!(
+                    self.asked.is_some_and(|asked| *id <= asked),
+                    "an answer to what was not asked"
+                );
+                self.requests.retain(|(of, _)| of > id);
+            }
             Input::PersistFailed { .. } => self.requests.clear(),
             _ => {}
         }
@@ -164,6 +183,7 @@ impl<E: Engine> Engine for Checked<E> {
             && let Some(output) = &output
         {
             self.check_request(output);
+            self.links.asked(output);
         }
         self.output_pending = output.is_some();
         self.drained = output.is_none();

@@ -27,7 +27,7 @@
 //! 6. `poll_delivery` is called only while the application has room. What is not pulled stays in the
 //!    engine, which throttles the senders instead of growing.
 //!
-//! Rules 1 to 3, and how much is asked of a disk at once, are checked in debug builds by [`Checked`], which wraps any engine.
+//! Rules 1 to 3, how much is asked of a disk at once and in which order, and that links are sent no more than they take, in sessions that ascend, are checked in debug builds by [`Checked`], which wraps any engine.
 //!
 //! # The canonical loop
 //!
@@ -45,6 +45,7 @@
 mod checked;
 mod delivery;
 mod input;
+mod link_law;
 mod measures;
 mod output;
 mod pieces;

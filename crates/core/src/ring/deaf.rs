@@ -3,12 +3,13 @@
 //! Whoever lacks the packet itself accuses nobody: it may be that its sender is mute. Whoever sent it itself, and has sent it again in vain
 //! for longer than others need to accuse who is deaf, is mute: nobody else has it.
 
+use alloc::vec::Vec;
 use core::hash::Hasher;
 
 use crate::contract::{NodeId, Seq, Time};
 use crate::fingerprint::Fingerprint;
 use crate::mutants::{self, Mutant};
-use crate::wire::Token;
+use crate::wire::{RequestRange, Token};
 
 /// New tokens in which nothing moved, at least, before a member counts as deaf.
 const VISITS: u32 = 20;
@@ -23,6 +24,10 @@ pub(super) struct Deaf {
     behind: Option<Behind>,
     /// Who lacks a packet of this member's own.
     in_vain: Option<Suspect>,
+    /// Until then requests for own packets are left to others: some member does not hear this one.
+    unheard_until: Time,
+    /// Those that were left in the last visit.
+    left: Vec<RequestRange>,
 }
 
 /// Whether a member has the packet behind the token's aru, and whose it is.
@@ -101,7 +106,11 @@ impl Deaf {
             suspect,
             behind,
             in_vain,
+            unheard_until,
+            left,
         } = self;
+        print.due(*unheard_until);
+        print.add(left);
         print.add(suspect.map(|of| (of.node, of.aru, of.visits.min(VISITS))));
         print.past(suspect.map(|of| of.since));
         print.add(behind.map(|of| (of.node, of.aru)));
@@ -114,6 +123,25 @@ impl Deaf {
     pub fn is_asked_in_vain(&self, seq: Seq) -> bool {
         let is_it = |of: Suspect| of.aru + 1 == seq && of.visits >= FEW_VISITS;
         self.in_vain.is_some_and(is_it) && !mutants::on(Mutant::M47)
+    }
+
+    /// That was so now: for so many nanoseconds the others are asked first.
+    pub fn on_unheard(&mut self, now: Time, nanos: u64) {
+        self.unheard_until = now.after(nanos);
+    }
+
+    /// Whether a request for an own packet is left to others: while some member does not hear this one, and unless nobody has answered it since it was left.
+    pub fn leaves(&self, now: Time, seq: Seq) -> bool {
+        let was_left = self
+            .left
+            .iter()
+            .any(|range| (range.first..=range.last()).contains(&seq));
+        now < self.unheard_until && !was_left && !mutants::on(Mutant::M62)
+    }
+
+    /// These were left in this visit.
+    pub fn on_left(&mut self, left: Vec<RequestRange>) {
+        self.left = left;
     }
 
     /// Whether a packet of this member's own was sent again in vain for so long.

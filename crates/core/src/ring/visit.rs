@@ -18,7 +18,7 @@ use super::ordering::{Context, Ordering};
 use super::recovering::Recovering;
 use super::requests::{push_merged, union};
 use super::{Counters, Protocol, aru};
-use crate::contract::{Burst, Channel, Class, Output, Seq, Target};
+use crate::contract::{Burst, Channel, Class, Output, Seq, Target, Time};
 use crate::mutants::{self, Mutant};
 use crate::pack::OutFrame;
 use crate::wire::{Data, RequestRange, Token};
@@ -142,8 +142,8 @@ impl Ordering {
 
     /// Sends again what is requested and here (§III-B1); the rest stays requested. Requests for what
     /// everybody is known to have are stale.
-    fn answer_requests(&self, ctx: &mut Context<'_>, visit: &mut Visit) {
-        let mut open = Vec::new();
+    fn answer_requests(&mut self, ctx: &mut Context<'_>, visit: &mut Visit) {
+        let (mut open, mut left) = (Vec::new(), Vec::new());
         let most = self.config.request_ranges();
         let limit = self.flow.retransmission_limit();
         for range in core::mem::take(&mut visit.token.rtr) {
@@ -154,6 +154,10 @@ impl Ordering {
                     count: 1,
                 };
                 match self.buffer.get(seq) {
+                    Some(slot) if self.leaves_to_others(ctx.now, (seq, slot.member), visit) => {
+                        push_merged(&mut left, one, most);
+                        push_merged(&mut open, one, most);
+                    }
                     Some(slot) if u64::from(visit.resent) < limit => {
                         // The round stays as it was: a repeated packet says nothing about who has
                         // the token.
@@ -163,6 +167,7 @@ impl Ordering {
                         ctx.counters.peer(data.sender).resent += 1;
                         // Others who have it may be heard where this member is not.
                         if self.deaf.is_asked_in_vain(seq) {
+                            self.deaf.on_unheard(ctx.now, self.config.timers.token_loss);
                             push_merged(&mut open, one, most);
                         }
                     }
@@ -173,7 +178,16 @@ impl Ordering {
             }
         }
         visit.token.rtr = open;
+        self.deaf.on_left(left);
         ctx.counters.retransmissions += u64::from(visit.resent);
+    }
+
+    /// Whether a request for a packet of this member's own is for others to answer: one of them does not hear this member. The first that is missing
+    /// this one sends as well.
+    fn leaves_to_others(&self, now: Time, (seq, member): (Seq, u16), visit: &Visit) -> bool {
+        let is_first = seq == visit.token.aru + 1;
+        let has_others = self.members.len() > 2;
+        member == self.my_index && has_others && !is_first && self.deaf.leaves(now, seq)
     }
 
     /// Decides how many packets this visit sends and numbers them (§III-B1). The last

@@ -289,6 +289,47 @@ pub fn who_is_not_heard_by_one_is_heard_through_others() {
     }
 }
 
+/// The same where much is sent: all that it lacks comes through others at once, and not one packet in seven rotations.
+pub fn who_is_not_heard_by_one_keeps_the_ring_busy() {
+    for (from, to) in [(0, 1), (1, 0), (2, 1)] {
+        let mut net = Net::formed(3);
+        net.rule(move |flying| match flying.kind {
+            Kind::Data if (flying.from, flying.to) == (from, to) => Fate::Lose,
+            _ => Fate::Pass,
+        });
+        // It takes a while to be found out.
+        for _ in 0..20 {
+            net.submit(from, Service::Agreed, &[1; 300]);
+            net.run_for(5 * MILLI);
+        }
+        net.run_for(50 * MILLI);
+        let had = net.hosts[to].app.got.len();
+        let before = (
+            net.counters(from).token_rotations,
+            net.counters(from).retransmissions,
+        );
+        let sent = 2000;
+        for _ in 0..sent {
+            for _ in 0..20 {
+                net.submit(from, Service::Agreed, &[1; 1300]);
+            }
+            net.run_for(MILLI);
+            if net.hosts[to].app.got.len() >= had + sent {
+                break;
+            }
+        }
+        let rotations = net.counters(from).token_rotations - before.0;
+        let again = net.counters(from).retransmissions - before.1;
+        let got = net.hosts[to].app.got.len() - had;
+        println!("{from} to {to}: {got} in {rotations} rotations, {again} sent again in vain");
+        assert!(got >= sent, "{from} to {to}: {got}");
+        assert!(
+            again <= 2 * sent as u64,
+            "{from} to {to}: {again} sent again in vain"
+        );
+    }
+}
+
 /// A packet that is sent again keeps its stamp, which is newer than all others once the token has made so many hops: it is no sign that the
 /// last token has arrived, and that is sent again.
 pub fn an_old_packet_is_no_sign_of_the_token() {

@@ -86,6 +86,12 @@ fn who_stands_still_again_and_again_keeps_nobody_from_a_ring() {
 }
 
 #[test]
+fn who_is_not_heard_by_one_keeps_the_ring_busy() {
+    let _one = alone();
+    ill::who_is_not_heard_by_one_keeps_the_ring_busy();
+}
+
+#[test]
 fn who_dies_again_and_again_is_taken_in_less_and_less_often() {
     let _one = alone();
     ill::who_dies_again_and_again_is_taken_in_less_and_less_often();
@@ -174,7 +180,7 @@ fn each_broken_version_is_found_out() {
     type Rule = (Mutant, fn());
 
     let _one = alone();
-    let rules: [Rule; 21] = [
+    let rules: [Rule; 22] = [
         (Mutant::M42, rules::windows_that_differ_are_agreed_on),
         (
             Mutant::M42,
@@ -192,6 +198,10 @@ fn each_broken_version_is_found_out() {
         (
             Mutant::M47,
             ill::who_is_not_heard_by_one_is_heard_through_others,
+        ),
+        (
+            Mutant::M62,
+            ill::who_is_not_heard_by_one_keeps_the_ring_busy,
         ),
         (Mutant::M46, ill::a_mute_member_leaves_the_others_in_peace),
         (
