@@ -4,10 +4,8 @@
 //! first, so it is given all that anybody broadcast, and then what each process saw. That a message was delivered before
 //! it was broadcast is therefore not found here. The checker ends with the first violation.
 
-use rota_core::contract::ConfigurationKind;
-
 use crate::counters::Counters;
-use crate::event::{Conf, Event, EventKind, Placed, Sent};
+use crate::event::{Conf, Event, EventKind, Placed, Sent, regular_of};
 use crate::online::WholeOnline;
 use crate::report::{Findings, Options, Order, Report, Violation};
 use crate::trace::{Place, Step, Trace};
@@ -114,11 +112,7 @@ fn sent(view: &View<'_>, place: &Place) -> Sent {
 
 /// The event that a step stands for, if it is to be judged. Which service a message was sent with its broadcast says.
 fn kind(view: &View<'_>, step: &Step) -> Option<EventKind> {
-    let ring = |conf: u32| match view.id(conf) {
-        ConfigurationKind::Regular(ring) | ConfigurationKind::Transitional { old: ring, .. } => {
-            ring
-        }
-    };
+    let ring = |conf: u32| regular_of(view.id(conf));
     let placed = |place: &Place| Placed {
         message: view.message(place.message),
         conf: view.id(place.conf),

@@ -214,7 +214,7 @@ impl LiveApp {
         if tag == b"load" && process.node == self.me {
             self.load_outstanding = self.load_outstanding.saturating_sub(1);
         }
-        self.served.note(monotonic(), process.node.get());
+        self.served.note(process.node.get());
         if self.order.note(process.node.get(), counter) {
             say(&Said::Order(self.order.clone()));
         }
@@ -277,8 +277,10 @@ impl App for LiveApp {
     }
 
     fn flush(&mut self) {
+        let now = monotonic();
+        self.served.flushed(now);
         if self.flood.is_some() || self.load.is_some() {
-            self.order.flushed(monotonic());
+            self.order.flushed(now);
         }
     }
 

@@ -89,6 +89,15 @@ pub struct Placed {
     pub hash: u64,
 }
 
+/// The configuration of a process that knows of none: what was named last it has missed.
+pub const fn nowhere(process: Process) -> ConfigurationKind {
+    ConfigurationKind::Regular(RingId {
+        ring_seq: 0,
+        rep: process.node,
+        incarnation: process.incarnation,
+    })
+}
+
 /// The regular configuration that a configuration is, or that a transitional one ends.
 pub const fn regular_of(id: ConfigurationKind) -> RingId {
     match id {

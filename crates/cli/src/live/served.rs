@@ -11,18 +11,29 @@ const KEPT: usize = 100_000;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Served(BTreeSet<(u64, u16)>);
+pub(super) struct Served {
+    /// Whose messages arrived since the time was looked at.
+    senders: BTreeSet<u16>,
+    slots: BTreeSet<(u64, u16)>,
+}
 
 impl Served {
     /// A message of a node arrived.
-    pub(super) fn note(&mut self, now: Time, node: u16) {
-        if self.0.insert((now.0 / SLOT, node)) && self.0.len() > KEPT {
-            self.0.pop_first();
+    pub(super) fn note(&mut self, node: u16) {
+        self.senders.insert(node);
+    }
+
+    /// What arrived is handed out.
+    pub(super) fn flushed(&mut self, now: Time) {
+        while let Some(node) = self.senders.pop_first() {
+            if self.slots.insert((now.0 / SLOT, node)) && self.slots.len() > KEPT {
+                self.slots.pop_first();
+            }
         }
     }
 
     /// Slots of time, and nodes.
     pub(super) fn all(&self) -> Vec<(u64, u16)> {
-        self.0.iter().copied().collect()
+        self.slots.iter().copied().collect()
     }
 }

@@ -363,7 +363,7 @@ impl Acceptor {
         );
         let first = self.votes.first();
         assert!(
-            first.is_none_or(|first| first >= self.kept.min(self.floor)),
+            first.is_none_or(|first| first >= self.kept),
             "votes that are forgotten are gone"
         );
         let marks = self.fresh.iter().map(|(_, mark)| *mark);

@@ -47,10 +47,6 @@ impl Ordering {
                 .is_none_or(|open| open.seq <= self.buffer.high()),
             "what is handed out is there"
         );
-        assert!(
-            self.ended || self.recovering.is_none() || count > 0,
-            "a ring that is formed has members"
-        );
         self.buffer.check();
         // What is exchanged before the ring is installed is delivered as that of the old one.
         if self.recovering.is_none() {

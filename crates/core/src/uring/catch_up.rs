@@ -142,13 +142,13 @@ impl CatchUp {
         self.pause = None;
     }
 
-    /// The answer. How many votes it has.
+    /// The answer.
     pub fn on_chosen(
         &mut self,
         cx: &Context,
         learner: &mut Learner,
         (node, votes): (NodeId, &[Vote]),
-    ) -> u64 {
+    ) {
         let is_awaited = self.questions.to() == Some(node);
         let answers = match is_awaited {
             true => self.answers(cx, votes),
@@ -167,7 +167,6 @@ impl CatchUp {
         for vote in votes {
             learner.on_chosen(vote);
         }
-        votes.len() as u64
     }
 
     /// Whether what who is asked says begins where a question does; `None` if it answers none.

@@ -154,8 +154,7 @@ impl Learning {
         self.on_delivered();
     }
 
-    /// Others have forgotten everything before this, and it is not learnt here. What its messages are known to be delivered
-    /// up to `own` is told.
+    /// Others have forgotten everything before this base, and it is not learnt here. Own messages before it are known to be delivered.
     pub fn begin_at(&mut self, cx: &Context, base: &Base, own: &mut Own) {
         self.learner.skip_to(base.next);
         self.learnt = base.clone();
@@ -192,10 +191,8 @@ impl Learning {
             Delivery::Passed { next }
         })
     }
-}
 
-impl Learning {
-    /// The application begins behind its state.
+    /// The application begins behind its state. `is_kept`: the acceptor has what is before, and it is learnt from there.
     pub(super) fn begin_behind(&mut self, base: Base, is_kept: bool) {
         if !is_kept {
             self.learner.skip_to(base.next);
@@ -204,9 +201,7 @@ impl Learning {
         self.delivered = base;
         self.on_delivered();
     }
-}
 
-impl Learning {
     /// Its invariants.
     pub fn check(&self) {
         assert_eq!(

@@ -53,9 +53,7 @@ impl URing {
         self.counters.uring_configurations += 1;
         let lasted = self.membership.install(&self.cx, config);
         self.voter.on_configuration(&self.cx, Some(config));
-        if self.voter.is_acceptor() {
-            self.voter.put_config(config);
-        }
+        self.voter.put_config(config);
         self.links.forget_promises();
         self.pass_on(config);
         if self.membership.complete() > 0 {

@@ -2,12 +2,14 @@
 
 use bytes::Bytes;
 
+use super::base::Base;
 use super::cast::{Lack, Lacking};
 use super::catch_up::{self, Answer, Brought};
 use super::engine::URing;
 use super::lead::Leading;
 use super::parts::Dropped;
 use super::peers::Peer;
+use super::stream::Hail;
 use super::word::Word;
 use crate::contract::{NodeId, Output, Process};
 use crate::mutants::{self, Mutant};
@@ -76,9 +78,9 @@ impl URing {
 
     /// The answer.
     pub(super) fn on_chosen(&mut self, node: NodeId, votes: &[Vote]) {
+        self.counters.uring_votes_fetched += votes.len() as u64;
         let learner = &mut self.learning.learner;
-        self.counters.uring_votes_fetched +=
-            self.catch_up.on_chosen(&self.cx, learner, (node, votes));
+        self.catch_up.on_chosen(&self.cx, learner, (node, votes));
     }
 
     /// An answer: what was asked for is forgotten there.
@@ -99,7 +101,7 @@ impl URing {
     }
 
     /// Others have forgotten everything before this.
-    fn begin_at(&mut self, base: super::base::Base) {
+    fn begin_at(&mut self, base: Base) {
         if base.next <= self.learning.next() {
             return;
         }
@@ -218,7 +220,7 @@ impl URing {
         };
         let has_link = stream.predecessor().is_some_and(|who| self.links.has(who));
         if has_link {
-            stream.hail = super::stream::Hail::Due;
+            stream.hail = Hail::Due;
         }
         has_link
     }

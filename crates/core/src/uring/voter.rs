@@ -291,9 +291,11 @@ impl Voter {
         self.acceptor.promised().max(number)
     }
 
-    /// A configuration becomes durable; and something is said then.
+    /// This configuration is the newest.
     pub fn put_config(&mut self, config: &Config) {
-        self.disk.put_config(config);
+        if self.is_acceptor {
+            self.disk.put_config(config);
+        }
     }
 
     /// The first configuration: were it told before it is durable, this process could found the cluster twice.
@@ -350,7 +352,7 @@ impl Voter {
 }
 
 impl Voter {
-    /// Its invariants. `next`: everything before is learnt.
+    /// Its invariants.
     pub fn check(&self) {
         assert_eq!(
             self.acceptor.kept(),
@@ -365,7 +367,6 @@ impl Voter {
             !self.disk.failed || !self.named,
             "a log that is away has no name"
         );
-        assert!(!self.votes() || self.is_acceptor, "only acceptors vote");
         assert!(
             self.lack.is_none() || self.is_acceptor,
             "only acceptors promise"

@@ -1,10 +1,10 @@
 //! One turn of a process's loop: what it does next, and how long that takes it.
 
 use bytes::Bytes;
-use rota_check::event::{Conf, EventKind, Placed, Sent};
+use rota_check::event::{Conf, EventKind, Placed, Sent, nowhere};
 use rota_core::contract::{
-    Class, ConfigurationKind, Delivery, Engine, Input, Message, MessageId, Process, RingId, Seq,
-    Service, SubmitError, Time, position,
+    Class, ConfigurationKind, Delivery, Engine, Input, Message, MessageId, Seq, Service,
+    SubmitError, Time, position,
 };
 
 use super::{System, World};
@@ -373,13 +373,4 @@ impl<S: System> World<'_, S> {
             self.emit(message.process, EventKind::Broadcast(sent));
         }
     }
-}
-
-/// The configuration of a process that has not been told of any.
-const fn nowhere(process: Process) -> ConfigurationKind {
-    ConfigurationKind::Regular(RingId {
-        ring_seq: 0,
-        rep: process.node,
-        incarnation: process.incarnation,
-    })
 }

@@ -4,10 +4,10 @@ mod client;
 
 use std::borrow::Cow;
 
-use rota_core::contract::{ConfigurationKind, Process, RingId, Time};
+use rota_core::contract::{ConfigurationKind, Process, Time};
 use serde::Deserialize;
 
-use crate::event::{Conf, Event, EventKind, Placed, Sent};
+use crate::event::{Conf, Event, EventKind, Placed, Sent, nowhere};
 use crate::name;
 
 /// What a line says.
@@ -149,11 +149,7 @@ impl Fields<'_> {
     /// The configuration that is current. Who has missed the last one knows of none.
     fn current(&self, process: Process) -> Result<ConfigurationKind, Wrong> {
         if self.conf.as_ref().is_some_and(|conf| conf.0.is_empty()) {
-            return Ok(ConfigurationKind::Regular(RingId {
-                ring_seq: 0,
-                rep: process.node,
-                incarnation: process.incarnation,
-            }));
+            return Ok(nowhere(process));
         }
         read("conf", self.conf.as_ref(), name::configuration)
     }
