@@ -113,7 +113,11 @@ impl Learner {
 
     /// A proposal of this round.
     pub fn on_proposal(&mut self, vote: Vote) {
-        if vote.round == self.round() && vote.end() > self.next {
+        if vote.round != self.round() {
+            return;
+        }
+        // Of skipped instances a part may have been taken: what another round was told of them.
+        if let Some(vote) = vote.part(self.next, Instance::MAX) {
             self.proposed.put(vote);
         }
     }

@@ -180,7 +180,8 @@ fn is_sound(config: &Config) -> bool {
     let votes = !config.acceptors.is_empty() && config.acceptors.len() <= usize::from(u8::MAX);
     let sets =
         distinct(&config.acceptors) && config.prior.iter().all(|set| distinct(&set.acceptors));
-    config.number > 0
+    config.founded > 0
+        && config.number > 0
         && votes
         && sets
         && is_once(&config.ring)

@@ -164,9 +164,10 @@ impl URing {
             return false;
         }
         *at = first + span;
-        if first < stream.next() {
-            // It is here, and its value was forgotten when it was taken in.
-            return true;
+        let expected = stream.end();
+        if first != expected {
+            // What is here already is not needed again; what is not behind it belongs to no round.
+            return *at <= expected;
         }
         if stream.has_to_wait(&proposal) {
             return stream.hold(first, proposal);

@@ -266,14 +266,18 @@ impl Stream {
         self.window.next()
     }
 
+    /// The first instance behind all proposals, those that wait included; 0 if there was none at all.
+    pub fn end(&self) -> Instance {
+        let held = self.cast.as_ref().and_then(|cast| cast.held.end());
+        held.unwrap_or(self.window.next())
+    }
+
     /// Proposals before this place do not come: somebody has forgotten them.
     pub fn jump(&mut self, to: Instance) {
-        let waits = self.cast.as_mut().map(|cast| &mut cast.held);
-        let end = waits.as_ref().and_then(|held| held.end());
-        if to > end.unwrap_or(self.window.next()) {
+        if to > self.end() {
             self.window.jump(to);
-            if let Some(held) = waits {
-                held.clear();
+            if let Some(cast) = &mut self.cast {
+                cast.held.clear();
             }
         }
     }

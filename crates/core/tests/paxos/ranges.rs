@@ -324,3 +324,20 @@ fn acceptors_keep_all_that_they_learn_whatever_parts_it_comes_in() {
         }
     }
 }
+
+/// A part of a range was taken, as another round was told of it, before it is proposed as a whole: what is left of it is
+/// kept, and no more.
+#[test]
+fn what_was_taken_of_a_range_is_not_kept_again() {
+    let mut learner = Learner::new(3);
+    learner.begin(&Arc::new(config(5, &[1, 2, 3])), 3);
+    learner.on_chosen(&vote(3, 4, Value::Skip(2)));
+    assert_eq!(learner.take(), Some(vote(3, 4, Value::Skip(2))));
+    learner.on_proposal(vote(3, 5, Value::Skip(7)));
+    learner.check();
+    for who in [1, 2] {
+        learner.on_voted(5, store(who), 10);
+    }
+    assert_eq!(learner.take(), Some(vote(5, 5, Value::Skip(5))));
+    assert_eq!((learner.next(), learner.kept()), (10, 0));
+}

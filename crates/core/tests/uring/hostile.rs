@@ -14,6 +14,7 @@ use rota_core::wire::PartHead;
 use super::alone::{Alone, FOUNDED, acceptor, process, settings};
 use super::base;
 use super::datagrams::SETTINGS;
+use super::rules::batch_of;
 
 /// Mostly small, so that they meet; some that nobody believes.
 fn number() -> impl Strategy<Value = u64> {
@@ -257,8 +258,14 @@ fn take(alone: &mut Alone, me: u16, step: Step) {
     }
 }
 
+/// `PROPTEST_CASES` cases, but at least 600.
+fn more(config: ProptestConfig) -> ProptestConfig {
+    let cases = config.cases.max(600);
+    ProptestConfig { cases, ..config }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(more(ProptestConfig::default()))]
 
     #[test]
     fn anything_may_be_said(
@@ -317,4 +324,42 @@ proptest! {
             prop_assert_eq!(word.encode(founded), named);
         }
     }
+}
+
+/// A predecessor repeats what it has proposed, and in other pieces: what it goes on with has no gap.
+#[test]
+fn proposals_in_other_pieces_leave_no_gap() {
+    for multicast in [None, Some(SETTINGS)] {
+        let settings = URingConfig {
+            multicast,
+            ..settings()
+        };
+        let mut alone = Alone::with(settings, process(2, 1), Vec::new());
+        alone.join();
+        let epoch = alone.follow().epoch;
+        batch_of(&mut alone, epoch, 1, |batch| batch.skip(1));
+        batch_of(&mut alone, epoch, 1, |batch| {
+            batch.skip(1);
+            batch.skip(1);
+        });
+        batch_of(&mut alone, epoch, 1, |batch| {
+            batch.skip(4);
+            batch.skip(1);
+        });
+        // The last batch is refused: the predecessor is told where to begin again.
+        take(&mut alone, 2, Step::Time(1_000_000_000));
+        assert_eq!(alone.follow().next, 3);
+    }
+}
+
+/// No configuration is without a foundation.
+#[test]
+fn a_configuration_without_foundation_is_not_read() {
+    let mut alone = Alone::new(process(2, 1), Vec::new());
+    alone.join();
+    let mut config = (*alone.config(1)).clone();
+    let read = |config: &Config| decode(Word::Known(Arc::new(config.clone())).encode(1).into());
+    assert!(read(&config).is_some());
+    config.founded = 0;
+    assert!(read(&config).is_none());
 }
