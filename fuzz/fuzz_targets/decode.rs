@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use rota_core::wire;
+use rota_ring::wire;
 
 fuzz_target!(|data: &[u8]| {
     let Ok(packet) = wire::decode(Bytes::copy_from_slice(data)) else {

@@ -5,9 +5,10 @@
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use rota_core::contract::{Class, Incarnation, NodeId, Process, RingId, Service, Time};
-use rota_core::fastcast::{FastCast, FastConfig};
-use rota_core::views::{Backlog, DataPath, View};
-use rota_core::wire::{FastPacket, HEADER_BYTES, SEAL_BYTES, VERSION};
+use rota_views::fastcast::{FastCast, FastConfig};
+use rota_views::{Backlog, DataPath, View};
+use rota_views::fastcast::FastPacket;
+use rota_core::wire::{HEADER_BYTES, SEAL_BYTES, VERSION};
 
 const CLUSTER: u32 = 7;
 const WINDOW: u32 = 16;

@@ -7,13 +7,8 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use rota_core::contract::{
-    Configuration, ConfigurationKind, Delivery, Incarnation, Message, MessageId, NodeId, Process,
-    RingId, Service,
-};
-use rota_core::groups::{
-    ClientName, Connection, Destination, GroupName, Groups, Limits, Phase, Send,
-};
+use rota_core::contract::{Configuration, ConfigurationKind, Delivery, Incarnation, Message, MessageId, NodeId, Process, RingId, Service};
+use rota_core::groups::{ClientName, Connection, Destination, GroupName, Groups, Limits, Phase, Send};
 
 /// Bytes of all that is said in one run, at most: a fuzzer that makes daemons talk for ever finds nothing.
 const MOST_SAID: usize = 1 << 20;

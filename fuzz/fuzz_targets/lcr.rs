@@ -5,12 +5,12 @@
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use rota_core::contract::{Incarnation, NodeId, Output, Process, RingId, Service, Session, Time};
-use rota_core::lcr::{Config, Hello, Lcr, Record, Said, Writer, decode};
-use rota_core::views::{Backlog, DataPath, Link, View};
+use rota_views::lcr::{Config, Hello, Lcr, Record, Said, Writer, decode};
+use rota_views::{Backlog, DataPath, Link, View};
 
 const WINDOW: usize = 3000;
 /// The largest packet, and what it counts beside its frame.
-const PACKET: usize = rota_core::lcr::MAX_FRAME_BYTES + 256;
+const PACKET: usize = rota_views::lcr::MAX_FRAME_BYTES + 256;
 
 fn process(index: u16) -> Process {
     Process {

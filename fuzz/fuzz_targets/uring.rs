@@ -7,13 +7,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use rota_core::contract::{
-    Channel, Class, Engine, Incarnation, Input, LogRecord, NodeId, Output, PersistId, Process,
-    Service, Session, StartState, Time,
-};
-use rota_core::paxos::{AcceptorId, Config};
-use rota_core::ring::{Timers, Timing};
-use rota_core::uring::{Follow, Head, Multicast, Said, URing, URingConfig, Word, Writer, decode};
+use rota_core::contract::{Channel, Class, Engine, Incarnation, Input, LogRecord, NodeId, Output, PersistId, Process, Service, Session, StartState, Time};
+use rota_paxos::{AcceptorId, Config};
+use rota_core::timing::{Timers, Timing};
+use rota_paxos::uring::{Follow, Head, Multicast, Said, URing, URingConfig, Word, Writer, decode};
 use rota_core::wire::PartHead;
 
 const NODES: u16 = 3;
@@ -67,7 +64,7 @@ fuzz_target!(|data: &[u8]| {
         told.step(*what, piece);
         rest = after;
     }
-    let most = usize::from(NODES) * (2 * 2000 + rota_core::uring::MAX_FRAME_BYTES);
+    let most = usize::from(NODES) * (2 * 2000 + rota_paxos::uring::MAX_FRAME_BYTES);
     // What has come in part, and proposals that wait for their values.
     let more = if multicast { 2 * most } else { 0 };
     assert!(told.engine.carried_bytes() <= most + more);

@@ -35,7 +35,7 @@ impl Rules {
         let rules = rules.split("\n## ").next().unwrap_or_default();
         let below = rules.split_once(BELOW);
         let below = below.and_then(|(_, rest)| rest.split('`').next());
-        let below = below.unwrap_or("crates/core");
+        let below = below.unwrap_or("crates");
         for row in rules.lines().filter(|line| line.starts_with('|')).skip(2) {
             let cells: Vec<&str> = row.trim_matches('|').split(" | ").collect();
             let [rule, implemented, tested] = cells[..] else {

@@ -10,11 +10,11 @@ use std::process::ExitCode;
 
 use rota_core::contract::NodeId;
 use rota_core::pack::Outbox;
-use rota_core::ring::{PriorityMethod, RingConfig, RingConfigError};
 use rota_daemon::DaemonConfig;
 use rota_daemon::access::{AccessRule, Pattern};
 use rota_daemon::tls::{ListsEnd, TlsConfig};
 use rota_net::{ConfigError, DatagramSize, KeyRing, NodeConfig, PrimaryName, Transport};
+use rota_ring::{PriorityMethod, RingConfig, RingConfigError};
 
 use crate::key;
 use crate::say::{complain, print};

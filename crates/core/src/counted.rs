@@ -1,5 +1,7 @@
 //! What an engine counts, for people and metrics: a number of each name, with words.
 
+/// A struct of counters, with a name and a sentence of each.
+#[macro_export]
 macro_rules! counters {
     ($(#[doc = $about:literal])* $owner:ident: $($(#[doc = $doc:literal])* $name:ident,)*) => {
         $(#[doc = $about])*
@@ -24,5 +26,3 @@ macro_rules! counters {
         }
     };
 }
-
-pub(crate) use counters;

@@ -15,7 +15,7 @@ use core::hash::{Hash, Hasher};
 use crate::contract::Time;
 
 /// Takes in what a state consists of.
-pub(crate) struct Fingerprint<'a, H> {
+pub struct Fingerprint<'a, H> {
     hasher: &'a mut H,
     now: Time,
     /// No past longer than this is asked about.
@@ -23,6 +23,7 @@ pub(crate) struct Fingerprint<'a, H> {
 }
 
 impl<'a, H: Hasher> Fingerprint<'a, H> {
+    /// Of a state at this time; no past longer than `longest` is asked about.
     pub const fn new(hasher: &'a mut H, now: Time, longest: u64) -> Self {
         Self {
             hasher,

@@ -5,28 +5,28 @@
 //! an [`contract::Output`] that a driver carries out. The same inputs give the same outputs, bit for
 //! bit, which is what makes the protocols testable.
 //!
-//! Start with [`contract`]: its two enums are everything an engine can be told and can ask for.
-//! [`ring`] holds the Accelerated Ring and the original Totem ring; [`primary`] and
-//! [`groups`] are layers over any of them.
+//! Start with [`contract`]: its two enums are everything an engine can be told and can ask for. The protocols
+//! themselves are `rota-ring` (the Accelerated Ring and the original Totem ring), `rota-views` (primary views, FastCast, LCR)
+//! and `rota-paxos` (the roles of Paxos, Ring Paxos); here is what they share. [`primary`] and [`groups`] are layers over any
+//! engine.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+pub mod buffer;
+pub mod burst;
+pub mod bytes;
 pub mod contract;
 mod counted;
-pub mod fastcast;
-mod fingerprint;
+pub mod fair;
+pub mod fingerprint;
 pub mod groups;
-mod invariants;
-pub mod lcr;
-pub mod membership;
+pub mod invariants;
 pub mod mutants;
 pub mod pack;
-pub mod paxos;
 pub mod primary;
 pub mod random;
-pub mod ring;
-pub mod uring;
-pub mod views;
+pub mod shares;
+pub mod timing;
 pub mod wire;

@@ -1,7 +1,7 @@
 //! Requirements that follow a load by themselves: scripted loads through the queue of one sender.
 
 use rota_core::contract::Time;
-use rota_core::fastcast::shares::{Demand, Waiting};
+use rota_core::shares::{Demand, Waiting};
 
 const MBIT: u64 = 1_000_000;
 const ALL: u64 = 1_000 * MBIT;

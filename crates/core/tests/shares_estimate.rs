@@ -2,7 +2,7 @@
 //! something else may use, too.
 
 use rota_core::contract::Time;
-use rota_core::fastcast::shares::{Capacity, Estimate};
+use rota_core::shares::{Capacity, Estimate};
 
 const MILLIS: u64 = 1_000_000;
 const MBIT: u64 = 1_000_000;

@@ -5,7 +5,7 @@ mod property;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rota_core::fastcast::shares::max_min;
+use rota_core::shares::max_min;
 
 const GBIT: u64 = 1_000_000_000;
 
@@ -157,7 +157,7 @@ fn places_make_no_difference() {
 
 #[test]
 fn words_and_notes_are_read_as_written_and_nothing_else_is() {
-    use rota_core::fastcast::shares::{Note, Word, WordError};
+    use rota_core::shares::{Note, Word, WordError};
     property::check(
         500,
         (any::<u64>(), any::<u64>(), vec(any::<u8>(), 0..40)),

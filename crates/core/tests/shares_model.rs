@@ -3,7 +3,7 @@
 //! moment. At every step the rates in force fit every link; when nothing more happens, all know the same,
 //! and everybody has its max-min fair share.
 
-use rota_core::fastcast::shares::{Capacity, Note, Shares, max_min};
+use rota_core::shares::{Capacity, Note, Shares, max_min};
 
 /// A prime, so that nothing divides evenly.
 const LINK: u64 = 999_999_937;

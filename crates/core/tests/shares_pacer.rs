@@ -5,7 +5,7 @@ mod property;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rota_core::contract::Time;
-use rota_core::fastcast::shares::{Bursts, Capacity, Pacer};
+use rota_core::shares::{Bursts, Capacity, Pacer};
 
 const GBIT: u64 = 1_000_000_000;
 const MICROS: u64 = 1_000;

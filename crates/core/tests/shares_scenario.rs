@@ -2,9 +2,7 @@
 //! 6 kB, whose loads change at 10, 20, 30 and 40 s. Nobody is told what is wanted: that is seen from the load.
 
 use rota_core::contract::Time;
-use rota_core::fastcast::shares::{
-    Bursts, Capacity, Demand, Note, Pacer, Shares, Waiting, max_min,
-};
+use rota_core::shares::{Bursts, Capacity, Demand, Note, Pacer, Shares, Waiting, max_min};
 
 const NODES: usize = 4;
 /// The links of the paper (§4.1).

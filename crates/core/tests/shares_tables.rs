@@ -1,6 +1,6 @@
 //! Tables 1, 2 and 3 of the FastCast paper, step by step, with the value of every column.
 
-use rota_core::fastcast::shares::{Capacity, Note, Shares};
+use rota_core::shares::{Capacity, Note, Shares};
 
 const MBIT: u64 = 1_000_000;
 

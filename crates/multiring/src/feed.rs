@@ -3,7 +3,7 @@
 use rota_core::contract::{
     Class, Delivery, Engine, Input, Output, Seq, Service, Status, SubmitError, Time, TimerReason,
 };
-use rota_core::uring::{Base, URing};
+use rota_paxos::uring::{Base, URing};
 
 use crate::level::{LevelCounters, Leveler, Mode, Standing};
 use crate::order::{Constants, Instance, Rank, Round};

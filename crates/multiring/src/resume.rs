@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use bytes::{Buf as _, Bytes};
 use core::num::NonZeroU32;
-use rota_core::uring::Base;
+use rota_paxos::uring::Base;
 
 use crate::order::{Constants, Point, Rank};
 

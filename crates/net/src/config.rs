@@ -23,7 +23,8 @@ pub use primary::{PrimaryName, ResetPrimary};
 pub use transport::Transport;
 
 use rota_core::contract::NodeId;
-use rota_core::ring::{PriorityMethod, Protocol, RingConfig, Timers, Timing};
+use rota_core::timing::{Timers, Timing};
+use rota_ring::{PriorityMethod, Protocol, RingConfig};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -302,11 +303,8 @@ impl NodeConfig {
         {
             return Err(ConfigError::PriorityMethod(method));
         }
-        if self
-            .faults
-            .as_ref()
-            .is_some_and(|faults| !faults.is_valid())
-        {
+        let faults = self.faults.as_ref();
+        if faults.is_some_and(|faults| !faults.is_valid()) {
             return Err(ConfigError::Faults);
         }
         self.ring_config().check().map_err(ConfigError::Ring)

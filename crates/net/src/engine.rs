@@ -5,15 +5,15 @@ use rota_core::contract::{
     Class, Delivery, Engine, Input, NodeId, Output, RingId, Seq, Service, Status, SubmitError,
     Time, TimerReason,
 };
-use rota_core::fastcast::shares::Capacity;
-use rota_core::fastcast::{FastCast, FastConfig};
-use rota_core::lcr::{self, Lcr};
-use rota_core::membership::RingEngine;
 use rota_core::primary::{Primary, Rule};
-use rota_core::ring::RingConfig;
-use rota_core::uring::URing;
-use rota_core::views::{Backlog, ViewEngine};
+use rota_core::shares::Capacity;
 use rota_multiring::Leveled;
+use rota_paxos::uring::URing;
+use rota_ring::RingConfig;
+use rota_ring::RingEngine;
+use rota_views::fastcast::{FastCast, FastConfig};
+use rota_views::lcr::{self, Lcr};
+use rota_views::{Backlog, ViewEngine};
 
 use crate::config::{ConfigError, EngineName, NodeConfig, Transport};
 

@@ -4,11 +4,11 @@ use std::num::NonZeroU64;
 
 use rota_core::contract::NodeId;
 use rota_core::primary::{OWN_BYTES, Rule};
-use rota_core::ring::{PriorityMethod, Protocol};
 use rota_net::{
     ConfigError, CoordinationName, EngineName, FaultConfig, NodeConfig, PaxosConfig, PrimaryName,
     ResetPrimary, TimingName, Transport, VoteStorage,
 };
+use rota_ring::{PriorityMethod, Protocol};
 
 const GOOD: &str = r#"
 cluster = 7

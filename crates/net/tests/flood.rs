@@ -13,11 +13,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use rota_core::contract::{Delivery, Incarnation, MessageId, NodeId, Process, RingId, Service};
-use rota_core::wire::{
-    Commit, Data, Frame, Join, OldRing, Packet, Presence, Token, push_whole, start_frame,
-};
+use rota_core::wire::{Frame, push_whole, start_frame};
 use rota_net::seal::checksum;
 use rota_net::{Node, NodeConfig, Publisher, Transport};
+use rota_ring::wire::{Commit, Data, Join, OldRing, Packet, Presence, Token};
 use socket2::SockRef;
 
 /// Datagrams of a flood.
@@ -189,7 +188,7 @@ fn old_ring(ring: RingId, high: u64) -> OldRing {
         safe_line: 0,
         obligations: u128::MAX,
         next_message: 1,
-        settings: rota_core::ring::RingConfig::new(1, Vec::new()).settings(),
+        settings: rota_ring::RingConfig::new(1, Vec::new()).settings(),
         counts: Default::default(),
         have: Vec::new(),
         more: true,

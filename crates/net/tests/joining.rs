@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use rota_core::contract::{Burst, Class, Incarnation, NodeId, Process, RingId, Target};
-use rota_core::wire::{DATA_OVERHEAD_BYTES, Packet, Presence};
 use rota_net::socket::Progress;
 use rota_net::sockets::{Arrival, Wait};
 use rota_net::{NodeAddress, NodeConfig, Sockets, Transport};
+use rota_ring::wire::{DATA_OVERHEAD_BYTES, Packet, Presence};
 
 const PATIENCE: Duration = Duration::from_secs(5);
 

@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use rota_core::contract::Service;
-use rota_core::ring::Protocol;
+use rota_ring::Protocol;
 use rota_sim::checks::Checks;
 use rota_sim::plan::{Plan, SECONDS};
 use rota_sim::ring::{Ring, SafeIsHeld};

@@ -3,9 +3,9 @@
 use rota_core::contract::{
     ConfigurationKind, Delivery, Message, Process, RingId, Seq, Service, Time,
 };
-use rota_core::membership::RingEngine;
 use rota_core::primary::{Primary, Rule};
-use rota_core::ring::Protocol;
+use rota_ring::Protocol;
+use rota_ring::RingEngine;
 
 use crate::observe::{Engines, Finding, Probe};
 use crate::plan::{Abilities, Plan, PrimaryLayer};

@@ -6,7 +6,7 @@ use rota_check::Violation;
 use rota_check::event::{Event, EventKind};
 use rota_check::online::WholeOnline;
 use rota_core::contract::{Process, Time};
-use rota_core::uring::URing;
+use rota_paxos::uring::URing;
 
 use crate::observe::{Coverage, Finding, Observer};
 use crate::plan::Plan;

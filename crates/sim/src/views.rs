@@ -5,12 +5,12 @@ use std::ops::RangeInclusive;
 use rota_core::contract::{
     Class, ConfigurationKind, Delivery, Engine, NodeId, Process, RingId, Time,
 };
-use rota_core::fastcast::shares::Capacity;
-use rota_core::fastcast::{FastCast, FastConfig};
-use rota_core::lcr::{self, Lcr};
-use rota_core::membership::RingEngine;
-use rota_core::ring::{Protocol, RingConfig};
-use rota_core::views::{Backlog, DataPath, PacketId, ViewEngine};
+use rota_core::shares::Capacity;
+use rota_ring::RingEngine;
+use rota_ring::{Protocol, RingConfig};
+use rota_views::fastcast::{FastCast, FastConfig};
+use rota_views::lcr::{self, Lcr};
+use rota_views::{Backlog, DataPath, PacketId, ViewEngine};
 
 use crate::observe::{Engines, Finding, Probe};
 use crate::plan::{Plan, PrimaryLayer, ViewsPlan};

@@ -1,6 +1,6 @@
 //! A small part of what `rota sim explore` searches.
 
-use rota_core::ring::Protocol;
+use rota_ring::Protocol;
 use rota_sim::explore::{Options, Report, Start, explore};
 
 fn search(options: Options) -> Report {

@@ -8,8 +8,8 @@ use rota_core::contract::{
     Class, Delivery, Engine, Input, Output, Process, RingId, Service, Status, SubmitError, Time,
     TimerReason,
 };
-use rota_core::membership::RingEngine;
-use rota_core::ring::Protocol;
+use rota_ring::Protocol;
+use rota_ring::RingEngine;
 use rota_sim::checks::Checks;
 use rota_sim::plan::{Fault, FaultKind, MILLIS, Matrix, Plan, SECONDS};
 use rota_sim::ring::Ring;
@@ -34,7 +34,7 @@ impl Noted {
     fn note(&mut self, now: Time) {
         let operational = self.ring.phase_name() == "operational";
         let ring = self.ring.ordering().filter(|_| operational);
-        let ring = ring.map(rota_core::ring::Ordering::ring);
+        let ring = ring.map(rota_ring::Ordering::ring);
         if ring != self.last {
             self.last = ring;
             self.changes.borrow_mut().push((now.0, self.node, ring));

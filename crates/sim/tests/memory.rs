@@ -9,8 +9,8 @@ use rota_core::contract::{
     Channel, Class, ConfigurationKind, Delivery, Engine, Incarnation, Input, LogId, LogRecord,
     NodeId, Output, Process, Service, StartState, Target, Time,
 };
-use rota_core::membership::RingEngine;
-use rota_core::ring::RingConfig;
+use rota_ring::RingConfig;
+use rota_ring::RingEngine;
 use rota_sim::rng::Rng;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 

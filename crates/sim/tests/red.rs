@@ -7,8 +7,8 @@ use rota_core::contract::{
     Class, Delivery, Engine, Input, Output, Process, Service, Status, SubmitError, Time,
     TimerReason,
 };
-use rota_core::membership::RingEngine;
-use rota_core::ring::Protocol;
+use rota_ring::Protocol;
+use rota_ring::RingEngine;
 use rota_sim::checks::Checks;
 use rota_sim::plan::Plan;
 use rota_sim::ring::Ring;

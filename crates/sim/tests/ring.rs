@@ -1,6 +1,6 @@
 //! The real rings in the simulator.
 
-use rota_core::ring::Protocol;
+use rota_ring::Protocol;
 use rota_sim::campaign::{EngineName, Options, run_calm};
 use rota_sim::checks::Checks;
 use rota_sim::plan::{Plan, Profile};

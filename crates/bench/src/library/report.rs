@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use rota_core::ring::RingConfig;
+use rota_ring::RingConfig;
 use serde::Serialize;
 
 use super::load::Delivered;

@@ -7,8 +7,8 @@ mod report;
 
 use std::time::Duration;
 
-use rota_core::fastcast::FastConfig;
-use rota_core::fastcast::shares::max_min;
+use rota_core::shares::max_min;
+use rota_views::fastcast::FastConfig;
 use serde::{Deserialize, Serialize};
 
 pub use node::shares_node_main;

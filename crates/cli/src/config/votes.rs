@@ -1,8 +1,8 @@
 //! Who votes, and where votes are kept.
 
 use rota_core::contract::NodeId;
-use rota_core::ring::RingConfig;
 use rota_net::{NodeConfig, VoteStorage};
+use rota_ring::RingConfig;
 
 use super::Table;
 use crate::say::complain;

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use rota_core::paxos::{AcceptorId, Config};
 use rota_net::NodeConfig;
+use rota_paxos::{AcceptorId, Config};
 use serde::Serialize;
 
 use super::merge::Order;

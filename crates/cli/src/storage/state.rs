@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rota_core::contract::{Incarnation, NodeId, Process};
-use rota_core::paxos::{AcceptorId, Config, Prior, VoteHead, state_key};
+use rota_paxos::{AcceptorId, Config, Prior, VoteHead, state_key};
 use rota_storage::acceptor::{Identity, Record, read_all};
 
 /// Instances and rounds are no larger.

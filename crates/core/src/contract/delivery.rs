@@ -25,11 +25,11 @@ pub enum Delivery {
     /// This process is in no primary configuration, and the ring it is on now is not one: nothing is
     /// delivered until the next configuration, but what is left of the last one, right before that, if nobody has
     /// gone on without this process. Only engines that order in primary configurations alone
-    /// deliver it ([`crate::views`]).
+    /// deliver it (`rota-views`).
     Excluded(RingId),
     /// This process has missed what stands at these places: it gets nothing of that any more. Only engines that order in
-    /// primary configurations alone deliver it. With views ([`crate::views`]) the configuration that takes it in again
-    /// comes next; where members are named within the order ([`crate::uring`]) the one that was named last comes at
+    /// primary configurations alone deliver it. With views (`rota-views`) the configuration that takes it in again
+    /// comes next; where members are named within the order (`rota_paxos::uring`) the one that was named last comes at
     /// its place, between two such stretches.
     Missed {
         /// The first position that it skips.

@@ -16,9 +16,10 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::bytes::{Reader, put_destination, put_name, put_ring};
+use super::bytes::{put_destination, put_name};
 use super::message::{HOLD, VERSION};
 use super::name::{ClientName, Destination};
+use crate::bytes::{Reader, put_ring};
 use crate::contract::{Process, RingId, Time};
 use crate::mutants::{self, Mutant};
 

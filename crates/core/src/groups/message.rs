@@ -4,12 +4,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
-use super::bytes::{
-    Reader, put_client, put_destination, put_name, put_ring, ring_bytes, service_byte,
-};
+use super::bytes::{put_client, put_destination, put_name};
 use super::event::{Member, Received};
 use super::hold::{self, Holding};
 use super::name::{Destination, GroupName};
+use crate::bytes::{Reader, put_ring, ring_bytes, service_byte};
 use crate::contract::{Process, RingId};
 
 /// The layout of everything here.

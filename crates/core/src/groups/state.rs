@@ -3,10 +3,11 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-use super::bytes::{Reader, put_client, put_name, put_process, put_ring};
+use super::bytes::{put_client, put_name};
 use super::event::Member;
 use super::name::GroupName;
 use super::part::{Group, Origin, Part};
+use crate::bytes::{Reader, put_process, put_ring};
 use crate::contract::Process;
 
 pub(super) fn encode(parts: &[Part]) -> Vec<u8> {

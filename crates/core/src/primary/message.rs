@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::session::{Knowledge, Session};
 use crate::contract::{Incarnation, NodeId, RingId};
-use crate::ring::RingConfig;
+use crate::wire::MAX_MEMBERS;
 
 /// The layout of everything here but the number before a message.
 const VERSION: u8 = 1;
@@ -21,7 +21,7 @@ pub(super) const MOST_ATTEMPTS: usize = 64;
 pub const HEADER_BYTES: usize = 10;
 
 const RING_BYTES: usize = 8 + 2 + 8;
-const SESSION_BYTES: usize = 1 + RING_BYTES + 2 + 2 * RingConfig::MAX_MEMBERS;
+const SESSION_BYTES: usize = 1 + RING_BYTES + 2 + 2 * MAX_MEMBERS;
 
 /// The largest message of the layer's own: the ring has to take it.
 pub const OWN_BYTES: usize = 3 + RING_BYTES + 1 + SESSION_BYTES + 1 + MOST_ATTEMPTS * SESSION_BYTES;

@@ -302,7 +302,7 @@ struct Ends {
 
 /// A variable-length number at the start of `bytes`, and how many bytes it takes.
 #[inline(always)]
-pub(crate) fn read_varint(bytes: &[u8]) -> Result<(u64, usize), DecodeError> {
+pub fn read_varint(bytes: &[u8]) -> Result<(u64, usize), DecodeError> {
     let mut value = 0_u64;
     for (index, byte) in bytes.iter().take(10).enumerate() {
         let bits = u64::from(byte & 0x7f);
@@ -323,7 +323,7 @@ pub fn start_frame(out: &mut impl BufMut, counter: u64) {
 }
 
 /// Appends a variable-length number: seven bits in a byte, the low ones first.
-pub(crate) fn put_varint(out: &mut impl BufMut, mut number: u64) {
+pub fn put_varint(out: &mut impl BufMut, mut number: u64) {
     while number >= 0x80 {
         out.put_u8((number & 0x7f) as u8 | 0x80);
         number >>= 7;

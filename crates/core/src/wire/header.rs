@@ -1,6 +1,7 @@
 //! The 36 bytes at the start of every datagram, and the room at its end.
 
 use alloc::vec::Vec;
+use bytes::{Buf, Bytes};
 
 use super::DecodeError;
 use crate::contract::{Incarnation, NodeId, RingId, Service};
@@ -15,13 +16,20 @@ pub const SEAL_BYTES: usize = 4;
 /// The most room that whoever owns the sockets may ask for to seal datagrams.
 pub const MAX_SEAL_BYTES: usize = 64;
 
+/// What a datagram is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub enum Kind {
+    /// A packet of messages of a ring.
     Data = 0,
+    /// The token.
     Token = 1,
+    /// Wakes the holder of an idle ring's token.
     Hurry = 2,
+    /// Who wants a ring with whom.
     Join = 3,
+    /// The token that forms a ring.
     Commit = 4,
+    /// A ring is here.
     Presence = 5,
     /// A data packet that carries a packet of an old ring.
     Recovered = 6,
@@ -37,32 +45,27 @@ pub(super) enum Kind {
     Part = 12,
 }
 
+/// What the first 36 bytes say: see [`super`].
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Header {
+pub struct Header {
+    /// What it is.
     pub kind: Kind,
+    /// The code of the service of a data packet, else 0.
     pub service: u8,
+    /// Low bits of the `token_seq` of a data packet's sender's visit; of a part its index.
     pub round: u16,
+    /// Which cluster it belongs to.
     pub cluster: u32,
+    /// The ring's number; of a part the size of its value.
     pub ring_seq: u64,
+    /// The incarnation of the ring's representative; of a part that of its proposer.
     pub incarnation: u64,
+    /// `seq` or `token_seq`; of a part the counter of its value.
     pub seq: u64,
+    /// Who sent it.
     pub sender: NodeId,
+    /// The ring's representative, or 0; of a part how many parts there are.
     pub rep: u16,
-}
-
-/// Whether a datagram claims to be a token, for whoever measures how long it takes.
-pub fn is_token(datagram: &[u8]) -> bool {
-    datagram
-        .get(1)
-        .is_some_and(|kind| kind & 0x0f == Kind::Token as u8)
-}
-
-/// Whether a datagram claims to be a packet of a ring.
-pub(crate) fn is_data(datagram: &[u8]) -> bool {
-    const DATA: u8 = Kind::Data as u8;
-    const RECOVERED: u8 = Kind::Recovered as u8;
-    let kind = datagram.get(1).map(|kind| kind & 0x0f);
-    matches!(kind, Some(DATA | RECOVERED))
 }
 
 /// Whether a datagram is for the data path of a view, and not for the ring beside it: its kind is one of
@@ -71,7 +74,46 @@ pub fn is_for_data_path(datagram: &[u8]) -> bool {
     datagram.get(1).is_some_and(|kind| kind & 0x0f >= 8)
 }
 
+/// The header of a datagram, and what is between it and the last `seal_bytes` bytes.
+#[inline(always)]
+pub fn read_header(mut bytes: Bytes, seal_bytes: usize) -> Result<(Header, Bytes), DecodeError> {
+    let (header, body) = split_header(&bytes, seal_bytes)?;
+    let end = HEADER_BYTES + body.len();
+    bytes.truncate(end);
+    bytes.advance(HEADER_BYTES);
+    Ok((header, bytes))
+}
+
+/// The same, where what is between them is only looked at.
+#[inline(always)]
+pub fn split_header(bytes: &[u8], seal_bytes: usize) -> Result<(Header, &[u8]), DecodeError> {
+    let sealed_at = bytes.len().checked_sub(seal_bytes);
+    let bytes = &bytes[..sealed_at.ok_or(DecodeError::Short)?];
+    let header = Header::read(bytes)?;
+    Ok((header, &bytes[HEADER_BYTES..]))
+}
+
+/// The next eight bytes, as an incarnation.
+pub fn read_incarnation(body: &mut &[u8]) -> Result<Incarnation, DecodeError> {
+    let value = body.try_get_u64_le().map_err(|_| DecodeError::Short)?;
+    if value > Incarnation::MAX {
+        Err(DecodeError::Incarnation)
+    } else {
+        Ok(Incarnation(value))
+    }
+}
+
+/// Nothing may be left.
+pub fn expect_empty(body: &[u8]) -> Result<(), DecodeError> {
+    if body.is_empty() {
+        Ok(())
+    } else {
+        Err(DecodeError::Trailing)
+    }
+}
+
 impl Header {
+    /// Of a datagram of a ring.
     pub fn of_ring(kind: Kind, cluster: u32, ring: RingId, sender: NodeId) -> Self {
         let mut header = Self::without_ring(kind, cluster, sender);
         header.ring_seq = ring.ring_seq;
@@ -80,6 +122,7 @@ impl Header {
         header
     }
 
+    /// Of one that belongs to none.
     pub const fn without_ring(kind: Kind, cluster: u32, sender: NodeId) -> Self {
         Self {
             kind,
@@ -94,6 +137,7 @@ impl Header {
         }
     }
 
+    /// Reads the first 36 bytes.
     #[inline(always)]
     pub fn read(bytes: &[u8]) -> Result<Self, DecodeError> {
         let bytes: &[u8; HEADER_BYTES] = bytes.first_chunk().ok_or(DecodeError::Short)?;
@@ -119,6 +163,7 @@ impl Header {
         })
     }
 
+    /// Appends the 36 bytes.
     pub fn write(&self, out: &mut Vec<u8>) {
         let mut bytes = [0; HEADER_BYTES];
         bytes[0] = VERSION;
@@ -133,6 +178,7 @@ impl Header {
         out.extend_from_slice(&bytes);
     }
 
+    /// The ring.
     #[inline(always)]
     pub fn ring(&self) -> Result<RingId, DecodeError> {
         if self.incarnation > Incarnation::MAX {
@@ -145,13 +191,15 @@ impl Header {
         })
     }
 
+    /// The service of a data packet.
     #[inline(always)]
     pub const fn service(&self) -> Result<Service, DecodeError> {
         service_of(self.service)
     }
 }
 
-pub(crate) const fn service_of(code: u8) -> Result<Service, DecodeError> {
+/// The service of this code.
+pub const fn service_of(code: u8) -> Result<Service, DecodeError> {
     match code {
         0 => Ok(Service::Reliable),
         1 => Ok(Service::Fifo),
@@ -181,7 +229,8 @@ const fn kind(code: u8) -> Result<Kind, DecodeError> {
     }
 }
 
-pub(crate) const fn service_code(service: Service) -> u8 {
+/// The code of a service in a header.
+pub const fn service_code(service: Service) -> u8 {
     match service {
         Service::Reliable => 0,
         Service::Fifo => 1,

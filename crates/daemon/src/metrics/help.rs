@@ -1,9 +1,9 @@
 //! What each counter says, for people.
 
-use rota_core::fastcast::FastCounters;
-use rota_core::ring;
-use rota_core::uring::URingCounters;
 use rota_net::NetStats;
+use rota_paxos::uring::URingCounters;
+use rota_ring as ring;
+use rota_views::fastcast::FastCounters;
 
 /// What the daemon itself counts.
 const HELP: &[(&str, &str)] = &[
@@ -301,8 +301,8 @@ pub(super) fn help(name: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
     use rota_core::contract::{Engine, NodeId};
-    use rota_core::ring::{Timers, Timing};
-    use rota_core::uring::{URing, URingConfig};
+    use rota_core::timing::{Timers, Timing};
+    use rota_paxos::uring::{URing, URingConfig};
 
     #[test]
     fn counters_of_all_rooms_have_words() {

@@ -1,8 +1,8 @@
 //! Which protocol orders the messages, and the ring beside it if it is none itself.
 
-use rota_core::fastcast::shares::Capacity;
-use rota_core::ring::RingConfig;
-use rota_core::views::WORD_BYTES;
+use rota_core::shares::Capacity;
+use rota_ring::RingConfig;
+use rota_views::WORD_BYTES;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
 

@@ -2,7 +2,7 @@
 
 use rota_core::contract::NodeId;
 use rota_core::groups::NameError;
-use rota_core::ring::{RingConfig, RingConfigError};
+use rota_ring::{RingConfig, RingConfigError};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};

@@ -1,8 +1,8 @@
 //! Who votes, and where votes are kept.
 
 use rota_core::contract::NodeId;
-use rota_core::ring::RingConfig;
-use rota_core::uring::{Arbiter, Multicast, URingConfig};
+use rota_paxos::uring::{Arbiter, Multicast, URingConfig};
+use rota_ring::RingConfig;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
 use std::path::PathBuf;

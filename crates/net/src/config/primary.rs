@@ -2,7 +2,7 @@
 
 use rota_core::contract::NodeId;
 use rota_core::primary::{HEADER_BYTES, OWN_BYTES, Rule, first_record};
-use rota_core::ring::RingConfig;
+use rota_ring::RingConfig;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 

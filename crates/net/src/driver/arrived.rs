@@ -1,7 +1,7 @@
 //! What a driver does with what has come, and with time that has.
 
 use rota_core::contract::{Channel, Class, Engine, Input};
-use rota_core::wire::is_token;
+use rota_ring::wire::is_token;
 
 use super::{App, BURSTS_BEFORE_FILL, Driver, DriverError};
 use crate::sockets::Arrival;

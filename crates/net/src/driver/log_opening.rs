@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 use rota_core::contract::{LogId, NodeId};
-use rota_core::paxos::state_key;
+use rota_paxos::state_key;
 use rota_storage::acceptor::{
     DiskLog, FileDir, Identity, LogDisk, LogOpenError, LogOptions, Mode, boot_id,
 };

@@ -9,7 +9,7 @@ use super::*;
 use crate::config::VoteStorage;
 use bytes::Bytes;
 use rota_core::contract::{LogId, LogRecord, Output, PersistId};
-use rota_core::paxos::{STATE_LOG, VOTES_LOG};
+use rota_paxos::{STATE_LOG, VOTES_LOG};
 use rota_storage::acceptor::Mode;
 use std::path::Path;
 use std::sync::atomic::Ordering::SeqCst;

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use rota_core::contract::{LogId, LogRecord, NodeId, PersistError};
-use rota_core::membership::ELECTORATES_LOG;
 use rota_core::primary::PRIMARY_LOG;
+use rota_ring::ELECTORATES_LOG;
 use rota_storage::{OnDamage, OpenError, Opening, PrimaryFile, RingIdFile, StoreError};
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use rota_core::contract::{LogId, LogRecord, Pieces};
-use rota_core::paxos::{STATE_KEYS, STATE_LOG, VOTES_LOG, VoteHead};
+use rota_paxos::{STATE_KEYS, STATE_LOG, VOTES_LOG, VoteHead};
 use rota_storage::acceptor::{
     DiskLog, FetchError, Fetched, Kind, LogDisk, MemoryLog, Record, RecordRef,
 };

@@ -11,7 +11,7 @@ use super::*;
 use crate::config::{EngineName, PaxosConfig, VoteStorage};
 use bytes::Bytes;
 use rota_core::contract::{LogId, LogRecord, Output, PersistId};
-use rota_core::paxos::{STATE_LOG, VOTES_LOG, VoteHead};
+use rota_paxos::{STATE_LOG, VOTES_LOG, VoteHead};
 use rota_storage::acceptor::{
     Access, DiskLog, FileDir, Identity, LogDisk, LogFile, LogOptions, Mode, RealFile,
 };

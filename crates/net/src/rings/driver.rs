@@ -1,10 +1,10 @@
 //! Several rings and what is above them, in the thread that calls it.
 
 use rota_core::contract::{Checked, NodeId, Process, Status};
-use rota_core::uring::URing;
 use rota_multiring::feed::Announced;
 use rota_multiring::merge::Need;
 use rota_multiring::{Constants, Feed, Leveled, Point, Rank, Resume, ResumeRing};
+use rota_paxos::uring::URing;
 use std::cell::{Ref, RefCell, RefMut};
 use std::fmt;
 use std::rc::Rc;

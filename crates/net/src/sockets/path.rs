@@ -8,7 +8,7 @@
 //! fragments), or ask the peers what their paths take.
 
 use rota_core::contract::NodeId;
-use rota_core::ring::RingConfig;
+use rota_ring::RingConfig;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::fmt;
 use std::io;

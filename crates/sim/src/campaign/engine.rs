@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use rota_core::ring::Protocol;
+use rota_ring::Protocol;
 
 /// An engine that can be simulated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

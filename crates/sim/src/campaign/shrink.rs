@@ -77,7 +77,7 @@ fn shorten(best: &mut Cuts, horizon: u64, fails: &mut impl FnMut(&Cuts) -> bool)
 
 #[cfg(test)]
 mod tests {
-    use rota_core::ring::Protocol;
+    use rota_ring::Protocol;
 
     use super::*;
     use crate::plan::{Abilities, Profile};

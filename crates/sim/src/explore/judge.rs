@@ -3,7 +3,7 @@
 use std::fmt;
 
 use rota_core::contract::{Engine, Process, RingId};
-use rota_core::wire;
+use rota_ring::wire;
 
 use super::state::{Flight, Move, State};
 

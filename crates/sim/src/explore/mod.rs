@@ -37,7 +37,7 @@ pub use report::{Report, Violation};
 pub use search::explore;
 pub use start::Start;
 
-use rota_core::ring::Protocol;
+use rota_ring::Protocol;
 
 /// What to search.
 #[derive(Clone, Copy, Debug)]

@@ -7,8 +7,8 @@ use rota_core::contract::{
     ConfigurationKind, Engine, Incarnation, Input, LogId, LogRecord, NodeId, Output, PersistId,
     Process, Service, StartState, Time,
 };
-use rota_core::membership::RingEngine;
-use rota_core::ring::RingConfig;
+use rota_ring::RingConfig;
+use rota_ring::RingEngine;
 
 /// What one application submits in one life, at most.
 pub(super) const MESSAGES: usize = 4;

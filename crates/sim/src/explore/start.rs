@@ -5,7 +5,8 @@ use std::rc::Rc;
 use std::str::FromStr;
 
 use rota_core::contract::{Class, NodeId, Service};
-use rota_core::ring::{Protocol, RingConfig, Timers};
+use rota_core::timing::Timers;
+use rota_ring::{Protocol, RingConfig};
 
 use super::settle;
 use super::state::{Left, Rules, State};

@@ -10,8 +10,8 @@ use rota_check::online::Online;
 use rota_core::contract::{
     Channel, Class, Engine, Input, NodeId, Output, Process, RingId, Service, Target, position,
 };
-use rota_core::ring::RingConfig;
-use rota_core::wire::{self, Packet, Token};
+use rota_ring::RingConfig;
+use rota_ring::wire::{self, Packet, Token};
 
 use super::node::Node;
 use crate::observe::Finding;

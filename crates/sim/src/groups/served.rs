@@ -10,7 +10,7 @@ use rota_core::contract::{
     Time, TimerReason,
 };
 use rota_core::groups::{ClientEvent, Daemon, Groups};
-use rota_core::views::PacketId;
+use rota_views::PacketId;
 
 use super::Layer;
 use crate::plan::Plan;

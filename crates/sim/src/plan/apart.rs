@@ -4,7 +4,8 @@
 //! It is drawn from a stream of its own, and faults come behind the others, so that seeds without it are what they always were.
 
 use rota_core::contract::NodeId;
-use rota_core::ring::{Protocol, Timers, Timing};
+use rota_core::timing::{Timers, Timing};
+use rota_ring::Protocol;
 
 use super::{DiskLoss, Fault, FaultKind, LossyLink, MILLIS, Matrix, Plan, PrimaryLayer, Profile};
 use crate::rng::Rng;

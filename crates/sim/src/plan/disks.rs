@@ -163,7 +163,7 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
-    use rota_core::ring::Protocol;
+    use rota_ring::Protocol;
 
     use super::super::{Abilities, Profile};
     use super::*;

@@ -2,8 +2,9 @@
 //! something else is found that way too.
 
 use rota_core::contract::{NodeId, Service};
-use rota_core::ring::{PriorityMethod, Protocol, RingConfig, Timers, Timing};
+use rota_core::timing::{Timers, Timing};
 use rota_core::wire::MAX_MEMBERS;
+use rota_ring::{PriorityMethod, Protocol, RingConfig};
 
 use super::{
     Abilities, Apart, Appetite, Clock, Cost, GroupsPlan, HostPlan, LanePlan, LossyLink, MICROS,

@@ -16,7 +16,7 @@ mod views;
 mod wide;
 
 use rota_core::contract::{NodeId, Service};
-use rota_core::ring::RingConfig;
+use rota_ring::RingConfig;
 
 pub use apart::Apart;
 pub use disks::{DiskMode, DisksPlan, Power};

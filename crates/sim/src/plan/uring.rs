@@ -1,8 +1,8 @@
 //! What a seed has of U-Ring Paxos and Ring Paxos: who votes, the order of the ring, sizes; and the disks and links it works on.
 
 use rota_core::contract::NodeId;
-use rota_core::fastcast::shares::Capacity;
-use rota_core::uring::{Arbiter, Multicast, Patience, URingConfig};
+use rota_core::shares::Capacity;
+use rota_paxos::uring::{Arbiter, Multicast, Patience, URingConfig};
 
 use super::draw_faults::shuffled;
 use super::views::LinksPlan;

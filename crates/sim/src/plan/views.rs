@@ -1,6 +1,6 @@
 //! What a seed has of data paths beside the ring, and of the links that some of them use.
 
-use rota_core::ring::RingConfig;
+use rota_ring::RingConfig;
 
 use super::{DiskLoss, FaultKind, MICROS, MILLIS, Plan, PrimaryLayer};
 use crate::rng::{Ppm, Rng};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use rota_core::contract::{Engine, Input, RingId, TimerReason};
-use rota_core::wire::{self, Packet};
+use rota_ring::wire::{self, Packet};
 
 use super::System;
 

@@ -26,7 +26,7 @@ use std::ops::RangeInclusive;
 
 use rota_check::event::{Event, EventKind};
 use rota_core::contract::{Engine, Process, RingId, Time};
-use rota_core::uring::URing;
+use rota_paxos::uring::URing;
 
 pub use cells::{Cells, reached};
 pub use tally::{Outcome, Tally};

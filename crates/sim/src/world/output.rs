@@ -6,7 +6,7 @@ use rota_core::contract::{
     Burst, Class, ConfigurationKind, Engine, Input, LogRecord, MessageId, Output, PersistId, Seq,
     Target,
 };
-use rota_core::wire::FastControl;
+use rota_views::fastcast::FastControl;
 
 use super::network::Sending;
 use super::queue::What;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use rota_check::event::{Event, EventKind};
 use rota_core::contract::{Process, Time};
-use rota_core::ring::Protocol;
+use rota_ring::Protocol;
 use rota_sim::observe::{Coverage, Finding, Observer};
 use rota_sim::plan::{
     Abilities, DiskLoss, DiskMode, DisksPlan, Fault, FaultKind, MILLIS, Matrix, Plan, Profile,

@@ -5,7 +5,7 @@ use rota_check::online::Online;
 use rota_check::trace::Trace;
 use rota_check::{Options, check_all};
 use rota_core::contract::{Service, Time};
-use rota_core::ring::Protocol;
+use rota_ring::Protocol;
 use rota_sim::observe::{Finding, Observer};
 use rota_sim::plan::{Fault, FaultKind, MILLIS, Matrix, Plan};
 use rota_sim::ring::{Ring, SafeIsHeld};

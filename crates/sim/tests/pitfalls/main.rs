@@ -4,7 +4,7 @@
 mod checked;
 
 use checked::{cut, fault, loaded, run};
-use rota_core::ring::Protocol;
+use rota_ring::Protocol;
 use rota_sim::plan::{DiskLoss, FaultKind, MICROS, MILLIS, Matrix, Plan, SECONDS};
 
 const BOTH: [Protocol; 2] = [Protocol::Accelerated, Protocol::Original];

@@ -1,6 +1,7 @@
 //! Mutants of groups over primary views, as the simulator finds them out.
 
-use rota_core::mutants::Mutant::{self, *};
+use rota_core::mutants::Mutant;
+use rota_core::mutants::Mutant::*;
 use rota_sim::campaign::EngineName;
 
 use super::table::{Known, known};

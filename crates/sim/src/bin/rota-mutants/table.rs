@@ -1,6 +1,7 @@
 //! What each mutant does, and what has to notice it.
 
-use rota_core::mutants::Mutant::{self, *};
+use rota_core::mutants::Mutant;
+use rota_core::mutants::Mutant::*;
 
 /// A mutant that must be found out.
 pub struct Known {

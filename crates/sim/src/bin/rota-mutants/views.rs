@@ -1,6 +1,7 @@
 //! Mutants of views, FastCast and LCR, as the simulator finds them out.
 
-use rota_core::mutants::Mutant::{self, *};
+use rota_core::mutants::Mutant;
+use rota_core::mutants::Mutant::*;
 use rota_sim::campaign::EngineName;
 
 use super::table::{Known, known};
@@ -58,14 +59,14 @@ pub const TABLE: &[Known] = &[
 pub const SURVIVORS: &[(Mutant, &str)] = &[
     (
         V11,
-        "takes a place that only a process without the packet knows, when a view ends: crates/core/tests/views_model.rs notices",
+        "takes a place that only a process without the packet knows, when a view ends: crates/views/tests/views_model.rs notices",
     ),
     (
         F05,
-        "only costs time in a world that heals: what nobody asks for its sender sends again by itself. crates/core/tests/fastcast notices, where it cannot",
+        "only costs time in a world that heals: what nobody asks for its sender sends again by itself. crates/views/tests/fastcast notices, where it cannot",
     ),
     (
         L10,
-        "is only unfair: crates/core/tests/lcr notices, where links are slow",
+        "is only unfair: crates/views/tests/lcr notices, where links are slow",
     ),
 ];

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use rota_core::paxos::{Instance, Progress};
+use rota_paxos::{Instance, Progress};
 
 use super::moves::{Move, Voters};
 use super::search::World;

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use rota_core::paxos::{Acceptor, AcceptorId, Instance, Learner, Promise, Round, Vote};
+use rota_paxos::{Acceptor, AcceptorId, Instance, Learner, Promise, Round, Vote};
 
 use super::node::Disk;
 use super::state::{Decided, State, bit, same, show};

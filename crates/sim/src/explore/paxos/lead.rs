@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rota_core::paxos::{AcceptorId, Coordinator, Progress, Promise, Round, Value, ValueId, Vote};
+use rota_paxos::{AcceptorId, Coordinator, Progress, Promise, Round, Value, ValueId, Vote};
 
 use super::moves::Voters;
 use super::state::{Log, State};

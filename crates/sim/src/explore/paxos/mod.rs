@@ -1,6 +1,6 @@
 //! All schedules of the consensus that Ring Paxos and U-Ring Paxos have in common, up to a depth or to the end.
 //!
-//! The machines are those of `rota_core::paxos`, wired together as the engines do it; nothing of them is modelled once
+//! The machines are those of `rota_paxos`, wired together as the engines do it; nothing of them is modelled once
 //! more. A state is, for each node, its disk, what waits for that, its acceptor, learner and perhaps coordinator;
 //! and what was ever said. From each state every step that may happen is made (`moves.rs` has the list).
 //!

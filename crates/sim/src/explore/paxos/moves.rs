@@ -1,6 +1,6 @@
 //! What may happen next.
 
-use rota_core::paxos::{AcceptorId, Instance, Progress};
+use rota_paxos::{AcceptorId, Instance, Progress};
 
 use super::state::State;
 

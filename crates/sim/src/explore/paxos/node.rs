@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use rota_core::contract::{Incarnation, NodeId, Process};
-use rota_core::paxos::{
+use rota_paxos::{
     Acceptor, AcceptorId, Coordinator, Instance, Learner, Mark, Promise, Record, Round, Votes,
 };
 

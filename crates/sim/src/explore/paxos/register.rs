@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 use rota_core::contract::{Incarnation, Process};
-use rota_core::paxos::{AcceptorId, Ballot, Candidate, Register, Slot, Word};
+use rota_paxos::{AcceptorId, Ballot, Candidate, Register, Slot, Word};
 
 use super::node::acceptor_id;
 use super::search::{Limits, World, search};

@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rota_core::paxos::{AcceptorId, Config, Coordinator, Instance, Promise, Round, Value, Vote};
+use rota_paxos::{AcceptorId, Config, Coordinator, Instance, Promise, Round, Value, Vote};
 
 use super::super::search::Same;
 use super::node::{Disk, Node, acceptor_id};

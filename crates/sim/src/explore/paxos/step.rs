@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use rota_core::paxos::{Instance, Record, Round, Value, Vote};
+use rota_paxos::{Instance, Record, Round, Value, Vote};
 
 use super::moves::Move;
 use super::node::Effect;

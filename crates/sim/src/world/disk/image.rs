@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use rota_core::contract::{LogId, LogRecord};
-use rota_core::paxos::{VOTES_LOG, VoteHead};
+use rota_paxos::{VOTES_LOG, VoteHead};
 
 /// Records as logs keep them. A record takes the place of what was at its position; a vote for a range of instances that
 /// of all that was kept of them.

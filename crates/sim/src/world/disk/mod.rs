@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use rota_core::contract::{Input, LogId, LogRecord, PersistError, PersistId};
-use rota_core::paxos::STATE_LOG;
+use rota_paxos::STATE_LOG;
 
 use crate::plan::{DiskLoss, DiskMode, DisksPlan, MILLIS};
 use crate::rng::Rng;

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use rota_core::paxos::{STATE_LOG, VOTES_LOG, VoteHead};
+use rota_paxos::{STATE_LOG, VOTES_LOG, VoteHead};
 
 use super::*;
 

@@ -1,6 +1,6 @@
 //! What may be lost, and what then is.
 
-use rota_core::paxos::{AcceptorId, Config, Round};
+use rota_paxos::{AcceptorId, Config, Round};
 
 use super::super::disk::Crash;
 use super::super::{System, World};

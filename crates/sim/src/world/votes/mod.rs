@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rota_core::contract::{Engine, MessageId, Process, Seq};
-use rota_core::paxos::{AcceptorId, Config, Round};
-use rota_core::uring::URing;
+use rota_paxos::uring::URing;
+use rota_paxos::{AcceptorId, Config, Round};
 
 use super::{System, World};
 use crate::plan::{DiskMode, MILLIS, SECONDS, URingPlan};

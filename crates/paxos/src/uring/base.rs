@@ -1,0 +1,177 @@
+//! A place in the order to begin at, and what has to be known of everything before it.
+//!
+//! Messages may be cut there: their first parts are values before it. Others are told them with the base; on the disk they stay where
+//! they are, as votes, so that no record grows with them.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use crate::{Instance, Proposers, Round, Value, ValueId, Vote};
+use rota_core::contract::Process;
+use rota_core::mutants::{self, Mutant};
+
+/// What follows from all instances before one of them: the same for all.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Base {
+    /// The first instance that is not part of it.
+    pub next: Instance,
+    /// Which values have counted.
+    pub table: Proposers,
+    /// In which instance the members were named last, and who they are.
+    pub view: Option<(Instance, Arc<[Process]>)>,
+    /// Messages that are cut and go on behind it.
+    pub open: BTreeMap<Process, Open>,
+}
+
+/// A message that goes on behind a place: its parts before that.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Open {
+    /// The values that hold them, each with its instance. Their counters are dense, and the last is that of the process's last value
+    /// that counted. None: they are forgotten.
+    pub values: Vec<(Instance, Bytes)>,
+}
+
+/// A base as it is on the disk: of values only in which instances they are.
+#[derive(Clone, Default, Debug)]
+pub struct BaseRecord {
+    pub base: Base,
+    pub open: Vec<(Process, Vec<Instance>)>,
+}
+
+impl Default for Base {
+    fn default() -> Self {
+        Self {
+            next: 1,
+            table: Proposers::default(),
+            view: None,
+            open: BTreeMap::new(),
+        }
+    }
+}
+
+impl Base {
+    /// What was decided next. Whether it counts.
+    pub fn advance(&mut self, vote: &Vote) -> bool {
+        self.next = vote.end();
+        match &vote.value {
+            Value::Packet { id, frame } => {
+                let counts = self.table.take(*id) || mutants::on(Mutant::U07);
+                if counts {
+                    self.open(id.process, vote.first, frame);
+                }
+                counts
+            }
+            Value::Members(number, members) => {
+                if !self.table.install(*number, members) {
+                    return false;
+                }
+                if !mutants::on(Mutant::U26) {
+                    self.view = Some((vote.first, members.clone()));
+                }
+                // Another life of the node begins with a whole message.
+                let goes_on = |process: &Process| {
+                    let mut lives = members.iter().filter(|who| who.node == process.node);
+                    lives.all(|who| who == process)
+                };
+                if !mutants::on(Mutant::U59) {
+                    self.open.retain(|process, _| goes_on(process));
+                }
+                true
+            }
+            Value::Skip(_) => false,
+        }
+    }
+
+    /// The counter of a process's last value that has counted, if it is its node's last life.
+    pub fn counted(&self, process: Process) -> Option<u64> {
+        self.table.counted(process)
+    }
+
+    /// The first instance whose value is needed by who begins here.
+    pub fn floor(&self) -> Instance {
+        let firsts = self.open.values().filter_map(|open| open.values.first());
+        firsts
+            .map(|(at, _)| *at)
+            .min()
+            .unwrap_or(self.next)
+            .min(self.next)
+    }
+
+    /// Forgets messages that began before an instance: whoever begins here and sees their last part is told that it has missed
+    /// it.
+    pub fn forget_open(&mut self, before: Instance) {
+        for open in self.open.values_mut() {
+            if open.values.first().is_some_and(|(at, _)| *at < before) {
+                open.values.clear();
+            }
+        }
+    }
+
+    /// The values of messages that go on, as votes in a round not lower than the one in which they were decided.
+    pub fn values(&self, round: Round) -> Vec<Vote> {
+        let mut votes = Vec::new();
+        for (process, open) in &self.open {
+            let last = self.table.counted(*process).unwrap_or(0);
+            let count = open.values.len() as u64;
+            let counters = last.saturating_sub(count) + 1..;
+            for (counter, (first, frame)) in counters.zip(&open.values) {
+                let process = *process;
+                votes.push(Vote {
+                    first: *first,
+                    round,
+                    value: Value::Packet {
+                        id: ValueId { process, counter },
+                        frame: frame.clone(),
+                    },
+                });
+            }
+        }
+        votes
+    }
+
+    fn open(&mut self, process: Process, at: Instance, value: &Bytes) {
+        if mutants::on(Mutant::U09) {
+            return;
+        }
+        match super::value::cut(value) {
+            None => {
+                self.open.remove(&process);
+            }
+            Some(goes_on) => {
+                let is_known = self.open.contains_key(&process);
+                let open = self.open.entry(process).or_default();
+                // What goes on with something that is forgotten is of no use either.
+                if goes_on && is_known && open.values.is_empty() {
+                    return;
+                }
+                if !goes_on {
+                    open.values.clear();
+                }
+                open.values.push((at, value.clone()));
+            }
+        }
+    }
+}
+
+impl BaseRecord {
+    /// With the values that votes have; messages of which any is missing are forgotten.
+    pub fn with_values(self, votes: &[Vote]) -> Base {
+        let Self { mut base, open } = self;
+        let before = votes.iter().filter(|vote| vote.first < base.next);
+        let before: BTreeMap<Instance, &Value> =
+            before.map(|vote| (vote.first, &vote.value)).collect();
+        let frame = |process: Process, at: Instance| match before.get(&at)? {
+            Value::Packet { id, frame } if id.process == process => Some((at, frame.clone())),
+            _ => None,
+        };
+        for (process, instances) in open {
+            let values = instances.into_iter().map(|at| frame(process, at));
+            let values: Option<Vec<_>> = values.collect();
+            let values = values.unwrap_or_default();
+            base.open.insert(process, Open { values });
+        }
+        base
+    }
+}

@@ -1,0 +1,137 @@
+//! Bytes of bases: as they are told over links, with all values, and as they are on the disk, with none. Reading is total.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::base::{Base, BaseRecord, Open};
+use super::codec::{Source, put_list, put_maybe};
+use crate::{Instance, Proposers};
+use rota_core::bytes::put_process;
+use rota_core::contract::{Incarnation, Process};
+
+impl Base {
+    /// As bytes, with the values of messages that go on behind it.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_base(&mut out, self);
+        out
+    }
+
+    /// What [`Self::encode`] has made, or another process; `None` for anything else.
+    pub fn decode(bytes: Bytes) -> Option<Self> {
+        Source(bytes).base()
+    }
+}
+
+impl Source {
+    /// What a base has beside the messages that go on behind it.
+    fn base_head(&mut self) -> Option<Base> {
+        let (next, named) = (self.number()?, self.number()?);
+        let lives = self.list(|source| {
+            let process = source.process()?;
+            let (last, member) = (source.number()?, source.flag()?);
+            let over = source.list(|source| {
+                let life = source.u64().filter(|life| *life <= Incarnation::MAX);
+                life.map(Incarnation)
+            })?;
+            Some((process, last, member, over))
+        })?;
+        let view = self.maybe(|source| {
+            let first = source.number().filter(|first| (1..next).contains(first))?;
+            Some((first, source.members()?.into()))
+        })?;
+        (next > 0).then_some(Base {
+            next,
+            table: Proposers::restore(named, lives),
+            view,
+            open: BTreeMap::new(),
+        })
+    }
+
+    /// Of each message that goes on behind `next`: whose it is, and what `read` finds of each of its values, by instance.
+    fn open<T>(
+        &mut self,
+        next: Instance,
+        read: impl Fn(&mut Self, Instance) -> Option<T>,
+    ) -> Option<Vec<(Process, Vec<T>)>> {
+        self.list(|source| {
+            let process = source.process()?;
+            let (count, mut after) = (source.u32()?, 0);
+            let value = |_| {
+                let at = source
+                    .number()
+                    .filter(|at| (after + 1..next).contains(at))?;
+                after = at;
+                read(source, at)
+            };
+            let values: Option<Vec<T>> = (0..count).map(value).collect();
+            Some((process, values?))
+        })
+    }
+
+    /// A base as it is told, with all values.
+    pub fn base(&mut self) -> Option<Base> {
+        let base = self.base_head()?;
+        let open = self.open(base.next, |source, at| {
+            let len = usize::try_from(source.u32()?).ok()?;
+            let value = source.bytes(len).filter(super::value::is_sound)?;
+            Some((at, value))
+        })?;
+        let open = open
+            .into_iter()
+            .map(|(process, values)| (process, Open { values }));
+        let open = open.collect();
+        self.is_over().then_some(Base { open, ..base })
+    }
+
+    /// A base as it is on the disk.
+    pub fn base_record(&mut self) -> Option<BaseRecord> {
+        let base = self.base_head()?;
+        let open = self.open(base.next, |_, at| Some(at))?;
+        Some(BaseRecord { base, open })
+    }
+}
+
+fn put_base_head(out: &mut Vec<u8>, base: &Base) {
+    out.extend(base.next.to_le_bytes());
+    out.extend(base.table.named().to_le_bytes());
+    let lives: Vec<_> = base.table.lives().collect();
+    put_list(out, &lives, |out, (process, last, member, over)| {
+        put_process(out, *process);
+        out.extend(last.to_le_bytes());
+        out.push(u8::from(*member));
+        put_list(out, over, |out, life| out.extend(life.0.to_le_bytes()));
+    });
+    put_maybe(out, base.view.as_ref(), |out, (first, members)| {
+        out.extend(first.to_le_bytes());
+        put_list(out, members, |out, who| put_process(out, *who));
+    });
+}
+
+fn put_open(out: &mut Vec<u8>, base: &Base, put: impl Fn(&mut Vec<u8>, &Bytes)) {
+    let open: Vec<_> = base.open.iter().collect();
+    put_list(out, &open, |out, (process, open)| {
+        put_process(out, **process);
+        out.extend((open.values.len() as u32).to_le_bytes());
+        for (at, value) in &open.values {
+            out.extend(at.to_le_bytes());
+            put(out, value);
+        }
+    });
+}
+
+/// A base as it is told, with all values.
+pub fn put_base(out: &mut Vec<u8>, base: &Base) {
+    put_base_head(out, base);
+    put_open(out, base, |out, value| {
+        out.extend((value.len() as u32).to_le_bytes());
+        out.extend_from_slice(value);
+    });
+}
+
+/// A base as it is on the disk.
+pub fn put_base_record(out: &mut Vec<u8>, base: &Base) {
+    put_base_head(out, base);
+    put_open(out, base, |_, _| {});
+}

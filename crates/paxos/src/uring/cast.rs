@@ -1,0 +1,141 @@
+//! Ring Paxos: values do not go along the ring, but from their proposers to all at once, by datagrams, which may be
+//! lost. Whoever is told that a value was proposed and does not have it waits with everything behind, and asks its
+//! predecessor, who has it; the coordinator asks the proposer.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::held::Held;
+use super::parts::Arriving;
+use super::rate::Rate;
+use crate::Instance;
+use rota_core::contract::Time;
+use rota_core::mutants::{self, Mutant};
+
+/// Something that has not come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lack {
+    /// The value of a proposal.
+    Of(Instance),
+    /// The next value of the process at this place, at the coordinator: its counter.
+    Next(usize, u64),
+}
+
+/// What is missing first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lacking {
+    pub lack: Lack,
+    /// When it is asked for.
+    pub at: Time,
+    /// How long the last question is given, in nanoseconds; 0 if there was none.
+    pub pause: u64,
+}
+
+/// What a process in the ring of one configuration has for that.
+#[derive(Debug)]
+pub struct Cast {
+    /// By place in the ring.
+    pub arriving: Vec<Arriving>,
+    pub held: Held,
+    /// By place in the ring: how often values had to be asked for there.
+    pub losses: Vec<u64>,
+    /// Own values that may be under way, in bytes: less after losses, anywhere.
+    window: usize,
+    most_window: usize,
+    least_window: usize,
+    /// When it was made smaller last.
+    slowed: Time,
+    /// What is missing first, and when it is asked for.
+    pub lack: Option<Lacking>,
+    /// The own value that is to be proposed next, when it is sent to the coordinator alone, and after how long again.
+    pub late: Option<(u64, Time, u64)>,
+    /// Whose value the coordinator looks for first.
+    pub turn: usize,
+    /// Where it is known what links take in.
+    pub rate: Option<Rate>,
+}
+
+impl Cast {
+    /// In a ring of so many; own values of `most_window` bytes may be under way, and always one of `least_window`.
+    pub fn new(places: usize, most_window: usize, least_window: usize) -> Self {
+        let mut arriving = Vec::new();
+        arriving.resize_with(places, Arriving::default);
+        Self {
+            arriving,
+            held: Held::default(),
+            losses: vec![0; places],
+            window: most_window,
+            most_window,
+            least_window,
+            slowed: Time(0),
+            lack: None,
+            late: None,
+            turn: 0,
+            rate: None,
+        }
+    }
+
+    /// What waits here, and what has come in part, in bytes.
+    pub fn bytes(&self) -> usize {
+        let arriving = self.arriving.iter().map(Arriving::bytes);
+        self.held.bytes() + arriving.sum::<usize>()
+    }
+
+    /// Own values that may be under way now, in bytes.
+    pub const fn window(&self) -> usize {
+        self.window
+    }
+
+    /// Somewhere values had to be asked for: half as much, but not twice for what may be the same loss.
+    pub fn slow_down(&mut self, now: Time, pause: u64) {
+        if now >= self.slowed.after(pause) {
+            self.slowed = now;
+            self.window = (self.window / 2).max(self.least_window);
+        }
+    }
+
+    /// So many bytes of own values have counted: one value more for each window.
+    pub fn on_counted(&mut self, bytes: usize) {
+        let more = (self.least_window * bytes).div_ceil(self.window.max(1));
+        self.window = (self.window + more).min(self.most_window);
+    }
+
+    /// Another process says how often it had to ask. `true` if that is news.
+    pub fn on_losses(&mut self, place: usize, count: u64) -> bool {
+        let is_news = self.losses[place] < count;
+        self.losses[place] = self.losses[place].max(count);
+        is_news
+    }
+
+    /// Something is missing, or nothing: when it is asked for.
+    pub fn watch(&mut self, now: Time, lack: Option<(Lack, u64)>) {
+        self.lack = match (self.lack, lack) {
+            (Some(old), Some((new, wait))) if old.lack == new => {
+                let sooner = old.at.min(now.after(wait));
+                let at = if old.pause > 0 { old.at } else { sooner };
+                Some(Lacking { at, ..old })
+            }
+            (_, Some((lack, wait))) if !mutants::on(Mutant::U28) => Some(Lacking {
+                lack,
+                at: now.after(wait),
+                pause: 0,
+            }),
+            _ => None,
+        };
+    }
+}
+
+impl Cast {
+    /// Its invariants, in a ring of so many.
+    pub fn check(&self, places: usize) {
+        assert_eq!(self.arriving.len(), places, "each process has its place");
+        assert_eq!(self.losses.len(), places, "each process has its losses");
+        let most = self.most_window.max(self.least_window);
+        assert!(self.window <= most, "no more is under way than may be");
+        assert!(
+            self.window >= self.least_window.min(self.most_window),
+            "one value may always be"
+        );
+        self.held.check();
+    }
+}

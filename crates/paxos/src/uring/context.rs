@@ -1,0 +1,14 @@
+//! What every part of a process knows.
+
+use super::config::URingConfig;
+use rota_core::contract::{Process, Time};
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct Context {
+    pub settings: URingConfig,
+    /// This process.
+    pub me: Process,
+    /// When the engine was told something last.
+    pub now: Time,
+}

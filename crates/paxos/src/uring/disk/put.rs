@@ -1,0 +1,66 @@
+//! What is put to be written: at once, or behind the votes of which it speaks.
+
+use alloc::sync::Arc;
+
+use super::super::base::Base;
+use super::super::base_bytes::put_base_record;
+use super::super::codec::{put_config, put_slot};
+use super::super::written::{bytes_of, encode, number, state, voted};
+use super::{Disk, Item};
+use crate as paxos;
+use crate::state_key::{BASE, COMPLETE, CONFIG, DECIDED, SLOT, STORE};
+use crate::{Config, Instance, Round, Slot, Vote};
+use rota_core::mutants::{self, Mutant};
+
+impl Disk {
+    pub fn put_store(&mut self, store: u64) {
+        self.behind.push(number(STORE, store));
+    }
+
+    pub fn put_config(&mut self, config: &Config) {
+        let config = state(CONFIG, |out| put_config(out, config));
+        self.state.push(config);
+    }
+
+    pub fn put_slot(&mut self, number: Round, slot: &Slot<Arc<Config>>) {
+        let slot = state(SLOT, |out| {
+            out.extend(number.to_le_bytes());
+            put_slot(out, slot);
+        });
+        self.state.push(slot);
+    }
+
+    /// Where to begin when it is started again: with the values that are needed there and that no vote has.
+    pub fn put_base(&mut self, base: &Base, values: impl IntoIterator<Item = Vote>) {
+        self.behind
+            .extend(values.into_iter().map(|vote| voted(&vote)));
+        self.behind
+            .push(state(BASE, |out| put_base_record(out, base)));
+    }
+
+    /// What is before this and kept here is what was decided: it is told as such.
+    pub fn put_decided(&mut self, decided: Instance) {
+        self.behind.push(number(DECIDED, decided));
+    }
+
+    /// This configuration is complete, for ever: a majority has all that it needs on its disks, whatever this one has.
+    pub fn put_complete(&mut self, complete: Round) {
+        match mutants::on(Mutant::U91) {
+            true => self.behind.push(number(COMPLETE, complete)),
+            false => self.state.push(number(COMPLETE, complete)),
+        }
+    }
+
+    /// A record of an acceptor that depends on nothing that waits.
+    pub fn put_first(&mut self, record: paxos::Record) {
+        self.state.extend(encode(record));
+    }
+
+    /// A record of an acceptor that the log lacks, though it was durable once. How many bytes it has.
+    pub fn put_again(&mut self, record: paxos::Record) -> usize {
+        let record = encode(record);
+        let bytes = record.as_ref().map_or(0, bytes_of);
+        self.queue.extend(record.map(Item::Write));
+        bytes
+    }
+}

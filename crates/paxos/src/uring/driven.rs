@@ -1,0 +1,260 @@
+//! The engine as its driver sees it.
+
+use alloc::sync::Arc;
+
+use super::base::Base;
+use super::counters::URingCounters;
+use super::engine::{Life, URing};
+use super::lead::Leading;
+use super::membership::around;
+use super::status;
+use super::stream::Stream;
+use super::word::Word;
+use crate::{Config, Instance, Round};
+use rota_core::contract::{
+    Class, Delivery, Engine, Input, Output, Seq, Service, Status, SubmitError, Time, TimerReason,
+};
+use rota_core::invariants;
+
+impl URing {
+    /// The number of the newest configuration; 0 if there is none.
+    pub fn number(&self) -> Round {
+        self.membership.number()
+    }
+
+    /// The newest configuration that this process knows.
+    pub fn config(&self) -> Option<&Arc<Config>> {
+        self.membership.config()
+    }
+
+    /// The first instance that this process, which coordinates, has proposed nothing for; `None` if it may propose nothing.
+    pub fn proposed(&self) -> Option<Instance> {
+        self.leading.as_ref().and_then(Leading::proposed)
+    }
+
+    /// Up to where it has learnt. For simulations.
+    pub fn learnt(&self) -> Instance {
+        self.learning.next()
+    }
+
+    /// Whether it is in the ring, and knows where the round starts.
+    pub fn is_operational(&self) -> bool {
+        let begun = self.learning.learner.round();
+        self.stream.is_some() && begun == self.number() && self.number() > 0
+    }
+
+    /// Whether all that was decided before the newest configuration is known to be with a majority of its acceptors. For
+    /// simulations.
+    pub fn is_complete(&self) -> bool {
+        self.membership.complete() == self.number()
+    }
+
+    /// What others' values and its own take here on their way to the coordinator, in bytes. For tests.
+    pub fn carried_bytes(&self) -> usize {
+        self.stream.as_ref().map_or(0, Stream::carried_bytes)
+    }
+
+    /// Whether all of its own messages are delivered.
+    pub fn is_settled(&self) -> bool {
+        self.own.is_settled() && self.learning.is_settled()
+    }
+
+    /// Until when this process, outside the ring, does not ask to be taken in, since it was left out again and again; `None` if it is
+    /// in the ring, or asks.
+    pub fn stays_out_until(&self) -> Option<Time> {
+        let is_out = self.config().is_some() && self.stream.is_none();
+        let until = self.membership.election.joins_at();
+        (is_out && until > self.cx.now).then_some(until)
+    }
+
+    /// The application has a state with everything before this base, of a ring that was founded so: what follows is told behind it. To be said
+    /// before the start.
+    pub fn resume(&mut self, founded: u64, base: Base) {
+        self.membership.resume(founded);
+        self.learning.bases.begin_with(base);
+    }
+
+    /// The application wants the base of a place to which it will come. Whether it will be told.
+    pub fn want_base(&mut self, next: Instance) -> bool {
+        self.learning.want_base(next)
+    }
+
+    /// The first instance of which the application was told nothing.
+    pub const fn told(&self) -> Instance {
+        self.learning.delivered.next
+    }
+
+    /// A base that was wanted, when everything before it is on its way to the application.
+    pub fn take_base(&mut self) -> Option<Base> {
+        self.learning.bases.take()
+    }
+
+    /// The ring was founded anew after the application's state: that says nothing about this one.
+    pub fn is_refounded(&self) -> bool {
+        self.membership.is_refounded(&self.cx)
+    }
+
+    /// Something here waits until everything before an instance is known. To be said once: the coordinator is told until it is so.
+    pub fn need(&mut self, now: Time, next: Instance) {
+        if self.needs.need(now, next) {
+            self.cx.now = now;
+            self.outbox.submitted = true;
+        }
+    }
+
+    /// Everything before this instance is waited for: here, until it is known, or elsewhere, as this process was told since it was asked
+    /// last. Whoever still waits says so again, so one that cannot be granted hides no other.
+    pub fn take_needed(&mut self) -> Option<Instance> {
+        self.needs.take(self.learning.next())
+    }
+}
+
+impl Engine for URing {
+    fn handle(&mut self, now: Time, input: Input) {
+        self.cx.now = now;
+        if self.life == Life::Left {
+            if let Input::Writable {
+                peer,
+                session,
+                bytes,
+            } = input
+            {
+                self.links.on_writable(peer, session, bytes);
+            }
+            return;
+        }
+        self.sending.heard();
+        if matches!(input, Input::Timer) {
+            self.sending.all_heard();
+        }
+        self.on_input(input);
+        self.settle();
+        if invariants::are_checked() {
+            self.check();
+        }
+    }
+
+    fn submit(&mut self, now: Time, service: Service, payload: &[u8]) -> Result<u64, SubmitError> {
+        self.cx.now = now;
+        if self.life == Life::Left {
+            return Err(SubmitError::Stopped);
+        }
+        self.outbox.submitted = true;
+        self.own.submit(service, payload)
+    }
+
+    /// Only the coordinator of a round that has begun orders them, and at most 2³⁰ at once: others answer `Unsupported`.
+    fn submit_skips_to(&mut self, now: Time, next: Seq) -> Result<(), SubmitError> {
+        self.cx.now = now;
+        self.outbox.submitted = true;
+        match self.skip_to(next) {
+            true => Ok(()),
+            false => Err(SubmitError::Unsupported),
+        }
+    }
+
+    fn leave(&mut self, now: Time) {
+        self.cx.now = now;
+        self.links.say_to_all(&Word::Leaving);
+        self.life = Life::Left;
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        if core::mem::take(&mut self.outbox.submitted) && self.life != Life::Left {
+            self.settle();
+        }
+        self.next_output()
+    }
+
+    fn poll_delivery(&mut self) -> Option<Delivery> {
+        if self.is_refounded() {
+            return None;
+        }
+        let had_room = self.learning.hand_out.has_room();
+        let delivery = self.learning.next_delivery(&self.cx);
+        if !had_room && self.learning.hand_out.has_room() {
+            self.outbox.poke = true;
+        }
+        delivery
+    }
+
+    fn reading(&self) -> Class {
+        Class::Token
+    }
+
+    fn next_timer(&self) -> Option<(Time, TimerReason)> {
+        if self.life != Life::Started {
+            return None;
+        }
+        let now = self.cx.now;
+        let ring = self.stream.as_ref();
+        let (next, leads) = (self.learning.next(), self.leading.is_some());
+        let heartbeat = self.cx.settings.patience.heartbeat;
+        let times = [
+            (
+                self.outbox.poke.then_some(now),
+                "u-ring: the application has room",
+            ),
+            (
+                self.sending.has_more(ring).then_some(now),
+                "ring paxos: more values to send",
+            ),
+            (
+                self.catch_up.next_time(&self.cx),
+                "u-ring: ask for what is missing",
+            ),
+            (
+                self.membership.next_time(&around!(self)),
+                "u-ring: who is there",
+            ),
+            (
+                ring.and_then(|ring| ring.next_time(heartbeat)),
+                "u-ring: the neighbours",
+            ),
+            (
+                ring.and_then(Stream::overdue_at),
+                "ring paxos: values that did not come",
+            ),
+            (
+                self.voter.hangs_at(&self.cx),
+                "u-ring: a disk that does not answer",
+            ),
+            (
+                self.needs.next_time(next, leads),
+                "u-ring: say what is needed",
+            ),
+        ];
+        let times = times.into_iter();
+        let (at, what) = times.filter_map(|(at, what)| Some((at?, what))).min()?;
+        Some((at, TimerReason::Other(what)))
+    }
+
+    fn wants_links(&self) -> bool {
+        true
+    }
+
+    fn status(&self) -> Status {
+        let mut status = Status {
+            state: status::state(self),
+            waiting: self.own.waiting(),
+            ..Status::default()
+        };
+        let counters = URingCounters {
+            uring_messages_malformed: self.learning.hand_out.malformed,
+            uring_instances_learnt: self.learning.next() - 1,
+            uring_instances_forgotten: self.voter.kept() - 1,
+            uring_words_dropped: self.links.dropped(),
+            ..self.counters.clone()
+        };
+        counters.add_to(&mut status.counters);
+        let configuration = ("uring_configuration", self.number());
+        status.counters.extend([configuration]);
+        let cast = self.stream.as_ref().and_then(|stream| stream.cast.as_ref());
+        let rate = cast.and_then(|cast| cast.rate.as_ref());
+        let kbps = rate.map(|rate| rate.bits_per_second() / 1_000);
+        status
+            .counters
+            .extend(kbps.map(|kbps| ("uring_rate_kbps", kbps)));
+        status
+    }
+}

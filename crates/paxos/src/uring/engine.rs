@@ -1,0 +1,389 @@
+//! A process: its parts, what is told to it, and what follows from that.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::catch_up::CatchUp;
+use super::config::{Multicast, URingConfig};
+use super::context::Context;
+use super::counters::URingCounters;
+use super::disk::Effect;
+use super::found::Found;
+use super::lead::Leading;
+use super::learning::Learning;
+use super::membership::{Membership, around};
+use super::need::Needs;
+use super::own::Own;
+use super::peers::Peers;
+use super::round::RoundState;
+use super::sending::Sending;
+use super::stream::Stream;
+use super::voter::{Reopened, Voter};
+use super::word::Word;
+use rota_core::contract::{
+    Incarnation, Input, LogId, NodeId, Output, Process, Session, StartState, Time,
+};
+use rota_core::mutants::{self, Mutant};
+use rota_core::pack::Outbox;
+use rota_core::random::Random;
+
+/// U-Ring Paxos: see the module's page.
+#[derive(Debug)]
+pub struct URing {
+    pub(super) cx: Context,
+    pub(super) life: Life,
+    pub(super) links: Peers,
+    pub(super) membership: Membership,
+    pub(super) voter: Voter,
+    pub(super) learning: Learning,
+    pub(super) catch_up: CatchUp,
+    pub(super) round: RoundState,
+    /// The ring of the newest configuration, if this process is in it.
+    pub(super) stream: Option<Stream>,
+    /// What it has as its coordinator.
+    pub(super) leading: Option<Leading>,
+    pub(super) own: Own,
+    pub(super) needs: Needs,
+    pub(super) sending: Sending,
+    pub(super) outbox: Outputs,
+    pub(super) counters: URingCounters,
+}
+
+/// Whether a process runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Life {
+    New,
+    Started,
+    Left,
+}
+
+/// What is to be handed out, and what a process has to say to itself.
+#[derive(Debug, Default)]
+pub struct Outputs {
+    /// Words of this process to itself.
+    pub loopback: VecDeque<Word>,
+    pub out: VecDeque<Output>,
+    /// Something was submitted since the last output.
+    pub submitted: bool,
+    /// The application has taken what kept the learner waiting.
+    pub poke: bool,
+}
+
+impl URing {
+    /// A process that was not started.
+    ///
+    /// # Panics
+    /// Where values are multicast in datagrams that have no room for them.
+    pub fn new(settings: URingConfig) -> Self {
+        let takes = |multicast: Multicast| multicast.takes(settings.frame_bytes);
+        assert!(
+            settings.multicast.is_none_or(takes),
+            "datagrams have no room for parts of values: {:?}",
+            settings.multicast
+        );
+        let outbox = outbox(&settings);
+        let cx = Context {
+            settings,
+            me: nobody(),
+            now: Time(0),
+        };
+        Self {
+            life: Life::New,
+            links: Peers::new(cx.settings.word_bytes),
+            membership: Membership::default(),
+            voter: Voter::new(&cx),
+            learning: Learning::new(&cx),
+            catch_up: CatchUp::default(),
+            round: RoundState::default(),
+            stream: None,
+            leading: None,
+            own: Own::new(cx.me, outbox),
+            needs: Needs::default(),
+            sending: Sending::default(),
+            outbox: Outputs::default(),
+            counters: URingCounters::default(),
+            cx,
+        }
+    }
+
+    pub(super) fn on_input(&mut self, input: Input) {
+        match input {
+            Input::Start(start) => self.on_start(start),
+            Input::LinkUp { peer, session } => self.on_up(peer, session),
+            Input::LinkDown { peer, session } => self.on_down(peer, session),
+            Input::LinkMessage {
+                peer,
+                session,
+                bytes,
+                ..
+            } => self.on_message(peer, session, bytes),
+            Input::Writable {
+                peer,
+                session,
+                bytes,
+            } => self.links.on_writable(peer, session, bytes),
+            Input::Persisted { id } => self.voter.on_persisted(&self.cx, id),
+            Input::PersistFailed { id, .. } if mutants::on(Mutant::U20) => {
+                self.voter.on_persisted(&self.cx, id);
+            }
+            Input::PersistFailed { .. } => self.give_up_log(),
+            Input::Reopened { records, lost_some } => self.on_reopened(records, lost_some),
+            Input::Timer => self.on_timer(),
+            Input::Arbitrated { number, chosen } => self.on_arbitrated(number, chosen),
+            Input::Datagrams { bytes, segment, .. } => self.on_datagrams(&bytes, segment),
+            Input::Unreachable { .. } | Input::Fetched { .. } => {}
+        }
+    }
+
+    fn on_start(&mut self, start: StartState) {
+        self.life = Life::Started;
+        self.cx.me = start.me;
+        self.own.start(start.me);
+        self.membership.start(Random::of(&start));
+        let mut found = Found::read(start.records, start.lost_some);
+        let drawn = self.membership.draw();
+        self.voter.start(&self.cx, &mut found, drawn);
+        let has_config = found.config.is_some();
+        self.membership
+            .found(found.complete, found.slot, found.config);
+        self.learning.start(&self.cx, &self.voter, found.decided);
+        self.membership.election.start(self.cx.now);
+        if has_config {
+            let config = self.membership.config().cloned();
+            self.voter.on_configuration(&self.cx, config.as_deref());
+            self.links.found(self.membership.founded());
+            self.membership.on_outside(&self.cx);
+        }
+        self.learning.begin_behind_state(&self.voter);
+        let lacks = Reopened::of(&self.membership);
+        self.voter.name(&self.cx, &lacks);
+        self.try_to_found();
+    }
+
+    fn on_up(&mut self, process: Process, session: Session) {
+        self.links.on_up(process, session);
+        self.membership.election.on_up(process);
+        let here = Word::Here(self.here());
+        let config = self.membership.config().cloned();
+        if let Some(config) = config.filter(|_| self.voter.is_acceptor()) {
+            // Others must not hinder acceptors that have all lost their stores from founding anew.
+            self.say(process.node, Word::Known(config));
+        }
+        self.say(process.node, here);
+        if let Some(stream) = &mut self.stream {
+            stream.on_link(process);
+        }
+        self.say_candidacy(Some(process.node));
+        self.say_prepare(Some(process.node));
+    }
+
+    fn on_down(&mut self, node: NodeId, session: Session) {
+        let Some(process) = self.links.on_down(node, session) else {
+            return;
+        };
+        self.membership.election.on_down(process, self.cx.now);
+        self.membership.forget_foreign(process);
+        self.catch_up.on_down(&self.cx, node);
+        if let Some(leading) = &mut self.leading {
+            leading.forget_parts(node);
+        }
+        if let Some(stream) = &mut self.stream {
+            stream.on_link(process);
+        }
+    }
+
+    fn on_message(&mut self, node: NodeId, session: Session, bytes: Bytes) {
+        let Some(peer) = self.links.session(node, session) else {
+            self.counters.uring_messages_stale += 1;
+            return;
+        };
+        let process = peer.process;
+        let Some((founded, said)) = super::wire::decode(bytes) else {
+            self.counters.uring_messages_refused += 1;
+            return;
+        };
+        peer.theirs = founded;
+        match said {
+            _ if self.membership.is_foreign(founded) => self.on_foreign(process),
+            super::wire::Said::Word(word) => self.on_word(process, word),
+            super::wire::Said::Batch(head, body) => self.on_batch(process, &head, body),
+        }
+    }
+
+    /// Says a word to a node, which may be this one.
+    pub(super) fn say(&mut self, node: NodeId, word: Word) {
+        if node == self.cx.me.node {
+            self.outbox.loopback.push_back(word);
+        } else {
+            self.links.say(node, &word);
+        }
+    }
+
+    /// What is due by now.
+    fn on_timer(&mut self) {
+        let now = self.cx.now;
+        let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
+        if is_due(self.voter.hangs_at(&self.cx)) && self.voter.is_late(now) {
+            self.give_up_log();
+        }
+        if is_due(self.catch_up.next_time(&self.cx)) {
+            self.catch_up.on_timer(&self.cx);
+        }
+        if is_due(self.membership.next_time(&around!(self))) {
+            self.on_election_timer();
+        }
+        if is_due(self.stream.as_ref().and_then(Stream::overdue_at)) {
+            self.on_overdue();
+        }
+        if let Some(stream) = &mut self.stream {
+            stream.on_time(now, self.cx.settings.patience.heartbeat);
+        }
+    }
+
+    /// Everything that follows from what was told: what has come is voted for and learnt (Multi-Ring Paxos §4), own values go to
+    /// the coordinator, which proposes what it has, and what has to be durable is written, until nothing follows any more.
+    pub(super) fn settle(&mut self) {
+        self.outbox.poke = false;
+        loop {
+            if let Some(word) = self.outbox.loopback.pop_front() {
+                self.on_word(self.cx.me, word);
+                continue;
+            }
+            self.release();
+            self.learn();
+            self.propose_own();
+            self.lead();
+            let voted = self.voter.voted();
+            self.write();
+            let is_over = self.outbox.loopback.is_empty() && !self.voter.has_ready();
+            if is_over && voted == self.voter.voted() {
+                break;
+            }
+        }
+        self.ask_for_missing();
+        self.watch();
+        self.tell_needs();
+    }
+
+    /// Own values, as far as the window is open.
+    fn propose_own(&mut self) {
+        let Some(stream) = &mut self.stream else {
+            return;
+        };
+        let window = stream.own_window(&self.cx);
+        while let Some((id, value)) = self.own.next(window, self.cx.settings.frame_bytes) {
+            stream.carry(id, value);
+        }
+    }
+
+    /// What has to be durable is asked for; what need not wait is said.
+    fn write(&mut self) {
+        let numbers = (self.number(), self.membership.complete());
+        let next = self.learning.next();
+        self.voter.refill(numbers, next);
+        let request = self.voter.request(self.cx.now, next);
+        self.outbox.out.extend(request);
+        for effect in self.voter.take_ready() {
+            match effect {
+                Effect::Say(node, word) => self.say(node, word),
+                Effect::Found(config) => self.know(&config),
+                Effect::Named => self.on_named(),
+                Effect::Promise(node, promise) if node == self.cx.me.node => {
+                    let word = Word::Promise(promise, false);
+                    self.outbox.loopback.push_back(word);
+                }
+                Effect::Promise(node, promise) => {
+                    self.counters.uring_votes_promised += promise.votes.len() as u64;
+                    self.links.promise(node, promise);
+                }
+            }
+        }
+    }
+
+    /// Nothing is known of what was to be written: everybody is told, and the log is to be opened again.
+    fn give_up_log(&mut self) {
+        if !self.voter.give_up(&self.cx) {
+            return;
+        }
+        self.counters.uring_logs_given_up += 1;
+        self.membership.stop_founding();
+        self.outbox.out.push_back(Output::Reopen);
+        let here = Word::Here(self.here());
+        self.links.say_to_all(&here);
+        self.look_again();
+    }
+
+    fn on_reopened(&mut self, records: Vec<(LogId, u64, Bytes)>, lost_some: bool) {
+        let lacks = Reopened::of(&self.membership);
+        self.voter
+            .on_reopened(&self.cx, (records, lost_some), &lacks);
+    }
+
+    /// The log has all that this acceptor is.
+    fn on_named(&mut self) {
+        // What was proposed in this round meanwhile it has not voted for.
+        let early = self.stream.is_some() && self.learning.learner.round() == self.number();
+        if self.voter.on_named(early) {
+            let here = Word::Here(self.here());
+            self.links.say_to_all(&here);
+            self.try_to_found();
+        }
+    }
+}
+
+/// Who a process is before it is started.
+const fn nobody() -> Process {
+    Process {
+        node: NodeId::new(1).expect("not 0"),
+        incarnation: Incarnation(0),
+    }
+}
+
+/// What holds messages until they become values.
+fn outbox(settings: &URingConfig) -> Outbox {
+    let outbox = Outbox::new(
+        settings.frame_bytes,
+        settings.message_bytes,
+        settings.backlog_bytes,
+    );
+    let outbox = outbox.with_lead(super::value::lead);
+    match settings.value_per_message {
+        true => outbox.with_one_each(),
+        false => outbox,
+    }
+}
+
+impl URing {
+    /// What holds of the whole, and of each part.
+    pub(super) fn check(&self) {
+        let config = self.membership.config();
+        let leads = config.is_some_and(|config| config.coordinator == self.cx.me);
+        assert!(
+            self.leading.is_none() || leads,
+            "only the coordinator coordinates"
+        );
+        if let Some(stream) = &self.stream {
+            assert_eq!(stream.round, self.number(), "the ring is the newest one's");
+            assert_eq!(
+                stream.leads(),
+                self.leading.is_some(),
+                "the coordinator of a ring coordinates"
+            );
+            stream.check();
+        }
+        assert!(
+            self.learning.learner.round() <= self.number(),
+            "no round has begun of a configuration that is not known"
+        );
+        self.links.check();
+        self.membership.check(&self.cx);
+        self.voter.check();
+        self.learning.check();
+        self.round.check(config.map(|config| &**config));
+        self.own.check();
+        if let Some(leading) = &self.leading {
+            leading.check();
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The coordinator's part: phase 1, then one proposal after the other.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::base::Base;
+use super::codec::vote_bytes;
+use crate::{
+    AcceptorId, Config, Coordinator, Instance, Progress, Promise, Proposers, Round, Value, ValueId,
+    Vote,
+};
+use rota_core::contract::{NodeId, Time};
+use rota_core::mutants::{self, Mutant};
+
+/// So many instances are skipped at once.
+const MOST_SKIPPED: u64 = 1 << 30;
+
+/// What is kept of one acceptor's promise, in bytes.
+const MOST_PROMISE: usize = 1 << 30;
+
+/// What the coordinator of a round has beside the core's machine.
+#[derive(Debug)]
+pub struct Leading {
+    machine: Coordinator,
+    /// What counts when everything is decided that was proposed; `None` until that is known.
+    admits: Option<Proposers>,
+    /// Promises of which more parts have to come, and what their votes take, in bytes.
+    parts: BTreeMap<AcceptorId, (Promise, usize)>,
+    /// A majority has voted for all before this instance,
+    reached: Instance,
+    /// since then, or nothing was proposed that is not voted for.
+    moved: Time,
+}
+
+impl Leading {
+    /// Of this configuration. `decided`: everything before is known to be decided; `complete`: the newest configuration known to be
+    /// complete.
+    pub fn new(config: Arc<Config>, decided: Instance, complete: Round, now: Time) -> Self {
+        let mut machine = Coordinator::new(config, decided);
+        machine.on_complete(complete);
+        Self {
+            machine,
+            admits: None,
+            parts: BTreeMap::new(),
+            reached: 0,
+            moved: now,
+        }
+    }
+
+    /// How far a majority has voted. Whether the configuration is complete with that.
+    pub fn on_reached(&mut self, reached: Instance, now: Time) -> bool {
+        let waits = reached < self.machine.next();
+        if reached > self.reached || !waits {
+            (self.reached, self.moved) = (reached, now);
+        }
+        if self.knows_what_counts() {
+            self.machine.on_reached(reached);
+        }
+        self.machine.is_complete(reached)
+    }
+
+    /// Since when nothing is voted for that was proposed; `None` if nothing is to be.
+    pub fn waits_since(&self) -> Option<Time> {
+        let begun = self.machine.start().is_some();
+        (begun && self.reached < self.machine.next()).then_some(self.moved)
+    }
+
+    /// Open proposals say what counts, until that is known.
+    pub const fn knows_what_counts(&self) -> bool {
+        self.admits.is_some()
+    }
+
+    /// What counts when everything is decided that was proposed, if that is known.
+    pub const fn table(&self) -> Option<&Proposers> {
+        self.admits.as_ref()
+    }
+
+    /// What the acceptors of a node have told in part is not gone on with: the link is another one.
+    pub fn forget_parts(&mut self, node: NodeId) {
+        self.parts.retain(|who, _| who.node != node);
+    }
+
+    /// Phase 1A: for which round promises are asked, and from which instance on; `None` if they are not.
+    pub fn asks(&self) -> Option<(Round, Instance)> {
+        let from = self.machine.from()?;
+        Some((self.machine.round(), from))
+    }
+
+    /// Whose promises may help the round to begin.
+    pub fn unpromised(&self, config: &Config) -> Vec<NodeId> {
+        let prior = config.prior.iter().map(|set| &set.acceptors);
+        let sets = prior.chain([&config.acceptors]);
+        let asked = sets.flatten().filter(|who| self.machine.lacks(**who));
+        let mut asked: Vec<NodeId> = asked.map(|who| who.node).collect();
+        asked.sort_unstable();
+        asked.dedup();
+        asked
+    }
+
+    /// Whether phase 1 has ended.
+    pub fn has_begun(&self) -> bool {
+        self.machine.start().is_some()
+    }
+
+    /// Phase 1B: a promise, or a part of one. What follows.
+    pub fn on_promise(&mut self, part: Promise, more: bool) -> Progress {
+        if part.round != self.machine.round() {
+            return Progress::Waiting;
+        }
+        match self.assemble(part, more) {
+            Some(promise) => self.machine.on_promise(promise),
+            None => Progress::Waiting,
+        }
+    }
+
+    /// This is the newest configuration known to be complete: fewer may have to be asked. What follows.
+    pub fn on_complete(&mut self, complete: Round) -> Progress {
+        match self.has_begun() {
+            true => Progress::Waiting,
+            false => self.machine.on_complete(complete),
+        }
+    }
+
+    /// The mutant: all promises are asked for once more.
+    pub fn ask_again(&mut self) {
+        self.parts.clear();
+        self.machine.ask_again();
+    }
+
+    /// Phase 1 has ended: where the round starts, and what was forgotten before that.
+    pub fn begin(&mut self) -> Option<(Instance, Instance)> {
+        self.parts.clear();
+        Some((self.machine.start()?, self.machine.kept()))
+    }
+
+    /// The first proposals of the round: what may have been decided in earlier ones, and who is a member from here on.
+    pub fn open(&mut self, config: &Config) -> Vec<Vote> {
+        let members = Value::Members(config.number, config.ring.clone().into());
+        if !mutants::on(Mutant::U21) {
+            self.machine.propose(members);
+        }
+        self.machine.open().iter().cloned().collect()
+    }
+
+    /// When everything before the round is learnt, it is known what counts behind its open proposals. `learnt`: what follows from
+    /// everything that is.
+    pub fn admit(&mut self, learnt: &Base) {
+        let next = learnt.next;
+        let begun = self.machine.start().is_some_and(|start| next >= start);
+        if self.admits.is_some() || !begun {
+            return;
+        }
+        let mut table = learnt.table.clone();
+        for vote in self.machine.open() {
+            match &vote.value {
+                _ if vote.first < next => {}
+                Value::Packet { id, .. } => {
+                    table.take(*id);
+                }
+                Value::Members(number, members) => {
+                    table.install(*number, members);
+                }
+                Value::Skip(_) => {}
+            }
+        }
+        self.admits = Some(table);
+    }
+
+    /// The first instance that nothing was proposed for; `None` while nothing may be.
+    pub fn proposed(&self) -> Option<Instance> {
+        self.knows_what_counts().then(|| self.machine.next())
+    }
+
+    /// Proposes a value if it is the next of its proposer. Otherwise whether it comes too early: it is forgotten.
+    pub fn propose(&mut self, id: ValueId, frame: Option<Bytes>) -> Result<Option<Vote>, bool> {
+        let Some(table) = self.admits.as_mut() else {
+            return Ok(None);
+        };
+        let admitted = table.admits(id) || mutants::on(Mutant::U07);
+        if let Some(frame) = frame.filter(|_| admitted) {
+            table.take(id);
+            let value = Value::Packet { id, frame };
+            return Ok(self.machine.propose(value).cloned());
+        }
+        Err(table.last(id.process).is_some_and(|last| id.counter > last))
+    }
+
+    /// Proposes that all instances before one carry nothing that nothing was proposed for, and at most so many at once.
+    pub fn skip_to(&mut self, next: Instance) -> Option<Vote> {
+        let count = match mutants::on(Mutant::U93) {
+            true => next,
+            false => next.saturating_sub(self.machine.next()).min(MOST_SKIPPED),
+        };
+        let skip = (count > 0).then_some(Value::Skip(count))?;
+        self.machine.propose(skip).cloned()
+    }
+
+    /// The whole promise, when its last part has come.
+    fn assemble(&mut self, part: Promise, more: bool) -> Option<Promise> {
+        let who = part.acceptor;
+        if !self.machine.lacks(who) {
+            return None;
+        }
+        let bytes: usize = part.votes.iter().map(vote_bytes).sum();
+        let (whole, bytes) = match self.parts.remove(&who) {
+            Some((mut first, before)) if goes_on(&first, &part) => {
+                first.votes.extend(part.votes);
+                (first, before + bytes)
+            }
+            _ => (part, bytes),
+        };
+        if bytes > MOST_PROMISE {
+            return None;
+        }
+        if more && !mutants::on(Mutant::U23) {
+            self.parts.insert(who, (whole, bytes));
+            return None;
+        }
+        Some(whole)
+    }
+}
+
+/// Whether this is the next part of that promise, and not the beginning of another that was made later.
+fn goes_on(first: &Promise, part: &Promise) -> bool {
+    let head = |promise: &Promise| (promise.round, promise.from, promise.held, promise.kept);
+    let ends = first.votes.last().map_or(0, Vote::end);
+    let begins = part.votes.first().map_or(u64::MAX, |vote| vote.first);
+    head(first) == head(part) && ends <= begins
+}
+
+impl Leading {
+    /// Its invariants.
+    pub fn check(&self) {
+        self.machine.check();
+        assert!(
+            self.admits.is_none() || self.has_begun(),
+            "nothing is proposed before the round has begun"
+        );
+        assert!(
+            self.parts.is_empty() || !self.has_begun(),
+            "no promise is waited for then"
+        );
+        if let Some(table) = &self.admits {
+            table.check();
+        }
+    }
+}

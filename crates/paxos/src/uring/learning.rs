@@ -1,0 +1,224 @@
+//! The learner of a process and its application: what is decided, in order, which of it counts, and up to where it was delivered.
+
+use super::base::Base;
+use super::context::Context;
+use super::hand_out::HandOut;
+use super::own::Own;
+use super::resume::Bases;
+use super::voter::Voter;
+use crate::{Instance, Learner, Proposers, Value, ValueId, Vote};
+use rota_core::contract::Delivery;
+use rota_core::mutants::{self, Mutant};
+
+/// What a decided value is to the ring.
+#[derive(Clone, Copy, Debug)]
+pub enum Counted {
+    /// It counts: whose it is, and its size in bytes.
+    Value(ValueId, usize),
+    /// It has counted before, or another one has to count first.
+    Never,
+    /// It is none of a proposer.
+    Other,
+}
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct Learning {
+    pub learner: Learner,
+    /// What follows from everything that was learnt.
+    learnt: Base,
+    /// The same of everything that was delivered.
+    pub(super) delivered: Base,
+    pub(super) bases: Bases,
+    pub hand_out: HandOut,
+    /// Everything before this was delivered or carries nothing, as whoever takes deliveries was told.
+    passed: Instance,
+}
+
+impl Learning {
+    /// A learner that has learnt nothing.
+    pub fn new(cx: &Context) -> Self {
+        Self {
+            learner: Learner::new(1),
+            learnt: Base::default(),
+            delivered: Base::default(),
+            bases: Bases::default(),
+            hand_out: HandOut::new(&cx.settings),
+            passed: 1,
+        }
+    }
+
+    /// Everything before this is learnt.
+    pub fn next(&self) -> Instance {
+        self.learner.next()
+    }
+
+    /// What follows from everything that was learnt.
+    pub const fn learnt(&self) -> &Base {
+        &self.learnt
+    }
+
+    /// Whether everything that was learnt is delivered.
+    pub fn is_settled(&self) -> bool {
+        self.delivered.next >= self.next() && self.hand_out.is_empty()
+    }
+
+    /// A process starts, whose acceptor knows everything before `decided`.
+    pub fn start(&mut self, cx: &Context, voter: &Voter, decided: Instance) {
+        self.hand_out.start(cx.me);
+        let base = voter.trimmed();
+        self.learner = Learner::new(base.next);
+        self.learnt = base.clone();
+        self.begin_delivering(base);
+        for vote in voter.record().from(base.next) {
+            let Some(vote) = vote.part(base.next, decided) else {
+                break;
+            };
+            self.learner.on_chosen(&vote);
+        }
+    }
+
+    /// What is decided next. Who keeps nothing learns only what the application has room for.
+    pub fn next_decided(&mut self, remembers: bool) -> Option<Vote> {
+        let may_learn = remembers || self.hand_out.has_room();
+        if may_learn { self.learner.take() } else { None }
+    }
+
+    /// What follows from what was decided next.
+    pub fn count(&mut self, vote: &Vote) -> Counted {
+        let counts = self.learnt.advance(vote);
+        match &vote.value {
+            Value::Packet { id, frame } if counts => Counted::Value(*id, frame.len()),
+            Value::Packet { .. } => Counted::Never,
+            Value::Members(..) | Value::Skip(_) => Counted::Other,
+        }
+    }
+
+    /// As far as the application has room, it gets what was learnt, as the acceptor keeps it.
+    pub fn hand_out_more(&mut self, cx: &Context, voter: &Voter, own: &mut Own) {
+        let next = self.next();
+        while self.delivered.next < next && self.hand_out.has_room() {
+            if self.delivered.next < voter.kept() {
+                // It was so slow that this is forgotten.
+                let base = match mutants::on(Mutant::U57) {
+                    true => &self.learnt,
+                    false => voter.trimmed(),
+                };
+                self.miss(cx, base.clone(), own);
+                continue;
+            }
+            let vote = voter.record().at(self.delivered.next);
+            let vote = vote.and_then(|vote| self.next_part(&vote, next));
+            let Some(vote) = vote else {
+                return;
+            };
+            self.hand_out_one(cx, &vote, own);
+        }
+    }
+
+    /// The application gets what was learnt last, and is kept nowhere.
+    pub fn hand_out_at_once(&mut self, cx: &Context, vote: &Vote, own: &mut Own) {
+        while let Some(part) = self.next_part(vote, Instance::MAX) {
+            self.hand_out_one(cx, &part, own);
+        }
+    }
+
+    fn hand_out_one(&mut self, cx: &Context, vote: &Vote, own: &mut Own) {
+        let counts = self.delivered.advance(vote);
+        match &vote.value {
+            Value::Packet { id, frame } if counts => {
+                if id.process == cx.me {
+                    own.on_told(id.counter);
+                }
+                self.hand_out.packet(vote.first, *id, frame.clone());
+            }
+            Value::Members(_, members) if counts => {
+                let (inside, own) = (members.contains(&cx.me), own.told());
+                self.hand_out
+                    .members(vote.first, members.clone(), inside, own);
+            }
+            Value::Packet { .. } | Value::Members(..) | Value::Skip(_) => {}
+        }
+        self.on_delivered();
+    }
+
+    /// What comes next for the application is forgotten: it goes on at another place.
+    fn miss(&mut self, cx: &Context, base: Base, own: &mut Own) {
+        let from = self.delivered.next;
+        if let Some(counted) = base.counted(cx.me) {
+            own.on_told(counted);
+        }
+        let inside = base.table.members().any(|member| member == cx.me);
+        self.hand_out.missed(from, &base, inside, own.told());
+        self.delivered = base;
+        self.on_delivered();
+    }
+
+    /// Others have forgotten everything before this base, and it is not learnt here. Own messages before it are known to be delivered.
+    pub fn begin_at(&mut self, cx: &Context, base: &Base, own: &mut Own) {
+        self.learner.skip_to(base.next);
+        self.learnt = base.clone();
+        if mutants::on(Mutant::U10) {
+            self.learnt.table = Proposers::default();
+        }
+        if let Some(counted) = base.counted(cx.me) {
+            own.on_counted(counted);
+        }
+        if self.delivered.next < base.next {
+            self.miss(cx, base.clone(), own);
+        }
+    }
+
+    /// The mutant: what is missing is left out.
+    pub fn leave_out(&mut self, upto: Instance) {
+        self.learner.skip_to(upto);
+        (self.learnt.next, self.delivered.next) = (upto, upto);
+    }
+
+    /// The next delivery.
+    pub fn next_delivery(&mut self, cx: &Context) -> Option<Delivery> {
+        let early = mutants::on(Mutant::U92).then(|| self.pass(cx)).flatten();
+        let delivery = early.or_else(|| self.hand_out.next());
+        delivery.or_else(|| self.pass(cx))
+    }
+
+    /// Up to where everything was delivered, if that was not said.
+    fn pass(&mut self, cx: &Context) -> Option<Delivery> {
+        let next = self.delivered.next;
+        let is_news = cx.settings.feeds_merge && next > self.passed;
+        is_news.then(|| {
+            self.passed = next;
+            Delivery::Passed { next }
+        })
+    }
+
+    /// The application begins behind its state. `is_kept`: the acceptor has what is before, and it is learnt from there.
+    pub(super) fn begin_behind(&mut self, base: Base, is_kept: bool) {
+        if !is_kept {
+            self.learner.skip_to(base.next);
+            self.learnt = base.clone();
+        }
+        self.delivered = base;
+        self.on_delivered();
+    }
+
+    /// Its invariants.
+    pub fn check(&self) {
+        assert_eq!(
+            self.learnt.next,
+            self.learner.next(),
+            "what follows is known of all that is learnt"
+        );
+        assert!(
+            self.passed <= self.delivered.next,
+            "no more is passed than delivered"
+        );
+        assert!(
+            self.bases.next() > self.delivered.next,
+            "a base is told at its place"
+        );
+        self.learner.check();
+        self.learnt.table.check();
+        self.hand_out.check();
+    }
+}

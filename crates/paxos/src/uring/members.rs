@@ -1,0 +1,252 @@
+//! Members and configurations: what others say of themselves, and what follows from that.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::engine::URing;
+use super::membership::{Answered, Asking, Due, Founding, Membership, arbitrated, around};
+use super::peers::Peer;
+use super::round::RoundState;
+use super::stream::Stream;
+use super::word::{Arbitration, Here, Word};
+use crate::{AcceptorId, Config, Round};
+use rota_core::contract::{NodeId, Output, Process};
+use rota_core::mutants::{self, Mutant};
+
+impl URing {
+    /// What this process says of itself.
+    pub(super) fn here(&self) -> Here {
+        let ring = self.stream.as_ref();
+        self.membership.here(&self.cx, &self.voter, ring)
+    }
+
+    /// The first of the acceptors founds the cluster when all are there.
+    pub(super) fn try_to_found(&mut self) {
+        match self.membership.try_to_found(&around!(self)) {
+            Some(Founding::Durably(first)) => self.voter.found(first),
+            Some(Founding::Asks) => self.say_candidacy(None),
+            None => {}
+        }
+    }
+
+    /// Somebody says that this is the newest configuration.
+    pub(super) fn on_known(&mut self, config: &Arc<Config>) {
+        if self.membership.believes(&around!(self), config) {
+            self.know(config);
+        }
+    }
+
+    /// The newest configuration: everything before is over.
+    pub(super) fn know(&mut self, config: &Arc<Config>) {
+        if config.number <= self.number() {
+            return;
+        }
+        if !self.membership.belongs(config) {
+            self.counters.uring_configurations_foreign += 1;
+            return;
+        }
+        let (is_first, was_in) = (self.number() == 0, self.stream.is_some());
+        if is_first {
+            self.links.found(config.founded);
+        }
+        self.counters.uring_configurations += 1;
+        let lasted = self.membership.install(&self.cx, config);
+        self.voter.on_configuration(&self.cx, Some(config));
+        self.voter.put_config(config);
+        self.links.forget_promises();
+        self.pass_on(config);
+        if self.membership.complete() > 0 {
+            // The coordinator need not wait for acceptors that nobody depends on any more.
+            let here = Word::Here(self.here());
+            self.links.say_to_all(&here);
+        }
+        self.begin_configuration(config, is_first);
+        let election = &mut self.membership.election;
+        if lasted {
+            election.on_lasted(self.learning.hand_out.lacks_view());
+        }
+        let is_out = self.stream.is_none();
+        election.wait_longer(was_in, is_out, lasted);
+        if is_out {
+            self.membership.on_outside(&self.cx);
+        }
+    }
+
+    /// The ring of a new configuration, and what its coordinator does first.
+    fn begin_configuration(&mut self, config: &Arc<Config>, is_first: bool) {
+        if !mutants::on(Mutant::U05) {
+            self.own.again();
+        }
+        self.stream = Stream::of(&self.cx, config);
+        self.round = RoundState::of(config);
+        self.on_early_follow();
+        let begun = self.learning.learner.round() == config.number.saturating_sub(1);
+        let election = &mut self.membership.election;
+        election.on_begun(is_first || begun);
+        self.begin_to_lead(config);
+        if self.leading.is_some() && self.membership.is_wanted(&self.links) {
+            // Who has said so said it of the configuration before.
+            self.membership.election.admit_soon(&self.cx);
+        }
+    }
+
+    /// Others get to know it.
+    fn pass_on(&mut self, config: &Arc<Config>) {
+        let number = |peer: &Peer| peer.here.map_or(0, |here| here.number);
+        let tells =
+            |peer: &&Peer| Membership::tells(&self.voter, number(peer)) || mutants::on(Mutant::U69);
+        let told = self.links.iter().filter(tells);
+        let told: Vec<NodeId> = told.map(|peer| peer.process.node).collect();
+        let word = Word::Known(config.clone());
+        for node in told {
+            self.say(node, word.clone());
+        }
+    }
+
+    /// The successor may have known the configuration first.
+    fn on_early_follow(&mut self) {
+        let number = self.number();
+        let (Some(stream), Some(config)) = (&mut self.stream, self.membership.config()) else {
+            return;
+        };
+        let successor = stream.successor();
+        let Some(peer) = successor.and_then(|successor| self.links.process(successor)) else {
+            return;
+        };
+        if let Some(follow) = peer.early.take_if(|follow| follow.round == number) {
+            stream.on_follow(peer.session, (follow, Vec::new()), config.acceptors.len());
+        }
+    }
+
+    /// Somebody belongs to another foundation.
+    pub(super) fn on_foreign(&mut self, process: Process) {
+        self.counters.uring_messages_foreign += 1;
+        if let Some(peer) = self.links.process(process) {
+            peer.here = None;
+        }
+        // It learns that it is not alone.
+        if self.membership.on_foreign(process)
+            && let Some(config) = self.membership.config().cloned()
+        {
+            self.say(process.node, Word::Known(config));
+        }
+    }
+
+    /// Somebody says who it is.
+    pub(super) fn on_here(&mut self, process: Process, here: Here) {
+        let before = self.links.process(process);
+        let before = before.and_then(|peer| peer.here.replace(here));
+        if before.is_some_and(|before| before.acceptor.is_none()) && here.acceptor.is_some() {
+            // What it had promised while its log was away it has not said.
+            self.say_prepare(Some(process.node));
+            self.say_candidacy(Some(process.node));
+        }
+        let theirs = self.links.process(process).map_or(0, |peer| peer.theirs);
+        let has_config = self.membership.config().is_some();
+        if has_config && (theirs > 0 || process == self.cx.me) {
+            // Who belongs to no foundation yet is told of more than one.
+            self.on_complete(here.complete);
+        }
+        let is_old = here.number < self.number() && Membership::tells(&self.voter, here.number);
+        if is_old && let Some(config) = self.membership.config().cloned() {
+            return self.say(process.node, Word::Known(config));
+        }
+        self.try_to_found();
+        self.membership.plan_to_admit(&around!(self), process);
+    }
+
+    pub(super) fn on_election_timer(&mut self) {
+        if self.membership.asks_to_join(&around!(self)) {
+            let here = Word::Here(self.here());
+            self.membership.election.asked_to_join(&self.cx);
+            self.links.say_to_all(&here);
+        }
+        match self.membership.candidacy_is_due(self.cx.now) {
+            Some(true) => {
+                self.membership.stand_again(&around!(self));
+                return self.say_candidacy(None);
+            }
+            Some(false) => return,
+            None => {}
+        }
+        match self.membership.due(&around!(self)) {
+            Some(Due::Suspects(suspect)) => {
+                self.counters.uring_suspicions += 1;
+                self.stand(suspect, false);
+            }
+            Some(Due::Leads) => self.stand(None, true),
+            Some(Due::Again) => self.stand(None, false),
+            None => {}
+        }
+        let later = self.membership.put_off(&around!(self));
+        if let (Some(later), Some(stream)) = (later, &mut self.stream) {
+            stream.heard = later;
+        }
+    }
+
+    /// Stands for the configuration that follows.
+    fn stand(&mut self, suspect: Option<Process>, lead: bool) {
+        if self.membership.stand(&around!(self), suspect, lead) {
+            self.counters.uring_candidacies += 1;
+            self.say_candidacy(None);
+        }
+    }
+
+    /// What the candidate has to say: to one of the voters, or to all and the service.
+    pub(super) fn say_candidacy(&mut self, to: Option<NodeId>) {
+        match self.membership.asking(to) {
+            Some(Asking::Voters(voters, word)) => {
+                for node in voters {
+                    self.say(node, word.clone());
+                }
+            }
+            Some(Asking::Service(number, wanted)) => {
+                let output = Output::Arbitrate { number, wanted };
+                self.outbox.out.push_back(output);
+            }
+            None => {}
+        }
+    }
+
+    /// An acceptor is asked about the configuration after its own.
+    pub(super) fn on_ask(&mut self, node: NodeId, number: Round, word: Arbitration) {
+        let Some(config) = self.membership.config() else {
+            return;
+        };
+        if number <= config.number {
+            let known = Word::Known(config.clone());
+            return self.say(node, known);
+        }
+        let asked = (node, self.is_operational());
+        let answer = self
+            .membership
+            .on_ask(&around!(self), asked, (number, word));
+        if let Some(answer) = answer {
+            self.voter.answer(self.membership.to_remember(), answer);
+        }
+    }
+
+    /// The service says which configuration has a number.
+    pub(super) fn on_arbitrated(&mut self, number: Round, chosen: Bytes) {
+        match arbitrated(number, chosen) {
+            Some(config) => self.know(&config),
+            None => self.counters.uring_messages_refused += 1,
+        }
+    }
+
+    /// An acceptor has answered the candidate.
+    pub(super) fn on_answer(
+        &mut self,
+        node: NodeId,
+        number: Round,
+        who: AcceptorId,
+        word: Arbitration,
+    ) {
+        match self.membership.on_answer((node, number), who, word) {
+            Answered::Chosen(config) => self.know(&config),
+            Answered::GoesOn => self.say_candidacy(None),
+            Answered::Waits => {}
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! Who is in the ring: the newest configuration, which one follows, and what a process knows of those around it.
+//!
+//! Nothing here decides what follows: the register of the acceptors does, or a coordination service, and of all who stand for
+//! a number one gets its way. A mistake costs time and no more.
+
+mod campaign;
+mod due;
+mod election;
+mod founding;
+
+use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::context::Context;
+use super::lead::Leading;
+use super::learning::Learning;
+use super::peers::Peers;
+use super::stream::Stream;
+use super::voter::Voter;
+use super::word::Here;
+use crate::{AcceptorId, Config, Register, Round};
+use rota_core::contract::{NodeId, Process};
+use rota_core::mutants::{self, Mutant};
+use rota_core::random::Random;
+
+pub use campaign::{Answered, Asking, arbitrated};
+pub use due::Due;
+pub use election::{Candidacy, Election};
+pub use founding::Founding;
+
+/// The wait to be taken in doubles up to so many times that of the first: who is left out again and again costs the others a
+/// twentieth of the time at most.
+const MOST_WAITS: u64 = 96;
+/// Nobody waits longer than so many times that of the first before it stands itself, or asks once more.
+const MOST_PUT_OFF: u64 = 16;
+
+/// What else a process is, for those who have to decide who is to be in the ring.
+#[derive(Clone, Copy, Debug)]
+pub struct Around<'a> {
+    pub cx: &'a Context,
+    pub links: &'a Peers,
+    pub voter: &'a Voter,
+    pub learning: &'a Learning,
+    /// The ring of the newest configuration, if this process is in it.
+    pub ring: Option<&'a Stream>,
+    /// What it has as its coordinator.
+    pub leading: Option<&'a Leading>,
+}
+
+/// The rest of an engine, beside its membership.
+macro_rules! around {
+    ($engine:expr) => {
+        $crate::uring::membership::Around {
+            cx: &$engine.cx,
+            links: &$engine.links,
+            voter: &$engine.voter,
+            learning: &$engine.learning,
+            ring: $engine.stream.as_ref(),
+            leading: $engine.leading.as_ref(),
+        }
+    };
+}
+pub(super) use around;
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub struct Membership {
+    /// The newest configuration; `None` before the first.
+    config: Option<Arc<Config>>,
+    /// The newest configuration known to be complete.
+    complete: Round,
+    register: Register<Arc<Config>>,
+    pub election: Election,
+    /// The first configuration is being written.
+    founding: bool,
+    /// Who has turned out to belong to another foundation.
+    foreign: BTreeSet<Process>,
+    /// The application has a state of this foundation; 0 if it has none.
+    resumed: u64,
+    random: Random,
+}
+
+impl Membership {
+    /// A process starts, and draws from `random`.
+    pub const fn start(&mut self, random: Random) {
+        self.random = random;
+    }
+
+    /// Its application has a state of this foundation.
+    pub const fn resume(&mut self, founded: u64) {
+        self.resumed = founded;
+    }
+
+    /// A number for the name of a store.
+    pub fn draw(&mut self) -> u64 {
+        self.random.below(u64::MAX - 1) + 1
+    }
+
+    /// What was found in the log when the process started.
+    pub fn found(
+        &mut self,
+        complete: Round,
+        slot: Option<(Round, Slot)>,
+        config: Option<Arc<Config>>,
+    ) {
+        if let Some((number, slot)) = slot.filter(|_| !mutants::on(Mutant::U17)) {
+            self.register.restore(number, slot);
+        }
+        self.complete = complete;
+        if let Some(config) = config {
+            self.register.forget(config.number);
+            self.config = Some(config);
+        }
+    }
+
+    /// The newest configuration; `None` before the first.
+    pub const fn config(&self) -> Option<&Arc<Config>> {
+        self.config.as_ref()
+    }
+
+    /// The number of the newest configuration; 0 before the first.
+    pub fn number(&self) -> Round {
+        self.config.as_ref().map_or(0, |config| config.number)
+    }
+
+    /// The newest configuration known to be complete.
+    pub const fn complete(&self) -> Round {
+        self.complete
+    }
+
+    /// What the register has to remember of the next configuration.
+    pub fn slot(&self) -> Option<&Slot> {
+        self.register.slot(self.number() + 1)
+    }
+
+    /// A configuration is known to be complete. Whether that is news.
+    pub const fn on_complete(&mut self, number: Round) -> bool {
+        let is_news = number > self.complete;
+        if is_news {
+            self.complete = number;
+        }
+        is_news
+    }
+
+    /// The log failed while the first configuration was being written.
+    pub const fn stop_founding(&mut self) {
+        self.founding = false;
+    }
+
+    /// Which foundation this process belongs to; 0 if none yet.
+    pub fn founded(&self) -> u64 {
+        let known = self.config.as_ref().map(|config| config.founded);
+        known.unwrap_or(self.resumed())
+    }
+
+    /// Of which foundation the application has a state; 0 if it began without one.
+    pub fn resumed(&self) -> u64 {
+        match mutants::on(Mutant::U97) {
+            true => 0,
+            false => self.resumed,
+        }
+    }
+
+    /// Whether somebody belongs to another foundation than this process: its numbers say nothing here.
+    pub fn is_foreign(&self, founded: u64) -> bool {
+        let own = self.founded();
+        founded > 0 && own > 0 && founded != own && !mutants::on(Mutant::U42)
+    }
+
+    /// Somebody has turned out to. Whether that is news.
+    pub fn on_foreign(&mut self, process: Process) -> bool {
+        self.foreign.insert(process)
+    }
+
+    /// The link to it is gone.
+    pub fn forget_foreign(&mut self, process: Process) {
+        self.foreign.remove(&process);
+    }
+
+    /// Whether anybody has.
+    pub fn has_foreign(&self) -> bool {
+        !self.foreign.is_empty()
+    }
+
+    /// The ring was founded anew after the application's state: that says nothing about this one.
+    pub fn is_refounded(&self, cx: &Context) -> bool {
+        let is_other = match &self.config {
+            Some(config) => config.founded != self.resumed(),
+            // One that is left of before says nothing.
+            None => 2 * self.foreign_acceptors(cx) > cx.settings.acceptors.len(),
+        };
+        self.resumed() > 0 && is_other
+    }
+
+    fn foreign_acceptors(&self, cx: &Context) -> usize {
+        let acceptors = cx.settings.acceptors.iter();
+        let is_foreign = |node: &&NodeId| self.foreign.iter().any(|who| who.node == **node);
+        acceptors.filter(is_foreign).count()
+    }
+
+    /// Whether a configuration is of the foundation to which this process belongs. If not all acceptors have lost their
+    /// stores, and others have begun anew: this process belongs to what was before.
+    pub fn belongs(&self, config: &Config) -> bool {
+        let founded = self.founded();
+        founded == 0 || founded == config.founded || mutants::on(Mutant::U43)
+    }
+
+    /// A newer configuration is the newest one: everything before is over. Whether the one before has lasted.
+    pub fn install(&mut self, cx: &Context, config: &Arc<Config>) -> bool {
+        let before = self.config.replace(config.clone());
+        self.register.forget(config.number);
+        self.election.candidate = None;
+        self.election.admit = None;
+        let stays = self.election.has_lasted(cx, before.as_deref(), config);
+        (self.election.known, self.election.moved) = (cx.now, cx.now);
+        self.election.told = 0;
+        stays
+    }
+
+    /// Whether this process tells configurations to who knows this one. Who belongs to no foundation yet is told only by acceptors:
+    /// all of them may have lost their stores and be about to found another one, which they could not with what somebody
+    /// remembers who holds nothing.
+    pub const fn tells(voter: &Voter, number: Round) -> bool {
+        number > 0 || voter.is_acceptor()
+    }
+
+    /// Whether anybody wants to come in, or votes with another store.
+    pub fn is_wanted(&self, links: &Peers) -> bool {
+        let mut peers = links.iter().map(|peer| peer.process);
+        self.joining(links).next().is_some() || peers.any(|who| self.is_renamed(links, who))
+    }
+
+    /// Whether a process of the ring votes with another store than the configuration has.
+    fn is_renamed(&self, links: &Peers, process: Process) -> bool {
+        let now = links.acceptor_of(process);
+        let config = self.config.as_ref();
+        config.zip(now).is_some_and(|(config, now)| {
+            let mut old = config.acceptors.iter();
+            let is_old = old.any(|who| who.node == now.node && *who != now);
+            is_old && config.ring.contains(&process)
+        })
+    }
+
+    /// Somebody has said who it is: whether the coordinator is to take somebody in soon.
+    pub fn plan_to_admit(&mut self, around: &Around<'_>, process: Process) {
+        let leads = around.ring.is_some_and(Stream::leads);
+        let links = around.links;
+        let wanted = || self.joining(links).next().is_some() || self.is_renamed(links, process);
+        if leads && self.election.admit.is_none() && wanted() {
+            let wait = around.cx.settings.patience.retry / 8;
+            self.election.admit = Some(around.cx.now.after(wait));
+        }
+    }
+
+    /// Somebody has said that it leaves.
+    pub fn on_leaving(&mut self, process: Process) {
+        // Of each node one life.
+        self.election.gone.retain(|who| who.node != process.node);
+        self.election.gone.insert(process);
+    }
+
+    /// What this process says of itself.
+    pub fn here(&self, cx: &Context, voter: &Voter, ring: Option<&Stream>) -> Here {
+        // Who is to vote has a name first: it would be taken in without a vote.
+        let is_out = ring.is_none() && !voter.waits_for_name();
+        Here {
+            number: self.number(),
+            acceptor: voter.votes().then(|| voter.id()),
+            complete: self.complete,
+            joins: is_out && cx.now >= self.election.join,
+        }
+    }
+
+    /// Whether a process is this one, or there is a link to it and it has not said that it leaves.
+    pub fn is_there(&self, cx: &Context, links: &Peers, process: Process) -> bool {
+        process == cx.me || links.has(process) && !self.election.gone.contains(&process)
+    }
+
+    /// The acceptors to which there is a link.
+    pub fn informants(&self, cx: &Context, links: &Peers) -> Vec<NodeId> {
+        let Some(config) = &self.config else {
+            return Vec::new();
+        };
+        let is_there = |node: &NodeId| {
+            let peer = links.at(*node);
+            peer.is_some_and(|peer| self.is_there(cx, links, peer.process))
+        };
+        let nodes = config.acceptors.iter().map(|who| who.node);
+        nodes.filter(is_there).collect()
+    }
+
+    /// Whether an acceptor of the configuration is one, as far as is known: its log may have failed.
+    pub fn is_voting(links: &Peers, voter: &Voter, who: AcceptorId) -> bool {
+        if who.node == voter.id().node {
+            return voter.votes() && voter.id() == who;
+        }
+        let here = links.at(who.node).and_then(|peer| peer.here);
+        here.is_none_or(|here| here.acceptor == Some(who))
+    }
+}
+
+/// What the register remembers of a configuration.
+type Slot = crate::Slot<Arc<Config>>;
+
+/// Processes in the order of the ring.
+fn sort(cx: &Context, processes: impl Iterator<Item = Process>) -> Vec<Process> {
+    let place = |node: NodeId| cx.settings.ring.iter().position(|other| *other == node);
+    let mut sorted: Vec<Process> = processes.collect();
+    sorted.sort_by_key(|process| (place(process.node), process.node));
+    sorted
+}
+
+impl Membership {
+    /// Its invariants.
+    pub fn check(&self, cx: &Context) {
+        assert!(
+            !self.foreign.contains(&cx.me),
+            "no process is foreign to itself"
+        );
+        if let Some(config) = &self.config {
+            assert!(
+                config.number > 0 && config.founded > 0,
+                "a configuration has a number and a foundation"
+            );
+            assert!(
+                config.ring.contains(&config.coordinator),
+                "a coordinator is in its ring"
+            );
+        } else {
+            let stands = self.election.candidate.as_ref();
+            assert!(
+                !matches!(stands, Some(Candidacy::Register(_))),
+                "there is no register before the first configuration"
+            );
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Standing for the configuration that follows: what is wanted, and what the register says.
+
+use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::super::codec::{Source, put_config};
+use super::super::config::Arbiter;
+use super::super::disk::Effect;
+use super::super::peers::Peers;
+use super::super::word::{Arbitration, Here, Word};
+use super::election::Why;
+use super::{Around, Candidacy, Membership, sort};
+use crate as paxos;
+use crate::{AcceptorId, Candidate, Config, Round};
+use rota_core::contract::{NodeId, Process};
+use rota_core::mutants::{self, Mutant};
+
+/// Who lacks no more instances than these may well coordinate: so many votes are told soon.
+pub const MOST_BEHIND: u64 = 256;
+
+/// What a candidate has to say.
+#[derive(Debug)]
+pub enum Asking {
+    /// A word to these voters.
+    Voters(Vec<NodeId>, Word),
+    /// The service is asked for a configuration with this number.
+    Service(Round, Bytes),
+}
+
+/// What an answer of the register brings.
+#[derive(Debug)]
+pub enum Answered {
+    /// This configuration follows.
+    Chosen(Arc<Config>),
+    /// The candidate asks the next question.
+    GoesOn,
+    /// Nothing yet.
+    Waits,
+}
+
+impl Membership {
+    /// Stands for a configuration without those that are not there, and with all who want to come in. `suspect`: one
+    /// that may seem to be there. `lead`: with another coordinator, which is this process unless it yields. `false` if too few
+    /// are there for it.
+    pub fn stand(&mut self, around: &Around<'_>, suspect: Option<Process>, lead: bool) -> bool {
+        self.election.begin();
+        self.try_later(around);
+        let why = Why {
+            suspect,
+            lead,
+            yields: self.yields(around),
+        };
+        let (Some(wanted), Some(config)) = (self.wanted(around, why), &self.config) else {
+            return false;
+        };
+        self.election.why = why;
+        if wanted.coordinator != config.coordinator {
+            self.election.yielded = why.yields;
+        }
+        self.election.candidate = Some(match around.cx.settings.arbiter {
+            Arbiter::Service => Candidacy::Service(wanted),
+            Arbiter::Embedded => {
+                let (number, voters) = (wanted.number, config.acceptors.clone());
+                // One candidate for each number: its ballots begin with 1.
+                Candidacy::Register(Candidate::new(number, voters, around.cx.me, 1, wanted))
+            }
+        });
+        true
+    }
+
+    /// The register has not answered: with a higher ballot, and for what is wanted now.
+    pub fn stand_again(&mut self, around: &Around<'_>) {
+        let wanted = self.wanted(around, self.election.why);
+        match (&mut self.election.candidate, wanted) {
+            (Some(Candidacy::Register(candidate)), wanted) => candidate.again(wanted),
+            (Some(Candidacy::Service(old)), Some(wanted)) => *old = wanted,
+            (Some(Candidacy::Service(_)), None) => {}
+            (None, _) => return,
+        }
+        self.try_later(around);
+    }
+
+    fn try_later(&mut self, around: &Around<'_>) {
+        let Self {
+            election, random, ..
+        } = self;
+        election.try_later(around.cx, |end| random.below(end));
+    }
+
+    /// What this process wants to follow now; `None` if too few acceptors are there for it.
+    fn wanted(&self, around: &Around<'_>, why: Why) -> Option<Arc<Config>> {
+        let (cx, links) = (around.cx, around.links);
+        let config = self.config.as_ref()?;
+        let there =
+            |process: &Process| self.is_there(cx, links, *process) && Some(*process) != why.suspect;
+        let stay = config.ring.iter().copied().filter(there);
+        let stay: Vec<Process> = stay.chain([cx.me]).collect();
+        let with = |come: Vec<Process>| {
+            let all = stay.iter().copied().chain(come);
+            let mut ring = sort(cx, all.filter(there).chain([cx.me]));
+            ring.dedup();
+            let acceptors = acceptors_of(around, config, &ring);
+            let nodes: BTreeSet<NodeId> = ring.iter().map(|process| process.node).collect();
+            let voters = acceptors.iter().filter(|who| nodes.contains(&who.node));
+            (2 * voters.count() > acceptors.len()).then_some((ring, acceptors))
+        };
+        let come = with(self.joining(links).collect());
+        // Who waits to be taken in is needed.
+        let all = || with(self.outside(links, |_| !mutants::on(Mutant::U86)).collect());
+        let (ring, acceptors) = come.or_else(all)?;
+        let coordinator = coordinator_of(around, config, (&ring, &acceptors), why)?;
+        let next = config.next(self.complete, coordinator, ring, acceptors);
+        Some(Arc::new(next))
+    }
+
+    /// Who has said that it wants to come in, and knows the newest configuration.
+    pub(super) fn joining(&self, links: &Peers) -> impl Iterator<Item = Process> {
+        self.outside(links, |here| here.joins)
+    }
+
+    /// Who is not in the ring, knows the newest configuration, and says something more of itself.
+    fn outside(
+        &self,
+        links: &Peers,
+        says: impl Fn(&Here) -> bool,
+    ) -> impl Iterator<Item = Process> {
+        let number = self.number();
+        let config = self.config.as_ref();
+        let is_meant = move |here: &Here| says(here) && here.number == number;
+        let peers = links.iter();
+        peers
+            .filter(move |peer| peer.here.as_ref().is_some_and(&is_meant))
+            .map(|peer| peer.process)
+            .filter(move |process| config.is_some_and(|config| !config.ring.contains(process)))
+    }
+
+    /// Whether another one should rather coordinate: who lacks much of what is decided would have to be told all of it
+    /// first. But not twice: others may know no more, or may not be able to.
+    fn yields(&self, around: &Around<'_>) -> bool {
+        let is_behind = around.learning.learner.is_behind(MOST_BEHIND);
+        is_behind && !mutants::on(Mutant::U39) && !self.election.yielded
+    }
+
+    /// What the candidate has to say: to one of the voters, or to all and the service.
+    pub fn asking(&self, to: Option<NodeId>) -> Option<Asking> {
+        let candidate = match self.election.candidate.as_ref()? {
+            Candidacy::Register(candidate) => candidate,
+            Candidacy::Service(wanted) => {
+                let mut bytes = Vec::new();
+                put_config(&mut bytes, wanted);
+                let asking = Asking::Service(wanted.number, bytes.into());
+                return to.is_none().then_some(asking);
+            }
+        };
+        let voters = candidate.voters().iter().map(|who| who.node);
+        let voters = voters.filter(|node| to.is_none_or(|to| to == *node));
+        let word = Word::Ask(candidate.number(), candidate.word());
+        Some(Asking::Voters(voters.collect(), word))
+    }
+
+    /// An acceptor is asked about the configuration after its own: what it answers, when that is durable. `is_well`: it is in a ring
+    /// that orders.
+    pub fn on_ask(
+        &mut self,
+        around: &Around<'_>,
+        (node, is_well): (NodeId, bool),
+        (number, word): (Round, Arbitration),
+    ) -> Option<Effect> {
+        let (config, voter) = (self.config.as_ref()?, around.voter);
+        let votes = voter.votes() && config.acceptors.contains(&voter.id());
+        let is_well = is_well && self.is_well_without(around, node);
+        if number != config.number + 1 || !votes || is_well {
+            return None;
+        }
+        let answer = self.register.on_word(number, word)?;
+        let answer = Word::Answer(number, voter.id(), answer);
+        Some(Effect::Say(node, answer))
+    }
+
+    /// What the register has to remember of the answer it has just given.
+    pub fn to_remember(&self) -> Option<(Round, &super::Slot)> {
+        let only_accepted =
+            |slot: &&paxos::Slot<_>| !mutants::on(Mutant::U58) || slot.accepted.is_some();
+        let slot = self.slot().filter(only_accepted)?;
+        Some((self.number() + 1, slot))
+    }
+
+    /// Whether a node is outside a ring in which this process is, and which has its coordinator: that it has no link
+    /// to the coordinator itself is no reason for another one. Those in the ring see what is wrong there: who stands itself has.
+    fn is_well_without(&self, around: &Around<'_>, node: NodeId) -> bool {
+        let outside = |config: &Arc<Config>| {
+            let is_in = config.ring.iter().any(|process| process.node == node);
+            !is_in && self.is_there(around.cx, around.links, config.coordinator)
+        };
+        let stands = self.election.candidate.is_some();
+        let is_well = !stands && self.config.as_ref().is_some_and(outside);
+        is_well && !mutants::on(Mutant::U87)
+    }
+
+    /// An acceptor has answered the candidate.
+    pub fn on_answer(
+        &mut self,
+        (node, number): (NodeId, Round),
+        who: AcceptorId,
+        word: Arbitration,
+    ) -> Answered {
+        let Some(Candidacy::Register(candidate)) = &mut self.election.candidate else {
+            return Answered::Waits;
+        };
+        if candidate.number() != number || who.node != node {
+            return Answered::Waits;
+        }
+        let is_asking = |word: &Arbitration| matches!(word, paxos::Word::Prepare(_));
+        let asked = is_asking(&candidate.word());
+        let chosen = candidate.on_word(who, word);
+        let goes_on = asked && !is_asking(&candidate.word());
+        match chosen {
+            Some(config) => Answered::Chosen(config),
+            None if goes_on => Answered::GoesOn,
+            None => Answered::Waits,
+        }
+    }
+}
+
+/// The configuration with this number that the service has chosen.
+pub fn arbitrated(number: Round, chosen: Bytes) -> Option<Arc<Config>> {
+    let mut source = Source(chosen);
+    let config = source.config().filter(|_| source.is_over());
+    config.filter(|config| config.number == number)
+}
+
+/// Those of the configuration; where a node in the ring has lost its store, with its new one.
+fn acceptors_of(around: &Around<'_>, config: &Config, ring: &[Process]) -> Vec<AcceptorId> {
+    let now = |who: &AcceptorId| {
+        let process = ring.iter().find(|process| process.node == who.node)?;
+        if *process == around.cx.me {
+            return around.voter.votes().then(|| around.voter.id());
+        }
+        let now = around.links.acceptor_of(*process);
+        now.filter(|now| now.node == who.node)
+    };
+    let acceptors = config.acceptors.iter();
+    acceptors.map(|who| now(who).unwrap_or(*who)).collect()
+}
+
+/// The same coordinator, if it is there; else this process, if it does not yield; else the next one in the ring that
+/// votes.
+fn coordinator_of(
+    around: &Around<'_>,
+    config: &Config,
+    (ring, acceptors): (&[Process], &[AcceptorId]),
+    why: Why,
+) -> Option<Process> {
+    let votes = |process: &Process| acceptors.iter().any(|who| who.node == process.node);
+    if !why.lead && ring.contains(&config.coordinator) {
+        return Some(config.coordinator);
+    }
+    let me = around.cx.me;
+    let place = ring.iter().position(|process| *process == me)?;
+    let first = place + usize::from(why.yields);
+    let mut in_order = ring[first..].iter().chain(&ring[..first]).copied();
+    // Others' logs may have failed.
+    let well = |process: &Process| *process == me || around.links.acceptor_of(*process).is_some();
+    let best = in_order.clone().find(|who| votes(who) && well(who));
+    best.or_else(|| in_order.find(votes))
+}

@@ -1,0 +1,231 @@
+//! When another configuration is to follow: who is suspected, who wants to come in, and what has taken too long.
+
+use super::super::config::Arbiter;
+use super::super::context::Context;
+use super::super::lead::Leading;
+use super::super::stream::Stream;
+use super::campaign::MOST_BEHIND;
+use super::election::doubled;
+use super::{Around, MOST_PUT_OFF, MOST_WAITS, Membership};
+use crate::Round;
+use rota_core::contract::{Process, Time};
+use rota_core::mutants::{self, Mutant};
+
+/// What is due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Due {
+    /// The predecessor is suspected.
+    Suspects(Option<Process>),
+    /// Another one has to coordinate: the round takes too long to begin, or nobody is there who does.
+    Leads,
+    /// Somebody is to be taken in, or members are to be named, or another round is to begin.
+    Again,
+}
+
+fn is_due(at: Option<Time>, now: Time) -> bool {
+    at.is_some_and(|at| at <= now)
+}
+
+impl Membership {
+    /// When the predecessor is suspected.
+    fn suspect_at(&self, around: &Around<'_>) -> Option<Time> {
+        let stream = around.ring?;
+        let before = stream.predecessor()?;
+        let election = &self.election;
+        let silent = stream.heard.after(election.silence(around.cx));
+        if election.gone.contains(&before) {
+            return Some(election.known);
+        }
+        if around.links.has(before) {
+            return Some(silent);
+        }
+        let since = election.down.get(&before).copied();
+        let since = since.unwrap_or(election.known).max(election.known);
+        let patience = around.cx.settings.patience;
+        Some(silent.min(since.after(patience.link)))
+    }
+
+    /// When the round has taken too long to begin.
+    fn stalled_at(&self, around: &Around<'_>) -> Option<Time> {
+        let stream = around.ring?;
+        let begun = around.learning.learner.round() == stream.round;
+        if begun || !around.voter.votes() {
+            return None;
+        }
+        let patience = around.cx.settings.patience;
+        let wait = 2 * patience.silence + self.place_among_acceptors(around.cx) * patience.retry;
+        // A link on which a part of a promise takes longer than that needs more.
+        let since = match mutants::on(Mutant::U53) {
+            true => self.election.known,
+            false => self.election.nearer(),
+        };
+        Some(since.after(doubled(wait, self.election.unbegun)))
+    }
+
+    /// When another round is to begin, since this one cannot go on: this acceptor has not voted for something, and has
+    /// learnt it since; or this coordinator sees that no majority votes. Each time later, until one has lasted.
+    fn round_at(&self, around: &Around<'_>) -> Option<Time> {
+        around.ring?;
+        let patience = around.cx.settings.patience;
+        let later = |wait: u64| doubled(wait, self.election.rounds);
+        let is_behind = around.learning.learner.is_behind(MOST_BEHIND);
+        let early = around.voter.is_early() && around.voter.is_well() && !is_behind;
+        let early = early.then(|| self.election.known.after(later(patience.retry)));
+        let waits = around.leading.and_then(Leading::waits_since);
+        let waits = waits.filter(|_| !mutants::on(Mutant::U54));
+        let waits = waits.map(|since| since.max(self.election.known));
+        let waits = waits.map(|since| since.after(later(patience.disk + patience.silence)));
+        early.into_iter().chain(waits).min()
+    }
+
+    /// When who is outside stands itself: not while the coordinator is there.
+    fn stand_at(&self, around: &Around<'_>) -> Option<Time> {
+        let (cx, links) = (around.cx, around.links);
+        let config = self.config.as_ref()?;
+        let stands = around.ring.is_none() && around.voter.votes();
+        if !stands || self.is_there(cx, links, config.coordinator) {
+            return None;
+        }
+        let down = self.election.down.get(&config.coordinator).copied();
+        let patience = cx.settings.patience;
+        let gone = down.map_or(Time(0), |at| at.after(patience.link));
+        let at = self.election.stand.max(gone);
+        // A service asks no acceptor: those who are in the ring come first.
+        let mut ring = config.ring.iter();
+        let others = ring.any(|process| self.is_there(cx, links, *process));
+        let is_asked = cx.settings.arbiter == Arbiter::Service;
+        let is_put_off = is_asked && others && !mutants::on(Mutant::U88);
+        Some(at.after(if is_put_off {
+            MOST_WAITS * patience.retry
+        } else {
+            0
+        }))
+    }
+
+    /// When those are taken in who want it: not while a round that is to begin still gets nearer to that, as the next one
+    /// would have to be told everything from the start.
+    fn admit_at(&self, around: &Around<'_>) -> Option<Time> {
+        let at = self.election.admit?;
+        let begun: Round = around.learning.learner.round();
+        if begun == self.number() || mutants::on(Mutant::U65) {
+            return Some(at);
+        }
+        let patience = around.cx.settings.patience;
+        Some(at.max(self.election.nearer().after(patience.silence)))
+    }
+
+    /// When members are to be named once more, for an application that has missed what they have said so far. Each time
+    /// later than the last: where little is kept, and much is under way, it may miss that again.
+    fn view_at(&self, around: &Around<'_>) -> Option<Time> {
+        let lacks = around.learning.hand_out.lacks_view() && around.ring.is_some();
+        let times = match mutants::on(Mutant::U67) {
+            true => 0,
+            false => self.election.views,
+        };
+        let wait = doubled(around.cx.settings.patience.retry, times);
+        lacks.then(|| self.election.known.after(wait))
+    }
+
+    /// When something is to be done if nothing happens before.
+    pub fn next_time(&self, around: &Around<'_>) -> Option<Time> {
+        let join = around.ring.is_none().then_some(self.election.join);
+        if self.election.candidate.is_some() {
+            return [join, Some(self.election.again)]
+                .into_iter()
+                .flatten()
+                .min();
+        }
+        let times = [
+            join,
+            self.stand_at(around),
+            self.suspect_at(around),
+            self.stalled_at(around),
+            self.view_at(around),
+            self.admit_at(around),
+            self.round_at(around),
+        ];
+        times.into_iter().flatten().min()
+    }
+
+    /// Whether it is time to ask to be taken in.
+    pub fn asks_to_join(&self, around: &Around<'_>) -> bool {
+        around.ring.is_none() && self.election.join <= around.cx.now
+    }
+
+    /// Whether this process stands; if so, whether it is time to try again.
+    pub fn candidacy_is_due(&self, now: Time) -> Option<bool> {
+        let stands = self.election.candidate.is_some();
+        stands.then(|| self.election.again <= now)
+    }
+
+    /// What is due, where this process does not stand.
+    pub fn due(&mut self, around: &Around<'_>) -> Option<Due> {
+        let now = around.cx.now;
+        if is_due(self.suspect_at(around), now) {
+            let suspect = around.ring.and_then(Stream::predecessor);
+            Some(Due::Suspects(suspect))
+        } else if is_due(self.stalled_at(around), now) || is_due(self.stand_at(around), now) {
+            Some(Due::Leads)
+        } else if is_due(self.admit_at(around), now) {
+            Some(Due::Again)
+        } else if is_due(self.view_at(around), now) {
+            self.election.views += 1;
+            Some(Due::Again)
+        } else if is_due(self.round_at(around), now) {
+            self.election.rounds += 1;
+            Some(Due::Again)
+        } else {
+            None
+        }
+    }
+
+    /// What was due was tried. What could not be done, as too few are there, is tried again later. Whether the predecessor is not
+    /// to be suspected until then.
+    pub fn put_off(&mut self, around: &Around<'_>) -> Option<Time> {
+        let now = around.cx.now;
+        if is_due(self.admit_at(around), now) {
+            self.election.admit = None;
+        }
+        if self.election.candidate.is_some() {
+            return None;
+        }
+        let later = now.after(around.cx.settings.patience.retry);
+        let suspects = is_due(self.suspect_at(around), now);
+        if suspects {
+            self.election.known = later;
+        }
+        let put_off = [
+            self.stalled_at(around),
+            self.view_at(around),
+            self.round_at(around),
+        ];
+        if put_off.into_iter().any(|at| is_due(at, now)) {
+            (self.election.known, self.election.moved) = (later, later);
+        }
+        if is_due(self.stand_at(around), now) {
+            self.election.stand = later;
+        }
+        suspects.then_some(later)
+    }
+
+    /// This process is not in the ring: it asks to be taken in, and stands itself if nobody is there to ask.
+    pub fn on_outside(&mut self, cx: &Context) {
+        let patience = cx.settings.patience;
+        let place = self.place_among_acceptors(cx);
+        let random = self.random.below(patience.retry);
+        let election = &mut self.election;
+        election.join = cx.now.after(election.waits * patience.retry);
+        let waits = election.waits.min(MOST_PUT_OFF) * patience.retry;
+        let wait = patience.silence / 2 + place * patience.retry / 2 + waits + random;
+        election.stand = cx.now.after(wait);
+    }
+
+    fn place_among_acceptors(&self, cx: &Context) -> u64 {
+        let config = self.config.as_ref();
+        let place = config.and_then(|config| {
+            let mut nodes = config.acceptors.iter().map(|who| who.node);
+            nodes.position(|node| node == cx.me.node)
+        });
+        place.unwrap_or(0) as u64
+    }
+}

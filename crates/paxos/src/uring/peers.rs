@@ -1,0 +1,299 @@
+//! The links of this process: which are up, what they take, and what waits for them.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::word::{Follow, Here, Word};
+use crate::{AcceptorId, Promise, Vote};
+use rota_core::contract::{Channel, NodeId, Output, Pieces, Process, Session};
+use rota_core::mutants::{self, Mutant};
+
+/// Words that may wait for one link; more than that nobody needs to hear.
+const WORDS: usize = 64;
+/// Bases and promises leave while no more than this part of a link's queue is under way: what else there is to say, and that
+/// this process lives, is not to wait behind megabytes of them on a slow link. Drivers tell of half as much room.
+const CLEAR: usize = 8;
+
+/// A link that is up.
+#[derive(Debug)]
+pub struct Peer {
+    /// The process at its other end.
+    pub process: Process,
+    pub session: Session,
+    /// Which foundation this process belongs to.
+    founded: u64,
+    /// Which one the process at its other end does, by its last word.
+    pub theirs: u64,
+    /// What it still takes, in bytes,
+    room: usize,
+    /// and takes when nothing is under way, as far as was seen.
+    most_room: usize,
+    words: VecDeque<Bytes>,
+    /// Words that there was no place for.
+    dropped: u64,
+    /// How much of a base was told, and what is left.
+    base: Option<(u64, Bytes)>,
+    /// Promises whose votes were not all sent, and how many were.
+    promise: Option<(Promise, usize)>,
+    /// What it has said of itself last.
+    pub here: Option<Here>,
+    /// It wanted to follow in a configuration that was not known here yet.
+    pub early: Option<Follow>,
+}
+
+/// At most one link to each node.
+#[derive(Debug)]
+pub struct Peers {
+    /// Where a word with votes ends, in bytes. One vote may be larger.
+    word_bytes: usize,
+    /// Which foundation this process belongs to; 0 if none yet.
+    founded: u64,
+    up: BTreeMap<NodeId, Peer>,
+    /// Words that there was no place for, over links that are gone.
+    dropped: u64,
+}
+
+impl Peers {
+    /// None is up.
+    pub const fn new(word_bytes: usize) -> Self {
+        Self {
+            word_bytes,
+            founded: 0,
+            up: BTreeMap::new(),
+            dropped: 0,
+        }
+    }
+
+    /// Words that were dropped because too many waited for their link.
+    pub fn dropped(&self) -> u64 {
+        self.dropped + self.up.values().map(|peer| peer.dropped).sum::<u64>()
+    }
+
+    /// From here on this process belongs to this foundation, and says so with each word. What others have said who belong to
+    /// another one does not count.
+    pub fn found(&mut self, founded: u64) {
+        self.founded = founded;
+        for peer in self.up.values_mut() {
+            peer.founded = founded;
+            if peer.theirs > 0 && peer.theirs != founded {
+                peer.here = None;
+            }
+        }
+    }
+
+    pub fn on_up(&mut self, process: Process, session: Session) {
+        let peer = Peer {
+            process,
+            session,
+            founded: self.founded,
+            theirs: 0,
+            room: 0,
+            most_room: 0,
+            words: VecDeque::new(),
+            dropped: 0,
+            base: None,
+            promise: None,
+            here: None,
+            early: None,
+        };
+        self.up.insert(process.node, peer);
+    }
+
+    /// The process whose link this was, if it was its last session.
+    pub fn on_down(&mut self, node: NodeId, session: Session) -> Option<Process> {
+        self.session(node, session)?;
+        let peer = self.up.remove(&node)?;
+        self.dropped += peer.dropped;
+        Some(peer.process)
+    }
+
+    pub fn on_writable(&mut self, node: NodeId, session: Session, room: usize) {
+        if let Some(peer) = self.session(node, session) {
+            peer.room = room;
+            peer.most_room = peer.most_room.max(room);
+        }
+    }
+
+    /// The link to a node, if this is its session.
+    pub fn session(&mut self, node: NodeId, session: Session) -> Option<&mut Peer> {
+        self.up
+            .get_mut(&node)
+            .filter(|peer| peer.session == session)
+    }
+
+    /// The link to a process: not to another life of the same node.
+    pub fn process(&mut self, process: Process) -> Option<&mut Peer> {
+        self.up
+            .get_mut(&process.node)
+            .filter(|peer| peer.process == process)
+    }
+
+    /// The link to a node.
+    pub fn at(&self, node: NodeId) -> Option<&Peer> {
+        self.up.get(&node)
+    }
+
+    /// Whether there is a link to this process.
+    pub fn has(&self, process: Process) -> bool {
+        let peer = self.at(process.node);
+        peer.is_some_and(|peer| peer.process == process)
+    }
+
+    /// What a process would vote as, if there is a link to it and it has said so.
+    pub fn acceptor_of(&self, process: Process) -> Option<AcceptorId> {
+        let peer = self.at(process.node);
+        let peer = peer.filter(|peer| peer.process == process)?;
+        peer.here?.acceptor
+    }
+
+    /// All that are up.
+    pub fn iter(&self) -> impl Iterator<Item = &Peer> {
+        self.up.values()
+    }
+
+    /// Says a word to a node, if there is a link.
+    pub fn say(&mut self, node: NodeId, word: &Word) {
+        if let Some(peer) = self.up.get_mut(&node) {
+            peer.say(word);
+        }
+    }
+
+    /// Says a word to all.
+    pub fn say_to_all(&mut self, word: &Word) {
+        let bytes = Bytes::from(word.encode(self.founded));
+        self.up
+            .values_mut()
+            .for_each(|peer| peer.put(bytes.clone()));
+    }
+
+    /// Tells a promise, in as many words as it takes.
+    pub fn promise(&mut self, node: NodeId, promise: Promise) {
+        if let Some(peer) = self.up.get_mut(&node) {
+            peer.promise = Some((promise, 0));
+        }
+    }
+
+    /// They were of rounds that are over.
+    pub fn forget_promises(&mut self) {
+        self.up.values_mut().for_each(|peer| peer.promise = None);
+    }
+
+    /// Tells a base, in as many words as it takes.
+    pub fn base(&mut self, node: NodeId, base: Bytes) {
+        if let Some(peer) = self.up.get_mut(&node) {
+            peer.base = Some((0, base));
+        }
+    }
+
+    /// The next word for which there is room.
+    pub fn next_word(&mut self) -> Option<Output> {
+        self.up
+            .values_mut()
+            .find_map(|peer| peer.next_word(self.word_bytes))
+    }
+}
+
+impl Peer {
+    /// Says a word.
+    pub fn say(&mut self, word: &Word) {
+        self.put(Bytes::from(word.encode(self.founded)));
+    }
+
+    fn put(&mut self, bytes: Bytes) {
+        if self.words.len() < WORDS {
+            self.words.push_back(bytes);
+        } else {
+            self.dropped += 1;
+        }
+    }
+
+    /// Whether words wait for room.
+    pub fn has_words(&self) -> bool {
+        !self.words.is_empty()
+    }
+
+    /// Whether there are parts of a base that it was not told yet.
+    pub const fn tells_base(&self) -> bool {
+        self.base.is_some()
+    }
+
+    /// What the link takes now, in bytes, beside the words that wait.
+    pub fn room(&self) -> usize {
+        if self.words.is_empty() { self.room } else { 0 }
+    }
+
+    /// Sends a message, for which there has to be room.
+    pub fn send(&mut self, bytes: Pieces) -> Output {
+        debug_assert!(bytes.len() <= self.room);
+        self.room = self.room.saturating_sub(bytes.len());
+        Output::LinkSend {
+            peer: self.process.node,
+            session: self.session,
+            channel: Channel::default(),
+            bytes,
+            after: None,
+        }
+    }
+
+    /// Parts are made one at a time, and wait for their room as words do: what goes along the ring does not take it.
+    fn next_word(&mut self, enough: usize) -> Option<Output> {
+        if self.words.is_empty() {
+            if !self.is_clear() && !mutants::on(Mutant::U66) {
+                return None;
+            }
+            let part = self.promise_part(enough);
+            let part = part.or_else(|| self.base_part(enough))?;
+            self.words.push_back(part.encode(self.founded).into());
+        }
+        let word = self.words.pop_front_if(|word| word.len() <= self.room)?;
+        Some(self.send(word.into()))
+    }
+
+    /// Whether little is under way.
+    const fn is_clear(&self) -> bool {
+        self.most_room - self.room <= self.most_room / CLEAR
+    }
+
+    /// The next part of a base.
+    fn base_part(&mut self, enough: usize) -> Option<Word> {
+        let (at, mut rest) = self.base.take()?;
+        let part = rest.split_to(rest.len().min(enough));
+        let more = !rest.is_empty();
+        self.base = more.then_some((at + part.len() as u64, rest));
+        Some(Word::Forgotten(at, part, more))
+    }
+
+    /// The next part of a promise.
+    fn promise_part(&mut self, enough: usize) -> Option<Word> {
+        let (promise, told) = self.promise.as_mut()?;
+        let rest = &promise.votes[*told..];
+        let votes: Vec<Vote> = super::codec::fitting(rest.iter().cloned(), enough).collect();
+        let more = votes.len() < rest.len();
+        let part = Promise {
+            round: promise.round,
+            acceptor: promise.acceptor,
+            from: promise.from,
+            held: promise.held,
+            kept: promise.kept,
+            votes,
+        };
+        *told += part.votes.len();
+        if !more {
+            self.promise = None;
+        }
+        Some(Word::Promise(part, more))
+    }
+}
+
+impl Peers {
+    /// Its invariants.
+    pub fn check(&self) {
+        for (node, peer) in &self.up {
+            assert_eq!(*node, peer.process.node, "a link is at its node");
+            assert!(peer.room <= peer.most_room, "no more room than was seen");
+            assert!(peer.words.len() <= WORDS + 1, "few words wait");
+            assert_eq!(peer.founded, self.founded, "all words name one foundation");
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! What did not come along the ring: decided instances, values that were multicast, and places that a merge waits for.
+
+use bytes::Bytes;
+
+use super::base::Base;
+use super::cast::{Lack, Lacking};
+use super::catch_up::{self, Answer, Brought};
+use super::engine::URing;
+use super::lead::Leading;
+use super::parts::Dropped;
+use super::peers::Peer;
+use super::stream::Hail;
+use super::word::Word;
+use crate::{Instance, Proposers, Vote};
+use rota_core::contract::{NodeId, Output, Process};
+use rota_core::mutants::{self, Mutant};
+use rota_core::wire::Part;
+
+/// Decided instances that are missing.
+impl URing {
+    /// Asks for what is missing, if something is that nobody is being asked for.
+    pub(super) fn ask_for_missing(&mut self) {
+        while !self.voter.is_busy() && self.ask_for_some() {}
+    }
+
+    /// Whether there was something to ask for.
+    fn ask_for_some(&mut self) -> bool {
+        let is_awaited = self.voter.lack().is_some();
+        if !self.catch_up.may_ask(&self.learning, is_awaited) {
+            return false;
+        }
+        let Some(missing) = self.catch_up.missing(&self.learning.learner) else {
+            return false;
+        };
+        if mutants::on(Mutant::U16) {
+            self.learning.leave_out(missing.end);
+            return false;
+        }
+        let missing = missing.start..missing.end.min(self.brought());
+        if missing.is_empty() {
+            return false;
+        }
+        let informants = || self.membership.informants(&self.cx, &self.links);
+        let asked = self.catch_up.ask(self.cx.now, missing, informants);
+        let Some((node, range)) = asked else {
+            return false;
+        };
+        self.say(node, Word::Fetch(range.start, range.end));
+        true
+    }
+
+    /// What is not before this the ring still brings. It is not learnt elsewhere: what has counted is not carried any
+    /// more, and the proposal that comes may name a value without bringing it. As long as the round has not begun here,
+    /// what is known to be decided was so in earlier ones: what is proposed of it again comes with its value. (A base may reach
+    /// into what the ring brings: [`super::stream::Stream::ask_forgotten`].)
+    fn brought(&self) -> Instance {
+        let has_begun = self.learning.learner.round() == self.number();
+        let has_begun = has_begun || mutants::on(Mutant::U37);
+        let stream = self.stream.as_ref().filter(|_| has_begun);
+        stream.map_or(Instance::MAX, |stream| {
+            stream.next().max(self.round.start.0)
+        })
+    }
+
+    /// Somebody asks what was decided.
+    pub(super) fn on_fetch(&mut self, node: NodeId, from: Instance, upto: Instance) {
+        self.counters.uring_fetches_served += 1;
+        let is_forgotten = from < self.voter.kept();
+        if is_forgotten && self.links.at(node).is_some_and(Peer::tells_base) {
+            // Several questions may have that answer.
+            return;
+        }
+        match catch_up::answer(&self.cx, &self.voter, self.learning.next(), from..upto) {
+            Answer::Votes(word) => self.links.say(node, &word),
+            Answer::Base(base) => self.links.base(node, base),
+        }
+    }
+
+    /// The answer.
+    pub(super) fn on_chosen(&mut self, node: NodeId, votes: &[Vote]) {
+        self.counters.uring_votes_fetched += votes.len() as u64;
+        let learner = &mut self.learning.learner;
+        self.catch_up.on_chosen(&self.cx, learner, (node, votes));
+    }
+
+    /// An answer: what was asked for is forgotten there.
+    pub(super) fn on_forgotten(&mut self, node: NodeId, at: u64, part: &Bytes, more: bool) {
+        let learner = &self.learning.learner;
+        let brought = self
+            .catch_up
+            .on_forgotten(&self.cx, learner, node, (at, part, more));
+        match brought {
+            Brought::Base(base) => {
+                self.begin_at(base);
+                self.catch_up.forget_to(self.learning.next());
+            }
+            Brought::Part => {}
+            Brought::Nothing => self.counters.uring_messages_stale += 1,
+            Brought::Garbage => self.counters.uring_messages_refused += 1,
+        }
+    }
+
+    /// Others have forgotten everything before this.
+    fn begin_at(&mut self, base: Base) {
+        if base.next <= self.learning.next() {
+            return;
+        }
+        if let Some(stream) = &mut self.stream {
+            stream.counted_to(base.next, |who| base.counted(who));
+        }
+        self.learning.begin_at(&self.cx, &base, &mut self.own);
+        if self.voter.is_acceptor() {
+            let number = self.number();
+            self.voter.rest_on(&self.cx, base, Some(number));
+        }
+    }
+}
+
+/// Values that were multicast.
+impl URing {
+    /// Parts of values that came together.
+    pub(super) fn on_datagrams(&mut self, bytes: &[u8], segment: usize) {
+        let Some(settings) = self.cx.settings.multicast else {
+            return;
+        };
+        for start in (0..bytes.len()).step_by(segment.max(1)) {
+            let datagram = &bytes[start..bytes.len().min(start + segment)];
+            match Part::decode(datagram, settings.seal_bytes) {
+                Ok(part) => self.on_part(settings.cluster, &part),
+                Err(_) => self.counters.uring_messages_refused += 1,
+            }
+        }
+    }
+
+    fn on_part(&mut self, cluster: u32, part: &Part<'_>) {
+        self.counters.uring_parts_received += 1;
+        let counted = self.learning.learnt().counted(part.head.proposer);
+        let counted = counted.unwrap_or(0);
+        if part.head.counter <= counted {
+            return;
+        }
+        // Nobody has more values under way than bytes.
+        let ahead = 2 * self.cx.settings.window_bytes as u64;
+        let is_sound = part.head.cluster == cluster && part.head.counter - counted <= ahead;
+        if !is_sound || self.take_part(part).is_err() {
+            self.counters.uring_parts_dropped += 1;
+        }
+    }
+
+    /// Who is not in the ring has no use for any.
+    fn take_part(&mut self, part: &Part<'_>) -> Result<(), Dropped> {
+        let Some(stream) = &mut self.stream else {
+            return Ok(());
+        };
+        let Some((id, frame)) = stream.on_part(self.cx.now, part)? else {
+            return Ok(());
+        };
+        if !super::value::is_sound(&frame) {
+            return Err(Dropped);
+        }
+        // Without room for it, it is asked for later.
+        let _ = self.on_value(id, frame);
+        Ok(())
+    }
+
+    /// The next datagrams of own values.
+    pub(super) fn multicast(&mut self) -> Option<Output> {
+        let settings = self.cx.settings.multicast?;
+        let (now, leads) = (self.cx.now, self.leading.is_some());
+        let (mut began, stream) = (false, self.stream.as_mut());
+        let output = self.sending.next(now, &settings, stream, &mut began);
+        // The coordinator may propose it now.
+        self.outbox.submitted |= began && leads;
+        output
+    }
+
+    /// Looks what is missing, so that it is asked for in time.
+    pub(super) fn watch(&mut self) {
+        let begun = self.learning.learner.round() == self.number();
+        let table = self.leading.as_ref().and_then(Leading::table);
+        if let Some(stream) = &mut self.stream {
+            stream.watch(&self.cx, table, begun);
+        }
+    }
+
+    /// Something is to be asked for, or sent once more.
+    pub(super) fn on_overdue(&mut self) {
+        let Some(stream) = &self.stream else {
+            return;
+        };
+        let due = stream.overdue(self.cx.now);
+        if let Some(lacking) = due.lack {
+            self.ask_for(lacking);
+        }
+        if let Some(pause) = due.late {
+            self.send_late(pause);
+        }
+    }
+
+    fn ask_for(&mut self, lacking: Lacking) {
+        let Some(stream) = &mut self.stream else {
+            return;
+        };
+        let is_asked = match stream.asks_again(&self.cx, lacking) {
+            Lack::Of(_) => self.ask_predecessor(),
+            Lack::Next(..) => self.ask_proposers(),
+        };
+        // Where there is nobody to ask that is no loss for which others should slow down.
+        if let Some(stream) = self.stream.as_mut().filter(|_| is_asked) {
+            stream.lost_here();
+            self.counters.uring_values_asked_for += 1;
+            stream.slow_down(&self.cx);
+        }
+    }
+
+    /// The predecessor has the values that it named.
+    fn ask_predecessor(&mut self) -> bool {
+        let Some(stream) = &mut self.stream else {
+            return false;
+        };
+        let has_link = stream.predecessor().is_some_and(|who| self.links.has(who));
+        if has_link {
+            stream.hail = Hail::Due;
+        }
+        has_link
+    }
+
+    /// The coordinator asks for what it has not proposed.
+    fn ask_proposers(&mut self) -> bool {
+        let table = self.leading.as_ref().and_then(Leading::table);
+        let wanted = |table: &Proposers| Some(self.stream.as_ref()?.wanted(table));
+        let mut wanted = table.and_then(wanted).unwrap_or_default();
+        wanted.retain(|(process, _)| self.links.has(*process));
+        let is_asked = !wanted.is_empty();
+        for (process, counters) in wanted {
+            self.say(process.node, Word::Want(counters));
+        }
+        is_asked
+    }
+
+    /// The coordinator seems not to have had an own value: it is sent that by its link.
+    fn send_late(&mut self, pause: u64) {
+        let (Some(stream), Some(config)) = (&mut self.stream, self.membership.config()) else {
+            return;
+        };
+        let Some((id, frame)) = stream.first_own() else {
+            return;
+        };
+        stream.late_again(&self.cx, id, pause);
+        if mutants::on(Mutant::U31) {
+            return;
+        }
+        match self.links.process(config.coordinator) {
+            None => stream.goes_along(id),
+            // It may be among them.
+            Some(peer) if peer.has_words() => return,
+            Some(peer) => peer.say(&Word::Value(id.counter, frame)),
+        }
+        self.counters.uring_values_sent_again += 1;
+    }
+
+    /// The coordinator lacks own values.
+    pub(super) fn on_want(&mut self, process: Process, counters: &[u64]) {
+        let config = self.membership.config();
+        if config.is_none_or(|config| config.coordinator != process) {
+            self.counters.uring_messages_stale += 1;
+            return;
+        }
+        let peer = self.links.process(process);
+        // What waits may be an answer; and it is asked for again.
+        let Some(peer) = peer.filter(|peer| !peer.has_words()) else {
+            return;
+        };
+        let mut room = self.cx.settings.word_bytes;
+        for counter in counters {
+            let Some(frame) = self.own.value(*counter) else {
+                continue;
+            };
+            self.counters.uring_values_sent_again += 1;
+            room = room.saturating_sub(frame.len());
+            peer.say(&Word::Value(*counter, frame));
+            if room == 0 {
+                return;
+            }
+        }
+    }
+}
+
+/// Places that a merge of several rings waits for.
+impl URing {
+    pub(super) fn on_need(&mut self, next: Instance) {
+        self.counters.uring_needs_heard += 1;
+        self.needs.on_need(next);
+    }
+
+    /// Tells the coordinator what is needed here, if it is time.
+    pub(super) fn tell_needs(&mut self) {
+        let (next, leads) = (self.learning.next(), self.leading.is_some());
+        let Some(needed) = self.needs.next_word(&self.cx, next, leads) else {
+            return;
+        };
+        let config = self.membership.config();
+        let coordinator = config.map(|config| config.coordinator);
+        if let Some(coordinator) = coordinator.filter(|who| *who != self.cx.me) {
+            self.counters.uring_needs_said += 1;
+            self.links.say(coordinator.node, &Word::Need(needed));
+        }
+    }
+}

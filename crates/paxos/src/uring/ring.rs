@@ -1,0 +1,275 @@
+//! What goes along the ring: words to the neighbours, and batches of values, proposals and votes.
+
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::codec::MOST_NUMBER;
+use super::engine::{Life, URing};
+use super::stream::{Hail, News};
+use super::wire::Records;
+use super::word::{Follow, Head, Proposal, Record, Word};
+use crate::{Instance, ValueId};
+use rota_core::contract::{Output, Process};
+use rota_core::mutants::{self, Mutant};
+
+impl URing {
+    /// A word of another process, or of this one to itself.
+    pub(super) fn on_word(&mut self, process: Process, word: Word) {
+        let node = process.node;
+        match word {
+            Word::Here(here) => self.on_here(process, here),
+            Word::Known(config) => self.on_known(&config),
+            Word::Ask(number, word) => self.on_ask(node, number, word),
+            Word::Answer(number, who, word) => self.on_answer(node, number, who, word),
+            Word::Prepare(round, from) => self.on_prepare(process, round, from),
+            Word::Promise(promise, more) => self.on_promise(node, promise, more),
+            Word::Follow(follow, lacks) => self.on_follow(process, follow, lacks),
+            Word::Fetch(from, upto) => self.on_fetch(node, from, upto),
+            Word::Chosen(votes) => self.on_chosen(node, &votes),
+            Word::Forgotten(at, part, more) => self.on_forgotten(node, at, &part, more),
+            Word::Leaving => self.membership.on_leaving(process),
+            Word::Want(counters) => self.on_want(process, &counters),
+            Word::Value(counter, frame) => {
+                let _ = self.on_value(ValueId { process, counter }, frame);
+            }
+            Word::Need(next) => self.on_need(next),
+        }
+    }
+}
+
+impl URing {
+    /// The successor says what it has.
+    fn on_follow(&mut self, process: Process, follow: Follow, mut lacks: Vec<Instance>) {
+        lacks.sort_unstable();
+        let number = self.number();
+        let Some(peer) = self.links.process(process) else {
+            return;
+        };
+        if follow.round > number {
+            peer.early = Some(follow);
+            return;
+        }
+        let (Some(stream), Some(config)) = (&mut self.stream, self.membership.config()) else {
+            return;
+        };
+        if follow.round == number && stream.successor() == Some(process) {
+            stream.on_follow(peer.session, (follow, lacks), config.acceptors.len());
+        } else if follow.round < number {
+            peer.say(&Word::Known(config.clone()));
+        }
+    }
+
+    /// What the predecessor sent. It is taken in up to the first record that cannot be.
+    pub(super) fn on_batch(&mut self, process: Process, head: &Head, body: Bytes) {
+        // Nothing that comes to the coordinator is for its disk: what it takes is bounded where it proposes. The others' votes have to pass.
+        let leads = self.leading.is_some() && !mutants::on(Mutant::U83);
+        let is_full = self.voter.is_full() && !leads && !mutants::on(Mutant::U77);
+        let config = self.membership.config().cloned();
+        let (Some(stream), Some(config)) = (&mut self.stream, config) else {
+            self.counters.uring_messages_stale += 1;
+            return;
+        };
+        if stream.predecessor() != Some(process) || !stream.is_current(head) {
+            self.counters.uring_messages_stale += 1;
+            return;
+        }
+        if is_full {
+            // It is not the predecessor that is slow.
+            stream.heard = self.cx.now;
+            stream.hail = Hail::At(self.cx.now.after(self.cx.settings.patience.heartbeat));
+            return;
+        }
+        if head.start > 0 {
+            // What is before the predecessor has forgotten.
+            stream.jump(head.from);
+            self.start_round(&config, (head.start, head.kept));
+        } else {
+            let election = &mut self.membership.election;
+            election.heard_told(head.kept, self.cx.now);
+        }
+        if head.complete {
+            self.on_complete(head.round);
+        }
+        let mut at = head.from;
+        for record in Records::new(body, &config.ring) {
+            let is_value = matches!(record, Ok(Record::Value(..)));
+            let taken = record.is_ok_and(|record| self.on_record(head, &mut at, record));
+            if !taken {
+                self.refuse(is_value);
+                return;
+            }
+        }
+        // What has to be refused again and again is as bad as silence.
+        if let Some(stream) = &mut self.stream {
+            stream.heard = self.cx.now;
+        }
+    }
+
+    /// The predecessor is to begin again from what was taken in: at once, if it is asked for values that were forgotten here;
+    /// else not at once, lest two processes that do not understand each other do nothing else.
+    fn refuse(&mut self, is_value: bool) {
+        let at = self.cx.now.after(self.cx.settings.patience.heartbeat);
+        let stream = self.stream.as_mut();
+        if let Some(stream) = stream.filter(|stream| stream.hail != Hail::Due) {
+            // Of a value it may be this process that is behind: what has counted elsewhere has not here, and takes room.
+            match is_value {
+                true => self.counters.uring_values_put_off += 1,
+                false => self.counters.uring_messages_refused += 1,
+            }
+            stream.hail = Hail::At(at);
+        }
+    }
+
+    fn on_record(&mut self, head: &Head, at: &mut Instance, record: Record) -> bool {
+        match record {
+            Record::Value(id, frame) => {
+                let taken = self.on_value(id, frame);
+                if let Some(stream) = &mut self.stream {
+                    stream.goes_along(id);
+                }
+                taken
+            }
+            Record::Proposal(proposal) => self.on_proposal(head, at, proposal),
+            Record::Voted(index, next) => {
+                let config = self.membership.config();
+                let who = config.and_then(|config| config.acceptors.get(usize::from(index)));
+                if let Some(who) = who {
+                    self.learning.learner.on_voted(head.round, *who, next);
+                }
+                who.is_some()
+            }
+            Record::Learnt(index, next) => {
+                let learnt = self.round.on_learnt(usize::from(index), next);
+                if learnt == Some(true) {
+                    self.membership.election.on_nearer(self.cx.now);
+                }
+                learnt.is_some()
+            }
+            Record::Lost(place, count) => {
+                let stream = self.stream.as_mut();
+                stream.is_some_and(|stream| stream.on_lost(&self.cx, usize::from(place), count))
+            }
+            Record::Mute(index) => self.round.on_mute(usize::from(index)),
+        }
+    }
+
+    /// The next proposal of the round, or one that is here already.
+    fn on_proposal(&mut self, head: &Head, at: &mut Instance, proposal: Proposal) -> bool {
+        let Some(stream) = &mut self.stream else {
+            return false;
+        };
+        let (first, span) = (*at, proposal.span());
+        let is_none = first == 0 || head.start == 0 || stream.leads();
+        if is_none || span > MOST_NUMBER || first + span > MOST_NUMBER {
+            return false;
+        }
+        *at = first + span;
+        let expected = stream.end();
+        if first != expected {
+            // What is here already is not needed again; what is not behind it belongs to no round.
+            return *at <= expected;
+        }
+        if stream.has_to_wait(&proposal) {
+            return stream.hold(first, proposal);
+        }
+        let Some(proposed) = stream.resolve(proposal) else {
+            self.counters.uring_values_asked_for += u64::from(stream.ask_forgotten(first));
+            return false;
+        };
+        self.adopt_next(first, proposed);
+        true
+    }
+}
+
+/// What is to be sent.
+impl URing {
+    /// The next output, after all that was asked for before.
+    pub(super) fn next_output(&mut self) -> Option<Output> {
+        if let Some(output) = self.outbox.out.pop_front() {
+            return Some(output);
+        }
+        if let Some(output) = self.links.next_word() {
+            return Some(output);
+        }
+        if self.life == Life::Left {
+            return None;
+        }
+        let output = self.follow().or_else(|| self.batch());
+        output.or_else(|| self.multicast())
+    }
+
+    /// Tells the predecessor from where on to send, if it is to be told and can be.
+    fn follow(&mut self) -> Option<Output> {
+        let stream = self.stream.as_mut()?;
+        if stream.hail != Hail::Due {
+            return None;
+        }
+        let peer = self.links.process(stream.predecessor()?)?;
+        if peer.has_words() {
+            return None;
+        }
+        let (follow, lacks) = stream.follow();
+        let word = Word::Follow(follow, lacks);
+        peer.say(&word);
+        self.links.next_word()
+    }
+
+    /// This acceptor votes for nothing in this round any more: others are told along the ring, and do not wait for it.
+    fn note_mute(&mut self) {
+        let is_mute = self.voter.is_mute() && self.voter.is_acceptor();
+        if is_mute
+            && !mutants::on(Mutant::U34)
+            && let Some(at) = self.own_place()
+        {
+            self.round.on_mute(at);
+        }
+    }
+
+    /// The next batch for the successor.
+    fn batch(&mut self) -> Option<Output> {
+        self.note_mute();
+        let config = self.membership.config()?;
+        let stream = self.stream.as_mut()?;
+        let session = stream.session()?;
+        let peer = self.links.process(stream.successor()?)?;
+        if peer.session != session {
+            return None;
+        }
+        let learner = &self.learning.learner;
+        let begun = learner.round() == config.number;
+        let told = (0, self.membership.election.told());
+        let (start, kept) = if begun { self.round.start } else { told };
+        let head = Head {
+            founded: config.founded,
+            round: config.number,
+            epoch: 0,
+            start,
+            kept,
+            from: 0,
+            complete: self.membership.complete() == config.number,
+        };
+        let voted = if begun { learner.voted() } else { &[] };
+        let force = stream.beat;
+        let room = peer.room().min(super::MOST_BATCH);
+        if room < super::LEAST_ROOM {
+            return None;
+        }
+        let to = peer.process.node;
+        let own = |index: usize| {
+            config
+                .acceptors
+                .get(index)
+                .is_some_and(|who| who.node == to)
+        };
+        if !force && stream.puts_off(self.cx.now, &head, (voted, &own)) {
+            return None;
+        }
+        let sizes = (room, self.cx.settings.batch_bytes);
+        let known = (voted, self.round.learnt(), self.round.mute());
+        let bytes = stream.batch(head, known, own, sizes, force)?;
+        (stream.spoken, stream.beat, stream.news) = (self.cx.now, false, News::None);
+        self.counters.uring_batches_sent += 1;
+        self.counters.uring_batch_bytes_sent += bytes.len() as u64;
+        Some(peer.send(bytes))
+    }
+}

@@ -1,0 +1,92 @@
+//! The round of the newest configuration, as far as a process knows it: where it starts, and how far each acceptor is.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::{AcceptorId, Config, Instance};
+use rota_core::contract::NodeId;
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub struct RoundState {
+    /// Where it starts, and what was forgotten before it; 0 until that is known.
+    pub start: (Instance, Instance),
+    /// By acceptor of the configuration: what it has learnt, as far as is known.
+    learnt: Vec<Instance>,
+    /// Likewise: whether it votes for nothing more in the round.
+    mute: Vec<bool>,
+}
+
+impl RoundState {
+    /// Nothing is known of it yet.
+    pub fn of(config: &Config) -> Self {
+        let acceptors = config.acceptors.len();
+        Self {
+            start: (0, 0),
+            learnt: vec![0; acceptors],
+            mute: vec![false; acceptors],
+        }
+    }
+
+    /// An acceptor has learnt everything before this. Whether that is news; `None` if there is no such acceptor.
+    pub fn on_learnt(&mut self, at: usize, next: Instance) -> Option<bool> {
+        let learnt = self.learnt.get_mut(at)?;
+        let is_news = *learnt < next;
+        *learnt = next.max(*learnt);
+        Some(is_news)
+    }
+
+    /// An acceptor votes for nothing more in this round. Whether there is such an acceptor.
+    pub fn on_mute(&mut self, at: usize) -> bool {
+        let mute = self.mute.get_mut(at);
+        mute.map(|mute| *mute = true).is_some()
+    }
+
+    /// By acceptor: what it has learnt.
+    pub fn learnt(&self) -> &[Instance] {
+        &self.learnt
+    }
+
+    /// By acceptor: whether it votes for nothing more.
+    pub fn mute(&self) -> &[bool] {
+        &self.mute
+    }
+
+    /// A majority of the acceptors has learnt everything before this.
+    pub fn learnt_by_majority(&self, config: &Config) -> Instance {
+        let learnt = |who| config.place(who).and_then(|at| self.learnt.get(at));
+        config.reached_by_majority(|who| learnt(who).copied().unwrap_or(0))
+    }
+
+    /// All acceptors in the ring that vote have reached this instance, each the one of its place in the configuration. `votes`: as
+    /// far as is known.
+    pub fn reached_by_all(
+        &self,
+        config: &Config,
+        votes: impl Fn(AcceptorId) -> bool,
+        reached: impl Fn(usize) -> Instance,
+    ) -> Instance {
+        let in_ring = |node: NodeId| config.ring.iter().any(|process| process.node == node);
+        let is_mute = |at: usize| self.mute.get(at).is_some_and(|mute| *mute);
+        let acceptors = config.acceptors.iter().enumerate();
+        let voting =
+            acceptors.filter(|(at, who)| in_ring(who.node) && !is_mute(*at) && votes(**who));
+        voting.map(|(at, _)| reached(at)).min().unwrap_or(0)
+    }
+}
+
+impl RoundState {
+    /// Its invariants, in this configuration.
+    pub fn check(&self, config: Option<&Config>) {
+        assert_eq!(self.learnt.len(), self.mute.len(), "each acceptor has both");
+        let acceptors = config.map_or(0, |config| config.acceptors.len());
+        assert!(
+            self.learnt.is_empty() || self.learnt.len() == acceptors,
+            "each acceptor has its place"
+        );
+        assert!(
+            self.start.1 <= self.start.0,
+            "a round starts behind what is forgotten"
+        );
+    }
+}

@@ -1,0 +1,124 @@
+//! The predecessor and the successor in the ring: from where on the one sends, and the other is sent.
+
+use alloc::vec::Vec;
+
+use super::super::successor::Successor;
+use super::super::word::{Follow, Head};
+use super::Stream;
+use crate::Instance;
+use rota_core::contract::{Process, Session, Time};
+use rota_core::mutants::{self, Mutant};
+
+/// Whether the predecessor knows from where on to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hail {
+    /// It is to be told as soon as there is a link.
+    Due,
+    /// It was told.
+    Said,
+    /// What it sent was refused: it is told again at this time.
+    At(Time),
+}
+
+/// Whether there is something to say to the successor that brings no values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum News {
+    /// There is not.
+    None,
+    /// There is, since then. Whoever has something else to hand in does that before this time's timer, and so what comes together
+    /// leaves together, and what comes alone leaves at once.
+    Waits(Time),
+    /// It is said as soon as the link has room.
+    Due,
+}
+
+impl Stream {
+    /// A link to a neighbour has come up or gone down: both begin again.
+    pub fn on_link(&mut self, who: Process) {
+        if self.predecessor() == Some(who) {
+            self.hail = Hail::Due;
+        }
+        if self.successor() == Some(who) {
+            self.out = None;
+        }
+    }
+
+    /// What to tell the predecessor now, and in which instances it is to bring the values.
+    pub fn follow(&mut self) -> (Follow, Vec<Instance>) {
+        let mut lacks = self.lacks();
+        lacks.extend(self.forgotten());
+        // They are named again.
+        if let Some(cast) = &mut self.cast {
+            cast.held.clear();
+            cast.lack = None;
+        }
+        self.epoch = self.epoch.wrapping_add(1);
+        self.hail = Hail::Said;
+        let follow = Follow {
+            round: self.round,
+            epoch: self.epoch,
+            next: self.window.next(),
+        };
+        (follow, lacks)
+    }
+
+    /// The successor says what it has.
+    pub fn on_follow(
+        &mut self,
+        session: Session,
+        (follow, lacks): (Follow, Vec<Instance>),
+        acceptors: usize,
+    ) {
+        let sizes = (acceptors, self.ring.len());
+        let mut out = Successor::new(session, (&follow, lacks), sizes);
+        if mutants::on(Mutant::U03) {
+            out.at = self.window.next();
+        }
+        self.out = Some(out);
+        if !mutants::on(Mutant::U04) {
+            self.through.sent = 0;
+            if self.cast.is_none() {
+                self.own.sent = 0;
+            }
+        }
+    }
+
+    /// Whether a batch answers the last [`Follow`].
+    pub fn is_current(&self, head: &Head) -> bool {
+        let answers = head.epoch == self.epoch || mutants::on(Mutant::U19);
+        head.round == self.round && answers && self.hail == Hail::Said
+    }
+
+    /// The session with the successor, if it has said what it wants.
+    pub fn session(&self) -> Option<Session> {
+        self.out.as_ref().map(|out| out.session)
+    }
+
+    /// When the predecessor is to be told again, or the successor is to hear something.
+    pub fn next_time(&self, heartbeat: u64) -> Option<Time> {
+        let hail = match self.hail {
+            Hail::At(at) => Some(at),
+            Hail::Due | Hail::Said => None,
+        };
+        let beat = self.session().map(|_| self.spoken.after(heartbeat));
+        let news = match self.news {
+            News::Waits(since) => Some(since),
+            News::None | News::Due => None,
+        };
+        hail.into_iter().chain(beat).chain(news).min()
+    }
+
+    /// What was put off until now is due.
+    pub fn on_time(&mut self, now: Time, heartbeat: u64) {
+        if matches!(self.hail, Hail::At(at) if at <= now) {
+            self.hail = Hail::Due;
+        }
+        if matches!(self.news, News::Waits(since) if since <= now) {
+            self.news = News::Due;
+        }
+        if self.out.is_some() && self.spoken.after(heartbeat) <= now {
+            self.spoken = now;
+            self.beat = true;
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What the successor wants.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::word::Follow;
+use crate::Instance;
+use rota_core::contract::Session;
+use rota_core::mutants::{self, Mutant};
+
+/// What it has said, and what it was told since then.
+#[derive(Clone, Debug)]
+pub struct Successor {
+    pub session: Session,
+    pub epoch: u32,
+    /// The next proposal to send.
+    pub at: Instance,
+    /// By acceptor: the last that was told of its votes.
+    pub told: Vec<Instance>,
+    /// Likewise of what it has learnt.
+    pub told_learnt: Vec<Instance>,
+    /// Likewise whether it was told that its log has failed.
+    pub told_mute: Vec<bool>,
+    /// By place in the ring: the last that was told of how often values had to be asked for.
+    pub told_losses: Vec<u64>,
+    /// It wants the values of proposals in these instances.
+    pub lacks: Vec<Instance>,
+    pub told_start: bool,
+    pub told_complete: bool,
+}
+
+impl Successor {
+    /// One that has said this, and was told nothing of so many acceptors and processes.
+    pub fn new(
+        session: Session,
+        (follow, lacks): (&Follow, Vec<Instance>),
+        (acceptors, places): (usize, usize),
+    ) -> Self {
+        let told = if mutants::on(Mutant::U15) {
+            follow.next
+        } else {
+            0
+        };
+        Self {
+            session,
+            epoch: follow.epoch,
+            at: follow.next,
+            told: vec![told; acceptors],
+            told_learnt: vec![0; acceptors],
+            told_mute: vec![false; acceptors],
+            told_losses: vec![0; places],
+            lacks,
+            told_start: false,
+            told_complete: false,
+        }
+    }
+}

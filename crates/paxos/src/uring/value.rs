@@ -1,0 +1,43 @@
+//! A value's bytes: the service that its messages asked for, whether the last of them is cut, and a frame with them.
+
+use bytes::{Buf, Bytes};
+
+use rota_core::contract::Service;
+use rota_core::wire::{Frame, service_code, service_of};
+
+/// In the first byte: the last message goes on in the next value.
+const CUT: u8 = 0x80;
+
+/// What comes before the frame.
+pub fn lead(service: Service, is_cut: bool) -> u8 {
+    service_code(service) | if is_cut { CUT } else { 0 }
+}
+
+/// What is in it; `None` if it is none.
+pub fn read(mut value: Bytes) -> Option<(Service, Frame)> {
+    let first = value.try_get_u8().ok()?;
+    let service = service_of(first & !CUT).ok()?;
+    let frame = Frame::parse(value).ok()?;
+    let is_cut = frame.end().fragment > 0;
+    (is_cut == (first & CUT > 0)).then_some((service, frame))
+}
+
+/// If the last message in a value goes on in the next one: whether the value is all part of one that began before it.
+pub fn cut(value: &Bytes) -> Option<bool> {
+    if value.first()? & CUT == 0 {
+        return None;
+    }
+    let (_, frame) = read(value.clone())?;
+    let (start, end) = (frame.start(), frame.end());
+    Some(start.fragment > 0 && start.counter == end.counter)
+}
+
+/// The counter of the last message that ends in it, or before it.
+pub fn last_whole(value: &Bytes) -> u64 {
+    read(value.clone()).map_or(0, |(_, frame)| frame.end().counter.saturating_sub(1))
+}
+
+/// Whether it is one.
+pub fn is_sound(value: &Bytes) -> bool {
+    read(value.clone()).is_some()
+}

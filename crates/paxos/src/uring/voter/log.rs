@@ -1,0 +1,199 @@
+//! What becomes of an acceptor when its log fails, and when it is opened again.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::super::context::Context;
+use super::super::found::Found;
+use super::super::membership::Membership;
+use super::Voter;
+use super::refill::Refill;
+use crate::{Config, Instance, Record, Round, Slot, Vote};
+use rota_core::contract::{LogId, PersistId, Time};
+use rota_core::mutants::{self, Mutant};
+
+/// A log that has hung or failed again and again is waited for up to so many times as long.
+const MOST_PATIENCE: u64 = 16;
+
+/// After so many times the patience without a failure it is waited for as at first.
+const FORGIVEN: u64 = 200;
+
+/// What a log that was opened again lacks beside votes.
+#[derive(Debug)]
+pub struct Reopened<'a> {
+    /// The newest configuration, and what the register has to remember of the next one.
+    pub config: Option<&'a Config>,
+    pub slot: Option<&'a Slot<Arc<Config>>>,
+}
+
+impl<'a> Reopened<'a> {
+    /// As the membership knows it.
+    pub fn of(membership: &'a Membership) -> Self {
+        let config = membership.config().map(Arc::as_ref);
+        let slot = config.and_then(|_| membership.slot());
+        Self { config, slot }
+    }
+}
+
+impl Voter {
+    /// A request is durable, and all before it.
+    pub fn on_persisted(&mut self, cx: &Context, id: PersistId) {
+        let at = (cx.now, cx.settings.patience.disk);
+        let done = self.disk.on_persisted(id, &mut self.acceptor, at);
+        self.ready.extend(done);
+    }
+
+    /// Nothing is known of what was requested: this acceptor votes for nothing before its log is open again. `false` if that
+    /// was so before.
+    pub fn give_up(&mut self, cx: &Context) -> bool {
+        if self.disk.failed {
+            return false;
+        }
+        self.disk.on_failed();
+        // What waited for it is not said.
+        (self.lack, self.named) = (None, false);
+        let is_rare = cx.now.since(self.gave_up) > FORGIVEN * cx.settings.patience.disk;
+        self.hang_patience = match is_rare {
+            true => 2,
+            false => (2 * self.hang_patience).min(MOST_PATIENCE),
+        };
+        self.gave_up = cx.now;
+        true
+    }
+
+    /// When the disk has taken too long.
+    pub fn hangs_at(&self, cx: &Context) -> Option<Time> {
+        let patience = cx.settings.patience;
+        // Where the ring waits for it there is no more patience than at first: where values are multicast it does so for the
+        // first vote.
+        let is_waited_for = self.is_full() || cx.settings.multicast.is_some();
+        let times = match is_waited_for && !mutants::on(Mutant::U73) {
+            true => 1,
+            false => self.hang_patience,
+        };
+        let most = patience.disk * times;
+        let at = self.disk.pace.hangs_at(most, patience.heartbeat)?;
+        (!mutants::on(Mutant::U48)).then_some(at)
+    }
+
+    /// That time has come. Whether the log is to be given up.
+    pub fn is_late(&mut self, now: Time) -> bool {
+        self.disk.pace.is_late(now)
+    }
+
+    /// The log is open again, or an empty one is. It gets what it lacks; then this acceptor votes again. It is the same one,
+    /// whatever the log has lost: the process has not ended, and remembers all that it was.
+    pub fn on_reopened(
+        &mut self,
+        cx: &Context,
+        (records, lost_some): (Vec<(LogId, u64, Bytes)>, bool),
+        lacks: &Reopened<'_>,
+    ) {
+        if !self.disk.failed || self.disk.damaged {
+            return;
+        }
+        let found = Found::read(records, lost_some);
+        // Nobody knows whose another one's is.
+        let is_others = found
+            .store
+            .is_some_and(|store| store != self.acceptor.id().store);
+        self.disk.damaged = found.damaged || is_others;
+        self.disk.failed = self.disk.damaged;
+        if self.disk.damaged {
+            return;
+        }
+        let votes = found.votes.into_iter().map(|vote| (vote.first, vote));
+        self.write_all(cx, votes.collect(), lacks);
+    }
+
+    /// A process that has just started gives its log everything if that has no name. Where a first part of it is written, it is a
+    /// store without a name, which is as good as none.
+    pub fn name(&mut self, cx: &Context, lacks: &Reopened<'_>) {
+        if self.is_acceptor && !self.named && !self.disk.damaged {
+            self.write_all(cx, BTreeMap::new(), lacks);
+        }
+    }
+
+    /// Everything that this acceptor is and the log lacks is written; then it has its name.
+    fn write_all(&mut self, cx: &Context, has: BTreeMap<Instance, Vote>, lacks: &Reopened<'_>) {
+        self.named = false;
+        if cx.settings.forgets {
+            self.named = true;
+            return;
+        }
+        if let Some(config) = lacks.config {
+            self.disk.put_config(config);
+            if let Some(slot) = lacks.slot {
+                self.disk.put_slot(config.number + 1, slot);
+            }
+        }
+        let (promised, floor) = (self.acceptor.promised(), self.acceptor.floor());
+        self.disk.put_first(Record::Promised(promised));
+        self.disk.put_first(Record::Floor(floor));
+        self.disk.refill = Some(Refill::new(has));
+    }
+
+    /// The log has all that this acceptor is, or was when the last of it was handed over. Whether it votes again: not for what
+    /// was proposed in a round that has begun (`early`).
+    pub fn on_named(&mut self, early: bool) -> bool {
+        if self.disk.failed || !self.end_rest() {
+            return false;
+        }
+        (self.disk.refill, self.disk.trim_due) = (None, true);
+        (self.named, self.early) = (true, early);
+        true
+    }
+
+    /// Whether so much waits for the disk that the ring has to wait, too. Not for the log of a process that does not vote: what
+    /// that lacks is in memory.
+    pub fn is_full(&self) -> bool {
+        self.disk.is_behind() && (self.votes() || mutants::on(Mutant::U76))
+    }
+
+    /// Whether so much waits that nothing should be asked of others: what comes has to be written, no faster than the disk takes
+    /// it, and what the ring brings comes first.
+    pub fn is_busy(&self) -> bool {
+        self.votes() && self.disk.is_busy() && !mutants::on(Mutant::U51)
+    }
+
+    /// Whether it votes, and its disk is not behind.
+    pub fn is_well(&self) -> bool {
+        self.votes() && !self.disk.is_behind()
+    }
+
+    /// Whether it has not voted for something of this round.
+    pub const fn is_early(&self) -> bool {
+        self.early
+    }
+
+    /// How much its disk takes now, in bytes; as much as there is where it does not vote.
+    pub fn room(&self) -> usize {
+        match self.votes() && !mutants::on(Mutant::U89) {
+            true => self.disk.room(),
+            false => usize::MAX,
+        }
+    }
+
+    /// What is wrong with its log, for people. What has become of one that was given up the driver says.
+    pub const fn trouble(&self) -> &'static str {
+        if self.disk.damaged {
+            "; its log cannot be read, it votes for nothing"
+        } else if self.disk.refill.is_some() {
+            "; its log gets what it lacks, it votes for nothing until then"
+        } else {
+            ""
+        }
+    }
+
+    /// What speaks of all votes, once the log has them: its base, what is decided, and the newest complete configuration.
+    pub(super) fn put_all(&mut self, (number, complete): (Round, Round), next: Instance) {
+        let values = self.trimmed.values(self.label(number));
+        self.disk.put_base(&self.trimmed, values);
+        self.disk.put_decided(next);
+        self.disk.put_complete(complete);
+        // The last of all: a log without a name, or one of which something was lost, is another acceptor's until then.
+        self.disk.put_store(self.acceptor.id().store);
+    }
+}

@@ -1,0 +1,163 @@
+//! Proposals of a round, as they go on to the successor, without a gap.
+
+use alloc::collections::{BTreeMap, VecDeque};
+
+use super::codec::vote_bytes;
+use crate::{Instance, Value, Vote};
+use rota_core::contract::Process;
+use rota_core::invariants::FEW;
+
+/// A proposal.
+#[derive(Clone, Debug)]
+pub struct Item {
+    pub vote: Vote,
+    /// Nobody has had the value before.
+    pub whole: bool,
+}
+
+/// Those that somebody may still lack.
+#[derive(Debug)]
+pub struct Window {
+    items: VecDeque<Item>,
+    bytes: usize,
+    most_bytes: usize,
+    /// So many of the first were passed: all have them.
+    passed: usize,
+    /// What of each process was not, in bytes.
+    ahead: BTreeMap<Process, usize>,
+    /// The first instance without a proposal; 0 if there was none at all.
+    next: Instance,
+}
+
+impl Window {
+    /// An empty one.
+    pub const fn new(most_bytes: usize) -> Self {
+        Self {
+            items: VecDeque::new(),
+            bytes: 0,
+            most_bytes,
+            passed: 0,
+            ahead: BTreeMap::new(),
+            next: 0,
+        }
+    }
+
+    /// The first instance without a proposal; 0 if there was none at all.
+    pub const fn next(&self) -> Instance {
+        self.next
+    }
+
+    /// What of a process some may lack, in bytes.
+    pub fn ahead(&self, process: Process) -> usize {
+        self.ahead.get(&process).copied().unwrap_or(0)
+    }
+
+    /// All have what is before this place.
+    pub fn pass(&mut self, low: Instance) {
+        while let Some(item) = self.items.get(self.passed)
+            && item.vote.end() <= low
+        {
+            is_passed(&mut self.ahead, &item.vote);
+            self.passed += 1;
+        }
+    }
+
+    /// The first instance that is in it, or would be.
+    pub fn first(&self) -> Instance {
+        let first = self.items.front();
+        first.map_or(self.next, |item| item.vote.first)
+    }
+
+    /// Those from an instance on.
+    pub fn from(&self, at: Instance) -> impl Iterator<Item = &Item> {
+        let first = self.items.partition_point(|item| item.vote.first < at);
+        self.items.iter().skip(first)
+    }
+
+    /// The next proposal.
+    pub fn push(&mut self, vote: Vote, whole: bool) {
+        self.next = vote.end();
+        self.bytes += vote_bytes(&vote);
+        if let Value::Packet { id, frame } = &vote.value {
+            *self.ahead.entry(id.process).or_insert(0) += frame.len();
+        }
+        self.items.push_back(Item { vote, whole });
+    }
+
+    /// What is before this place does not come.
+    pub fn jump(&mut self, to: Instance) {
+        self.items.clear();
+        self.ahead.clear();
+        self.passed = 0;
+        self.bytes = 0;
+        self.next = to;
+    }
+
+    /// What is before `low` nobody lacks. What is before `reached` is decided: an acceptor that is very far behind that
+    /// does not grow everybody's memory. It lacks proposals, and votes again in the next round.
+    pub fn forget(&mut self, low: Instance, reached: Instance) {
+        while let Some(item) = self.items.front() {
+            let end = item.vote.end();
+            let is_far = self.bytes > self.most_bytes && end <= reached;
+            if end > low && !is_far {
+                return;
+            }
+            self.bytes -= vote_bytes(&item.vote);
+            if self.passed == 0 {
+                is_passed(&mut self.ahead, &item.vote);
+            }
+            self.passed = self.passed.saturating_sub(1);
+            self.items.pop_front();
+        }
+    }
+}
+
+fn is_passed(ahead: &mut BTreeMap<Process, usize>, vote: &Vote) {
+    if let Value::Packet { id, frame } = &vote.value
+        && let Some(bytes) = ahead.get_mut(&id.process)
+    {
+        *bytes -= frame.len();
+        if *bytes == 0 {
+            ahead.remove(&id.process);
+        }
+    }
+}
+
+impl Window {
+    /// Its invariants.
+    pub fn check(&self) {
+        assert!(self.passed <= self.items.len(), "what was passed is there");
+        let last = self.items.back();
+        assert!(
+            last.is_none_or(|item| item.vote.end() == self.next),
+            "nothing is missing before the next"
+        );
+        assert!(
+            self.first() <= self.next,
+            "the first is not behind the next"
+        );
+        if self.items.len() > FEW {
+            return;
+        }
+        let bytes: usize = self.items.iter().map(|item| vote_bytes(&item.vote)).sum();
+        assert_eq!(self.bytes, bytes, "bytes are counted");
+        let places = self.items.iter().map(|item| &item.vote);
+        assert!(
+            places
+                .clone()
+                .zip(places.skip(1))
+                .all(|(one, next)| one.end() == next.first),
+            "proposals have no gap"
+        );
+        let packets = self.items.iter().skip(self.passed);
+        let ahead = packets.filter_map(|item| match &item.vote.value {
+            Value::Packet { frame, .. } => Some(frame.len()),
+            Value::Members(..) | Value::Skip(_) => None,
+        });
+        assert_eq!(
+            self.ahead.values().sum::<usize>(),
+            ahead.sum::<usize>(),
+            "what some lack is counted"
+        );
+    }
+}

@@ -1,0 +1,96 @@
+//! What the members of a ring have in common, however each of them is configured.
+//!
+//! Each tells its own windows and its token loss in the commit token. The smallest windows and the longest time are in force:
+//! so nobody is sent more than it can keep, everybody may send, and nobody gives a ring up that others hold.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::RingConfig;
+use crate::wire::Settings;
+use rota_core::contract::{NodeId, Process};
+use rota_core::mutants::{self, Mutant};
+use rota_core::pack::MOST_MESSAGE_BYTES;
+
+impl RingConfig {
+    /// What a member that is configured so tells the others.
+    pub fn settings(&self) -> Settings {
+        let micros = self.timers.token_loss / 1000;
+        Settings {
+            personal_window: self.personal_window,
+            global_window: self.global_window,
+            outstanding_window: self.outstanding_window,
+            token_loss_us: u32::try_from(micros)
+                .unwrap_or(u32::MAX)
+                .clamp(1, Settings::MOST_TOKEN_LOSS_US),
+        }
+    }
+
+    /// The configuration of a member of a ring whose members have told this.
+    pub(super) fn agreed(&self, told: &[Settings]) -> Self {
+        if mutants::on(Mutant::M42) {
+            return self.clone();
+        }
+        let own = self.settings();
+        let all = || told.iter().chain([&own]);
+        let least = |window: fn(&Settings) -> u32| all().map(window).min().unwrap_or(1);
+        let outstanding_window = least(|settings| settings.outstanding_window);
+        let personal_window = self.personal_window.min(outstanding_window);
+        let longest = all().map(|settings| settings.token_loss_us).max();
+        let token_loss = 1000 * u64::from(longest.unwrap_or(0));
+        Self {
+            outstanding_window,
+            personal_window,
+            accelerated_window: self.accelerated_window.min(personal_window),
+            global_window: least(|settings| settings.global_window),
+            timers: self.timers.with_token_loss(token_loss),
+            ..self.clone()
+        }
+    }
+
+    /// The largest message that is taken of others, in bytes.
+    pub(super) fn most_message(&self) -> usize {
+        match mutants::on(Mutant::M45) {
+            true => self.message_bytes,
+            false => MOST_MESSAGE_BYTES,
+        }
+    }
+
+    /// Where those who have told this are configured in another way: a sentence for each.
+    pub(super) fn differences(&self, members: &[Process], told: &[Settings]) -> Vec<String> {
+        let own = self.settings();
+        let mut sentences = Vec::new();
+        for (member, theirs) in members.iter().zip(told) {
+            let mut compare = |setting: &str, theirs: u32, own: u32, rule: &str| {
+                if theirs != own {
+                    sentences.push(sentence(member.node, setting, (theirs, own), rule));
+                }
+            };
+            let smallest = "the smallest is in force";
+            compare(
+                "outstanding_window",
+                theirs.outstanding_window,
+                own.outstanding_window,
+                smallest,
+            );
+            compare(
+                "global_window",
+                theirs.global_window,
+                own.global_window,
+                smallest,
+            );
+            compare(
+                "token loss (of `timing`) in ms",
+                theirs.token_loss_us / 1000,
+                own.token_loss_us / 1000,
+                "the longest is in force",
+            );
+        }
+        sentences
+    }
+}
+
+fn sentence(node: NodeId, setting: &str, (theirs, own): (u32, u32), rule: &str) -> String {
+    format!("node {node} has {setting} = {theirs}, this node {own}: {rule}")
+}

@@ -1,0 +1,212 @@
+//! What a ring is told once, before it starts.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::wire::{Settings, WRAPPER_BYTES, request_ranges_in};
+use rota_core::contract::{Burst, NodeId};
+use rota_core::pack::MOST_MESSAGE_BYTES;
+use rota_core::timing::{Timers, Timing};
+use rota_core::wire::{HEADER_BYTES, MAX_MEMBERS, MAX_SEAL_BYTES, SEAL_BYTES};
+
+/// Which of the two protocols orders the messages.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Protocol {
+    /// `accelerated-ring`: part of a visit's messages leave after the token (report §III).
+    Accelerated,
+    /// `totem-ring`: the original protocol. Everything leaves before the token, requests reach up to
+    /// the received token's `seq`, and the token is read only when no data waits.
+    Original,
+}
+
+/// When the token's priority is raised again after a visit (thesis §3.1.4).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum PriorityMethod {
+    /// On any packet that the predecessor sent in the next rotation: fastest rotation.
+    First,
+    /// On a packet that the predecessor sent after its next token: processes what was sent before it.
+    Second,
+}
+
+/// Everything a ring is told. `RingConfig::new` has the defaults; `check` says what is wrong with it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RingConfig {
+    /// Datagrams of other clusters are counted and dropped.
+    pub cluster: u32,
+    /// The configured nodes, by ascending id: whom a ring that lacks them looks for. Others may join.
+    pub members: Vec<NodeId>,
+    /// Who counts in primaries, ascending; empty where nobody asks for primaries.
+    pub electorate: Vec<NodeId>,
+    /// Which protocol.
+    pub protocol: Protocol,
+    /// New packets a member may send in one visit.
+    pub personal_window: u32,
+    /// How many of them may leave after the token. 0 in the original protocol.
+    pub accelerated_window: u32,
+    /// Packets all members together may send in one rotation, retransmissions included.
+    pub global_window: u32,
+    /// How far `seq` may run ahead of the safe line: what one slow member can make the others keep
+    /// (Spread: 1600).
+    pub outstanding_window: u32,
+    /// When the token's priority is raised.
+    pub priority_method: PriorityMethod,
+    /// The largest datagram, in bytes of UDP payload.
+    pub datagram_bytes: usize,
+    /// How many of them, at the end, are for whoever owns the sockets: a checksum, or a seal.
+    pub seal_bytes: usize,
+    /// The largest message, in bytes.
+    pub message_bytes: usize,
+    /// Submitted and not yet sent: bytes a member keeps before it answers `Full`. Each waiting packet
+    /// counts for 100 bytes more than it holds.
+    pub backlog_bytes: usize,
+    /// Time-outs.
+    pub timers: Timers,
+    /// Hand out `Output::Originated`.
+    pub trace: bool,
+}
+
+/// What is wrong with a ring's configuration.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RingConfigError {
+    /// No members, too many, not ascending or twice the same.
+    Members,
+    /// Too many nodes count in primaries, or they are not ascending.
+    Electorate,
+    /// A window that must not be 0 is, or one is larger than what holds it.
+    Window(&'static str),
+    /// The datagram size is outside these bounds, in bytes.
+    DatagramBytes {
+        /// Smallest.
+        min: usize,
+        /// Largest.
+        max: usize,
+    },
+    /// The room to seal datagrams is larger than this many bytes.
+    SealBytes(usize),
+    /// The largest message is 0, too large for the backlog, or larger than any may be.
+    MessageBytes,
+}
+
+impl fmt::Display for RingConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Members => write!(
+                f,
+                "the members must be 1 to {} different node ids in ascending order",
+                RingConfig::MAX_MEMBERS
+            ),
+            Self::Electorate => write!(
+                f,
+                "at most {} different nodes, in ascending order, count in primaries",
+                RingConfig::MAX_MEMBERS
+            ),
+            Self::Window(what) => f.write_str(what),
+            Self::DatagramBytes { min, max } => {
+                write!(f, "datagram_bytes must be between {min} and {max}")
+            }
+            Self::SealBytes(max) => write!(f, "seal_bytes must be at most {max}"),
+            Self::MessageBytes => {
+                f.write_str("message_bytes must be at least 1, and at most backlog_bytes and 1 GiB")
+            }
+        }
+    }
+}
+
+impl core::error::Error for RingConfigError {}
+
+impl RingConfig {
+    /// Members of one ring: Spread's limit, and what a forming message can list.
+    pub const MAX_MEMBERS: usize = MAX_MEMBERS;
+    /// Smallest datagram: room for a token with a few requests.
+    pub const MIN_DATAGRAM_BYTES: usize = 512;
+    /// What fits an Ethernet frame without fragmentation over IPv4.
+    pub const DEFAULT_DATAGRAM_BYTES: usize = 1472;
+
+    /// The defaults: measured, see `docs/notebook/accelerated-ring.md`.
+    pub fn new(cluster: u32, members: Vec<NodeId>) -> Self {
+        let timers = Timers::derive(Timing::Default, members.len());
+        Self {
+            cluster,
+            members,
+            electorate: Vec::new(),
+            protocol: Protocol::Accelerated,
+            personal_window: 40,
+            accelerated_window: 40,
+            global_window: 320,
+            outstanding_window: 1600,
+            priority_method: PriorityMethod::Second,
+            datagram_bytes: Self::DEFAULT_DATAGRAM_BYTES,
+            seal_bytes: SEAL_BYTES,
+            message_bytes: 16 << 20,
+            backlog_bytes: 32 << 20,
+            timers,
+            trace: false,
+        }
+    }
+
+    /// The same ring, ordered by the original protocol.
+    pub fn original(mut self) -> Self {
+        self.protocol = Protocol::Original;
+        self.accelerated_window = 0;
+        self
+    }
+
+    /// Whether a ring can run with this.
+    pub fn check(&self) -> Result<(), RingConfigError> {
+        let ascending = self.members.windows(2).all(|pair| pair[0] < pair[1]);
+        if self.members.is_empty() || self.members.len() > Self::MAX_MEMBERS || !ascending {
+            return Err(RingConfigError::Members);
+        }
+        let ascending = self.electorate.windows(2).all(|pair| pair[0] < pair[1]);
+        if self.electorate.len() > Self::MAX_MEMBERS || !ascending {
+            return Err(RingConfigError::Electorate);
+        }
+        self.check_windows()?;
+        let (min, max) = (Self::MIN_DATAGRAM_BYTES, Burst::MAX_BYTES);
+        if !(min..=max).contains(&self.datagram_bytes) {
+            return Err(RingConfigError::DatagramBytes { min, max });
+        }
+        if self.seal_bytes > MAX_SEAL_BYTES {
+            return Err(RingConfigError::SealBytes(MAX_SEAL_BYTES));
+        }
+        let most = self.backlog_bytes.min(MOST_MESSAGE_BYTES);
+        if !(1..=most).contains(&self.message_bytes) {
+            return Err(RingConfigError::MessageBytes);
+        }
+        Ok(())
+    }
+
+    fn check_windows(&self) -> Result<(), RingConfigError> {
+        let wrong = |what| Err(RingConfigError::Window(what));
+        if self.personal_window == 0 {
+            return wrong("personal_window must be at least 1");
+        }
+        if self.accelerated_window > self.personal_window {
+            return wrong("accelerated_window must not be larger than personal_window");
+        }
+        if self.protocol == Protocol::Original && self.accelerated_window != 0 {
+            return wrong("totem-ring sends nothing after the token: accelerated_window must be 0");
+        }
+        if self.global_window == 0 {
+            return wrong("global_window must be at least 1");
+        }
+        if self.outstanding_window < self.personal_window {
+            return wrong("outstanding_window must be at least personal_window");
+        }
+        if self.outstanding_window > Settings::MOST_OUTSTANDING {
+            return wrong("outstanding_window must be at most 1048576");
+        }
+        Ok(())
+    }
+
+    /// Ranges of requests that one token of this member carries: it has to fit a datagram.
+    pub(super) const fn request_ranges(&self) -> usize {
+        request_ranges_in(self.datagram_bytes, self.seal_bytes)
+    }
+
+    /// Payload bytes that one packet carries: it has to fit a datagram also when it is wrapped in a
+    /// packet of another ring (membership A8).
+    pub const fn frame_bytes(&self) -> usize {
+        self.datagram_bytes - HEADER_BYTES - self.seal_bytes - WRAPPER_BYTES
+    }
+}

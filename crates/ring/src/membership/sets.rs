@@ -1,0 +1,139 @@
+//! Who is wanted on the ring, and who was given up.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use crate::wire::{Join, MAX_JOIN_PROCESSES};
+use rota_core::contract::Process;
+use rota_core::mutants::{self, Mutant};
+
+/// What one process believes while it gathers. Both sets only grow until a ring is installed, which
+/// is why gathering ends (A6).
+#[derive(Clone, Default, Hash, Debug)]
+pub(super) struct Sets {
+    /// Everybody heard of.
+    pub procs: BTreeSet<Process>,
+    /// Those of them given up.
+    pub fails: BTreeSet<Process>,
+    /// Those who have given this process up, by the last that they said: no ring is wanted with them, and nothing is said of them. Were
+    /// they called given up, others who hear that before they hear them would give them up as well, on the word of the one that
+    /// was away.
+    pub against: BTreeSet<Process>,
+}
+
+/// What a join does to the sets (A6, process(J)).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Verdict {
+    /// Its sender believes the same.
+    Agrees,
+    /// Its sender is behind; what this process says will tell it.
+    Behind,
+    /// Its sender was given up.
+    GivenUp,
+    /// It brought news.
+    Merged,
+}
+
+impl Sets {
+    /// The sets of an installed ring.
+    pub fn of_ring(members: &[Process]) -> Self {
+        Self {
+            procs: members.iter().copied().collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Of whom a join speaks: not of those who are against this process and not given up.
+    pub fn said(&self) -> BTreeSet<Process> {
+        let is_said =
+            |process: &&Process| !self.against.contains(process) || self.fails.contains(process);
+        self.procs.iter().filter(is_said).copied().collect()
+    }
+
+    /// Whether all that a join names, with what is known, can be named in a join again. A stranger can
+    /// make up any number of processes.
+    pub fn have_room_for(&self, join: &Join) -> bool {
+        let known =
+            |process: &&Process| self.procs.contains(process) || self.fails.contains(process);
+        let news = join.procs.union(&join.fails);
+        self.len() + news.filter(|process| !known(process)).count() <= MAX_JOIN_PROCESSES
+    }
+
+    /// Whether one more process can be named in a join.
+    pub fn have_room(&self) -> bool {
+        self.procs.len() + self.fails.len() < MAX_JOIN_PROCESSES
+    }
+
+    fn len(&self) -> usize {
+        self.procs.union(&self.fails).count()
+    }
+
+    /// Those a ring is wanted with, by ascending id.
+    pub fn members(&self) -> Vec<Process> {
+        let wanted = self.procs.difference(&self.fails);
+        let wanted = wanted.filter(|process| !self.against.contains(process));
+        wanted.copied().collect()
+    }
+
+    /// A process was heard: other lives of its node are over.
+    pub fn hear(&mut self, process: Process) {
+        let before = |other: &&Process| other.node == process.node && **other != process;
+        let over: Vec<Process> = self.procs.iter().filter(before).copied().collect();
+        self.fails.extend(over);
+    }
+
+    /// Takes in what another process believes.
+    pub fn process(&mut self, me: Process, join: &Join) -> Verdict {
+        if join.fails.contains(&me) && !mutants::on(Mutant::M26) {
+            return self.given_up_by(join.sender);
+        }
+        let is_back = self.against.remove(&join.sender);
+        let same_fails = join.fails == self.fails || mutants::on(Mutant::M28);
+        let agrees = same_fails && join.procs == self.said();
+        if agrees || join.procs.is_subset(&self.procs) && join.fails.is_subset(&self.fails) {
+            return match (is_back, agrees) {
+                (true, _) => Verdict::Merged,
+                (false, true) => Verdict::Agrees,
+                (false, false) => Verdict::Behind,
+            };
+        }
+        if self.fails.contains(&join.sender) {
+            return Verdict::GivenUp;
+        }
+        self.procs.extend(join.procs.iter().copied());
+        self.fails.extend(join.fails.iter().copied());
+        // Others may not know yet which lives are over.
+        self.hear(me);
+        if self.procs.contains(&join.sender) && !self.fails.contains(&join.sender) {
+            self.hear(join.sender);
+        }
+        Verdict::Merged
+    }
+
+    /// Who has given this process up cannot be on a ring with it (§0.10).
+    fn given_up_by(&mut self, sender: Process) -> Verdict {
+        if self.fails.contains(&sender) {
+            return Verdict::GivenUp;
+        }
+        self.procs.insert(sender);
+        if mutants::on(Mutant::M50) {
+            self.fails.insert(sender);
+        }
+        match self.against.insert(sender) {
+            true => Verdict::Merged,
+            false => Verdict::Behind,
+        }
+    }
+}
+
+impl Sets {
+    /// Its invariants.
+    pub fn check(&self, me: Process) {
+        assert!(!self.fails.contains(&me), "no process gives itself up");
+        assert!(!self.against.contains(&me), "or is against itself");
+        assert!(
+            self.procs.is_empty() || self.procs.contains(&me),
+            "it wants itself"
+        );
+    }
+}

@@ -1,0 +1,40 @@
+//! Packets of an old ring inside packets of a new one (A8).
+//!
+//! The packet around is a data packet of the new ring with one message: service, `seq` and sender of
+//! the packet inside, and its frame. Which old ring it is of follows from who wraps it: all members
+//! know from the commit token which ring each of them comes from.
+
+use alloc::vec::Vec;
+use bytes::{Buf, Bytes};
+
+use crate::OldPacket;
+use rota_core::contract::{NodeId, Seq};
+use rota_core::wire::{Frame, push_whole, service_code, service_of, start_frame};
+
+pub(super) fn wrap(packet: &OldPacket) -> (Seq, Frame) {
+    let mut inner = Vec::with_capacity(packet.frame.bytes().len() + 11);
+    inner.push(service_code(packet.service));
+    inner.extend_from_slice(&packet.seq.to_le_bytes());
+    inner.extend_from_slice(&packet.sender.get().to_le_bytes());
+    inner.extend_from_slice(packet.frame.bytes());
+    let mut outer = Vec::with_capacity(inner.len() + 4);
+    start_frame(&mut outer, 1);
+    push_whole(&mut outer, &inner);
+    let frame = Frame::parse(Bytes::from(outer)).expect("a frame of one message");
+    (packet.seq, frame)
+}
+
+/// The packet inside; `None` if its sender breaks the rules.
+pub(super) fn unwrap(frame: Frame) -> Option<OldPacket> {
+    let (_, mut inner) = frame.into_single_message().ok()?;
+    let service = service_of(inner.try_get_u8().ok()?).ok()?;
+    let seq = inner.try_get_u64_le().ok().filter(|seq| *seq > 0)?;
+    let sender = NodeId::new(inner.try_get_u16_le().ok()?)?;
+    let frame = Frame::parse(inner).ok()?;
+    Some(OldPacket {
+        seq,
+        sender,
+        service,
+        frame,
+    })
+}

@@ -1,0 +1,212 @@
+//! How far members of a configuration are with telling each other what they hold.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use core::mem;
+
+use super::message::{Recover, Word};
+use super::outcome::Outcome;
+use super::path::{Packet, PacketId};
+use rota_core::contract::{NodeId, Process, RingId, Time};
+use rota_core::mutants::{self, Mutant};
+
+/// The longest word that is taken in parts, in bytes. What a member knows is the names of the packets of all
+/// windows, with their places: about as much as the windows themselves, if packets are tiny. Read, a name takes
+/// up to twenty times its bytes.
+const MOST_IN_PARTS: usize = 64 << 20;
+
+/// The exchange of one configuration.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    pub ring: RingId,
+    pub members: Vec<Process>,
+    /// Which of them this process is.
+    me: usize,
+    /// When the configuration began.
+    pub since: Time,
+    /// No transitional configuration has followed yet.
+    pub regular: bool,
+    /// The ring has said that it is primary.
+    pub primary: bool,
+    /// The application was told that it is in no view.
+    pub told_excluded: bool,
+    pub step: Step,
+    unsent: VecDeque<Vec<u8>>,
+    told: Vec<Option<Recover>>,
+    /// What has come of words in parts, by sender.
+    parts: Vec<Vec<u8>>,
+    payloads: BTreeMap<PacketId, Packet>,
+    ended: Vec<bool>,
+}
+
+/// How far an exchange is, as far as this process is concerned.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Step {
+    /// It has not told what it knows.
+    Silent,
+    /// It has, and waits until all have.
+    Told,
+    /// All have told. So few remember what was before that no view begins here.
+    Forgotten,
+    /// All have told, and it waits until all have sent what others lack.
+    Sending(Outcome),
+    /// Over.
+    Done,
+}
+
+impl Exchange {
+    pub fn new(ring: RingId, members: Vec<Process>, me: Process, since: Time) -> Self {
+        let count = members.len();
+        Self {
+            ring,
+            me: members.iter().position(|member| *member == me).unwrap_or(0),
+            members,
+            since,
+            regular: true,
+            primary: false,
+            told_excluded: false,
+            step: Step::Silent,
+            unsent: VecDeque::new(),
+            told: vec![None; count],
+            parts: vec![Vec::new(); count],
+            payloads: BTreeMap::new(),
+            ended: vec![false; count],
+        }
+    }
+
+    /// What this process knows.
+    pub fn tell(&mut self, recover: Recover) {
+        self.step = Step::Told;
+        self.send(&Word::Recover(recover));
+    }
+
+    fn send(&mut self, word: &Word) {
+        self.unsent.extend(word.encode_in_parts(self.ring));
+    }
+
+    /// What is to be submitted next.
+    pub fn unsent(&self) -> Option<&[u8]> {
+        let unsent = self.unsent.front().filter(|_| self.regular);
+        unsent.map(Vec::as_slice)
+    }
+
+    /// That was submitted.
+    pub fn sent(&mut self) {
+        self.unsent.pop_front();
+    }
+
+    /// A message was delivered; whether it is one.
+    pub fn on_message(&mut self, from: Process, payload: &Bytes) -> bool {
+        let from = self.members.iter().position(|member| *member == from);
+        let (Some(from), Some((ring, word))) = (from, Word::decode(payload)) else {
+            return false;
+        };
+        if ring != self.ring {
+            // It got its place only after the configuration it was for.
+            return true;
+        }
+        self.on_word(from, word)
+    }
+
+    fn on_word(&mut self, from: usize, word: Word) -> bool {
+        match word {
+            Word::Recover(recover) => {
+                self.told[from].get_or_insert(recover);
+            }
+            Word::Payload(packets) => {
+                for packet in packets {
+                    self.payloads.entry(packet.id).or_insert(packet);
+                }
+            }
+            Word::EndRecovery => self.ended[from] = true,
+            Word::Part { last, bytes } => return self.on_part(from, last, &bytes),
+        }
+        true
+    }
+
+    /// What a member knows may be so long that it comes in parts, and a single packet after that; nothing else.
+    fn on_part(&mut self, from: usize, last: bool, bytes: &Bytes) -> bool {
+        let parts = &mut self.parts[from];
+        if parts.len() + bytes.len() > MOST_IN_PARTS {
+            return false;
+        }
+        parts.extend_from_slice(bytes);
+        if !last {
+            return true;
+        }
+        let whole = Bytes::from(mem::take(parts));
+        let Some((ring, word)) = Word::decode(&whole) else {
+            return false;
+        };
+        let comes_in_parts = match &word {
+            Word::Recover(_) => self.told[from].is_none(),
+            Word::Payload(packets) => self.told[from].is_some() && packets.len() == 1,
+            Word::EndRecovery | Word::Part { .. } => false,
+        };
+        comes_in_parts && ring == self.ring && self.on_word(from, word)
+    }
+
+    /// What all have told, once all have.
+    pub fn all_told(&self) -> Option<Vec<&Recover>> {
+        let told = self.told.iter().map(Option::as_ref);
+        told.collect()
+    }
+
+    /// What each data path has to say, by member.
+    pub fn notes(&self) -> Vec<Bytes> {
+        let note = |told: &Option<Recover>| told.as_ref().map(|recover| recover.note.clone());
+        self.told
+            .iter()
+            .map(|told| note(told).unwrap_or_default())
+            .collect()
+    }
+
+    /// All have told: this process sends what it is to send.
+    pub fn send_all<'a>(
+        &mut self,
+        outcome: Outcome,
+        packet: impl Fn(PacketId) -> Option<&'a Packet>,
+    ) {
+        let ids = outcome.to_send.get(self.me).into_iter().flatten();
+        let packets = ids.filter_map(|id| packet(*id)).cloned();
+        for word in Word::payloads(packets) {
+            self.send(&word);
+        }
+        self.send(&Word::EndRecovery);
+        self.step = Step::Sending(outcome);
+    }
+
+    /// Whether the ring was given all that this process has to say in the configuration.
+    pub fn has_said(&self) -> bool {
+        self.regular && self.unsent.is_empty() && matches!(self.step, Step::Sending(_))
+    }
+
+    /// What comes of it, and the packets that were sent, once all have said that they have sent theirs.
+    pub fn all_ended(&self) -> Option<(&Outcome, &BTreeMap<PacketId, Packet>)> {
+        let Step::Sending(outcome) = &self.step else {
+            return None;
+        };
+        let ended = self.ended.iter().filter(|ended| **ended).count();
+        let enough = if mutants::on(Mutant::V01) {
+            2 * ended > self.ended.len()
+        } else {
+            ended == self.ended.len()
+        };
+        enough.then_some((outcome, &self.payloads))
+    }
+
+    /// Whom this process waits for.
+    pub fn waiting_for(&self) -> Vec<NodeId> {
+        let silent = |at: usize| match self.step {
+            Step::Sending(_) => !self.ended[at],
+            _ => self.told[at].is_none(),
+        };
+        let members = self.members.iter().enumerate();
+        members
+            .filter(|(at, _)| silent(*at))
+            .map(|(_, member)| member.node)
+            .collect()
+    }
+}

@@ -1,0 +1,235 @@
+//! Packets of this member: when they leave, and how many at once (fig. 2 l. 8 to 12, §3.5).
+
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::gate::Gate;
+use super::in_view::{InView, Slot};
+use super::tell::send;
+use super::{FastCounters, in_view};
+use crate::fastcast::{FastHead, FastPlaces};
+use crate::{Backlog, Load};
+use rota_core::burst::BurstBuilder;
+use rota_core::contract::{Burst, Class, Output, Seq, Target, Time};
+use rota_core::mutants::{self, Mutant};
+use rota_core::pack::OutFrame;
+
+/// Packets of one burst: what one offloaded send may take, with room for a control datagram.
+const BURST_PACKETS: usize = 44;
+
+/// What is gathered while own packets are under way, in bytes (§3.5).
+const GATHER_BYTES: usize = 4096;
+
+/// Packets that the window has to let through before a burst is worth it.
+const WINDOW_STEP: u64 = 16;
+
+impl InView {
+    /// How many packets more the window lets through.
+    const fn room(&self) -> u64 {
+        let window = self.config.window as u64;
+        window.saturating_sub(self.own.sent - self.own.released)
+    }
+
+    fn window_step(&self) -> u64 {
+        WINDOW_STEP.min(u64::from(self.config.window / 4)).max(1)
+    }
+
+    /// Whether what the window kept back may leave now.
+    pub fn is_unblocked(&self) -> bool {
+        self.own.blocked && self.room() >= self.window_step()
+    }
+
+    /// Whether the window keeps packets of this member back.
+    pub const fn is_blocked(&self) -> bool {
+        self.own.blocked
+    }
+
+    /// Whether packets of this member are under way.
+    pub const fn is_in_flight(&self) -> bool {
+        self.own.sent > self.own.acked
+    }
+
+    /// How many of `waiting` packets leave now. Small ones wait while others are under way, until there
+    /// is enough of them for larger packets (§3.5).
+    fn allowed(&mut self, waiting: usize, counters: &mut FastCounters) -> usize {
+        let full = self.config.frame_bytes();
+        let gathered = waiting.saturating_sub(1) * full;
+        let was_blocked = core::mem::take(&mut self.own.blocked);
+        if waiting == 0 || (self.is_in_flight() && gathered < GATHER_BYTES) {
+            return 0;
+        }
+        let room = self.room();
+        if room < self.window_step().min(waiting as u64) && !mutants::on(Mutant::F07) {
+            self.own.blocked = true;
+            counters.fast_sends_throttled += u64::from(!was_blocked);
+            return 0;
+        }
+        let room = if mutants::on(Mutant::F07) {
+            u64::MAX
+        } else {
+            room
+        };
+        let fits = (Burst::MAX_BYTES / self.config.datagram_bytes).max(1);
+        let most = waiting.min(BURST_PACKETS).min(fits);
+        most.min(usize::try_from(room).unwrap_or(usize::MAX))
+    }
+
+    /// Sends the next burst, if packets may leave (fig. 2 l. 10), and answers whether any did.
+    pub fn send_packets(
+        &mut self,
+        now: Time,
+        backlog: &mut Backlog,
+        gate: &mut Gate,
+        counters: &mut FastCounters,
+    ) -> bool {
+        let wanted = self.allowed(backlog.len(), counters);
+        let beside = self.bytes_to_ride();
+        let count = gate.let_through(now, wanted, self.config.datagram_bytes, beside);
+        self.own.held = wanted > 0 && count == 0;
+        if count == 0 {
+            // Whether it is the rate that packets wait for, is known only now.
+            gate.observe(now, backlog.len() * self.config.frame_bytes());
+            self.send_word(now, gate);
+            return false;
+        }
+        let mut burst = BurstBuilder::new();
+        let first = self.order.high() + 1;
+        let mut told = None;
+        for following in (0..count).rev() {
+            let Some(OutFrame { service, frame }) = backlog.take() else {
+                break;
+            };
+            let (load, bytes) = (Load::Messages(service), frame.into_bytes());
+            if following == 0 {
+                told = self.places_beside(first, count, bytes.len());
+            }
+            self.push_own(&mut burst, (load, bytes), following, told);
+            counters.fast_packets_sent += 1;
+        }
+        self.take_off(now);
+        if let Some(places) = told {
+            self.told_places(now, places);
+        }
+        self.ride(now, &mut burst, counters);
+        for burst in self.bursts(burst) {
+            gate.sent(now, burst.bytes.len());
+            self.outputs
+                .push_back(send(Class::Data, Target::Others, burst));
+        }
+        true
+    }
+
+    /// Bytes of what is about to leave.
+    pub fn output_bytes(&self) -> usize {
+        let bytes = |output: &Output| match output {
+            Output::Send { burst, .. } => burst.bytes.len(),
+            _ => 0,
+        };
+        self.outputs.iter().map(bytes).sum()
+    }
+
+    /// A word about shares leaves as soon as there is one: it does not wait for what it is to change.
+    fn send_word(&mut self, now: Time, gate: &mut Gate) {
+        if self.room() == 0 {
+            return;
+        }
+        let Some(word) = gate.poll_word(now) else {
+            return;
+        };
+        let mut burst = BurstBuilder::new();
+        let word = Bytes::copy_from_slice(&word.encode());
+        self.push_own(&mut burst, (Load::Own, word), 0, None);
+        self.take_off(now);
+        for burst in self.bursts(burst) {
+            gate.owe(now, burst.bytes.len());
+            self.outputs
+                .push_back(send(Class::Data, Target::Others, burst));
+        }
+    }
+
+    /// Numbers a packet, keeps it and appends it to a burst (fig. 2 l. 9 to 11).
+    fn push_own(
+        &mut self,
+        burst: &mut BurstBuilder,
+        (load, bytes): (Load, Bytes),
+        following: usize,
+        places: Option<FastPlaces>,
+    ) {
+        let slot = Slot {
+            load,
+            bytes,
+            resent: None,
+        };
+        self.own.sent += 1;
+        let (me, number) = (self.me(), self.own.sent);
+        let head = FastHead {
+            places,
+            ..self.head_of(me, number, load, following)
+        };
+        self.push_head(burst, &head, &slot.bytes);
+        self.hear(me, number);
+        self.streams[me].packets.insert(number, slot);
+    }
+
+    /// What follows from new packets of this member: here they have arrived.
+    fn take_off(&mut self, now: Time) {
+        if self.is_leader() {
+            self.assign(in_view::LEADER);
+        } else {
+            self.patience.begin(now, self.own.sent);
+        }
+        self.telling.flight_over = true;
+        self.advance(now);
+    }
+
+    /// What leaves: nothing, where nobody else is.
+    fn bursts(&self, burst: BurstBuilder) -> Vec<Burst> {
+        if self.members() == 1 {
+            return Vec::new();
+        }
+        burst.finish()
+    }
+
+    /// What the last packet of a burst tells of the places of all in it, if this member gives places and the packet
+    /// has `bytes` of messages and room for that: then nothing else has to be said of them.
+    fn places_beside(&self, first: Seq, count: usize, bytes: usize) -> Option<FastPlaces> {
+        let fits = bytes + FastPlaces::BYTES <= self.config.frame_bytes();
+        let count = u16::try_from(count).ok()?;
+        // Those of others, if they were not told, are told with these, so that nobody sees a hole.
+        let next = self.is_leader() && self.has_told(first - 1);
+        (fits && next).then_some(FastPlaces { first, count })
+    }
+
+    /// Appends a packet that is sent again to a burst.
+    pub fn push_packet(
+        &self,
+        burst: &mut BurstBuilder,
+        sender: usize,
+        number: u64,
+        slot: &Slot,
+        following: usize,
+    ) {
+        let head = self.head_of(sender, number, slot.load, following);
+        self.push_head(burst, &head, &slot.bytes);
+    }
+
+    fn head_of(&self, sender: usize, number: u64, load: Load, following: usize) -> FastHead {
+        FastHead {
+            cluster: self.config.cluster,
+            ring: self.view.ring,
+            sender: self.view.members[sender].node,
+            number,
+            following: u16::try_from(following).unwrap_or(u16::MAX),
+            load,
+            places: None,
+        }
+    }
+
+    fn push_head(&self, burst: &mut BurstBuilder, head: &FastHead, bytes: &Bytes) {
+        let seal_bytes = self.config.seal_bytes;
+        let len = head.encoded_len(bytes.len(), seal_bytes);
+        burst.push_with(len, usize::from(head.following) + 2, |out| {
+            head.encode_into(bytes, out, seal_bytes);
+        });
+    }
+}

@@ -1,0 +1,140 @@
+//! How long things take here, and how long to wait before saying them again.
+
+use rota_core::contract::Time;
+
+const MICROS: u64 = 1_000;
+const MILLIS: u64 = 1_000_000;
+
+/// Before anything was measured.
+const FIRST_TIMEOUT: u64 = 10 * MILLIS;
+/// Less than this tells nothing on a machine that runs other programs, too.
+const LEAST_TIMEOUT: u64 = 5 * MILLIS;
+/// Who has said something in vain says it again at least this often.
+const MOST_TIMEOUT: u64 = 200 * MILLIS;
+
+/// Packets of one sender seldom pass each other on the way.
+const HOLE_GRACE: u64 = 200 * MICROS;
+/// What others have may wait in a socket here.
+const LEAST_HEARSAY_GRACE: u64 = 2 * MILLIS;
+const MOST_HEARSAY_GRACE: u64 = 50 * MILLIS;
+
+/// Measured round trips: of own packets, or of acknowledgements, until all have acknowledged.
+#[derive(Clone, Debug)]
+pub(super) struct Patience {
+    /// Smoothed, with their mean deviation, as for TCP (RFC 6298).
+    round_trip: Option<(u64, u64)>,
+    /// What is timed now: a sequence number of ours, and since when.
+    sample: Option<(u64, Time)>,
+    /// How long to wait for what only others are known to have.
+    hearsay_grace: u64,
+}
+
+impl Patience {
+    pub const fn new() -> Self {
+        Self {
+            round_trip: None,
+            sample: None,
+            hearsay_grace: LEAST_HEARSAY_GRACE,
+        }
+    }
+
+    /// How long to wait for an answer, in nanoseconds.
+    pub fn timeout(&self) -> u64 {
+        let timeout = self
+            .round_trip
+            .map_or(FIRST_TIMEOUT, |(smoothed, deviation)| {
+                smoothed + 4 * deviation
+            });
+        timeout.clamp(LEAST_TIMEOUT, MOST_TIMEOUT)
+    }
+
+    /// How long an answer takes, in nanoseconds.
+    pub fn round_trip(&self) -> u64 {
+        self.round_trip.map_or(MILLIS, |(smoothed, _)| smoothed)
+    }
+
+    /// Waits longer after each time in vain.
+    pub fn backed_off(&self, tries: u32) -> u64 {
+        (self.timeout() << tries.min(10)).min(MOST_TIMEOUT)
+    }
+
+    /// Up to `seq` was said now, unless something else is timed already.
+    pub fn begin(&mut self, now: Time, seq: u64) {
+        if self.sample.is_none() {
+            self.sample = Some((seq, now));
+        }
+    }
+
+    /// Something was said again: it would not be known what was answered (Karn).
+    pub const fn spoil(&mut self) {
+        self.sample = None;
+    }
+
+    /// Everything up to `seq` was answered.
+    pub fn answered(&mut self, now: Time, seq: u64) {
+        let Some((waited, since)) = self.sample else {
+            return;
+        };
+        if seq < waited {
+            return;
+        }
+        self.sample = None;
+        let took = now.since(since);
+        self.round_trip = Some(match self.round_trip {
+            None => (took, took / 2),
+            Some((smoothed, deviation)) => {
+                let off = smoothed.abs_diff(took);
+                ((7 * smoothed + took) / 8, (3 * deviation + off) / 4)
+            }
+        });
+    }
+
+    /// How long something may be missing before it is asked for; `hole`: what was sent later is here.
+    pub const fn grace(&self, hole: bool) -> u64 {
+        if hole { HOLE_GRACE } else { self.hearsay_grace }
+    }
+
+    /// What was asked for came twice: it was only late.
+    pub fn on_asked_too_early(&mut self) {
+        self.hearsay_grace = (2 * self.hearsay_grace).min(MOST_HEARSAY_GRACE);
+    }
+
+    /// What was asked for came.
+    pub fn on_repaired(&mut self) {
+        self.hearsay_grace = (self.hearsay_grace / 8 * 7).max(LEAST_HEARSAY_GRACE);
+    }
+}
+
+/// Says something again until what it is about moves.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Watch {
+    since: Option<Time>,
+    seen: u64,
+    tries: u32,
+}
+
+impl Watch {
+    /// Whether something is open.
+    pub const fn is_on(&self) -> bool {
+        self.since.is_some()
+    }
+
+    /// Whether something is open now, and how far it has come.
+    pub fn update(&mut self, now: Time, open: bool, progress: u64) {
+        if !open {
+            *self = Self::default();
+        } else if self.since.is_none() || progress != self.seen {
+            (self.since, self.seen, self.tries) = (Some(now), progress, 0);
+        }
+    }
+
+    pub fn due_at(&self, patience: &Patience) -> Option<Time> {
+        Some(self.since?.after(patience.backed_off(self.tries)))
+    }
+
+    /// It was said again.
+    pub const fn again(&mut self, now: Time) {
+        self.since = Some(now);
+        self.tries = self.tries.saturating_add(1);
+    }
+}

@@ -1,0 +1,369 @@
+//! LCR: uniform total order on a ring of reliable links (Guerraoui, Levy, Pochon and Quéma, TOCS 2010;
+//! FastCast §2 and §4 compare with it).
+//!
+//! Every packet goes round the ring once, from its sender to its sender's predecessor, so that each link
+//! carries each packet at most once: with `n` members the throughput is `n / (n - 1)` times that of a
+//! link. It carries a vector clock, from which all derive one order ([`precedes`]). The last to get it tells, round
+//! the ring again, that all hold it. A packet is delivered when all hold it and nothing that comes before
+//! it is pending.
+//!
+//! `docs/protocols/lcr.md` says why that is enough, what is on the links, what happens when one breaks,
+//! and where this differs from what was published.
+//!
+//! * `run`: one process in one view; `receive` and `send`: what comes from the neighbours, and goes to them;
+//! * `member`: what is known of one member's packets; `order`: ≺; `fair`: own packets or those of others;
+//! * `links`: sessions; `wire`: bytes, and `write` those of a batch.
+
+mod links;
+mod member;
+mod order;
+mod receive;
+mod run;
+mod send;
+mod wire;
+mod write;
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use crate::{Backlog, DataPath, Frozen, Held, Link, Packet, PacketId, View};
+use links::Links;
+pub use order::precedes;
+use rota_core::contract::{Class, NodeId, Output, Process, RingId, Session, Time, TimerReason};
+use rota_core::mutants::{self, Mutant};
+use run::{Hail, Run};
+pub use wire::{Batch, Entry, Hello, MAX_FRAME_BYTES, Record, Records, Said, decode};
+pub use write::Writer;
+
+/// What LCR needs to be told. All members of a view use the smallest window of theirs.
+#[derive(Clone, Debug, Hash)]
+pub struct Config {
+    /// The largest own frame, in bytes: that of the backlog; at most [`MAX_FRAME_BYTES`].
+    pub frame_bytes: usize,
+    /// Own packets that not all members have delivered may take so much, in bytes. Every process keeps up
+    /// to that much for each member.
+    pub window_bytes: usize,
+    /// Where a message to the successor ends, in bytes. One packet may be larger. What links seal as one is best: a
+    /// message that is cut has to be put together again.
+    pub batch_bytes: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            frame_bytes: 16_000,
+            window_bytes: 1 << 20,
+            batch_bytes: 32_000,
+        }
+    }
+}
+
+impl Config {
+    /// What others have to know of this process's settings.
+    fn note(&self) -> Vec<u8> {
+        let frame = self.frame_bytes.min(MAX_FRAME_BYTES) as u32;
+        let mut note = (self.window_bytes as u64).to_le_bytes().to_vec();
+        note.extend(frame.to_le_bytes());
+        note
+    }
+
+    /// The smallest window and the largest frame of all members. What is no note is passed over.
+    fn agreed(&self, notes: &[Bytes]) -> (usize, usize) {
+        let own = (self.window_bytes, self.frame_bytes.min(MAX_FRAME_BYTES));
+        notes.iter().fold(own, |(window, frame), note| {
+            let (Some(their_window), Some(their_frame)) = (note.get(..8), note.get(8..12)) else {
+                return (window, frame);
+            };
+            let number = |bytes: &[u8]| {
+                let number = bytes
+                    .iter()
+                    .rfold(0_u64, |sum, &byte| sum << 8 | u64::from(byte));
+                usize::try_from(number).unwrap_or(usize::MAX)
+            };
+            let their_frame = number(their_frame).min(MAX_FRAME_BYTES);
+            (window.min(number(their_window)), frame.max(their_frame))
+        })
+    }
+}
+
+/// What is counted, for people.
+#[derive(Clone, Debug, Default)]
+struct Count {
+    batches: u64,
+    batch_bytes: u64,
+    delivered: u64,
+    hellos: u64,
+    duplicates: u64,
+    refused: u64,
+    stale: u64,
+    datagrams: u64,
+}
+
+impl core::hash::Hash for Count {
+    /// Nothing is decided by it: a search over all schedules need not tell states apart by it.
+    fn hash<H: core::hash::Hasher>(&self, _: &mut H) {}
+}
+
+/// The data path. See the module's page.
+#[derive(Clone, Hash, Debug)]
+pub struct Lcr {
+    config: Config,
+    links: Links,
+    run: Option<Run>,
+    now: Time,
+    count: Count,
+}
+
+impl Lcr {
+    /// Without a view.
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            links: Links::default(),
+            run: None,
+            now: Time::default(),
+            count: Count::default(),
+        }
+    }
+
+    /// What is kept of packets that were not delivered here, in bytes: at most the window, or one packet,
+    /// for each member.
+    pub fn kept_bytes(&self) -> usize {
+        let members = self.run.iter().flat_map(|run| &run.members);
+        members.map(|member| member.bytes).sum()
+    }
+
+    /// The current view, if it has not ended.
+    fn live(&mut self) -> Option<&mut Run> {
+        self.run.as_mut().filter(|run| !run.frozen)
+    }
+
+    fn on_up(&mut self, peer: Process, session: Session) {
+        self.links.on_up(peer, session);
+        self.on_change(peer.node);
+    }
+
+    fn on_down(&mut self, peer: NodeId, session: Session) {
+        if self.links.on_down(peer, session) {
+            self.on_change(peer);
+        }
+    }
+
+    /// The session with a node has ended, or another has begun.
+    fn on_change(&mut self, node: NodeId) {
+        let Some(run) = self.live() else {
+            return;
+        };
+        if run.processes[run.predecessor()].node == node {
+            run.hail = Hail::Due;
+        }
+        if run.processes[run.successor()].node == node {
+            run.next = None;
+        }
+    }
+
+    fn on_message(&mut self, peer: NodeId, session: Session, bytes: Bytes) {
+        let Some(link) = self.links.session(peer, session) else {
+            self.count.stale += 1;
+            return;
+        };
+        let run = self.run.as_mut().filter(|run| !run.frozen);
+        let said = wire::decode(bytes);
+        match (said, run) {
+            (Ok(Said::Hello(hello)), Some(run)) if hello.ring == run.ring => {
+                if run.is_successor(link.peer) {
+                    run.on_hello(session, hello, &mut self.count);
+                } else {
+                    self.count.refused += 1;
+                }
+            }
+            (Ok(Said::Hello(hello)), _) => link.early = Some(hello),
+            (Ok(Said::Batch(batch)), Some(run)) if run.is_predecessor(link.peer) => {
+                let ours = batch.ring == run.ring || mutants::on(Mutant::L09);
+                if ours && batch.epoch == run.epoch && run.hail == Hail::Said {
+                    run.on_batch(self.now, batch, &mut self.count);
+                } else {
+                    self.count.stale += 1;
+                }
+            }
+            (Ok(Said::Batch(_)), _) => self.count.stale += 1,
+            (Err(_), Some(run)) if run.is_predecessor(link.peer) => {
+                run.refuse(self.now, &mut self.count);
+            }
+            (Err(_), _) => self.count.refused += 1,
+        }
+    }
+
+    /// Tells the predecessor what is here, if it is to be told and can be.
+    fn hello(&mut self) -> Option<Output> {
+        let run = self.run.as_mut().filter(|run| run.hail == Hail::Due)?;
+        if run.members.len() == 1 {
+            return None;
+        }
+        let link = self.links.to(run.processes[run.predecessor()])?;
+        let hello = Hello {
+            ring: run.ring,
+            epoch: run.epoch.wrapping_add(1),
+            received: run.members.iter().map(|member| member.received).collect(),
+        };
+        let epoch = hello.epoch;
+        let bytes = hello.encode();
+        if bytes.len() > link.room {
+            return None;
+        }
+        run.epoch = epoch;
+        run.hail = Hail::Said;
+        Some(link.send(Bytes::from(bytes).into()))
+    }
+
+    fn batch(&mut self, backlog: &mut Backlog) -> Option<Output> {
+        let run = self.run.as_mut()?;
+        if run.members.len() == 1 {
+            while run.is_window_open()
+                && let Some(frame) = backlog.take()
+            {
+                run.broadcast(frame);
+            }
+            return None;
+        }
+        let session = run.next.as_ref()?.session;
+        let link = self.links.to(run.processes[run.successor()])?;
+        if link.session != session {
+            return None;
+        }
+        let bytes = run.batch(&self.config, link.room_for_packets(), backlog)?;
+        self.count.batches += 1;
+        self.count.batch_bytes += bytes.len() as u64;
+        Some(link.send(bytes))
+    }
+}
+
+impl DataPath for Lcr {
+    fn start(&mut self, _me: Process, _seed: u64) {}
+
+    fn install(&mut self, now: Time, view: &View, notes: &[Bytes]) {
+        self.now = now;
+        let mut run = Run::new(&self.config, view, notes);
+        if let Some(link) = self.links.to(run.processes[run.successor()])
+            && let Some(hello) = link.early.take_if(|hello| hello.ring == run.ring)
+        {
+            run.on_hello(link.session, hello, &mut self.count);
+        }
+        self.run = Some(run);
+    }
+
+    fn freeze(&mut self, now: Time) -> Frozen {
+        self.now = now;
+        self.live().map(Run::freeze).unwrap_or_default()
+    }
+
+    fn note(&self) -> Vec<u8> {
+        self.config.note()
+    }
+
+    fn arrange(held: &mut Vec<Held>) {
+        order::arrange(held);
+    }
+
+    fn on_datagram(&mut self, now: Time, _class: Class, _datagram: Bytes) {
+        self.now = now;
+        self.count.datagrams += 1;
+    }
+
+    fn on_link(&mut self, now: Time, link: Link) {
+        self.now = now;
+        match link {
+            Link::Up { peer, session } => self.on_up(peer, session),
+            Link::Down { peer, session } => self.on_down(peer, session),
+            Link::Message {
+                peer,
+                session,
+                bytes,
+            } => self.on_message(peer, session, bytes),
+            Link::Writable {
+                peer,
+                session,
+                bytes,
+            } => {
+                if let Some(link) = self.links.session(peer, session) {
+                    link.on_room(bytes);
+                }
+            }
+        }
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        self.now = now;
+        if let Some(run) = self.live()
+            && let Hail::At(time) = run.hail
+            && time <= now
+        {
+            run.hail = Hail::Due;
+        }
+    }
+
+    fn next_timer(&self) -> Option<(Time, TimerReason)> {
+        let run = self.run.as_ref().filter(|run| !run.frozen)?;
+        match run.hail {
+            _ if run.poke => Some((self.now, TimerReason::Other("lcr: delivered"))),
+            Hail::At(time) => Some((time, TimerReason::Other("lcr: ask again"))),
+            _ => None,
+        }
+    }
+
+    fn poll_output(&mut self, now: Time, backlog: &mut Backlog) -> Option<Output> {
+        self.now = now;
+        self.live()?;
+        let output = self.hello().or_else(|| self.batch(backlog));
+        if output.is_none()
+            && let Some(run) = self.live()
+        {
+            run.poke = false;
+        }
+        output
+    }
+
+    fn poll_packet(&mut self) -> Option<Packet> {
+        let packet = self.live()?.deliver()?;
+        self.count.delivered += 1;
+        Some(packet)
+    }
+
+    fn progress(&self) -> Option<u64> {
+        self.run.as_ref().filter(|run| !run.frozen)?.progress()
+    }
+
+    fn reading(&self) -> Class {
+        Class::Token
+    }
+
+    fn count(&self, counters: &mut BTreeMap<&'static str, u64>) {
+        let count = &self.count;
+        counters.extend([
+            ("lcr_batches_sent", count.batches),
+            ("lcr_batch_bytes_sent", count.batch_bytes),
+            ("lcr_packets_delivered", count.delivered),
+            ("lcr_hellos_received", count.hellos),
+            ("lcr_packets_duplicate", count.duplicates),
+            ("lcr_messages_refused", count.refused),
+            ("lcr_messages_stale", count.stale),
+            ("lcr_datagrams_ignored", count.datagrams),
+        ]);
+    }
+
+    fn uses_links(&self) -> bool {
+        true
+    }
+
+    fn check(&self) {
+        if let Some(run) = &self.run {
+            run.check();
+        }
+    }
+
+    fn holds(&self, view: RingId, id: PacketId) -> Option<bool> {
+        let run = self.run.as_ref().filter(|run| run.ring == view)?;
+        Some(run.holds(id))
+    }
+}

@@ -1,0 +1,309 @@
+//! What a process knows of the views it was in, and which of that it tells others.
+
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::account::Account;
+use super::message::{Name, Recover, Standing};
+use super::outcome::Outcome;
+use super::path::{DataPath, Frozen, Held, Load, Packet, PacketId};
+use rota_core::contract::{Configuration, ConfigurationKind, Delivery, Process, RingId};
+use rota_core::mutants::{self, Mutant};
+
+/// What a process remembers.
+#[derive(Clone, Debug)]
+pub(super) struct Memory {
+    /// Its node was on rings in an earlier life.
+    pub lived_before: bool,
+    /// What it has delivered.
+    pub account: Account,
+    /// The last view that it installed, as far as that has come.
+    pub installed: Option<Ended>,
+    /// Views that somebody may have installed. None of what they deliver is delivered; ascending.
+    pub tentative: Vec<Next>,
+}
+
+/// A view that has ended here, or will.
+#[derive(Clone, Debug)]
+pub(super) struct Ended {
+    pub ring: RingId,
+    pub members: Vec<Process>,
+    pub frozen: Frozen,
+}
+
+/// What comes of an exchange: what is delivered up to a new view, and what is delivered then.
+#[derive(Clone, Debug)]
+pub(super) struct Next {
+    pub ring: RingId,
+    pub members: Vec<Process>,
+    pub stretch: Stretch,
+}
+
+/// What is delivered, and where a process stands then.
+#[derive(Clone, Debug)]
+pub(super) struct Stretch {
+    pub deliveries: Vec<Delivery>,
+    pub account: Account,
+    /// How many packets of ended views are among that.
+    pub forced: u64,
+}
+
+impl Ended {
+    /// A view that has just begun.
+    fn begun(ring: RingId, members: &[Process]) -> Self {
+        Self {
+            ring,
+            members: members.to_vec(),
+            frozen: Frozen {
+                delivered: vec![0; members.len()],
+                held: Vec::new(),
+            },
+        }
+    }
+
+    fn standing(&self, account: &Account) -> Standing {
+        let delivered = self
+            .frozen
+            .delivered
+            .iter()
+            .copied()
+            .chain(core::iter::repeat(0));
+        let mut held: Vec<Name> = self.frozen.held.iter().filter_map(Name::of).collect();
+        // In this order they are told in few bytes.
+        held.sort_unstable_by_key(|name| name.id);
+        Standing {
+            view: self.ring,
+            members: self.members.clone(),
+            delivered: delivered.take(self.members.len()).collect(),
+            held,
+            watermarks: account.watermarks.clone(),
+            position: account.position,
+        }
+    }
+}
+
+impl Memory {
+    pub fn new() -> Self {
+        Self {
+            lived_before: false,
+            account: Account::new(),
+            installed: None,
+            tentative: Vec::new(),
+        }
+    }
+
+    /// Whether its node was in views of which it knows nothing. To have kept the outcome of an exchange is not to have been in a view.
+    const fn has_forgotten(&self) -> bool {
+        self.lived_before && self.installed.is_none()
+    }
+
+    /// What it tells the members of a primary configuration.
+    pub fn recover(&self, note: Bytes) -> Recover {
+        let tentative = self.tentative.iter();
+        Recover {
+            forgot: self.has_forgotten(),
+            installed: self
+                .installed
+                .as_ref()
+                .map(|ended| ended.standing(&self.account)),
+            tentative: tentative
+                .map(|next| Ended::begun(next.ring, &next.members).standing(&next.stretch.account))
+                .collect(),
+            note,
+        }
+    }
+
+    /// Forgets views that nobody can have installed: what members have told shows it.
+    pub fn forget_refuted(&mut self, outcome: &Outcome) {
+        let last = outcome.last.as_ref().map(|(ring, _)| *ring);
+        self.tentative.retain(|next| Some(next.ring) <= last);
+    }
+
+    /// The packets of the last view that it holds, by name.
+    pub fn held(&self, last: RingId) -> BTreeMap<PacketId, &Packet> {
+        let ended = self.installed.as_ref().filter(|ended| ended.ring == last);
+        let held = ended.into_iter().flat_map(|ended| &ended.frozen.held);
+        held.map(|held| (held.packet.id, &held.packet)).collect()
+    }
+
+    /// What it delivers up to a view of these members, and where it stands then. `None` if packets are
+    /// missing: their sender breaks the rules.
+    pub fn next<P: DataPath>(
+        &self,
+        (ring, members, me): (RingId, &[Process], Process),
+        outcome: &Outcome,
+        payloads: &BTreeMap<PacketId, Packet>,
+    ) -> Option<Next> {
+        let mut stretch = self.base(outcome);
+        self.force::<P>(&mut stretch, outcome, payloads)?;
+        let account = &mut stretch.account;
+        account.forget_parts();
+        if !mutants::on(Mutant::V04) || self.stands_in(outcome) {
+            account.watermarks = outcome.watermarks.clone();
+        }
+        let missed = core::mem::replace(&mut account.position, outcome.position);
+        account.watermarks.retain_lives(members);
+        if self.installed.is_some() && !self.stands_in(outcome) {
+            stretch.deliveries.push(Delivery::Missed {
+                seq: missed,
+                count: outcome.position.saturating_sub(missed),
+                own: account.watermarks.of(me),
+            });
+        }
+        stretch.deliveries.extend([
+            Delivery::Configuration(Configuration {
+                kind: ConfigurationKind::Regular(ring),
+                members: members.to_vec(),
+            }),
+            Delivery::Primary(ring),
+        ]);
+        Some(Next {
+            ring,
+            members: members.to_vec(),
+            stretch,
+        })
+    }
+
+    fn stands_in(&self, outcome: &Outcome) -> bool {
+        let last = outcome.last.as_ref().map(|(ring, _)| *ring);
+        let installed = self.installed.as_ref().map(|ended| ended.ring);
+        last.is_some()
+            && (installed == last || self.tentative.iter().any(|next| Some(next.ring) == last))
+    }
+
+    /// Where this process stands in the last view of the group, if it was in that.
+    fn base(&self, outcome: &Outcome) -> Stretch {
+        let last = outcome.last.as_ref().map(|(ring, _)| *ring);
+        let mut tentative = self.tentative.iter();
+        match tentative.find(|next| Some(next.ring) == last) {
+            Some(next) => next.stretch.clone(),
+            None => Stretch {
+                deliveries: Vec::new(),
+                account: self.account.clone(),
+                forced: 0,
+            },
+        }
+    }
+
+    /// Delivers what all survivors together hold and this one has not delivered.
+    fn force<P: DataPath>(
+        &self,
+        stretch: &mut Stretch,
+        outcome: &Outcome,
+        payloads: &BTreeMap<PacketId, Packet>,
+    ) -> Option<()> {
+        let (Some((last, senders)), true) = (&outcome.last, self.stands_in(outcome)) else {
+            return Some(());
+        };
+        let installed = self.installed.as_ref().filter(|ended| ended.ring == *last);
+        let delivered = |id: PacketId| {
+            let delivered =
+                installed.and_then(|ended| ended.frozen.delivered.get(usize::from(id.sender)));
+            delivered.is_some_and(|delivered| id.number <= *delivered)
+        };
+        let here = self.held(*last);
+        let mut order = Vec::new();
+        for (id, name) in &outcome.forced {
+            let packet = if delivered(*id) {
+                // It only has its place in the order.
+                Packet {
+                    id: *id,
+                    load: name.load,
+                    bytes: Bytes::new(),
+                }
+            } else {
+                let held = here.get(id).copied().or_else(|| payloads.get(id));
+                held.filter(|packet| name.fits(packet))?.clone()
+            };
+            order.push(Held {
+                packet,
+                place: name.place.clone(),
+            });
+        }
+        if mutants::on(Mutant::V06) {
+            let arrived = |one: &Held| {
+                installed.and_then(|ended| ended.frozen.held.iter().position(|held| held == one))
+            };
+            order.sort_by_key(arrived);
+        } else {
+            arrange::<P>(&mut order);
+        }
+        for Held { packet, .. } in order {
+            if !delivered(packet.id) {
+                let sender = senders[usize::from(packet.id.sender)];
+                stretch.forced += u64::from(packet.load != Load::Own);
+                stretch
+                    .account
+                    .deliver(sender, packet, &mut stretch.deliveries);
+            }
+        }
+        Some(())
+    }
+
+    /// A view begins.
+    pub fn install(&mut self, next: Next) -> Vec<Delivery> {
+        self.installed = Some(Ended::begun(next.ring, &next.members));
+        self.account = next.stretch.account;
+        self.tentative.clear();
+        next.stretch.deliveries
+    }
+}
+
+/// The order of the data path, in which each sender's packets take the places of that sender by ascending
+/// number: a place may be known only to one who does not hold the packet, and then it counts as unknown.
+fn arrange<P: DataPath>(order: &mut Vec<Held>) {
+    P::arrange(order);
+    if mutants::on(Mutant::V11) {
+        return;
+    }
+    let senders: Vec<u16> = order.iter().map(|held| held.packet.id.sender).collect();
+    let mut of: BTreeMap<u16, BTreeMap<u64, Held>> = BTreeMap::new();
+    for held in order.drain(..) {
+        let PacketId { sender, number } = held.packet.id;
+        of.entry(sender).or_default().insert(number, held);
+    }
+    let next = senders
+        .iter()
+        .filter_map(|sender| of.get_mut(sender)?.pop_first());
+    order.extend(next.map(|(_, held)| held));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rota_core::contract::{Incarnation, NodeId};
+
+    fn next(ring_seq: u64) -> Next {
+        let node = NodeId::new(1).expect("not 0");
+        let incarnation = Incarnation(3);
+        Next {
+            ring: RingId {
+                ring_seq,
+                rep: node,
+                incarnation,
+            },
+            members: alloc::vec![Process { node, incarnation }],
+            stretch: Stretch {
+                deliveries: Vec::new(),
+                account: Account::new(),
+                forced: 0,
+            },
+        }
+    }
+
+    #[test]
+    fn who_was_restarted_has_forgotten_until_it_is_in_a_view() {
+        let mut memory = Memory::new();
+        assert!(!memory.recover(Bytes::new()).forgot, "its first life");
+        memory.lived_before = true;
+        assert!(memory.recover(Bytes::new()).forgot);
+        // Somebody may have installed this one: not this process.
+        memory.tentative.push(next(5));
+        let recover = memory.recover(Bytes::new());
+        assert!(recover.forgot && recover.installed.is_none() && recover.tentative.len() == 1);
+        memory.install(next(9));
+        assert!(!memory.recover(Bytes::new()).forgot);
+    }
+}
