@@ -5,7 +5,7 @@ use rota_core::contract::{
     Configuration, ConfigurationKind, Delivery, Incarnation, Message, MessageId, NodeId, Process,
     Service, SubmitError, Time,
 };
-use rota_net::Submitter;
+use rota_node::Submitter;
 
 /// Submits as messages to a group.
 #[derive(Debug)]

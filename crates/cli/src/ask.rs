@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rota_daemon::{DaemonConfig, DaemonStatus};
-use rota_net::NodeConfig;
+use rota_node::NodeConfig;
 use serde::Deserialize;
 
 use crate::client::Failure;

@@ -13,7 +13,8 @@ use rota_core::pack::Outbox;
 use rota_daemon::DaemonConfig;
 use rota_daemon::access::{AccessRule, Pattern};
 use rota_daemon::tls::{ListsEnd, TlsConfig};
-use rota_net::{ConfigError, DatagramSize, KeyRing, NodeConfig, PrimaryName, Transport};
+use rota_net::{KeyRing, Transport};
+use rota_node::{ConfigError, DatagramSize, NodeConfig, PrimaryName};
 use rota_ring::{PriorityMethod, RingConfig, RingConfigError};
 
 use crate::key;

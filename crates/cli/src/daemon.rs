@@ -9,7 +9,7 @@ use std::thread;
 
 use rota_core::contract::NodeId;
 use rota_daemon::{Daemon, DaemonConfig};
-use rota_net::NodeConfig;
+use rota_node::NodeConfig;
 use rustix::process::{Signal, getpid, kill_process};
 use signal_hook::consts::{SIGINT, SIGTERM};
 

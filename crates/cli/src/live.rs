@@ -18,7 +18,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rota_core::contract::{
     Checked, ConfigurationKind, Delivery, Message, MessageId, NodeId, Service, SubmitError, Time,
 };
-use rota_net::{App, Driver, NodeConfig, NodeEngine, Sockets, Submitter, WakeFd, monotonic};
+use rota_net::{Sockets, WakeFd, monotonic};
+use rota_node::{App, Driver, NodeConfig, NodeEngine, Submitter};
 use serde::{Deserialize, Serialize};
 
 use order::Order;
@@ -333,7 +334,7 @@ fn run() -> Result<(), String> {
     listen(Arc::clone(&orders));
     let config = task.config;
     config.check_for(me).map_err(words)?;
-    let sockets = Sockets::open(&config, me).map_err(words)?;
+    let sockets = Sockets::open(&config.network(), me).map_err(words)?;
     let engine = NodeEngine::new(&config, me).map_err(words)?;
     let mut driver = Driver::new(Checked::new(engine), sockets, me, &config).map_err(words)?;
     let mut app = LiveApp {

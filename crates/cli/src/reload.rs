@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use rota_core::contract::NodeId;
 use rota_daemon::{CertificateFiles, Control, DaemonConfig, NewSettings};
-use rota_net::{KeyRing, Keys, NodeConfig};
+use rota_net::{KeyRing, Keys};
+use rota_node::NodeConfig;
 use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
 use toml::Value;

@@ -144,7 +144,7 @@ fn text(answer: &DaemonStatus) -> String {
             "held     {to}: its senders wait for {client}\n"
         ));
     }
-    let quiet = rota_net::watched_counters().chain(QUIET);
+    let quiet = rota_node::watched_counters().chain(QUIET);
     let grown = quiet.filter_map(|name| answer.counters.get_key_value(name));
     let grown: Vec<_> = grown.filter(|(_, count)| **count > 0).collect();
     if grown.is_empty() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rota_check::trace::Trace;
 use rota_check::{Options, Order, check_all, check_order, check_uniform};
 use rota_core::contract::{Delivery, NodeId, Service};
-use rota_net::{EngineName, Node, NodeConfig, PrimaryName};
+use rota_node::{EngineName, Node, NodeConfig, PrimaryName};
 
 const MESSAGES: usize = 200;
 

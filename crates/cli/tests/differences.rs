@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use rota_check::trace::Trace;
 use rota_check::{Options, Order, check_order};
 use rota_core::contract::{Delivery, NodeId, Service};
-use rota_net::{
-    DIFFERENCES, DifferencesTable, EngineName, FaultConfig, KeyRing, Node, NodeConfig, Outcome,
-    PaxosConfig, PrimaryName, ResetPrimary, TimingName, Transport, VoteStorage,
+use rota_net::{FaultConfig, KeyRing, Transport};
+use rota_node::{
+    DIFFERENCES, DifferencesTable, EngineName, Node, NodeConfig, Outcome, PaxosConfig, PrimaryName,
+    ResetPrimary, TimingName, VoteStorage,
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use rota_net::{NodeConfig, Transport};
+use rota_net::Transport;
+use rota_node::NodeConfig;
 
 fn rota(arguments: &[&str]) -> Output {
     let output = Command::new(env!("CARGO_BIN_EXE_rota"))

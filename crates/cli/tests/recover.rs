@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use rota_core::contract::{LogId, NodeId};
-use rota_net::{EngineName, NodeConfig, PaxosConfig, VoteStorage};
+use rota_node::{EngineName, NodeConfig, PaxosConfig, VoteStorage};
 use rota_paxos::{VoteHead, state_key};
 use rota_storage::acceptor::{Contents, DiskLog, Identity, Kind, LogOptions, RecordRef, read_all};
 

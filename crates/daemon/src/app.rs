@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rota_core::contract::{Delivery, Histogram, SubmitError, Time};
-use rota_net::{App, Submitter, monotonic};
+use rota_net::monotonic;
+use rota_node::{App, Submitter};
 
 use crate::hub::Hub;
 

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use ipnet::IpNet;
 use rota_client::protocol::largest_message_frame;
 use rota_core::groups::{Limits, MOST_HOLD_MS, MOST_PAYLOAD_BYTES, OVERHEAD_BYTES};
-use rota_net::NodeConfig;
+use rota_node::NodeConfig;
 use serde::Deserialize;
 
 use crate::access::AccessRule;
@@ -172,7 +172,7 @@ impl DaemonConfig {
 
     /// Where the daemon of this node says how it is.
     pub fn admin_of(&self, node: rota_core::contract::NodeId) -> PathBuf {
-        rota_net::path_of(&self.admin, node)
+        rota_node::path_of(&self.admin, node)
     }
 
     /// Whether a daemon can run with this.

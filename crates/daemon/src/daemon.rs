@@ -9,9 +9,10 @@ use std::sync::atomic::AtomicBool;
 
 use rota_core::contract::{Checked, NodeId, Time};
 use rota_net::{
-    App, ConfigError, Driver, DriverError, Keys, NodeConfig, NodeEngine, SocketError, Sockets,
-    ask_for_short_slices, monotonic, new_process, path_of, random_u64, set_realtime,
+    Keys, SocketError, Sockets, ask_for_short_slices, monotonic, new_process, random_u64,
+    set_realtime,
 };
+use rota_node::{App, ConfigError, Driver, DriverError, NodeConfig, NodeEngine, path_of};
 
 use crate::access::Access;
 use crate::app::ClientsApp;
@@ -133,7 +134,7 @@ impl Daemon {
         descriptors::ask_for_all(daemon.clients);
         let directory = config.directory().map_err(OpenError::Config)?;
         let spread = Settings::new(directory.daemon(me).as_bytes()).map_err(OpenError::Spread)?;
-        let sockets = Sockets::open(config, me).map_err(OpenError::Socket)?;
+        let sockets = Sockets::open(&config.network(), me).map_err(OpenError::Socket)?;
         let engine = NodeEngine::for_groups(config, me).map_err(OpenError::Config)?;
         let process = new_process(me).map_err(OpenError::System)?;
         let seed = random_u64().map_err(OpenError::System)?;

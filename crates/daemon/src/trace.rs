@@ -8,7 +8,7 @@ use rota_check::trace::TraceWriter;
 use rota_core::contract::{MessageId, Process, Service};
 use rota_core::groups::{self, Destination, Member};
 use rota_net::monotonic;
-use rota_net::trace::{self, TraceFile};
+use rota_node::trace::{self, TraceFile};
 
 use crate::names::Names;
 

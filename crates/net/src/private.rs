@@ -13,7 +13,7 @@ const MOST_BYTES: u64 = 1 << 16;
 
 /// Whose such a file may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Owners {
+pub enum Owners {
     /// Root's, or that of whom this process runs as: anybody else could read it, and put another into its place.
     Trusted,
     /// Anybody's.
@@ -34,7 +34,7 @@ const fn is_private(mode: u32, owner: u32, me: u32) -> bool {
 }
 
 /// What is in a file that is its owner's alone.
-pub(crate) fn read_private(path: &Path, owners: Owners) -> Result<Vec<u8>, KeyError> {
+pub fn read_private(path: &Path, owners: Owners) -> Result<Vec<u8>, KeyError> {
     let flags = libc::O_NONBLOCK | libc::O_CLOEXEC;
     let file = OpenOptions::new()
         .read(true)

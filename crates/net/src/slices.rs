@@ -24,7 +24,7 @@ pub fn ask_for_short_slices() {
 /// Asks for the calling thread not to interrupt who computes when something comes for it (`SCHED_BATCH`): it
 /// then finds more at once. Where a processor is idle it starts as soon as before. A thread with a policy of its
 /// own is left alone.
-pub(crate) fn ask_not_to_interrupt() {
+pub fn ask_not_to_interrupt() {
     let Ok(mut attributes) = attributes() else {
         return;
     };

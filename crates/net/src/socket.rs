@@ -27,6 +27,16 @@ pub struct Tuning {
     pub offload: bool,
 }
 
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            receive_buffer_bytes: 8 << 20,
+            send_buffer_bytes: Some(400_000),
+            offload: true,
+        }
+    }
+}
+
 /// What became of a send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {

@@ -17,9 +17,8 @@ mod tend;
 mod wait;
 
 pub use error::SocketError;
-pub use path::{DatagramSize, PathMtu};
-pub(crate) use wait::PollSet;
-pub use wait::{Ready, Wait};
+pub use path::PathMtu;
+pub use wait::{PollSet, Ready, Wait};
 
 use bytes::Bytes;
 use rota_core::contract::{Burst, Class, NodeId, Target, Time};
@@ -29,12 +28,12 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
-use crate::config::{NodeConfig, Transport};
 use crate::keys::KeyError;
 use crate::links::Context;
+use crate::network::{Network, Transport};
 use crate::seal::checksum::{self, Bursts};
 use crate::seal::{KeyedSeal, Keys};
-use crate::socket::{Port, Progress, RawBurst, Tuning};
+use crate::socket::{Port, Progress, RawBurst};
 use crate::stats::NetStats;
 use peers::Peers;
 pub(crate) use quotes::COMPARED;
@@ -77,12 +76,12 @@ enum Seal {
 }
 
 impl Seal {
-    fn new(config: &NodeConfig, me: NodeId) -> Result<Self, SocketError> {
-        let wrong = |error| SocketError::Key(config.key_file.clone().unwrap_or_default(), error);
-        let Some(keys) = config.keys().map_err(wrong)? else {
+    fn new(network: &Network, me: NodeId) -> Result<Self, SocketError> {
+        let wrong = |error| SocketError::Key(network.key_file.clone().unwrap_or_default(), error);
+        let Some(keys) = network.keys().map_err(wrong)? else {
             return Ok(Self::Plain(Bursts::new()));
         };
-        let keyed = KeyedSeal::new(config, me, &keys);
+        let keyed = KeyedSeal::new(network, me, &keys);
         let keyed = keyed.map_err(|error| wrong(KeyError::Io(error)))?;
         Ok(Self::Keyed(Box::new(keyed)))
     }
@@ -117,10 +116,10 @@ impl Sockets {
     ///
     /// # Errors
     /// [`SocketError`]: an address in use is the usual one.
-    pub fn open(config: &NodeConfig, me: NodeId) -> Result<Self, SocketError> {
-        let own = config.node(me).ok_or(SocketError::UnknownNode(me))?;
-        let seal = Seal::new(config, me)?;
-        let tuning = config.tuning();
+    pub fn open(network: &Network, me: NodeId) -> Result<Self, SocketError> {
+        let own = network.node(me).ok_or(SocketError::UnknownNode(me))?;
+        let seal = Seal::new(network, me)?;
+        let tuning = network.tuning;
         let bind = |address, shared| {
             Port::open(address, shared, tuning)
                 .map_err(|error| SocketError::Bind { address, error })
@@ -137,12 +136,12 @@ impl Sockets {
         if let Err(error) = token.stamp_arrivals() {
             tracing::warn!(%error, "how long tokens wait to be read will not be known");
         }
-        let (data, sender, group, joined) = match config.transport {
+        let (data, sender, group, joined) = match network.transport {
             Transport::Unicast => (own_port, None, None, None),
             Transport::Multicast(group) => {
-                let (group, index) = multicast::scoped(group, config)?;
+                let (group, index) = multicast::scoped(group, network)?;
                 let data = bind(group, true)?;
-                let joined = multicast::join(&data, &own_port, group, own, config, index)?;
+                let joined = multicast::join(&data, &own_port, group, own, network, index)?;
                 (
                     data,
                     Some(own_port),
@@ -158,7 +157,7 @@ impl Sockets {
             group,
             filtered: joined.as_ref().is_some_and(multicast::Joined::is_filtered),
             joined,
-            peers: Peers::new(config, me),
+            peers: Peers::new(network, me),
             own_data: own.data(),
             seal,
             stats: NetStats::default(),
@@ -198,7 +197,7 @@ impl Sockets {
     }
 
     /// What the steps of links need.
-    pub(crate) fn link_context(&mut self, now: Time) -> Context<'_> {
+    pub fn link_context(&mut self, now: Time) -> Context<'_> {
         let keys = match &mut self.seal {
             Seal::Plain(_) => None,
             Seal::Keyed(seal) => Some(seal.key_ring()),
@@ -341,16 +340,5 @@ impl fmt::Debug for Sockets {
         f.debug_struct("Sockets")
             .field("own", &self.own_data)
             .finish_non_exhaustive()
-    }
-}
-
-impl NodeConfig {
-    /// How this configuration tunes sockets.
-    pub(crate) const fn tuning(&self) -> Tuning {
-        Tuning {
-            receive_buffer_bytes: self.receive_buffer_bytes,
-            send_buffer_bytes: Some(self.send_buffer_bytes),
-            offload: self.offload,
-        }
     }
 }

@@ -18,7 +18,7 @@ pub fn monotonic() -> Time {
 }
 
 /// Now, on the clock by which the kernel stamps datagrams, in nanoseconds. It may be set back.
-pub(crate) fn realtime_nanos() -> u64 {
+pub fn realtime_nanos() -> u64 {
     let now = std::time::SystemTime::now();
     let since = now.duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| {
@@ -43,7 +43,7 @@ pub fn random_u64() -> io::Result<u64> {
 }
 
 /// The number of the user that this process acts as.
-pub(crate) fn effective_user() -> u32 {
+pub fn effective_user() -> u32 {
     // SAFETY: it takes nothing and cannot fail.
     unsafe { libc::geteuid() }
 }
@@ -63,7 +63,7 @@ pub fn new_process(node: NodeId) -> io::Result<Process> {
 
 /// Waits until one of `fds` is ready, at most `timeout_nanos`; says how many are. A signal counts as
 /// the end of the wait.
-pub(crate) fn poll(fds: &mut [libc::pollfd], timeout_nanos: Option<u64>) -> io::Result<usize> {
+pub fn poll(fds: &mut [libc::pollfd], timeout_nanos: Option<u64>) -> io::Result<usize> {
     let spec = timeout_nanos.map(|nanos| libc::timespec {
         tv_sec: (nanos / 1_000_000_000).min(1 << 31).cast_signed(),
         tv_nsec: (nanos % 1_000_000_000).cast_signed(),
@@ -105,14 +105,14 @@ pub fn set_realtime(priority: u8) -> io::Result<()> {
 }
 
 /// Whether the calling thread has a real-time priority.
-pub(crate) fn is_realtime() -> bool {
+pub fn is_realtime() -> bool {
     // SAFETY: it has no pointers, and 0 is the calling thread.
     let policy = unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK;
     policy == libc::SCHED_FIFO || policy == libc::SCHED_RR
 }
 
 /// Sets a socket option.
-pub(crate) fn set_option<T: Copy>(fd: RawFd, level: i32, name: i32, value: T) -> io::Result<()> {
+pub fn set_option<T: Copy>(fd: RawFd, level: i32, name: i32, value: T) -> io::Result<()> {
     let bytes = size_of::<T>() as libc::socklen_t;
     // SAFETY: `value` is alive for the call and has `bytes` bytes; the kernel only reads them.
     let result = unsafe { libc::setsockopt(fd, level, name, (&raw const value).cast(), bytes) };
@@ -124,7 +124,7 @@ pub(crate) fn set_option<T: Copy>(fd: RawFd, level: i32, name: i32, value: T) ->
 }
 
 /// Reads a numeric socket option.
-pub(crate) fn option(fd: RawFd, level: i32, name: i32) -> io::Result<i32> {
+pub fn option(fd: RawFd, level: i32, name: i32) -> io::Result<i32> {
     let mut value = 0_i32;
     let mut bytes = size_of::<i32>() as libc::socklen_t;
     // SAFETY: `value` has `bytes` bytes, and the kernel writes no more than that.
@@ -138,7 +138,7 @@ pub(crate) fn option(fd: RawFd, level: i32, name: i32) -> io::Result<i32> {
 }
 
 /// Attaches a classic BPF program that decides which datagrams a socket gets.
-pub(crate) fn attach_filter(fd: RawFd, program: &mut [libc::sock_filter]) -> io::Result<()> {
+pub fn attach_filter(fd: RawFd, program: &mut [libc::sock_filter]) -> io::Result<()> {
     let len = u16::try_from(program.len()).map_err(io::Error::other)?;
     let filter = libc::sock_fprog {
         len,
@@ -149,14 +149,14 @@ pub(crate) fn attach_filter(fd: RawFd, program: &mut [libc::sock_filter]) -> io:
 }
 
 /// The number of a network interface.
-pub(crate) fn interface_index(name: &str) -> Option<u32> {
+pub fn interface_index(name: &str) -> Option<u32> {
     let name = std::ffi::CString::new(name).ok()?;
     // SAFETY: `name` is a string that ends with a zero byte and lives until the end of the call.
     let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
     (index != 0).then_some(index)
 }
 
-/// Wakes a thread that waits in [`crate::Driver::turn`], from any other thread.
+/// Wakes a thread that waits in [`crate::sockets::Sockets::wait`], from any other thread.
 #[derive(Debug)]
 pub struct WakeFd {
     fd: OwnedFd,

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use rota_core::contract::{Burst, Class, NodeId, Target};
 use rota_net::socket::Progress;
 use rota_net::sockets::{Arrival, Wait};
-use rota_net::{NodeConfig, SocketError, Sockets, Transport, probe_multicast};
+
+use rota_net::{Network, SocketError, Sockets, Transport, probe_multicast};
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -16,8 +17,8 @@ fn id(number: u16) -> NodeId {
     NodeId::new(number).unwrap()
 }
 
-fn open(config: &NodeConfig, node: u16) -> Sockets {
-    Sockets::open(config, id(node)).unwrap()
+fn open(network: &Network, node: u16) -> Sockets {
+    Sockets::open(network, id(node)).unwrap()
 }
 
 /// A burst of `count` datagrams of `segment` bytes and a last one of `last` bytes.
@@ -70,8 +71,8 @@ fn receive(sockets: &mut Sockets, class: Class, count: usize) -> VecDeque<Arriva
     arrivals
 }
 
-fn round_trip(config: &NodeConfig) -> (Sockets, Sockets, VecDeque<Arrival>) {
-    let (mut one, mut two) = (open(config, 1), open(config, 2));
+fn round_trip(network: &Network) -> (Sockets, Sockets, VecDeque<Arrival>) {
+    let (mut one, mut two) = (open(network, 1), open(network, 2));
     let sent = burst(20, 1400, 77);
     let expected = plain(&sent.bytes, sent.segment);
     send(&mut one, Class::Data, Target::Others, sent);
@@ -87,7 +88,7 @@ fn multicast_works_on_loopback() {
 
 #[test]
 fn an_offloaded_burst_arrives_whole_with_its_short_last_datagram() {
-    let (one, two, arrivals) = round_trip(&NodeConfig::loopback(2, 21_000));
+    let (one, two, arrivals) = round_trip(&Network::loopback(2, 21_000));
     assert_eq!(arrivals.len(), 1, "one burst, one read");
     assert_eq!(arrivals[0].segment, 1400);
     assert_eq!(one.stats().datagrams_out, 21);
@@ -97,22 +98,20 @@ fn an_offloaded_burst_arrives_whole_with_its_short_last_datagram() {
 
 #[test]
 fn without_offload_the_same_bytes_arrive_one_by_one() {
-    let config = NodeConfig {
-        offload: false,
-        ..NodeConfig::loopback(2, 21_010)
-    };
-    let (_, two, arrivals) = round_trip(&config);
+    let mut network = Network::loopback(2, 21_010);
+    network.tuning.offload = false;
+    let (_, two, arrivals) = round_trip(&network);
     assert_eq!(arrivals.len(), 21);
     assert_eq!(two.stats().bursts_in, 21);
 }
 
 #[test]
 fn without_multicast_every_peer_gets_a_copy() {
-    let config = NodeConfig {
+    let network = Network {
         transport: Transport::Unicast,
-        ..NodeConfig::loopback(3, 21_020)
+        ..Network::loopback(3, 21_020)
     };
-    let (mut one, mut two, mut three) = (open(&config, 1), open(&config, 2), open(&config, 3));
+    let (mut one, mut two, mut three) = (open(&network, 1), open(&network, 2), open(&network, 3));
     let sent = burst(3, 500, 40);
     let expected = plain(&sent.bytes, sent.segment);
     send(&mut one, Class::Data, Target::Others, sent);
@@ -124,8 +123,8 @@ fn without_multicast_every_peer_gets_a_copy() {
 #[test]
 fn a_burst_that_the_kernel_will_not_segment_goes_one_by_one_from_then_on() {
     // No kernel takes so many segments at once; engines never ask for it.
-    let config = NodeConfig::loopback(2, 21_030);
-    let (mut one, mut two) = (open(&config, 1), open(&config, 2));
+    let network = Network::loopback(2, 21_030);
+    let (mut one, mut two) = (open(&network, 1), open(&network, 2));
     let sent = burst(700, 64, 0);
     let expected = plain(&sent.bytes, sent.segment);
     send(&mut one, Class::Data, Target::Others, sent);
@@ -140,11 +139,9 @@ fn a_burst_that_the_kernel_will_not_segment_goes_one_by_one_from_then_on() {
 fn a_datagram_that_is_too_large_is_counted_and_the_next_one_leaves() {
     // More than UDP can say; engines never ask for it.
     for offload in [true, false] {
-        let config = NodeConfig {
-            offload,
-            ..NodeConfig::loopback(2, 21_110)
-        };
-        let (mut one, mut two) = (open(&config, 1), open(&config, 2));
+        let mut network = Network::loopback(2, 21_110);
+        network.tuning.offload = offload;
+        let (mut one, mut two) = (open(&network, 1), open(&network, 2));
         send(&mut one, Class::Data, Target::Others, burst(1, 65_508, 64));
         assert_eq!(receive(&mut two, Class::Data, 1)[0].segment, 64);
         let stats = one.stats();
@@ -155,8 +152,8 @@ fn a_datagram_that_is_too_large_is_counted_and_the_next_one_leaves() {
 
 #[test]
 fn own_multicasts_do_not_come_back() {
-    let config = NodeConfig::loopback(2, 21_040);
-    let (mut one, mut two) = (open(&config, 1), open(&config, 2));
+    let network = Network::loopback(2, 21_040);
+    let (mut one, mut two) = (open(&network, 1), open(&network, 2));
     send(&mut one, Class::Data, Target::Others, burst(2, 100, 50));
     receive(&mut two, Class::Data, 3);
     // What node 2 sends later comes first at node 1, though its own was earlier.
@@ -173,17 +170,17 @@ fn own_multicasts_do_not_come_back() {
 
 #[test]
 fn nothing_queues_at_the_socket_that_only_sends_to_the_group() {
-    let config = NodeConfig::loopback(2, 21_120);
-    let _one = open(&config, 1);
+    let network = Network::loopback(2, 21_120);
+    let _one = open(&network, 1);
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     for _ in 0..100 {
         stranger
-            .send_to(&[7; 1000], config.nodes[0].data())
+            .send_to(&[7; 1000], network.nodes[0].data())
             .unwrap();
     }
     // Of each socket: number, own address, the other's, state, sizes of its queues.
     let sockets = std::fs::read_to_string("/proc/thread-self/net/udp").unwrap();
-    let own = format!(" 0100007F:{:04X} ", config.nodes[0].data_port);
+    let own = format!(" 0100007F:{:04X} ", network.nodes[0].data_port);
     let line = sockets.lines().find(|line| line.contains(&own)).unwrap();
     let (_, received) = line
         .split_whitespace()
@@ -196,8 +193,8 @@ fn nothing_queues_at_the_socket_that_only_sends_to_the_group() {
 
 #[test]
 fn a_token_goes_to_one_node_only() {
-    let config = NodeConfig::loopback(3, 21_050);
-    let (mut one, mut two, mut three) = (open(&config, 1), open(&config, 2), open(&config, 3));
+    let network = Network::loopback(3, 21_050);
+    let (mut one, mut two, mut three) = (open(&network, 1), open(&network, 2), open(&network, 3));
     send(&mut one, Class::Token, Target::Node(id(3)), burst(1, 64, 0));
     assert_eq!(receive(&mut three, Class::Token, 1).len(), 1);
     let mut arrivals = VecDeque::new();
@@ -206,10 +203,10 @@ fn a_token_goes_to_one_node_only() {
 
 #[test]
 fn damaged_short_and_empty_datagrams_are_counted_and_dropped() {
-    let config = NodeConfig::loopback(2, 21_060);
-    let (mut one, mut two) = (open(&config, 1), open(&config, 2));
+    let network = Network::loopback(2, 21_060);
+    let (mut one, mut two) = (open(&network, 1), open(&network, 2));
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let token = config.nodes[1].token();
+    let token = network.nodes[1].token();
     for datagram in [&[7_u8; 64][..], &[1; 39], &[]] {
         stranger.send_to(datagram, token).unwrap();
     }
@@ -224,10 +221,12 @@ fn damaged_short_and_empty_datagrams_are_counted_and_dropped() {
 
 #[test]
 fn a_host_that_is_not_in_the_cluster_is_not_heard() {
-    let config = NodeConfig::loopback(2, 21_070);
-    let (mut one, mut two) = (open(&config, 1), open(&config, 2));
+    let network = Network::loopback(2, 21_070);
+    let (mut one, mut two) = (open(&network, 1), open(&network, 2));
     let stranger = UdpSocket::bind("127.0.0.9:0").unwrap();
-    stranger.send_to(&[7; 64], config.nodes[1].token()).unwrap();
+    stranger
+        .send_to(&[7; 64], network.nodes[1].token())
+        .unwrap();
     send(&mut one, Class::Token, Target::Node(id(2)), burst(1, 40, 0));
     receive(&mut two, Class::Token, 1);
     assert_eq!(two.stats().foreign_source, 1);
@@ -235,8 +234,8 @@ fn a_host_that_is_not_in_the_cluster_is_not_heard() {
 
 #[test]
 fn a_peer_that_is_down_is_noticed_and_stops_nothing() {
-    let config = NodeConfig::loopback(3, 21_080);
-    let (mut one, mut two) = (open(&config, 1), open(&config, 2));
+    let network = Network::loopback(3, 21_080);
+    let (mut one, mut two) = (open(&network, 1), open(&network, 2));
     let deadline = Instant::now() + PATIENCE;
     let refused = loop {
         send(&mut one, Class::Token, Target::Node(id(3)), burst(1, 64, 0));
@@ -260,25 +259,24 @@ fn a_peer_that_is_down_is_noticed_and_stops_nothing() {
 
 #[test]
 fn a_port_in_use_and_an_unknown_node_are_said_clearly() {
-    let config = NodeConfig::loopback(2, 21_090);
-    let _one = open(&config, 1);
-    let error = Sockets::open(&config, id(1)).unwrap_err();
+    let network = Network::loopback(2, 21_090);
+    let _one = open(&network, 1);
+    let error = Sockets::open(&network, id(1)).unwrap_err();
     assert!(matches!(error, SocketError::Bind { .. }), "{error:?}");
     assert!(error.to_string().contains("in use"), "{error}");
-    let error = Sockets::open(&config, id(7)).unwrap_err();
+    let error = Sockets::open(&network, id(7)).unwrap_err();
     assert!(matches!(error, SocketError::UnknownNode(_)), "{error:?}");
 }
 
 #[test]
 fn ipv6_works_the_same() {
     // Without multicast: a loopback interface has no IPv6 route for it.
-    let mut config = NodeConfig::loopback(2, 21_100);
-    for node in &mut config.nodes {
+    let mut network = Network::loopback(2, 21_100);
+    for node in &mut network.nodes {
         node.address = "::1".parse().unwrap();
     }
-    config.transport = Transport::Unicast;
-    config.check().unwrap();
-    let (mut one, _two, arrivals) = round_trip(&config);
+    network.transport = Transport::Unicast;
+    let (mut one, _two, arrivals) = round_trip(&network);
     assert_eq!(arrivals.len(), 1);
     assert_eq!(one.stats().gso_fallback, 0);
     send(&mut one, Class::Token, Target::Node(id(2)), burst(1, 64, 0));

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use rota_net::rings::RingsDelivery;
+use rota_node::rings::RingsDelivery;
 use rota_storage::acceptor::LogDisk;
 use rota_storage::checkpoint::{CheckpointError, Reading, Writing, Written};
 

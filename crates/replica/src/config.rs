@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rota_core::contract::NodeId;
 use rota_multiring::Resume;
-use rota_net::RingsConfig;
+use rota_node::RingsConfig;
 use rota_storage::checkpoint::Subject;
 
 use crate::error::StartError;

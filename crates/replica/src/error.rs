@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use rota_net::rings::RingsStartError;
+use rota_node::rings::RingsStartError;
 use rota_storage::checkpoint::CheckpointError;
 
 use crate::sessions::Sequence;

@@ -9,7 +9,7 @@
 //!
 //! use rota_core::contract::NodeId;
 //! use rota_multiring::Rank;
-//! use rota_net::RingsConfig;
+//! use rota_node::RingsConfig;
 //! use rota_replica::{Command, Machine, Replica, ReplicaConfig};
 //!
 //! /// A number that commands add to.

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rota_multiring::{Point, Rank, Resume};
-use rota_net::rings::{RingsDelivery, RingsNode};
+use rota_node::rings::{RingsDelivery, RingsNode};
 use rota_storage::acceptor::FileDir;
 use rota_storage::checkpoint::{CheckpointError, Checkpoints, Reading, Written};
 

@@ -6,7 +6,7 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rota_multiring::Place;
-use rota_net::rings::RingsPublisher;
+use rota_node::rings::RingsPublisher;
 
 use crate::command::Ordered;
 use crate::error::CallError;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rota_core::contract::NodeId;
 use rota_multiring::{Place, Rank};
-use rota_net::{PaxosConfig, RingsConfig, VoteStorage};
+use rota_node::{PaxosConfig, RingsConfig, VoteStorage};
 use rota_replica::{CallError, Command, Machine, Replica, ReplicaConfig, StartError};
 
 const PATIENCE: Duration = Duration::from_secs(60);

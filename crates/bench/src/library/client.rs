@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rota_client::{Cause, Client, Envelope, Event, GroupName};
 use rota_core::contract::{Service, Time};
-use rota_net::App;
+use rota_node::App;
 use serde::Deserialize;
 use tempfile::TempDir;
 

@@ -6,10 +6,9 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
-use rota_net::rings::{LevelingName, RingSection, RingsConfig};
-use rota_net::{
-    EngineName as NetEngine, FaultConfig, KeyRing, NodeConfig, PaxosConfig, VoteStorage,
-};
+use rota_net::{FaultConfig, KeyRing};
+use rota_node::rings::{LevelingName, RingSection, RingsConfig};
+use rota_node::{EngineName as NetEngine, NodeConfig, PaxosConfig, VoteStorage};
 use tempfile::{TempDir, TempPath};
 
 use super::load::{MIN_PAYLOAD, Plan};

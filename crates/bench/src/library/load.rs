@@ -7,7 +7,7 @@
 use rota_core::contract::{
     Configuration, ConfigurationKind, Delivery, Message, Service, SubmitError, Time,
 };
-use rota_net::{App, Submitter};
+use rota_node::{App, Submitter};
 use serde::{Deserialize, Serialize};
 
 use super::node::Measuring;

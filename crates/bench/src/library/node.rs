@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use rota_core::contract::{Checked, NodeId};
-use rota_net::{App, Driver, NodeConfig, NodeEngine, Sockets, ask_for_short_slices};
+use rota_net::{Sockets, ask_for_short_slices};
+use rota_node::{App, Driver, NodeConfig, NodeEngine};
 use serde::{Deserialize, Serialize};
 
 use super::load::{Delivered, LoadApp, Plan, Span};
@@ -106,7 +107,7 @@ pub(crate) trait Measuring: App {
 pub(crate) fn open(node: u16, config: &NodeConfig) -> Result<NodeDriver, String> {
     let me = NodeId::new(node).ok_or("node ids start at 1")?;
     config.check_for(me).map_err(|e| e.to_string())?;
-    let sockets = Sockets::open(config, me).map_err(|e| e.to_string())?;
+    let sockets = Sockets::open(&config.network(), me).map_err(|e| e.to_string())?;
     let engine = NodeEngine::new(config, me).map_err(|e| e.to_string())?;
     Driver::new(Checked::new(engine), sockets, me, config).map_err(|e| e.to_string())
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use rota_core::contract::{Delivery, NodeId, Time};
 use rota_multiring::Rank;
-use rota_net::rings::{RingsApp, RingsConfig, RingsDelivery, RingsDriver};
-use rota_net::{App, Submitter};
+use rota_node::rings::{RingsApp, RingsConfig, RingsDelivery, RingsDriver};
+use rota_node::{App, Submitter};
 use serde::{Deserialize, Serialize};
 
 use super::load::{Delivered, LoadApp, Plan, Span};

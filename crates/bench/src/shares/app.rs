@@ -1,7 +1,7 @@
 //! A node of the experiment: sends what its phase says, and adds up what comes from each.
 
 use rota_core::contract::{Configuration, ConfigurationKind, Delivery, Service, SubmitError, Time};
-use rota_net::{App, Submitter};
+use rota_node::{App, Submitter};
 
 use super::{NODES, Phase, SLOT_NS};
 use crate::clock::now_ns;

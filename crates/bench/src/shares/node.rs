@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use rota_net::NodeConfig;
+use rota_node::NodeConfig;
 use serde::{Deserialize, Serialize};
 
 use super::app::SharesApp;

@@ -3,7 +3,7 @@
 use std::net::UdpSocket;
 
 use rota_core::contract::NodeId;
-use rota_net::NodeConfig;
+use rota_node::NodeConfig;
 
 /// The node whose paths are looked at: the one asked about, else the first whose address this host has.
 /// If there is none, any node does: this host then knows no path of it.

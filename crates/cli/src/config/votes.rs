@@ -1,7 +1,7 @@
 //! Who votes, and where votes are kept.
 
 use rota_core::contract::NodeId;
-use rota_net::{NodeConfig, VoteStorage};
+use rota_node::{NodeConfig, VoteStorage};
 use rota_ring::RingConfig;
 
 use super::Table;

@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use rota_bench::Latencies;
 use rota_core::contract::{Delivery, Message, NodeId, Service, SubmitError, Time};
-use rota_net::{App, Submitter, monotonic};
+use rota_net::monotonic;
+use rota_node::{App, Submitter};
 
 use super::node::Orders;
 use super::source::{Share, Step};

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use rota_bench::{ToGroup, configuration_of, message_of, node_of};
 use rota_client::{Cause, Client, Destination, Envelope, Event, GroupName, PrivateName, View};
 use rota_core::contract::Service;
-use rota_net::{App, monotonic};
+use rota_net::monotonic;
+use rota_node::App;
 
 use super::app::DemoApp;
 

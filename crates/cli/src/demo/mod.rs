@@ -32,9 +32,8 @@ use std::process::ExitCode;
 use clap::builder::PossibleValuesParser;
 use rota_client::protocol::MAX_REPLY_BYTES;
 use rota_core::groups::OVERHEAD_BYTES;
-use rota_net::{
-    EngineName, NodeConfig, PaxosConfig, Transport, VoteStorage, probe_multicast, random_u64,
-};
+use rota_net::{Transport, probe_multicast, random_u64};
+use rota_node::{EngineName, NodeConfig, PaxosConfig, VoteStorage};
 
 use crate::say::{complain, print, print_json};
 use cluster::Cluster;

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use rota_core::contract::{Delivery, NodeId, Service, SubmitError, Time};
 use rota_multiring::Rank;
-use rota_net::rings::{RingsApp, RingsConfig, RingsDelivery, RingsDriver};
-use rota_net::{App, Submitter};
+use rota_node::rings::{RingsApp, RingsConfig, RingsDelivery, RingsDriver};
+use rota_node::{App, Submitter};
 
 use super::app::DemoApp;
 

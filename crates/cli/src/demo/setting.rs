@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 use std::net::SocketAddr;
 
-use rota_net::EngineName;
+use rota_node::EngineName;
 
 /// Several rings in each process, instead of a daemon and a client.
 pub const MULTI_RING: &str = "multi-ring";

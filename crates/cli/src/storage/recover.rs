@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use rota_core::contract::NodeId;
-use rota_net::{NodeConfig, VoteStorage, new_process, random_u64};
+use rota_net::{new_process, random_u64};
+use rota_node::{NodeConfig, VoteStorage};
 use rota_paxos::{AcceptorId, Config, state_key};
 use rota_storage::acceptor::{AppendError, DiskLog, Identity, Kind, LogOptions, RecordRef};
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use rota_net::NodeConfig;
+use rota_node::NodeConfig;
 use rota_paxos::{AcceptorId, Config};
 use serde::Serialize;
 

@@ -7,10 +7,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use rota_net::{
-    EngineName, KeyRing, NodeConfig, PaxosConfig, PrimaryName, TimingName, Transport, VoteStorage,
-    probe_multicast, random_u64,
-};
+use rota_net::{KeyRing, Transport, probe_multicast, random_u64};
+use rota_node::{EngineName, NodeConfig, PaxosConfig, PrimaryName, TimingName, VoteStorage};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rota_check::trace::Trace;
 use rota_check::{Options, check_uniform};
 use rota_client::{Cause, Client, Event, View};
-use rota_net::EngineName;
+use rota_node::EngineName;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::cluster::Cluster;

@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
 
 use rota_client::{Cause, Code, ConnectionLost, Event};
-use rota_net::{EngineName, PaxosConfig, VoteStorage};
+use rota_node::{EngineName, PaxosConfig, VoteStorage};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::cluster::{Cluster, changed_config, config};

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use rota_client::{Cause, Event};
-use rota_net::EngineName;
+use rota_node::EngineName;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::cluster::Cluster;

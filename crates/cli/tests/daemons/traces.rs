@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use rota_check::trace::Trace;
 use rota_check::{Options, Order, check_order};
 use rota_client::Envelope;
-use rota_net::EngineName;
+use rota_node::EngineName;
 
 use crate::cluster::Cluster;
 use crate::native::{client, meet, member, next_text, next_view};

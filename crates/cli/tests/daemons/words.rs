@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use rota_net::EngineName;
+use rota_node::EngineName;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::bad_clients::status;

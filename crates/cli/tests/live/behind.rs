@@ -4,7 +4,7 @@
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
-use rota_net::{EngineName, PaxosConfig, TimingName, VoteStorage};
+use rota_node::{EngineName, PaxosConfig, TimingName, VoteStorage};
 
 use crate::cluster::{Cluster, Order, between};
 use crate::setting;

@@ -13,9 +13,8 @@ use rota_bench::{BitRate, Offload, Testbed};
 use rota_check::trace::Trace;
 use rota_check::{Options, Order as Promise, PrimaryRule, Report, check_order};
 use rota_core::contract::{Incarnation, NodeId, Process};
-use rota_net::{
-    EngineName, NodeAddress, NodeConfig, PrimaryName, TimingName, Transport, monotonic,
-};
+use rota_net::{NodeAddress, Transport, monotonic};
+use rota_node::{EngineName, NodeConfig, PrimaryName, TimingName};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rota_net::{EngineName, FaultConfig, PaxosConfig, TimingName, VoteStorage};
+use rota_net::FaultConfig;
+use rota_node::{EngineName, PaxosConfig, TimingName, VoteStorage};
 use rota_sim::rng::Rng;
 
 use crate::cluster::Cluster;

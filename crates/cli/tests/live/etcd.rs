@@ -1,12 +1,12 @@
 //! Configurations that a real etcd chooses, in a namespace beside those of the nodes. What the ring does is the same as where
 //! acceptors choose (`votes`); here etcd goes away, and comes back.
 
-#[path = "../../../net/tests/etcd/server.rs"]
+#[path = "../../../node/tests/etcd/server.rs"]
 mod server;
 
 use std::time::Duration;
 
-use rota_net::{CoordinationName, EngineName, PaxosConfig, TimingName, VoteStorage};
+use rota_node::{CoordinationName, EngineName, PaxosConfig, TimingName, VoteStorage};
 use server::Server;
 
 use crate::cluster::Cluster;

@@ -6,7 +6,8 @@
 
 use std::time::{Duration, Instant};
 
-use rota_net::{EngineName, TimingName, VoteStorage, monotonic};
+use rota_net::monotonic;
+use rota_node::{EngineName, TimingName, VoteStorage};
 use rustix::process::Signal;
 
 use crate::cluster::Cluster;

@@ -20,7 +20,7 @@ mod votes;
 use std::time::Duration;
 
 use cluster::{Cluster, between};
-use rota_net::TimingName;
+use rota_node::TimingName;
 use rustix::process::Signal;
 
 /// Bytes of a message of the load, and microseconds from one to the next: of each node.

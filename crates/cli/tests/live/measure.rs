@@ -10,7 +10,7 @@ use crate::recover::kill_all;
 use crate::setting;
 use crate::votes;
 use rota_bench::BitRate;
-use rota_net::{EngineName, PaxosConfig, TimingName, VoteStorage};
+use rota_node::{EngineName, PaxosConfig, TimingName, VoteStorage};
 
 const NODES: u16 = 8;
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use rota_net::TimingName;
+use rota_node::TimingName;
 
 use crate::cluster::{Cluster, between};
 use crate::setting;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use rota_net::{PrimaryName, TimingName};
+use rota_node::{PrimaryName, TimingName};
 
 use crate::LOAD;
 use crate::cluster::{Cluster, PATIENCE, between};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use rota_net::{EngineName, PaxosConfig, TimingName, VoteStorage};
+use rota_node::{EngineName, PaxosConfig, TimingName, VoteStorage};
 
 use crate::cluster::{Cluster, between};
 use crate::votes::{self, Life, check, loaded, restart, set_load};

@@ -8,7 +8,7 @@
 
 use std::time::{Duration, Instant};
 
-use rota_net::{EngineName, TimingName, VoteStorage};
+use rota_node::{EngineName, TimingName, VoteStorage};
 use rota_sim::rng::Rng;
 
 use crate::cluster::{Cluster, between};

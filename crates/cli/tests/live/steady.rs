@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use rota_net::TimingName;
+use rota_node::TimingName;
 
 use crate::cluster::Cluster;
 use crate::setting;

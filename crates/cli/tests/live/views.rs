@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use rota_check::Report;
-use rota_net::{EngineName, TimingName};
+use rota_node::{EngineName, TimingName};
 use rustix::process::Signal;
 
 use crate::LOAD;
@@ -232,14 +232,14 @@ macro_rules! with_each_engine {
             $(#[test]
             #[ignore = "needs root, for network namespaces"]
             fn $story() {
-                super::$story(rota_net::EngineName::FastCast);
+                super::$story(rota_node::EngineName::FastCast);
             })*
         }
         mod lcr {
             $(#[test]
             #[ignore = "needs root, for network namespaces"]
             fn $story() {
-                super::$story(rota_net::EngineName::Lcr);
+                super::$story(rota_node::EngineName::Lcr);
             })*
         }
     };

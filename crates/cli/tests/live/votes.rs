@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rota_check::trace::Trace;
 use rota_check::{Options, Order, check_order};
-use rota_net::{EngineName, PaxosConfig, TimingName, VoteStorage};
+use rota_node::{EngineName, PaxosConfig, TimingName, VoteStorage};
 use serde::Deserialize;
 
 use crate::cluster::{Cluster, between};

@@ -10,7 +10,8 @@ use std::time::Duration;
 use rota_check::event::{Cause, ClientSaw, GroupView, Post};
 use rota_client::{Client, Envelope, Event, Service};
 use rota_core::contract::{MessageId, Process};
-use rota_net::{monotonic, trace::hash};
+use rota_net::monotonic;
+use rota_node::trace::hash;
 use rota_sim::rng::Rng;
 
 use crate::log::{Log, told};

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use rota_bench::{Offload, Testbed};
 use rota_core::contract::{Incarnation, NodeId, Process};
-use rota_net::{NodeAddress, NodeConfig, Transport};
+use rota_net::{NodeAddress, Transport};
+use rota_node::NodeConfig;
 use rota_sim::rng::Rng;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;

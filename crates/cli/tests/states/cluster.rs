@@ -9,10 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use rota_bench::Testbed;
-use rota_net::{
-    EngineName, FaultConfig, KeyRing, NodeAddress, NodeConfig, PaxosConfig, PrimaryName,
-    TimingName, Transport, VoteStorage,
-};
+use rota_net::{FaultConfig, KeyRing, NodeAddress, Transport};
+use rota_node::{EngineName, NodeConfig, PaxosConfig, PrimaryName, TimingName, VoteStorage};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 

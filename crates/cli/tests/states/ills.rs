@@ -6,7 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use rota_client::Client;
-use rota_net::{KeyRing, NodeConfig, TimingName};
+use rota_net::KeyRing;
+use rota_node::{NodeConfig, TimingName};
 use rustix::process::Signal;
 
 use crate::cluster::{Cluster, NODES};

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use cluster::{Cluster, NODES};
 use rota_bench::{Offload, Testbed};
-use rota_net::EngineName;
+use rota_node::EngineName;
 use states::STATES;
 use table::{Is, Page, State};
 use watcher::Before;

@@ -4,7 +4,7 @@ use crate::ills;
 use crate::table::{ALL, Cell, Is, RINGS, Say, State, VIEWS, VOTES};
 use Is::{Never, Said, Well};
 use Say::{Nothing, Words};
-use rota_net::EngineName::{self, FastCast, Lcr, RingPaxos, URingPaxos};
+use rota_node::EngineName::{self, FastCast, Lcr, RingPaxos, URingPaxos};
 
 const RINGS_AND_VIEWS: &[EngineName] = &[
     EngineName::AcceleratedRing,

@@ -106,7 +106,7 @@ fn is_alarm(line: &str) -> bool {
             let name = name
                 .strip_prefix("rota_")
                 .and_then(|name| name.strip_suffix("_total"));
-            let is_watched = |name| rota_net::watched_counters().any(|watched| watched == name);
+            let is_watched = |name| rota_node::watched_counters().any(|watched| watched == name);
             name.is_some_and(is_watched) && value != 0.0
         }
     }

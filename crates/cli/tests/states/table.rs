@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use rota_net::EngineName::{
+use rota_node::EngineName::{
     self, AcceleratedRing, FastCast, Lcr, RingPaxos, TotemRing, URingPaxos,
 };
 

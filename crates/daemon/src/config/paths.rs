@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rota_core::contract::NodeId;
-use rota_net::path_of;
+use rota_node::path_of;
 
 use super::{DaemonConfig, DaemonConfigError};
 

@@ -18,7 +18,7 @@ use rustls::version::TLS13;
 use rustls::{CertificateError, Error, RootCertStore};
 use serde::Deserialize;
 
-use rota_net::path_of;
+use rota_node::path_of;
 
 use super::expiry;
 use super::revoked::{Lists, ListsEnd};

@@ -27,9 +27,9 @@ use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-use crate::config::NodeConfig;
 use crate::epoll::Epoll;
 use crate::keys::KeyRing;
+use crate::network::{Network, NodeAddress};
 use crate::pool::Pool;
 use crate::stats::NetStats;
 use crate::sys;
@@ -53,11 +53,13 @@ const HANDSHAKE_NANOS: u64 = 2_000_000_000;
 const LISTENER: u64 = 0;
 
 /// What the steps of links need of the rest of a node.
-pub(crate) struct Context<'a> {
-    pub(crate) now: Time,
+pub struct Context<'a> {
+    /// The time of this call.
+    pub now: Time,
     /// The keys of the cluster, as of now.
-    pub(crate) keys: Option<&'a KeyRing>,
-    pub(crate) stats: &'a mut NetStats,
+    pub keys: Option<&'a KeyRing>,
+    /// Where what happens is counted.
+    pub stats: &'a mut NetStats,
 }
 
 impl Context<'_> {
@@ -73,7 +75,7 @@ impl Context<'_> {
 
 /// All links of a node.
 #[derive(Debug)]
-pub(crate) struct Links {
+pub struct Links {
     own: Own,
     address: SocketAddr,
     /// A link without a sign of life for so long is down: longer than the membership takes to notice.
@@ -97,12 +99,12 @@ pub(crate) struct Links {
 
 impl Links {
     /// Opens the port for links of process `me`, and connects to nobody yet.
-    pub(crate) fn open(config: &NodeConfig, me: Process, now: Time) -> io::Result<Self> {
-        let address = config.node(me.node).map(|node| node.link());
+    pub fn open(network: &Network, me: Process, now: Time) -> io::Result<Self> {
+        let address = network.node(me.node).map(NodeAddress::link);
         let address = address.ok_or_else(|| io::Error::other("the node is not listed"))?;
         let epoll = Epoll::new()?;
         let mut peers = Vec::new();
-        for node in &config.nodes {
+        for node in &network.nodes {
             let id = NodeId::new(node.id).filter(|id| *id != me.node);
             peers.extend(id.map(|id| Peer::new(id, node.link(), me.node, now)));
         }
@@ -110,11 +112,11 @@ impl Links {
         let dialers = peers.iter().filter(|peer| !peer.is_dialed());
         let dialers: Vec<_> = dialers.map(|peer| peer.address.ip()).collect();
         let door = (!dialers.is_empty()).then(|| Door::open(address, dialers, &epoll));
-        let timers = config.ring_config().timers;
+        let timers = &network.timers;
         Ok(Self {
             own: Own {
                 me,
-                cluster: config.wire_cluster(),
+                cluster: network.cluster,
                 magic: handshake::LINKS,
             },
             address,
@@ -134,34 +136,34 @@ impl Links {
     }
 
     /// Readable while there is something to do.
-    pub(crate) fn raw(&self) -> RawFd {
+    pub fn raw(&self) -> RawFd {
         self.epoll.raw()
     }
 
     /// What the engine is to be told next.
-    pub(crate) fn next_event(&mut self) -> Option<Input> {
+    pub fn next_event(&mut self) -> Option<Input> {
         self.events.pop_front()
     }
 
     /// Whether it has to be told of something.
-    pub(crate) fn has_events(&self) -> bool {
+    pub fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
 
     /// Whether the next thing it has to be told of is a message.
-    pub(crate) fn goes_on(&self) -> bool {
+    pub fn goes_on(&self) -> bool {
         matches!(self.events.front(), Some(Input::LinkMessage { .. }))
     }
 
     /// When there is something to do even if nothing comes.
-    pub(crate) fn next_due(&self) -> Option<Time> {
+    pub fn next_due(&self) -> Option<Time> {
         let peers = self.peers.iter().filter_map(Peer::next_due);
         let door = self.door.as_ref().and_then(Door::next_due);
         peers.chain(door).min()
     }
 
     /// Asks the kernel what has changed; says whether there is something to do.
-    pub(crate) fn look(&mut self, now: Time) -> io::Result<bool> {
+    pub fn look(&mut self, now: Time) -> io::Result<bool> {
         let Self {
             epoll, door, peers, ..
         } = self;
@@ -185,7 +187,7 @@ impl Links {
 
     /// Does what is ready, and of reading one stretch; what the engine is to be told of it waits to be taken. Says
     /// whether there was anything.
-    pub(crate) fn work(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
+    pub fn work(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
         if !self.look(context.now)? {
             return Ok(false);
         }
@@ -198,16 +200,15 @@ impl Links {
     }
 
     /// Takes a message for a session. Of one that has ended it takes nothing.
-    pub(crate) fn send(
+    pub fn send(
         &mut self,
         (peer, session): (NodeId, Session),
         (channel, bytes): (Channel, Pieces),
         after: Option<PersistId>,
         stats: &mut NetStats,
     ) {
-        let Some(live) = self.live(peer).filter(|live| live.number == session) else {
-            return;
-        };
+        let live = self.live(peer).filter(|live| live.number == session);
+        let Some(live) = live else { return };
         live.send(channel, bytes, after);
         let waiting = live.is_waiting();
         self.waiting |= waiting;
@@ -216,7 +217,7 @@ impl Links {
     }
 
     /// Lets leave what waited for requests that are not pending any more.
-    pub(crate) fn release(&mut self, is_pending: impl Fn(PersistId) -> bool) {
+    pub fn release(&mut self, is_pending: impl Fn(PersistId) -> bool) {
         if !self.waiting {
             return;
         }
@@ -229,13 +230,13 @@ impl Links {
     }
 
     /// What waits for a request that failed is never sent.
-    pub(crate) fn forget(&mut self, failed: PersistId) {
+    pub fn forget(&mut self, failed: PersistId) {
         let live = self.peers.iter_mut().filter_map(Peer::live);
         live.for_each(|live| live.forget(failed));
     }
 
     /// Hands to the kernel what it takes, and notes where there is room again.
-    pub(crate) fn flush(&mut self, now: impl Fn() -> Time, stats: &mut NetStats) {
+    pub fn flush(&mut self, now: impl Fn() -> Time, stats: &mut NetStats) {
         if !std::mem::take(&mut self.dirty) {
             return;
         }
@@ -251,7 +252,7 @@ impl Links {
     }
 
     /// Breaks the link to a node and lets none begin, as a fault; or lets it begin again.
-    pub(crate) fn cut(&mut self, node: NodeId, is_cut: bool, now: Time, stats: &mut NetStats) {
+    pub fn cut(&mut self, node: NodeId, is_cut: bool, now: Time, stats: &mut NetStats) {
         let Some(at) = self.place_of(node) else {
             return;
         };

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Life, OpenError, Opener, Sealer, Senders};
-use crate::config::NodeConfig;
 use crate::keys::{KeyId, KeyRing};
+use crate::network::Network;
 use crate::sys;
 
 /// A clock that was set forward by less does not matter, in nanoseconds: a process was not away for less, and clocks that
@@ -99,14 +99,14 @@ pub(crate) struct KeyedSeal {
 
 impl KeyedSeal {
     /// For node `me`, in a new life.
-    pub fn new(config: &NodeConfig, me: NodeId, keys: &KeyRing) -> io::Result<Self> {
+    pub fn new(network: &Network, me: NodeId, keys: &KeyRing) -> io::Result<Self> {
         let life = Life::begin()?;
-        let may_send = if config.open_membership {
+        let may_send = if network.open_membership {
             Senders::Any
         } else {
-            Senders::Only(config.members().into_iter().collect())
+            Senders::Only(network.members().collect())
         };
-        let cluster = config.wire_cluster();
+        let cluster = network.cluster;
         let handle = Keys::default();
         handle.now(keys);
         Ok(Self {
@@ -210,9 +210,9 @@ mod tests {
 
     const DAY_NANOS: u64 = 86_400_000_000_000;
 
-    fn node(config: &NodeConfig, id: u16, keys: &KeyRing) -> KeyedSeal {
+    fn node(network: &Network, id: u16, keys: &KeyRing) -> KeyedSeal {
         let me = NodeId::new(id).unwrap();
-        KeyedSeal::new(config, me, keys).unwrap()
+        KeyedSeal::new(network, me, keys).unwrap()
     }
 
     /// What the other one says of a datagram.
@@ -237,11 +237,11 @@ mod tests {
 
     #[test]
     fn a_node_that_started_with_its_clock_set_back_is_heard_when_that_is_right() {
-        let config = NodeConfig::loopback(2, 1);
+        let network = Network::loopback(2, 1);
         let keys = KeyRing::generate().unwrap();
-        let mut other = node(&config, 2, &keys);
-        assert_eq!(hears(&mut node(&config, 1, &keys), &mut other), Ok(()));
-        let mut back = node(&config, 1, &keys);
+        let mut other = node(&network, 2, &keys);
+        assert_eq!(hears(&mut node(&network, 1, &keys), &mut other), Ok(()));
+        let mut back = node(&network, 1, &keys);
         let right = back.life.start;
         let life = Life {
             start: right - DAY_NANOS,

@@ -9,7 +9,7 @@ const FORGOTTEN_AT_ONCE: usize = 1 << 16;
 
 impl Sockets {
     /// Reads all that waits, and drops it: how many bursts that were. What goes on coming is left.
-    pub(crate) fn forget(&mut self) -> u64 {
+    pub fn forget(&mut self) -> u64 {
         let mut forgotten = 0;
         for class in [Class::Data, Class::Token] {
             for _ in 0..FORGOTTEN_AT_ONCE {

@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsRawFd;
 
 use super::SocketError;
-use crate::config::{NodeAddress, NodeConfig};
 use crate::interfaces;
+use crate::network::{Network, NodeAddress};
 use crate::socket::Port;
 use crate::sys;
 
@@ -15,9 +15,9 @@ use crate::sys;
 /// `interface`, IPv4 goes by the node's address.
 pub(super) fn scoped(
     group: SocketAddr,
-    config: &NodeConfig,
+    network: &Network,
 ) -> Result<(SocketAddr, Option<u32>), SocketError> {
-    let name = match (&config.interface, group) {
+    let name = match (&network.interface, group) {
         (Some(name), _) => name.as_str(),
         (None, SocketAddr::V4(_)) => return Ok((group, None)),
         // The configuration's check has refused this.
@@ -124,20 +124,20 @@ pub(super) fn join(
     sender: &Port,
     group: SocketAddr,
     own: &NodeAddress,
-    config: &NodeConfig,
+    network: &Network,
     index: Option<u32>,
 ) -> Result<Joined, SocketError> {
     // A node that is not configured may be on this host, too.
-    let shared = config.open_membership
+    let shared = network.open_membership
         || own.address.is_loopback()
-        || config
+        || network
             .nodes
             .iter()
             .any(|node| node.id != own.id && node.address == own.address);
     let mut joined = Joined {
         group: group.ip(),
         own: own.address,
-        interface: config.interface.clone(),
+        interface: network.interface.clone(),
         index,
         shared,
         failed: false,

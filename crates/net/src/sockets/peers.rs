@@ -14,7 +14,7 @@ use rota_core::wire::{HEADER_BYTES, VERSION};
 use socket2::SockAddr;
 use std::net::{IpAddr, SocketAddr};
 
-use crate::config::{NodeAddress, NodeConfig};
+use crate::network::{Network, NodeAddress};
 
 /// Nodes that are known without being configured: bounds what strangers can make this node remember, and
 /// send to.
@@ -71,13 +71,13 @@ pub(super) struct Peers {
 }
 
 impl Peers {
-    pub(super) fn new(config: &NodeConfig, me: NodeId) -> Self {
-        let others = config.nodes.iter().filter(|node| node.id != me.get());
+    pub(super) fn new(network: &Network, me: NodeId) -> Self {
+        let others = network.nodes.iter().filter(|node| node.id != me.get());
         let all: Vec<Peer> = others.filter_map(Peer::configured).collect();
         Self {
             me,
-            cluster: config.wire_cluster(),
-            open: config.open_membership,
+            cluster: network.cluster,
+            open: network.open_membership,
             configured: all.len(),
             all,
             uses: 0,
@@ -174,11 +174,9 @@ mod tests {
     }
 
     fn peers() -> Peers {
-        let mut config = NodeConfig::loopback(3, 27_900);
-        config.open_membership = true;
-        // Then datagrams have the cluster as it is configured.
-        config.transport = crate::config::Transport::Unicast;
-        Peers::new(&config, id(1))
+        let mut network = Network::loopback(3, 27_900);
+        network.open_membership = true;
+        Peers::new(&network, id(1))
     }
 
     fn hello(node: u16, cluster: u32, kind: u8) -> Vec<u8> {

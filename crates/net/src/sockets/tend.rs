@@ -11,7 +11,7 @@ impl Sockets {
     /// Joins the multicast group again where the interface was made anew, and follows a clock that was set forward. May
     /// be called at any time, and does nothing most of the time.
     #[inline]
-    pub(crate) fn tend(&mut self, now: Time) {
+    pub fn tend(&mut self, now: Time) {
         if now >= self.tend_at {
             self.tend_at = now.after(EVERY_NANOS);
             self.follow_interface();

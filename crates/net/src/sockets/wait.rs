@@ -39,7 +39,7 @@ pub struct Wait {
 }
 
 /// What the kernel is asked about for one driver: data, token, waker, the data's own sender, what is stored, links.
-pub(crate) type PollSet = [libc::pollfd; 6];
+pub type PollSet = [libc::pollfd; 6];
 
 impl Sockets {
     /// Waits, spends no time where something is ready already, and says what is.
@@ -55,7 +55,7 @@ impl Sockets {
     }
 
     /// What to ask the kernel about.
-    pub(crate) fn poll_set(&self, wait: &Wait) -> PollSet {
+    pub fn poll_set(&self, wait: &Wait) -> PollSet {
         let reading = |port: &Port| libc::pollfd {
             fd: port.raw(),
             events: libc::POLLIN,
@@ -91,7 +91,7 @@ impl Sockets {
     }
 
     /// What it has answered.
-    pub(crate) fn heard(&mut self, fds: &[libc::pollfd]) -> Ready {
+    pub fn heard(&mut self, fds: &[libc::pollfd]) -> Ready {
         if fds.iter().any(|fd| fd.revents & libc::POLLERR != 0) {
             self.read_errors();
         }

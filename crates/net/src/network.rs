@@ -1,0 +1,130 @@
+//! What sockets and links are told: where the nodes are, and how data travels between them.
+
+use rota_core::contract::NodeId;
+use rota_core::timing::{Timers, Timing};
+use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use crate::keys::{KeyError, KeyRing};
+use crate::socket::Tuning;
+
+/// Where a node is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeAddress {
+    /// Its number, not 0.
+    pub id: u16,
+    /// What clients call its daemon: up to 19 characters from `$` to `~`. Its number if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its address; with multicast also the interface.
+    pub address: IpAddr,
+    /// UDP port that it sends data from, and receives data at when there is no multicast.
+    pub data_port: u16,
+    /// UDP port for tokens.
+    pub token_port: u16,
+}
+
+impl NodeAddress {
+    /// `nodes` nodes on this host, at the UDP ports behind `base_port`: two for each node.
+    pub fn loopback(nodes: u16, base_port: u16) -> Vec<Self> {
+        let node = |id: u16| Self {
+            id,
+            name: None,
+            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            data_port: base_port.saturating_add(2 * id - 1),
+            token_port: base_port.saturating_add(2 * id),
+        };
+        (1..=nodes).map(node).collect()
+    }
+
+    /// Address and port of the data socket.
+    pub const fn data(&self) -> SocketAddr {
+        SocketAddr::new(self.address, self.data_port)
+    }
+
+    /// Address and port of the token socket.
+    pub const fn token(&self) -> SocketAddr {
+        SocketAddr::new(self.address, self.token_port)
+    }
+
+    /// Where others connect to for reliable links, by TCP: the number of the token port, among the ports of TCP.
+    pub const fn link(&self) -> SocketAddr {
+        self.token()
+    }
+}
+
+/// How data gets to the other nodes. Tokens always go from node to node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// A copy for each node: works everywhere.
+    Unicast,
+    /// One datagram for all: `transport = { multicast = "239.192.0.1:7700" }`.
+    Multicast(SocketAddr),
+}
+
+impl Transport {
+    /// Multicast over the loopback interface, to this port.
+    pub fn loopback(port: u16) -> Self {
+        let [high, low] = port.to_be_bytes();
+        Self::Multicast(SocketAddr::from((Ipv4Addr::new(239, 192, high, low), port)))
+    }
+}
+
+/// What sockets and links are told.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Network {
+    /// What datagrams and links are marked with: those of other clusters are counted and dropped.
+    pub cluster: u32,
+    /// The nodes.
+    pub nodes: Vec<NodeAddress>,
+    /// How data travels.
+    pub transport: Transport,
+    /// The network interface for multicast; else the one that has the node's address.
+    pub interface: Option<String>,
+    /// Let nodes join that are not listed. Their data port has to be the one below their token port.
+    pub open_membership: bool,
+    /// Seal datagrams and links with the keys in this file.
+    pub key_file: Option<PathBuf>,
+    /// How sockets are tuned.
+    pub tuning: Tuning,
+    /// The time-outs of the ring, by which links are patient.
+    pub timers: Timers,
+}
+
+impl Network {
+    /// `nodes` nodes on this host, not sealed, with multicast over the loopback interface. Uses the UDP ports from
+    /// `base_port` on: one for the group, then two for each node.
+    pub fn loopback(nodes: u16, base_port: u16) -> Self {
+        Self {
+            cluster: u32::from(base_port),
+            nodes: NodeAddress::loopback(nodes, base_port),
+            transport: Transport::loopback(base_port),
+            interface: None,
+            open_membership: false,
+            key_file: None,
+            tuning: Tuning::default(),
+            timers: Timers::derive(Timing::Default, usize::from(nodes)),
+        }
+    }
+
+    /// The node with this id.
+    pub fn node(&self, id: NodeId) -> Option<&NodeAddress> {
+        self.nodes.iter().find(|node| node.id == id.get())
+    }
+
+    /// Ids of the nodes.
+    pub fn members(&self) -> impl Iterator<Item = NodeId> {
+        self.nodes.iter().filter_map(|node| NodeId::new(node.id))
+    }
+
+    /// Reads the keys, if there is a file.
+    ///
+    /// # Errors
+    /// [`KeyError`].
+    pub fn keys(&self) -> Result<Option<KeyRing>, KeyError> {
+        self.key_file.as_deref().map(KeyRing::load).transpose()
+    }
+}

@@ -1,0 +1,97 @@
+//! What a node needs of its host, as far as it can be looked at without starting: a node that runs is not disturbed.
+
+use rota_core::contract::NodeId;
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::net::{IpAddr, UdpSocket};
+use std::path::{Path, PathBuf};
+
+use super::NodeConfig;
+use rota_net::sockets::SocketError;
+use rota_net::sys;
+use rota_net::whole_path;
+
+/// Why a node cannot run on this host.
+#[derive(Debug)]
+pub enum HostError {
+    /// An address or an interface that it does not have.
+    Socket(SocketError),
+    /// The address of a node that is this host's broadcast address.
+    Broadcast(u16, IpAddr),
+    /// The directory for what is kept, in which nothing can be written.
+    State(PathBuf, io::Error),
+}
+
+impl fmt::Display for HostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Socket(error) => error.fmt(f),
+            Self::Broadcast(node, address) => {
+                write!(
+                    f,
+                    "node {node}: {address} is the broadcast address of a network of this host, and no host's"
+                )
+            }
+            Self::State(path, error) if error.kind() == io::ErrorKind::NotFound => write!(
+                f,
+                "state_dir {}: the directory does not exist: make it, or mount what belongs there",
+                whole_path(path).display()
+            ),
+            Self::State(path, error) => {
+                write!(f, "state_dir {}: {error}", whole_path(path).display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for HostError {}
+
+impl NodeConfig {
+    /// Whether all others may be hosts: the kernel knows the broadcast addresses of the networks that it is in, and lets
+    /// nobody speak to these who has not asked for it.
+    fn check_broadcast(&self, me: NodeId) -> Result<(), HostError> {
+        let Some(own) = self.node(me) else {
+            return Ok(());
+        };
+        for node in self.nodes.iter().filter(|node| node.id != own.id) {
+            let spoken =
+                UdpSocket::bind((own.address, 0)).and_then(|socket| socket.connect(node.data()));
+            if spoken.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
+                return Err(HostError::Broadcast(node.id, node.address));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether this host has what node `me` needs: its address, the interface, a directory that can be written.
+    ///
+    /// # Errors
+    /// [`HostError`]: the first thing that is missing.
+    pub fn check_host(&self, me: NodeId) -> Result<(), HostError> {
+        if let Some(own) = self.node(me)
+            && let Err(error) = UdpSocket::bind((own.address, 0))
+        {
+            let address = own.data();
+            return Err(HostError::Socket(SocketError::Bind { address, error }));
+        }
+        self.check_broadcast(me)?;
+        if let Some(name) = &self.interface
+            && sys::interface_index(name).is_none()
+        {
+            let none = SocketError::NoInterface(name.clone());
+            return Err(HostError::Socket(none));
+        }
+        match &self.state_dir {
+            Some(path) => is_writable(path).map_err(|error| HostError::State(path.clone(), error)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Makes a file and takes it away again.
+fn is_writable(directory: &Path) -> io::Result<()> {
+    let path = directory.join(format!(".rota-check-{}", std::process::id()));
+    File::create_new(&path)?;
+    fs::remove_file(&path)
+}

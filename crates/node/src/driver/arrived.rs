@@ -1,0 +1,60 @@
+//! What a driver does with what has come, and with time that has.
+
+use rota_core::contract::{Channel, Class, Engine, Input};
+use rota_ring::wire::is_token;
+
+use super::{App, BURSTS_BEFORE_FILL, Driver, DriverError};
+use rota_net::sockets::Arrival;
+use rota_net::sys;
+
+impl<E: Engine> Driver<E> {
+    /// This process stood still for long. What has come meanwhile is of a ring that the others have left: taken for news, it makes this
+    /// process believe that they have given each other up, and tell them so. It is lost, as anything may be.
+    pub(super) fn forget_arrivals(&mut self) {
+        let forgotten = self.arrivals.forget() + self.sockets.forget();
+        self.sockets.stats_mut().overslept += forgotten;
+        self.on_timer();
+    }
+
+    pub(super) fn on_timer(&mut self) {
+        self.bursts_past_timer = 0;
+        self.engine.handle(sys::monotonic(), Input::Timer);
+    }
+
+    pub(super) fn on_arrival<A: App>(
+        &mut self,
+        app: &mut A,
+        class: Class,
+        arrival: Arrival,
+    ) -> Result<(), DriverError> {
+        let began = sys::monotonic();
+        let mut now = began;
+        self.bursts_past_fill += 1;
+        if class == Class::Data && self.bursts_past_fill >= BURSTS_BEFORE_FILL {
+            self.fill(app)?;
+            now = sys::monotonic();
+        }
+        if class == Class::Token {
+            // The moment of the token: what is submitted now can leave with this visit.
+            self.fill(app)?;
+            if self.stuck.is_some() {
+                self.arrivals.put_back(class, arrival);
+                return Ok(());
+            }
+            now = sys::monotonic();
+            let arrived = self.arrivals.take_token_at().unwrap_or(began);
+            if is_token(&arrival.bytes) {
+                self.tokens.begin(arrived, began, now);
+            }
+        }
+        let Arrival { bytes, segment } = arrival;
+        let input = Input::Datagrams {
+            class,
+            channel: Channel(0),
+            bytes,
+            segment,
+        };
+        self.engine.handle(now, input);
+        Ok(())
+    }
+}

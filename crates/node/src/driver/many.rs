@@ -1,0 +1,220 @@
+//! Several drivers in one thread: a thread for each ring would cost more in wake-ups than the rings do.
+//!
+//! A driver that has nothing to do lies down, and the kernel is asked about all that do in one call: as often as those that have something have done
+//! some of it, and for as long as none has.
+
+use rota_core::contract::{Engine, Time};
+
+use super::rest::{Doze, Load};
+use super::{App, Driver, DriverError};
+use rota_net::sockets::PollSet;
+use rota_net::sys;
+
+/// What one driver does before the others have their turn: this many bursts, or messages of links.
+const STEPS: u32 = 8;
+
+/// Descriptors that wake a driver.
+const SET: usize = size_of::<PollSet>() / size_of::<libc::pollfd>();
+
+/// There is something to do.
+#[derive(Clone, Copy, Debug)]
+struct Awake;
+
+/// A driver, and what runs above it.
+pub(crate) struct Lane<E, A> {
+    pub(crate) driver: Driver<E>,
+    pub(crate) app: A,
+    /// It lies down.
+    asleep: bool,
+    /// It has something to do then.
+    until: Option<Time>,
+}
+
+/// All of a thread.
+pub(crate) struct Many<E, A> {
+    lanes: Vec<Lane<E, A>>,
+    doze: Doze,
+    fds: Vec<libc::pollfd>,
+}
+
+impl<E: Engine, A: App> Many<E, A> {
+    /// None of them has had a turn.
+    pub(crate) fn new(
+        drivers: impl IntoIterator<Item = (Driver<E>, A)>,
+        busy_poll_us: u64,
+    ) -> Self {
+        let lane = |(driver, app)| Lane {
+            driver,
+            app,
+            asleep: false,
+            until: None,
+        };
+        Self {
+            lanes: drivers.into_iter().map(lane).collect(),
+            doze: Doze::new(busy_poll_us.saturating_mul(1000), sys::is_realtime()),
+            fds: Vec::new(),
+        }
+    }
+
+    pub(crate) fn lanes(&mut self) -> &mut [Lane<E, A>] {
+        &mut self.lanes
+    }
+
+    /// Each does some of what it has to do; where none has anything, this rests until something happens, at most for `limit` nanoseconds.
+    ///
+    /// # Errors
+    /// [`DriverError`] of any of them.
+    pub(crate) fn turn(&mut self, limit: Option<u64>) -> Result<(), DriverError> {
+        let now = sys::monotonic();
+        let mut rests = true;
+        for lane in &mut self.lanes {
+            lane.rouse(now);
+            if !lane.asleep {
+                lane.work()?;
+                rests &= lane.asleep;
+            }
+        }
+        if rests {
+            return self.rest(now, limit);
+        }
+        if self.lanes.iter().any(|lane| lane.asleep) {
+            self.poll(Some(0))?;
+        }
+        Ok(())
+    }
+
+    /// Tells the other nodes of each ring that this one leaves.
+    ///
+    /// # Errors
+    /// [`DriverError`] of the first that cannot.
+    pub(crate) fn leave(&mut self) -> Result<(), DriverError> {
+        let left = self.lanes.iter_mut().map(|lane| lane.driver.leave());
+        left.fold(Ok(()), Result::and)
+    }
+
+    fn rest(&mut self, start: Time, limit: Option<u64>) -> Result<(), DriverError> {
+        let limit = limit.map(|nanos| start.after(nanos));
+        let until = self.lanes.iter().filter_map(|lane| lane.until);
+        let until = until.chain(limit).min();
+        let (mut looks, mut now) = (0, start);
+        while looks < self.doze.looks(now) || now.since(start) < self.doze.busy_poll_nanos {
+            let before = now;
+            std::thread::yield_now();
+            now = sys::monotonic();
+            let loads = self.lanes.iter().map(|lane| lane.driver.load());
+            self.doze
+                .yielded(before, now, loads.fold(Load::NONE, Load::and));
+            if self.poll(Some(0))? {
+                self.doze.came();
+                return Ok(());
+            }
+            if until.is_some_and(|until| until <= now) {
+                return Ok(());
+            }
+            looks += 1;
+        }
+        self.doze.nothing_came();
+        let nanos = until.map(|until| until.since(sys::monotonic()));
+        if self.poll(nanos)? {
+            self.doze.woken();
+        }
+        Ok(())
+    }
+
+    /// Asks the kernel about all that lie down, for so long; whether it has something for one of them.
+    fn poll(&mut self, nanos: Option<u64>) -> Result<bool, DriverError> {
+        self.fds.clear();
+        for lane in self.lanes.iter().filter(|lane| lane.asleep) {
+            self.fds.extend(lane.driver.poll_set(&lane.app));
+        }
+        let count = sys::poll(&mut self.fds, nanos).map_err(DriverError::Socket)?;
+        if count == 0 {
+            return Ok(false);
+        }
+        let asleep = self.lanes.iter_mut().filter(|lane| lane.asleep);
+        for (lane, fds) in asleep.zip(self.fds.chunks(SET)) {
+            if fds.iter().any(|fd| fd.revents != 0) {
+                lane.asleep = false;
+                lane.driver.wake(&mut lane.app, fds);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl<E: Engine, A: App> Lane<E, A> {
+    /// Its time has come.
+    fn rouse(&mut self, now: Time) {
+        if self.asleep && self.until.is_some_and(|until| until <= now) {
+            self.asleep = false;
+            self.app.awake(false);
+        }
+    }
+
+    fn work(&mut self) -> Result<(), DriverError> {
+        for _ in 0..STEPS {
+            match self.driver.work(&mut self.app)? {
+                None => {}
+                Some(true) => return Ok(()),
+                Some(false) => {
+                    if let Ok(until) = self.driver.lie_down(&mut self.app)? {
+                        (self.asleep, self.until) = (true, until);
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it has nothing to do, as far as it knew.
+    pub(crate) const fn is_asleep(&self) -> bool {
+        self.asleep
+    }
+
+    /// Something from above has to be done at once.
+    pub(crate) fn get_up(&mut self) {
+        if self.asleep {
+            self.asleep = false;
+            self.app.awake(false);
+        }
+    }
+}
+
+impl<E: Engine> Driver<E> {
+    /// Nothing is to be done, as far as is known without asking the kernel: until when it may sleep. `Err`: it may not.
+    fn lie_down<A: App>(
+        &mut self,
+        app: &mut A,
+    ) -> Result<Result<Option<Time>, Awake>, DriverError> {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.flush();
+        }
+        let until = self.rest_until(app, sys::monotonic(), None);
+        let is_due = until.is_some_and(|until| until <= sys::monotonic());
+        if self.has_link_events() || self.has_stored() || is_due {
+            return Ok(Err(Awake));
+        }
+        if self.stuck.is_none() && !app.may_sleep() {
+            return Ok(Err(Awake));
+        }
+        Ok(Ok(until))
+    }
+
+    /// What wakes it.
+    fn poll_set<A: App>(&self, app: &A) -> PollSet {
+        self.sockets.poll_set(&self.waits(app, None))
+    }
+
+    /// The kernel has said this of that.
+    fn wake<A: App>(&mut self, app: &mut A, fds: &[libc::pollfd]) {
+        let ready = self.sockets.heard(fds);
+        app.awake(ready.woken);
+        self.arrivals.know(ready);
+    }
+
+    /// What has come until now.
+    const fn load(&self) -> Load {
+        Load::of(self.sockets.stats())
+    }
+}

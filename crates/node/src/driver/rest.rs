@@ -1,0 +1,377 @@
+//! What a loop does that has nothing to do.
+
+use rota_core::contract::{Engine, Time};
+
+use super::{App, Driver, DriverError};
+use rota_net::NetStats;
+use rota_net::sockets::{Outgoing, Wait};
+use rota_net::sys;
+
+/// How long to wait when a queue below the socket is full, in nanoseconds: a few packets' time.
+const NO_BUFFERS_NANOS: u64 = 100_000;
+
+/// The most looks before a sleep. They take about as much as a sleep and a wake-up from another
+/// processor do on a virtual machine (25 µs), so that at the very worst a rest costs twice that.
+const MOST_LOOKS: u32 = 32;
+
+/// Looks before the next sleep after one that something ended.
+const LOOKS_WHEN_WOKEN: u32 = 8;
+
+/// Who computes has a processor for about a millisecond and longer when it is given to them; other nodes, for as long
+/// as they have work.
+const LONG_YIELD_NANOS: u64 = 500_000;
+
+/// Nodes that have much to do send more than this many bursts and messages in a millisecond.
+const LITTLE_ITEMS: u64 = 1;
+
+/// What comes at once where there is much to do has more bytes.
+const LITTLE_BYTES: u64 = 16 << 10;
+
+/// So many yields that only others used are no accident, if they come within so many nanoseconds.
+const LOST_YIELDS: u32 = 3;
+const LOST_WITHIN_NANOS: u64 = 100_000_000;
+
+/// How long it then sleeps at once, before it tries again.
+const CROWDED_NANOS: u64 = 1_000_000_000;
+
+/// What has come until now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    items: u64,
+    bytes: u64,
+}
+
+impl Load {
+    /// What has come to one driver and another.
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self {
+            items: self.items + other.items,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+
+    pub(super) const NONE: Self = Self { items: 0, bytes: 0 };
+
+    pub(super) const fn of(stats: &NetStats) -> Self {
+        Self {
+            items: stats.bursts_in + stats.link_messages_in,
+            bytes: stats.bytes_in + stats.link_bytes_in,
+        }
+    }
+
+    /// Whether little has come since `then`, when others had run for `nanos`.
+    const fn is_little_since(&self, then: &Self, nanos: u64) -> bool {
+        let usual = LITTLE_ITEMS * (1 + nanos / 1_000_000);
+        self.items - then.items <= usual || self.bytes - then.bytes <= LITTLE_BYTES
+    }
+}
+
+/// How often a loop looks whether something has come, and lets others run, before it sleeps. Where
+/// nodes share a processor, those others may well send what it would sleep for.
+#[derive(Debug)]
+pub(super) struct Doze {
+    /// Doubled when looking was worth it, halved when it was not.
+    looks: u32,
+    /// None for a thread with a real-time priority: it runs at once when something comes, and those that it
+    /// would let run are only others with its priority.
+    most: u32,
+    /// Goes on looking for so long, where that is configured.
+    pub(super) busy_poll_nanos: u64,
+    /// When others had run for long the last time: for how long, in nanoseconds, and what had come before.
+    long_yield: Option<(u64, Load)>,
+    /// So often others ran for long, and little came of it, since then.
+    lost_yields: u32,
+    lost_since: Time,
+    /// Until then it sleeps at once: what comes then wakes it, while those who compute do not let it look.
+    crowded_until: Time,
+}
+
+impl Doze {
+    pub(super) const fn new(busy_poll_nanos: u64, is_realtime: bool) -> Self {
+        let most = if is_realtime { 0 } else { MOST_LOOKS };
+        Self {
+            looks: if is_realtime { 0 } else { 1 },
+            most,
+            busy_poll_nanos,
+            long_yield: None,
+            lost_yields: 0,
+            lost_since: Time(0),
+            crowded_until: Time(0),
+        }
+    }
+
+    /// How often to look.
+    pub(super) fn looks(&self, now: Time) -> u32 {
+        if now < self.crowded_until {
+            0
+        } else {
+            self.looks
+        }
+    }
+
+    /// Others ran.
+    pub(super) fn yielded(&mut self, before: Time, now: Time, load: Load) {
+        if let Some((took, then)) = self.long_yield.take() {
+            self.judge(load.is_little_since(&then, took), before);
+        }
+        let took = now.since(before);
+        if took >= LONG_YIELD_NANOS {
+            self.long_yield = Some((took, load));
+        }
+    }
+
+    /// What came of a long yield is known.
+    fn judge(&mut self, is_lost: bool, now: Time) {
+        if !is_lost {
+            self.lost_yields = 0;
+            return;
+        }
+        if self.lost_yields == 0 || now.since(self.lost_since) > LOST_WITHIN_NANOS {
+            self.lost_yields = 0;
+            self.lost_since = now;
+        }
+        self.lost_yields += 1;
+        if self.lost_yields >= LOST_YIELDS {
+            self.lost_yields = 0;
+            self.crowded_until = now.after(CROWDED_NANOS);
+        }
+    }
+
+    pub(super) fn came(&mut self) {
+        self.looks = (self.looks * 2).min(self.most);
+    }
+
+    /// What ended a sleep is seldom alone: where one node wakes, a token is about to go round.
+    pub(super) fn woken(&mut self) {
+        self.looks = self.looks.max(LOOKS_WHEN_WOKEN).min(self.most);
+    }
+
+    pub(super) fn nothing_came(&mut self) {
+        self.looks = (self.looks / 2).max(1).min(self.most);
+    }
+}
+
+impl<E: Engine> Driver<E> {
+    /// Rests until something happens, at most for `limit` nanoseconds.
+    pub(super) fn rest<A: App>(
+        &mut self,
+        app: &mut A,
+        limit: Option<u64>,
+    ) -> Result<(), DriverError> {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.flush();
+        }
+        if self.has_link_events() {
+            return Ok(());
+        }
+        let now = sys::monotonic();
+        let until = self.rest_until(app, now, limit);
+        let over = until.is_some_and(|until| until <= now);
+        // What is stuck must leave first; the kernel says when it can.
+        if self.stuck.is_some() || over {
+            return self.sleep(app, until);
+        }
+        // An application with something to submit does not let the loop rest.
+        if !app.may_sleep() {
+            return self.sleep(app, Some(now));
+        }
+        if self.doze(app, now, until)? {
+            return Ok(());
+        }
+        self.sleep(app, until)
+    }
+
+    /// Whether one of the sockets has something.
+    fn look<A: App>(&mut self, app: &mut A, now: Time) -> Result<bool, DriverError> {
+        if app.is_woken_by_kernel() {
+            return self.look_at_all(app);
+        }
+        let first = self.engine.reading();
+        let look = self.arrivals.look(&mut self.sockets, first, now);
+        let mut came = look.map_err(DriverError::Socket)?;
+        if let Some(links) = self.links.as_mut().filter(|_| !came) {
+            came = links.look(now).map_err(DriverError::Socket)?;
+        }
+        if came {
+            app.awake(false);
+        }
+        Ok(came)
+    }
+
+    /// The same, the application's own included: one question about all is cheaper then than one for each.
+    fn look_at_all<A: App>(&mut self, app: &mut A) -> Result<bool, DriverError> {
+        let wait = Wait {
+            nanos: Some(0),
+            waker: app.waker(),
+            links: self.links.as_ref().map(|links| links.raw()),
+            ..Wait::default()
+        };
+        let ready = self.sockets.wait(wait).map_err(DriverError::Socket)?;
+        let came = ready.data || ready.token || ready.woken || ready.links;
+        if came {
+            app.awake(ready.woken);
+            self.arrivals.know(ready);
+        }
+        Ok(came)
+    }
+
+    /// When there is something to do even if nothing comes.
+    pub(super) fn rest_until<A: App>(
+        &self,
+        app: &A,
+        now: Time,
+        limit: Option<u64>,
+    ) -> Option<Time> {
+        let wake = [
+            self.engine.next_timer().map(|(at, _)| at),
+            app.next_wake(),
+            self.arrivals.next_due(),
+            self.links.as_ref().and_then(|links| links.next_due()),
+            limit.map(|nanos| now.after(nanos)),
+            self.no_buffers.then(|| now.after(NO_BUFFERS_NANOS)),
+        ];
+        wake.into_iter().flatten().min()
+    }
+
+    /// Looks a few times; says whether there is something to do.
+    fn doze<A: App>(
+        &mut self,
+        app: &mut A,
+        start: Time,
+        until: Option<Time>,
+    ) -> Result<bool, DriverError> {
+        let (mut looks, mut now) = (0, start);
+        while looks < self.doze.looks(now) || now.since(start) < self.doze.busy_poll_nanos {
+            let before = now;
+            std::thread::yield_now();
+            now = sys::monotonic();
+            let load = Load::of(self.sockets.stats());
+            self.doze.yielded(before, now, load);
+            if self.look(app, now)? {
+                self.doze.came();
+                return Ok(true);
+            }
+            let stored = self.has_stored();
+            if stored || until.is_some_and(|until| until <= now) || !app.may_sleep() {
+                app.awake(false);
+                return Ok(true);
+            }
+            looks += 1;
+        }
+        self.doze.nothing_came();
+        Ok(false)
+    }
+
+    /// Sleeps until something comes or it is time; not at all if it is time already.
+    fn sleep<A: App>(&mut self, app: &mut A, until: Option<Time>) -> Result<(), DriverError> {
+        let nanos = until.map(|until| until.since(sys::monotonic()));
+        let wait = self.waits(app, nanos);
+        self.sockets.stats_mut().waits += u64::from(nanos != Some(0));
+        let ready = self.sockets.wait(wait).map_err(DriverError::Socket)?;
+        if ready.data || ready.token || ready.links {
+            self.doze.woken();
+        }
+        app.awake(ready.woken);
+        self.arrivals.know(ready);
+        Ok(())
+    }
+
+    pub(super) fn waits<A: App>(&self, app: &A, nanos: Option<u64>) -> Wait {
+        Wait {
+            nanos,
+            no_token: self.stuck.is_some(),
+            writable: self
+                .stuck
+                .as_ref()
+                .filter(|_| !self.no_buffers)
+                .map(Outgoing::class),
+            waker: app.waker(),
+            // While an output is stuck the answer would only be left lying.
+            stored: self.stored().filter(|_| self.stuck.is_none()),
+            links: self.links.as_ref().map(|links| links.raw()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As long as it looks, nobody with less priority runs.
+    #[test]
+    fn who_has_a_realtime_priority_sleeps_at_once() {
+        let mut doze = Doze::new(0, true);
+        let mut ordinary = Doze::new(0, false);
+        for _ in 0..10 {
+            assert_eq!(doze.looks, 0);
+            assert!(ordinary.looks > 0);
+            for doze in [&mut doze, &mut ordinary] {
+                doze.came();
+                doze.woken();
+                doze.nothing_came();
+            }
+        }
+    }
+
+    /// Yields to others, and takes what has come then.
+    struct Yields {
+        doze: Doze,
+        now: Time,
+        load: Load,
+    }
+
+    impl Yields {
+        fn new() -> Self {
+            Self {
+                doze: Doze::new(0, false),
+                now: Time(7),
+                load: Load { items: 0, bytes: 0 },
+            }
+        }
+
+        fn run(&mut self, nanos: u64, items: u64, bytes: u64) {
+            let before = self.now;
+            self.now = before.after(nanos);
+            self.doze.yielded(before, self.now, self.load);
+            self.load.items += items;
+            self.load.bytes += bytes;
+        }
+
+        fn looks(&self) -> bool {
+            self.doze.looks(self.now) > 0
+        }
+    }
+
+    #[test]
+    fn where_others_compute_it_sleeps_at_once_for_a_while() {
+        for (items, bytes) in [(2, 1 << 20), (100, LITTLE_BYTES)] {
+            let mut yields = Yields::new();
+            for _ in 0..LOST_YIELDS {
+                yields.run(1_400_000, items, bytes);
+                assert!(yields.looks());
+                yields.run(50_000, 0, 0);
+            }
+            yields.doze.woken();
+            assert!(!yields.looks());
+            yields.now = yields.now.after(CROWDED_NANOS);
+            assert!(yields.looks());
+        }
+    }
+
+    #[test]
+    fn where_other_nodes_have_much_to_do_it_goes_on_looking() {
+        let mut yields = Yields::new();
+        for _ in 0..20 {
+            yields.run(1_400_000, 3, LITTLE_BYTES + 1);
+            assert!(yields.looks());
+        }
+        // Now and then a host takes a processor away.
+        let mut yields = Yields::new();
+        for _ in 0..20 {
+            yields.run(5_000_000, 0, 0);
+            yields.run(50_000, 0, 0);
+            yields.now = yields.now.after(60_000_000);
+            assert!(yields.looks());
+        }
+    }
+}

@@ -1,0 +1,375 @@
+//! Several rings and what is above them, in the thread that calls it.
+
+use rota_core::contract::{Checked, NodeId, Process, Status};
+use rota_multiring::feed::Announced;
+use rota_multiring::merge::Need;
+use rota_multiring::{Constants, Feed, Leveled, Point, Rank, Resume, ResumeRing};
+use rota_paxos::uring::URing;
+use std::cell::{Ref, RefCell, RefMut};
+use std::fmt;
+use std::rc::Rc;
+
+use super::app::RingsApp;
+use super::config::RingsConfig;
+use super::error::RingsStartError;
+use super::hub::Hub;
+use super::lane::LaneApp;
+use super::trace::RingsTrace;
+use crate::config::NodeConfig;
+use crate::driver::{App, Driver, DriverError, Many};
+use crate::engine::NodeEngine;
+use crate::node::StartError;
+use rota_net::sockets::Sockets;
+use rota_net::sys;
+
+/// What a process of several rings shows of itself.
+#[derive(Clone, Debug)]
+pub struct RingsStatus {
+    /// State and counters of each ring, by its rank.
+    pub rings: Vec<(Rank, Status)>,
+    /// How far it has delivered; `None` in the middle of an instance.
+    pub point: Option<Point>,
+    /// The rings that what it has is waiting for, and up to which round.
+    pub waits_for: Vec<Need>,
+    /// Lines of its trace that could not be written.
+    pub trace_lines_lost: u64,
+}
+
+/// All rings of a process, and what runs above them.
+pub struct RingsDriver<A> {
+    many: Many<Checked<NodeEngine>, LaneApp<A>>,
+    hub: Rc<RefCell<Hub<A>>>,
+    /// It began with a state.
+    has_state: bool,
+}
+
+impl<A: RingsApp> RingsDriver<A> {
+    /// Opens the rings that node `me` is on. `app` gets the messages of those to which it subscribes; `None`: of all of them.
+    ///
+    /// # Errors
+    /// [`RingsStartError`].
+    pub fn open(
+        config: &RingsConfig,
+        me: NodeId,
+        subscribe: Option<&[u16]>,
+        app: A,
+    ) -> Result<Self, RingsStartError> {
+        Self::begin(config, me, (subscribe, None), app)
+    }
+
+    /// Opens the rings that node `me` is on. `app` has a state that it kept where it was told of a point ([`Self::want_point`]), here or in another
+    /// process: it gets what is behind that, of the same rings.
+    ///
+    /// # Errors
+    /// [`RingsStartError`].
+    pub fn resume(
+        config: &RingsConfig,
+        me: NodeId,
+        resume: Resume,
+        app: A,
+    ) -> Result<Self, RingsStartError> {
+        let rings: Vec<u16> = resume.rings.iter().map(|ring| ring.of.rank.0).collect();
+        Self::begin(config, me, (Some(&rings), Some(resume)), app)
+    }
+
+    fn begin(
+        config: &RingsConfig,
+        me: NodeId,
+        (subscribe, resume): (Option<&[u16]>, Option<Resume>),
+        app: A,
+    ) -> Result<Self, RingsStartError> {
+        config.check().map_err(RingsStartError::Config)?;
+        let of_ring = |at: usize| config.of_ring(at).map_err(RingsStartError::Config);
+        let rings = config.rings_of(me).into_iter().map(of_ring);
+        let rings: Vec<NodeConfig> = rings.collect::<Result<_, _>>()?;
+        let wanted = subscribed(&rings, subscribe)?;
+        check_state(&wanted, resume.as_ref())?;
+        let trace = trace(config, me, &wanted)?;
+        let point = resume.as_ref().map(|resume| resume.point);
+        let hub = Rc::new(RefCell::new(Hub::new(wanted, point, app, trace)));
+        let open = |ring: &NodeConfig| {
+            let rank = ring.ring_of.map_or(Rank(0), |of| of.constants.rank);
+            let failed = |error| RingsStartError::Ring(rank.0, error);
+            let process = process(me).map_err(failed)?;
+            let mut states = resume.iter().flat_map(|resume| &resume.rings);
+            let state = states.find(|state| state.of.rank == rank);
+            let driver = open(ring, process, state).map_err(failed)?;
+            Ok((driver, LaneApp::new(rank, process, Rc::clone(&hub))))
+        };
+        let drivers: Vec<_> = rings
+            .iter()
+            .map(open)
+            .collect::<Result<_, RingsStartError>>()?;
+        let many = Many::new(drivers, config.common.busy_poll_us);
+        let has_state = resume.is_some();
+        Ok(Self {
+            many,
+            hub,
+            has_state,
+        })
+    }
+
+    /// Each ring does some of what it has to do, and hears of what others need of it; where none has anything to do, this rests until something
+    /// happens, at most for so many nanoseconds.
+    ///
+    /// # Errors
+    /// [`DriverError`] of any ring.
+    pub fn turn(&mut self, max_wait_nanos: Option<u64>) -> Result<(), DriverError> {
+        self.many.turn(max_wait_nanos)?;
+        self.announce()?;
+        self.look_at_states();
+        self.need()?;
+        self.note();
+        self.hub.borrow_mut().pump_more();
+        let has_delivered = self.hub.borrow_mut().take_delivered();
+        for lane in self.many.lanes() {
+            // What comes of one ring may let something be submitted to another.
+            if lane.app.is_freed() || has_delivered && lane.is_asleep() && !lane.app.may_sleep() {
+                lane.get_up();
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the other nodes of each ring that this one leaves.
+    ///
+    /// # Errors
+    /// [`DriverError`] of the first that cannot.
+    pub fn leave(&mut self) -> Result<(), DriverError> {
+        self.note();
+        self.hub.borrow_mut().leave();
+        self.many.leave()
+    }
+
+    /// Has the application told of a point that all its rings come to soon ([`RingsDelivery::Point`](super::RingsDelivery::Point)), also where
+    /// nothing is submitted; nothing changes while it is to be told of one already.
+    pub fn want_point(&mut self) {
+        if self.hub.borrow().is_to_stop() {
+            return;
+        }
+        let mut round = 0;
+        for engine in self.wanted() {
+            let told = engine.get().told();
+            round = round.max(engine.of().constants.round_of(told) + 1);
+        }
+        for engine in self.wanted() {
+            let first = engine.of().constants.first_of(round);
+            engine.get_mut().want_base(first);
+        }
+        self.hub.borrow_mut().stop_at(round);
+        for lane in self.many.lanes() {
+            // What this needs of the rings is said behind their next turn.
+            lane.get_up();
+        }
+    }
+
+    /// The engines of the rings whose messages are wanted.
+    fn wanted(&mut self) -> impl Iterator<Item = &mut Leveled<URing>> {
+        let hub = Rc::clone(&self.hub);
+        let lanes = self.many.lanes().iter_mut();
+        let lanes = lanes.filter(move |lane| hub.borrow().has(lane.app.rank));
+        lanes.filter_map(|lane| lane.driver.engine_mut().get_mut().leveled())
+    }
+
+    /// What is known of rings at the point of which the application is to be told; and whether the state that it began with is of these rings.
+    fn look_at_states(&mut self) {
+        let hub = Rc::clone(&self.hub);
+        let (is_to_stop, has_state) = (hub.borrow().is_to_stop(), self.has_state);
+        if !is_to_stop && !has_state {
+            return;
+        }
+        for engine in self.wanted() {
+            let of = engine.of().constants;
+            if has_state && engine.get().is_refounded() {
+                hub.borrow_mut().on_refounded(of.rank);
+            }
+            // A ring that is not founded yet has no place where anybody could go on.
+            let Some(founded) = Feed::founded(engine.get()) else {
+                continue;
+            };
+            while let Some(base) = engine.get_mut().take_base() {
+                hub.borrow_mut().on_base(ResumeRing { of, founded, base });
+            }
+        }
+    }
+
+    /// Writes into the trace what is new.
+    fn note(&mut self) {
+        let mut hub = self.hub.borrow_mut();
+        let Some(trace) = &mut hub.trace else {
+            return;
+        };
+        for lane in self.many.lanes() {
+            let Some(engine) = lane.driver.engine_mut().get_mut().leveled() else {
+                continue;
+            };
+            if let Some(config) = engine.get().config() {
+                trace.on_founded(&engine.of().constants, config.founded);
+            }
+        }
+        trace.flush();
+    }
+
+    /// What runs above the rings. Not to be kept over a turn.
+    pub fn app(&self) -> Ref<'_, A> {
+        Ref::map(self.hub.borrow(), |hub| &hub.app)
+    }
+
+    /// The same, to be changed.
+    pub fn app_mut(&mut self) -> RefMut<'_, A> {
+        RefMut::map(self.hub.borrow_mut(), |hub| &mut hub.app)
+    }
+
+    /// State and counters, as of now.
+    pub fn status(&mut self) -> RingsStatus {
+        let (point, waits_for) = self.hub.borrow().describe();
+        let trace_lines_lost = self.hub.borrow().trace.as_ref().map_or(0, RingsTrace::lost);
+        let lanes = self.many.lanes().iter();
+        let rings = lanes.map(|lane| (lane.app.rank, lane.driver.status()));
+        RingsStatus {
+            rings: rings.collect(),
+            point,
+            waits_for,
+            trace_lines_lost,
+        }
+    }
+
+    /// What the merge waits for is said to the rings.
+    fn need(&mut self) -> Result<(), DriverError> {
+        let needs = self.hub.borrow_mut().take_needs();
+        for need in needs {
+            let mut lanes = self.many.lanes().iter_mut();
+            let Some(lane) = lanes.find(|lane| lane.app.rank == need.rank) else {
+                continue;
+            };
+            lane.driver.tell(|engine, now| {
+                if let Some(engine) = engine.get_mut().leveled() {
+                    engine.need(now, need.round);
+                }
+            })?;
+            lane.get_up();
+        }
+        Ok(())
+    }
+
+    /// Where this process coordinates several rings that it merges, a value of one is decided while the others skip up to it.
+    fn announce(&mut self) -> Result<(), DriverError> {
+        for at in 0..self.many.lanes().len() {
+            let Some(lane) = self.many.lanes().get_mut(at) else {
+                break;
+            };
+            let rank = lane.app.rank;
+            let engine = lane.driver.engine_mut().get_mut().leveled();
+            let Some(announced) = engine.and_then(|engine| engine.take_announced()) else {
+                continue;
+            };
+            if self.hub.borrow().has(rank) {
+                self.tell_others(rank, announced)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_others(&mut self, rank: Rank, announced: Announced) -> Result<(), DriverError> {
+        let hub = Rc::clone(&self.hub);
+        let others = self.many.lanes().iter_mut();
+        let others = others.filter(|lane| lane.app.rank != rank && hub.borrow().has(lane.app.rank));
+        for lane in others {
+            // What stands behind the other ring in a round is not waited for in that round.
+            let round = match lane.app.rank < rank {
+                true => Some(announced.round),
+                false => announced.round.checked_sub(1),
+            };
+            let Some(round) = round else {
+                continue;
+            };
+            let announced = Announced { round, ..announced };
+            lane.driver.tell(|engine, now| {
+                if let Some(engine) = engine.get_mut().leveled() {
+                    engine.announce(now, rank, announced);
+                }
+            })?;
+            lane.get_up();
+        }
+        Ok(())
+    }
+}
+
+impl<A> fmt::Debug for RingsDriver<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RingsDriver").finish_non_exhaustive()
+    }
+}
+
+/// The constants of the rings that are wanted.
+fn subscribed(
+    rings: &[NodeConfig],
+    subscribe: Option<&[u16]>,
+) -> Result<Vec<Constants>, RingsStartError> {
+    let all = rings.iter().filter_map(|ring| ring.ring_of);
+    let mut wanted: Vec<Constants> = all.map(|of| of.constants).collect();
+    if let Some(subscribe) = subscribe {
+        let has = |id: &u16| wanted.iter().any(|of| of.rank == Rank(*id));
+        if let Some(id) = subscribe.iter().find(|id| !has(id)) {
+            return Err(RingsStartError::Subscription(*id));
+        }
+        wanted.retain(|of| subscribe.contains(&of.rank.0));
+    }
+    match wanted.is_empty() {
+        true => Err(RingsStartError::Subscription(0)),
+        false => Ok(wanted),
+    }
+}
+
+/// A state is of the same rings, founded alike.
+fn check_state(wanted: &[Constants], resume: Option<&Resume>) -> Result<(), RingsStartError> {
+    let Some(resume) = resume else {
+        return Ok(());
+    };
+    let states = || resume.rings.iter().map(|state| state.of);
+    let is_other = |of: &&Constants| states().all(|state| state != **of);
+    match wanted.iter().find(is_other) {
+        Some(other) => Err(RingsStartError::State(other.rank.0)),
+        None => Ok(()),
+    }
+}
+
+/// A new life of node `me`, on one ring.
+fn process(me: NodeId) -> Result<Process, StartError> {
+    sys::new_process(me).map_err(StartError::System)
+}
+
+/// Where the configuration wants one.
+fn trace(
+    config: &RingsConfig,
+    me: NodeId,
+    wanted: &[Constants],
+) -> Result<Option<RingsTrace>, RingsStartError> {
+    let Some(path) = config.common.trace_of(me) else {
+        return Ok(None);
+    };
+    let failed = |error| RingsStartError::Ring(0, StartError::Driver(DriverError::Trace(error)));
+    let me = process(me).map_err(|error| RingsStartError::Ring(0, error))?;
+    let trace = RingsTrace::create(&path, me, wanted).map_err(failed)?;
+    Ok(Some(trace))
+}
+
+fn open(
+    config: &NodeConfig,
+    process: Process,
+    state: Option<&ResumeRing>,
+) -> Result<Driver<Checked<NodeEngine>>, StartError> {
+    let me = process.node;
+    config.check_for(me).map_err(StartError::Config)?;
+    if let Some(directory) = &config.state_dir {
+        std::fs::create_dir_all(directory).map_err(StartError::System)?;
+    }
+    let sockets = Sockets::open(&config.network(), me).map_err(StartError::Socket)?;
+    let mut engine = NodeEngine::new(config, me).map_err(StartError::Config)?;
+    if let (Some(engine), Some(state)) = (engine.leveled(), state) {
+        engine.get_mut().resume(state.founded, state.base.clone());
+    }
+    let seed = sys::random_u64().map_err(StartError::System)?;
+    let driver = Driver::with_process(Checked::new(engine), sockets, process, seed, config);
+    driver.map_err(StartError::Driver)
+}

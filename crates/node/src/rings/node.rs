@@ -1,0 +1,348 @@
+//! A process of several rings, as a library.
+
+use rota_core::contract::{NodeId, Service, SubmitError, Time};
+use rota_multiring::{Rank, Resume};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::os::fd::RawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::app::{RingsApp, RingsDelivery};
+use super::config::RingsConfig;
+use super::driver::{RingsDriver, RingsStatus};
+use super::error::{RingsError, RingsStartError};
+use crate::driver::{DriverError, Submitter};
+use crate::node::StartError;
+use crate::node::asked::Asked;
+use crate::node::inbox::Inbox;
+use crate::node::outbox::{Delivered, Filling, Outbox};
+use rota_net::ask_for_short_slices;
+
+/// One of the rings, for those who submit to it.
+#[derive(Clone, Debug)]
+struct Way {
+    rank: Rank,
+    inbox: Arc<Inbox>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    stop: AtomicBool,
+    /// A point is wanted.
+    point: AtomicBool,
+    status: Asked<RingsStatus>,
+}
+
+/// A running process of several rings. Dropping it stops it.
+#[derive(Debug)]
+pub struct RingsNode {
+    ways: Vec<Way>,
+    outbox: Arc<Outbox<RingsDelivery>>,
+    /// Taken from the rings' thread and not received yet.
+    taken: RefCell<VecDeque<RingsDelivery>>,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<Result<(), DriverError>>>,
+}
+
+/// Submits from any thread.
+#[derive(Clone, Debug)]
+pub struct RingsPublisher {
+    ways: Vec<Way>,
+}
+
+impl RingsPublisher {
+    /// Submits a message to a ring.
+    ///
+    /// # Errors
+    /// As [`RingsNode::submit`].
+    pub fn submit(&self, ring: Rank, payload: &[u8]) -> Result<(), SubmitError> {
+        inbox(&self.ways, ring)?.submit(Service::Safe, payload)
+    }
+
+    /// Submits a message to a ring, and waits while that cannot take more. Deliveries have to be received meanwhile, by another thread.
+    ///
+    /// # Errors
+    /// [`SubmitError`], never `Full`; `Unsupported`: this node is not on that ring.
+    pub fn submit_blocking(&self, ring: Rank, payload: &[u8]) -> Result<(), SubmitError> {
+        let inbox = inbox(&self.ways, ring)?;
+        inbox.submit_blocking(Service::Safe, payload)
+    }
+}
+
+fn inbox(ways: &[Way], ring: Rank) -> Result<&Inbox, SubmitError> {
+    let way = ways.iter().find(|way| way.rank == ring);
+    way.map(|way| &*way.inbox).ok_or(SubmitError::Unsupported)
+}
+
+impl RingsNode {
+    /// Starts node `me`, which delivers the messages of all rings that it is on.
+    ///
+    /// # Errors
+    /// [`RingsStartError`].
+    pub fn start(config: &RingsConfig, me: NodeId) -> Result<Self, RingsStartError> {
+        Self::start_with(config, me, None)
+    }
+
+    /// Starts node `me`, which delivers the messages of these rings. Of the others that it is on it is a part, and delivers nothing.
+    ///
+    /// # Errors
+    /// [`RingsStartError`].
+    pub fn start_with(
+        config: &RingsConfig,
+        me: NodeId,
+        subscribe: Option<&[u16]>,
+    ) -> Result<Self, RingsStartError> {
+        let wanted = subscribe.map(<[u16]>::to_vec);
+        Self::begin(config, me, move |config, app| {
+            RingsDriver::open(config, me, wanted.as_deref(), app)
+        })
+    }
+
+    /// Starts node `me`, whose application has a state that was kept at a point ([`Self::want_point`]), here or in another process. It delivers
+    /// what is behind that, of the rings that were delivered there.
+    ///
+    /// # Errors
+    /// [`RingsStartError`].
+    pub fn resume(
+        config: &RingsConfig,
+        me: NodeId,
+        resume: Resume,
+    ) -> Result<Self, RingsStartError> {
+        Self::begin(config, me, move |config, app| {
+            RingsDriver::resume(config, me, resume, app)
+        })
+    }
+
+    fn begin(
+        config: &RingsConfig,
+        me: NodeId,
+        open: impl FnOnce(&RingsConfig, NodeApp) -> Result<RingsDriver<NodeApp>, RingsStartError>
+        + Send
+        + 'static,
+    ) -> Result<Self, RingsStartError> {
+        config.check().map_err(RingsStartError::Config)?;
+        let mut ways = Vec::new();
+        for at in config.rings_of(me) {
+            let (id, limit) = (config.rings[at].id, config.of_ring(at)?.message_limit());
+            let system = |error| RingsStartError::Ring(id, StartError::System(error));
+            let inbox = Arc::new(Inbox::new(limit).map_err(system)?);
+            ways.push(Way {
+                rank: Rank(id),
+                inbox,
+            });
+        }
+        let (shared, outbox) = (Arc::<Shared>::default(), Arc::default());
+        let app = NodeApp {
+            ways: ways.iter().map(|way| (way.clone(), false)).collect(),
+            filling: Filling::default(),
+            outbox: Arc::clone(&outbox),
+            shared: Arc::clone(&shared),
+        };
+        let (started, starts) = mpsc::channel();
+        let config = config.clone();
+        // What runs above the rings stays in their thread, so that is where all of it begins.
+        let begin = move || {
+            let driver = match open(&config, app) {
+                Ok(driver) => driver,
+                Err(error) => {
+                    let _ = started.send(Err(error));
+                    return Ok(());
+                }
+            };
+            let _ = started.send(Ok(()));
+            run(driver)
+        };
+        let thread = std::thread::Builder::new().name(format!("rota-{me}"));
+        let thread = thread
+            .spawn(begin)
+            .map_err(|error| RingsStartError::Ring(0, StartError::System(error)))?;
+        if let Ok(Err(error)) = starts.recv() {
+            let _ = thread.join();
+            return Err(error);
+        }
+        Ok(Self {
+            ways,
+            outbox,
+            taken: RefCell::default(),
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// Submits a message to a ring; it will be delivered here, too, if this process wants that ring. The payload is copied.
+    ///
+    /// # Errors
+    /// [`SubmitError`]; `Full` while the ring cannot take more, `Unsupported` where this node is not on it.
+    pub fn submit(&self, ring: Rank, payload: &[u8]) -> Result<(), SubmitError> {
+        inbox(&self.ways, ring)?.submit(Service::Safe, payload)
+    }
+
+    /// A handle to submit with from other threads.
+    pub fn publisher(&self) -> RingsPublisher {
+        RingsPublisher {
+            ways: self.ways.clone(),
+        }
+    }
+
+    /// Waits for the next delivery; `None` when the node has stopped and all were received.
+    pub fn recv(&self) -> Option<RingsDelivery> {
+        self.next(None).ok()
+    }
+
+    /// Waits for the next delivery at most this long.
+    ///
+    /// # Errors
+    /// [`RecvTimeoutError::Timeout`], or `Disconnected` when the node has stopped.
+    pub fn recv_timeout(&self, timeout: Duration) -> Result<RingsDelivery, RecvTimeoutError> {
+        self.next(Instant::now().checked_add(timeout))
+    }
+
+    fn next(&self, deadline: Option<Instant>) -> Result<RingsDelivery, RecvTimeoutError> {
+        let mut taken = self.taken.borrow_mut();
+        if taken.is_empty() && self.outbox.take(&mut taken, deadline)? {
+            self.ways.iter().for_each(|way| way.inbox.wake());
+        }
+        taken.pop_front().ok_or(RecvTimeoutError::Timeout)
+    }
+
+    /// Asks for a point: a place of the order that all rings come to soon. It is delivered there ([`RingsDelivery::Point`]), between the messages
+    /// before it and those behind it, and a state that is kept just then goes on with [`Self::resume`].
+    pub fn want_point(&self) {
+        self.shared.point.store(true, SeqCst);
+        self.ways.iter().for_each(|way| way.inbox.wake());
+    }
+
+    /// State and counters, as of now. `None` when the node has stopped, or is too busy to answer within a second.
+    pub fn status(&self) -> Option<RingsStatus> {
+        let wake = || self.ways.iter().for_each(|way| way.inbox.wake());
+        self.shared.status.ask(wake)
+    }
+
+    /// Stops the node and says how its thread ended.
+    ///
+    /// # Errors
+    /// [`DriverError`] where it had failed.
+    pub fn stop(mut self) -> Result<(), DriverError> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), DriverError> {
+        self.shared.stop.store(true, SeqCst);
+        self.ways.iter().for_each(|way| way.inbox.wake());
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for RingsNode {
+    fn drop(&mut self) {
+        if !std::thread::panicking()
+            && let Err(error) = self.end()
+        {
+            tracing::error!(%error, "a node had failed");
+        }
+        self.shared.stop.store(true, SeqCst);
+        self.ways.iter().for_each(|way| way.inbox.wake());
+    }
+}
+
+/// Above the rings, in their thread.
+#[derive(Debug)]
+struct NodeApp {
+    /// The rings, and whether each did not take the oldest message.
+    ways: Vec<(Way, bool)>,
+    filling: Filling<RingsDelivery>,
+    outbox: Arc<Outbox<RingsDelivery>>,
+    shared: Arc<Shared>,
+}
+
+impl NodeApp {
+    fn way(&self, ring: Rank) -> Option<&(Way, bool)> {
+        self.ways.iter().find(|(way, _)| way.rank == ring)
+    }
+}
+
+impl Drop for NodeApp {
+    fn drop(&mut self) {
+        self.ways.iter().for_each(|(way, _)| way.inbox.end());
+        self.outbox.end();
+        self.shared.status.end();
+    }
+}
+
+impl RingsApp for NodeApp {
+    fn deliver(&mut self, delivery: RingsDelivery) {
+        self.filling.deliver(delivery);
+    }
+
+    fn has_room(&self) -> bool {
+        self.filling.has_room(&self.outbox)
+    }
+
+    fn flush(&mut self) {
+        self.filling.flush(&self.outbox);
+    }
+
+    fn fill(&mut self, now: Time, ring: Rank, submitter: &mut dyn Submitter) {
+        let mut ways = self.ways.iter_mut();
+        if let Some((way, refused)) = ways.find(|(way, _)| way.rank == ring) {
+            *refused = way.inbox.fill(now, submitter);
+        }
+    }
+
+    fn may_sleep(&mut self, ring: Rank) -> bool {
+        let way = self.way(ring);
+        way.is_none_or(|(way, refused)| *refused || way.inbox.may_sleep())
+    }
+
+    fn awake(&mut self, ring: Rank, signalled: bool) {
+        if let Some((way, _)) = self.way(ring) {
+            way.inbox.awake(signalled);
+        }
+    }
+
+    fn waker(&self, ring: Rank) -> Option<RawFd> {
+        self.way(ring).map(|(way, _)| way.inbox.raw())
+    }
+}
+
+impl Delivered for RingsDelivery {
+    fn size(&self) -> usize {
+        match self {
+            Self::Message(_, message) => message.payload.len(),
+            Self::Configuration(..)
+            | Self::Trimmed(..)
+            | Self::Contradicted(_)
+            | Self::Point(_)
+            | Self::Refounded(_) => 0,
+        }
+    }
+}
+
+fn run(mut driver: RingsDriver<NodeApp>) -> Result<(), DriverError> {
+    ask_for_short_slices();
+    let shared = Arc::clone(&driver.app().shared);
+    while !shared.stop.load(SeqCst) {
+        driver.turn(None)?;
+        if shared.point.swap(false, SeqCst) {
+            driver.want_point();
+        }
+        if shared.status.take_wanted() {
+            shared.status.answer(driver.status());
+        }
+    }
+    driver.leave()
+}
+
+impl From<RingsError> for RingsStartError {
+    fn from(error: RingsError) -> Self {
+        Self::Config(error)
+    }
+}

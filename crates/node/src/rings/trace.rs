@@ -1,0 +1,139 @@
+//! What a process of several rings sees, as JSON Lines, for `rota check`.
+//!
+//! A trace must not lie when the process is killed: that a message was accepted reaches the kernel before the message reaches the wire. What was
+//! delivered may be missing at the end of a life that was killed, as if it had not been.
+
+use rota_core::contract::{Message, MessageId, Process, Time};
+use rota_multiring::{Constants, Place, Point, Rank};
+use std::collections::BTreeMap;
+use std::fmt::Arguments;
+use std::io;
+use std::path::Path;
+
+use crate::trace::{TraceFile, hash, put_line};
+use rota_net::sys;
+
+/// A process's trace.
+#[derive(Debug)]
+pub(super) struct RingsTrace {
+    file: TraceFile,
+    me: Process,
+    /// Processes that deliver the same rings are replicas of one partition.
+    part: String,
+    lines: String,
+    /// By ring, as soon as that is known.
+    founded: BTreeMap<Rank, u64>,
+    /// Delivered, and not written: the foundation of the ring was not known.
+    untold: Vec<(Time, Place, MessageId, u64)>,
+}
+
+impl RingsTrace {
+    /// Goes on in a file, of a process that delivers these rings.
+    pub(super) fn create(path: &Path, me: Process, rings: &[Constants]) -> io::Result<Self> {
+        let ids: Vec<String> = rings.iter().map(|of| of.rank.to_string()).collect();
+        let mut trace = Self {
+            file: TraceFile::open(path)?,
+            me,
+            part: ids.join("+"),
+            lines: String::new(),
+            founded: BTreeMap::new(),
+            untold: Vec::new(),
+        };
+        let now = sys::monotonic();
+        trace.line(now, "start", format_args!(""));
+        let part = trace.part.clone();
+        for ring in ids {
+            let fields = format_args!(r#","part":"{part}","ring":{ring},"from":0"#);
+            trace.line(now, "sub", fields);
+        }
+        trace.flush();
+        Ok(trace)
+    }
+
+    /// Lines that could not be written.
+    pub(super) fn lost(&self) -> u64 {
+        self.file.lost()
+    }
+
+    /// Which foundation a ring belongs to.
+    pub(super) fn on_founded(&mut self, of: &Constants, founded: u64) {
+        if self.founded.insert(of.rank, founded) == Some(founded) {
+            return;
+        }
+        let Constants {
+            rank,
+            per_round,
+            origin,
+        } = of;
+        let fields = format_args!(
+            r#","ring":{rank},"rank":{rank},"m":{per_round},"origin":{origin},"founded":{founded}"#
+        );
+        self.line(sys::monotonic(), "genesis", fields);
+    }
+
+    /// A message was accepted by a ring, in which this process has another life's number.
+    pub(super) fn on_submit(&mut self, now: Time, process: Process, counter: u64, payload: &[u8]) {
+        let id = MessageId { process, counter };
+        let hash = hash(payload);
+        self.line(
+            now,
+            "send",
+            format_args!(r#","msg":"{id}","to":[],"hash":"{hash:016x}""#),
+        );
+    }
+
+    /// A message is handed to the application.
+    pub(super) fn on_deliver(&mut self, place: Place, message: &Message) {
+        let hash = hash(&message.payload);
+        self.untold
+            .push((sys::monotonic(), place, message.id, hash));
+    }
+
+    /// How far it is.
+    pub(super) fn on_point(&mut self, point: Point, of: &Constants) {
+        let (rank, next, part) = (of.rank, point.next_of(of), self.part.clone());
+        self.line(
+            sys::monotonic(),
+            "passed",
+            format_args!(r#","part":"{part}","ring":{rank},"next":{next}"#),
+        );
+    }
+
+    /// It leaves of its own will.
+    pub(super) fn on_leave(&mut self) {
+        self.line(sys::monotonic(), "leave", format_args!(""));
+        self.flush();
+    }
+
+    /// Hands all that is known to the kernel.
+    pub(super) fn flush(&mut self) {
+        let is_known = |(_, place, ..): &&(Time, Place, MessageId, u64)| {
+            self.founded.contains_key(&place.rank)
+        };
+        let known = self.untold.iter().take_while(is_known).count();
+        let told: Vec<_> = self.untold.drain(..known).collect();
+        let part = self.part.clone();
+        for (at, place, id, hash) in told {
+            let founded = self.founded.get(&place.rank).copied().unwrap_or(0);
+            let Place {
+                round,
+                rank,
+                instance,
+                index,
+            } = place;
+            self.line(
+                at,
+                "deliver",
+                format_args!(
+                    r#","msg":"{id}","part":"{part}","ring":{rank},"founded":{founded},"inst":{instance},"idx":{index},"round":{round},"first":{instance},"hash":"{hash:016x}""#
+                ),
+            );
+        }
+        self.file.write(self.lines.as_bytes());
+        self.lines.clear();
+    }
+
+    fn line(&mut self, now: Time, event: &str, fields: Arguments<'_>) {
+        put_line(&mut self.lines, (now, self.me), event, fields);
+    }
+}
