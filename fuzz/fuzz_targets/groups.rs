@@ -72,6 +72,8 @@ impl World {
         let limits = Limits {
             clients: 8,
             memberships: 32,
+            client_memberships: 16,
+            owner_memberships: 24,
             backlog_bytes: 4 << 10,
             payload_bytes: 16 << 10,
             window: 16,

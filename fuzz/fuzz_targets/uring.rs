@@ -92,7 +92,7 @@ impl Told {
                 log,
                 position,
                 bytes,
-            } => Some((log, position, bytes)),
+            } => Some((log, position, bytes.into_bytes())),
             LogRecord::Trim { .. } => None,
         };
         let records = records.into_iter().filter_map(of).collect();

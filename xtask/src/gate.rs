@@ -15,6 +15,7 @@ const CHECKS: &[Check] = &[
     ("format", format),
     ("clippy", clippy),
     ("broken versions", broken_versions),
+    ("fuzz targets", fuzz_targets),
     ("documentation", documentation),
     ("core dependencies", purity::dependencies),
     ("core sources", purity::sources),
@@ -66,6 +67,13 @@ fn broken_versions(workspace: &Workspace) -> Verdict {
         simulate::BROKEN
     );
     output_of(&mut workspace.cargo(&line)).map(|_| String::new())
+}
+
+/// The fuzz targets compile: a workspace of their own, which no other command builds.
+fn fuzz_targets(workspace: &Workspace) -> Verdict {
+    let line = "clippy --manifest-path fuzz/Cargo.toml --target-dir target --no-default-features \
+                -- -D warnings";
+    output_of(&mut workspace.cargo(line)).map(|_| String::new())
 }
 
 fn documentation(workspace: &Workspace) -> Verdict {
