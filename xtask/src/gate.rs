@@ -71,7 +71,7 @@ fn broken_versions(workspace: &Workspace) -> Verdict {
 
 /// The fuzz targets compile: a workspace of their own, which no other command builds.
 fn fuzz_targets(workspace: &Workspace) -> Verdict {
-    let line = "clippy --manifest-path fuzz/Cargo.toml --target-dir target --no-default-features \
+    let line = "clippy --manifest-path fuzz/Cargo.toml --target-dir target --no-default-features --locked \
                 -- -D warnings";
     output_of(&mut workspace.cargo(line)).map(|_| String::new())
 }
