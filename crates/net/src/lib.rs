@@ -30,13 +30,13 @@ mod slices;
 pub mod socket;
 pub mod sockets;
 mod stats;
-pub mod sys;
+mod sys;
 
 pub use fault::FaultConfig;
 pub use keys::{KeyError, KeyRing};
 pub use links::Talk;
 pub use memory::{give_memory_back_at_rest, keep_large_buffers};
-pub use network::{Network, NodeAddress, Transport};
+pub use network::{Network, NodeAddress, Transport, Tuning};
 pub use paths::whole_path;
 pub use peer::{peer_groups, peer_process};
 pub use probe::probe_multicast;
@@ -44,4 +44,7 @@ pub use seal::{Keys, KeysInUse};
 pub use slices::{ask_for_short_slices, ask_not_to_interrupt};
 pub use sockets::{PathMtu, SocketError, Sockets};
 pub use stats::NetStats;
-pub use sys::{WakeFd, monotonic, new_process, random_u64, set_realtime};
+pub use sys::{
+    WakeFd, effective_user, interface_index, is_realtime, monotonic, new_process, poll, random_u64,
+    set_realtime,
+};

@@ -6,9 +6,6 @@ use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use crate::keys::{KeyError, KeyRing};
-use crate::socket::Tuning;
-
 /// Where a node is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,6 +34,11 @@ impl NodeAddress {
             token_port: base_port.saturating_add(2 * id),
         };
         (1..=nodes).map(node).collect()
+    }
+
+    /// The one of these nodes that has this id.
+    pub fn find(nodes: &[Self], id: NodeId) -> Option<&Self> {
+        nodes.iter().find(|node| node.id == id.get())
     }
 
     /// Address and port of the data socket.
@@ -70,6 +72,34 @@ impl Transport {
     pub fn loopback(port: u16) -> Self {
         let [high, low] = port.to_be_bytes();
         Self::Multicast(SocketAddr::from((Ipv4Addr::new(239, 192, high, low), port)))
+    }
+}
+
+/// How a socket is tuned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tuning {
+    /// Receive buffer, in bytes.
+    pub receive_buffer_bytes: usize,
+    /// Send buffer, in bytes; `None` leaves the kernel's default.
+    pub send_buffer_bytes: Option<usize>,
+    /// Use segmentation offload and receive offload.
+    pub offload: bool,
+}
+
+impl Tuning {
+    /// Receive buffer where nothing else is said, in bytes.
+    pub const RECEIVE_BUFFER_BYTES: usize = 8 << 20;
+    /// Send buffer where nothing else is said, in bytes.
+    pub const SEND_BUFFER_BYTES: usize = 400_000;
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            receive_buffer_bytes: Self::RECEIVE_BUFFER_BYTES,
+            send_buffer_bytes: Some(Self::SEND_BUFFER_BYTES),
+            offload: true,
+        }
     }
 }
 
@@ -112,19 +142,11 @@ impl Network {
 
     /// The node with this id.
     pub fn node(&self, id: NodeId) -> Option<&NodeAddress> {
-        self.nodes.iter().find(|node| node.id == id.get())
+        NodeAddress::find(&self.nodes, id)
     }
 
     /// Ids of the nodes.
     pub fn members(&self) -> impl Iterator<Item = NodeId> {
         self.nodes.iter().filter_map(|node| NodeId::new(node.id))
-    }
-
-    /// Reads the keys, if there is a file.
-    ///
-    /// # Errors
-    /// [`KeyError`].
-    pub fn keys(&self) -> Result<Option<KeyRing>, KeyError> {
-        self.key_file.as_deref().map(KeyRing::load).transpose()
     }
 }

@@ -11,31 +11,11 @@ mod filter;
 
 use crate::message::{self, SendError};
 use crate::mutants::{self, Mutant};
+use crate::network::Tuning;
 use crate::pool::Pool;
 use crate::stats::NetStats;
 use crate::sys;
 use filter::{RETURN_NOTHING, own_filter};
-
-/// How a socket is tuned.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Tuning {
-    /// Receive buffer, in bytes.
-    pub receive_buffer_bytes: usize,
-    /// Send buffer, in bytes; `None` leaves the kernel's default.
-    pub send_buffer_bytes: Option<usize>,
-    /// Use segmentation offload and receive offload.
-    pub offload: bool,
-}
-
-impl Default for Tuning {
-    fn default() -> Self {
-        Self {
-            receive_buffer_bytes: 8 << 20,
-            send_buffer_bytes: Some(400_000),
-            offload: true,
-        }
-    }
-}
 
 /// What became of a send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -28,7 +28,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
-use crate::keys::KeyError;
+use crate::keys::{KeyError, KeyRing};
 use crate::links::Context;
 use crate::network::{Network, Transport};
 use crate::seal::checksum::{self, Bursts};
@@ -77,10 +77,11 @@ enum Seal {
 
 impl Seal {
     fn new(network: &Network, me: NodeId) -> Result<Self, SocketError> {
-        let wrong = |error| SocketError::Key(network.key_file.clone().unwrap_or_default(), error);
-        let Some(keys) = network.keys().map_err(wrong)? else {
+        let Some(path) = &network.key_file else {
             return Ok(Self::Plain(Bursts::new()));
         };
+        let wrong = |error| SocketError::Key(path.clone(), error);
+        let keys = KeyRing::load(path).map_err(wrong)?;
         let keyed = KeyedSeal::new(network, me, &keys);
         let keyed = keyed.map_err(|error| wrong(KeyError::Io(error)))?;
         Ok(Self::Keyed(Box::new(keyed)))

@@ -25,7 +25,7 @@ pub use primary::{PrimaryName, ResetPrimary};
 use rota_core::contract::NodeId;
 use rota_core::timing::{Timers, Timing};
 use rota_net::seal::SEALED_BYTES;
-use rota_net::{FaultConfig, KeyError, KeyRing, NodeAddress, Transport};
+use rota_net::{FaultConfig, KeyError, KeyRing, NodeAddress, Transport, Tuning};
 use rota_ring::{PriorityMethod, Protocol, RingConfig};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -154,11 +154,11 @@ pub struct NodeConfig {
 }
 
 const fn default_receive_buffer() -> usize {
-    8 << 20
+    Tuning::RECEIVE_BUFFER_BYTES
 }
 
 const fn default_send_buffer() -> usize {
-    400_000
+    Tuning::SEND_BUFFER_BYTES
 }
 
 const fn default_offload() -> bool {
@@ -242,7 +242,7 @@ impl NodeConfig {
 
     /// The node with this id.
     pub fn node(&self, id: NodeId) -> Option<&NodeAddress> {
-        self.nodes.iter().find(|node| node.id == id.get())
+        NodeAddress::find(&self.nodes, id)
     }
 
     /// All nodes, by ascending id.

@@ -58,7 +58,6 @@ use rota_net::fault::FaultLayer;
 use rota_net::links::Links;
 use rota_net::seal::Keys;
 use rota_net::sockets::{Outgoing, Sockets};
-use rota_net::sys;
 use tokens::Tokens;
 use watch::Watch;
 pub use watch::watched_counters;
@@ -111,8 +110,8 @@ impl<E: Engine> Driver<E> {
         me: NodeId,
         config: &NodeConfig,
     ) -> Result<Self, DriverError> {
-        let me = sys::new_process(me).map_err(DriverError::System)?;
-        let seed = sys::random_u64().map_err(DriverError::System)?;
+        let me = rota_net::new_process(me).map_err(DriverError::System)?;
+        let seed = rota_net::random_u64().map_err(DriverError::System)?;
         Self::with_process(engine, sockets, me, seed, config)
     }
 
@@ -138,7 +137,7 @@ impl<E: Engine> Driver<E> {
         config: &NodeConfig,
         mut durable: Durable,
     ) -> Result<Self, DriverError> {
-        let now = sys::monotonic();
+        let now = rota_net::monotonic();
         let tracer = config.trace_of(me.node);
         let tracer = tracer.map(|path| Tracer::create(&path, me, now, config.engine.is_uniform()));
         let tracer = tracer.transpose().map_err(DriverError::Trace)?;
@@ -178,7 +177,10 @@ impl<E: Engine> Driver<E> {
             bursts_past_links: 0,
             bursts_past_fill: 0,
             overslept: config.overslept_nanos(),
-            doze: Doze::new(config.busy_poll_us.saturating_mul(1000), sys::is_realtime()),
+            doze: Doze::new(
+                config.busy_poll_us.saturating_mul(1000),
+                rota_net::is_realtime(),
+            ),
             watch: Watch::new(me.node, config.members(), now),
             tokens: Tokens::default(),
         })
@@ -202,11 +204,11 @@ impl<E: Engine> Driver<E> {
     pub fn leave(&mut self) -> Result<(), DriverError> {
         // The token that may be stuck in a full socket goes first; if it cannot, the others will
         // notice by its absence.
-        self.engine.leave(sys::monotonic());
+        self.engine.leave(rota_net::monotonic());
         self.carry_out()?;
         self.flush_links()?;
         if let Some(tracer) = &mut self.tracer {
-            tracer.on_leave(sys::monotonic());
+            tracer.on_leave(rota_net::monotonic());
         }
         Ok(())
     }
@@ -245,7 +247,9 @@ impl<E: Engine> Driver<E> {
     pub fn status(&self) -> Status {
         let mut status = self.engine.status();
         status.counters.extend(self.stats().named());
-        status.notes.extend(self.sockets.refusals(sys::monotonic()));
+        status
+            .notes
+            .extend(self.sockets.refusals(rota_net::monotonic()));
         self.describe_arbiter(&mut status);
         self.describe_votes(&mut status);
         status
@@ -270,7 +274,7 @@ impl<E: Engine> Driver<E> {
     /// # Errors
     /// [`DriverError`].
     pub fn tell(&mut self, what: impl FnOnce(&mut E, Time)) -> Result<(), DriverError> {
-        what(&mut self.engine, sys::monotonic());
+        what(&mut self.engine, rota_net::monotonic());
         self.carry_out()
     }
 
@@ -306,7 +310,7 @@ impl<E: Engine> Driver<E> {
 
     /// Reads or takes the next burst and hands it in, or a timer that is due.
     fn hand_in_next<A: App>(&mut self, app: &mut A) -> Result<bool, DriverError> {
-        let now = sys::monotonic();
+        let now = rota_net::monotonic();
         self.sockets.tend(now);
         if self.watch.is_due(now) {
             let status = self.status();

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 use super::NodeConfig;
 use rota_net::sockets::SocketError;
-use rota_net::sys;
 use rota_net::whole_path;
 
 /// Why a node cannot run on this host.
@@ -77,7 +76,7 @@ impl NodeConfig {
         }
         self.check_broadcast(me)?;
         if let Some(name) = &self.interface
-            && sys::interface_index(name).is_none()
+            && rota_net::interface_index(name).is_none()
         {
             let none = SocketError::NoInterface(name.clone());
             return Err(HostError::Socket(none));

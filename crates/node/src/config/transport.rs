@@ -1,7 +1,6 @@
 //! How data travels.
 
-use rota_net::socket::Tuning;
-use rota_net::{Network, Transport};
+use rota_net::{Network, Transport, Tuning};
 use std::net::IpAddr;
 
 use super::{ConfigError, NodeConfig};

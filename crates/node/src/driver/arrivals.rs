@@ -6,7 +6,6 @@ use std::io;
 
 use rota_net::fault::FaultLayer;
 use rota_net::sockets::{Arrival, Ready, Sockets};
-use rota_net::sys;
 
 /// Reads without anything to hand in before the loop looks at its timers again.
 const READS_AT_ONCE: usize = 64;
@@ -214,5 +213,5 @@ impl Arrivals {
 
 /// When something came that was read just now, and has waited so long.
 fn arrived(waited: u64) -> Time {
-    Time(sys::monotonic().0.saturating_sub(waited))
+    Time(rota_net::monotonic().0.saturating_sub(waited))
 }

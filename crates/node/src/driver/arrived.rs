@@ -5,7 +5,6 @@ use rota_ring::wire::is_token;
 
 use super::{App, BURSTS_BEFORE_FILL, Driver, DriverError};
 use rota_net::sockets::Arrival;
-use rota_net::sys;
 
 impl<E: Engine> Driver<E> {
     /// This process stood still for long. What has come meanwhile is of a ring that the others have left: taken for news, it makes this
@@ -18,7 +17,7 @@ impl<E: Engine> Driver<E> {
 
     pub(super) fn on_timer(&mut self) {
         self.bursts_past_timer = 0;
-        self.engine.handle(sys::monotonic(), Input::Timer);
+        self.engine.handle(rota_net::monotonic(), Input::Timer);
     }
 
     pub(super) fn on_arrival<A: App>(
@@ -27,12 +26,12 @@ impl<E: Engine> Driver<E> {
         class: Class,
         arrival: Arrival,
     ) -> Result<(), DriverError> {
-        let began = sys::monotonic();
+        let began = rota_net::monotonic();
         let mut now = began;
         self.bursts_past_fill += 1;
         if class == Class::Data && self.bursts_past_fill >= BURSTS_BEFORE_FILL {
             self.fill(app)?;
-            now = sys::monotonic();
+            now = rota_net::monotonic();
         }
         if class == Class::Token {
             // The moment of the token: what is submitted now can leave with this visit.
@@ -41,7 +40,7 @@ impl<E: Engine> Driver<E> {
                 self.arrivals.put_back(class, arrival);
                 return Ok(());
             }
-            now = sys::monotonic();
+            now = rota_net::monotonic();
             let arrived = self.arrivals.take_token_at().unwrap_or(began);
             if is_token(&arrival.bytes) {
                 self.tokens.begin(arrived, began, now);

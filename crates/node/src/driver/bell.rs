@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rota_net::sys::WakeFd;
+use rota_net::WakeFd;
 
 /// Wakes the ring's thread once for all that it has not taken yet.
 #[derive(Debug)]

@@ -4,7 +4,6 @@ use rota_core::contract::{Delivery, Engine};
 
 use super::app::EngineSubmitter;
 use super::{App, Driver, DriverError};
-use rota_net::sys;
 
 /// Deliveries handed out before the sockets are looked at again.
 const DELIVERIES_AT_ONCE: usize = 4096;
@@ -16,7 +15,7 @@ impl<E: Engine> Driver<E> {
             return Ok(());
         }
         self.bursts_past_fill = 0;
-        let now = sys::monotonic();
+        let now = rota_net::monotonic();
         let Self {
             engine,
             tracer,
@@ -81,7 +80,7 @@ impl<E: Engine> Driver<E> {
 
     fn trace_delivery(&mut self, delivery: &Delivery) {
         if let Some(tracer) = &mut self.tracer {
-            tracer.on_delivery(sys::monotonic(), delivery);
+            tracer.on_delivery(rota_net::monotonic(), delivery);
             tracer.flush_large();
         }
     }

@@ -3,7 +3,6 @@
 use rota_core::contract::{Channel, Engine, Input, NodeId, PersistId, Pieces, Session};
 
 use super::{App, Driver, DriverError};
-use rota_net::sys;
 
 /// Bursts of datagrams that may be handed in before the links get a turn, whatever else waits.
 pub(super) const BURSTS_BEFORE_LINKS: u32 = 4;
@@ -16,7 +15,12 @@ impl<E: Engine> Driver<E> {
     /// makes of it.
     pub fn cut_link(&mut self, peer: NodeId, is_cut: bool) {
         if let Some(links) = &mut self.links {
-            links.cut(peer, is_cut, sys::monotonic(), self.sockets.stats_mut());
+            links.cut(
+                peer,
+                is_cut,
+                rota_net::monotonic(),
+                self.sockets.stats_mut(),
+            );
         }
     }
 
@@ -27,7 +31,7 @@ impl<E: Engine> Driver<E> {
         let Some(links) = &mut self.links else {
             return Ok(false);
         };
-        let mut context = self.sockets.link_context(sys::monotonic());
+        let mut context = self.sockets.link_context(rota_net::monotonic());
         let worked = links.work(&mut context).map_err(DriverError::Socket)?;
         if !worked && !links.has_events() {
             return Ok(false);
@@ -47,7 +51,7 @@ impl<E: Engine> Driver<E> {
         while let Some(event) = self.links.as_mut().and_then(|links| links.next_event()) {
             // What the outputs before it were answered may have come later than the event.
             let is_message = matches!(event, Input::LinkMessage { .. });
-            self.engine.handle(sys::monotonic(), event);
+            self.engine.handle(rota_net::monotonic(), event);
             // Messages that came together are answered together: what they make an engine send is less then.
             let goes_on = self.links.as_ref().is_some_and(|links| links.goes_on());
             if !(is_message && goes_on) {
@@ -67,7 +71,7 @@ impl<E: Engine> Driver<E> {
             let Some(links) = &mut self.links else {
                 return Ok(());
             };
-            links.flush(sys::monotonic, self.sockets.stats_mut());
+            links.flush(rota_net::monotonic, self.sockets.stats_mut());
             if !links.has_events() {
                 return Ok(());
             }

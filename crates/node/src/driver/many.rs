@@ -8,7 +8,6 @@ use rota_core::contract::{Engine, Time};
 use super::rest::{Doze, Load};
 use super::{App, Driver, DriverError};
 use rota_net::sockets::PollSet;
-use rota_net::sys;
 
 /// What one driver does before the others have their turn: this many bursts, or messages of links.
 const STEPS: u32 = 8;
@@ -51,7 +50,7 @@ impl<E: Engine, A: App> Many<E, A> {
         };
         Self {
             lanes: drivers.into_iter().map(lane).collect(),
-            doze: Doze::new(busy_poll_us.saturating_mul(1000), sys::is_realtime()),
+            doze: Doze::new(busy_poll_us.saturating_mul(1000), rota_net::is_realtime()),
             fds: Vec::new(),
         }
     }
@@ -65,7 +64,7 @@ impl<E: Engine, A: App> Many<E, A> {
     /// # Errors
     /// [`DriverError`] of any of them.
     pub(crate) fn turn(&mut self, limit: Option<u64>) -> Result<(), DriverError> {
-        let now = sys::monotonic();
+        let now = rota_net::monotonic();
         let mut rests = true;
         for lane in &mut self.lanes {
             lane.rouse(now);
@@ -100,7 +99,7 @@ impl<E: Engine, A: App> Many<E, A> {
         while looks < self.doze.looks(now) || now.since(start) < self.doze.busy_poll_nanos {
             let before = now;
             std::thread::yield_now();
-            now = sys::monotonic();
+            now = rota_net::monotonic();
             let loads = self.lanes.iter().map(|lane| lane.driver.load());
             self.doze
                 .yielded(before, now, loads.fold(Load::NONE, Load::and));
@@ -114,7 +113,7 @@ impl<E: Engine, A: App> Many<E, A> {
             looks += 1;
         }
         self.doze.nothing_came();
-        let nanos = until.map(|until| until.since(sys::monotonic()));
+        let nanos = until.map(|until| until.since(rota_net::monotonic()));
         if self.poll(nanos)? {
             self.doze.woken();
         }
@@ -127,7 +126,7 @@ impl<E: Engine, A: App> Many<E, A> {
         for lane in self.lanes.iter().filter(|lane| lane.asleep) {
             self.fds.extend(lane.driver.poll_set(&lane.app));
         }
-        let count = sys::poll(&mut self.fds, nanos).map_err(DriverError::Socket)?;
+        let count = rota_net::poll(&mut self.fds, nanos).map_err(DriverError::Socket)?;
         if count == 0 {
             return Ok(false);
         }
@@ -190,8 +189,8 @@ impl<E: Engine> Driver<E> {
         if let Some(tracer) = &mut self.tracer {
             tracer.flush();
         }
-        let until = self.rest_until(app, sys::monotonic(), None);
-        let is_due = until.is_some_and(|until| until <= sys::monotonic());
+        let until = self.rest_until(app, rota_net::monotonic(), None);
+        let is_due = until.is_some_and(|until| until <= rota_net::monotonic());
         if self.has_link_events() || self.has_stored() || is_due {
             return Ok(Err(Awake));
         }

@@ -6,7 +6,6 @@ use super::durable::{Held, Reply};
 use super::{Driver, DriverError};
 use rota_net::socket::Progress;
 use rota_net::sockets::Outgoing;
-use rota_net::sys;
 
 impl<E: Engine> Driver<E> {
     /// Carries out outputs in order until there are none, or one is stuck in a full socket.
@@ -34,7 +33,7 @@ impl<E: Engine> Driver<E> {
             }
             while let Some(answer) = self.answers.pop_front() {
                 let failed = matches!(answer, Input::PersistFailed { .. });
-                self.engine.handle(sys::monotonic(), answer);
+                self.engine.handle(rota_net::monotonic(), answer);
                 if failed {
                     // The engine may give its log up, and then the answers behind it are not for it any more.
                     break;
@@ -68,7 +67,7 @@ impl<E: Engine> Driver<E> {
                 index,
             } => {
                 if let Some(tracer) = &mut self.tracer {
-                    tracer.on_originated(sys::monotonic(), counter, seq, index);
+                    tracer.on_originated(rota_net::monotonic(), counter, seq, index);
                 }
             }
             Output::Persist { id, records } => {
@@ -115,9 +114,9 @@ impl<E: Engine> Driver<E> {
         self.no_buffers = progress == Progress::NoBuffers;
         if progress == Progress::Done {
             self.tokens
-                .left(out.class() == Class::Token, sys::monotonic);
+                .left(out.class() == Class::Token, rota_net::monotonic);
         } else {
-            self.tokens.blocked(sys::monotonic());
+            self.tokens.blocked(rota_net::monotonic());
             self.stuck = Some(out);
         }
         Ok(())

@@ -5,7 +5,6 @@ use rota_core::contract::{Engine, Time};
 use super::{App, Driver, DriverError};
 use rota_net::NetStats;
 use rota_net::sockets::{Outgoing, Wait};
-use rota_net::sys;
 
 /// How long to wait when a queue below the socket is full, in nanoseconds: a few packets' time.
 const NO_BUFFERS_NANOS: u64 = 100_000;
@@ -164,7 +163,7 @@ impl<E: Engine> Driver<E> {
         if self.has_link_events() {
             return Ok(());
         }
-        let now = sys::monotonic();
+        let now = rota_net::monotonic();
         let until = self.rest_until(app, now, limit);
         let over = until.is_some_and(|until| until <= now);
         // What is stuck must leave first; the kernel says when it can.
@@ -244,7 +243,7 @@ impl<E: Engine> Driver<E> {
         while looks < self.doze.looks(now) || now.since(start) < self.doze.busy_poll_nanos {
             let before = now;
             std::thread::yield_now();
-            now = sys::monotonic();
+            now = rota_net::monotonic();
             let load = Load::of(self.sockets.stats());
             self.doze.yielded(before, now, load);
             if self.look(app, now)? {
@@ -264,7 +263,7 @@ impl<E: Engine> Driver<E> {
 
     /// Sleeps until something comes or it is time; not at all if it is time already.
     fn sleep<A: App>(&mut self, app: &mut A, until: Option<Time>) -> Result<(), DriverError> {
-        let nanos = until.map(|until| until.since(sys::monotonic()));
+        let nanos = until.map(|until| until.since(rota_net::monotonic()));
         let wait = self.waits(app, nanos);
         self.sockets.stats_mut().waits += u64::from(nanos != Some(0));
         let ready = self.sockets.wait(wait).map_err(DriverError::Socket)?;

@@ -9,7 +9,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::lock;
 use crate::driver::Submitter;
-use rota_net::sys::WakeFd;
+use rota_net::WakeFd;
 
 /// Submitted messages that wait for the ring's thread. Behind it the engine has a backlog of its own.
 const CREDIT: usize = 4096;

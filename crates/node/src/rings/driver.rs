@@ -20,7 +20,6 @@ use crate::driver::{App, Driver, DriverError, Many};
 use crate::engine::NodeEngine;
 use crate::node::StartError;
 use rota_net::sockets::Sockets;
-use rota_net::sys;
 
 /// What a process of several rings shows of itself.
 #[derive(Clone, Debug)]
@@ -336,7 +335,7 @@ fn check_state(wanted: &[Constants], resume: Option<&Resume>) -> Result<(), Ring
 
 /// A new life of node `me`, on one ring.
 fn process(me: NodeId) -> Result<Process, StartError> {
-    sys::new_process(me).map_err(StartError::System)
+    rota_net::new_process(me).map_err(StartError::System)
 }
 
 /// Where the configuration wants one.
@@ -369,7 +368,7 @@ fn open(
     if let (Some(engine), Some(state)) = (engine.leveled(), state) {
         engine.get_mut().resume(state.founded, state.base.clone());
     }
-    let seed = sys::random_u64().map_err(StartError::System)?;
+    let seed = rota_net::random_u64().map_err(StartError::System)?;
     let driver = Driver::with_process(Checked::new(engine), sockets, process, seed, config);
     driver.map_err(StartError::Driver)
 }

@@ -11,7 +11,6 @@ use std::io;
 use std::path::Path;
 
 use crate::trace::{TraceFile, hash, put_line};
-use rota_net::sys;
 
 /// A process's trace.
 #[derive(Debug)]
@@ -39,7 +38,7 @@ impl RingsTrace {
             founded: BTreeMap::new(),
             untold: Vec::new(),
         };
-        let now = sys::monotonic();
+        let now = rota_net::monotonic();
         trace.line(now, "start", format_args!(""));
         let part = trace.part.clone();
         for ring in ids {
@@ -68,7 +67,7 @@ impl RingsTrace {
         let fields = format_args!(
             r#","ring":{rank},"rank":{rank},"m":{per_round},"origin":{origin},"founded":{founded}"#
         );
-        self.line(sys::monotonic(), "genesis", fields);
+        self.line(rota_net::monotonic(), "genesis", fields);
     }
 
     /// A message was accepted by a ring, in which this process has another life's number.
@@ -86,14 +85,14 @@ impl RingsTrace {
     pub(super) fn on_deliver(&mut self, place: Place, message: &Message) {
         let hash = hash(&message.payload);
         self.untold
-            .push((sys::monotonic(), place, message.id, hash));
+            .push((rota_net::monotonic(), place, message.id, hash));
     }
 
     /// How far it is.
     pub(super) fn on_point(&mut self, point: Point, of: &Constants) {
         let (rank, next, part) = (of.rank, point.next_of(of), self.part.clone());
         self.line(
-            sys::monotonic(),
+            rota_net::monotonic(),
             "passed",
             format_args!(r#","part":"{part}","ring":{rank},"next":{next}"#),
         );
@@ -101,7 +100,7 @@ impl RingsTrace {
 
     /// It leaves of its own will.
     pub(super) fn on_leave(&mut self) {
-        self.line(sys::monotonic(), "leave", format_args!(""));
+        self.line(rota_net::monotonic(), "leave", format_args!(""));
         self.flush();
     }
 

@@ -166,7 +166,8 @@ impl URing {
         *at = first + span;
         let expected = stream.end();
         if first != expected {
-            // What is here already is not needed again; what is not behind it belongs to no round.
+            // What is here already is not needed again. What reaches beyond it, or leaves a gap, no process of this round has
+            // proposed.
             return *at <= expected;
         }
         if stream.has_to_wait(&proposal) {
