@@ -156,6 +156,11 @@ pub(super) fn world(mode: Mode) -> World {
 }
 
 pub(super) fn world_with(mode: Mode, spares: usize) -> World {
+    world_on(false, mode, spares)
+}
+
+/// On a disk that `is_full` as soon as the log is open, before another segment is got ready.
+fn world_on(is_full: bool, mode: Mode, spares: usize) -> World {
     let directory = tempfile::tempdir().unwrap();
     let ((begun_here, begun), (outcomes, outcomes_here)) = (channel(), channel());
     let gate = Arc::new(Gate {
@@ -179,7 +184,9 @@ pub(super) fn world_with(mode: Mode, spares: usize) -> World {
     let opener: Opener<GatedDir> = Box::new(move || {
         gated.openings.fetch_add(1, SeqCst);
         let dir = GatedDir(FileDir::new(path.clone()), Arc::clone(&gated));
-        DiskLog::open_on(dir, options.clone()).map_err(DriverError::Votes)
+        let log = DiskLog::open_on(dir, options.clone()).map_err(DriverError::Votes);
+        gated.full.fetch_or(is_full, SeqCst);
+        log
     });
     let durable = Durable::with_log(opener, mode).unwrap();
     let config = config();
@@ -284,8 +291,7 @@ pub(super) fn fetch(log: LogId, from: u64, to: u64) -> Output {
 
 #[test]
 fn without_room_for_another_segment_votes_go_on_and_it_is_tried_again_once_in_a_while() {
-    let mut world = world_with(Mode::Sync, 1);
-    world.gate.full.store(true, SeqCst);
+    let mut world = world_on(true, Mode::Sync, 1);
     let begun = Instant::now();
     for number in 1..=30 {
         world.say([request(
