@@ -15,6 +15,9 @@ use rota_core::mutants::{self, Mutant};
 impl URing {
     /// A word of another process, or of this one to itself.
     pub(super) fn on_word(&mut self, process: Process, word: Word) {
+        if let Some(stream) = &mut self.stream {
+            stream.on_aside(self.cx.now, process);
+        }
         let node = process.node;
         match word {
             Word::Here(here) => self.on_here(process, here),
@@ -70,6 +73,7 @@ impl URing {
             return;
         };
         if stream.predecessor() != Some(process) || !stream.is_current(head) {
+            stream.on_aside(self.cx.now, process);
             self.counters.uring_messages_stale += 1;
             return;
         }

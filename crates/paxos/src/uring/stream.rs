@@ -48,6 +48,8 @@ pub struct Stream {
     epoch: u32,
     /// When the predecessor was heard last.
     pub heard: Time,
+    /// When it last said something beside the ring, or sent what was left of a configuration before: it lives.
+    pub alive: Time,
     /// When the successor was sent something last, or should have been.
     pub spoken: Time,
     /// It is to hear something even if there is nothing to say.
@@ -82,6 +84,7 @@ impl Stream {
             hail: Hail::Due,
             epoch: 0,
             heard: now,
+            alive: now,
             spoken: now,
             beat: false,
             out: None,
@@ -107,6 +110,13 @@ impl Stream {
         let count = self.ring.len();
         let before = (self.me + count - 1) % count;
         (before != self.me).then(|| self.ring[before])
+    }
+
+    /// A process has said something that is not of this ring.
+    pub fn on_aside(&mut self, now: Time, process: Process) {
+        if self.predecessor() == Some(process) {
+            self.alive = now;
+        }
     }
 
     /// Whether this process coordinates.

@@ -285,3 +285,36 @@ pub fn where_configurations_do_not_last_silence_lasts_longer() -> bool {
     let later = suspects_in(&mut alone, 2);
     few && !early && at_last && !calm && later
 }
+
+/// The round has begun, and for so many times the silence after that `each` is all that the second hears. Whether it stands.
+fn stands_beside(silences: u64, each: impl Fn(&mut Alone)) -> bool {
+    let mut alone = second();
+    let epoch = alone.follow().epoch;
+    batch_of(&mut alone, epoch, 1, |_| {});
+    let millis = silences * settings().patience.silence / MILLI;
+    passes(&mut alone, millis, |alone, _| each(alone));
+    !stands(&alone).is_empty()
+}
+
+/// On a slow link what a predecessor has to say of a new ring waits behind what it has to say of the one before, and behind words. It
+/// lives, then; but who says nothing of its ring for long is as bad as one that is silent.
+pub fn a_predecessor_that_says_something_else_lives() -> bool {
+    let here = |node| {
+        let here = Here {
+            number: 1,
+            acceptor: Some(acceptor(node)),
+            complete: 0,
+            joins: false,
+        };
+        move |alone: &mut Alone| alone.hear(node, Word::Here(here).encode(FOUNDED))
+    };
+    let old = |alone: &mut Alone| {
+        let epoch = alone.follow().epoch;
+        hear_batch(alone, 1, &head(0, epoch, (1, 1)), |_| {});
+    };
+    let of_another = stands_beside(5, here(3));
+    let words = stands_beside(5, here(1));
+    let old_ones = stands_beside(5, old);
+    let for_long = stands_beside(12, here(1)) && stands_beside(12, old);
+    of_another && !words && !old_ones && for_long
+}

@@ -20,7 +20,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 85] = [
+pub const RULES: [Rule; 86] = [
     (Mutant::U98, slow::a_disk_that_fails_again_is_asked_for_less),
     (
         Mutant::U97,
@@ -175,6 +175,10 @@ pub const RULES: [Rule; 85] = [
     (
         Mutant::U84,
         rounds::where_configurations_do_not_last_silence_lasts_longer,
+    ),
+    (
+        Mutant::U99,
+        rounds::a_predecessor_that_says_something_else_lives,
     ),
     (
         Mutant::U85,

@@ -11,6 +11,9 @@ use crate::Round;
 use rota_core::contract::{Process, Time};
 use rota_core::mutants::{self, Mutant};
 
+/// A predecessor that says nothing of the ring is heard by what else it sends for so many times the silence at most.
+const MOST_ASIDE: u64 = 7;
+
 /// What is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Due {
@@ -32,7 +35,14 @@ impl Membership {
         let stream = around.ring?;
         let before = stream.predecessor()?;
         let election = &self.election;
-        let silent = stream.heard.after(election.silence(around.cx));
+        let patience = around.cx.settings.patience;
+        // What it has to say of this ring may wait behind what it has to say of others, but not for ever.
+        let most = stream.heard.after(MOST_ASIDE * patience.silence);
+        let alive = match mutants::on(Mutant::U99) {
+            true => stream.heard,
+            false => stream.heard.max(stream.alive.min(most)),
+        };
+        let silent = alive.after(election.silence(around.cx));
         if election.gone.contains(&before) {
             return Some(election.known);
         }
@@ -41,7 +51,6 @@ impl Membership {
         }
         let since = election.down.get(&before).copied();
         let since = since.unwrap_or(election.known).max(election.known);
-        let patience = around.cx.settings.patience;
         Some(silent.min(since.after(patience.link)))
     }
 
