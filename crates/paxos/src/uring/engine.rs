@@ -328,6 +328,9 @@ impl URing {
             let here = Word::Here(self.here());
             self.links.say_to_all(&here);
             self.try_to_found();
+            if !mutants::on(Mutant::U100) {
+                self.on_voting(self.cx.me.node);
+            }
         }
     }
 }

@@ -138,9 +138,7 @@ impl URing {
         let before = self.links.process(process);
         let before = before.and_then(|peer| peer.here.replace(here));
         if before.is_some_and(|before| before.acceptor.is_none()) && here.acceptor.is_some() {
-            // What it had promised while its log was away it has not said.
-            self.say_prepare(Some(process.node));
-            self.say_candidacy(Some(process.node));
+            self.on_voting(process.node);
         }
         let theirs = self.links.process(process).map_or(0, |peer| peer.theirs);
         let has_config = self.membership.config().is_some();
@@ -154,6 +152,12 @@ impl URing {
         }
         self.try_to_found();
         self.membership.plan_to_admit(&around!(self), process);
+    }
+
+    /// An acceptor, which may be this one, votes again: what it had promised while its log was away it has not said.
+    pub(super) fn on_voting(&mut self, node: NodeId) {
+        self.say_prepare(Some(node));
+        self.say_candidacy(Some(node));
     }
 
     pub(super) fn on_election_timer(&mut self) {

@@ -65,6 +65,21 @@ fn follow_of(alone: &mut Alone, node: u16) {
     alone.hear(node, Word::Follow(follow, Vec::new()).encode(FOUNDED));
 }
 
+/// The log of the coordinator fails before its promise is durable, and one other acceptor has promised: the round begins when the log
+/// is open again.
+pub fn a_coordinator_whose_log_is_open_again_promises_itself() -> bool {
+    let mut first = Alone::new(process(1, 1), Vec::new());
+    first.write_all();
+    first.join();
+    first.fail();
+    first.hear(2, Word::Promise(promise(Vec::new()), false).encode(FOUNDED));
+    follow_of(&mut first, 2);
+    assert!(!first.engine.is_operational(), "two of three have to promise");
+    first.reopen(first.all_on_disk(), false);
+    first.write_all();
+    first.engine.is_operational()
+}
+
 /// The third is heard, which is the coordinator's predecessor.
 fn beat(first: &mut Alone, write: impl FnOnce(&mut rota_paxos::uring::Writer)) {
     let epoch = first.follow().epoch;

@@ -20,7 +20,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 86] = [
+pub const RULES: [Rule; 87] = [
     (Mutant::U98, slow::a_disk_that_fails_again_is_asked_for_less),
     (
         Mutant::U97,
@@ -179,6 +179,10 @@ pub const RULES: [Rule; 86] = [
     (
         Mutant::U99,
         rounds::a_predecessor_that_says_something_else_lives,
+    ),
+    (
+        Mutant::U100,
+        rounds::a_coordinator_whose_log_is_open_again_promises_itself,
     ),
     (
         Mutant::U85,
