@@ -74,7 +74,10 @@ pub fn a_coordinator_whose_log_is_open_again_promises_itself() -> bool {
     first.fail();
     first.hear(2, Word::Promise(promise(Vec::new()), false).encode(FOUNDED));
     follow_of(&mut first, 2);
-    assert!(!first.engine.is_operational(), "two of three have to promise");
+    assert!(
+        !first.engine.is_operational(),
+        "two of three have to promise"
+    );
     first.reopen(first.all_on_disk(), false);
     first.write_all();
     first.engine.is_operational()
