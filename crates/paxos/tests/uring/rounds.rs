@@ -80,6 +80,7 @@ pub fn a_coordinator_whose_log_is_open_again_promises_itself() -> bool {
     );
     first.reopen(first.all_on_disk(), false);
     first.write_all();
+    first.write_all();
     first.engine.is_operational()
 }
 
