@@ -221,7 +221,9 @@ impl URing {
 
     /// This acceptor votes for nothing in this round any more: others are told along the ring, and do not wait for it.
     fn note_mute(&mut self) {
-        let is_mute = self.voter.is_mute() && self.voter.is_acceptor();
+        // Before the round begins its log may be open again: then it votes from the start.
+        let begun = self.is_operational() || mutants::on(Mutant::U101);
+        let is_mute = self.voter.is_mute() && self.voter.is_acceptor() && begun;
         if is_mute
             && !mutants::on(Mutant::U34)
             && let Some(at) = self.own_place()

@@ -84,6 +84,34 @@ pub fn a_coordinator_whose_log_is_open_again_promises_itself() -> bool {
     first.engine.is_operational()
 }
 
+/// The log of the second is away while the round has not begun, and open again when it does. Whether the second says that it votes for
+/// nothing; one whose log is away then does.
+fn says_that_it_is_mute(reopens: bool) -> bool {
+    let mut alone = second();
+    alone.write_all();
+    alone.fail();
+    follow(&mut alone, 1, 0);
+    passes(&mut alone, 100, |_, _| {});
+    if reopens {
+        alone.reopen(alone.all_on_disk(), false);
+        alone.write_all();
+    }
+    for _ in 0..4 {
+        let epoch = alone.follow().epoch;
+        batch_of(&mut alone, epoch, 1, |_| {});
+        passes(&mut alone, 50, |_, _| {});
+    }
+    assert!(alone.engine.is_operational());
+    let mut records = alone.batches.iter().flatten();
+    records.any(|record| matches!(record, Record::Mute(_)))
+}
+
+/// Who votes from the start of a round does not say before that it votes for nothing: nobody would wait for its votes, and where
+/// there is no other acceptor nothing would ever be forgotten.
+pub fn who_votes_from_the_start_is_not_mute() -> bool {
+    says_that_it_is_mute(false) && !says_that_it_is_mute(true)
+}
+
 /// The third is heard, which is the coordinator's predecessor.
 fn beat(first: &mut Alone, write: impl FnOnce(&mut rota_paxos::uring::Writer)) {
     let epoch = first.follow().epoch;

@@ -20,7 +20,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 87] = [
+pub const RULES: [Rule; 88] = [
     (Mutant::U98, slow::a_disk_that_fails_again_is_asked_for_less),
     (
         Mutant::U97,
@@ -184,6 +184,7 @@ pub const RULES: [Rule; 87] = [
         Mutant::U100,
         rounds::a_coordinator_whose_log_is_open_again_promises_itself,
     ),
+    (Mutant::U101, rounds::who_votes_from_the_start_is_not_mute),
     (
         Mutant::U85,
         outside::who_is_left_out_again_and_again_waits_longer,
@@ -319,6 +320,7 @@ fn what_was_not_written_is_not_said() -> bool {
 fn who_has_no_log_says_so_along_the_ring() -> bool {
     let mut alone = second();
     follow(&mut alone, 1, 0);
+    batch(&mut alone, |_| {});
     alone.hear(1, ask(paxos::Word::Prepare(ballot(1))));
     let says = |alone: &mut Alone| {
         alone.now = Time(alone.now.0 + 1_000_000_000);
