@@ -30,8 +30,8 @@ pub use figures::{
 pub use hist::{Latencies, Summary};
 pub use library::{BenchReport, Digest, bench_node_main, run_bench};
 pub use options::{
-    BenchOptions, BitRate, EngineName, Leveling, LinkShares, Load, ManyRings, Mode, Offload,
-    ParseError, Pattern, Pin, Place, RawOptions, Senders, ServiceName, StorageName, Subscribe,
+    BenchOptions, BitRate, Leveling, LinkShares, Load, ManyRings, Mode, Offload, ParseError,
+    Pattern, Pin, Place, RawOptions, Senders, ServiceName, StorageName, Subject, Subscribe,
     TestbedKind, parse_duration,
 };
 pub use raw::{DiskTimes, HopTimes, RawReport, raw_node_main, run_raw};

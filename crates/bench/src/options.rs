@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use rota_core::EngineName;
 use rota_core::contract::Service;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +13,7 @@ mod load;
 mod rate;
 mod raw;
 
+pub use engine::Subject;
 pub use load::Load;
 pub(crate) use load::share;
 pub use many::{Leveling, ManyRings, Subscribe};
@@ -146,33 +148,6 @@ names! {
 }
 
 names! {
-    /// Which protocol orders the messages.
-    EngineName: "an engine" {
-        /// The Accelerated Ring protocol.
-        Accelerated = "accelerated-ring",
-        /// The original Totem single-ring protocol.
-        Totem = "totem-ring",
-        /// A fixed sequencer, and acknowledgements from all.
-        FastCast = "fastcast",
-        /// Vector clocks on a ring of reliable links.
-        Lcr = "lcr",
-        /// Instances of Paxos: values are multicast, the rest goes along a ring of reliable links.
-        RingPaxos = "ring-paxos",
-        /// Instances of Paxos on a ring of reliable links.
-        URingPaxos = "u-ring-paxos",
-        /// Several rings of Paxos, and one order of all.
-        MultiRing = "multi-ring",
-    }
-}
-
-impl EngineName {
-    /// Whether acceptors vote.
-    pub const fn has_votes(self) -> bool {
-        matches!(self, Self::RingPaxos | Self::URingPaxos | Self::MultiRing)
-    }
-}
-
-names! {
     /// What an acceptor's votes wait for.
     StorageName: "a storage" {
         /// Nothing.
@@ -288,7 +263,7 @@ pub struct BenchOptions {
     /// Where the nodes run.
     pub place: Place,
     /// Which protocol.
-    pub engine: EngineName,
+    pub engine: Subject,
     /// What the load goes through.
     pub mode: Mode,
     /// Clean payload of a message, in bytes; at least 16.
@@ -337,7 +312,7 @@ impl Default for BenchOptions {
     fn default() -> Self {
         Self {
             place: Place::default(),
-            engine: EngineName::Accelerated,
+            engine: Subject::Engine(EngineName::AcceleratedRing),
             mode: Mode::Library,
             size: 1350,
             load: Load::Max,

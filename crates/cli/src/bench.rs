@@ -2,6 +2,7 @@
 
 mod figures;
 
+use std::error::Error;
 use std::fmt::Display;
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -9,10 +10,11 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use rota_bench::{
-    BenchError, BenchOptions, BitRate, EngineName, Leveling, LinkShares, Load, ManyRings, Mode,
-    Offload, ParseError, Pattern, Pin, Place, RawOptions, Senders, ServiceName, SharesOptions,
-    StorageName, Subscribe, TestbedKind, parse_duration, run_bench, run_raw, run_shares,
+    BenchError, BenchOptions, BitRate, Leveling, LinkShares, Load, ManyRings, Mode, Offload,
+    Pattern, Pin, Place, RawOptions, Senders, ServiceName, SharesOptions, StorageName, Subject,
+    Subscribe, TestbedKind, parse_duration, run_bench, run_raw, run_shares,
 };
+use rota_core::EngineName;
 use serde::Serialize;
 
 use crate::say::{complain, print, print_json};
@@ -20,7 +22,7 @@ use crate::say::{complain, print, print_json};
 /// A value that has one of these names; clap lists them in its help.
 fn one_of<T>(names: &[&'static str]) -> impl TypedValueParser<Value = T> + use<T>
 where
-    T: FromStr<Err = ParseError> + Clone + Send + Sync + 'static,
+    T: FromStr<Err: Into<Box<dyn Error + Send + Sync>>> + Clone + Send + Sync + 'static,
 {
     PossibleValuesParser::new(names.to_vec()).try_map(|name| name.parse::<T>())
 }
@@ -102,8 +104,8 @@ struct LoadArgs {
     place: PlaceArgs,
     /// Which protocol orders the messages
     #[arg(long, default_value = "accelerated-ring",
-        value_parser = one_of::<EngineName>(&["accelerated-ring", "totem-ring", "fastcast", "lcr", "ring-paxos", "u-ring-paxos", "multi-ring"]))]
-    engine: EngineName,
+        value_parser = one_of::<Subject>(&["accelerated-ring", "totem-ring", "fastcast", "lcr", "ring-paxos", "u-ring-paxos", "multi-ring"]))]
+    engine: Subject,
     /// What the load goes through
     #[arg(long, default_value = "library", value_parser = one_of::<Mode>(&["library", "daemon"]))]
     mode: Mode,

@@ -134,7 +134,7 @@ pub struct ExploreArgs {
 impl ExploreArgs {
     const fn options(&self) -> explore::Options {
         explore::Options {
-            protocol: self.engine.protocol(),
+            protocol: campaign::protocol(self.engine),
             nodes: self.nodes,
             start: self.start,
             depth: self.depth,
@@ -153,12 +153,12 @@ impl ExploreArgs {
 struct Keep(Vec<usize>);
 
 fn engines() -> impl TypedValueParser<Value = EngineName> {
-    PossibleValuesParser::new(EngineName::EACH.map(EngineName::name))
+    PossibleValuesParser::new(EngineName::ALL.map(EngineName::name))
         .try_map(|name| name.parse::<EngineName>())
 }
 
 fn rings() -> impl TypedValueParser<Value = EngineName> {
-    PossibleValuesParser::new(EngineName::RINGS.map(EngineName::name))
+    PossibleValuesParser::new(campaign::RINGS.map(EngineName::name))
         .try_map(|name| name.parse::<EngineName>())
 }
 

@@ -19,6 +19,7 @@ pub mod burst;
 pub mod bytes;
 pub mod contract;
 mod counted;
+mod engine_name;
 pub mod fair;
 pub mod fingerprint;
 pub mod groups;
@@ -30,3 +31,5 @@ pub mod random;
 pub mod shares;
 pub mod timing;
 pub mod wire;
+
+pub use engine_name::EngineName;

@@ -14,13 +14,13 @@ mod transport;
 
 pub use datagrams::DatagramSize;
 pub use differences::{DIFFERENCES, Difference, DifferencesTable, Outcome};
-pub use engine::EngineName;
 pub use error::ConfigError;
 pub use host::HostError;
 pub use paths::path_of;
 pub(crate) use paths::text_of;
 pub use paxos::{CoordinationName, PaxosConfig, VoteStorage};
 pub use primary::{PrimaryName, ResetPrimary};
+pub use rota_core::EngineName;
 
 use rota_core::contract::NodeId;
 use rota_core::timing::{Timers, Timing};

@@ -1,6 +1,6 @@
 //! Daemons with groups and clients over all engines, under all faults.
 
-use rota_sim::campaign::{self, EngineName, GroupsChoice, Options, PrimaryChoice, Report};
+use rota_sim::campaign::{self, EngineName, GroupsChoice, Options, PrimaryChoice, RINGS, Report};
 
 fn run(engine: EngineName, seeds: std::ops::Range<u64>, primary: PrimaryChoice) -> Report {
     let mut options = Options::new(engine, seeds);
@@ -11,7 +11,7 @@ fn run(engine: EngineName, seeds: std::ops::Range<u64>, primary: PrimaryChoice) 
 
 #[test]
 fn clients_see_what_they_may_under_all_faults() {
-    for engine in EngineName::RINGS {
+    for engine in RINGS {
         let report = run(engine, 0..40, PrimaryChoice::Drawn);
         assert_eq!(report.violations, [], "{engine}");
         for property in ["K1", "K2", "K3", "K4", "K5", "K6", "K7", "K8", "K9"] {

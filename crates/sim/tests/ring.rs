@@ -1,7 +1,7 @@
 //! The real rings in the simulator.
 
 use rota_ring::Protocol;
-use rota_sim::campaign::{EngineName, Options, run_calm};
+use rota_sim::campaign::{Options, RINGS, run_calm};
 use rota_sim::checks::Checks;
 use rota_sim::plan::{Plan, Profile};
 use rota_sim::ring::{ABILITIES, Ring, SafeIsHeld};
@@ -42,7 +42,7 @@ fn the_same_seed_gives_the_same_run() {
 /// Requests reach only as far as packets may have been sent (thesis §3.1.2.2).
 #[test]
 fn nothing_is_sent_again_in_a_perfect_network() {
-    for engine in EngineName::RINGS {
+    for engine in RINGS {
         let options = Options::new(engine, 0..1);
         for nodes in [2, 3, 5, 8] {
             let outcome = run_calm(&options, nodes);

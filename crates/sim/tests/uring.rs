@@ -1,6 +1,6 @@
 //! U-Ring Paxos, under all faults, with disks.
 
-use rota_sim::campaign::{self, EngineName, Options, Report};
+use rota_sim::campaign::{self, EngineName, Options, Report, protocol};
 use rota_sim::plan::{
     Abilities, DiskLoss, DiskMode, DisksPlan, Fault, FaultKind, MILLIS, Plan, Profile,
 };
@@ -15,7 +15,7 @@ fn run(seeds: std::ops::Range<u64>, change: impl Fn(&mut Options)) -> Report {
 #[track_caller]
 fn assert_holds(engine: EngineName, seed: u64, faults: Profile) {
     let options = Options::new(engine, seed..seed + 1);
-    let mut plan = Plan::random(seed, engine.protocol(), faults, Abilities::ALL);
+    let mut plan = Plan::random(seed, protocol(engine), faults, Abilities::ALL);
     plan.set_uring(faults.power(), engine == EngineName::RingPaxos);
     let outcome = campaign::run_plan(&options, &plan, None);
     assert_eq!(outcome.finding, None, "{engine}, seed {seed}");

@@ -5,8 +5,8 @@ use super::measure::sustained;
 use super::series::{Figure, Series};
 use super::storage;
 use super::table::Table;
-use crate::options::EngineName;
 use crate::shares::NODES;
+use rota_core::EngineName;
 
 /// What to draw of a table: several drawings have names each.
 pub(super) fn charts(figure: Figure, table: &Table) -> Vec<(&'static str, Chart)> {
@@ -69,11 +69,11 @@ const fn color(series: Series) -> usize {
     match series {
         Series::Engine(EngineName::FastCast) => 0,
         Series::Engine(EngineName::Lcr) => 1,
-        Series::Engine(EngineName::Accelerated) => 2,
-        Series::Engine(EngineName::Totem) => 3,
+        Series::Engine(EngineName::AcceleratedRing) => 2,
+        Series::Engine(EngineName::TotemRing) => 3,
         Series::Multicast | Series::AllAck => 4,
         Series::Tcp | Series::Hop => 5,
-        Series::Engine(EngineName::URingPaxos | EngineName::MultiRing) => 6,
+        Series::Engine(EngineName::URingPaxos) => 6,
         Series::Engine(EngineName::RingPaxos) => 7,
     }
 }

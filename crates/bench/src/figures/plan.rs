@@ -215,7 +215,8 @@ fn times(duration: Duration, warm_up: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::{EngineName, TestbedKind};
+    use crate::options::TestbedKind;
+    use rota_core::EngineName;
 
     fn options() -> FiguresOptions {
         FiguresOptions {

@@ -6,7 +6,8 @@ use std::str::FromStr;
 use serde::{Serialize, Serializer};
 
 use super::paper::Paper;
-use crate::options::{BenchOptions, EngineName, ParseError, Pattern, wrong};
+use crate::options::{BenchOptions, ParseError, Pattern, Subject, wrong};
+use rota_core::EngineName;
 
 /// A figure that is measured here: FastCast's (§4), and one of Multi-Ring Paxos (§8.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,8 +69,8 @@ impl Figure {
         use Series::{AllAck, Engine, Hop, Multicast, Tcp};
         const FAST: Series = Engine(EngineName::FastCast);
         const LCR: Series = Engine(EngineName::Lcr);
-        const RING: Series = Engine(EngineName::Accelerated);
-        const TOTEM: Series = Engine(EngineName::Totem);
+        const RING: Series = Engine(EngineName::AcceleratedRing);
+        const TOTEM: Series = Engine(EngineName::TotemRing);
         const PAXOS: Series = Engine(EngineName::RingPaxos);
         const U_RING: Series = Engine(EngineName::URingPaxos);
         match self {
@@ -114,8 +115,8 @@ impl Series {
     pub const ALL: [Self; 10] = [
         Self::Engine(EngineName::FastCast),
         Self::Engine(EngineName::Lcr),
-        Self::Engine(EngineName::Accelerated),
-        Self::Engine(EngineName::Totem),
+        Self::Engine(EngineName::AcceleratedRing),
+        Self::Engine(EngineName::TotemRing),
         Self::Engine(EngineName::RingPaxos),
         Self::Engine(EngineName::URingPaxos),
         Self::Multicast,
@@ -138,7 +139,10 @@ impl Series {
     /// A benchmark with its engine, if it has one.
     pub(super) fn of(self, bench: BenchOptions) -> BenchOptions {
         match self {
-            Self::Engine(engine) => BenchOptions { engine, ..bench },
+            Self::Engine(engine) => BenchOptions {
+                engine: Subject::Engine(engine),
+                ..bench
+            },
             _ => bench,
         }
     }

@@ -11,7 +11,8 @@ use super::plan::{Run, Spec};
 use super::series::{Figure, Series};
 use super::table::Table;
 use crate::library::BenchReport;
-use crate::options::{BenchOptions, EngineName, Load, Place, StorageName};
+use crate::options::{BenchOptions, Load, Place, StorageName};
+use rota_core::EngineName;
 
 /// Processes of the ring, and requests under way at each.
 const NODES: usize = 3;

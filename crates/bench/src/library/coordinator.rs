@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rota_net::{FaultConfig, KeyRing};
 use rota_node::rings::{LevelingName, RingSection, RingsConfig};
-use rota_node::{EngineName as NetEngine, NodeConfig, PaxosConfig, VoteStorage};
+use rota_node::{EngineName, NodeConfig, PaxosConfig, VoteStorage};
 use tempfile::{TempDir, TempPath};
 
 use super::load::{MIN_PAYLOAD, Plan};
@@ -19,8 +19,8 @@ use crate::clock::now_ns;
 use crate::cluster::Cluster;
 use crate::error::BenchError;
 use crate::options::{
-    BenchOptions, BitRate, EngineName, Leveling, LinkShares, Load, ManyRings, Mode, Offload,
-    StorageName, Subscribe, TestbedKind, share,
+    BenchOptions, BitRate, Leveling, LinkShares, Load, ManyRings, Mode, Offload, StorageName,
+    Subject, Subscribe, TestbedKind, share,
 };
 use crate::raw::TcpBeside;
 use crate::scratch;
@@ -109,7 +109,7 @@ fn check(options: &BenchOptions) -> Result<(), BenchError> {
     if options.instance_per_message && !options.engine.has_votes() {
         return usage("--instance-per-message is for engines with instances of Paxos".into());
     }
-    if options.engine == EngineName::MultiRing {
+    if options.engine == Subject::MultiRing {
         let ManyRings { rings, busy, .. } = options.many;
         if options.mode == Mode::Daemon || options.first_message.is_some() {
             return usage(
@@ -215,16 +215,8 @@ pub(crate) fn node_config(
     config.transport = rota_net::Transport::Multicast(SocketAddr::from(([239, 77, 0, 2], port)));
     config.insecure = key.is_none();
     config.key_file = key.map(Path::to_owned);
-    config.engine = match options.engine {
-        EngineName::Accelerated => NetEngine::AcceleratedRing,
-        EngineName::Totem => NetEngine::TotemRing,
-        EngineName::FastCast => NetEngine::FastCast,
-        EngineName::Lcr => NetEngine::Lcr,
-        EngineName::RingPaxos => NetEngine::RingPaxos,
-        // What all rings have in common.
-        EngineName::URingPaxos | EngineName::MultiRing => NetEngine::URingPaxos,
-    };
-    if matches!(options.engine, EngineName::FastCast | EngineName::RingPaxos) {
+    config.engine = options.engine.engine();
+    if matches!(config.engine, EngineName::FastCast | EngineName::RingPaxos) {
         share_links(options, &mut config);
     }
     config.personal_window = options.personal_window;
@@ -276,7 +268,7 @@ fn task(options: &BenchOptions, config: &NodeConfig, node: usize, nodes: usize) 
         warm_up_ns,
         duration_ns,
         trials: trials.is_some(),
-        rings: (options.engine == EngineName::MultiRing).then(|| rings(options, config, node)),
+        rings: (options.engine == Subject::MultiRing).then(|| rings(options, config, node)),
     }
 }
 
@@ -292,10 +284,7 @@ fn rings(options: &BenchOptions, config: &NodeConfig, node: usize) -> RingsTask 
     let ports = 2 * config.nodes.len() as u16 + 1;
     let section = |id: u16| RingSection {
         id,
-        engine: Some(match engine {
-            EngineName::RingPaxos => NetEngine::RingPaxos,
-            _ => NetEngine::URingPaxos,
-        }),
+        engine: Some(engine),
         leveling: match leveling {
             Leveling::Pull => LevelingName::Pull,
             Leveling::Paper => LevelingName::Paper,

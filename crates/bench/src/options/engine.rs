@@ -1,11 +1,73 @@
-//! What kind an engine is of, and where its votes may be.
+//! What orders the messages of a benchmark, and where its votes may be.
 
-use super::{EngineName, StorageName};
+use std::fmt;
+use std::str::FromStr;
 
-impl EngineName {
+use rota_core::EngineName;
+
+use super::{ParseError, StorageName, wrong};
+
+/// The name of several rings with one order.
+const MULTI_RING: &str = "multi-ring";
+
+/// What orders the messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Subject {
+    /// One engine.
+    Engine(EngineName),
+    /// Several rings of Paxos, and one order of all.
+    MultiRing,
+}
+
+impl Subject {
+    /// The name used on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Engine(engine) => engine.name(),
+            Self::MultiRing => MULTI_RING,
+        }
+    }
+
+    /// Whether acceptors vote.
+    pub const fn has_votes(self) -> bool {
+        match self {
+            Self::Engine(engine) => engine.has_votes(),
+            Self::MultiRing => true,
+        }
+    }
+
     /// Whether a token goes round in it with the messages.
     pub const fn is_ring(self) -> bool {
-        matches!(self, Self::Accelerated | Self::Totem)
+        matches!(self, Self::Engine(engine) if engine.is_ring())
+    }
+
+    /// The engine of its nodes: of all rings, where it is several.
+    pub const fn engine(self) -> EngineName {
+        match self {
+            Self::Engine(engine) => engine,
+            Self::MultiRing => EngineName::URingPaxos,
+        }
+    }
+}
+
+impl FromStr for Subject {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        if text == MULTI_RING {
+            return Ok(Self::MultiRing);
+        }
+        let engine = text.parse().map(Self::Engine);
+        engine.or_else(|_: String| {
+            let names = EngineName::ALL.map(EngineName::name).join(" ");
+            wrong(text, &format!("an engine: {names} {MULTI_RING}"))
+        })
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

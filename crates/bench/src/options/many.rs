@@ -5,7 +5,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{EngineName, ParseError, wrong};
+use rota_core::EngineName;
+
+use super::{ParseError, wrong};
 
 names! {
     /// How rings that have little to order keep up with the others.

@@ -18,7 +18,9 @@ use crate::clock::now_ns;
 use crate::cluster::Cluster;
 use crate::error::BenchError;
 use crate::library::{FORM_PATIENCE, HEAD_START_NS, node_config};
-use crate::options::{BenchOptions, BitRate, EngineName, Place, ServiceName};
+use rota_core::EngineName;
+
+use crate::options::{BenchOptions, BitRate, Place, ServiceName, Subject};
 use crate::testbed::Testbed;
 use node::{Measured, Task};
 
@@ -73,7 +75,7 @@ pub fn run_shares(options: &SharesOptions) -> Result<SharesReport, BenchError> {
     }
     let bench = BenchOptions {
         place: options.place.clone(),
-        engine: EngineName::FastCast,
+        engine: Subject::Engine(EngineName::FastCast),
         service: ServiceName::Safe,
         ..BenchOptions::default()
     };

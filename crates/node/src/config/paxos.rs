@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
-use super::engine::EngineName;
 use super::{ConfigError, NodeConfig, PrimaryName};
 use crate::coordination::{Coordination, Etcd, EtcdFileError, EtcdLogin, EtcdTls, etcd};
+use rota_core::EngineName;
 
 /// With more of them, and nothing said, not all vote: each more makes every decision wait for one more.
 const MOST_BY_DEFAULT: usize = 5;

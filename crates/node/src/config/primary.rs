@@ -112,7 +112,7 @@ impl NodeConfig {
     pub fn wire_cluster(&self) -> u32 {
         self.cluster
             ^ self.primary_in_force().mark()
-            ^ self.engine.mark()
+            ^ super::engine::mark(self.engine)
             ^ super::transport::mark(self.transport)
             ^ self.coordination().mark()
             ^ self.ring_of.as_ref().map_or(0, crate::rings::mark)

@@ -10,7 +10,7 @@ use crate::world::Outcome;
 /// Runs so many nodes under load in a perfect network. Nothing may be sent again there: the finding
 /// `spurious` says that it was (thesis §3.1.2.2: requests reach only up to the `seq` of the last visit).
 pub fn run_calm(options: &Options, nodes: usize) -> Outcome {
-    let mut plan = Plan::plain(nodes, options.engine.protocol());
+    let mut plan = Plan::plain(nodes, super::engine::protocol(options.engine));
     for host in &mut plan.hosts {
         host.source.every = 1;
         host.source.budget = 3000;

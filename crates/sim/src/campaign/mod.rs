@@ -14,9 +14,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 pub use calm::run_calm;
-pub use engine::EngineName;
+pub use engine::{RINGS, protocol};
 pub use options::{Cuts, GroupsChoice, Options, PrimaryChoice, UsageError};
 pub use report::{Report, Violation};
+pub use rota_core::EngineName;
 pub use shrink::shrink;
 
 use crate::checks::Checks;
@@ -130,7 +131,7 @@ pub fn run_plan(options: &Options, plan: &Plan, traces: Option<&mut Traces>) -> 
 }
 
 fn run_ring(options: &Options, plan: &Plan, traces: Option<&mut Traces>) -> Outcome {
-    let protocol = options.engine.protocol();
+    let protocol = protocol(options.engine);
     let ring = Ring(protocol);
     match (plan.primary, plan.groups) {
         (None, None) => run_system(&ring, plan, traces),

@@ -7,9 +7,10 @@ use std::str::FromStr;
 
 use rota_core::mutants::Mutant;
 
-use super::engine::EngineName;
+use super::engine::protocol;
 use crate::plan::{GroupsPlan, Plan, PrimaryLayer, Profile};
 use crate::ring::ABILITIES;
+use rota_core::EngineName;
 
 /// Which seeds have the layer that says which configurations are primary.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -287,7 +288,7 @@ impl Options {
 
     /// The plan of a seed, or what is left of it.
     pub fn plan(&self, seed: u64) -> Plan {
-        let mut plan = Plan::random(seed, self.engine.protocol(), self.faults, ABILITIES);
+        let mut plan = Plan::random(seed, protocol(self.engine), self.faults, ABILITIES);
         if self.engine.has_views() {
             plan.set_views(self.engine == EngineName::Lcr);
         }

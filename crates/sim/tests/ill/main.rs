@@ -13,6 +13,7 @@ use rota_core::contract::Service;
 use rota_sim::campaign::EngineName::{
     self, AcceleratedRing, FastCast, Lcr, RingPaxos, TotemRing, URingPaxos,
 };
+use rota_sim::campaign::protocol;
 use rota_sim::checks::Checks;
 use rota_sim::observe::{Finding, Observer};
 use rota_sim::plan::{MICROS, Plan, Power, SECONDS};
@@ -38,7 +39,7 @@ const LEAST: u64 = 950;
 static BROKEN: RwLock<()> = RwLock::new(());
 
 fn plan(which: EngineName, nodes: usize, kind: &Kind, ill: usize) -> Plan {
-    let mut plan = Plan::plain(nodes, which.protocol());
+    let mut plan = Plan::plain(nodes, protocol(which));
     plan.horizon = ENDS + SECONDS;
     let micros =
         std::env::var("ROTA_ILL_EVERY").map_or(20_000, |micros| micros.parse().expect("a number"));
@@ -68,7 +69,7 @@ fn run<S: System>(plan: &Plan, system: &S, mut checks: impl Observer) -> (Served
 fn look(which: EngineName, nodes: usize, kind: &Kind, ill: usize) -> u64 {
     let plan = plan(which, nodes, kind, ill);
     let (served, finding) = match which {
-        AcceleratedRing | TotemRing => run(&plan, &Ring(which.protocol()), Checks::new(&plan)),
+        AcceleratedRing | TotemRing => run(&plan, &Ring(protocol(which)), Checks::new(&plan)),
         FastCast => run(&plan, &Fast, ViewChecks::new(&plan)),
         Lcr => run(&plan, &Chain, ViewChecks::new(&plan)),
         RingPaxos | URingPaxos => run(&plan, &Along, WholeChecks::new(&plan)),
