@@ -18,7 +18,7 @@ pub enum Mutant {
         B01, B02, B03, B04, B05, B06,
         M38, F01, F02, F03, F04, F05, F06, F07, F08, F09, F10,
         L01, L02, L03, L04, L05, L06, L07, L08, L09, L10,
-        M40, M41, M42, M43, M44, M45, M46, M47, M48, M49, M50, M51, M52, M53, M54, M55, M56, M57, M58, M59, M60, M61, M62, N01, N02, N03, N04, N05, N06, N07, N08, N09, N10, N11, N12, N13, N14, N15, N16,
+        M40, M41, M42, M43, M44, M45, M46, M47, M48, M49, M50, M51, M52, M53, M54, M55, M56, M57, M58, M59, M60, M61, M62, M63, N01, N02, N03, N04, N05, N06, N07, N08, N09, N10, N11, N12, N13, N14, N15, N16,
     N17, N18, N19, N20, N21, N22, N23, N24, N25, N26,
     U01, U02, U03, U04, U05, U06, U07, U08, U09, U10, U11, U12, U13, U14,
     U15, U16, U17, U18, U19, U20, U21, U22, U23, U24, U26, U27, U28, U29, U30, U31, U32, U33, U34,
@@ -30,7 +30,7 @@ pub enum Mutant {
 impl Mutant {
     /// All of them.
     #[rustfmt::skip]
-    pub const ALL: [Self; 273] = [
+    pub const ALL: [Self; 274] = [
         Self::M01, Self::M02, Self::M03, Self::M04, Self::M05, Self::M06, Self::M07, Self::M08,
         Self::M09, Self::M10, Self::M11, Self::M12, Self::M13, Self::M14, Self::M15, Self::M16,
         Self::M17, Self::M18, Self::M19, Self::M20, Self::M21, Self::M22, Self::M23, Self::M24,
@@ -48,7 +48,7 @@ impl Mutant {
         Self::M38, Self::F01, Self::F02, Self::F03, Self::F04, Self::F05,
         Self::F06, Self::F07, Self::F08, Self::F09, Self::F10,
         Self::L01, Self::L02, Self::L03, Self::L04, Self::L05, Self::L06, Self::L07, Self::L08, Self::L09, Self::L10,
-        Self::M40, Self::M41, Self::M42, Self::M43, Self::M44, Self::M45, Self::M46, Self::M47, Self::M48, Self::M49, Self::M50, Self::M51, Self::M52, Self::M53, Self::M54, Self::M55, Self::M56, Self::M57, Self::M58, Self::M59, Self::M60, Self::M61, Self::M62, Self::N01, Self::N02, Self::N03, Self::N04, Self::N05, Self::N06, Self::N07, Self::N08, Self::N09,
+        Self::M40, Self::M41, Self::M42, Self::M43, Self::M44, Self::M45, Self::M46, Self::M47, Self::M48, Self::M49, Self::M50, Self::M51, Self::M52, Self::M53, Self::M54, Self::M55, Self::M56, Self::M57, Self::M58, Self::M59, Self::M60, Self::M61, Self::M62, Self::M63, Self::N01, Self::N02, Self::N03, Self::N04, Self::N05, Self::N06, Self::N07, Self::N08, Self::N09,
         Self::N10, Self::N11, Self::N12, Self::N13, Self::N14, Self::N15, Self::N16,
         Self::N17, Self::N18, Self::N19, Self::N20, Self::N21, Self::N22, Self::N23, Self::N24, Self::N25, Self::N26,
         Self::U01, Self::U02, Self::U03, Self::U04, Self::U05, Self::U06, Self::U07, Self::U08, Self::U09,

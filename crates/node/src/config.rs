@@ -350,6 +350,7 @@ impl NodeConfig {
         if self.engine == EngineName::TotemRing {
             ring = ring.original();
         }
+        ring.closed = !self.open_membership;
         ring.timers = timers;
         ring.trace = self.trace.is_some();
         let set = |field: &mut u32, value: Option<u32>| *field = value.unwrap_or(*field);

@@ -35,6 +35,8 @@ pub struct RingConfig {
     pub cluster: u32,
     /// The configured nodes, by ascending id: whom a ring that lacks them looks for. Others may join.
     pub members: Vec<NodeId>,
+    /// Nobody else is heard here: no ring with others forms.
+    pub closed: bool,
     /// Who counts in primaries, ascending; empty where nobody asks for primaries.
     pub electorate: Vec<NodeId>,
     /// Which protocol.
@@ -128,6 +130,7 @@ impl RingConfig {
         Self {
             cluster,
             members,
+            closed: false,
             electorate: Vec::new(),
             protocol: Protocol::Accelerated,
             personal_window: 40,

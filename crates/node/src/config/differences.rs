@@ -73,7 +73,8 @@ pub const DIFFERENCES: &[Difference] = &[
         settings: &["node", "open_membership"],
         outcome: Outcome::Own,
         says: "a node that is listed on one of two looks for the other, and is taken in by it only if it is listed there, or if that has \
-               `open_membership`; else it is not seen (`net_foreign_source`). Where `primary_nodes` is not set, that row counts as well",
+               `open_membership`; else it is not seen (`net_foreign_source`), and a third that lists both is on a ring with those who \
+               list each other. Where `primary_nodes` is not set, that row counts as well",
     },
     Difference {
         settings: &["interface"],

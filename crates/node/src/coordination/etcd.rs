@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::fmt;
 use std::time::Duration;
-use ureq::http::{HeaderValue, Uri};
+use ureq::http::{HeaderValue, StatusCode, Uri};
 use ureq::tls::TlsConfig;
 use ureq::{Agent, Body};
 
@@ -50,6 +50,10 @@ const NO_USERS: &str = "authentication is not enabled";
 
 /// What is in all it says about tokens that it does not take, with whatever status.
 const OF_TOKENS: &str = "auth";
+
+/// What to look at where a member knows nothing of what is asked for.
+const NO_GATEWAY: &str = " (no JSON gateway answers there: was etcd started with --enable-grpc-gateway=false, or is the address \
+                          one for gRPC alone?)";
 
 /// A client of one cluster of etcd.
 pub struct Etcd {
@@ -240,7 +244,10 @@ impl Etcd {
         if !status.is_success() {
             let text = String::from_utf8_lossy(&said);
             let text: String = text.chars().take(MOST_SAID).collect();
-            let text = format!("{status}: {}", text.trim());
+            let mut text = format!("{status}: {}", text.trim());
+            if status == StatusCode::NOT_FOUND {
+                text += NO_GATEWAY;
+            }
             return Err(match status.is_client_error() {
                 true => Refusal::Said(text),
                 false => Refusal::Silence(text),

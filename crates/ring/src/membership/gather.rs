@@ -2,6 +2,7 @@
 //! (A5, A6).
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 
 use super::engine::RingEngine;
 use super::phase::{Gather, Phase};
@@ -195,7 +196,10 @@ impl RingEngine {
             self.send_join_at_once();
         }
         match self.sets.process(self.me, join) {
-            Verdict::Merged => self.gather(),
+            Verdict::Merged => {
+                self.give_up_unlisted();
+                self.gather();
+            }
             Verdict::Agrees => {
                 if !gathers || restarted {
                     self.gather();
@@ -217,6 +221,18 @@ impl RingEngine {
                 }
             }
         }
+    }
+
+    /// Nothing of a node that is not listed here reaches this process, which others list that have the newer list: no ring forms with
+    /// it, and the others need not wait until this one has found that out.
+    fn give_up_unlisted(&mut self) {
+        if !self.config.closed || mutants::on(Mutant::M63) {
+            return;
+        }
+        let is_listed = |process: &&Process| self.config.members.contains(&process.node);
+        let unlisted = self.sets.procs.iter().filter(|who| !is_listed(who));
+        let unlisted: Vec<Process> = unlisted.copied().collect();
+        self.sets.fails.extend(unlisted);
     }
 
     /// Notes that the sender of a join is alive; answers whether that ends another life of its node.

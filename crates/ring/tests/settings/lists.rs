@@ -193,3 +193,46 @@ pub fn more_lists_than_can_be_told_make_no_primary() {
     );
     net.rest();
 }
+
+/// Three nodes that list each other, and a fourth that they do not list. One after the other is restarted with a list of four. In how many
+/// tenths of a second of the twelve seconds behind each restart the three are on one ring, the least.
+fn together_while_the_list_grows() -> u64 {
+    let listed = |nodes| {
+        let mut config = net::config(nodes);
+        config.closed = true;
+        config
+    };
+    let old = (0..3).map(|at| (at, listed(3)));
+    let mut net = Net::with_own(listed(4), old.collect());
+    // Who is not listed is not heard.
+    net.cut.extend((0..3).flat_map(|at| [(3, at), (at, 3)]));
+    net.run_for(3 * SECOND);
+    let mut least = u64::MAX;
+    for at in 0..3 {
+        net.kill(at);
+        net.run_for(3 * SECOND / 2);
+        net.own_configs.remove(&at);
+        net.cut.remove(&(3, at));
+        net.cut.remove(&(at, 3));
+        net.restart(at);
+        let mut together = 0;
+        for _ in 0..120 {
+            net.run_for(SECOND / 10);
+            let has_all = |at: usize| {
+                let members = net.members(at);
+                (0..3).all(|other| members.contains(&other)) && net.phase(at) == "operational"
+            };
+            together += u64::from((0..3).all(has_all));
+        }
+        least = least.min(together);
+    }
+    assert!(net.members(3).len() == 4, "{}", net.states());
+    net.check(false);
+    least
+}
+
+/// While nodes are added to the lists one by one those that are there stay together.
+pub fn while_a_list_grows_the_others_stay_together() {
+    let least = together_while_the_list_grows();
+    assert!(least >= 100, "{least} tenths of a second of 120");
+}

@@ -32,6 +32,12 @@ fn an_idle_ring_lasts_where_time_outs_differ() {
 }
 
 #[test]
+fn while_a_list_grows_the_others_stay_together() {
+    let _one = alone();
+    lists::while_a_list_grows_the_others_stay_together();
+}
+
+#[test]
 fn a_smaller_global_window_starves_nobody() {
     let _one = alone();
     rules::a_smaller_global_window_starves_nobody();
@@ -180,7 +186,7 @@ fn each_broken_version_is_found_out() {
     type Rule = (Mutant, fn());
 
     let _one = alone();
-    let rules: [Rule; 22] = [
+    let rules: [Rule; 23] = [
         (Mutant::M42, rules::windows_that_differ_are_agreed_on),
         (
             Mutant::M42,
@@ -219,6 +225,10 @@ fn each_broken_version_is_found_out() {
             ill::an_application_that_hangs_is_not_waited_for,
         ),
         (Mutant::M44, ill::one_too_many_leaves_the_ring_as_it_is),
+        (
+            Mutant::M63,
+            lists::while_a_list_grows_the_others_stay_together,
+        ),
         (
             Mutant::M52,
             lists::a_primary_needs_a_majority_of_each_list_that_was_met,
