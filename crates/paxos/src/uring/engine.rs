@@ -153,7 +153,7 @@ impl URing {
             let config = self.membership.config().cloned();
             self.voter.on_configuration(&self.cx, config.as_deref());
             self.links.found(self.membership.founded());
-            self.membership.on_outside(&self.cx);
+            self.membership.on_outside(&self.cx, true);
         }
         self.learning.begin_behind_state(&self.voter);
         let lacks = Reopened::of(&self.membership);
@@ -172,7 +172,7 @@ impl URing {
         }
         self.say(process.node, here);
         if let Some(stream) = &mut self.stream {
-            stream.on_link(process);
+            stream.on_link(self.cx.now, process);
         }
         self.say_candidacy(Some(process.node));
         self.say_prepare(Some(process.node));
@@ -189,7 +189,7 @@ impl URing {
             leading.forget_parts(node);
         }
         if let Some(stream) = &mut self.stream {
-            stream.on_link(process);
+            stream.on_link(self.cx.now, process);
         }
     }
 

@@ -51,7 +51,8 @@ impl URing {
             self.links.found(config.founded);
         }
         self.counters.uring_configurations += 1;
-        let lasted = self.membership.install(&self.cx, config);
+        let decided = self.is_operational() && self.learning.learner.reached() > self.round.start.0;
+        let lasted = self.membership.install(&self.cx, config, decided);
         self.voter.on_configuration(&self.cx, Some(config));
         self.voter.put_config(config);
         self.links.forget_promises();
@@ -69,7 +70,7 @@ impl URing {
         let is_out = self.stream.is_none();
         election.wait_longer(was_in, is_out, lasted);
         if is_out {
-            self.membership.on_outside(&self.cx);
+            self.membership.on_outside(&self.cx, was_in || is_first);
         }
     }
 
@@ -85,7 +86,7 @@ impl URing {
         let election = &mut self.membership.election;
         election.on_begun(is_first || begun);
         self.begin_to_lead(config);
-        if self.leading.is_some() && self.membership.is_wanted(&self.links) {
+        if self.leading.is_some() && self.membership.is_wanted(&self.links, &self.voter) {
             // Who has said so said it of the configuration before.
             self.membership.election.admit_soon(&self.cx);
         }
@@ -151,13 +152,14 @@ impl URing {
             return self.say(process.node, Word::Known(config));
         }
         self.try_to_found();
-        self.membership.plan_to_admit(&around!(self), process);
+        self.membership.plan_to_admit(&around!(self));
     }
 
     /// An acceptor, which may be this one, votes again: what it had promised while its log was away it has not said.
     pub(super) fn on_voting(&mut self, node: NodeId) {
         self.say_prepare(Some(node));
         self.say_candidacy(Some(node));
+        self.membership.plan_to_admit(&around!(self));
     }
 
     pub(super) fn on_election_timer(&mut self) {
@@ -222,7 +224,9 @@ impl URing {
             let known = Word::Known(config.clone());
             return self.say(node, known);
         }
-        let asked = (node, self.is_operational());
+        let votes = |who| Membership::is_voting(&self.links, &self.voter, who);
+        let decides = self.round.can_decide(config, votes) || mutants::on(Mutant::U104);
+        let asked = (node, self.is_operational() && decides);
         let answer = self
             .membership
             .on_ask(&around!(self), asked, (number, word));

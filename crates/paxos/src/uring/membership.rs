@@ -207,12 +207,15 @@ impl Membership {
     }
 
     /// A newer configuration is the newest one: everything before is over. Whether the one before has lasted.
-    pub fn install(&mut self, cx: &Context, config: &Arc<Config>) -> bool {
+    /// `decided`: something was decided in that.
+    pub fn install(&mut self, cx: &Context, config: &Arc<Config>, decided: bool) -> bool {
         let before = self.config.replace(config.clone());
         self.register.forget(config.number);
         self.election.candidate = None;
         self.election.admit = None;
-        let stays = self.election.has_lasted(cx, before.as_deref(), config);
+        let stays = self
+            .election
+            .has_lasted(cx, before.as_deref(), (config, decided));
         (self.election.known, self.election.moved) = (cx.now, cx.now);
         self.election.told = 0;
         stays
@@ -226,28 +229,34 @@ impl Membership {
     }
 
     /// Whether anybody wants to come in, or votes with another store.
-    pub fn is_wanted(&self, links: &Peers) -> bool {
+    pub fn is_wanted(&self, links: &Peers, voter: &Voter) -> bool {
         let mut peers = links.iter().map(|peer| peer.process);
-        self.joining(links).next().is_some() || peers.any(|who| self.is_renamed(links, who))
+        let is_own = voter.votes() && self.is_other(voter.id()) && !mutants::on(Mutant::U106);
+        is_own
+            || self.joining(links).next().is_some()
+            || peers.any(|who| self.is_renamed(links, who))
     }
 
     /// Whether a process of the ring votes with another store than the configuration has.
     fn is_renamed(&self, links: &Peers, process: Process) -> bool {
-        let now = links.acceptor_of(process);
         let config = self.config.as_ref();
-        config.zip(now).is_some_and(|(config, now)| {
+        let is_in = config.is_some_and(|config| config.ring.contains(&process));
+        let now = links.acceptor_of(process);
+        is_in && now.is_some_and(|now| self.is_other(now))
+    }
+
+    /// Whether the configuration has another store at this node.
+    fn is_other(&self, now: AcceptorId) -> bool {
+        self.config.as_ref().is_some_and(|config| {
             let mut old = config.acceptors.iter();
-            let is_old = old.any(|who| who.node == now.node && *who != now);
-            is_old && config.ring.contains(&process)
+            old.any(|who| who.node == now.node && *who != now)
         })
     }
 
     /// Somebody has said who it is: whether the coordinator is to take somebody in soon.
-    pub fn plan_to_admit(&mut self, around: &Around<'_>, process: Process) {
+    pub fn plan_to_admit(&mut self, around: &Around<'_>) {
         let leads = around.ring.is_some_and(Stream::leads);
-        let links = around.links;
-        let wanted = || self.joining(links).next().is_some() || self.is_renamed(links, process);
-        if leads && self.election.admit.is_none() && wanted() {
+        if leads && self.election.admit.is_none() && self.is_wanted(around.links, around.voter) {
             let wait = around.cx.settings.patience.retry / 8;
             self.election.admit = Some(around.cx.now.after(wait));
         }

@@ -58,6 +58,25 @@ impl RoundState {
         config.reached_by_majority(|who| learnt(who).copied().unwrap_or(0))
     }
 
+    /// The acceptors in the ring that vote, by their places in the configuration. `votes`: as far as is known.
+    fn voting(
+        &self,
+        config: &Config,
+        votes: impl Fn(AcceptorId) -> bool,
+    ) -> impl Iterator<Item = usize> {
+        let in_ring = |node: NodeId| config.ring.iter().any(|process| process.node == node);
+        let is_mute = |at: usize| self.mute.get(at).is_some_and(|mute| *mute);
+        let acceptors = config.acceptors.iter().enumerate();
+        let voting =
+            acceptors.filter(move |(at, who)| in_ring(who.node) && !is_mute(*at) && votes(**who));
+        voting.map(|(at, _)| at)
+    }
+
+    /// Whether a majority of the acceptors votes, as far as is known.
+    pub fn can_decide(&self, config: &Config, votes: impl Fn(AcceptorId) -> bool) -> bool {
+        2 * self.voting(config, votes).count() > config.acceptors.len()
+    }
+
     /// All acceptors in the ring that vote have reached this instance, each the one of its place in the configuration. `votes`: as
     /// far as is known.
     pub fn reached_by_all(
@@ -66,12 +85,7 @@ impl RoundState {
         votes: impl Fn(AcceptorId) -> bool,
         reached: impl Fn(usize) -> Instance,
     ) -> Instance {
-        let in_ring = |node: NodeId| config.ring.iter().any(|process| process.node == node);
-        let is_mute = |at: usize| self.mute.get(at).is_some_and(|mute| *mute);
-        let acceptors = config.acceptors.iter().enumerate();
-        let voting =
-            acceptors.filter(|(at, who)| in_ring(who.node) && !is_mute(*at) && votes(**who));
-        voting.map(|(at, _)| reached(at)).min().unwrap_or(0)
+        self.voting(config, votes).map(reached).min().unwrap_or(0)
     }
 }
 

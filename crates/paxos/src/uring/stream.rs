@@ -55,6 +55,8 @@ pub struct Stream {
     /// It is to hear something even if there is nothing to say.
     pub beat: bool,
     out: Option<Successor>,
+    /// Since when there is none.
+    apart: Time,
     /// What the successor has not been told, where values are multicast.
     pub news: News,
     window: Window,
@@ -88,6 +90,7 @@ impl Stream {
             spoken: now,
             beat: false,
             out: None,
+            apart: now,
             news: News::None,
             window: Window::new(most_bytes),
             carried: Carried::new(config.ring.len(), most_carried),

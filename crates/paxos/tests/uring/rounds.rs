@@ -210,6 +210,7 @@ pub fn a_round_takes_as_long_to_begin_as_there_is_to_tell() -> bool {
     let mut alone = second();
     alone.hear(1, Word::Prepare(1, 1).encode(FOUNDED));
     alone.write();
+    follow(&mut alone, 1, 0);
     let beat = |alone: &mut Alone, told| {
         let mut head = head(1, alone.follow().epoch, (0, 0));
         head.kept = told;
@@ -321,6 +322,13 @@ pub fn where_configurations_do_not_last_silence_lasts_longer() -> bool {
     let at_last = suspects_in(&mut alone, 5);
     follow_each_other(&mut alone, 1);
     let lasts = 90 * settings().patience.silence / MILLI;
+    let round = alone.follow().round;
+    let theirs = rota_paxos::uring::Follow {
+        round,
+        epoch: 1,
+        next: 0,
+    };
+    alone.hear(3, Word::Follow(theirs, Vec::new()).encode(FOUNDED));
     passes(&mut alone, lasts, |alone, step| {
         let follow = alone.follow();
         let mut head = head(follow.round, follow.epoch, (0, 0));
@@ -364,4 +372,23 @@ pub fn a_predecessor_that_says_something_else_lives() -> bool {
     let old_ones = stands_beside(5, old);
     let for_long = stands_beside(12, here(1)) && stands_beside(12, old);
     of_another && !words && !old_ones && for_long
+}
+
+/// A successor that has no link to its predecessor may see too few to go on without that: the predecessor, which sees more, leaves it
+/// out. Not at once, as the successor may be about to.
+pub fn who_has_no_link_to_its_predecessor_is_left_out_by_it() -> bool {
+    let mut alone = second();
+    follow(&mut alone, 1, 1);
+    let silence = settings().patience.silence / MILLI;
+    let hears = |alone: &mut Alone, _| {
+        let epoch = alone.follow().epoch;
+        batch_of(alone, epoch, 1, |_| {});
+    };
+    passes(&mut alone, 12 * silence, hears);
+    let calm = stands(&alone).is_empty();
+    alone.unlink(3);
+    passes(&mut alone, silence, hears);
+    let early = !stands(&alone).is_empty();
+    passes(&mut alone, 4 * silence, hears);
+    calm && !early && stands(&alone).contains(&2)
 }

@@ -20,7 +20,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 88] = [
+pub const RULES: [Rule; 94] = [
     (Mutant::U98, slow::a_disk_that_fails_again_is_asked_for_less),
     (
         Mutant::U97,
@@ -185,6 +185,27 @@ pub const RULES: [Rule; 88] = [
         rounds::a_coordinator_whose_log_is_open_again_promises_itself,
     ),
     (Mutant::U101, rounds::who_votes_from_the_start_is_not_mute),
+    (
+        Mutant::U102,
+        outside::who_waits_outside_is_taken_in_where_a_log_is_away,
+    ),
+    (
+        Mutant::U103,
+        outside::who_waits_asks_though_the_others_go_on,
+    ),
+    (Mutant::U104, outside::a_ring_that_cannot_decide_is_not_well),
+    (
+        Mutant::U105,
+        outside::who_is_left_out_of_rings_that_decide_nothing_waits_longer,
+    ),
+    (
+        Mutant::U106,
+        outside::a_coordinator_puts_its_own_store_in_place,
+    ),
+    (
+        Mutant::U107,
+        rounds::who_has_no_link_to_its_predecessor_is_left_out_by_it,
+    ),
     (
         Mutant::U85,
         outside::who_is_left_out_again_and_again_waits_longer,

@@ -7,7 +7,7 @@ use super::world::{MILLI, World, run, run_resumed, run_with_losses, run_worse};
 /// `ROTA_SEEDS=A..B` in place of a few.
 pub fn seeds() -> std::ops::Range<u64> {
     let Ok(text) = std::env::var("ROTA_SEEDS") else {
-        return 0..60;
+        return 0..75;
     };
     let (from, to) = text.split_once("..").expect("A..B");
     from.parse().expect("a number")..to.parse().expect("a number")

@@ -97,19 +97,24 @@ impl Membership {
             |process: &Process| self.is_there(cx, links, *process) && Some(*process) != why.suspect;
         let stay = config.ring.iter().copied().filter(there);
         let stay: Vec<Process> = stay.chain([cx.me]).collect();
-        let with = |come: Vec<Process>| {
-            let all = stay.iter().copied().chain(come);
+        let with = |come: &[Process], voting: &dyn Fn(&Process) -> bool| {
+            let all = stay.iter().chain(come).copied();
             let mut ring = sort(cx, all.filter(there).chain([cx.me]));
             ring.dedup();
             let acceptors = acceptors_of(around, config, &ring);
-            let nodes: BTreeSet<NodeId> = ring.iter().map(|process| process.node).collect();
+            let voting = ring.iter().filter(|process| voting(process));
+            let nodes: BTreeSet<NodeId> = voting.map(|process| process.node).collect();
             let voters = acceptors.iter().filter(|who| nodes.contains(&who.node));
             (2 * voters.count() > acceptors.len()).then_some((ring, acceptors))
         };
-        let come = with(self.joining(links).collect());
-        // Who waits to be taken in is needed.
-        let all = || with(self.outside(links, |_| !mutants::on(Mutant::U86)).collect());
-        let (ring, acceptors) = come.or_else(all)?;
+        let joining: Vec<Process> = self.joining(links).collect();
+        let outside = self.outside(links, |_| !mutants::on(Mutant::U86));
+        let outside: Vec<Process> = outside.collect();
+        // Who waits to be taken in is needed where the logs of others are away; and what is known of those may be old.
+        let votes = |process: &Process| is_voting(around, *process) || mutants::on(Mutant::U102);
+        let well = with(&joining, &votes).or_else(|| with(&outside, &votes));
+        let any = || with(&joining, &|_| true).or_else(|| with(&outside, &|_| true));
+        let (ring, acceptors) = well.or_else(any)?;
         let coordinator = coordinator_of(around, config, (&ring, &acceptors), why)?;
         let next = config.next(self.complete, coordinator, ring, acceptors);
         Some(Arc::new(next))
@@ -231,6 +236,14 @@ pub fn arbitrated(number: Round, chosen: Bytes) -> Option<Arc<Config>> {
     config.filter(|config| config.number == number)
 }
 
+/// Whether a process has a log that is well, as far as it has said.
+fn is_voting(around: &Around<'_>, process: Process) -> bool {
+    match process == around.cx.me {
+        true => around.voter.votes(),
+        false => around.links.acceptor_of(process).is_some(),
+    }
+}
+
 /// Those of the configuration; where a node in the ring has lost its store, with its new one.
 fn acceptors_of(around: &Around<'_>, config: &Config, ring: &[Process]) -> Vec<AcceptorId> {
     let now = |who: &AcceptorId| {
@@ -262,7 +275,7 @@ fn coordinator_of(
     let first = place + usize::from(why.yields);
     let mut in_order = ring[first..].iter().chain(&ring[..first]).copied();
     // Others' logs may have failed.
-    let well = |process: &Process| *process == me || around.links.acceptor_of(*process).is_some();
+    let well = |process: &Process| *process == me || is_voting(around, *process);
     let best = in_order.clone().find(|who| votes(who) && well(who));
     best.or_else(|| in_order.find(votes))
 }

@@ -17,7 +17,7 @@ const MOST_ASIDE: u64 = 7;
 /// What is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Due {
-    /// The predecessor is suspected.
+    /// A neighbour is suspected.
     Suspects(Option<Process>),
     /// Another one has to coordinate: the round takes too long to begin, or nobody is there who does.
     Leads,
@@ -52,6 +52,19 @@ impl Membership {
         let since = election.down.get(&before).copied();
         let since = since.unwrap_or(election.known).max(election.known);
         Some(silent.min(since.after(patience.link)))
+    }
+
+    /// When the successor is left out as it does not follow. It would have stood first if it could: it may see too few itself.
+    fn apart_at(&self, around: &Around<'_>) -> Option<Time> {
+        let (after, since) = around.ring?.apart()?;
+        let silence = self.election.silence(around.cx);
+        // On a slow link its word may wait behind others.
+        let times = match around.links.has(after) {
+            true => MOST_ASIDE + 2,
+            false => 2,
+        };
+        let at = since.max(self.election.known).after(times * silence);
+        (!mutants::on(Mutant::U107)).then_some(at)
     }
 
     /// When the round has taken too long to begin.
@@ -148,6 +161,7 @@ impl Membership {
             join,
             self.stand_at(around),
             self.suspect_at(around),
+            self.apart_at(around),
             self.stalled_at(around),
             self.view_at(around),
             self.admit_at(around),
@@ -173,6 +187,9 @@ impl Membership {
         if is_due(self.suspect_at(around), now) {
             let suspect = around.ring.and_then(Stream::predecessor);
             Some(Due::Suspects(suspect))
+        } else if is_due(self.apart_at(around), now) {
+            let apart = around.ring.and_then(Stream::apart);
+            Some(Due::Suspects(apart.map(|(process, _)| process)))
         } else if is_due(self.stalled_at(around), now) || is_due(self.stand_at(around), now) {
             Some(Due::Leads)
         } else if is_due(self.admit_at(around), now) {
@@ -204,6 +221,7 @@ impl Membership {
             self.election.known = later;
         }
         let put_off = [
+            self.apart_at(around),
             self.stalled_at(around),
             self.view_at(around),
             self.round_at(around),
@@ -218,12 +236,17 @@ impl Membership {
     }
 
     /// This process is not in the ring: it asks to be taken in, and stands itself if nobody is there to ask.
-    pub fn on_outside(&mut self, cx: &Context) {
+    pub fn on_outside(&mut self, cx: &Context, was_in: bool) {
         let patience = cx.settings.patience;
         let place = self.place_among_acceptors(cx);
         let random = self.random.below(patience.retry);
         let election = &mut self.election;
-        election.join = cx.now.after(election.waits * patience.retry);
+        let join = cx.now.after(election.waits * patience.retry);
+        // Who waits already does not begin anew with each configuration of the others.
+        election.join = match was_in || mutants::on(Mutant::U103) {
+            true => join,
+            false => join.min(election.join),
+        };
         let waits = election.waits.min(MOST_PUT_OFF) * patience.retry;
         let wait = patience.silence / 2 + place * patience.retry / 2 + waits + random;
         election.stand = cx.now.after(wait);

@@ -157,9 +157,13 @@ impl Election {
         &mut self,
         cx: &Context,
         before: Option<&Config>,
-        next: &Config,
+        (next, decided): (&Config, bool),
     ) -> bool {
-        let lasted = self.lasted(cx);
+        let lasted = match decided || mutants::on(Mutant::U105) {
+            true => self.lasted(cx),
+            // It was there, and of no use.
+            false => 0,
+        };
         self.short = self.short.saturating_sub(lasted);
         let is_out = |process: &&Process| !next.ring.contains(process);
         let left_out = before.and_then(|config| config.ring.iter().find(is_out));
@@ -198,7 +202,7 @@ impl Election {
     /// How long this process waits until it is taken in: longer each time when it is left out soon, and as at first when it was in
     /// for long. That others were together without it says nothing.
     pub fn wait_longer(&mut self, was_in: bool, is_out: bool, stays: bool) {
-        let forgets = stays && (was_in || mutants::on(Mutant::U85));
+        let forgets = (stays && was_in) || mutants::on(Mutant::U85);
         if forgets {
             self.waits = 0;
         } else if was_in && is_out {

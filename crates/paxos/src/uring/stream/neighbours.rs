@@ -34,13 +34,21 @@ pub enum News {
 
 impl Stream {
     /// A link to a neighbour has come up or gone down: both begin again.
-    pub fn on_link(&mut self, who: Process) {
+    pub fn on_link(&mut self, now: Time, who: Process) {
         if self.predecessor() == Some(who) {
             self.hail = Hail::Due;
         }
         if self.successor() == Some(who) {
-            self.out = None;
+            if self.out.take().is_some() {
+                self.apart = now;
+            }
         }
+    }
+
+    /// The successor, and since when it has not said from where on it is to be sent; `None` if it has, or there is none.
+    pub fn apart(&self) -> Option<(Process, Time)> {
+        let successor = self.successor().filter(|_| self.out.is_none())?;
+        Some((successor, self.apart))
     }
 
     /// What to tell the predecessor now, and in which instances it is to bring the values.
