@@ -38,10 +38,8 @@ impl Stream {
         if self.predecessor() == Some(who) {
             self.hail = Hail::Due;
         }
-        if self.successor() == Some(who) {
-            if self.out.take().is_some() {
-                self.apart = now;
-            }
+        if self.successor() == Some(who) && self.out.take().is_some() {
+            self.apart = now;
         }
     }
 
