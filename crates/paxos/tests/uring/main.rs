@@ -12,6 +12,7 @@ mod behind;
 #[cfg(not(feature = "mutants"))]
 mod buffers;
 mod cut;
+mod cut_links;
 mod datagrams;
 mod devices;
 mod disk;

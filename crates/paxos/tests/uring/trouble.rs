@@ -8,7 +8,7 @@ use super::node::{Life, Node};
 use super::world::{MILLI, World, node_id};
 
 impl World {
-    fn disconnect(&mut self, one: usize, other: usize) {
+    pub fn disconnect(&mut self, one: usize, other: usize) {
         let retry = self.now + self.below(80 * MILLI);
         let link = self.links.between(one, other);
         let Some(session) = link.break_up(retry).map(Session) else {

@@ -598,6 +598,27 @@ impl World {
         }
     }
 
+    /// Without troubles, until then: all submit.
+    pub fn goes_until(&mut self, end: u64) {
+        while self.now < end && self.judge.wrong.is_none() {
+            self.step();
+            if self.now >= self.next_submit {
+                self.next_submit = self.now + self.below(20 * MILLI);
+                let index = self.below(self.nodes.len() as u64) as usize;
+                if self.is_awake(index) {
+                    self.submit(index);
+                }
+            }
+            self.now = self.next_time();
+        }
+    }
+
+    /// The link between these is cut.
+    pub fn cut(&mut self, one: usize, other: usize) {
+        self.disconnect(one, other);
+        self.links.between(one, other).cut = true;
+    }
+
     /// Who belongs to what was before is started again.
     fn end_former(&mut self) {
         for index in 0..self.nodes.len() {
