@@ -285,12 +285,10 @@ impl Daemons<'_> {
 }
 
 fn engine(options: &Options) -> EngineName {
-    let mut engines = EngineName::ALL.into_iter();
-    let engine = engines.find(|engine| engine.name() == options.engine);
     match options.engine.as_str() {
         // What orders each ring.
         MULTI_RING => EngineName::URingPaxos,
-        _ => engine.unwrap_or_default(),
+        name => name.parse().unwrap_or_default(),
     }
 }
 

@@ -86,7 +86,7 @@ impl URing {
         let election = &mut self.membership.election;
         election.on_begun(is_first || begun);
         self.begin_to_lead(config);
-        if self.leading.is_some() && self.membership.is_wanted(&self.links, &self.voter) {
+        if self.leading.is_some() && self.membership.is_wanted(&around!(self)) {
             // Who has said so said it of the configuration before.
             self.membership.election.admit_soon(&self.cx);
         }

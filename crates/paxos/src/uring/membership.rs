@@ -229,25 +229,18 @@ impl Membership {
     }
 
     /// Whether anybody wants to come in, or votes with another store.
-    pub fn is_wanted(&self, links: &Peers, voter: &Voter) -> bool {
-        let mut peers = links.iter().map(|peer| peer.process);
-        let is_own = voter.votes() && self.is_other(voter.id()) && !mutants::on(Mutant::U106);
-        is_own
-            || self.joining(links).next().is_some()
-            || peers.any(|who| self.is_renamed(links, who))
+    pub fn is_wanted(&self, around: &Around<'_>) -> bool {
+        let ring = self.config.iter().flat_map(|config| &config.ring);
+        let mut ring = ring.filter(|who| **who != around.cx.me || !mutants::on(Mutant::U106));
+        let is_renamed = |who: &Process| self.is_renamed(around, *who);
+        self.joining(around.links).next().is_some() || ring.any(is_renamed)
     }
 
-    /// Whether a process of the ring votes with another store than the configuration has.
-    fn is_renamed(&self, links: &Peers, process: Process) -> bool {
+    /// Whether a process votes with another store than the configuration has.
+    fn is_renamed(&self, around: &Around<'_>, process: Process) -> bool {
+        let now = campaign::votes_as(around, process);
         let config = self.config.as_ref();
-        let is_in = config.is_some_and(|config| config.ring.contains(&process));
-        let now = links.acceptor_of(process);
-        is_in && now.is_some_and(|now| self.is_other(now))
-    }
-
-    /// Whether the configuration has another store at this node.
-    fn is_other(&self, now: AcceptorId) -> bool {
-        self.config.as_ref().is_some_and(|config| {
+        config.zip(now).is_some_and(|(config, now)| {
             let mut old = config.acceptors.iter();
             old.any(|who| who.node == now.node && *who != now)
         })
@@ -256,7 +249,7 @@ impl Membership {
     /// Somebody has said who it is: whether the coordinator is to take somebody in soon.
     pub fn plan_to_admit(&mut self, around: &Around<'_>) {
         let leads = around.ring.is_some_and(Stream::leads);
-        if leads && self.election.admit.is_none() && self.is_wanted(around.links, around.voter) {
+        if leads && self.election.admit.is_none() && self.is_wanted(around) {
             let wait = around.cx.settings.patience.retry / 8;
             self.election.admit = Some(around.cx.now.after(wait));
         }

@@ -58,7 +58,7 @@ fn coordinator() -> Alone {
 
 fn follow_of(alone: &mut Alone, node: u16) {
     let follow = rota_paxos::uring::Follow {
-        round: 1,
+        round: alone.follow().round,
         epoch: 1,
         next: 0,
     };
@@ -322,13 +322,7 @@ pub fn where_configurations_do_not_last_silence_lasts_longer() -> bool {
     let at_last = suspects_in(&mut alone, 5);
     follow_each_other(&mut alone, 1);
     let lasts = 90 * settings().patience.silence / MILLI;
-    let round = alone.follow().round;
-    let theirs = rota_paxos::uring::Follow {
-        round,
-        epoch: 1,
-        next: 0,
-    };
-    alone.hear(3, Word::Follow(theirs, Vec::new()).encode(FOUNDED));
+    follow_of(&mut alone, 3);
     passes(&mut alone, lasts, |alone, step| {
         let follow = alone.follow();
         let mut head = head(follow.round, follow.epoch, (0, 0));

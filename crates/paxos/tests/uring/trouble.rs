@@ -168,8 +168,7 @@ impl World {
             }
             12 | 13 if index != other => {
                 self.add("cuts");
-                self.disconnect(index, other);
-                self.links.between(index, other).cut = true;
+                self.cut(index, other);
             }
             14 | 15 => self.mend(),
             16 => {
@@ -178,8 +177,7 @@ impl World {
                 for one in 0..side.len() {
                     for other in one + 1..side.len() {
                         if side[one] != side[other] {
-                            self.disconnect(one, other);
-                            self.links.between(one, other).cut = true;
+                            self.cut(one, other);
                         }
                     }
                 }

@@ -584,15 +584,7 @@ impl World {
                 if self.now >= self.fault {
                     self.trouble();
                 }
-                if self.now >= self.next_submit {
-                    self.next_submit = self.now + self.below(20 * MILLI);
-                    for _ in 0..self.below(self.submits) {
-                        let index = self.below(self.nodes.len() as u64) as usize;
-                        if self.is_awake(index) {
-                            self.submit(index);
-                        }
-                    }
-                }
+                self.submit_what_is_due();
             }
             self.now = self.next_time();
         }
@@ -602,14 +594,21 @@ impl World {
     pub fn goes_until(&mut self, end: u64) {
         while self.now < end && self.judge.wrong.is_none() {
             self.step();
-            if self.now >= self.next_submit {
-                self.next_submit = self.now + self.below(20 * MILLI);
-                let index = self.below(self.nodes.len() as u64) as usize;
-                if self.is_awake(index) {
-                    self.submit(index);
-                }
-            }
+            self.submit_what_is_due();
             self.now = self.next_time();
+        }
+    }
+
+    fn submit_what_is_due(&mut self) {
+        if self.now < self.next_submit {
+            return;
+        }
+        self.next_submit = self.now + self.below(20 * MILLI);
+        for _ in 0..self.below(self.submits) {
+            let index = self.below(self.nodes.len() as u64) as usize;
+            if self.is_awake(index) {
+                self.submit(index);
+            }
         }
     }
 

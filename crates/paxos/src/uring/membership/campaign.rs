@@ -111,7 +111,8 @@ impl Membership {
         let outside = self.outside(links, |_| !mutants::on(Mutant::U86));
         let outside: Vec<Process> = outside.collect();
         // Who waits to be taken in is needed where the logs of others are away; and what is known of those may be old.
-        let votes = |process: &Process| is_voting(around, *process) || mutants::on(Mutant::U102);
+        let votes =
+            |process: &Process| votes_as(around, *process).is_some() || mutants::on(Mutant::U102);
         let well = with(&joining, &votes).or_else(|| with(&outside, &votes));
         let any = || with(&joining, &|_| true).or_else(|| with(&outside, &|_| true));
         let (ring, acceptors) = well.or_else(any)?;
@@ -236,11 +237,11 @@ pub fn arbitrated(number: Round, chosen: Bytes) -> Option<Arc<Config>> {
     config.filter(|config| config.number == number)
 }
 
-/// Whether a process has a log that is well, as far as it has said.
-fn is_voting(around: &Around<'_>, process: Process) -> bool {
+/// As whom a process votes, as far as it has said; `None` where its log is away.
+pub(super) fn votes_as(around: &Around<'_>, process: Process) -> Option<AcceptorId> {
     match process == around.cx.me {
-        true => around.voter.votes(),
-        false => around.links.acceptor_of(process).is_some(),
+        true => around.voter.votes().then(|| around.voter.id()),
+        false => around.links.acceptor_of(process),
     }
 }
 
@@ -248,10 +249,7 @@ fn is_voting(around: &Around<'_>, process: Process) -> bool {
 fn acceptors_of(around: &Around<'_>, config: &Config, ring: &[Process]) -> Vec<AcceptorId> {
     let now = |who: &AcceptorId| {
         let process = ring.iter().find(|process| process.node == who.node)?;
-        if *process == around.cx.me {
-            return around.voter.votes().then(|| around.voter.id());
-        }
-        let now = around.links.acceptor_of(*process);
+        let now = votes_as(around, *process);
         now.filter(|now| now.node == who.node)
     };
     let acceptors = config.acceptors.iter();
@@ -275,7 +273,7 @@ fn coordinator_of(
     let first = place + usize::from(why.yields);
     let mut in_order = ring[first..].iter().chain(&ring[..first]).copied();
     // Others' logs may have failed.
-    let well = |process: &Process| *process == me || is_voting(around, *process);
+    let well = |process: &Process| *process == me || votes_as(around, *process).is_some();
     let best = in_order.clone().find(|who| votes(who) && well(who));
     best.or_else(|| in_order.find(votes))
 }
