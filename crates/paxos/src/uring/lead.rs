@@ -28,6 +28,8 @@ pub struct Leading {
     admits: Option<Proposers>,
     /// Promises of which more parts have to come, and what their votes take, in bytes.
     parts: BTreeMap<AcceptorId, (Promise, usize)>,
+    /// The most that each acceptor has told, if it holds everything before this instance.
+    told: BTreeMap<AcceptorId, (Instance, u64)>,
     /// A majority has voted for all before this instance,
     reached: Instance,
     /// since then, or nothing was proposed that is not voted for.
@@ -44,6 +46,7 @@ impl Leading {
             machine,
             admits: None,
             parts: BTreeMap::new(),
+            told: BTreeMap::new(),
             reached: 0,
             moved: now,
         }
@@ -104,15 +107,34 @@ impl Leading {
         self.machine.start().is_some()
     }
 
-    /// Phase 1B: a promise, or a part of one. What follows.
-    pub fn on_promise(&mut self, part: Promise, more: bool) -> Progress {
-        if part.round != self.machine.round() {
-            return Progress::Waiting;
+    /// Phase 1B: a promise, or a part of one. What follows, and how much of it was never told before.
+    pub fn on_promise(&mut self, part: Promise, more: bool) -> (Progress, u64) {
+        let who = part.acceptor;
+        if part.round != self.machine.round() || !self.machine.lacks(who) {
+            return (Progress::Waiting, 0);
         }
-        match self.assemble(part, more) {
-            Some(promise) => self.machine.on_promise(promise),
-            None => Progress::Waiting,
+        let Some((whole, bytes)) = self.assemble(part) else {
+            return (Progress::Waiting, 0);
+        };
+        let news = self.news(&whole);
+        if more && !mutants::on(Mutant::U23) {
+            self.parts.insert(who, (whole, bytes));
+            return (Progress::Waiting, news);
         }
+        (self.machine.on_promise(whole), news)
+    }
+
+    /// How much more this acceptor has told than ever before: what it tells again, over a link that comes and goes, brings the round
+    /// no nearer.
+    fn news(&mut self, whole: &Promise) -> u64 {
+        let told = 1 + whole.votes.len() as u64;
+        let most = self.told.entry(whole.acceptor).or_default();
+        if whole.held > most.0 || mutants::on(Mutant::U112) {
+            *most = (whole.held, 0);
+        }
+        let before = most.1;
+        most.1 = before.max(told);
+        told.saturating_sub(before)
     }
 
     /// This is the newest configuration known to be complete: fewer may have to be asked. What follows.
@@ -197,28 +219,17 @@ impl Leading {
         self.machine.propose(skip).cloned()
     }
 
-    /// The whole promise, when its last part has come.
-    fn assemble(&mut self, part: Promise, more: bool) -> Option<Promise> {
-        let who = part.acceptor;
-        if !self.machine.lacks(who) {
-            return None;
-        }
+    /// What has come of a promise with this part, and how many bytes that takes; `None` if too many.
+    fn assemble(&mut self, part: Promise) -> Option<(Promise, usize)> {
         let bytes: usize = part.votes.iter().map(vote_bytes).sum();
-        let (whole, bytes) = match self.parts.remove(&who) {
+        let (whole, bytes) = match self.parts.remove(&part.acceptor) {
             Some((mut first, before)) if goes_on(&first, &part) => {
                 first.votes.extend(part.votes);
                 (first, before + bytes)
             }
             _ => (part, bytes),
         };
-        if bytes > MOST_PROMISE {
-            return None;
-        }
-        if more && !mutants::on(Mutant::U23) {
-            self.parts.insert(who, (whole, bytes));
-            return None;
-        }
-        Some(whole)
+        (bytes <= MOST_PROMISE).then_some((whole, bytes))
     }
 }
 

@@ -3,17 +3,23 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use bytes::Bytes;
+use core::ops::Range;
 
+use super::catch_up::Answer;
 use super::word::{Follow, Here, Word};
-use crate::{AcceptorId, Promise, Vote};
+use crate::{AcceptorId, Instance, Promise, Vote};
 use rota_core::contract::{Channel, NodeId, Output, Pieces, Process, Session};
 use rota_core::mutants::{self, Mutant};
 
 /// Words that may wait for one link; more than that nobody needs to hear.
 const WORDS: usize = 64;
-/// Bases and promises leave while no more than this part of a link's queue is under way: what else there is to say, and that
-/// this process lives, is not to wait behind megabytes of them on a slow link. Drivers tell of half as much room.
+/// Answers, bases and promises leave while no more than this part of a link's queue is under way: what else there is to say, and
+/// that this process lives, is not to wait behind megabytes of them on a slow link. Drivers tell of half as much room.
 const CLEAR: usize = 8;
+/// A promise with no more than this left to tell, in bytes, leaves as soon as there is room: a round may wait for it.
+const SMALL: usize = 4 << 10;
+/// So many questions of one process wait for their answers, as it asks no more at once. What it asked before it has given up.
+const ASKED: usize = 16;
 
 /// A link that is up.
 #[derive(Debug)]
@@ -32,10 +38,16 @@ pub struct Peer {
     words: VecDeque<Bytes>,
     /// Words that there was no place for.
     dropped: u64,
+    /// What it has asked for, in order. Answers are made when they leave: what was asked long ago may be given up, or forgotten.
+    asked: VecDeque<Range<Instance>>,
     /// How much of a base was told, and what is left.
     base: Option<(u64, Bytes)>,
     /// Promises whose votes were not all sent, and how many were.
     promise: Option<(Promise, usize)>,
+    /// A part of these is next, before more that goes along the ring.
+    part_is_next: bool,
+    /// The last part was an answer: what else there is to tell comes first.
+    answered: bool,
     /// What it has said of itself last.
     pub here: Option<Here>,
     /// It wanted to follow in a configuration that was not known here yet.
@@ -92,8 +104,11 @@ impl Peers {
             most_room: 0,
             words: VecDeque::new(),
             dropped: 0,
+            asked: VecDeque::new(),
             base: None,
             promise: None,
+            part_is_next: false,
+            answered: false,
             here: None,
             early: None,
         };
@@ -179,18 +194,23 @@ impl Peers {
         self.up.values_mut().for_each(|peer| peer.promise = None);
     }
 
-    /// Tells a base, in as many words as it takes.
-    pub fn base(&mut self, node: NodeId, base: Bytes) {
+    /// A process wants to know what was decided in these instances.
+    pub fn asks(&mut self, node: NodeId, about: Range<Instance>) {
         if let Some(peer) = self.up.get_mut(&node) {
-            peer.base = Some((0, base));
+            peer.asks(about);
         }
     }
 
     /// The next word for which there is room.
     pub fn next_word(&mut self) -> Option<Output> {
+        self.up.values_mut().find_map(Peer::next_word)
+    }
+
+    /// The next part of an answer, a promise or a base, where there is room for it beside what else there is to say.
+    pub fn next_part(&mut self, answer: impl Fn(Range<Instance>) -> Answer) -> Option<Output> {
         self.up
             .values_mut()
-            .find_map(|peer| peer.next_word(self.word_bytes))
+            .find_map(|peer| peer.next_part(self.word_bytes, &answer))
     }
 }
 
@@ -213,14 +233,16 @@ impl Peer {
         !self.words.is_empty()
     }
 
-    /// Whether there are parts of a base that it was not told yet.
-    pub const fn tells_base(&self) -> bool {
-        self.base.is_some()
-    }
-
-    /// What the link takes now, in bytes, beside the words that wait.
-    pub fn room(&self) -> usize {
-        if self.words.is_empty() { self.room } else { 0 }
+    /// What the link takes now of what goes along the ring, in bytes, beside what waits: a part of an answer, a promise or a base gets
+    /// its turn. `force`: this process has to be heard.
+    pub fn room(&self, force: bool) -> usize {
+        let is_turn = self.is_clear() && !self.part_is_next;
+        let goes = force || is_turn || !self.has_parts() || mutants::on(Mutant::U109);
+        if self.words.is_empty() && goes {
+            self.room
+        } else {
+            0
+        }
     }
 
     /// Sends a message, for which there has to be room.
@@ -236,23 +258,79 @@ impl Peer {
         }
     }
 
-    /// Parts are made one at a time, and wait for their room as words do: what goes along the ring does not take it.
-    fn next_word(&mut self, enough: usize) -> Option<Output> {
-        if self.words.is_empty() {
-            if !self.is_clear() && !mutants::on(Mutant::U66) {
-                return None;
-            }
-            let part = self.promise_part(enough);
-            let part = part.or_else(|| self.base_part(enough))?;
-            self.words.push_back(part.encode(self.founded).into());
-        }
+    /// The same for what goes along the ring.
+    pub fn send_along(&mut self, bytes: Pieces) -> Output {
+        self.part_is_next = self.has_parts();
+        self.send(bytes)
+    }
+
+    fn next_word(&mut self) -> Option<Output> {
         let word = self.words.pop_front_if(|word| word.len() <= self.room)?;
         Some(self.send(word.into()))
+    }
+
+    /// Parts are made one at a time, and wait for their room as words do.
+    fn next_part(
+        &mut self,
+        enough: usize,
+        answer: &impl Fn(Range<Instance>) -> Answer,
+    ) -> Option<Output> {
+        if !self.has_parts() || !self.words.is_empty() || !self.may_tell() {
+            return None;
+        }
+        let told = |peer: &mut Self| peer.promise_part(enough).or_else(|| peer.base_part(enough));
+        let part = match self.answered {
+            true => told(self).or_else(|| self.answer_part(answer)),
+            false => self.answer_part(answer).or_else(|| told(self)),
+        }?;
+        (self.part_is_next, self.answered) = (false, matches!(part, Word::Chosen(_)));
+        self.words.push_back(part.encode(self.founded).into());
+        self.next_word()
+    }
+
+    /// Whether a part may be told now.
+    fn may_tell(&self) -> bool {
+        let small = |(promise, told): &(Promise, usize)| {
+            let rest = promise.votes[*told..].iter().map(super::codec::vote_bytes);
+            rest.sum::<usize>() <= SMALL && !mutants::on(Mutant::U110)
+        };
+        let is_soon = self.asked.is_empty() && self.promise.as_ref().is_some_and(small);
+        self.is_clear() || is_soon || mutants::on(Mutant::U66)
+    }
+
+    /// Whether there is more to tell than words.
+    fn has_parts(&self) -> bool {
+        !self.asked.is_empty() || self.promise.is_some() || self.base.is_some()
+    }
+
+    fn asks(&mut self, about: Range<Instance>) {
+        let is_again = |asked: &Range<Instance>| asked.start == about.start;
+        if mutants::on(Mutant::U108) {
+            self.asked.push_back(about);
+        } else if let Some(asked) = self.asked.iter_mut().find(|asked| is_again(asked)) {
+            *asked = about;
+        } else {
+            let old = (self.asked.len() + 1).saturating_sub(ASKED);
+            self.asked.drain(..old);
+            self.asked.push_back(about);
+        }
     }
 
     /// Whether little is under way.
     const fn is_clear(&self) -> bool {
         self.most_room - self.room <= self.most_room / CLEAR
+    }
+
+    /// The next answer, but for what is forgotten: that has a base for answer, which is told in parts, and once for several questions.
+    fn answer_part(&mut self, answer: &impl Fn(Range<Instance>) -> Answer) -> Option<Word> {
+        while let Some(about) = self.asked.pop_front() {
+            match answer(about) {
+                Answer::Votes(word) => return Some(word),
+                Answer::Base(base) if self.base.is_none() => self.base = Some((0, base)),
+                Answer::Base(_) => {}
+            }
+        }
+        None
     }
 
     /// The next part of a base.
@@ -293,6 +371,8 @@ impl Peers {
             assert_eq!(*node, peer.process.node, "a link is at its node");
             assert!(peer.room <= peer.most_room, "no more room than was seen");
             assert!(peer.words.len() <= WORDS + 1, "few words wait");
+            let few = peer.asked.len() <= ASKED || mutants::on(Mutant::U108);
+            assert!(few, "few questions wait");
             assert_eq!(peer.founded, self.founded, "all words name one foundation");
         }
     }

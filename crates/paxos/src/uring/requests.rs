@@ -4,11 +4,10 @@ use bytes::Bytes;
 
 use super::base::Base;
 use super::cast::{Lack, Lacking};
-use super::catch_up::{self, Answer, Brought};
+use super::catch_up::{self, Brought};
 use super::engine::URing;
 use super::lead::Leading;
 use super::parts::Dropped;
-use super::peers::Peer;
 use super::stream::Hail;
 use super::word::Word;
 use crate::{Instance, Proposers, Vote};
@@ -65,15 +64,14 @@ impl URing {
     /// Somebody asks what was decided.
     pub(super) fn on_fetch(&mut self, node: NodeId, from: Instance, upto: Instance) {
         self.counters.uring_fetches_served += 1;
-        let is_forgotten = from < self.voter.kept();
-        if is_forgotten && self.links.at(node).is_some_and(Peer::tells_base) {
-            // Several questions may have that answer.
-            return;
-        }
-        match catch_up::answer(&self.cx, &self.voter, self.learning.next(), from..upto) {
-            Answer::Votes(word) => self.links.say(node, &word),
-            Answer::Base(base) => self.links.base(node, base),
-        }
+        self.links.asks(node, from..upto);
+    }
+
+    /// The next part of what others are told at length.
+    pub(super) fn next_part(&mut self) -> Option<Output> {
+        let next = self.learning.next();
+        let answer = |about| catch_up::answer(&self.cx, &self.voter, next, about);
+        self.links.next_part(answer)
     }
 
     /// The answer.

@@ -197,9 +197,10 @@ impl URing {
             return Some(output);
         }
         if self.life == Life::Left {
-            return None;
+            return self.next_part();
         }
         let output = self.follow().or_else(|| self.batch());
+        let output = output.or_else(|| self.next_part());
         output.or_else(|| self.multicast())
     }
 
@@ -223,11 +224,17 @@ impl URing {
     fn note_mute(&mut self) {
         // Before the round begins its log may be open again: then it votes from the start.
         let begun = self.is_operational() || mutants::on(Mutant::U101);
-        let is_mute = self.voter.is_mute() && self.voter.is_acceptor() && begun;
-        if is_mute
-            && !mutants::on(Mutant::U34)
-            && let Some(at) = self.own_place()
-        {
+        let Some(config) = self.membership.config().filter(|_| begun) else {
+            return;
+        };
+        let (me, voter) = (self.cx.me.node, self.voter.id());
+        let place = config.acceptors.iter().position(|who| who.node == me);
+        // The others wait for the store that the configuration has, which may be another one.
+        let is_mute = |at: usize| {
+            let is_other = config.acceptors[at] != voter && !mutants::on(Mutant::U111);
+            self.voter.is_mute() || is_other
+        };
+        if let Some(at) = place.filter(|at| is_mute(*at) && !mutants::on(Mutant::U34)) {
             self.round.on_mute(at);
         }
     }
@@ -257,7 +264,7 @@ impl URing {
         };
         let voted = if begun { learner.voted() } else { &[] };
         let force = stream.beat;
-        let room = peer.room().min(super::MOST_BATCH);
+        let room = peer.room(force).min(super::MOST_BATCH);
         if room < super::LEAST_ROOM {
             return None;
         }
@@ -277,6 +284,6 @@ impl URing {
         (stream.spoken, stream.beat, stream.news) = (self.cx.now, false, News::None);
         self.counters.uring_batches_sent += 1;
         self.counters.uring_batch_bytes_sent += bytes.len() as u64;
-        Some(peer.send(bytes))
+        Some(peer.send_along(bytes))
     }
 }

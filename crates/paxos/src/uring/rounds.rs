@@ -95,10 +95,11 @@ impl URing {
         if leading.has_begun() {
             return;
         }
-        // A round takes as long to begin as there is something to tell, and as what was told for earlier ones takes to come.
-        let told = 1 + part.votes.len() as u64;
-        self.membership.election.on_told(told, self.cx.now);
-        let progress = leading.on_promise(part, more);
+        let (progress, news) = leading.on_promise(part, more);
+        // A round takes as long to begin as there is something to tell.
+        if news > 0 {
+            self.membership.election.on_told(news, self.cx.now);
+        }
         self.on_progress(progress);
     }
 

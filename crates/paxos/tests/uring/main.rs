@@ -36,5 +36,6 @@ mod rules;
 mod runs;
 mod slow;
 mod trouble;
+mod turns;
 mod world;
 mod worse;

@@ -56,13 +56,13 @@ const SEEDS: [(Mutant, u64, &str); 13] = [
     (Mutant::U06, 0, "refused"),
     (Mutant::U07, 0, "fifo"),
     (Mutant::U09, 0, "order"),
-    (Mutant::U10, 10, "silence"),
+    (Mutant::U10, 0, "silence"),
     (Mutant::U11, 0, "order"),
-    (Mutant::U14, 34, "order"),
+    (Mutant::U14, 28, "order"),
     (Mutant::U16, 0, "order"),
     (Mutant::U18, 1, "order"),
     (Mutant::U21, 0, "silence"),
-    (Mutant::U22, 5, "silence"),
+    (Mutant::U22, 36, "silence"),
     (Mutant::U23, 0, "order"),
     (Mutant::U40, 577, "refused"),
 ];
@@ -71,7 +71,7 @@ const SEEDS: [(Mutant, u64, &str); 13] = [
 const MULTICAST_SEEDS: [(Mutant, u64, &str); 5] = [
     (Mutant::U27, 0, "order"),
     (Mutant::U28, 0, "silence"),
-    (Mutant::U29, 16, "silence"),
+    (Mutant::U29, 25, "silence"),
     (Mutant::U30, 0, "contents"),
     (Mutant::U31, 1, "silence"),
 ];

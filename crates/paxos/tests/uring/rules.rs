@@ -11,7 +11,7 @@ use rota_paxos::{Ballot, Config, STATE_LOG, ValueId};
 
 use super::alone::{Alone, FOUNDED, new_here, process, settings};
 use super::{
-    base, behind, cut, foundations, full, logs, lost, outside, passed, rate, rounds, slow,
+    base, behind, cut, foundations, full, logs, lost, outside, passed, rate, rounds, slow, turns,
 };
 
 /// The key of what was promised, in the log of states.
@@ -20,7 +20,24 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 94] = [
+pub const RULES: [Rule; 99] = [
+    (
+        Mutant::U108,
+        turns::questions_that_are_given_up_are_not_answered,
+    ),
+    (
+        Mutant::U109,
+        turns::what_goes_along_the_ring_leaves_room_for_answers,
+    ),
+    (Mutant::U110, turns::a_small_promise_leaves_at_once),
+    (
+        Mutant::U111,
+        turns::who_votes_as_another_store_is_mute_along_the_ring,
+    ),
+    (
+        Mutant::U112,
+        turns::what_is_told_again_brings_no_round_nearer,
+    ),
     (Mutant::U98, slow::a_disk_that_fails_again_is_asked_for_less),
     (
         Mutant::U97,
