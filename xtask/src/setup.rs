@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::purity::{BARE_TARGET, bare_target_installed};
 
 /// Programs the tests start, and the packages that have them.
-const TOOLS: &[&str] = &["ip", "tc", "python3", "pkg-config", "etcd", "strace"];
+const TOOLS: &[&str] = &["ip", "tc", "python3", "pkg-config", "etcd", "strace", "nft"];
 const PACKAGES: &[&str] = &[
     "iproute2",
     "python3",
@@ -15,6 +15,7 @@ const PACKAGES: &[&str] = &[
     "pkg-config",
     "etcd-server",
     "strace",
+    "nftables",
 ];
 
 /// What to do where Python cannot make an environment of its own.

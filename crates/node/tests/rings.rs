@@ -216,3 +216,18 @@ fn a_ring_without_majority_stops_those_who_deliver_it() {
     // Who comes back delivers what it finds in its logs, from the beginning.
     assert_eq!(take(&two, 101)[1..], all);
 }
+
+/// A single process waits for what it skips itself.
+#[test]
+fn one_process_alone_goes_on_where_another_ring_is_idle() {
+    let config = config(1, 2, 25_700);
+    let node = RingsNode::start(&config, id(1)).expect("it starts");
+    for ring in [2, 1, 2, 2, 1, 1] {
+        let payload = vec![ring as u8];
+        while node.submit(Rank(ring), &payload).is_err() {
+            thread::sleep(Duration::from_millis(10));
+        }
+        let taken = take(&node, 1);
+        assert_eq!(taken[0].1, payload);
+    }
+}

@@ -1,9 +1,10 @@
 //! Gives a replica's checkpoints to its peers.
 
+use std::collections::BTreeMap;
 use std::io;
-use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -26,7 +27,23 @@ const LOOK: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(crate) struct Door {
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    guests: Arc<Guests>,
+    thread: Option<JoinHandle<Vec<JoinHandle<()>>>>,
+}
+
+/// Connections that peers have made, each of which has a thread.
+#[derive(Debug, Default)]
+struct Guests {
+    connections: Mutex<BTreeMap<usize, TcpStream>>,
+    arriving: AtomicUsize,
+    served: AtomicUsize,
+}
+
+impl Guests {
+    fn connections(&self) -> MutexGuard<'_, BTreeMap<usize, TcpStream>> {
+        let connections = self.connections.lock();
+        connections.unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Door {
@@ -39,12 +56,18 @@ impl Door {
         listener.set_nonblocking(true)?;
         let stop = Arc::new(AtomicBool::new(false));
         let (config, shelf) = (Arc::new(config.clone()), Arc::clone(shelf));
-        let stopped = Arc::clone(&stop);
+        let guests = Arc::new(Guests::default());
+        let room = Room {
+            config,
+            shelf,
+            guests: Arc::clone(&guests),
+            stop: Arc::clone(&stop),
+        };
         let thread = thread::Builder::new().name("rota-peers".to_owned());
-        let thread =
-            thread.spawn(move || wait_for_peers(&listener, (&config, &shelf), &stopped))?;
+        let thread = thread.spawn(move || room.wait_for_peers(&listener))?;
         Ok(Some(Self {
             stop,
+            guests,
             thread: Some(thread),
         }))
     }
@@ -53,51 +76,81 @@ impl Door {
 impl Drop for Door {
     fn drop(&mut self) {
         self.stop.store(true, SeqCst);
-        if let Some(thread) = self.thread.take() {
-            // It has panicked, or it has not: nobody is served any more.
+        // Threads that have panicked, or have not: nobody is served any more.
+        let threads = self.thread.take().map(JoinHandle::join);
+        for connection in self.guests.connections().values() {
+            // It ends the wait of its thread.
+            let _ = connection.shutdown(Shutdown::Both);
+        }
+        for thread in threads.and_then(Result::ok).unwrap_or_default() {
             let _ = thread.join();
         }
     }
 }
 
-fn wait_for_peers(
-    listener: &TcpListener,
-    (config, shelf): (&Arc<ReplicaConfig>, &Shelf),
-    stop: &Arc<AtomicBool>,
-) {
-    let (arriving, served) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    while !stop.load(SeqCst) {
-        let stream = match listener.accept() {
-            Ok((stream, _)) => stream,
-            Err(_) => {
-                thread::sleep(LOOK);
-                continue;
-            }
-        };
-        if arriving.load(SeqCst) >= MOST_ARRIVING {
-            continue;
-        }
-        arriving.fetch_add(1, SeqCst);
-        let (config, shelf, stop) = (Arc::clone(config), Arc::clone(shelf), Arc::clone(stop));
-        let (here, served) = (Arc::clone(&arriving), Arc::clone(&served));
-        let serve = move || {
-            let talk = accept(stream, &config);
-            here.fetch_sub(1, SeqCst);
-            // Whoever has proved nothing takes nobody's place.
-            let is_room = served.fetch_add(1, SeqCst) < MOST_SERVED;
-            let end = match talk {
-                Ok(talk) if is_room => serve(talk, (&config, &shelf), &stop),
-                Ok(_) => Ok(()),
-                Err(error) => Err(error),
+/// What is needed to serve.
+#[derive(Clone)]
+struct Room {
+    config: Arc<ReplicaConfig>,
+    shelf: Shelf,
+    guests: Arc<Guests>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Room {
+    /// The threads that serve, when it was told to stop.
+    fn wait_for_peers(&self, listener: &TcpListener) -> Vec<JoinHandle<()>> {
+        let mut threads: Vec<JoinHandle<()>> = Vec::new();
+        for number in 0.. {
+            let Some(stream) = self.next(listener) else {
+                break;
             };
-            served.fetch_sub(1, SeqCst);
-            if let Err(error) = end {
-                tracing::debug!(%error, "a peer is served no more");
+            threads.retain(|thread| !thread.is_finished());
+            let is_full = self.guests.arriving.load(SeqCst) >= MOST_ARRIVING;
+            let Some(copy) = stream.try_clone().ok().filter(|_| !is_full) else {
+                continue;
+            };
+            self.guests.connections().insert(number, copy);
+            self.guests.arriving.fetch_add(1, SeqCst);
+            let room = self.clone();
+            let serve = move || room.serve(number, stream);
+            let thread = thread::Builder::new().name("rota-peer".to_owned());
+            match thread.spawn(serve) {
+                Ok(thread) => threads.push(thread),
+                Err(_) => {
+                    self.guests.arriving.fetch_sub(1, SeqCst);
+                    self.guests.connections().remove(&number);
+                }
             }
+        }
+        threads
+    }
+
+    /// Who comes next; `None` when it was told to stop.
+    fn next(&self, listener: &TcpListener) -> Option<TcpStream> {
+        while !self.stop.load(SeqCst) {
+            match listener.accept() {
+                Ok((stream, _)) => return Some(stream),
+                Err(_) => thread::sleep(LOOK),
+            }
+        }
+        None
+    }
+
+    fn serve(&self, number: usize, stream: TcpStream) {
+        let talk = accept(stream, &self.config);
+        self.guests.arriving.fetch_sub(1, SeqCst);
+        // Whoever has proved nothing takes nobody's place.
+        let is_room = self.guests.served.fetch_add(1, SeqCst) < MOST_SERVED;
+        let end = match talk {
+            Ok(talk) if is_room => serve(talk, (&self.config, &self.shelf), &self.stop),
+            Ok(_) => Ok(()),
+            Err(error) => Err(error),
         };
-        let thread = thread::Builder::new().name("rota-peer".to_owned());
-        if thread.spawn(serve).is_err() {
-            arriving.fetch_sub(1, SeqCst);
+        self.guests.served.fetch_sub(1, SeqCst);
+        self.guests.connections().remove(&number);
+        if let Err(error) = end {
+            tracing::debug!(%error, "a peer is served no more");
         }
     }
 }
@@ -142,7 +195,7 @@ fn serve(
                 // What is damaged here may be sound elsewhere.
                 let chunk = reading.as_ref().and_then(|open| open.chunk(index).ok()?);
                 let chunk = chunk.unwrap_or_default();
-                pace.wait(chunk.len());
+                pace.wait(chunk.len(), stop);
                 talk.say(&chunk)?;
             }
             _ => return Err(io::ErrorKind::InvalidData.into()),
@@ -174,11 +227,15 @@ impl Pace {
         }
     }
 
-    /// Until so many more may leave.
-    fn wait(&mut self, bytes: usize) {
+    /// Until so many more may leave, or it was told to stop.
+    fn wait(&mut self, bytes: usize, stop: &AtomicBool) {
         let due = Duration::from_secs_f64(self.sent as f64 / self.rate as f64);
-        if let Some(early) = due.checked_sub(self.began.elapsed()) {
-            thread::sleep(early);
+        if due > self.began.elapsed() {
+            while let Some(early) = due.checked_sub(self.began.elapsed())
+                && !stop.load(SeqCst)
+            {
+                thread::sleep(early.min(LOOK));
+            }
         } else if self.began.elapsed() > due + Duration::from_secs(1) {
             // What was not used is not made up for.
             (self.began, self.sent) = (Instant::now(), 0);

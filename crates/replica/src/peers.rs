@@ -47,9 +47,33 @@ pub(crate) fn own(config: &ReplicaConfig) -> (Process, u32) {
 
 /// A peer that answers, and its newest checkpoint.
 struct Source {
+    peer: (NodeId, SocketAddr),
     talk: Talk,
     manifest: Manifest,
     point: Point,
+}
+
+impl Source {
+    /// Peers do not wait for whoever reads for long what has come before: it may have to connect once more.
+    fn chunk(&mut self, config: &ReplicaConfig, index: usize) -> io::Result<Vec<u8>> {
+        let mut asked = vec![CHUNK];
+        asked.extend_from_slice(&self.manifest.hash);
+        asked.extend_from_slice(&(index as u32).to_le_bytes());
+        ask_for(&mut self.talk, &asked).or_else(|_| {
+            self.talk = dial(config, self.peer)?;
+            ask_for(&mut self.talk, &asked)
+        })
+    }
+}
+
+fn ask_for(talk: &mut Talk, what: &[u8]) -> io::Result<Vec<u8>> {
+    talk.say(what)?;
+    talk.hear()
+}
+
+fn dial(config: &ReplicaConfig, peer: (NodeId, SocketAddr)) -> io::Result<Talk> {
+    let keys = config.rings.common.keys().map_err(io::Error::other)?;
+    Talk::dial(own(config), peer, keys.as_ref(), PATIENCE)
 }
 
 /// Why nothing came of it. What has come stays.
@@ -96,7 +120,7 @@ pub(crate) fn fetch(
         let is_same = |source: &Source| source.manifest.is_same_state(&furthest);
         let (same, others) = sources.into_iter().partition(is_same);
         sources = others;
-        match take_one(shelf, furthest, same, stop) {
+        match take_one((config, shelf), furthest, same, stop) {
             Err(FetchError::Stopped) => return Err(FetchError::Stopped),
             // Another state, less far, may help as well.
             Err(error) => failed = error,
@@ -108,14 +132,14 @@ pub(crate) fn fetch(
 
 /// Gets one state from all that have it.
 fn take_one(
-    shelf: &Shelf,
+    (config, shelf): (&ReplicaConfig, &Shelf),
     manifest: Manifest,
     sources: Vec<Source>,
     stop: &AtomicBool,
 ) -> Result<u64, FetchError> {
     let incoming = locked(shelf).receive(manifest);
     let mut incoming = incoming.map_err(FetchError::Checkpoint)?;
-    let bytes = take_all(&mut incoming, sources.into(), stop)?;
+    let bytes = take_all(config, &mut incoming, sources.into(), stop)?;
     // It is read once more as a whole, which takes as long as it takes.
     let written = incoming.finish().map_err(FetchError::Checkpoint)?;
     let _ = locked(shelf).add(written);
@@ -143,13 +167,9 @@ fn ask(
     peer: (NodeId, SocketAddr),
     stop: &AtomicBool,
 ) -> io::Result<Option<Source>> {
-    let keys = config.rings.common.keys().map_err(io::Error::other)?;
-    let mut talk = Talk::dial(own(config), peer, keys.as_ref(), PATIENCE)?;
-    talk.say(&[NEWEST])?;
-    let parts: [u8; 4] = talk
-        .hear()?
-        .try_into()
-        .map_err(|_| io::ErrorKind::InvalidData)?;
+    let mut talk = dial(config, peer)?;
+    let parts = ask_for(&mut talk, &[NEWEST])?;
+    let parts: [u8; 4] = parts.try_into().map_err(|_| io::ErrorKind::InvalidData)?;
     let parts = u32::from_le_bytes(parts) as usize;
     if parts == 0 {
         return Ok(None);
@@ -179,6 +199,7 @@ fn ask(
     let resume = resume_of(&manifest).ok_or_else(nowhere)?;
     config.check(&resume).map_err(io::Error::other)?;
     Ok(Some(Source {
+        peer,
         talk,
         manifest,
         point: resume.point,
@@ -192,6 +213,7 @@ fn resume_of(manifest: &Manifest) -> Option<Resume> {
 
 /// Takes what is missing from all that have it, in turns.
 fn take_all(
+    config: &ReplicaConfig,
     incoming: &mut Incoming<FileDir>,
     mut sources: VecDeque<Source>,
     stop: &AtomicBool,
@@ -204,7 +226,7 @@ fn take_all(
                 return Err(FetchError::Stopped);
             }
             let mut source = sources.pop_front().ok_or(FetchError::Gone)?;
-            let Some(chunk) = chunk_of(&mut source, index) else {
+            let Ok(chunk) = source.chunk(config, index) else {
                 continue;
             };
             sources.push_back(source);
@@ -222,12 +244,4 @@ fn take_all(
         }
     }
     Ok(bytes)
-}
-
-fn chunk_of(source: &mut Source, index: usize) -> Option<Vec<u8>> {
-    let mut asked = vec![CHUNK];
-    asked.extend_from_slice(&source.manifest.hash);
-    asked.extend_from_slice(&(index as u32).to_le_bytes());
-    source.talk.say(&asked).ok()?;
-    source.talk.hear().ok()
 }

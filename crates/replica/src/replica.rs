@@ -1,5 +1,6 @@
 //! A replica: its rings, its machine, its checkpoints.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::sync::{Arc, Mutex};
@@ -88,7 +89,7 @@ impl<M: Machine> Replica<M> {
             before: (0, 0),
         };
         let thread = std::thread::Builder::new().name("rota-replica".to_owned());
-        let thread = thread.spawn(move || keeper.run(node));
+        let thread = thread.spawn(move || keeper.run_to_the_end(node));
         let thread = thread.map_err(StartError::System)?;
         Ok(Self {
             shared,
@@ -113,9 +114,11 @@ impl<M: Machine> Replica<M> {
         Client::go_on((id, last), self.sessions, Arc::clone(&self.shared))
     }
 
-    /// Looks at the machine as it is here: another replica may be ahead of it. Commands wait meanwhile.
-    pub fn read<T>(&self, look: impl FnOnce(&M) -> T) -> T {
-        look(&self.shared.state().machine)
+    /// Looks at the machine as it is here: another replica may be ahead of it. Commands wait meanwhile. `None` where it has no whole state, as it did
+    /// not take the checkpoint of another replica, or has panicked in the middle of a command.
+    pub fn read<T>(&self, look: impl FnOnce(&M) -> T) -> Option<T> {
+        let state = self.shared.state();
+        state.is_whole.then(|| look(&state.machine))
     }
 
     /// How it is.
@@ -182,6 +185,16 @@ struct Keeper<M: Machine> {
 }
 
 impl<M: Machine> Keeper<M> {
+    /// The same as [`Self::run`]; where the machine panics its clients are told that nothing more is answered.
+    fn run_to_the_end(self, node: RingsNode) {
+        let shared = Arc::clone(&self.shared);
+        let run = AssertUnwindSafe(|| self.run(node));
+        if let Err(panic) = std::panic::catch_unwind(run) {
+            shared.end("its machine has panicked".to_owned());
+            std::panic::resume_unwind(panic);
+        }
+    }
+
     fn run(mut self, mut node: RingsNode) {
         let why = loop {
             let why = match self.feed(&node) {
@@ -236,10 +249,11 @@ impl<M: Machine> Keeper<M> {
 
     fn wait_for_written(&mut self) {
         self.is_wanted = false;
-        if let Some(written) = self.written.take()
-            && let Ok(written) = written.recv()
-        {
-            self.on_written(written);
+        if let Some(written) = self.written.take() {
+            match written.recv() {
+                Ok(written) => self.on_written(written),
+                Err(_) => self.on_panic(),
+            }
         }
     }
 
@@ -279,13 +293,15 @@ impl<M: Machine> Keeper<M> {
         let newest = locked(&self.shelf).newest_sound()?;
         let newest = newest.ok_or(StartError::About)?;
         let mut state = self.shared.state();
+        // A panic, too, leaves a part of a state.
+        state.is_whole = false;
         let begun = begin_with(&self.config, &mut state.machine, &newest);
         if begun.is_err() {
             // Nobody else should begin with it, here or elsewhere.
             locked(&self.shelf).reject(newest.manifest());
         }
         let (sessions, resume) = begun?;
-        state.sessions = sessions;
+        (state.sessions, state.is_whole) = (sessions, true);
         drop(state);
         let resume = resume.ok_or(StartError::About)?;
         let node = RingsNode::resume(&self.config.rings, self.config.node, resume);
@@ -298,7 +314,7 @@ impl<M: Machine> Keeper<M> {
             match written.try_recv() {
                 Ok(written) => self.on_written(written),
                 Err(TryRecvError::Empty) => return,
-                Err(TryRecvError::Disconnected) => self.written = None,
+                Err(TryRecvError::Disconnected) => self.on_panic(),
             }
         }
         if self.is_wanted {
@@ -341,6 +357,13 @@ impl<M: Machine> Keeper<M> {
                 self.shared.state().counts.checkpoints_failed += 1;
             }
         }
+    }
+
+    /// The thread that wrote has panicked.
+    fn on_panic(&mut self) {
+        self.written = None;
+        self.shared.state().counts.checkpoints_failed += 1;
+        tracing::error!("no checkpoint: the machine has panicked as it wrote its state");
     }
 
     fn on_written(&mut self, written: WrittenOrNot) {

@@ -14,6 +14,12 @@ pub type Sequence = u64;
 pub const WINDOW: u64 = 64;
 /// So many sessions there are at once; the one that was used longest ago makes way.
 pub const MOST_SESSIONS: usize = 1 << 16;
+/// Their answers take so much at once, in bytes. With more, sessions that were used longest ago make way, and a session that has as much alone
+/// forgets its oldest answers.
+pub const MOST_BYTES: usize = 64 << 20;
+
+/// What an answer takes beside its own bytes, about.
+const COST: usize = 64;
 
 /// What becomes of a command.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,6 +41,20 @@ struct Session {
     /// Nothing up to this is remembered.
     forgotten: Sequence,
     answers: BTreeMap<Sequence, Vec<u8>>,
+    /// What those take.
+    bytes: usize,
+}
+
+impl Session {
+    /// The oldest answer is not known any more; whether there was one.
+    fn forget_one(&mut self) -> bool {
+        let first = self.answers.pop_first();
+        if let Some((sequence, answer)) = &first {
+            self.forgotten = self.forgotten.max(*sequence);
+            self.bytes -= answer.len() + COST;
+        }
+        first.is_some()
+    }
 }
 
 /// All sessions of a partition.
@@ -45,23 +65,28 @@ pub struct Sessions {
     by_use: BTreeMap<u64, ClientId>,
     /// Uses so far.
     uses: u64,
+    /// What all answers take.
+    bytes: usize,
     most: usize,
+    most_bytes: usize,
 }
 
 impl Default for Sessions {
     fn default() -> Self {
-        Self::with_room(MOST_SESSIONS)
+        Self::with_room(MOST_SESSIONS, MOST_BYTES)
     }
 }
 
 impl Sessions {
-    /// None, and room for so many.
-    pub const fn with_room(most: usize) -> Self {
+    /// None, and room for so many, and for answers of so many bytes.
+    pub const fn with_room(most: usize, most_bytes: usize) -> Self {
         Self {
             of: BTreeMap::new(),
             by_use: BTreeMap::new(),
             uses: 0,
+            bytes: 0,
             most,
+            most_bytes,
         }
     }
 
@@ -79,9 +104,9 @@ impl Sessions {
     pub fn open(&mut self, client: ClientId) {
         if !self.of.contains_key(&client)
             && self.of.len() >= self.most
-            && let Some((_, oldest)) = self.by_use.pop_first()
+            && let Some((_, oldest)) = self.by_use.first_key_value()
         {
-            self.of.remove(&oldest);
+            self.close(*oldest);
         }
         self.of.entry(client).or_default();
         self.touch(client);
@@ -91,6 +116,7 @@ impl Sessions {
     pub fn close(&mut self, client: ClientId) {
         if let Some(session) = self.of.remove(&client) {
             self.by_use.remove(&session.used);
+            self.bytes -= session.bytes;
         }
     }
 
@@ -122,15 +148,41 @@ impl Sessions {
         let Some(session) = self.of.get_mut(&client) else {
             return;
         };
-        session.answers.insert(sequence, answer);
+        let before = session.bytes;
+        session.bytes += answer.len() + COST;
+        let old = session.answers.insert(sequence, answer);
+        session.bytes -= old.map_or(0, |old| old.len() + COST);
         let newest = session.answers.last_key_value();
         let newest = newest.map_or(0, |(newest, _)| *newest);
         let forgotten = newest.saturating_sub(WINDOW);
         session.forgotten = session.forgotten.max(forgotten);
-        while let Some(first) = session.answers.first_entry()
-            && *first.key() <= session.forgotten
+        while session
+            .answers
+            .first_key_value()
+            .is_some_and(|(first, _)| *first <= forgotten)
         {
-            first.remove();
+            session.forget_one();
+        }
+        self.bytes = self.bytes + session.bytes - before;
+        self.make_room(client);
+    }
+
+    /// Answers make way for others, but not the last one of this client.
+    fn make_room(&mut self, client: ClientId) {
+        while self.bytes > self.most_bytes {
+            let oldest = self.by_use.first_key_value().map(|(_, oldest)| *oldest);
+            if let Some(oldest) = oldest.filter(|oldest| *oldest != client) {
+                self.close(oldest);
+                continue;
+            }
+            let Some(session) = self.of.get_mut(&client) else {
+                return;
+            };
+            let before = session.bytes;
+            if session.answers.len() < 2 || !session.forget_one() {
+                return;
+            }
+            self.bytes = self.bytes + session.bytes - before;
         }
     }
 
@@ -166,15 +218,17 @@ impl Sessions {
             let mut session = Session {
                 used: take(&mut bytes)?,
                 forgotten: take(&mut bytes)?,
-                answers: BTreeMap::new(),
+                ..Session::default()
             };
             for _ in 0..take(&mut bytes)? {
                 let sequence = take(&mut bytes)?;
                 let length = usize::try_from(take(&mut bytes)?).ok()?;
                 let (answer, rest) = bytes.split_at_checked(length)?;
                 bytes = rest;
+                session.bytes += length + COST;
                 session.answers.insert(sequence, answer.to_vec());
             }
+            sessions.bytes += session.bytes;
             let is_new = sessions.by_use.insert(session.used, client).is_none();
             let is_sound = is_new && session.used <= sessions.uses;
             if !is_sound || sessions.of.insert(client, session).is_some() {
@@ -234,13 +288,39 @@ mod tests {
 
     #[test]
     fn who_was_used_longest_ago_makes_way() {
-        let mut sessions = Sessions::with_room(3);
+        let mut sessions = Sessions::with_room(3, MOST_BYTES);
         (1..=3).for_each(|client| sessions.open(client));
         assert_eq!(apply(&mut sessions, 1, 1), Verdict::New);
         sessions.open(4);
         assert_eq!(apply(&mut sessions, 2, 1), Verdict::Unknown);
         assert_eq!(apply(&mut sessions, 1, 1), Verdict::Again(vec![1]));
         assert_eq!(sessions.len(), 3);
+    }
+
+    /// The same everywhere, also where a replica begins with a checkpoint: what is forgotten follows from the answers alone.
+    #[test]
+    fn answers_make_way_for_others_by_their_size() {
+        let mut sessions = Sessions::with_room(10, 300);
+        (1..=3).for_each(|client| sessions.open(client));
+        let mut answer = |client, sequence, length| {
+            assert_eq!(sessions.begin(client, sequence), Verdict::New);
+            sessions.answer(client, sequence, vec![0; length]);
+            let known: usize = sessions.of.values().map(|session| session.bytes).sum();
+            assert_eq!(known, sessions.bytes);
+            let mut clients: Vec<_> = sessions.of.keys().copied().collect();
+            clients.sort_unstable();
+            (clients, sessions.bytes)
+        };
+        assert_eq!(answer(1, 1, 40), (vec![1, 2, 3], 40 + COST));
+        assert_eq!(answer(2, 1, 40), (vec![1, 2, 3], 80 + 2 * COST));
+        // The third was used longest ago, and has nothing; then comes the first.
+        assert_eq!(answer(2, 2, 30), (vec![2], 70 + 2 * COST));
+        assert_eq!(answer(2, 3, 90), (vec![2], 120 + 2 * COST));
+        assert_eq!(answer(2, 4, 200), (vec![2], 200 + COST));
+        assert_eq!(sessions.begin(2, 3), Verdict::Forgotten);
+        assert_eq!(sessions.begin(2, 4), Verdict::Again(vec![0; 200]));
+        let kept = Sessions::decode(&sessions.encode()).expect("sessions");
+        assert_eq!((kept.bytes, kept.of), (sessions.bytes, sessions.of));
     }
 
     #[test]

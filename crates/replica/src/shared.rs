@@ -20,6 +20,8 @@ pub(crate) type Answer = Result<Vec<u8>, CallError>;
 #[derive(Debug)]
 pub(crate) struct State<M> {
     pub(crate) machine: M,
+    /// The machine has a whole state, and not a part of one that it did not take.
+    pub(crate) is_whole: bool,
     pub(crate) sessions: Sessions,
     pub(crate) counts: Counts,
 }
@@ -81,6 +83,7 @@ impl<M: Machine> Shared<M> {
         Self {
             state: Mutex::new(State {
                 machine,
+                is_whole: true,
                 sessions,
                 counts: Counts::default(),
             }),
@@ -190,7 +193,10 @@ impl<M: Machine> State<M> {
                     client,
                     bytes,
                 };
+                // Should it panic.
+                self.is_whole = false;
                 let answer = self.machine.apply(command);
+                self.is_whole = true;
                 self.sessions.answer(client, sequence, answer.clone());
                 self.counts.applied += 1;
                 self.counts.bytes += bytes.len() as u64;

@@ -87,6 +87,15 @@ fn start(config: &ReplicaConfig) -> Replica<Book> {
     Replica::start(config, Book::default()).expect("it starts")
 }
 
+fn book_of(replica: &Replica<Book>) -> Book {
+    replica.read(Book::clone).expect("a whole state")
+}
+
+fn lines_of(replica: &Replica<Book>) -> usize {
+    let lines = replica.read(|book| book.lines.len());
+    lines.expect("a whole state")
+}
+
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
@@ -158,9 +167,9 @@ fn a_replica_that_comes_back_has_what_the_others_have() {
     });
     let third = slot.expect("it runs");
     assert_eq!(began, 4, "each began behind a checkpoint");
-    let lines = first.read(|book| book.lines.len());
-    until("all of it", || third.read(|book| book.lines.len()) >= lines);
-    let [one, two, three] = [&first, &second, &third].map(|replica| replica.read(Book::clone));
+    let lines = lines_of(&first);
+    until("all of it", || lines_of(&third) >= lines);
+    let [one, two, three] = [&first, &second, &third].map(|replica| book_of(replica));
     assert!(
         one == three,
         "{} and {}",
@@ -229,12 +238,10 @@ fn who_was_away_for_too_long_begins_with_what_another_has() {
         giver.join().expect("it ends");
         third
     });
-    let lines = first.read(|book| book.lines.len());
-    until("all of it", || third.read(|book| book.lines.len()) >= lines);
-    until("all of it", || {
-        second.read(|book| book.lines.len()) >= lines
-    });
-    let [one, two, three] = [&first, &second, &third].map(|replica| replica.read(Book::clone));
+    let lines = lines_of(&first);
+    until("all of it", || lines_of(&third) >= lines);
+    until("all of it", || lines_of(&second) >= lines);
+    let [one, two, three] = [&first, &second, &third].map(|replica| book_of(replica));
     assert!(one == two && two == three);
     assert!(one.of.values().all(|count| *count == 1));
 }
@@ -270,9 +277,9 @@ fn when_all_come_back_nothing_that_was_answered_is_lost() {
         let applied = [&first, &second, &third];
         for replica in applied {
             let all = 50 * (round as usize + 1);
-            until("all of it", || replica.read(|book| book.lines.len()) == all);
+            until("all of it", || lines_of(replica) == all);
         }
-        let [one, two, three] = applied.map(|replica| replica.read(Book::clone));
+        let [one, two, three] = applied.map(|replica| book_of(replica));
         assert!(one == two && two == three);
     }
 }

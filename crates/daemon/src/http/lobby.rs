@@ -2,16 +2,21 @@
 
 use std::collections::VecDeque;
 use std::net::{Shutdown, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// So many places are kept free, where somebody can make way.
 const SLACK: usize = 4;
+/// A thread whose connection was closed notices that within this time, on a host that is not overloaded beyond use.
+const NOTICED: Duration = Duration::from_secs(1);
 
 /// Connections, each of which has a thread.
 #[derive(Debug)]
 pub(super) struct Lobby {
     most: usize,
     inside: Mutex<Inside>,
+    /// Somebody has left.
+    left: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -37,11 +42,12 @@ impl Lobby {
         Self {
             most,
             inside: Mutex::new(inside),
+            left: Condvar::new(),
         }
     }
 
-    /// One more: its number. The oldest silent one is closed for it where there are many; `None` where that is not
-    /// enough.
+    /// One more: its number. The oldest silent one is closed for it where there are many. Where their threads have not noticed yet
+    /// it waits for one of them; `None` if that is in vain.
     pub fn enter(&self, stream: &Arc<TcpStream>) -> Option<u64> {
         let mut inside = self.inside();
         if inside.silent.len() >= self.most
@@ -56,7 +62,10 @@ impl Lobby {
         {
             let _ = oldest.shutdown(Shutdown::Both);
         }
-        if inside.count >= 2 * self.most {
+        let is_full = |inside: &mut Inside| inside.count >= 2 * self.most;
+        let waited = self.left.wait_timeout_while(inside, NOTICED, is_full);
+        let (mut inside, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+        if timeout.timed_out() {
             return None;
         }
         inside.newest += 1;
@@ -81,6 +90,7 @@ impl Lobby {
         inside.silent.retain(|(other, _)| *other != number);
         inside.asked.retain(|(other, _)| *other != number);
         inside.count -= 1;
+        self.left.notify_one();
     }
 
     /// No step can panic half-way.
@@ -93,6 +103,7 @@ impl Lobby {
 mod tests {
     use std::io::Read;
     use std::net::{Ipv4Addr, TcpListener};
+    use std::thread;
 
     use super::*;
 
@@ -135,7 +146,10 @@ mod tests {
         assert_eq!(closed, SLACK);
         // Their threads have not noticed: there are no more than twice as many.
         assert_eq!(lobby.enter(&all[16].1), None);
-        lobby.leave(1);
-        assert!(lobby.enter(&all[16].1).is_some());
+        thread::scope(|scope| {
+            let late = scope.spawn(|| lobby.enter(&all[16].1));
+            lobby.leave(1);
+            assert!(late.join().expect("no panic").is_some());
+        });
     }
 }

@@ -59,22 +59,24 @@ impl<E: Engine, A: App> Many<E, A> {
         &mut self.lanes
     }
 
-    /// Each does some of what it has to do; where none has anything, this rests until something happens, at most for `limit` nanoseconds.
+    /// Each does some of what it has to do; where none has had anything, this rests until something happens, at most for `limit` nanoseconds. What one
+    /// has done may be news for another, of which whoever turns this tells it: so nobody rests behind that at once.
     ///
     /// # Errors
     /// [`DriverError`] of any of them.
     pub(crate) fn turn(&mut self, limit: Option<u64>) -> Result<(), DriverError> {
         let now = rota_net::monotonic();
-        let mut rests = true;
+        let (mut rests, mut works) = (true, false);
         for lane in &mut self.lanes {
             lane.rouse(now);
             if !lane.asleep {
                 lane.work()?;
+                works = true;
                 rests &= lane.asleep;
             }
         }
         if rests {
-            return self.rest(now, limit);
+            return if works { Ok(()) } else { self.rest(now, limit) };
         }
         if self.lanes.iter().any(|lane| lane.asleep) {
             self.poll(Some(0))?;
