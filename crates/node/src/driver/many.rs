@@ -33,6 +33,8 @@ pub(crate) struct Lane<E, A> {
 pub(crate) struct Many<E, A> {
     lanes: Vec<Lane<E, A>>,
     doze: Doze,
+    /// When it began to work last.
+    began: Time,
     fds: Vec<libc::pollfd>,
 }
 
@@ -51,6 +53,7 @@ impl<E: Engine, A: App> Many<E, A> {
         Self {
             lanes: drivers.into_iter().map(lane).collect(),
             doze: Doze::new(busy_poll_us.saturating_mul(1000), rota_net::is_realtime()),
+            began: Time(0),
             fds: Vec::new(),
         }
     }
@@ -59,24 +62,29 @@ impl<E: Engine, A: App> Many<E, A> {
         &mut self.lanes
     }
 
-    /// Each does some of what it has to do; where none has had anything, this rests until something happens, at most for `limit` nanoseconds. What one
-    /// has done may be news for another, of which whoever turns this tells it: so nobody rests behind that at once.
+    /// Each does some of what it has to do.
     ///
     /// # Errors
     /// [`DriverError`] of any of them.
-    pub(crate) fn turn(&mut self, limit: Option<u64>) -> Result<(), DriverError> {
-        let now = rota_net::monotonic();
-        let (mut rests, mut works) = (true, false);
+    pub(crate) fn work(&mut self) -> Result<(), DriverError> {
+        self.began = rota_net::monotonic();
         for lane in &mut self.lanes {
-            lane.rouse(now);
+            lane.rouse(self.began);
             if !lane.asleep {
                 lane.work()?;
-                works = true;
-                rests &= lane.asleep;
             }
         }
-        if rests {
-            return if works { Ok(()) } else { self.rest(now, limit) };
+        Ok(())
+    }
+
+    /// Where none has anything to do, this rests until something happens, at most for `limit` nanoseconds. What one has done may be news for another,
+    /// so whoever tells them does that before.
+    ///
+    /// # Errors
+    /// [`DriverError`] of any of them.
+    pub(crate) fn rest(&mut self, limit: Option<u64>) -> Result<(), DriverError> {
+        if self.lanes.iter().all(|lane| lane.asleep) {
+            return self.doze(self.began, limit);
         }
         if self.lanes.iter().any(|lane| lane.asleep) {
             self.poll(Some(0))?;
@@ -93,7 +101,7 @@ impl<E: Engine, A: App> Many<E, A> {
         left.fold(Ok(()), Result::and)
     }
 
-    fn rest(&mut self, start: Time, limit: Option<u64>) -> Result<(), DriverError> {
+    fn doze(&mut self, start: Time, limit: Option<u64>) -> Result<(), DriverError> {
         let limit = limit.map(|nanos| start.after(nanos));
         let until = self.lanes.iter().filter_map(|lane| lane.until);
         let until = until.chain(limit).min();

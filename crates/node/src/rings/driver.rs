@@ -108,13 +108,13 @@ impl<A: RingsApp> RingsDriver<A> {
         })
     }
 
-    /// Each ring does some of what it has to do, and hears of what others need of it; where none has anything to do, this rests until something
+    /// Each ring does some of what it has to do, and hears of what others need of it; where none has anything to do then, this rests until something
     /// happens, at most for so many nanoseconds.
     ///
     /// # Errors
     /// [`DriverError`] of any ring.
     pub fn turn(&mut self, max_wait_nanos: Option<u64>) -> Result<(), DriverError> {
-        self.many.turn(max_wait_nanos)?;
+        self.many.work()?;
         self.announce()?;
         self.look_at_states();
         self.need()?;
@@ -127,7 +127,7 @@ impl<A: RingsApp> RingsDriver<A> {
                 lane.get_up();
             }
         }
-        Ok(())
+        self.many.rest(max_wait_nanos)
     }
 
     /// Tells the other nodes of each ring that this one leaves.
