@@ -212,9 +212,9 @@ impl<A: RingsApp> Hub<A> {
             self.app.deliver(delivery);
             self.has_delivered = true;
         }
-        let (stop, point) = (self.stop.as_ref(), self.merge.point());
-        if let (Some(stop), Some(point)) = (stop, point)
+        if let Some(stop) = &self.stop
             && self.held.is_none()
+            && let Some(point) = self.merge.point()
             && point.round >= stop.round
             && self.app.has_room()
         {

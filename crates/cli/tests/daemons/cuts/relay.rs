@@ -295,7 +295,8 @@ impl Relay {
         if self.due && way == self.plan.way {
             most = most.min(self.plan.at.saturating_sub(self.passed[at]).max(1) as usize);
         }
-        if self.shut[at] {
+        // What was queued before a cut may be megabytes: it passes at once, as in small pieces that are late it takes minutes.
+        if self.shut[at] || !self.due {
             most = buffer.len();
         }
         let (from, to) = match way {
@@ -315,7 +316,7 @@ impl Relay {
         if self.shut[at] {
             return;
         }
-        if self.rng.percent(self.plan.late) {
+        if self.due && self.rng.percent(self.plan.late) {
             thread::sleep(Duration::from_micros(self.rng.below(3000)));
         }
         let piece = &buffer[..bytes];
