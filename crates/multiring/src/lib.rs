@@ -7,6 +7,7 @@
 //!
 //! * [`order`]: rounds, places and points.
 //! * [`merge`]: delivers in that order what comes of several rings.
+//! * [`learner`]: the same with engines, and the points at which an application keeps its state.
 //! * [`subscribe`]: which rings a partition subscribes to, from which round on.
 //! * [`trim`]: what a ring may forget.
 //! * [`feed`]: an engine that orders one of the rings, with its leveling.
@@ -20,6 +21,7 @@
 extern crate alloc;
 
 pub mod feed;
+pub mod learner;
 pub mod level;
 pub mod merge;
 pub mod mutants;
@@ -29,6 +31,7 @@ pub mod subscribe;
 pub mod trim;
 
 pub use feed::{Feed, Leveled, RingOf};
+pub use learner::{RingsDelivery, RingsLearner};
 pub use merge::{Merge, Merged, PushError};
 pub use order::{Constants, Instance, Place, Point, Rank, Round};
 pub use resume::{Resume, ResumeRing};

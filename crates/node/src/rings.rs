@@ -23,9 +23,10 @@ mod lane;
 mod node;
 mod trace;
 
-pub use app::{RingsApp, RingsDelivery};
+pub use app::RingsApp;
 pub(crate) use config::mark;
 pub use config::{LevelingName, RingSection, RingsConfig};
 pub use driver::{RingsDriver, RingsStatus};
 pub use error::{RingsError, RingsStartError};
 pub use node::{RingsNode, RingsPublisher};
+pub use rota_multiring::RingsDelivery;

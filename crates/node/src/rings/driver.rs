@@ -3,7 +3,7 @@
 use rota_core::contract::{Checked, NodeId, Process, Status};
 use rota_multiring::feed::Announced;
 use rota_multiring::merge::Need;
-use rota_multiring::{Constants, Feed, Leveled, Point, Rank, Resume, ResumeRing};
+use rota_multiring::{Constants, Leveled, Point, Rank, Resume, ResumeRing};
 use rota_paxos::uring::URing;
 use std::cell::{Ref, RefCell, RefMut};
 use std::fmt;
@@ -38,8 +38,6 @@ pub struct RingsStatus {
 pub struct RingsDriver<A> {
     many: Many<Checked<NodeEngine>, LaneApp<A>>,
     hub: Rc<RefCell<Hub<A>>>,
-    /// It began with a state.
-    has_state: bool,
 }
 
 impl<A: RingsApp> RingsDriver<A> {
@@ -100,12 +98,7 @@ impl<A: RingsApp> RingsDriver<A> {
             .map(open)
             .collect::<Result<_, RingsStartError>>()?;
         let many = Many::new(drivers, config.common.busy_poll_us);
-        let has_state = resume.is_some();
-        Ok(Self {
-            many,
-            hub,
-            has_state,
-        })
+        Ok(Self { many, hub })
     }
 
     /// Each ring does some of what it has to do, and hears of what others need of it; where none has anything to do then, this rests until something
@@ -143,19 +136,9 @@ impl<A: RingsApp> RingsDriver<A> {
     /// Has the application told of a point that all its rings come to soon ([`RingsDelivery::Point`](super::RingsDelivery::Point)), also where
     /// nothing is submitted; nothing changes while it is to be told of one already.
     pub fn want_point(&mut self) {
-        if self.hub.borrow().is_to_stop() {
-            return;
-        }
-        let mut round = 0;
-        for engine in self.wanted() {
-            let told = engine.get().told();
-            round = round.max(engine.of().constants.round_of(told) + 1);
-        }
-        for engine in self.wanted() {
-            let first = engine.of().constants.first_of(round);
-            engine.get_mut().want_base(first);
-        }
-        self.hub.borrow_mut().stop_at(round);
+        let hub = Rc::clone(&self.hub);
+        let mut engines: Vec<_> = self.wanted().collect();
+        hub.borrow_mut().learner.want_point(&mut engines);
         for lane in self.many.lanes() {
             // What this needs of the rings is said behind their next turn.
             lane.get_up();
@@ -166,28 +149,18 @@ impl<A: RingsApp> RingsDriver<A> {
     fn wanted(&mut self) -> impl Iterator<Item = &mut Leveled<URing>> {
         let hub = Rc::clone(&self.hub);
         let lanes = self.many.lanes().iter_mut();
-        let lanes = lanes.filter(move |lane| hub.borrow().has(lane.app.rank));
+        let lanes = lanes.filter(move |lane| hub.borrow().learner.has(lane.app.rank));
         lanes.filter_map(|lane| lane.driver.engine_mut().get_mut().leveled())
     }
 
     /// What is known of rings at the point of which the application is to be told; and whether the state that it began with is of these rings.
     fn look_at_states(&mut self) {
         let hub = Rc::clone(&self.hub);
-        let (is_to_stop, has_state) = (hub.borrow().is_to_stop(), self.has_state);
-        if !is_to_stop && !has_state {
-            return;
-        }
         for engine in self.wanted() {
-            let of = engine.of().constants;
-            if has_state && engine.get().is_refounded() {
-                hub.borrow_mut().on_refounded(of.rank);
-            }
-            // A ring that is not founded yet has no place where anybody could go on.
-            let Some(founded) = Feed::founded(engine.get()) else {
-                continue;
-            };
-            while let Some(base) = engine.get_mut().take_base() {
-                hub.borrow_mut().on_base(ResumeRing { of, founded, base });
+            let mut hub = hub.borrow_mut();
+            if let Some(told) = hub.learner.look_at(engine) {
+                hub.tell(told);
+                hub.app.flush();
             }
         }
     }
@@ -235,7 +208,7 @@ impl<A: RingsApp> RingsDriver<A> {
 
     /// What the merge waits for is said to the rings.
     fn need(&mut self) -> Result<(), DriverError> {
-        let needs = self.hub.borrow_mut().take_needs();
+        let needs = self.hub.borrow_mut().learner.take_needs();
         for need in needs {
             let mut lanes = self.many.lanes().iter_mut();
             let Some(lane) = lanes.find(|lane| lane.app.rank == need.rank) else {
@@ -262,27 +235,21 @@ impl<A: RingsApp> RingsDriver<A> {
             let Some(announced) = engine.and_then(|engine| engine.take_announced()) else {
                 continue;
             };
-            if self.hub.borrow().has(rank) {
-                self.tell_others(rank, announced)?;
-            }
+            self.tell_others(rank, announced)?;
         }
         Ok(())
     }
 
     fn tell_others(&mut self, rank: Rank, announced: Announced) -> Result<(), DriverError> {
         let hub = Rc::clone(&self.hub);
-        let others = self.many.lanes().iter_mut();
-        let others = others.filter(|lane| lane.app.rank != rank && hub.borrow().has(lane.app.rank));
-        for lane in others {
-            // What stands behind the other ring in a round is not waited for in that round.
-            let round = match lane.app.rank < rank {
-                true => Some(announced.round),
-                false => announced.round.checked_sub(1),
-            };
-            let Some(round) = round else {
+        for lane in self.many.lanes() {
+            let announces = hub
+                .borrow()
+                .learner
+                .announces(rank, announced, lane.app.rank);
+            let Some(announced) = announces else {
                 continue;
             };
-            let announced = Announced { round, ..announced };
             lane.driver.tell(|engine, now| {
                 if let Some(engine) = engine.get_mut().leveled() {
                     engine.announce(now, rank, announced);

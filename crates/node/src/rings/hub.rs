@@ -1,43 +1,23 @@
-//! What the rings of a process deliver, merged.
+//! What the rings of a process deliver, merged, and the application above that.
 
-use rota_core::contract::{Delivery, Message};
-use rota_multiring::merge::{Merged, Need};
-use rota_multiring::{Constants, Merge, Point, PushError, Rank, Resume, ResumeRing, Round};
-use std::collections::BTreeMap;
+use rota_core::contract::Delivery;
+use rota_multiring::merge::Need;
+use rota_multiring::{Constants, Point, Rank, RingsDelivery, RingsLearner};
 
-use super::app::{RingsApp, RingsDelivery};
+use super::app::RingsApp;
 use super::trace::RingsTrace;
 
 /// What of one ring may wait for others, in bytes; the ring's engine keeps what is behind that, and throttles nobody.
 const WAITING_BYTES: usize = 8 << 20;
 
-/// A place of which the application is to be told.
-#[derive(Debug)]
-struct Stop {
-    /// It is before everything of this round.
-    round: Round,
-    /// What is known of each ring there.
-    rings: Vec<ResumeRing>,
-}
-
 /// Everything above the rings of a process.
 #[derive(Debug)]
 pub(super) struct Hub<A> {
-    merge: Merge<Message>,
+    pub(super) learner: RingsLearner,
     pub(super) app: A,
     pub(super) trace: Option<RingsTrace>,
-    /// The application is told when it has come there.
-    stop: Option<Stop>,
-    /// What is next, and stands behind that.
-    held: Option<Merged<Message>>,
-    /// The greatest round for which each ring was said to be needed.
-    asked: BTreeMap<Rank, Round>,
-    /// Something has come since what is needed was looked at.
-    is_changed: bool,
     /// Something was delivered since that was asked.
     has_delivered: bool,
-    /// Nothing is delivered any more.
-    is_over: bool,
 }
 
 impl<A: RingsApp> Hub<A> {
@@ -49,140 +29,46 @@ impl<A: RingsApp> Hub<A> {
         trace: Option<RingsTrace>,
     ) -> Self {
         Self {
-            merge: match point {
-                Some(point) => Merge::at(point, rings),
-                None => Merge::new(rings),
-            },
+            learner: RingsLearner::new(rings, point),
             app,
             trace,
-            stop: None,
-            held: None,
-            asked: BTreeMap::new(),
-            is_changed: false,
             has_delivered: false,
-            is_over: false,
         }
-    }
-
-    /// Whether a ring's messages are wanted.
-    pub(super) fn has(&self, rank: Rank) -> bool {
-        self.merge.rings().any(|of| of.rank == rank)
     }
 
     pub(super) fn has_room(&self, rank: Rank) -> bool {
-        self.merge.waiting_bytes(rank) < WAITING_BYTES && self.app.has_room()
+        self.learner.waiting_bytes(rank) < WAITING_BYTES && self.app.has_room()
     }
 
     pub(super) fn deliver(&mut self, rank: Rank, delivery: Delivery) {
-        match delivery {
-            Delivery::Message(message) => self.push(rank, message),
-            Delivery::Passed { next } => {
-                let told = self.merge.passed(rank, next, 1);
-                self.is_changed |= told.is_ok();
-            }
-            Delivery::Configuration(now) => {
-                self.app.deliver(RingsDelivery::Configuration(rank, now));
-            }
-            Delivery::Missed { count, .. } if self.has(rank) => {
-                tracing::error!(
-                    ring = rank.0,
-                    count,
-                    "a ring has forgotten what this process needs next: it has to begin at a later point"
-                );
-                self.end(RingsDelivery::Trimmed(rank, count));
-            }
-            Delivery::Missed { .. } | Delivery::Primary(_) | Delivery::Excluded(_) => {}
-        }
+        let told = self.learner.on_delivery(rank, delivery);
+        told.into_iter().for_each(|told| self.tell(told));
         self.pump();
     }
 
-    fn push(&mut self, rank: Rank, message: Message) {
-        let (at, bytes) = (
-            (message.seq, u32::from(message.index)),
-            message.payload.len(),
-        );
-        match self.merge.push(rank, at, (message, bytes)) {
-            Ok(()) => self.is_changed = true,
-            // Of a ring that this process is on and does not want.
-            Err(PushError::NotSubscribed(_)) => {}
-            Err(error) => {
-                tracing::error!(ring = rank.0, ?error, "a ring contradicts itself");
-                self.end(RingsDelivery::Contradicted(rank));
+    /// The application is told something.
+    pub(super) fn tell(&mut self, delivery: RingsDelivery) {
+        match &delivery {
+            RingsDelivery::Message(place, message) => {
+                if let Some(trace) = &mut self.trace {
+                    trace.on_deliver(*place, message);
+                }
             }
-        }
-    }
-
-    /// The application wants to be told when it has come to this round, and not before something is known of each ring there.
-    pub(super) fn stop_at(&mut self, round: Round) {
-        let rings = Vec::new();
-        self.stop = Some(Stop { round, rings });
-        self.merge.wait_until(Some(round));
-        self.is_changed = true;
-    }
-
-    /// Whether the application is to be told of a place, and has not come there.
-    pub(super) const fn is_to_stop(&self) -> bool {
-        self.stop.is_some()
-    }
-
-    /// What is known of a ring where that is.
-    pub(super) fn on_base(&mut self, ring: ResumeRing) {
-        if let Some(stop) = &mut self.stop
-            && ring.base.next == ring.of.first_of(stop.round)
-        {
-            stop.rings.retain(|other| other.of.rank != ring.of.rank);
-            stop.rings.push(ring);
-        }
-    }
-
-    /// It has come there. Whether the application was told.
-    fn tell_point(&mut self) -> bool {
-        let first = self.merge.rings().next().copied();
-        let (Some(mut stop), Some(first)) = (self.stop.take(), first) else {
-            return true;
-        };
-        if stop.rings.len() < self.merge.rings().count() {
-            self.stop = Some(stop);
-            return false;
-        }
-        stop.rings.sort_by_key(|ring| ring.of.rank);
-        // The beginning of the round, also where a ring has none of its instances in it yet.
-        let point = Point {
-            round: stop.round,
-            turn: first.rank,
-            used: 0,
-        };
-        let resume = Resume {
-            point,
-            rings: stop.rings,
-        };
-        self.merge.wait_until(None);
-        match resume.is_sound() {
-            true => self.app.deliver(RingsDelivery::Point(Box::new(resume))),
-            false => tracing::error!(?point, "what is known of rings contradicts the point"),
-        }
-        self.has_delivered = true;
-        true
-    }
-
-    /// A ring was founded anew after the state with which this process began.
-    pub(super) fn on_refounded(&mut self, rank: Rank) {
-        if !self.is_over && self.has(rank) {
-            tracing::error!(
+            RingsDelivery::Trimmed(rank, count) => tracing::error!(
+                ring = rank.0,
+                count,
+                "a ring has forgotten what this process needs next: it has to begin at a later point"
+            ),
+            RingsDelivery::Contradicted(rank) => {
+                tracing::error!(ring = rank.0, "a ring contradicts itself");
+            }
+            RingsDelivery::Refounded(rank) => tracing::error!(
                 ring = rank.0,
                 "a ring was founded anew: the state that this process began with is of the one before"
-            );
-            self.end(RingsDelivery::Refounded(rank));
-            self.app.flush();
+            ),
+            RingsDelivery::Configuration(..) | RingsDelivery::Point(_) => {}
         }
-    }
-
-    /// Nothing is delivered any more, and this is why.
-    fn end(&mut self, why: RingsDelivery) {
-        if !self.is_over {
-            self.is_over = true;
-            self.app.deliver(why);
-        }
+        self.app.deliver(delivery);
     }
 
     /// Hands over what may be delivered by now, and what there was no room for; that is behind a batch of a ring.
@@ -196,29 +82,11 @@ impl<A: RingsApp> Hub<A> {
     }
 
     fn pump(&mut self) {
-        while !self.is_over
-            && self.app.has_room()
-            && let Some(merged) = self.held.take().or_else(|| self.merge.poll())
+        while self.app.has_room()
+            && let Some(delivery) = self.learner.poll()
         {
-            let is_behind = |stop: &Stop| merged.place.round >= stop.round;
-            if self.stop.as_ref().is_some_and(is_behind) && !self.tell_point() {
-                self.held = Some(merged);
-                return;
-            }
-            if let Some(trace) = &mut self.trace {
-                trace.on_deliver(merged.place, &merged.message);
-            }
-            let delivery = RingsDelivery::Message(merged.place, merged.message);
-            self.app.deliver(delivery);
+            self.tell(delivery);
             self.has_delivered = true;
-        }
-        if let Some(stop) = &self.stop
-            && self.held.is_none()
-            && let Some(point) = self.merge.point()
-            && point.round >= stop.round
-            && self.app.has_room()
-        {
-            let _ = self.tell_point();
         }
     }
 
@@ -227,24 +95,9 @@ impl<A: RingsApp> Hub<A> {
         std::mem::replace(&mut self.has_delivered, false)
     }
 
-    /// The rings that are needed further than was said before.
-    pub(super) fn take_needs(&mut self) -> Vec<Need> {
-        if !std::mem::take(&mut self.is_changed) {
-            return Vec::new();
-        }
-        let mut needs = self.merge.needs();
-        needs.retain(|need| {
-            let asked = self.asked.entry(need.rank).or_insert(0);
-            let is_news = need.round >= *asked;
-            *asked = (*asked).max(need.round.saturating_add(1));
-            is_news
-        });
-        needs
-    }
-
     /// Writes into the trace how far this process has come, and that it leaves.
     pub(super) fn leave(&mut self) {
-        let (point, rings) = (self.merge.point(), self.merge.rings());
+        let (point, rings) = (self.learner.point(), self.learner.rings());
         if let Some(trace) = &mut self.trace {
             for of in rings {
                 point
@@ -257,6 +110,6 @@ impl<A: RingsApp> Hub<A> {
 
     /// How far it is, and what it waits for.
     pub(super) fn describe(&self) -> (Option<Point>, Vec<Need>) {
-        (self.merge.point(), self.merge.needs())
+        (self.learner.point(), self.learner.needs())
     }
 }

@@ -1,7 +1,7 @@
 //! A process of several rings, as a library.
 
 use rota_core::contract::{NodeId, Service, SubmitError, Time};
-use rota_multiring::{Rank, Resume};
+use rota_multiring::{Rank, Resume, RingsDelivery};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::app::{RingsApp, RingsDelivery};
+use super::app::RingsApp;
 use super::config::RingsConfig;
 use super::driver::{RingsDriver, RingsStatus};
 use super::error::{RingsError, RingsStartError};
