@@ -1,0 +1,123 @@
+//! What must be so, whatever happens.
+
+use std::collections::BTreeMap;
+
+use rota_core::contract::MessageId;
+use rota_multiring::{Place, Point, Rank};
+
+use super::host::{Host, Life, State};
+
+/// The one order of all rings, as far as anybody has seen it.
+#[derive(Default)]
+pub struct Judge {
+    order: BTreeMap<Place, MessageId>,
+    /// Messages are numbered by ring.
+    places: BTreeMap<(Rank, MessageId), Place>,
+    /// What applications of the same rings had at a point.
+    states: BTreeMap<(Vec<usize>, u64), State>,
+    /// So many states were compared with another's.
+    pub compared: u64,
+    pub wrong: Option<String>,
+}
+
+/// What a message carries.
+pub fn payload(ring: usize, id: MessageId) -> Vec<u8> {
+    let mut out = Vec::new();
+    let node = u64::from(id.process.node.get());
+    for number in [ring as u64, node, id.process.incarnation.0, id.counter] {
+        out.extend(number.to_le_bytes());
+    }
+    // Some are cut.
+    out.resize(32 + (id.counter as usize * 37) % 500, 7);
+    out
+}
+
+impl Judge {
+    pub fn found(&mut self, what: String) {
+        self.wrong.get_or_insert(what);
+    }
+
+    pub fn messages(&self) -> usize {
+        self.order.len()
+    }
+
+    /// A process is told a message: one for each place, one place for each message, in the order of places.
+    pub fn on_message(
+        &mut self,
+        life: &Life,
+        (place, ring): (Place, usize),
+        (id, bytes): (MessageId, &[u8]),
+    ) {
+        if bytes != payload(ring, id) {
+            self.found(format!("contents: {id:?} in ring {ring}"));
+        }
+        if let Some((last, _)) = life.told.last().filter(|(last, _)| *last >= place) {
+            self.found(format!(
+                "order: {:?} has {place:?} behind {last:?}",
+                life.me
+            ));
+        }
+        let begins = |point: Point| place.round < point.round;
+        if life.began.is_some_and(begins) {
+            self.found(format!(
+                "order: {:?} has {place:?} before its point",
+                life.me
+            ));
+        }
+        let other = *self.order.entry(place).or_insert(id);
+        if other != id {
+            self.found(format!("order: {id:?} and {other:?} at {place:?}"));
+        }
+        let other = *self.places.entry((place.rank, id)).or_insert(place);
+        if other != place {
+            self.found(format!("twice: {id:?} at {place:?} and {other:?}"));
+        }
+    }
+
+    /// All that have the same rings have the same at the same point.
+    pub fn on_state(&mut self, rings: &[usize], point: Point, state: State) {
+        let key = (rings.to_vec(), point.round);
+        let Some(other) = self.states.insert(key, state) else {
+            return;
+        };
+        self.compared += 1;
+        if other != state {
+            self.found(format!("state: {state:?} and {other:?} at {point:?}"));
+        }
+    }
+
+    /// What a process has to have been told: all that anybody was, of its rings, from its point on.
+    fn expected(&self, host: &Host, life: &Life, ranks: &[u16]) -> Vec<(Place, MessageId)> {
+        let of = |place: &Place| {
+            let mut rings = host.subscribes.iter();
+            let is_wanted = rings.any(|ring| ranks[*ring] == place.rank.0);
+            is_wanted && life.began.is_none_or(|point| place.round >= point.round)
+        };
+        let all = self.order.iter().filter(|(place, _)| of(place));
+        all.map(|(place, id)| (*place, *id)).collect()
+    }
+
+    /// Whether a process was told all of it.
+    pub fn has_all(&self, host: &Host, life: &Life, ranks: &[u16]) -> bool {
+        let expected = self.expected(host, life, ranks);
+        expected.last() == life.told.last()
+    }
+
+    /// It was told all of it, and nothing between is missing.
+    pub fn judge_end(&mut self, host: &Host, life: &Life, ranks: &[u16]) {
+        let expected = self.expected(host, life, ranks);
+        if expected == life.told {
+            return;
+        }
+        let pairs = expected.iter().zip(&life.told);
+        let at = pairs.take_while(|(one, other)| one == other).count();
+        self.found(format!(
+            "gap: {:?} has {:?} where {:?} is, {} and {} in all",
+            life.me,
+            life.told.get(at),
+            expected.get(at),
+            life.told.len(),
+            expected.len()
+        ));
+    }
+}

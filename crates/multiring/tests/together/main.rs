@@ -1,0 +1,15 @@
+//! Processes of several rings, whole: engines, their leveling, learners and applications that keep states, over links that break and disks that forget
+//! what was not synced, with processes that are killed, stopped, or lose their states.
+
+#[path = "../../../paxos/tests/uring/disk.rs"]
+#[allow(dead_code, reason = "not all is used here")]
+mod disk;
+mod host;
+mod judge;
+#[path = "../../../paxos/tests/uring/links.rs"]
+#[allow(dead_code, reason = "not all is used here")]
+mod links;
+mod runs;
+mod trouble;
+mod turn;
+mod world;

@@ -1,0 +1,209 @@
+//! What a process does with what its rings deliver, as the driver of several rings does it.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use rota_core::contract::{Engine, Time};
+use rota_multiring::RingsDelivery;
+
+use super::host::{Kept, State};
+use super::world::{MILLI, World};
+
+impl World {
+    /// Until nothing more follows from anything.
+    pub fn turn(&mut self, host: usize) {
+        for _ in 0..1000 {
+            if !self.is_awake(host) {
+                return;
+            }
+            let mut some = self.take_deliveries(host);
+            some |= self.announce(host);
+            self.want_point(host);
+            some |= self.look_at_states(host);
+            some |= self.tell_needs(host);
+            some |= self.take_merged(host);
+            if let Some(life) = &self.hosts[host].life {
+                life.learner.check();
+            }
+            if !some {
+                return;
+            }
+        }
+        let state = self.states();
+        self.judge.found(format!("turn: it never ends, {state}"));
+    }
+
+    fn rings_of(&self, host: usize) -> Vec<usize> {
+        let life = self.hosts[host].life.as_ref();
+        life.map_or(Vec::new(), |life| life.engines.keys().copied().collect())
+    }
+
+    fn take_deliveries(&mut self, host: usize) -> bool {
+        let mut some = false;
+        for ring in self.rings_of(host) {
+            let rank = self.rings[ring].of.constants.rank;
+            self.drain(host, ring);
+            loop {
+                let Some(life) = &mut self.hosts[host].life else {
+                    return some;
+                };
+                let is_full = life.busy > self.now || life.learner.waiting_bytes(rank) > 4000;
+                if is_full && !life.is_trimmed {
+                    break;
+                }
+                let engine = life.engines.get_mut(&ring);
+                let Some(delivery) = engine.and_then(|engine| engine.poll_delivery()) else {
+                    break;
+                };
+                if life.is_trimmed {
+                    // The rings go on.
+                    continue;
+                }
+                let told = life.learner.on_delivery(rank, delivery);
+                told.into_iter().for_each(|told| self.tell(host, told));
+                some = true;
+            }
+        }
+        some
+    }
+
+    fn announce(&mut self, host: usize) -> bool {
+        let mut some = false;
+        for from in self.rings_of(host) {
+            let rank = self.rings[from].of.constants.rank;
+            let engine = self.engine(host, from);
+            let Some(announced) = engine.and_then(|engine| engine.get_mut().take_announced())
+            else {
+                continue;
+            };
+            for to in self.rings_of(host) {
+                let now = Time(self.now);
+                let Some(life) = &mut self.hosts[host].life else {
+                    continue;
+                };
+                let other = self.rings[to].of.constants.rank;
+                if let Some(announced) = life.learner.announces(rank, announced, other)
+                    && let Some(engine) = life.engines.get_mut(&to)
+                {
+                    engine.get_mut().announce(now, rank, announced);
+                    self.drain(host, to);
+                    some = true;
+                }
+            }
+        }
+        some
+    }
+
+    /// The application wants to keep a state, now and then.
+    fn want_point(&mut self, host: usize) {
+        let pause = 200 + self.below(1500);
+        let Some(life) = &mut self.hosts[host].life else {
+            return;
+        };
+        if life.keeps > self.now || life.is_trimmed {
+            return;
+        }
+        life.keeps = self.now + pause * MILLI;
+        let learner = &mut life.learner;
+        let engines = life.engines.values_mut().map(|engine| engine.get_mut());
+        let engines = engines.filter(|engine| learner.has(engine.of().constants.rank));
+        let mut engines: Vec<_> = engines.collect();
+        learner.want_point(&mut engines);
+    }
+
+    fn look_at_states(&mut self, host: usize) -> bool {
+        let Some(life) = &mut self.hosts[host].life else {
+            return false;
+        };
+        let engines = life.engines.values_mut();
+        let told = engines.filter_map(|engine| life.learner.look_at(engine.get_mut()));
+        let told: Vec<RingsDelivery> = told.collect();
+        let some = !told.is_empty();
+        told.into_iter().for_each(|told| self.tell(host, told));
+        some
+    }
+
+    fn tell_needs(&mut self, host: usize) -> bool {
+        let Some(life) = &mut self.hosts[host].life else {
+            return false;
+        };
+        let needs = life.learner.take_needs();
+        let some = !needs.is_empty();
+        for need in needs {
+            let mut rings = self.rings.iter();
+            let ring = rings.position(|ring| ring.of.constants.rank == need.rank);
+            let now = Time(self.now);
+            if let Some(ring) = ring
+                && let Some(engine) = self.engine(host, ring)
+            {
+                engine.get_mut().need(now, need.round);
+                self.drain(host, ring);
+                self.add("needs");
+            }
+        }
+        some
+    }
+
+    fn take_merged(&mut self, host: usize) -> bool {
+        let mut some = false;
+        while let Some(life) = &mut self.hosts[host].life
+            && life.busy <= self.now
+            && let Some(told) = life.learner.poll()
+        {
+            some = true;
+            self.tell(host, told);
+        }
+        some
+    }
+
+    /// The application is told something.
+    fn tell(&mut self, host: usize, told: RingsDelivery) {
+        let ranks = self.ranks();
+        match told {
+            RingsDelivery::Message(place, message) => {
+                let ring = ranks.iter().position(|rank| *rank == place.rank.0);
+                let ring = ring.expect("a ring");
+                let Some(life) = &mut self.hosts[host].life else {
+                    return;
+                };
+                let what = (message.id, &*message.payload);
+                self.judge.on_message(life, (place, ring), what);
+                life.told.push((place, message.id));
+                life.state = life.state.and(&(place, message.id));
+            }
+            RingsDelivery::Point(resume) => {
+                let takes = self.below(30);
+                let this = &mut self.hosts[host];
+                let Some(life) = &this.life else {
+                    return;
+                };
+                self.judge
+                    .on_state(&this.subscribes, resume.point, life.state);
+                let kept = Kept {
+                    resume: *resume,
+                    state: life.state,
+                };
+                this.writes = Some((self.now + takes * MILLI, kept));
+                self.add("points");
+            }
+            RingsDelivery::Trimmed(..) => {
+                self.add("trimmed");
+                if let Some(life) = &mut self.hosts[host].life {
+                    life.is_trimmed = true;
+                }
+            }
+            RingsDelivery::Configuration(..) => {}
+            other => self.judge.found(format!("delivery: {other:?}")),
+        }
+    }
+}
+
+impl State {
+    fn and(self, what: &impl Hash) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (self.digest, what).hash(&mut hasher);
+        Self {
+            count: self.count + 1,
+            digest: hasher.finish(),
+        }
+    }
+}
