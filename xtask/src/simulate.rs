@@ -40,7 +40,7 @@ const ENGINES: [(&str, u64); 6] = [
 pub const BROKEN: &str = "-p rota-core -p rota-ring -p rota-views -p rota-paxos -p rota-sim -p rota-multiring --features rota-core/mutants,rota-ring/mutants,rota-views/mutants,rota-paxos/mutants,rota-sim/mutants,rota-multiring/mutants";
 
 /// Tests that break what they look after.
-const WITH_MUTANTS: [&str; 10] = [
+const WITH_MUTANTS: [&str; 11] = [
     "fastcast",
     "groups_model",
     "ill",
@@ -49,6 +49,7 @@ const WITH_MUTANTS: [&str; 10] = [
     "paxos",
     "settings",
     "shares_model",
+    "together",
     "uring",
     "views_model",
 ];

@@ -31,6 +31,8 @@ pub enum Mutant {
     A28,
     /// A need far ahead is refused.
     A29,
+    /// What stands behind a point is delivered before that is told.
+    A30,
 }
 
 #[cfg(feature = "mutants")]

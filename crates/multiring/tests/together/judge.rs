@@ -74,8 +74,16 @@ impl Judge {
         }
     }
 
-    /// All that have the same rings have the same at the same point.
-    pub fn on_state(&mut self, rings: &[usize], point: Point, state: State) {
+    /// What a process has at a point is everything before it, and all that have the same rings have the same.
+    pub fn on_state(&mut self, rings: &[usize], ranks: &[u16], point: Point, state: State) {
+        let is_wanted = |place: &Place| rings.iter().any(|ring| ranks[*ring] == place.rank.0);
+        let before = self.order.keys().filter(|place| place.round < point.round);
+        let count = before.filter(|place| is_wanted(place)).count() as u64;
+        if count != state.count {
+            self.found(format!(
+                "state: {state:?} at {point:?}, and {count} before it"
+            ));
+        }
         let key = (rings.to_vec(), point.round);
         let Some(other) = self.states.insert(key, state) else {
             return;

@@ -1,6 +1,11 @@
 //! Processes of several rings, whole: engines, their leveling, learners and applications that keep states, over links that break and disks that forget
 //! what was not synced, with processes that are killed, stopped, or lose their states.
 
+#![cfg_attr(
+    feature = "mutants",
+    allow(dead_code, unused_imports, reason = "not all is used with them")
+)]
+
 #[path = "../../../paxos/tests/uring/disk.rs"]
 #[allow(dead_code, reason = "not all is used here")]
 mod disk;
@@ -9,6 +14,8 @@ mod judge;
 #[path = "../../../paxos/tests/uring/links.rs"]
 #[allow(dead_code, reason = "not all is used here")]
 mod links;
+#[cfg(feature = "mutants")]
+mod mutants;
 mod runs;
 mod trouble;
 mod turn;

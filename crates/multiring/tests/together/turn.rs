@@ -177,7 +177,7 @@ impl World {
                     return;
                 };
                 self.judge
-                    .on_state(&this.subscribes, resume.point, life.state);
+                    .on_state(&this.subscribes, &ranks, resume.point, life.state);
                 let kept = Kept {
                     resume: *resume,
                     state: life.state,
