@@ -169,7 +169,7 @@ fn a_replica_that_comes_back_has_what_the_others_have() {
     assert_eq!(began, 4, "each began behind a checkpoint");
     let lines = lines_of(&first);
     until("all of it", || lines_of(&third) >= lines);
-    let [one, two, three] = [&first, &second, &third].map(|replica| book_of(replica));
+    let [one, two, three] = [&first, &second, &third].map(book_of);
     assert!(
         one == three,
         "{} and {}",
@@ -241,7 +241,7 @@ fn who_was_away_for_too_long_begins_with_what_another_has() {
     let lines = lines_of(&first);
     until("all of it", || lines_of(&third) >= lines);
     until("all of it", || lines_of(&second) >= lines);
-    let [one, two, three] = [&first, &second, &third].map(|replica| book_of(replica));
+    let [one, two, three] = [&first, &second, &third].map(book_of);
     assert!(one == two && two == three);
     assert!(one.of.values().all(|count| *count == 1));
 }
@@ -279,7 +279,7 @@ fn when_all_come_back_nothing_that_was_answered_is_lost() {
             let all = 50 * (round as usize + 1);
             until("all of it", || lines_of(replica) == all);
         }
-        let [one, two, three] = applied.map(|replica| book_of(replica));
+        let [one, two, three] = applied.map(book_of);
         assert!(one == two && two == three);
     }
 }
