@@ -136,6 +136,9 @@ fn describe_cluster(config: &NodeConfig, keys: Option<&KeyRing>, table: &mut Tab
         "interface",
         config.interface.as_deref().unwrap_or("by address"),
     );
+    if let Some(ttl) = config.multicast_ttl {
+        table.row("multicast_ttl", ttl);
+    }
     table.row("open_membership", config.open_membership);
 }
 

@@ -57,7 +57,7 @@ pub struct RingsLearner {
 }
 
 impl RingsLearner {
-    /// Of these rings, from their beginning, or from the point of the state with which the application begins.
+    /// Of these rings, of which there may be none, from their beginning, or from the point of the state with which the application begins.
     pub fn new(rings: impl IntoIterator<Item = Constants>, point: Option<Point>) -> Self {
         Self {
             merge: match point {
@@ -107,7 +107,11 @@ impl RingsLearner {
                 self.is_changed |= told.is_ok();
                 None
             }
-            Delivery::Configuration(now) => Some(RingsDelivery::Configuration(rank, now)),
+            // Whoever delivers nothing need not hear of members either.
+            Delivery::Configuration(now) => {
+                let told = RingsDelivery::Configuration(rank, now);
+                self.rings().next().is_some().then_some(told)
+            }
             Delivery::Missed { count, .. } if self.has(rank) => {
                 self.end(RingsDelivery::Trimmed(rank, count))
             }
@@ -188,7 +192,7 @@ impl RingsLearner {
     /// Has the application told of a point that all rings come to soon, also where nothing is submitted; nothing changes while it is to be told of
     /// one already. Of these rings, which are all that it delivers.
     pub fn want_point<E: Feed>(&mut self, engines: &mut [&mut Leveled<E>]) {
-        if self.stop.is_some() {
+        if self.stop.is_some() || engines.is_empty() {
             return;
         }
         let behind = |engine: &&mut Leveled<E>| {

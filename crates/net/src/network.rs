@@ -4,6 +4,7 @@ use rota_core::contract::NodeId;
 use rota_core::timing::{Timers, Timing};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroU8;
 use std::path::PathBuf;
 
 /// Where a node is.
@@ -114,6 +115,8 @@ pub struct Network {
     pub transport: Transport,
     /// The network interface for multicast; else the one that has the node's address.
     pub interface: Option<String>,
+    /// How many links multicasts cross: with 1, no router passes them on.
+    pub multicast_ttl: NonZeroU8,
     /// Let nodes join that are not listed. Their data port has to be the one below their token port.
     pub open_membership: bool,
     /// Seal datagrams and links with the keys in this file.
@@ -133,6 +136,7 @@ impl Network {
             nodes: NodeAddress::loopback(nodes, base_port),
             transport: Transport::loopback(base_port),
             interface: None,
+            multicast_ttl: NonZeroU8::MIN,
             open_membership: false,
             key_file: None,
             tuning: Tuning::default(),

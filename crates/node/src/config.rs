@@ -69,6 +69,9 @@ pub struct NodeConfig {
     /// The network interface for multicast; else the one that has the node's address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
+    /// How many links multicasts cross: with more than 1, routers that forward multicast pass them on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub multicast_ttl: Option<std::num::NonZeroU8>,
     /// New packets a node may send in one visit of the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub personal_window: Option<u32>,
@@ -180,6 +183,7 @@ impl NodeConfig {
             timing: TimingName::default(),
             transport: Transport::loopback(base_port),
             interface: None,
+            multicast_ttl: None,
             personal_window: None,
             accelerated_window: None,
             global_window: None,

@@ -231,3 +231,27 @@ fn one_process_alone_goes_on_where_another_ring_is_idle() {
         assert_eq!(taken[0].1, payload);
     }
 }
+
+/// Whoever subscribes to nothing votes all the same.
+#[test]
+fn who_delivers_nothing_serves_its_rings() {
+    let config = config(3, 2, 25_720);
+    let one = RingsNode::start(&config, id(1)).expect("it starts");
+    let two = RingsNode::start_with(&config, id(2), Some(&[])).expect("it starts");
+    let three = RingsNode::start(&config, id(3)).expect("it starts");
+    // The rings are founded by all.
+    while one.submit(Rank(1), &[0]).is_err() {
+        thread::sleep(Duration::from_millis(10));
+    }
+    take(&one, 1);
+    drop(three);
+    for number in 0..50_u8 {
+        let ring = Rank(1 + u16::from(number % 2));
+        while one.submit(ring, &[number]).is_err() {
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+    assert_eq!(take(&one, 50).len(), 50);
+    let heard = two.recv_timeout(Duration::from_millis(50));
+    assert!(heard.is_err(), "{heard:?}");
+}

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rota_multiring::{Point, Rank, Resume};
-use rota_node::rings::{RingsDelivery, RingsNode};
+use rota_node::rings::{RingsDelivery, RingsNode, RingsStartError};
 use rota_storage::acceptor::FileDir;
 use rota_storage::checkpoint::{CheckpointError, Checkpoints, Reading, Written};
 
@@ -205,7 +205,7 @@ impl<M: Machine> Keeper<M> {
                 End::Trimmed(why) => why,
             };
             self.shared.set_publisher(None);
-            // Nobody takes what the rings deliver any more: they must not wait for that.
+            // Nobody takes what the rings deliver any more.
             drop(node);
             self.wait_for_written();
             if self.config.peers.len() < 2 {
@@ -257,13 +257,27 @@ impl<M: Machine> Keeper<M> {
         }
     }
 
+    /// Its rings go on meanwhile, with its acceptors, and nothing is delivered: others may need their votes.
+    fn serve(&self) -> Option<RingsNode> {
+        let served = RingsNode::start_with(&self.config.rings, self.config.node, Some(&[]));
+        let why =
+            |error: &RingsStartError| tracing::error!(%error, "the rings do not go on meanwhile");
+        served.inspect_err(why).ok()
+    }
+
     /// Begins anew with a checkpoint of another replica, as soon as there is one that helps.
     fn recover(&mut self) -> Result<RingsNode, String> {
+        let mut served = self.serve();
         loop {
             match fetch(&self.config, &self.shelf, &self.shared.stop) {
                 Ok(bytes) => {
-                    let begun = self.begin_anew();
+                    let begun = self.install_newest();
                     self.shared.state().counts.recovered_bytes += bytes;
+                    let begun = begun.and_then(|resume| {
+                        drop(served.take());
+                        let node = RingsNode::resume(&self.config.rings, self.config.node, resume);
+                        node.map_err(StartError::Rings)
+                    });
                     match begun {
                         Ok(node) => {
                             self.shared.state().counts.recoveries += 1;
@@ -289,7 +303,8 @@ impl<M: Machine> Keeper<M> {
         }
     }
 
-    fn begin_anew(&self) -> Result<RingsNode, StartError> {
+    /// The machine has the newest checkpoint; where that is.
+    fn install_newest(&self) -> Result<Resume, StartError> {
         let newest = locked(&self.shelf).newest_sound()?;
         let newest = newest.ok_or(StartError::About)?;
         let mut state = self.shared.state();
@@ -302,10 +317,7 @@ impl<M: Machine> Keeper<M> {
         }
         let (sessions, resume) = begun?;
         (state.sessions, state.is_whole) = (sessions, true);
-        drop(state);
-        let resume = resume.ok_or(StartError::About)?;
-        let node = RingsNode::resume(&self.config.rings, self.config.node, resume);
-        node.map_err(StartError::Rings)
+        resume.ok_or(StartError::About)
     }
 
     /// Takes in what was written, and asks for a point when a checkpoint is due.

@@ -3,6 +3,7 @@
 use socket2::{InterfaceIndexOrAddress, Socket};
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::num::NonZeroU8;
 use std::os::fd::AsRawFd;
 
 use super::SocketError;
@@ -152,6 +153,7 @@ pub(super) fn join(
     hear_only_groups(data, group.ip())
         .and_then(|()| joined.join(data, sender))
         .and_then(|()| loop_back(sender.socket(), group.ip(), shared))
+        .and_then(|()| set_ttl(sender.socket(), group.ip(), network.multicast_ttl))
         .and_then(|()| sender.receive_nothing())
         .and_then(|()| filtered())
         .map_err(|error| SocketError::Multicast { group, error })?;
@@ -173,6 +175,15 @@ fn loop_back(sender: &Socket, group: IpAddr, heard: bool) -> io::Result<()> {
     match group {
         IpAddr::V4(_) => sender.set_multicast_loop_v4(heard),
         IpAddr::V6(_) => sender.set_multicast_loop_v6(heard),
+    }
+}
+
+/// How many links multicasts of a socket cross.
+fn set_ttl(sender: &Socket, group: IpAddr, ttl: NonZeroU8) -> io::Result<()> {
+    let ttl = u32::from(ttl.get());
+    match group {
+        IpAddr::V4(_) => sender.set_multicast_ttl_v4(ttl),
+        IpAddr::V6(_) => sender.set_multicast_hops_v6(ttl),
     }
 }
 

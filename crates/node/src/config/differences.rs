@@ -77,7 +77,7 @@ pub const DIFFERENCES: &[Difference] = &[
                list each other. Where `primary_nodes` is not set, that row counts as well",
     },
     Difference {
-        settings: &["interface"],
+        settings: &["interface", "multicast_ttl"],
         outcome: Outcome::Own,
         says: "each node multicasts by its own",
     },

@@ -2,6 +2,7 @@
 
 use rota_net::{Network, Transport, Tuning};
 use std::net::IpAddr;
+use std::num::NonZeroU8;
 
 use super::{ConfigError, NodeConfig};
 
@@ -27,6 +28,7 @@ impl NodeConfig {
             nodes: self.nodes.clone(),
             transport: self.transport,
             interface: self.interface.clone(),
+            multicast_ttl: self.multicast_ttl.unwrap_or(NonZeroU8::MIN),
             open_membership: self.open_membership,
             key_file: self.key_file.clone(),
             tuning: Tuning {

@@ -281,7 +281,7 @@ fn subscribed(
         }
         wanted.retain(|of| subscribe.contains(&of.rank.0));
     }
-    match wanted.is_empty() {
+    match wanted.is_empty() && subscribe.is_none() {
         true => Err(RingsStartError::Subscription(0)),
         false => Ok(wanted),
     }

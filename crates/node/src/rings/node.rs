@@ -87,7 +87,8 @@ impl RingsNode {
         Self::start_with(config, me, None)
     }
 
-    /// Starts node `me`, which delivers the messages of these rings. Of the others that it is on it is a part, and delivers nothing.
+    /// Starts node `me`, which delivers the messages of these rings. Of the others that it is on it is a part, and delivers nothing: of all of them
+    /// where it subscribes to none, as an acceptor without an application.
     ///
     /// # Errors
     /// [`RingsStartError`].
