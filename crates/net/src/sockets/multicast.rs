@@ -205,3 +205,28 @@ pub(super) fn aim(socket: &Socket, own: IpAddr, index: Option<u32>) -> io::Resul
         IpAddr::V6(_) => socket.set_multicast_if_v6(index.unwrap_or(0)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::Transport;
+
+    /// As far as is said, and else not beyond the own link.
+    #[test]
+    fn multicasts_cross_as_many_links_as_are_configured() {
+        for ttl in [1, 8] {
+            let mut network = Network::loopback(2, 27_960);
+            network.multicast_ttl = NonZeroU8::new(ttl).expect("not 0");
+            let own = network.nodes[0].clone();
+            let Transport::Multicast(group) = network.transport else {
+                panic!("it is multicast");
+            };
+            let open = |address, shared| Port::open(address, shared, network.tuning);
+            let data = open(group, true).expect("a socket");
+            let sender = open(own.data(), false).expect("a socket");
+            join(&data, &sender, group, &own, &network, None).expect("it joins");
+            let set = sender.socket().multicast_ttl_v4();
+            assert_eq!(set.expect("it can be read"), u32::from(ttl));
+        }
+    }
+}
