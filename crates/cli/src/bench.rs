@@ -104,7 +104,7 @@ struct LoadArgs {
     place: PlaceArgs,
     /// Which protocol orders the messages
     #[arg(long, default_value = "accelerated-ring",
-        value_parser = one_of::<Subject>(&["accelerated-ring", "totem-ring", "fastcast", "lcr", "ring-paxos", "u-ring-paxos", "multi-ring"]))]
+        value_parser = one_of::<Subject>(&Subject::names().collect::<Vec<_>>()))]
     engine: Subject,
     /// What the load goes through
     #[arg(long, default_value = "library", value_parser = one_of::<Mode>(&["library", "daemon"]))]

@@ -13,7 +13,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A demo that takes long, with a directory of its own for temporary files.
 fn demo(place: &Path) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_rota"))
+    // Whoever runs the tests may ignore signals, as a shell in the background does; the demo would then, too.
+    Command::new("env")
+        .args(["--default-signal=HUP,INT,TERM", env!("CARGO_BIN_EXE_rota")])
         .args(["demo", "--nodes", "2", "--messages", "3000000"])
         .env("TMPDIR", place)
         .stdout(Stdio::null())

@@ -28,5 +28,5 @@ pub(crate) use config::mark;
 pub use config::{LevelingName, RingSection, RingsConfig};
 pub use driver::{RingsDriver, RingsStatus};
 pub use error::{RingsError, RingsStartError};
-pub use node::{RingsNode, RingsPublisher};
+pub use node::{RingsNode, RingsPublisher, RingsWatch};
 pub use rota_multiring::RingsDelivery;

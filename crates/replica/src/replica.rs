@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rota_multiring::{Point, Rank, Resume};
-use rota_node::rings::{RingsDelivery, RingsNode, RingsStartError};
+use rota_node::rings::{RingsDelivery, RingsNode, RingsStartError, RingsStatus};
 use rota_storage::acceptor::FileDir;
 use rota_storage::checkpoint::{CheckpointError, Checkpoints, Reading, Written};
 
@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// What a replica shows of itself.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct ReplicaStatus {
     /// What was counted.
     pub counts: Counts,
@@ -36,6 +36,9 @@ pub struct ReplicaStatus {
     pub sessions: usize,
     /// Where in the order it began: behind the state of a checkpoint, or with nothing.
     pub began: Option<Point>,
+    /// How its rings are, and what it waits for. `None` while it gets a checkpoint of another replica, when it has stopped, and where they are too
+    /// busy to say.
+    pub rings: Option<RingsStatus>,
     /// Why it has stopped.
     pub ended: Option<String>,
 }
@@ -78,7 +81,7 @@ impl<M: Machine> Replica<M> {
         let shelf = Arc::new(Mutex::new(checkpoints));
         let door = Door::open(config, &shelf).map_err(StartError::System)?;
         let shared = Arc::new(Shared::new(machine, sessions));
-        shared.set_publisher(Some(node.publisher()));
+        shared.set_rings(Some(&node));
         let keeper = Keeper {
             config: config.clone(),
             shared: Arc::clone(&shared),
@@ -123,12 +126,13 @@ impl<M: Machine> Replica<M> {
 
     /// How it is.
     pub fn status(&self) -> ReplicaStatus {
-        let ended = self.shared.ended();
+        let (ended, rings) = (self.shared.ended(), self.shared.rings());
         let state = self.shared.state();
         ReplicaStatus {
             counts: state.counts,
             sessions: state.sessions.len(),
             began: self.began,
+            rings,
             ended,
         }
     }
@@ -190,6 +194,7 @@ impl<M: Machine> Keeper<M> {
         let shared = Arc::clone(&self.shared);
         let run = AssertUnwindSafe(|| self.run(node));
         if let Err(panic) = std::panic::catch_unwind(run) {
+            shared.set_rings(None);
             shared.end("its machine has panicked".to_owned());
             std::panic::resume_unwind(panic);
         }
@@ -204,7 +209,7 @@ impl<M: Machine> Keeper<M> {
                 }
                 End::Trimmed(why) => why,
             };
-            self.shared.set_publisher(None);
+            self.shared.set_rings(None);
             // Nobody takes what the rings deliver any more.
             drop(node);
             self.wait_for_written();
@@ -216,8 +221,9 @@ impl<M: Machine> Keeper<M> {
                 Ok(resumed) => node = resumed,
                 Err(why) => break why,
             }
-            self.shared.set_publisher(Some(node.publisher()));
+            self.shared.set_rings(Some(&node));
         };
+        self.shared.set_rings(None);
         self.shared.end(why);
         self.wait_for_written();
     }

@@ -6,7 +6,7 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rota_multiring::Place;
-use rota_node::rings::RingsPublisher;
+use rota_node::rings::{RingsNode, RingsPublisher, RingsStatus, RingsWatch};
 
 use crate::command::Ordered;
 use crate::error::CallError;
@@ -67,8 +67,8 @@ struct Pending {
 pub(crate) struct Shared<M> {
     state: Mutex<State<M>>,
     pending: Mutex<Pending>,
-    /// None while it gets a checkpoint of another replica.
-    publisher: Mutex<Option<RingsPublisher>>,
+    /// To its rings. None while it gets a checkpoint of another replica.
+    rings: Mutex<Option<(RingsPublisher, RingsWatch)>>,
     pub(crate) stop: AtomicBool,
     /// Why it has stopped.
     ended: Mutex<Option<String>>,
@@ -88,7 +88,7 @@ impl<M: Machine> Shared<M> {
                 counts: Counts::default(),
             }),
             pending: Mutex::default(),
-            publisher: Mutex::default(),
+            rings: Mutex::default(),
             stop: AtomicBool::new(false),
             ended: Mutex::default(),
         }
@@ -96,11 +96,18 @@ impl<M: Machine> Shared<M> {
 
     /// Where commands go, if there is a way.
     pub(crate) fn publisher(&self) -> Option<RingsPublisher> {
-        lock(&self.publisher).clone()
+        let rings = lock(&self.rings);
+        rings.as_ref().map(|(publisher, _)| publisher.clone())
     }
 
-    pub(crate) fn set_publisher(&self, publisher: Option<RingsPublisher>) {
-        *lock(&self.publisher) = publisher;
+    /// How its rings are, unless it gets a checkpoint of another replica, or they are too busy to say.
+    pub(crate) fn rings(&self) -> Option<RingsStatus> {
+        let watch = lock(&self.rings).as_ref().map(|(_, watch)| watch.clone());
+        watch.and_then(|watch| watch.status())
+    }
+
+    pub(crate) fn set_rings(&self, node: Option<&RingsNode>) {
+        *lock(&self.rings) = node.map(|node| (node.publisher(), node.watch()));
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State<M>> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rota_core::contract::NodeId;
+use rota_core::contract::{NodeId, Status};
 use rota_multiring::Rank;
 use rota_node::{PaxosConfig, RingsConfig, VoteStorage};
 use rota_replica::{CallError, Command, Frozen, Machine, Replica, ReplicaConfig};
@@ -80,6 +80,9 @@ fn a_machine_that_panics_ends_its_replica() {
     let mut client = replica.client(PATIENCE).expect("a session");
     let mut call = |what: &[u8]| client.call(Rank(1), what, PATIENCE);
     call(b"later").expect("an answer");
+    let rings = replica.status().rings.expect("they say how they are");
+    let has_state = |status: &Status| status.state.starts_with("operational");
+    assert!(rings.rings.len() == 2 && rings.rings.iter().all(|(_, ring)| has_state(ring)));
     until("a failure", || {
         replica.status().counts.checkpoints_failed > 0
     });
@@ -90,6 +93,7 @@ fn a_machine_that_panics_ends_its_replica() {
     assert_eq!(call(b"now"), Err(CallError::Stopped));
     assert!(began.elapsed() < PATIENCE / 2);
     assert_eq!(replica.read(|_| ()), None);
+    assert!(replica.status().rings.is_none());
     let ended = replica.status().ended.expect("it has ended");
     assert!(ended.contains("panicked"), "{ended}");
     let stopped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| replica.stop()));

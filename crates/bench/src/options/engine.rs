@@ -28,6 +28,12 @@ impl Subject {
         }
     }
 
+    /// The names of all.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        let engines = EngineName::ALL.into_iter().map(EngineName::name);
+        engines.chain([MULTI_RING])
+    }
+
     /// Whether acceptors vote.
     pub const fn has_votes(self) -> bool {
         match self {

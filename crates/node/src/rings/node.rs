@@ -54,6 +54,21 @@ pub struct RingsPublisher {
     ways: Vec<Way>,
 }
 
+/// Asks a node how it is, from any thread.
+#[derive(Clone, Debug)]
+pub struct RingsWatch {
+    ways: Vec<Way>,
+    shared: Arc<Shared>,
+}
+
+impl RingsWatch {
+    /// As [`RingsNode::status`].
+    pub fn status(&self) -> Option<RingsStatus> {
+        let wake = || self.ways.iter().for_each(|way| way.inbox.wake());
+        self.shared.status.ask(wake)
+    }
+}
+
 impl RingsPublisher {
     /// Submits a message to a ring.
     ///
@@ -219,8 +234,15 @@ impl RingsNode {
 
     /// State and counters, as of now. `None` when the node has stopped, or is too busy to answer within a second.
     pub fn status(&self) -> Option<RingsStatus> {
-        let wake = || self.ways.iter().for_each(|way| way.inbox.wake());
-        self.shared.status.ask(wake)
+        self.watch().status()
+    }
+
+    /// Something to ask for that with, from any thread.
+    pub fn watch(&self) -> RingsWatch {
+        RingsWatch {
+            ways: self.ways.clone(),
+            shared: Arc::clone(&self.shared),
+        }
     }
 
     /// Stops the node and says how its thread ended.
