@@ -20,6 +20,8 @@ const CLEAR: usize = 8;
 const SMALL: usize = 4 << 10;
 /// So many questions of one process wait for their answers, as it asks no more at once. What it asked before it has given up.
 const ASKED: usize = 16;
+/// What leaves out of turn has room for votes, in bytes, and not for values.
+const OUT_OF_TURN: usize = 1024;
 
 /// A link that is up.
 #[derive(Debug)]
@@ -206,8 +208,17 @@ impl Peers {
         self.up.values_mut().find_map(Peer::next_word)
     }
 
-    /// The next part of an answer, a promise or a base, where there is room for it beside what else there is to say.
-    pub fn next_part(&mut self, answer: impl Fn(Range<Instance>) -> Answer) -> Option<Output> {
+    /// The next part of an answer, a promise or a base, where there is room for it beside what else there is to say. Everything before `kept` is
+    /// forgotten here.
+    pub fn next_part(
+        &mut self,
+        kept: Instance,
+        answer: impl Fn(Range<Instance>) -> Answer,
+    ) -> Option<Output> {
+        // Bases are large: none is made that is not told.
+        let answer = |about: Range<Instance>, has_base: bool| {
+            (!has_base || about.start >= kept).then(|| answer(about))
+        };
         self.up
             .values_mut()
             .find_map(|peer| peer.next_part(self.word_bytes, &answer))
@@ -234,14 +245,15 @@ impl Peer {
     }
 
     /// What the link takes now of what goes along the ring, in bytes, beside what waits: a part of an answer, a promise or a base gets
-    /// its turn. `force`: this process has to be heard.
+    /// its turn. `force`: this process has to be heard, be it out of turn.
     pub fn room(&self, force: bool) -> usize {
         let is_turn = self.is_clear() && !self.part_is_next;
-        let goes = force || is_turn || !self.has_parts() || mutants::on(Mutant::U109);
-        if self.words.is_empty() && goes {
-            self.room
-        } else {
-            0
+        let waits = self.has_parts() && !is_turn && !mutants::on(Mutant::U109);
+        match (self.words.is_empty(), waits, force) {
+            (true, false, _) => self.room,
+            (true, true, true) if mutants::on(Mutant::U113) => self.room,
+            (true, true, true) => self.room.min(OUT_OF_TURN),
+            _ => 0,
         }
     }
 
@@ -273,14 +285,18 @@ impl Peer {
     fn next_part(
         &mut self,
         enough: usize,
-        answer: &impl Fn(Range<Instance>) -> Answer,
+        answer: &impl Fn(Range<Instance>, bool) -> Option<Answer>,
     ) -> Option<Output> {
         if !self.has_parts() || !self.words.is_empty() || !self.may_tell() {
             return None;
         }
         let told = |peer: &mut Self| peer.promise_part(enough).or_else(|| peer.base_part(enough));
         let part = match self.answered {
-            true => told(self).or_else(|| self.answer_part(answer)),
+            true => {
+                let part = told(self).or_else(|| self.answer_part(answer));
+                // What was asked for is forgotten, and there is a base now.
+                part.or_else(|| told(self))
+            }
             false => self.answer_part(answer).or_else(|| told(self)),
         }?;
         (self.part_is_next, self.answered) = (false, matches!(part, Word::Chosen(_)));
@@ -290,12 +306,18 @@ impl Peer {
 
     /// Whether a part may be told now.
     fn may_tell(&self) -> bool {
-        let small = |(promise, told): &(Promise, usize)| {
-            let rest = promise.votes[*told..].iter().map(super::codec::vote_bytes);
-            rest.sum::<usize>() <= SMALL && !mutants::on(Mutant::U110)
+        self.is_clear() || self.is_small() || mutants::on(Mutant::U66)
+    }
+
+    /// Whether nothing waits but a promise of which little is left to tell.
+    fn is_small(&self) -> bool {
+        let Some((promise, told)) = self.promise.as_ref().filter(|_| self.asked.is_empty()) else {
+            return false;
         };
-        let is_soon = self.asked.is_empty() && self.promise.as_ref().is_some_and(small);
-        self.is_clear() || is_soon || mutants::on(Mutant::U66)
+        let rest = &promise.votes[*told..];
+        let bytes = || rest.iter().map(super::codec::vote_bytes).sum::<usize>();
+        // Each takes some: many need not be added up.
+        rest.len() <= SMALL / 16 && bytes() <= SMALL && !mutants::on(Mutant::U110)
     }
 
     /// Whether there is more to tell than words.
@@ -322,12 +344,15 @@ impl Peer {
     }
 
     /// The next answer, but for what is forgotten: that has a base for answer, which is told in parts, and once for several questions.
-    fn answer_part(&mut self, answer: &impl Fn(Range<Instance>) -> Answer) -> Option<Word> {
+    fn answer_part(
+        &mut self,
+        answer: &impl Fn(Range<Instance>, bool) -> Option<Answer>,
+    ) -> Option<Word> {
         while let Some(about) = self.asked.pop_front() {
-            match answer(about) {
-                Answer::Votes(word) => return Some(word),
-                Answer::Base(base) if self.base.is_none() => self.base = Some((0, base)),
-                Answer::Base(_) => {}
+            match answer(about, self.base.is_some()) {
+                Some(Answer::Votes(word)) => return Some(word),
+                Some(Answer::Base(base)) => self.base = Some((0, base)),
+                None => {}
             }
         }
         None

@@ -71,7 +71,7 @@ impl URing {
     pub(super) fn next_part(&mut self) -> Option<Output> {
         let next = self.learning.next();
         let answer = |about| catch_up::answer(&self.cx, &self.voter, next, about);
-        self.links.next_part(answer)
+        self.links.next_part(self.voter.kept(), answer)
     }
 
     /// The answer.

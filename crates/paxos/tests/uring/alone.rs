@@ -77,6 +77,8 @@ pub struct Alone {
     pub sent: Vec<Bytes>,
     /// Along the ring.
     pub batches: Vec<Vec<Record>>,
+    /// Over the link to each node, in bytes.
+    sent_bytes: std::collections::BTreeMap<u16, usize>,
     /// How often its log was given up.
     pub reopens: u32,
     /// The numbers for which it has asked the service.
@@ -129,6 +131,7 @@ impl Alone {
             names: 0,
             sent: Vec::new(),
             batches: Vec::new(),
+            sent_bytes: std::collections::BTreeMap::new(),
             reopens: 0,
             wanted: Vec::new(),
         };
@@ -157,7 +160,10 @@ impl Alone {
                     self.largest = bytes.max().unwrap_or(0).max(self.largest);
                     self.records.extend(records);
                 }
-                Output::LinkSend { bytes, .. } => self.on_sent(bytes.into_bytes()),
+                Output::LinkSend { peer, bytes, .. } => {
+                    *self.sent_bytes.entry(peer.get()).or_default() += bytes.len();
+                    self.on_sent(bytes.into_bytes());
+                }
                 Output::Send { burst, .. } => {
                     let datagrams = burst.datagrams();
                     self.sent.extend(datagrams.map(Bytes::copy_from_slice));
@@ -370,6 +376,11 @@ impl Alone {
 
     pub fn has_said(&self, word: &Word) -> bool {
         self.said.contains(word)
+    }
+
+    /// What it has sent over its link to a node, in bytes.
+    pub fn bytes_to(&self, node: u16) -> usize {
+        self.sent_bytes.get(&node).copied().unwrap_or(0)
     }
 
     /// The others are there, and the first configuration is known.

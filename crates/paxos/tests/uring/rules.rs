@@ -20,7 +20,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 99] = [
+pub const RULES: [Rule; 101] = [
     (
         Mutant::U108,
         turns::questions_that_are_given_up_are_not_answered,
@@ -28,6 +28,14 @@ pub const RULES: [Rule; 99] = [
     (
         Mutant::U109,
         turns::what_goes_along_the_ring_leaves_room_for_answers,
+    ),
+    (
+        Mutant::U113,
+        turns::who_has_to_be_heard_leaves_room_for_answers,
+    ),
+    (
+        Mutant::U114,
+        turns::a_promise_of_a_round_that_is_over_is_not_told,
     ),
     (Mutant::U110, turns::a_small_promise_leaves_at_once),
     (

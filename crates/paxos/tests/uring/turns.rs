@@ -53,17 +53,35 @@ pub fn questions_that_are_given_up_are_not_answered() -> bool {
 
 /// Proposals fill the link whenever it takes some: an answer gets its turn, and they go on.
 pub fn what_goes_along_the_ring_leaves_room_for_answers() -> bool {
+    // What was sent last is still under way.
+    let (answered, turns) = busy(0, |_, sent| if sent > 0 { MOST / 2 } else { MOST });
+    answered.is_some_and(|turn| turn < 6) && turns > 10
+}
+
+/// The same on a slow link: between two heartbeats it takes less than a batch, and none of them brings values out of turn.
+pub fn who_has_to_be_heard_leaves_room_for_answers() -> bool {
+    let under_way = |before: usize, sent: usize| (before + sent).saturating_sub(20_000);
+    let (answered, _) = busy(60_000_000, |before, sent| {
+        MOST - under_way(MOST - before, sent)
+    });
+    answered.is_some_and(|turn| turn < 60)
+}
+
+/// The third asks the second something, whose link is full with what goes along the ring; the link's room, from what it was and from the bytes that
+/// were sent. In which turn the answer leaves, and in how many turns something went along the ring.
+fn busy(heartbeat: u64, room: impl Fn(usize, usize) -> usize) -> (Option<usize>, usize) {
     let mut alone = second();
     follow(&mut alone, 1, 1);
     let epoch = alone.follow().epoch;
     let mut next = 1;
-    let mut values = values_of(600, 8_000).into_iter();
+    let (count, most) = if heartbeat > 0 { (6, 80) } else { (20, 20) };
+    let mut values = values_of(500, 8_000).into_iter();
     let mut propose = |alone: &mut Alone| {
         batch_of(alone, epoch, next, |batch| {
-            for (id, frame) in values.by_ref().take(20) {
+            for (id, frame) in values.by_ref().take(count) {
                 batch.packet(None, id, &frame, true);
             }
-            next += 20;
+            next += count as u64;
             batch.voted(0, next);
             batch.voted(2, next);
         });
@@ -72,17 +90,50 @@ pub fn what_goes_along_the_ring_leaves_room_for_answers() -> bool {
     propose(&mut alone);
     takes(&mut alone, 0);
     fetches(&mut alone, 1);
-    let (mut turns, mut answered) = (0, None);
-    for turn in 0..20 {
-        let before = alone.batches.len();
+    let (mut turns, mut answered, mut takes_now) = (0, None, 0);
+    for turn in 0..most {
+        let before = alone.bytes_to(3);
+        alone.now = Time(alone.now.0 + heartbeat);
+        alone.tell(Input::Timer);
         propose(&mut alone);
-        // What was sent last is still under way.
-        let sent = alone.batches.len() > before;
-        takes(&mut alone, if sent { MOST / 2 } else { MOST });
-        turns += usize::from(alone.batches.len() > before);
+        let sent = alone.bytes_to(3) - before;
+        takes_now = room(takes_now, sent);
+        takes(&mut alone, takes_now);
+        let sent = alone.bytes_to(3) - before - sent;
+        takes_now = takes_now.saturating_sub(sent);
+        turns += usize::from(alone.bytes_to(3) > before);
         answered = answered.or((!answers(&alone).is_empty()).then_some(turn));
     }
-    answered.is_some_and(|turn| turn < 6) && turns > 10
+    (answered, turns)
+}
+
+/// The disk of an acceptor is slow: when it has promised another round has followed, and its link has other things to tell.
+pub fn a_promise_of_a_round_that_is_over_is_not_told() -> bool {
+    let mut alone = second();
+    let known = Word::Known(alone.config(2));
+    alone.hear(1, known.encode(FOUNDED));
+    alone.hear(1, Word::Prepare(2, 1).encode(FOUNDED));
+    let known = Word::Known(alone.config(3));
+    alone.hear(3, known.encode(FOUNDED));
+    alone.write_all();
+    alone.hear(1, Word::Prepare(3, 1).encode(FOUNDED));
+    alone.write_all();
+    !alone.has_promised(2) && alone.has_promised(3)
+}
+
+/// What was asked for is forgotten, behind an answer: the base is told at once.
+#[test]
+fn a_base_behind_an_answer_is_told() {
+    let mut settings = settings();
+    settings.kept_instances = 16;
+    let mut alone = learnt(settings, 100);
+    alone.said.clear();
+    fetches(&mut alone, 95);
+    fetches(&mut alone, 2);
+    assert_eq!(answers(&alone), [95]);
+    let bases = alone.said.iter();
+    let bases = bases.filter(|word| matches!(word, Word::Forgotten(0, ..)));
+    assert_eq!(bases.count(), 1);
 }
 
 /// A promise of few votes does not wait until a link is nearly empty.
