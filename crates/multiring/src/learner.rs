@@ -11,6 +11,9 @@ use crate::mutants::{self, Mutant};
 use crate::order::{Constants, Place, Point, Rank, Round};
 use crate::resume::{Resume, ResumeRing};
 
+/// What a message that waits takes beside its payload, about.
+const MESSAGE_BYTES: usize = 128;
+
 /// What a process of several rings delivers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RingsDelivery {
@@ -90,7 +93,16 @@ impl RingsLearner {
 
     /// How far it is; `None` between two messages of one instance.
     pub fn point(&self) -> Option<Point> {
-        self.merge.point()
+        match &self.held {
+            // It is before everything else, and not delivered.
+            Some(held) => self.before(held.place),
+            None => self.merge.point(),
+        }
+    }
+
+    fn before(&self, place: Place) -> Option<Point> {
+        let of = self.rings().find(|of| of.rank == place.rank)?;
+        (place.index == 0).then(|| Point::before(of, place.instance))
     }
 
     /// Which rings it waits for, and up to which round.
@@ -121,7 +133,8 @@ impl RingsLearner {
 
     fn push(&mut self, rank: Rank, message: Message) -> Option<RingsDelivery> {
         let at = (message.seq, u32::from(message.index));
-        let bytes = message.payload.len();
+        // A message takes some beside what it carries.
+        let bytes = message.payload.len() + MESSAGE_BYTES;
         match self.merge.push(rank, at, (message, bytes)) {
             Ok(()) => {
                 self.is_changed = true;
@@ -138,8 +151,14 @@ impl RingsLearner {
         (!is_over).then_some(why)
     }
 
-    /// What is delivered next, if that is known.
+    /// What is delivered next, if that is known. What stands behind it may need other rings.
     pub fn poll(&mut self) -> Option<RingsDelivery> {
+        let next = self.next();
+        self.is_changed |= next.is_some() && !mutants::on(Mutant::A31);
+        next
+    }
+
+    fn next(&mut self) -> Option<RingsDelivery> {
         while !self.is_over
             && let Some(merged) = self.held.take().or_else(|| self.merge.poll())
         {

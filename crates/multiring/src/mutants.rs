@@ -33,6 +33,8 @@ pub enum Mutant {
     A29,
     /// What stands behind a point is delivered before that is told.
     A30,
+    /// What a message that was delivered leaves to be needed is not looked at.
+    A31,
 }
 
 #[cfg(feature = "mutants")]

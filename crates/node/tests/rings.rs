@@ -171,6 +171,11 @@ fn what_a_node_is_not_on_it_cannot_have() {
     config.rings[1].nodes = Some(vec![2]);
     let error = RingsNode::start_with(&config, id(1), Some(&[2])).expect_err("it is not on it");
     assert_eq!(error.to_string(), "this node is not on ring 2");
+    let nowhere = RingsNode::start_with(&config, id(7), Some(&[])).expect_err("it is on none");
+    assert_eq!(
+        nowhere.to_string(),
+        "this node is on no ring that it subscribes to"
+    );
     let node = RingsNode::start(&config, id(1)).expect("it starts");
     let refused = node.submit(Rank(2), b"x");
     assert_eq!(refused, Err(rota_core::contract::SubmitError::Unsupported));

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rota_core::contract::NodeId;
-use rota_multiring::Resume;
+use rota_multiring::{Constants, Resume, ResumeRing};
 use rota_node::RingsConfig;
+use rota_node::rings::RingsStartError;
 use rota_storage::checkpoint::Subject;
 
 use crate::error::StartError;
@@ -61,15 +62,30 @@ impl ReplicaConfig {
         }
     }
 
+    /// What acceptors keep for those who are behind, in instances.
+    pub(crate) fn kept_instances(&self) -> u64 {
+        let paxos = self.rings.common.paxos.as_ref();
+        let kept = paxos.and_then(|paxos| paxos.kept_instances);
+        kept.map_or(15_000, std::num::NonZero::get)
+    }
+
     /// Whether a state is of the partition's rings.
     pub(crate) fn check(&self, resume: &Resume) -> Result<(), StartError> {
         let has: Vec<u16> = resume.rings.iter().map(|ring| ring.of.rank.0).collect();
         let mut wanted = self.subscribe.clone();
         wanted.sort_unstable();
         wanted.dedup();
-        match has == wanted {
-            true => Ok(()),
-            false => Err(StartError::Subscription { has, wanted }),
+        if has != wanted {
+            return Err(StartError::Subscription { has, wanted });
+        }
+        let rings = (0..self.rings.rings.len()).filter_map(|at| self.rings.of_ring(at).ok());
+        let rings: Vec<Constants> = rings
+            .filter_map(|ring| Some(ring.ring_of?.constants))
+            .collect();
+        let is_other = |ring: &&ResumeRing| !rings.contains(&ring.of);
+        match resume.rings.iter().find(is_other) {
+            Some(ring) => Err(RingsStartError::State(ring.of.rank.0).into()),
+            None => Ok(()),
         }
     }
 

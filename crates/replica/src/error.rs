@@ -54,6 +54,12 @@ impl fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
+impl From<RingsStartError> for StartError {
+    fn from(error: RingsStartError) -> Self {
+        Self::Rings(error)
+    }
+}
+
 impl From<CheckpointError> for StartError {
     fn from(error: CheckpointError) -> Self {
         Self::Checkpoint(error)

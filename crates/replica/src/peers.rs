@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rota_core::contract::{Incarnation, NodeId, Process};
-use rota_multiring::{Point, Resume};
+use rota_multiring::Resume;
 use rota_net::Talk;
 use rota_storage::acceptor::FileDir;
 use rota_storage::checkpoint::{CHUNK_BYTES, CheckpointError, Checkpoints, Incoming, Manifest};
@@ -50,10 +50,19 @@ struct Source {
     peer: (NodeId, SocketAddr),
     talk: Talk,
     manifest: Manifest,
-    point: Point,
+    resume: Resume,
 }
 
 impl Source {
+    /// Whether it is further than this one, and of the same foundations.
+    fn is_behind(&self, own: &Resume) -> bool {
+        let founded = |resume: &Resume| {
+            let rings = resume.rings.iter();
+            rings.map(|ring| ring.founded).collect::<Vec<u64>>()
+        };
+        self.resume.point > own.point && founded(&self.resume) == founded(own)
+    }
+
     /// Peers do not wait for whoever reads for long what has come before: it may have to connect once more.
     fn chunk(&mut self, config: &ReplicaConfig, index: usize) -> io::Result<Vec<u8>> {
         let mut asked = vec![CHUNK];
@@ -106,16 +115,13 @@ pub(crate) fn fetch(
     shelf: &Shelf,
     stop: &AtomicBool,
 ) -> Result<u64, FetchError> {
-    let own = locked(shelf)
-        .manifests()
-        .last()
-        .and_then(|own| resume_of(own))
-        .map(|own| own.point);
+    let own = locked(shelf).manifests().last().cloned();
+    let own = own.and_then(|own| resume_of(&own));
     let mut sources = ask_all(config, stop);
-    // What is not further is forgotten as well.
-    sources.retain(|source| own.is_none_or(|own| source.point > own));
+    // What is not further is forgotten as well, and what is of rings that were founded before says nothing.
+    sources.retain(|source| own.as_ref().is_none_or(|own| source.is_behind(own)));
     let mut failed = FetchError::Nothing;
-    while let Some(furthest) = sources.iter().max_by_key(|source| source.point) {
+    while let Some(furthest) = sources.iter().max_by_key(|source| source.resume.point) {
         let furthest = furthest.manifest.clone();
         let is_same = |source: &Source| source.manifest.is_same_state(&furthest);
         let (same, others) = sources.into_iter().partition(is_same);
@@ -202,7 +208,7 @@ fn ask(
         peer,
         talk,
         manifest,
-        point: resume.point,
+        resume,
     }))
 }
 

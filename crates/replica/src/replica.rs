@@ -90,6 +90,8 @@ impl<M: Machine> Replica<M> {
             written: None,
             last: Instant::now(),
             before: (0, 0),
+            round: began.map_or(0, |point| point.round),
+            looked: Instant::now(),
         };
         let thread = std::thread::Builder::new().name("rota-replica".to_owned());
         let thread = thread.spawn(move || keeper.run_to_the_end(node));
@@ -186,6 +188,9 @@ struct Keeper<M: Machine> {
     /// When a checkpoint was begun last, and the bytes that were applied before, and the messages that were delivered.
     last: Instant,
     before: (u64, u64),
+    /// The round of the last point, and when it was looked how far the rings are.
+    round: u64,
+    looked: Instant,
 }
 
 impl<M: Machine> Keeper<M> {
@@ -273,40 +278,61 @@ impl<M: Machine> Keeper<M> {
 
     /// Begins anew with a checkpoint of another replica, as soon as there is one that helps.
     fn recover(&mut self) -> Result<RingsNode, String> {
-        let mut served = self.serve();
+        let (mut served, mut installed) = (self.serve(), None);
         loop {
-            match fetch(&self.config, &self.shelf, &self.shared.stop) {
-                Ok(bytes) => {
-                    let begun = self.install_newest();
-                    self.shared.state().counts.recovered_bytes += bytes;
-                    let begun = begun.and_then(|resume| {
-                        drop(served.take());
-                        let node = RingsNode::resume(&self.config.rings, self.config.node, resume);
-                        node.map_err(StartError::Rings)
-                    });
-                    match begun {
-                        Ok(node) => {
-                            self.shared.state().counts.recoveries += 1;
-                            return Ok(node);
-                        }
-                        Err(StartError::Rings(error)) => return Err(error.to_string()),
-                        // Another one may come meanwhile: it is not asked for again at once.
-                        Err(error) => {
-                            tracing::error!(%error, "a checkpoint of another replica is of no use");
-                        }
-                    }
-                }
-                Err(FetchError::Stopped) => return Err("it was stopped".to_owned()),
-                Err(error) => tracing::warn!(%error, "no checkpoint yet"),
+            if installed.is_none() {
+                installed = self.get_checkpoint()?;
             }
-            let until = Instant::now() + AGAIN;
-            while Instant::now() < until {
-                if self.shared.stop.load(SeqCst) {
-                    return Err("it was stopped".to_owned());
+            if let Some(resume) = &installed {
+                drop(served.take());
+                let (rings, node) = (&self.config.rings, self.config.node);
+                match RingsNode::resume(rings, node, Resume::clone(resume)) {
+                    Ok(node) => {
+                        self.shared.state().counts.recoveries += 1;
+                        return Ok(node);
+                    }
+                    // A log may be held for a moment by a thread that still writes.
+                    Err(error @ RingsStartError::Ring(..)) => {
+                        tracing::error!(%error, "the rings do not start: they are tried again");
+                    }
+                    Err(error) => return Err(error.to_string()),
                 }
-                std::thread::sleep(LOOK);
+            }
+            self.pause()?;
+            if installed.is_none() {
+                served = served.or_else(|| self.serve());
             }
         }
+    }
+
+    /// The machine has the state of another replica; where that is. `None`: there was none that is of use.
+    fn get_checkpoint(&self) -> Result<Option<Resume>, String> {
+        match fetch(&self.config, &self.shelf, &self.shared.stop) {
+            Ok(bytes) => {
+                self.shared.state().counts.recovered_bytes += bytes;
+                let why = |error: &StartError| {
+                    tracing::error!(%error, "a checkpoint of another replica is of no use");
+                };
+                Ok(self.install_newest().inspect_err(why).ok())
+            }
+            Err(FetchError::Stopped) => Err("it was stopped".to_owned()),
+            Err(error) => {
+                tracing::warn!(%error, "no checkpoint yet");
+                Ok(None)
+            }
+        }
+    }
+
+    /// Before others are asked again.
+    fn pause(&self) -> Result<(), String> {
+        let until = Instant::now() + AGAIN;
+        while Instant::now() < until {
+            if self.shared.stop.load(SeqCst) {
+                return Err("it was stopped".to_owned());
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
     }
 
     /// The machine has the newest checkpoint; where that is.
@@ -342,16 +368,27 @@ impl<M: Machine> Keeper<M> {
         let (bytes, delivered) = self.before;
         let is_much = counts.bytes - bytes >= self.config.bytes;
         let is_late = self.last.elapsed() >= self.config.every;
-        if is_much || is_late && counts.delivered > delivered {
+        if is_much || is_late && counts.delivered > delivered || self.has_moved(node) {
             self.is_wanted = true;
             node.want_point();
         }
     }
 
+    /// Whether the rings have gone on, with what others have ordered or with nothing, by a part of what they keep: a state of before is soon of no use.
+    fn has_moved(&mut self, node: &RingsNode) -> bool {
+        if self.looked.elapsed() < AGAIN {
+            return false;
+        }
+        self.looked = Instant::now();
+        let most = self.config.kept_instances() / 8;
+        let point = node.status().and_then(|status| status.point);
+        point.is_some_and(|point| point.round >= self.round.saturating_add(most))
+    }
+
     /// Everything before a point was applied, and nothing behind it.
     fn keep(&mut self, resume: &Resume) {
         self.is_wanted = false;
-        self.last = Instant::now();
+        (self.last, self.round) = (Instant::now(), resume.point.round);
         let mut state = self.shared.state();
         self.before = (state.counts.bytes, state.counts.delivered);
         let kept = Kept {

@@ -326,3 +326,25 @@ fn what_cannot_be_is_said() {
     let said = damaged.expect_err("it is damaged").to_string();
     assert!(said.contains("store"), "{said}");
 }
+
+/// Nothing is given to a partition whose ring others use: it keeps its state all the same, since the ring forgets what is before.
+#[test]
+fn a_partition_that_is_idle_keeps_its_state() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut rings = rings(26_240, dir.path());
+    if let Some(paxos) = &mut rings.common.paxos {
+        paxos.kept_instances = std::num::NonZeroU64::new(400);
+    }
+    let configs = [(1, 1), (2, 2), (3, 1)].map(|of| replica(&rings, of, dir.path()));
+    let [first, second, _third] = configs.each_ref().map(start);
+    let mut client = first.client(PATIENCE).expect("a session");
+    let before = second.status().counts.applied;
+    until("a checkpoint", || {
+        for number in 0..100_u64 {
+            let answer = client.call(Rank(1), &number.to_le_bytes(), PATIENCE);
+            answer.expect("an answer");
+        }
+        second.status().counts.checkpoints > 1
+    });
+    assert_eq!(second.status().counts.applied, before);
+}

@@ -8,7 +8,11 @@ use rota_multiring::mutants::{self, Mutant};
 type Rule = fn() -> bool;
 
 /// Each with what notices it.
-const RULES: [(Mutant, Rule); 14] = [
+const RULES: [(Mutant, Rule); 15] = [
+    (
+        Mutant::A31,
+        rule::what_stands_behind_a_message_needs_another_ring,
+    ),
     (Mutant::A08, trims::each_partition_counts_for_itself),
     (Mutant::A09, trims::an_empty_store_counts_for_nothing),
     (Mutant::A10, trims::a_pin_keeps_what_is_needed),

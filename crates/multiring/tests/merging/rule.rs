@@ -1,14 +1,48 @@
 //! Rules of merge, leveling and subscriptions, each by one schedule: whether it holds.
 
+use rota_core::contract::{Delivery, Incarnation, Message, MessageId, NodeId, Process, Service};
 use rota_multiring::level::{Leveler, Mode, Standing};
 use rota_multiring::merge::Need;
 use rota_multiring::subscribe::{Hold, Subscriptions, Void};
-use rota_multiring::{Constants, Merge, Place, Rank, Round};
+use rota_multiring::{Constants, Merge, Place, Rank, RingsLearner, Round};
 
 use super::world::ring;
 
 fn at(round: Round) -> Place {
     ring(1, 1, 0).place(round + 1)
+}
+
+/// A message of the first ring in this instance.
+fn message(seq: u64) -> Delivery {
+    let process = Process {
+        node: NodeId::new(1).expect("not 0"),
+        incarnation: Incarnation(1),
+    };
+    Delivery::Message(Message {
+        id: MessageId {
+            process,
+            counter: seq,
+        },
+        service: Service::Safe,
+        seq,
+        index: 0,
+        payload: vec![1].into(),
+    })
+}
+
+/// The second ring is known up to a message of the first, which the application takes later; what stands behind that needs more of it.
+pub fn what_stands_behind_a_message_needs_another_ring() -> bool {
+    let mut learner = RingsLearner::new([Constants::new(Rank(1)), Constants::new(Rank(2))], None);
+    for seq in [2, 9] {
+        learner.on_delivery(Rank(1), message(seq));
+    }
+    learner.on_delivery(Rank(1), Delivery::Passed { next: 10 });
+    learner.on_delivery(Rank(2), Delivery::Passed { next: 4 });
+    let first = learner.take_needs();
+    let one = learner.poll();
+    let second = learner.take_needs();
+    let rounds = |needs: &[Need]| needs.iter().map(|need| need.round).collect::<Vec<_>>();
+    one.is_some() && learner.poll().is_none() && first.is_empty() && rounds(&second) == [7]
 }
 
 fn hold(rank: u16) -> Hold {

@@ -46,6 +46,8 @@ pub struct Life {
     pub stopped: u64,
     /// Its application takes nothing until then.
     pub busy: u64,
+    /// It takes so many messages at once.
+    pub takes: usize,
 }
 
 #[derive(Default)]

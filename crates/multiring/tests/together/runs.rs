@@ -17,7 +17,11 @@ pub fn seeds() -> Range<u64> {
 }
 
 /// What is to happen somewhere in a thousand seeds, or the slice that runs without being told.
-const FLOORS: [(&str, u64); 9] = [
+const FLOORS: [(&str, u64); 13] = [
+    ("recovered", 5),
+    ("trimmed", 5),
+    ("losses of power", 3),
+    ("busy applications", 10),
     ("kills", 50),
     ("kills of all", 3),
     ("cuts", 20),
@@ -26,7 +30,7 @@ const FLOORS: [(&str, u64); 9] = [
     ("resumed", 50),
     ("needs", 1000),
     ("ring_skips", 1000),
-    ("states compared", 10),
+    ("states compared", 3),
 ];
 
 #[test]
@@ -51,5 +55,8 @@ fn one_order_of_all_rings_whatever_happens() {
             let count = counts.get(name).copied().unwrap_or(0);
             assert!(count >= floor, "{name}: {count} of {floor}");
         }
+        let helpless = counts.get("helpless at the end").copied().unwrap_or(0);
+        let seeds = seeds().count() as u64;
+        assert!(helpless <= 2 * seeds, "{helpless} wait for ever");
     }
 }

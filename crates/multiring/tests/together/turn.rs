@@ -19,8 +19,8 @@ impl World {
             some |= self.announce(host);
             self.want_point(host);
             some |= self.look_at_states(host);
-            some |= self.tell_needs(host);
             some |= self.take_merged(host);
+            some |= self.tell_needs(host);
             if let Some(life) = &self.hosts[host].life {
                 life.learner.check();
             }
@@ -144,15 +144,22 @@ impl World {
     }
 
     fn take_merged(&mut self, host: usize) -> bool {
-        let mut some = false;
+        let mut count = 0;
         while let Some(life) = &mut self.hosts[host].life
             && life.busy <= self.now
-            && let Some(told) = life.learner.poll()
         {
-            some = true;
+            if count >= life.takes {
+                // The rest has to wait until there is room.
+                life.busy = self.now + MILLI;
+                break;
+            }
+            let Some(told) = life.learner.poll() else {
+                break;
+            };
+            count += 1;
             self.tell(host, told);
         }
-        some
+        count > 0
     }
 
     /// The application is told something.

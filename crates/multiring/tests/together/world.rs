@@ -46,6 +46,8 @@ pub struct World {
     submits: u64,
     /// Rings keep up with a rate, and not with each other.
     is_paced: bool,
+    /// Applications keep states.
+    wants_points: bool,
 }
 
 pub fn node_id(host: usize) -> NodeId {
@@ -69,6 +71,7 @@ impl World {
             next_submit: 0,
             submits: 1 + random.below(10),
             is_paced: random.below(5) == 0,
+            wants_points: random.below(3) > 0,
             random,
         };
         for index in 0..rings {
@@ -174,7 +177,12 @@ impl World {
     fn start(&mut self, host: usize) {
         let now = Time(self.now);
         let seed = self.below(u64::MAX);
-        let keeps = self.now + self.below(1500) * MILLI;
+        // Where points are wanted all rings are needed all the time: some never want one.
+        let keeps = match self.wants_points {
+            true => self.now + self.below(1500) * MILLI,
+            false => u64::MAX,
+        };
+        let takes = [3, usize::MAX][self.below(2) as usize];
         let this = &mut self.hosts[host];
         this.lives += 1;
         let me = Process {
@@ -221,6 +229,7 @@ impl World {
             keeps,
             stopped: 0,
             busy: 0,
+            takes,
         });
         self.add(if point.is_some() { "resumed" } else { "begun" });
         self.turn(host);
@@ -453,9 +462,16 @@ impl World {
             host.life.as_ref().is_some_and(|life| {
                 let mut engines = life.engines.values();
                 engines.all(|engine| engine.get().get().is_settled())
-                    && (self.is_helpless(host) || self.judge.has_all(host, life, &ranks))
+                    && (self.is_helpless(host) || self.has_all(host, life, &ranks))
             })
         })
+    }
+
+    /// It was told everything that anybody was, and nothing waits.
+    fn has_all(&self, host: &Host, life: &Life, ranks: &[u16]) -> bool {
+        let mut rings = life.learner.rings();
+        rings.all(|of| life.learner.waiting_bytes(of.rank) == 0)
+            && self.judge.has_all(host, life, ranks)
     }
 
     pub fn go(&mut self) {

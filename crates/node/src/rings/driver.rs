@@ -110,9 +110,9 @@ impl<A: RingsApp> RingsDriver<A> {
         self.many.work()?;
         self.announce()?;
         self.look_at_states();
-        self.need()?;
         self.note();
         self.hub.borrow_mut().pump_more();
+        self.need()?;
         let has_delivered = self.hub.borrow_mut().take_delivered();
         for lane in self.many.lanes() {
             // What comes of one ring may let something be submitted to another.
@@ -281,7 +281,7 @@ fn subscribed(
         }
         wanted.retain(|of| subscribe.contains(&of.rank.0));
     }
-    match wanted.is_empty() && subscribe.is_none() {
+    match wanted.is_empty() && (subscribe.is_none() || rings.is_empty()) {
         true => Err(RingsStartError::Subscription(0)),
         false => Ok(wanted),
     }
