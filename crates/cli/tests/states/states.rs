@@ -251,7 +251,7 @@ pub const STATES: &[State] = &[
         end: ills::fast_again,
         cells: &[
             cell(
-                RINGS_AND_VIEWS,
+                RINGS,
                 Said([
                     Nothing(
                         "the token is late, and far from lost; `rotations_slow` says where it is near that",
@@ -259,6 +259,17 @@ pub const STATES: &[State] = &[
                     Nothing("it says no times, but with `--json`"),
                     Words("node 3 is slow"),
                     Words("rate(rota_token_waited_seconds_total) > 0.2"),
+                ]),
+            ),
+            cell(
+                VIEWS,
+                Said([
+                    Nothing(
+                        "the token is late, and far from lost; `rotations_slow` says where it is near that",
+                    ),
+                    Nothing("it says no times, but with `--json`"),
+                    Words("node 3 is slow"),
+                    Words("rate(rota_token_waited_seconds_total) > 0.05"),
                 ]),
             ),
             cell(
