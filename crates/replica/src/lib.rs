@@ -64,6 +64,7 @@ mod command;
 mod config;
 mod door;
 mod error;
+mod keeper;
 mod machine;
 mod peers;
 mod replica;

@@ -123,6 +123,7 @@ fn needs() {
     assert!(rule::who_is_idle_needs_its_ring_for_what_others_skip());
     assert!(rule::several_that_are_idle_are_all_needed());
     assert!(rule::a_round_that_is_waited_for_is_needed());
+    assert!(rule::what_stands_behind_a_message_needs_another_ring());
 }
 
 #[test]

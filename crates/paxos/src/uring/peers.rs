@@ -1,13 +1,14 @@
 //! The links of this process: which are up, what they take, and what waits for them.
 
+mod told;
+
 use alloc::collections::{BTreeMap, VecDeque};
-use alloc::vec::Vec;
 use bytes::Bytes;
 use core::ops::Range;
 
 use super::catch_up::Answer;
 use super::word::{Follow, Here, Word};
-use crate::{AcceptorId, Instance, Promise, Vote};
+use crate::{AcceptorId, Instance, Promise};
 use rota_core::contract::{Channel, NodeId, Output, Pieces, Process, Session};
 use rota_core::mutants::{self, Mutant};
 
@@ -281,111 +282,9 @@ impl Peer {
         Some(self.send(word.into()))
     }
 
-    /// Parts are made one at a time, and wait for their room as words do.
-    fn next_part(
-        &mut self,
-        enough: usize,
-        answer: &impl Fn(Range<Instance>, bool) -> Option<Answer>,
-    ) -> Option<Output> {
-        if !self.has_parts() || !self.words.is_empty() || !self.may_tell() {
-            return None;
-        }
-        let told = |peer: &mut Self| peer.promise_part(enough).or_else(|| peer.base_part(enough));
-        let part = match self.answered {
-            true => {
-                let part = told(self).or_else(|| self.answer_part(answer));
-                // What was asked for is forgotten, and there is a base now.
-                part.or_else(|| told(self))
-            }
-            false => self.answer_part(answer).or_else(|| told(self)),
-        }?;
-        (self.part_is_next, self.answered) = (false, matches!(part, Word::Chosen(_)));
-        self.words.push_back(part.encode(self.founded).into());
-        self.next_word()
-    }
-
-    /// Whether a part may be told now.
-    fn may_tell(&self) -> bool {
-        self.is_clear() || self.is_small() || mutants::on(Mutant::U66)
-    }
-
-    /// Whether nothing waits but a promise of which little is left to tell.
-    fn is_small(&self) -> bool {
-        let Some((promise, told)) = self.promise.as_ref().filter(|_| self.asked.is_empty()) else {
-            return false;
-        };
-        let rest = &promise.votes[*told..];
-        let bytes = || rest.iter().map(super::codec::vote_bytes).sum::<usize>();
-        // Each takes some: many need not be added up.
-        rest.len() <= SMALL / 16 && bytes() <= SMALL && !mutants::on(Mutant::U110)
-    }
-
-    /// Whether there is more to tell than words.
-    fn has_parts(&self) -> bool {
-        !self.asked.is_empty() || self.promise.is_some() || self.base.is_some()
-    }
-
-    fn asks(&mut self, about: Range<Instance>) {
-        let is_again = |asked: &Range<Instance>| asked.start == about.start;
-        if mutants::on(Mutant::U108) {
-            self.asked.push_back(about);
-        } else if let Some(asked) = self.asked.iter_mut().find(|asked| is_again(asked)) {
-            *asked = about;
-        } else {
-            let old = (self.asked.len() + 1).saturating_sub(ASKED);
-            self.asked.drain(..old);
-            self.asked.push_back(about);
-        }
-    }
-
     /// Whether little is under way.
     const fn is_clear(&self) -> bool {
         self.most_room - self.room <= self.most_room / CLEAR
-    }
-
-    /// The next answer, but for what is forgotten: that has a base for answer, which is told in parts, and once for several questions.
-    fn answer_part(
-        &mut self,
-        answer: &impl Fn(Range<Instance>, bool) -> Option<Answer>,
-    ) -> Option<Word> {
-        while let Some(about) = self.asked.pop_front() {
-            match answer(about, self.base.is_some()) {
-                Some(Answer::Votes(word)) => return Some(word),
-                Some(Answer::Base(base)) => self.base = Some((0, base)),
-                None => {}
-            }
-        }
-        None
-    }
-
-    /// The next part of a base.
-    fn base_part(&mut self, enough: usize) -> Option<Word> {
-        let (at, mut rest) = self.base.take()?;
-        let part = rest.split_to(rest.len().min(enough));
-        let more = !rest.is_empty();
-        self.base = more.then_some((at + part.len() as u64, rest));
-        Some(Word::Forgotten(at, part, more))
-    }
-
-    /// The next part of a promise.
-    fn promise_part(&mut self, enough: usize) -> Option<Word> {
-        let (promise, told) = self.promise.as_mut()?;
-        let rest = &promise.votes[*told..];
-        let votes: Vec<Vote> = super::codec::fitting(rest.iter().cloned(), enough).collect();
-        let more = votes.len() < rest.len();
-        let part = Promise {
-            round: promise.round,
-            acceptor: promise.acceptor,
-            from: promise.from,
-            held: promise.held,
-            kept: promise.kept,
-            votes,
-        };
-        *told += part.votes.len();
-        if !more {
-            self.promise = None;
-        }
-        Some(Word::Promise(part, more))
     }
 }
 

@@ -1,0 +1,303 @@
+//! What a replica does in its own thread: it feeds its machine, keeps states, and begins anew with another replica's where its rings have forgotten
+//! what it needs.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
+use std::time::{Duration, Instant};
+
+use rota_multiring::Resume;
+use rota_node::rings::{RingsDelivery, RingsNode, RingsStartError};
+use rota_storage::acceptor::FileDir;
+use rota_storage::checkpoint::{CheckpointError, Reading, Written};
+
+use crate::checkpoint::{End, Kept, end_of, install};
+use crate::config::ReplicaConfig;
+use crate::error::StartError;
+use crate::machine::Machine;
+use crate::peers::{FetchError, Shelf, fetch, locked};
+use crate::sessions::Sessions;
+use crate::shared::Shared;
+
+/// How often it looks at what is due while nothing is delivered.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long it waits before it asks other replicas again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// The state of a checkpoint, and where that is.
+pub(crate) fn begin_with<M: Machine>(
+    config: &ReplicaConfig,
+    machine: &mut M,
+    newest: &Reading<FileDir>,
+) -> Result<(Sessions, Option<Resume>), StartError> {
+    let about = newest.manifest().about.clone();
+    let resume = Resume::decode(about.into()).ok_or(StartError::About)?;
+    config.check(&resume)?;
+    let sessions = install(machine, newest)?;
+    Ok((sessions, Some(resume)))
+}
+
+/// What a thread that writes a checkpoint sends.
+type WrittenOrNot = Result<Written, CheckpointError>;
+
+/// Feeds the machine, and keeps its state.
+pub(crate) struct Keeper<M: Machine> {
+    pub(crate) config: ReplicaConfig,
+    pub(crate) shared: Arc<Shared<M>>,
+    pub(crate) shelf: Shelf,
+    /// A point was asked for, and has not come.
+    pub(crate) is_wanted: bool,
+    /// One is being written.
+    pub(crate) written: Option<Receiver<WrittenOrNot>>,
+    /// When a checkpoint was begun last, and the bytes that were applied before, and the messages that were delivered.
+    pub(crate) last: Instant,
+    pub(crate) before: (u64, u64),
+    /// The round of the last point, and when it was looked how far the rings are.
+    pub(crate) round: u64,
+    pub(crate) looked: Instant,
+}
+
+impl<M: Machine> Keeper<M> {
+    /// The same as [`Self::run`]; where the machine panics its clients are told that nothing more is answered.
+    pub(crate) fn run_to_the_end(self, node: RingsNode) {
+        let shared = Arc::clone(&self.shared);
+        let run = AssertUnwindSafe(|| self.run(node));
+        if let Err(panic) = std::panic::catch_unwind(run) {
+            shared.set_rings(None);
+            shared.end("its machine has panicked".to_owned());
+            std::panic::resume_unwind(panic);
+        }
+    }
+
+    fn run(mut self, mut node: RingsNode) {
+        let why = loop {
+            let why = match self.feed(&node) {
+                End::Over(why) => {
+                    drop(node);
+                    break why;
+                }
+                End::Trimmed(why) => why,
+            };
+            self.shared.set_rings(None);
+            // Nobody takes what the rings deliver any more.
+            drop(node);
+            self.wait_for_written();
+            if self.config.peers.len() < 2 {
+                break why;
+            }
+            tracing::warn!(why, "a checkpoint of another replica is needed");
+            match self.recover() {
+                Ok(resumed) => node = resumed,
+                Err(why) => break why,
+            }
+            self.shared.set_rings(Some(&node));
+        };
+        self.shared.set_rings(None);
+        self.shared.end(why);
+        self.wait_for_written();
+    }
+
+    /// Applies what comes, until nothing more does.
+    fn feed(&mut self, node: &RingsNode) -> End {
+        loop {
+            if self.shared.stop.load(SeqCst) {
+                return End::Over("it was stopped".to_owned());
+            }
+            match node.recv_timeout(LOOK) {
+                Ok(RingsDelivery::Message(place, message)) => {
+                    self.shared.apply(place, &message.payload);
+                }
+                Ok(RingsDelivery::Point(resume)) => self.keep(&resume),
+                Ok(other) => {
+                    if let Some(end) = end_of(&other) {
+                        return end;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return End::Over("its rings have stopped".to_owned());
+                }
+            }
+            self.look(node);
+        }
+    }
+
+    fn wait_for_written(&mut self) {
+        self.is_wanted = false;
+        if let Some(written) = self.written.take() {
+            match written.recv() {
+                Ok(written) => self.on_written(written),
+                Err(_) => self.on_panic(),
+            }
+        }
+    }
+
+    /// Its rings go on meanwhile, with its acceptors, and nothing is delivered: others may need their votes.
+    fn serve(&self) -> Option<RingsNode> {
+        let served = RingsNode::start_with(&self.config.rings, self.config.node, Some(&[]));
+        let why =
+            |error: &RingsStartError| tracing::error!(%error, "the rings do not go on meanwhile");
+        served.inspect_err(why).ok()
+    }
+
+    /// Begins anew with a checkpoint of another replica, as soon as there is one that helps.
+    fn recover(&mut self) -> Result<RingsNode, String> {
+        let (mut served, mut installed) = (self.serve(), None);
+        loop {
+            if installed.is_none() {
+                installed = self.get_checkpoint()?;
+            }
+            if let Some(resume) = &installed {
+                drop(served.take());
+                let (rings, node) = (&self.config.rings, self.config.node);
+                match RingsNode::resume(rings, node, Resume::clone(resume)) {
+                    Ok(node) => {
+                        self.shared.state().counts.recoveries += 1;
+                        return Ok(node);
+                    }
+                    // A log may be held for a moment by a thread that still writes.
+                    Err(error @ RingsStartError::Ring(..)) => {
+                        tracing::error!(%error, "the rings do not start: they are tried again");
+                    }
+                    Err(error) => return Err(error.to_string()),
+                }
+            }
+            self.pause()?;
+            if installed.is_none() {
+                served = served.or_else(|| self.serve());
+            }
+        }
+    }
+
+    /// The machine has the state of another replica; where that is. `None`: there was none that is of use.
+    fn get_checkpoint(&self) -> Result<Option<Resume>, String> {
+        match fetch(&self.config, &self.shelf, &self.shared.stop) {
+            Ok(bytes) => {
+                self.shared.state().counts.recovered_bytes += bytes;
+                let why = |error: &StartError| {
+                    tracing::error!(%error, "a checkpoint of another replica is of no use");
+                };
+                Ok(self.install_newest().inspect_err(why).ok())
+            }
+            Err(FetchError::Stopped) => Err("it was stopped".to_owned()),
+            Err(error) => {
+                tracing::warn!(%error, "no checkpoint yet");
+                Ok(None)
+            }
+        }
+    }
+
+    /// Before others are asked again.
+    fn pause(&self) -> Result<(), String> {
+        let until = Instant::now() + AGAIN;
+        while Instant::now() < until {
+            if self.shared.stop.load(SeqCst) {
+                return Err("it was stopped".to_owned());
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    /// The machine has the newest checkpoint; where that is.
+    fn install_newest(&self) -> Result<Resume, StartError> {
+        let newest = locked(&self.shelf).newest_sound()?;
+        let newest = newest.ok_or(StartError::About)?;
+        let mut state = self.shared.state();
+        // A panic, too, leaves a part of a state.
+        state.is_whole = false;
+        let begun = begin_with(&self.config, &mut state.machine, &newest);
+        if begun.is_err() {
+            // Nobody else should begin with it, here or elsewhere.
+            locked(&self.shelf).reject(newest.manifest());
+        }
+        let (sessions, resume) = begun?;
+        (state.sessions, state.is_whole) = (sessions, true);
+        resume.ok_or(StartError::About)
+    }
+
+    /// Takes in what was written, and asks for a point when a checkpoint is due.
+    fn look(&mut self, node: &RingsNode) {
+        if let Some(written) = &self.written {
+            match written.try_recv() {
+                Ok(written) => self.on_written(written),
+                Err(TryRecvError::Empty) => return,
+                Err(TryRecvError::Disconnected) => self.on_panic(),
+            }
+        }
+        if self.is_wanted {
+            return;
+        }
+        let counts = self.shared.state().counts;
+        let (bytes, delivered) = self.before;
+        let is_much = counts.bytes - bytes >= self.config.bytes;
+        let is_late = self.last.elapsed() >= self.config.every;
+        if is_much || is_late && counts.delivered > delivered || self.has_moved(node) {
+            self.is_wanted = true;
+            node.want_point();
+        }
+    }
+
+    /// Whether the rings have gone on, with what others have ordered or with nothing, by a part of what they keep: a state of before is soon of no use.
+    fn has_moved(&mut self, node: &RingsNode) -> bool {
+        if self.looked.elapsed() < AGAIN {
+            return false;
+        }
+        self.looked = Instant::now();
+        let most = self.config.kept_instances() / 8;
+        let point = node.status().and_then(|status| status.point);
+        point.is_some_and(|point| point.round >= self.round.saturating_add(most))
+    }
+
+    /// Everything before a point was applied, and nothing behind it.
+    fn keep(&mut self, resume: &Resume) {
+        self.is_wanted = false;
+        (self.last, self.round) = (Instant::now(), resume.point.round);
+        let mut state = self.shared.state();
+        self.before = (state.counts.bytes, state.counts.delivered);
+        let kept = Kept {
+            about: resume.encode(),
+            sessions: state.sessions.encode(),
+            machine: state.machine.freeze(),
+        };
+        drop(state);
+        let (sender, receiver) = mpsc::sync_channel(1);
+        let writing = locked(&self.shelf).begin();
+        let write = move || {
+            let written = writing.and_then(|writing| kept.write(writing));
+            // Whoever has stopped meanwhile has it on the disk all the same.
+            let _ = sender.send(written);
+        };
+        let thread = std::thread::Builder::new().name("rota-checkpoint".to_owned());
+        match thread.spawn(write) {
+            Ok(_) => self.written = Some(receiver),
+            Err(error) => {
+                tracing::warn!(%error, "no thread for a checkpoint");
+                self.shared.state().counts.checkpoints_failed += 1;
+            }
+        }
+    }
+
+    /// The thread that wrote has panicked.
+    fn on_panic(&mut self) {
+        self.written = None;
+        self.shared.state().counts.checkpoints_failed += 1;
+        tracing::error!("no checkpoint: the machine has panicked as it wrote its state");
+    }
+
+    fn on_written(&mut self, written: WrittenOrNot) {
+        self.written = None;
+        match written {
+            Ok(written) => {
+                let manifest = locked(&self.shelf).add(written);
+                self.shared.state().counts.checkpoints += 1;
+                tracing::debug!(bytes = manifest.bytes, "a checkpoint was written");
+            }
+            Err(error) => {
+                tracing::error!(%error, "no checkpoint: the one before stays the newest");
+                self.shared.state().counts.checkpoints_failed += 1;
+            }
+        }
+    }
+}
