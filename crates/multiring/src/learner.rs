@@ -229,11 +229,16 @@ impl RingsLearner {
         self.is_changed = true;
     }
 
+    /// Whether rings are to be looked at: for a point that is wanted, or for the state with which the application began.
+    pub const fn looks_at_rings(&self) -> bool {
+        self.stop.is_some() || self.has_state
+    }
+
     /// What is known of a ring at the point that is wanted; and whether the state with which the application began is of this ring. What it is told of
     /// that.
     pub fn look_at<E: Feed>(&mut self, engine: &mut Leveled<E>) -> Option<RingsDelivery> {
         let of = engine.of().constants;
-        if self.stop.is_none() && !self.has_state || !self.has(of.rank) {
+        if !self.looks_at_rings() || !self.has(of.rank) {
             return None;
         }
         // A ring that is not founded yet has no place where anybody could go on.

@@ -104,6 +104,7 @@ impl<M: Machine> Keeper<M> {
             if self.shared.stop.load(SeqCst) {
                 return End::Over("it was stopped".to_owned());
             }
+            let mut is_quiet = false;
             match node.recv_timeout(LOOK) {
                 Ok(RingsDelivery::Message(place, message)) => {
                     self.shared.apply(place, &message.payload);
@@ -114,12 +115,12 @@ impl<M: Machine> Keeper<M> {
                         return end;
                     }
                 }
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => is_quiet = true,
                 Err(RecvTimeoutError::Disconnected) => {
                     return End::Over("its rings have stopped".to_owned());
                 }
             }
-            self.look(node);
+            self.look(node, is_quiet);
         }
     }
 
@@ -218,7 +219,7 @@ impl<M: Machine> Keeper<M> {
     }
 
     /// Takes in what was written, and asks for a point when a checkpoint is due.
-    fn look(&mut self, node: &RingsNode) {
+    fn look(&mut self, node: &RingsNode, is_quiet: bool) {
         if let Some(written) = &self.written {
             match written.try_recv() {
                 Ok(written) => self.on_written(written),
@@ -233,21 +234,27 @@ impl<M: Machine> Keeper<M> {
         let (bytes, delivered) = self.before;
         let is_much = counts.bytes - bytes >= self.config.bytes;
         let is_late = self.last.elapsed() >= self.config.every;
-        if is_much || is_late && counts.delivered > delivered || self.has_moved(node) {
+        let round = match is_quiet {
+            true => self.round_of(node),
+            false => counts.place.map(|place| place.round),
+        };
+        // A state of before what acceptors keep is of no use: rings go on with what others have ordered, or with nothing.
+        let most = self.round.saturating_add(self.config.kept_instances() / 8);
+        let is_far = round.is_some_and(|round| round >= most);
+        if is_much || is_late && counts.delivered > delivered || is_far {
             self.is_wanted = true;
             node.want_point();
         }
     }
 
-    /// Whether the rings have gone on, with what others have ordered or with nothing, by a part of what they keep: a state of before is soon of no use.
-    fn has_moved(&mut self, node: &RingsNode) -> bool {
+    /// How far the rings are, where that is not told by what they deliver. Not all the time: they stop for the answer.
+    fn round_of(&mut self, node: &RingsNode) -> Option<u64> {
         if self.looked.elapsed() < AGAIN {
-            return false;
+            return None;
         }
         self.looked = Instant::now();
-        let most = self.config.kept_instances() / 8;
         let point = node.status().and_then(|status| status.point);
-        point.is_some_and(|point| point.round >= self.round.saturating_add(most))
+        point.map(|point| point.round)
     }
 
     /// Everything before a point was applied, and nothing behind it.

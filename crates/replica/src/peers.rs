@@ -55,7 +55,7 @@ struct Source {
 
 impl Source {
     /// Whether it is further than this one, and of the same foundations.
-    fn is_behind(&self, own: &Resume) -> bool {
+    fn is_further_than(&self, own: &Resume) -> bool {
         let founded = |resume: &Resume| {
             let rings = resume.rings.iter();
             rings.map(|ring| ring.founded).collect::<Vec<u64>>()
@@ -119,7 +119,7 @@ pub(crate) fn fetch(
     let own = own.and_then(|own| resume_of(&own));
     let mut sources = ask_all(config, stop);
     // What is not further is forgotten as well, and what is of rings that were founded before says nothing.
-    sources.retain(|source| own.as_ref().is_none_or(|own| source.is_behind(own)));
+    sources.retain(|source| own.as_ref().is_none_or(|own| source.is_further_than(own)));
     let mut failed = FetchError::Nothing;
     while let Some(furthest) = sources.iter().max_by_key(|source| source.resume.point) {
         let furthest = furthest.manifest.clone();

@@ -46,14 +46,12 @@ struct Session {
 }
 
 impl Session {
-    /// The oldest answer is not known any more; whether there was one.
-    fn forget_one(&mut self) -> bool {
-        let first = self.answers.pop_first();
-        if let Some((sequence, answer)) = &first {
-            self.forgotten = self.forgotten.max(*sequence);
+    /// The oldest answer is not known any more.
+    fn forget_one(&mut self) {
+        if let Some((sequence, answer)) = self.answers.pop_first() {
+            self.forgotten = self.forgotten.max(sequence);
             self.bytes -= answer.len() + COST;
         }
-        first.is_some()
     }
 }
 
@@ -178,10 +176,11 @@ impl Sessions {
             let Some(session) = self.of.get_mut(&client) else {
                 return;
             };
-            let before = session.bytes;
-            if session.answers.len() < 2 || !session.forget_one() {
+            if session.answers.len() < 2 {
                 return;
             }
+            let before = session.bytes;
+            session.forget_one();
             self.bytes = self.bytes + session.bytes - before;
         }
     }

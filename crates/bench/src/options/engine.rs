@@ -65,8 +65,8 @@ impl FromStr for Subject {
         }
         let engine = text.parse().map(Self::Engine);
         engine.or_else(|_: String| {
-            let names = EngineName::ALL.map(EngineName::name).join(" ");
-            wrong(text, &format!("an engine: {names} {MULTI_RING}"))
+            let names: Vec<&str> = Self::names().collect();
+            wrong(text, &format!("an engine: {}", names.join(" ")))
         })
     }
 }

@@ -156,6 +156,9 @@ impl<A: RingsApp> RingsDriver<A> {
     /// What is known of rings at the point of which the application is to be told; and whether the state that it began with is of these rings.
     fn look_at_states(&mut self) {
         let hub = Rc::clone(&self.hub);
+        if !hub.borrow().learner.looks_at_rings() {
+            return;
+        }
         for engine in self.wanted() {
             let mut hub = hub.borrow_mut();
             if let Some(told) = hub.learner.look_at(engine) {
