@@ -219,7 +219,7 @@ fn look(engine: EngineName, nodes: u16, rate: u64, illness: Illness, ill: u16) -
     illness.begin(&mut cluster, &place);
     illness.go_on(&mut cluster, ill, period, Instant::now() + LOOKS);
     let from = monotonic().0;
-    let lasts = Duration::from_secs(setting("ROTA_ILL_SECONDS", 10));
+    let lasts = Duration::from_secs(setting("ROTA_ILL_SECONDS", 20));
     illness.go_on(&mut cluster, ill, period, Instant::now() + lasts);
     let slots = from.div_ceil(SLOT)..monotonic().0 / SLOT;
     let without = |cluster: &mut Cluster, out: u16| {
