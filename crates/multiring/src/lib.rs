@@ -9,7 +9,6 @@
 //! * [`merge`]: delivers in that order what comes of several rings.
 //! * [`learner`]: the same with engines, and the points at which an application keeps its state.
 //! * [`subscribe`]: which rings a partition subscribes to, from which round on.
-//! * [`trim`]: what a ring may forget.
 //! * [`feed`]: an engine that orders one of the rings, with its leveling.
 //! * [`level`]: how a ring that has little to order keeps up with the others.
 //!
@@ -28,10 +27,10 @@ pub mod mutants;
 pub mod order;
 pub mod resume;
 pub mod subscribe;
-pub mod trim;
 
 pub use feed::{Feed, Leveled, RingOf};
 pub use learner::{RingsDelivery, RingsLearner};
 pub use merge::{Merge, Merged, PushError};
 pub use order::{Constants, Instance, Place, Point, Rank, Round};
 pub use resume::{Resume, ResumeRing};
+pub use rota_paxos::uring::accounts::{self, Replicas};

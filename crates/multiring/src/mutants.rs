@@ -11,16 +11,8 @@ pub enum Mutant {
     A03,
     /// What is left of an instance in its round is not in the point.
     A04,
-    /// Enough replicas of any partition have checkpoints.
-    A08,
-    /// A replica with an empty store counts.
-    A09,
-    /// Nothing is kept for who recovers.
-    A10,
     /// A subscription by a hold that serves nobody any more takes effect.
     A14,
-    /// A hold is let go by the release of an earlier one.
-    A15,
     /// A subscription begins when it is heard of.
     A13,
     /// A change that is ordered while another is pending takes effect.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rota_core::contract::NodeId;
-use rota_multiring::{Constants, Resume, ResumeRing};
+use rota_multiring::{Constants, Replicas, Resume, ResumeRing};
 use rota_node::RingsConfig;
 use rota_node::rings::RingsStartError;
 use rota_storage::checkpoint::Subject;
@@ -60,6 +60,11 @@ impl ReplicaConfig {
             peers: BTreeMap::new(),
             recovery_bytes: 64 << 20,
         }
+    }
+
+    /// The replicas of the partition.
+    pub(crate) fn replicas(&self) -> Replicas {
+        self.peers.keys().copied().chain([self.node]).collect()
     }
 
     /// What acceptors keep for those who are behind, in instances.

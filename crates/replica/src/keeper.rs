@@ -12,11 +12,12 @@ use rota_node::rings::{RingsDelivery, RingsNode, RingsStartError};
 use rota_storage::acceptor::FileDir;
 use rota_storage::checkpoint::{CheckpointError, Reading, Written};
 
+use crate::account::Account;
 use crate::checkpoint::{End, Kept, end_of, install};
 use crate::config::ReplicaConfig;
 use crate::error::StartError;
 use crate::machine::Machine;
-use crate::peers::{FetchError, Shelf, fetch, locked};
+use crate::peers::{FetchError, Shelf, fetch, locked, resume_of};
 use crate::sessions::Sessions;
 use crate::shared::Shared;
 
@@ -71,6 +72,9 @@ impl<M: Machine> Keeper<M> {
     }
 
     fn run(mut self, mut node: RingsNode) {
+        let newest = locked(&self.shelf).manifests().last().cloned();
+        let newest = newest.and_then(|newest| resume_of(&newest));
+        self.account().open(&node, newest.as_ref());
         let why = loop {
             let why = match self.feed(&node) {
                 End::Over(why) => {
@@ -91,11 +95,18 @@ impl<M: Machine> Keeper<M> {
                 Ok(resumed) => node = resumed,
                 Err(why) => break why,
             }
+            self.account().unpin(&node);
             self.shared.set_rings(Some(&node));
         };
         self.shared.set_rings(None);
         self.shared.end(why);
         self.wait_for_written();
+    }
+
+    fn account(&self) -> Account<'_> {
+        Account {
+            config: &self.config,
+        }
     }
 
     /// Applies what comes, until nothing more does.
@@ -128,7 +139,7 @@ impl<M: Machine> Keeper<M> {
         self.is_wanted = false;
         if let Some(written) = self.written.take() {
             match written.recv() {
-                Ok(written) => self.on_written(written),
+                Ok(written) => self.on_written(written, None),
                 Err(_) => self.on_panic(),
             }
         }
@@ -147,13 +158,14 @@ impl<M: Machine> Keeper<M> {
         let (mut served, mut installed) = (self.serve(), None);
         loop {
             if installed.is_none() {
-                installed = self.get_checkpoint()?;
+                installed = self.get_checkpoint(served.as_ref())?;
             }
             if let Some(resume) = &installed {
                 drop(served.take());
                 let (rings, node) = (&self.config.rings, self.config.node);
                 match RingsNode::resume(rings, node, Resume::clone(resume)) {
                     Ok(node) => {
+                        self.account().open(&node, Some(resume));
                         self.shared.state().counts.recoveries += 1;
                         return Ok(node);
                     }
@@ -172,8 +184,14 @@ impl<M: Machine> Keeper<M> {
     }
 
     /// The machine has the state of another replica; where that is. `None`: there was none that is of use.
-    fn get_checkpoint(&self) -> Result<Option<Resume>, String> {
-        match fetch(&self.config, &self.shelf, &self.shared.stop) {
+    /// What is behind it is kept meanwhile.
+    fn get_checkpoint(&self, served: Option<&RingsNode>) -> Result<Option<Resume>, String> {
+        let pin = |resume: &Resume| {
+            served
+                .into_iter()
+                .for_each(|node| self.account().pin(node, resume));
+        };
+        match fetch((&self.config, &self.shelf), pin, &self.shared.stop) {
             Ok(bytes) => {
                 self.shared.state().counts.recovered_bytes += bytes;
                 let why = |error: &StartError| {
@@ -222,7 +240,7 @@ impl<M: Machine> Keeper<M> {
     fn look(&mut self, node: &RingsNode, is_quiet: bool) {
         if let Some(written) = &self.written {
             match written.try_recv() {
-                Ok(written) => self.on_written(written),
+                Ok(written) => self.on_written(written, Some(node)),
                 Err(TryRecvError::Empty) => return,
                 Err(TryRecvError::Disconnected) => self.on_panic(),
             }
@@ -293,11 +311,14 @@ impl<M: Machine> Keeper<M> {
         tracing::error!("no checkpoint: the machine has panicked as it wrote its state");
     }
 
-    fn on_written(&mut self, written: WrittenOrNot) {
+    fn on_written(&mut self, written: WrittenOrNot, node: Option<&RingsNode>) {
         self.written = None;
         match written {
             Ok(written) => {
                 let manifest = locked(&self.shelf).add(written);
+                if let (Some(node), Some(resume)) = (node, resume_of(&manifest)) {
+                    self.account().mark(node, &resume);
+                }
                 self.shared.state().counts.checkpoints += 1;
                 tracing::debug!(bytes = manifest.bytes, "a checkpoint was written");
             }

@@ -58,6 +58,7 @@
 
 #![forbid(unsafe_code)]
 
+mod account;
 mod checkpoint;
 mod client;
 mod command;

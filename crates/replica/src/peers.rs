@@ -109,10 +109,10 @@ impl std::fmt::Display for FetchError {
     }
 }
 
-/// Gets the furthest checkpoint of the peers onto the shelf. How many bytes came.
+/// Gets the furthest checkpoint of the peers onto the shelf. How many bytes came. `chosen` is told where it is before anything of it comes.
 pub(crate) fn fetch(
-    config: &ReplicaConfig,
-    shelf: &Shelf,
+    (config, shelf): (&ReplicaConfig, &Shelf),
+    chosen: impl Fn(&Resume),
     stop: &AtomicBool,
 ) -> Result<u64, FetchError> {
     let own = locked(shelf).manifests().last().cloned();
@@ -122,6 +122,7 @@ pub(crate) fn fetch(
     sources.retain(|source| own.as_ref().is_none_or(|own| source.is_further_than(own)));
     let mut failed = FetchError::Nothing;
     while let Some(furthest) = sources.iter().max_by_key(|source| source.resume.point) {
+        chosen(&furthest.resume);
         let furthest = furthest.manifest.clone();
         let is_same = |source: &Source| source.manifest.is_same_state(&furthest);
         let (same, others) = sources.into_iter().partition(is_same);
@@ -213,7 +214,7 @@ fn ask(
 }
 
 /// What a checkpoint says of where it is.
-fn resume_of(manifest: &Manifest) -> Option<Resume> {
+pub(crate) fn resume_of(manifest: &Manifest) -> Option<Resume> {
     Resume::decode(Bytes::from(manifest.about.clone()))
 }
 

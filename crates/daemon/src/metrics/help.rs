@@ -277,6 +277,10 @@ pub(super) const GAUGES: &[(&str, &str)] = &[
         "The number of the newest configuration that this node knows.",
     ),
     (
+        "uring_needed_bytes",
+        "What acceptors keep for replicas whose checkpoints are behind, in bytes.",
+    ),
+    (
         "uring_rate_kbps",
         "What this node may multicast now, in kbit/s of UDP payload, where link_mbps is set.",
     ),

@@ -9,5 +9,4 @@ mod rules;
 #[cfg(not(feature = "mutants"))]
 mod schedules;
 mod traces;
-mod trims;
 mod world;

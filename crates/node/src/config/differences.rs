@@ -115,6 +115,7 @@ pub const DIFFERENCES: &[Difference] = &[
         settings: &[
             "paxos.storage",
             "paxos.kept_instances",
+            "paxos.hold_bytes",
             "paxos.instance_per_message",
             "paxos.etcd",
             "paxos.etcd_tls",

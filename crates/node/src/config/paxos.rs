@@ -77,6 +77,10 @@ pub struct PaxosConfig {
     /// Decided instances that acceptors keep for nodes that are behind: in memory, and on disk where votes are (15,000).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_instances: Option<NonZeroU64>,
+    /// What acceptors keep for a partition's replicas whose checkpoints are behind may take about so much, in bytes (1 GiB); in memory, and on disk
+    /// where votes are. While it takes more the ring takes no messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold_bytes: Option<NonZeroU64>,
     /// Every message has an instance of its own, however small it is, or several. Otherwise small ones share instances.
     #[serde(default)]
     pub instance_per_message: bool,
@@ -219,6 +223,8 @@ impl NodeConfig {
         config.value_per_message = paxos.is_some_and(|paxos| paxos.instance_per_message);
         let kept = paxos.and_then(|paxos| paxos.kept_instances);
         config.kept_instances = kept.map_or(config.kept_instances, NonZeroU64::get);
+        let hold = paxos.and_then(|paxos| paxos.hold_bytes);
+        config.hold_bytes = hold.map_or(config.hold_bytes, NonZeroU64::get);
         config.feeds_merge = self.ring_of.is_some();
         config.acceptors = self.acceptors();
         config.arbiter = match self.coordination() {

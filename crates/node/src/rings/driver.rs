@@ -5,9 +5,11 @@ use rota_multiring::feed::Announced;
 use rota_multiring::merge::Need;
 use rota_multiring::{Constants, Leveled, Point, Rank, Resume, ResumeRing};
 use rota_paxos::uring::URing;
+use rota_paxos::uring::accounts::{Command, Table};
 use std::cell::{Ref, RefCell, RefMut};
 use std::fmt;
 use std::rc::Rc;
+use std::time::SystemTime;
 
 use super::app::RingsApp;
 use super::config::RingsConfig;
@@ -28,6 +30,8 @@ pub struct RingsStatus {
     pub rings: Vec<(Rank, Status)>,
     /// How far it has delivered; `None` in the middle of an instance.
     pub point: Option<Point>,
+    /// Who needs what of each ring, as this node has learnt it.
+    pub accounts: Vec<(Rank, Table)>,
     /// The rings that what it has is waiting for, and up to which round.
     pub waits_for: Vec<Need>,
     /// Lines of its trace that could not be written.
@@ -145,6 +149,27 @@ impl<A: RingsApp> RingsDriver<A> {
         }
     }
 
+    /// Has something ordered in a ring about what it may forget. Whether it will be: otherwise it has enough of that to do, or this node is not on it.
+    ///
+    /// # Errors
+    /// [`DriverError`].
+    pub fn order(&mut self, ring: Rank, command: &Command) -> Result<bool, DriverError> {
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let time = since_1970.map_or(0, |since| since.as_nanos() as u64);
+        let mut lanes = self.many.lanes().iter_mut();
+        let Some(lane) = lanes.find(|lane| lane.app.rank == ring) else {
+            return Ok(false);
+        };
+        let mut is_taken = false;
+        lane.driver.tell(|engine, now| {
+            if let Some(engine) = engine.get_mut().leveled() {
+                is_taken = engine.get_mut().order_account(now, (command, time));
+            }
+        })?;
+        lane.get_up();
+        Ok(is_taken)
+    }
+
     /// The engines of the rings whose messages are wanted.
     fn wanted(&mut self) -> impl Iterator<Item = &mut Leveled<URing>> {
         let hub = Rc::clone(&self.hub);
@@ -201,8 +226,16 @@ impl<A: RingsApp> RingsDriver<A> {
         let trace_lines_lost = self.hub.borrow().trace.as_ref().map_or(0, RingsTrace::lost);
         let lanes = self.many.lanes().iter();
         let rings = lanes.map(|lane| (lane.app.rank, lane.driver.status()));
+        let rings = rings.collect();
+        let mut accounts = Vec::new();
+        for lane in self.many.lanes() {
+            if let Some(engine) = lane.driver.engine_mut().get_mut().leveled() {
+                accounts.push((lane.app.rank, engine.get().accounts().clone()));
+            }
+        }
         RingsStatus {
-            rings: rings.collect(),
+            rings,
+            accounts,
             point,
             waits_for,
             trace_lines_lost,

@@ -2,12 +2,13 @@
 
 use rota_core::contract::{NodeId, Service, SubmitError, Time};
 use rota_multiring::{Rank, Resume, RingsDelivery};
+use rota_paxos::uring::accounts::Command;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,9 @@ use crate::node::inbox::Inbox;
 use crate::node::outbox::{Delivered, Filling, Outbox};
 use rota_net::ask_for_short_slices;
 
+/// So much waits to be ordered about who needs what, at most.
+const MOST_ACCOUNTS: usize = 1024;
+
 /// One of the rings, for those who submit to it.
 #[derive(Clone, Debug)]
 struct Way {
@@ -34,6 +38,8 @@ struct Shared {
     stop: AtomicBool,
     /// A point is wanted.
     point: AtomicBool,
+    /// What is to be ordered about who needs what, the oldest first.
+    accounts: Mutex<VecDeque<(Rank, Command)>>,
     status: Asked<RingsStatus>,
 }
 
@@ -232,6 +238,22 @@ impl RingsNode {
         self.ways.iter().for_each(|way| way.inbox.wake());
     }
 
+    /// Has something ordered about what a ring may forget, soon.
+    ///
+    /// # Errors
+    /// [`SubmitError`]; `Full` while much waits already, `Unsupported` where this node is not on that ring.
+    pub fn order(&self, ring: Rank, command: Command) -> Result<(), SubmitError> {
+        let inbox = inbox(&self.ways, ring)?;
+        let mut accounts = locked(&self.shared.accounts);
+        if accounts.len() >= MOST_ACCOUNTS {
+            return Err(SubmitError::Full);
+        }
+        accounts.push_back((ring, command));
+        drop(accounts);
+        inbox.wake();
+        Ok(())
+    }
+
     /// State and counters, as of now. `None` when the node has stopped, or is too busy to answer within a second.
     pub fn status(&self) -> Option<RingsStatus> {
         self.watch().status()
@@ -357,11 +379,28 @@ fn run(mut driver: RingsDriver<NodeApp>) -> Result<(), DriverError> {
         if shared.point.swap(false, SeqCst) {
             driver.want_point();
         }
+        order(&mut driver, &shared)?;
         if shared.status.take_wanted() {
             shared.status.answer(driver.status());
         }
     }
     driver.leave()
+}
+
+/// Has ordered what rings take of it; what one does not take yet waits, and what is behind it.
+fn order(driver: &mut RingsDriver<NodeApp>, shared: &Shared) -> Result<(), DriverError> {
+    let mut accounts = locked(&shared.accounts);
+    while let Some((ring, command)) = accounts.front() {
+        if !driver.order(*ring, command)? {
+            break;
+        }
+        accounts.pop_front();
+    }
+    Ok(())
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl From<RingsError> for RingsStartError {

@@ -8,6 +8,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
+use super::accounts::{self, Table};
 use crate::{Instance, Proposers, Round, Value, ValueId, Vote};
 use rota_core::contract::Process;
 use rota_core::mutants::{self, Mutant};
@@ -23,6 +24,8 @@ pub struct Base {
     pub view: Option<(Instance, Arc<[Process]>)>,
     /// Messages that are cut and go on behind it.
     pub open: BTreeMap<Process, Open>,
+    /// Who needs what of it.
+    pub accounts: Table,
 }
 
 /// A message that goes on behind a place: its parts before that.
@@ -47,6 +50,7 @@ impl Default for Base {
             table: Proposers::default(),
             view: None,
             open: BTreeMap::new(),
+            accounts: Table::default(),
         }
     }
 }
@@ -59,7 +63,10 @@ impl Base {
             Value::Packet { id, frame } => {
                 let counts = self.table.take(*id) || mutants::on(Mutant::U07);
                 if counts {
-                    self.open(id.process, vote.first, frame);
+                    match super::value::account(frame) {
+                        Some(command) => self.account(vote.first, command),
+                        None => self.open(id.process, vote.first, frame),
+                    }
                 }
                 counts
             }
@@ -129,6 +136,11 @@ impl Base {
             }
         }
         votes
+    }
+
+    /// Something that was ordered about who needs what. What cannot be changes nothing, alike everywhere.
+    fn account(&mut self, at: Instance, (command, time): (accounts::Command, u64)) {
+        let _ = self.accounts.apply((at, time), command);
     }
 
     fn open(&mut self, process: Process, at: Instance, value: &Bytes) {

@@ -4,11 +4,14 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
+use super::accounts::Table;
+use super::accounts_bytes::put_accounts;
 use super::base::{Base, BaseRecord, Open};
 use super::codec::{Source, put_list, put_maybe};
 use crate::{Instance, Proposers};
 use rota_core::bytes::put_process;
 use rota_core::contract::{Incarnation, Process};
+use rota_core::mutants::{self, Mutant};
 
 impl Base {
     /// As bytes, with the values of messages that go on behind it.
@@ -46,6 +49,7 @@ impl Source {
             table: Proposers::restore(named, lives),
             view,
             open: BTreeMap::new(),
+            accounts: Table::default(),
         })
     }
 
@@ -70,6 +74,14 @@ impl Source {
         })
     }
 
+    /// At the end of a base, where the ring has any.
+    fn accounts_or_none(&mut self) -> Option<Table> {
+        match self.is_over() {
+            true => Some(Table::default()),
+            false => self.accounts(),
+        }
+    }
+
     /// A base as it is told, with all values.
     pub fn base(&mut self) -> Option<Base> {
         let base = self.base_head()?;
@@ -82,13 +94,19 @@ impl Source {
             .into_iter()
             .map(|(process, values)| (process, Open { values }));
         let open = open.collect();
-        self.is_over().then_some(Base { open, ..base })
+        let accounts = self.accounts_or_none()?;
+        self.is_over().then_some(Base {
+            open,
+            accounts,
+            ..base
+        })
     }
 
     /// A base as it is on the disk.
     pub fn base_record(&mut self) -> Option<BaseRecord> {
-        let base = self.base_head()?;
+        let mut base = self.base_head()?;
         let open = self.open(base.next, |_, at| Some(at))?;
+        base.accounts = self.accounts_or_none()?;
         Some(BaseRecord { base, open })
     }
 }
@@ -119,6 +137,9 @@ fn put_open(out: &mut Vec<u8>, base: &Base, put: impl Fn(&mut Vec<u8>, &Bytes)) 
             put(out, value);
         }
     });
+    if base.accounts != Table::default() && !mutants::on(Mutant::U120) {
+        put_accounts(out, &base.accounts);
+    }
 }
 
 /// A base as it is told, with all values.

@@ -37,6 +37,8 @@ pub struct URingConfig {
     pub waiting_bytes: usize,
     /// Decided instances that an acceptor keeps for those who are behind.
     pub kept_instances: u64,
+    /// What is kept for those who have accounts may take about so much, in bytes: while it takes more no messages are taken.
+    pub hold_bytes: u64,
     /// Nothing that this process promises and votes for survives it: what would be written is not even asked for.
     pub forgets: bool,
     /// Nothing is delivered of what is ordered while this process is no member, as groups of clients need it. Otherwise
@@ -138,6 +140,7 @@ impl URingConfig {
             word_bytes: 128 << 10,
             waiting_bytes: 8 << 20,
             kept_instances: 15_000,
+            hold_bytes: 1 << 30,
             forgets: false,
             only_as_member: false,
             feeds_merge: false,

@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 
+use super::accounts::{Command, Table};
 use super::base::Base;
 use super::counters::URingCounters;
 use super::engine::{Life, URing};
@@ -89,6 +90,27 @@ impl URing {
         self.learning.bases.take()
     }
 
+    /// Has something ordered about who needs what, with the time by which pins end: nanoseconds of a clock that all have alike. Whether it will be;
+    /// otherwise too much waits already.
+    pub fn order_account(&mut self, now: Time, (command, time): (&Command, u64)) -> bool {
+        let is_taken = self.life != Life::Left && self.own.submit_account(command, time);
+        if is_taken {
+            self.cx.now = now;
+            self.outbox.submitted = true;
+        }
+        is_taken
+    }
+
+    /// Who needs what, as far as it is learnt.
+    pub const fn accounts(&self) -> &Table {
+        &self.learning.learnt().accounts
+    }
+
+    /// What is before this is forgotten here. For simulations.
+    pub fn kept(&self) -> Instance {
+        self.voter.kept()
+    }
+
     /// The ring was founded anew after the application's state: that says nothing about this one.
     pub fn is_refounded(&self) -> bool {
         self.membership.is_refounded(&self.cx)
@@ -140,6 +162,9 @@ impl Engine for URing {
             return Err(SubmitError::Stopped);
         }
         self.outbox.submitted = true;
+        if self.learning.needed_bytes() >= self.cx.settings.hold_bytes {
+            return Err(SubmitError::Full);
+        }
         self.own.submit(service, payload)
     }
 
@@ -248,7 +273,9 @@ impl Engine for URing {
         };
         counters.add_to(&mut status.counters);
         let configuration = ("uring_configuration", self.number());
-        status.counters.extend([configuration]);
+        let needed = ("uring_needed_bytes", self.learning.needed_bytes());
+        status.counters.extend([configuration, needed]);
+        status.notes.extend(status::needed(self));
         let cast = self.stream.as_ref().and_then(|stream| stream.cast.as_ref());
         let rate = cast.and_then(|cast| cast.rate.as_ref());
         let kbps = rate.map(|rate| rate.bits_per_second() / 1_000);

@@ -1,5 +1,6 @@
 //! The learner of a process and its application: what is decided, in order, which of it counts, and up to where it was delivered.
 
+use super::backlog::Backlog;
 use super::base::Base;
 use super::context::Context;
 use super::hand_out::HandOut;
@@ -31,6 +32,7 @@ pub struct Learning {
     pub(super) delivered: Base,
     pub(super) bases: Bases,
     pub hand_out: HandOut,
+    backlog: Backlog,
     /// Everything before this was delivered or carries nothing, as whoever takes deliveries was told.
     passed: Instance,
 }
@@ -44,6 +46,7 @@ impl Learning {
             delivered: Base::default(),
             bases: Bases::default(),
             hand_out: HandOut::new(&cx.settings),
+            backlog: Backlog::default(),
             passed: 1,
         }
     }
@@ -87,11 +90,20 @@ impl Learning {
     /// What follows from what was decided next.
     pub fn count(&mut self, vote: &Vote) -> Counted {
         let counts = self.learnt.advance(vote);
+        if let Value::Packet { frame, .. } = &vote.value {
+            let needed = self.learnt.accounts.bound();
+            self.backlog.add((vote.end(), frame.len()), needed);
+        }
         match &vote.value {
             Value::Packet { id, frame } if counts => Counted::Value(*id, frame.len()),
             Value::Packet { .. } => Counted::Never,
             Value::Members(..) | Value::Skip(_) => Counted::Other,
         }
+    }
+
+    /// Bytes of what was learnt and is needed by somebody who has an account.
+    pub fn needed_bytes(&self) -> u64 {
+        self.backlog.from(self.learnt.accounts.bound())
     }
 
     /// As far as the application has room, it gets what was learnt, as the acceptor keeps it.
@@ -129,6 +141,9 @@ impl Learning {
             Value::Packet { id, frame } if counts => {
                 if id.process == cx.me {
                     own.on_told(id.counter);
+                }
+                if super::value::is_account(frame) {
+                    return self.on_delivered();
                 }
                 self.hand_out.packet(vote.first, *id, frame.clone());
             }

@@ -24,12 +24,16 @@
 //! * `stream`: the ring of the configuration (`window`: its proposals, `queue`: values on their way; `stream/neighbours`, `stream/pass`: what goes to them);
 //!   where values are multicast also `stream/multicast`, `stream/watch`, `cast` (what is missing), `held` (proposals that wait for values), `parts` (datagrams) and `rate`;
 //! * `lead`: the coordinator; `round`: where its round starts, and how far each acceptor is;
+//! * `accounts`: who needs what, so that it is not forgotten; `backlog`: how much that is;
 //! * `own`: messages of this process until they are delivered; `sending`: its datagrams; `need`: what a merge of several rings waits for;
 //! * `peers`: its links.
 //!
 //! `engine` puts them together and has the pump, `URing::settle`; `members`, `rounds`, `ring` and `requests` are what words of others do to more than one of
-//! them, `driven` is the contract, `status` has words for people. `word`, `wire`, `write`, `codec`, `value`, `base_bytes`: bytes.
+//! them, `driven` is the contract, `status` has words for people. `word`, `wire`, `write`, `codec`, `value`, `base_bytes`, `accounts_bytes`: bytes.
 
+pub mod accounts;
+mod accounts_bytes;
+mod backlog;
 mod base;
 mod base_bytes;
 mod cast;

@@ -3,10 +3,14 @@
 use alloc::collections::VecDeque;
 use bytes::Bytes;
 
+use super::accounts::Command;
 use crate::{Proposer, ValueId};
 use rota_core::contract::{Process, Service, SubmitError};
 use rota_core::invariants::FEW;
 use rota_core::pack::Outbox;
+
+/// So many commands about who needs what wait here, at most.
+const MOST_ACCOUNTS: usize = 64;
 
 /// See the module's page.
 #[derive(Debug)]
@@ -18,6 +22,10 @@ pub struct Own {
     untold: VecDeque<(u64, u64)>,
     /// Messages up to this counter were handed out here, or are known to be missed.
     told: u64,
+    /// Commands about who needs what, as values.
+    accounts: VecDeque<Bytes>,
+    /// The last value ends within a message.
+    is_cut: bool,
 }
 
 impl Own {
@@ -28,6 +36,8 @@ impl Own {
             values: Proposer::new(me),
             untold: VecDeque::new(),
             told: 0,
+            accounts: VecDeque::new(),
+            is_cut: false,
         }
     }
 
@@ -41,9 +51,20 @@ impl Own {
         self.outbox.push(service, payload)
     }
 
+    /// Takes a command about who needs what. Whether there was room.
+    pub fn submit_account(&mut self, command: &Command, time: u64) -> bool {
+        let has_room = self.accounts.len() < MOST_ACCOUNTS;
+        if has_room {
+            let value = super::value::of_account(command, time);
+            self.accounts.push_back(value);
+        }
+        has_room
+    }
+
     /// Whether everything that was submitted is known to be delivered.
     pub fn is_settled(&self) -> bool {
-        self.outbox.is_empty() && self.values.waiting().0 == 0
+        let is_empty = self.outbox.is_empty() && self.accounts.is_empty();
+        is_empty && self.values.waiting().0 == 0
     }
 
     /// Frames that wait to be sent.
@@ -60,7 +81,17 @@ impl Own {
         if count > 0 && bytes + frame_bytes > window {
             return None;
         }
+        // Not between the parts of a message, whose values follow each other.
+        if !self.is_cut
+            && let Some(value) = self.accounts.pop_front()
+        {
+            let done = self.untold.back().map_or(self.told, |(_, done)| *done);
+            let counter = self.values.submit(value);
+            self.untold.push_back((counter, done));
+            return self.values.propose();
+        }
         let (frame, value) = self.outbox.take_led()?;
+        self.is_cut = frame.end().fragment > 0;
         let done = frame.end().counter - 1;
         // Kept as it is, a small one would keep all the memory that was there for a large one. A third more is worth a copy.
         let is_small = 4 * value.len() < 3 * frame_bytes;

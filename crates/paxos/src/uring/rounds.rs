@@ -354,7 +354,8 @@ impl URing {
         }
         let (round, config) = (&self.round, self.membership.config());
         let learnt = || config.map_or(0, |config| round.learnt_by_majority(config));
-        self.voter.trim(&self.cx, next, learnt);
+        let needed = self.learning.learnt().accounts.bound();
+        self.voter.trim(&self.cx, (next, needed), learnt);
     }
 
     /// The index of this acceptor in the configuration.

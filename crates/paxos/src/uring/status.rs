@@ -1,9 +1,11 @@
 //! What a process is doing, in words for people.
 
+use alloc::borrow::ToOwned as _;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use super::accounts::Partition;
 use super::engine::URing;
 use super::peers::Peers;
 use super::voter::Voter;
@@ -46,6 +48,37 @@ pub fn state(of: &URing) -> String {
     let (ring, coordinator) = (names(&ring), config.coordinator.node);
     let log = of.voter.trouble();
     format!("operational: {ring} (configuration {number}, coordinator {coordinator}){log}")
+}
+
+/// Who needs so much that the ring takes nothing soon, or takes nothing now.
+pub fn needed(of: &URing) -> Option<String> {
+    let (bytes, most) = (of.learning.needed_bytes(), of.cx.settings.hold_bytes);
+    if bytes < most / 2 {
+        return None;
+    }
+    let accounts = of.accounts();
+    let is_last = |partition: &Partition| {
+        let account = accounts.account(*partition);
+        account.is_some_and(|(needed, _)| Some(needed) == accounts.bound())
+    };
+    let whose = accounts.partitions().filter(is_last).map(|partition| {
+        let replicas = accounts.account(partition).map(|(_, replicas)| replicas);
+        let nodes: Vec<NodeId> = replicas.into_iter().flatten().copied().collect();
+        format!("partition {partition} (replicas: {})", names(&nodes))
+    });
+    let whose: Vec<String> = whose.collect();
+    let whose = match whose.is_empty() {
+        true => "a replica that recovers".to_owned(),
+        false => whose.join(", "),
+    };
+    let then = match bytes < most {
+        true => "when that is full the ring takes no messages",
+        false => "it is full, and the ring takes no messages",
+    };
+    let (bytes, most) = (bytes >> 20, most >> 20);
+    Some(format!(
+        "{bytes} of {most} MiB are kept for {whose}, of which no majority has a checkpoint behind it: {then}"
+    ))
 }
 
 fn names(nodes: &[NodeId]) -> String {

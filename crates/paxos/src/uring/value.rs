@@ -2,15 +2,35 @@
 
 use bytes::{Buf, Bytes};
 
+use super::accounts::Command;
 use rota_core::contract::Service;
 use rota_core::wire::{Frame, service_code, service_of};
 
 /// In the first byte: the last message goes on in the next value.
 const CUT: u8 = 0x80;
+/// The first byte of a value that has no messages, but a command about who needs what.
+const ACCOUNT: u8 = 0x40;
 
 /// What comes before the frame.
 pub fn lead(service: Service, is_cut: bool) -> u8 {
     service_code(service) | if is_cut { CUT } else { 0 }
+}
+
+/// A command about who needs what, as a value.
+pub fn of_account(command: &Command, time: u64) -> Bytes {
+    let mut value = alloc::vec![ACCOUNT];
+    value.extend(command.encode(time));
+    value.into()
+}
+
+/// Such a command with its time; `None` for messages.
+pub fn account(value: &Bytes) -> Option<(Command, u64)> {
+    is_account(value).then(|| Command::decode(value.slice(1..)))?
+}
+
+/// Whether it has no messages.
+pub fn is_account(value: &Bytes) -> bool {
+    value.first() == Some(&ACCOUNT)
 }
 
 /// What is in it; `None` if it is none.
@@ -39,5 +59,8 @@ pub fn last_whole(value: &Bytes) -> u64 {
 
 /// Whether it is one.
 pub fn is_sound(value: &Bytes) -> bool {
-    read(value.clone()).is_some()
+    match is_account(value) {
+        true => account(value).is_some(),
+        false => read(value.clone()).is_some(),
+    }
 }

@@ -234,8 +234,13 @@ impl Voter {
     }
 
     /// It forgets what is far behind `next`, up to where everything was learnt here, but nothing that a majority has not
-    /// learnt before `learnt`.
-    pub fn trim(&mut self, cx: &Context, next: Instance, learnt: impl FnOnce() -> Instance) {
+    /// learnt before `learnt`, and nothing that somebody needs: what is from `needed` on.
+    pub fn trim(
+        &mut self,
+        cx: &Context,
+        (next, needed): (Instance, Option<Instance>),
+        learnt: impl FnOnce() -> Instance,
+    ) {
         debug_assert_eq!(
             self.acceptor.kept(),
             self.trimmed.next,
@@ -255,6 +260,8 @@ impl Voter {
                 false => HINT_EVERY,
             };
             let below = learnt().saturating_sub(hinted).min(next - keep);
+            let needed = needed.filter(|_| !mutants::on(Mutant::U119));
+            let below = below.min(needed.unwrap_or(below));
             if below > self.trimmed.next {
                 self.trim_to(cx, below);
             }

@@ -9,9 +9,9 @@ use super::alone::{Alone, FOUNDED, process, settings};
 use super::rules::{follow, head, hear_batch};
 
 /// So many instances are kept.
-const KEPT: u64 = 40;
+pub const KEPT: u64 = 40;
 
-fn keeps_little() -> URingConfig {
+pub fn keeps_little() -> URingConfig {
     URingConfig {
         kept_instances: KEPT,
         message_bytes: 20 << 20,
@@ -42,7 +42,7 @@ fn values(messages: &[usize]) -> Vec<(ValueId, Bytes)> {
     records.filter_map(value).collect()
 }
 
-fn follow_third(third: &mut Alone) {
+pub fn follow_third(third: &mut Alone) {
     let follow = rota_paxos::uring::Follow {
         round: 1,
         epoch: 1,
@@ -52,14 +52,14 @@ fn follow_third(third: &mut Alone) {
 }
 
 /// The second, and how far it has come.
-struct Second {
-    alone: Alone,
+pub struct Second {
+    pub alone: Alone,
     round: u64,
-    next: u64,
+    pub next: u64,
 }
 
 impl Second {
-    fn new(settings: URingConfig) -> Self {
+    pub fn new(settings: URingConfig) -> Self {
         let mut alone = Alone::with(settings, process(2, 1), Vec::new());
         alone.join();
         let mut second = Self {
@@ -93,18 +93,18 @@ impl Second {
         self.next = next;
     }
 
-    fn values(&mut self, values: &[(ValueId, Bytes)]) {
+    pub fn values(&mut self, values: &[(ValueId, Bytes)]) {
         for (id, frame) in values {
             self.batch(1, |batch| batch.packet(None, *id, frame, true));
         }
     }
 
-    fn skips(&mut self, count: u64) {
+    pub fn skips(&mut self, count: u64) {
         (0..count).for_each(|_| self.batch(1, |batch| batch.skip(1)));
     }
 
     /// The base that somebody is told who asks for the first instance.
-    fn base(&mut self) -> Vec<u8> {
+    pub fn base(&mut self) -> Vec<u8> {
         base_of(&mut self.alone)
     }
 }
@@ -128,7 +128,7 @@ fn base_of(alone: &mut Alone) -> Vec<u8> {
 }
 
 /// Begins again with what is on the disk, in a ring with the others.
-fn again(second: &Second) -> Alone {
+pub fn again(second: &Second) -> Alone {
     let records = second.alone.all_on_disk();
     let mut again = Alone::with(keeps_little(), process(2, 2), records);
     for node in [1, 3] {
@@ -173,7 +173,7 @@ pub fn who_begins_at_a_base_can_tell_it_after_a_restart() -> bool {
 }
 
 /// Another second one, that is told a base.
-fn begins_at(base: &[u8]) -> Alone {
+pub fn begins_at(base: &[u8]) -> Alone {
     let mut other = Alone::with(keeps_little(), process(2, 1), Vec::new());
     other.join();
     let epoch = other.follow().epoch;

@@ -6,6 +6,7 @@
     allow(dead_code, unused_imports, reason = "not all is used with them")
 )]
 
+mod accounts;
 mod alone;
 mod base;
 mod behind;

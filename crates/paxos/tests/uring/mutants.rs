@@ -84,8 +84,12 @@ const WORSE_SEEDS: [(Mutant, u64, &str); 3] = [
 ];
 
 /// The same where applications keep states.
-const RESUMED_SEEDS: [(Mutant, u64, &str); 2] =
-    [(Mutant::U95, 0, "base"), (Mutant::U96, 0, "order")];
+const RESUMED_SEEDS: [(Mutant, u64, &str); 4] = [
+    (Mutant::U95, 0, "base"),
+    (Mutant::U96, 1, "order"),
+    (Mutant::U119, 0, "forgotten"),
+    (Mutant::U120, 1, "base"),
+];
 
 #[test]
 fn each_broken_version_is_found_out() {

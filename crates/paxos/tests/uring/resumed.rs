@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use rota_core::contract::{Process, Time};
+use rota_paxos::uring::accounts::Command;
 use rota_paxos::uring::{Base, URing};
 
 use super::judge::Judge;
-use super::world::roll;
+use super::world::{MILLI, roll};
 
 /// So many states are kept.
 const KEPT: usize = 6;
+/// Until then something is ordered about who needs what.
+const ORDERED: u64 = 8_000 * MILLI;
 
 /// The states of all applications.
 pub struct Resumed {
@@ -18,6 +22,13 @@ pub struct Resumed {
     /// One base for each place.
     told: BTreeMap<u64, Base>,
     founded: u64,
+    /// What is before this may be forgotten, by the word of any; none: anything may be.
+    granted: Option<u64>,
+    /// Until then nothing more is ordered about it.
+    quiet: u64,
+    pub commands: u64,
+    /// How often somebody kept something longer since it was needed.
+    pub held: u64,
     pub resumed: u64,
     pub within_messages: u64,
     pub compared: u64,
@@ -30,6 +41,10 @@ impl Resumed {
             states: Vec::new(),
             told: BTreeMap::new(),
             founded: 0,
+            granted: None,
+            quiet: 0,
+            commands: 0,
+            held: 0,
             resumed: 0,
             within_messages: 0,
             compared: 0,
@@ -45,6 +60,7 @@ impl Resumed {
         let founded = judge.founded().unwrap_or(0);
         if founded != self.founded {
             self.founded = founded;
+            self.granted = None;
             self.states.clear();
             self.told.clear();
         }
@@ -67,11 +83,15 @@ impl Resumed {
     }
 
     /// The application has taken what there was: it wants a state soon, and has perhaps come to one.
-    pub fn look_at(&mut self, engine: &mut URing, judge: &mut Judge) {
+    pub fn look_at(&mut self, (engine, me): (&mut URing, Process), now: u64, judge: &mut Judge) {
         self.belong(judge);
         let founded = engine.config().map_or(0, |config| config.founded);
+        if founded == self.founded {
+            self.judge_accounts(engine, judge);
+        }
         while let Some(base) = engine.take_base() {
             if founded == self.founded {
+                self.order((engine, me), now, base.next);
                 self.keep(base, judge);
             }
         }
@@ -81,13 +101,48 @@ impl Resumed {
         }
     }
 
+    /// It has a state with everything before an instance.
+    fn order(&mut self, (engine, me): (&mut URing, Process), now: u64, next: u64) {
+        if now < self.quiet || now > ORDERED {
+            return;
+        }
+        self.quiet = now + self.below(100 * MILLI);
+        let command = match self.below(12) {
+            0..4 if self.granted.is_none() => {
+                let ring = engine.config().map(|config| config.ring.clone());
+                let nodes = ring.into_iter().flatten().map(|who| who.node);
+                Command::Hold(1, nodes.collect(), 0)
+            }
+            4 => Command::Pin(me.node, next, self.below(1 << 32)),
+            5 => Command::Unpin(me.node),
+            _ => Command::Mark(1, me.node, next),
+        };
+        self.commands += u64::from(engine.order_account(Time(now), (&command, now)));
+    }
+
+    /// Nothing is forgotten that is needed.
+    fn judge_accounts(&mut self, engine: &URing, judge: &mut Judge) {
+        let (table, kept) = (engine.accounts(), engine.kept());
+        if table.bound().is_none() {
+            // None was there yet, as far as this one has come.
+            return;
+        }
+        let granted = self.granted.unwrap_or(0).max(table.granted());
+        self.granted = Some(granted);
+        self.held += u64::from(table.bound() == Some(kept));
+        if kept > granted {
+            judge.found(format!("forgotten up to {kept}, needed from {granted} on"));
+        }
+    }
+
     /// All have the same.
     fn keep(&mut self, base: Base, judge: &mut Judge) {
         if let Some(other) = self.told.get(&base.next) {
             self.compared += 1;
             let of = |base: &Base| {
                 let open: Vec<_> = base.open.keys().copied().collect();
-                (base.table.clone(), base.view.clone(), open)
+                let accounts = base.accounts.clone();
+                (base.table.clone(), base.view.clone(), open, accounts)
             };
             if of(other) != of(&base) {
                 judge.found(format!("base: {base:?}, and elsewhere {other:?}"));

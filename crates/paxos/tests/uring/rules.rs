@@ -11,7 +11,8 @@ use rota_paxos::{Ballot, Config, STATE_LOG, ValueId};
 
 use super::alone::{Alone, FOUNDED, new_here, process, settings};
 use super::{
-    base, behind, cut, foundations, full, logs, lost, outside, passed, rate, rounds, slow, turns,
+    accounts, base, behind, cut, foundations, full, logs, lost, outside, passed, rate, rounds,
+    slow, turns,
 };
 
 /// The key of what was promised, in the log of states.
@@ -20,7 +21,16 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 101] = [
+pub const RULES: [Rule; 107] = [
+    (Mutant::U115, accounts::each_partition_counts_for_itself),
+    (Mutant::U116, accounts::an_empty_store_has_no_checkpoint),
+    (Mutant::U117, accounts::a_pin_keeps_what_is_needed),
+    (Mutant::U118, accounts::a_release_names_its_hold),
+    (Mutant::U119, accounts::what_is_needed_is_kept),
+    (
+        Mutant::U120,
+        accounts::who_begins_at_a_base_knows_who_needs_what,
+    ),
     (
         Mutant::U108,
         turns::questions_that_are_given_up_are_not_answered,

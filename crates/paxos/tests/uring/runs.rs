@@ -54,6 +54,8 @@ fn one_order_for_all_where_applications_keep_states() {
         ("resumed", 3),
         ("resumed within messages", 1),
         ("bases compared", 10),
+        ("commands about accounts", 10),
+        ("kept since it is needed", 10),
     ] {
         let count = counts.get(name).copied().unwrap_or(0);
         assert!(count > each * seeds().count() as u64, "{name}: {count}");
@@ -122,6 +124,8 @@ fn all_are_right(
         if let Some(resumed) = &world.resumed {
             *counts.entry("resumed").or_insert(0) += resumed.resumed;
             *counts.entry("resumed within messages").or_insert(0) += resumed.within_messages;
+            *counts.entry("commands about accounts").or_insert(0) += resumed.commands;
+            *counts.entry("kept since it is needed").or_insert(0) += resumed.held;
             *counts.entry("bases compared").or_insert(0) += resumed.compared;
         }
         *counts.entry("own judged").or_insert(0) += world.judge.judged_own;

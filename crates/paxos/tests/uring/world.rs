@@ -514,7 +514,8 @@ impl World {
             some = true;
         }
         if let Some(resumed) = self.resumed.as_mut().filter(|_| !life.former) {
-            resumed.look_at(life.engine.get_mut(), &mut self.judge);
+            let who = (life.engine.get_mut(), life.me);
+            resumed.look_at(who, self.now, &mut self.judge);
         }
         some || life.engine.next_timer().is_some_and(|(at, _)| at.0 <= now)
     }

@@ -1,0 +1,157 @@
+//! Bytes of accounts: what is ordered about them, and the table in a base. Reading is total.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::accounts::{Account, Command, Partition, Replicas, Table, check};
+use super::codec::{Source, put_list};
+use rota_core::contract::NodeId;
+
+const HOLD: u8 = 1;
+const RELEASE: u8 = 2;
+const MARK: u8 = 3;
+const PIN: u8 = 4;
+const UNPIN: u8 = 5;
+const ABANDON: u8 = 6;
+const REPLACE: u8 = 7;
+
+impl Command {
+    /// As bytes, with the time at which it is proposed (nanoseconds).
+    pub fn encode(&self, time: u64) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.extend(time.to_le_bytes());
+        match self {
+            Self::Hold(partition, replicas, kept) => {
+                put_head(&mut out, HOLD, *partition);
+                put_replicas(&mut out, replicas);
+                out.extend(kept.to_le_bytes());
+            }
+            Self::Replace(partition, replicas) => {
+                put_head(&mut out, REPLACE, *partition);
+                put_replicas(&mut out, replicas);
+            }
+            Self::Release(partition, hold) => {
+                put_head(&mut out, RELEASE, *partition);
+                out.extend(hold.to_le_bytes());
+            }
+            Self::Mark(partition, node, next) => {
+                put_head(&mut out, MARK, *partition);
+                out.extend(node.get().to_le_bytes());
+                out.extend(next.to_le_bytes());
+            }
+            Self::Pin(node, next, lasts) => {
+                out.push(PIN);
+                out.extend(node.get().to_le_bytes());
+                out.extend(next.to_le_bytes());
+                out.extend(lasts.to_le_bytes());
+            }
+            Self::Unpin(node) => {
+                out.push(UNPIN);
+                out.extend(node.get().to_le_bytes());
+            }
+            Self::Abandon(partition) => put_head(&mut out, ABANDON, *partition),
+        }
+        out
+    }
+
+    /// What [`Self::encode`] has made, and the time; `None` for anything else.
+    pub fn decode(bytes: Bytes) -> Option<(Self, u64)> {
+        let mut source = Source(bytes);
+        let time = source.u64()?;
+        let command = match source.u8()? {
+            HOLD => Self::Hold(source.u32()?, source.replicas()?, source.number()?),
+            RELEASE => Self::Release(source.u32()?, source.number()?),
+            MARK => Self::Mark(source.u32()?, source.node()?, source.number()?),
+            PIN => Self::Pin(source.node()?, source.number()?, source.u64()?),
+            UNPIN => Self::Unpin(source.node()?),
+            REPLACE => Self::Replace(source.u32()?, source.replicas()?),
+            ABANDON => Self::Abandon(source.u32()?),
+            _ => return None,
+        };
+        source.is_over().then_some((command, time))
+    }
+}
+
+/// In the order of the keys, and each once: anything else has other bytes.
+fn map<K: Ord, V>(list: Vec<(K, V)>) -> Option<BTreeMap<K, V>> {
+    let is_map = list.is_sorted_by(|one, next| one.0 < next.0);
+    is_map.then(|| BTreeMap::from_iter(list))
+}
+
+fn put_head(out: &mut Vec<u8>, kind: u8, partition: Partition) {
+    out.push(kind);
+    out.extend(partition.to_le_bytes());
+}
+
+fn put_replicas(out: &mut Vec<u8>, replicas: &Replicas) {
+    let nodes: Vec<NodeId> = replicas.iter().copied().collect();
+    put_list(out, &nodes, |out, node| {
+        out.extend(node.get().to_le_bytes())
+    });
+}
+
+impl Source {
+    fn node(&mut self) -> Option<NodeId> {
+        NodeId::new(self.u16()?)
+    }
+
+    fn replicas(&mut self) -> Option<Replicas> {
+        let nodes = self.list(Self::node)?;
+        let is_set = nodes.is_sorted_by(|one, next| one < next);
+        is_set.then(|| nodes.into_iter().collect())
+    }
+
+    /// The table of a base.
+    pub fn accounts(&mut self) -> Option<Table> {
+        let (time, granted) = (self.u64()?, self.number()?);
+        let accounts = self.list(|source| {
+            let partition = source.u32()?;
+            let (hold, from) = (source.number()?, source.number()?);
+            let replicas = source.replicas()?;
+            let marks = source.list(|source| {
+                let node = source.node()?;
+                let is_one = replicas.contains(&node);
+                is_one.then_some((node, source.number()?))
+            })?;
+            let marks = map(marks)?;
+            let account = Account {
+                hold,
+                from,
+                replicas,
+                marks,
+            };
+            check(&account.replicas).ok().map(|()| (partition, account))
+        })?;
+        let pins = self.list(|source| {
+            let node = source.node()?;
+            Some((node, (source.number()?, source.u64()?)))
+        })?;
+        let (accounts, pins) = (map(accounts)?, map(pins)?);
+        Some(Table::restore(accounts, pins, (time, granted)))
+    }
+}
+
+/// The table of a base.
+pub fn put_accounts(out: &mut Vec<u8>, table: &Table) {
+    out.extend(table.time.to_le_bytes());
+    out.extend(table.granted.to_le_bytes());
+    let accounts: Vec<(&Partition, &Account)> = table.accounts.iter().collect();
+    put_list(out, &accounts, |out, (partition, account)| {
+        out.extend(partition.to_le_bytes());
+        out.extend(account.hold.to_le_bytes());
+        out.extend(account.from.to_le_bytes());
+        put_replicas(out, &account.replicas);
+        let marks: Vec<_> = account.marks.iter().collect();
+        put_list(out, &marks, |out, (node, next)| {
+            out.extend(node.get().to_le_bytes());
+            out.extend(next.to_le_bytes());
+        });
+    });
+    let pins: Vec<_> = table.pins.iter().collect();
+    put_list(out, &pins, |out, (node, (next, until))| {
+        out.extend(node.get().to_le_bytes());
+        out.extend(next.to_le_bytes());
+        out.extend(until.to_le_bytes());
+    });
+}

@@ -1,0 +1,45 @@
+//! How much a ring keeps for those who have accounts: its values from what the slowest needs up to the newest, in bytes.
+
+use alloc::collections::VecDeque;
+
+use crate::Instance;
+
+/// So many bytes are between two places that are remembered.
+const STEP: u64 = 1 << 20;
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub struct Backlog {
+    /// Bytes of all values since the process started.
+    total: u64,
+    /// Some places, and how many bytes were before each.
+    places: VecDeque<(Instance, u64)>,
+    /// So many were before what is needed, and less than a step more.
+    passed: u64,
+}
+
+impl Backlog {
+    /// What was learnt next: a value of so many bytes, that ends here. What is from `needed` on is needed; nothing, where there is none.
+    pub fn add(&mut self, (end, bytes): (Instance, usize), needed: Option<Instance>) {
+        self.total += bytes as u64;
+        let last = self.places.back().map_or(self.passed, |(_, total)| *total);
+        if self.total >= last + STEP {
+            self.places.push_back((end, self.total));
+            let is_passed =
+                |(end, _): &mut (Instance, u64)| needed.is_none_or(|needed| *end <= needed);
+            while let Some((_, total)) = self.places.pop_front_if(is_passed) {
+                self.passed = total;
+            }
+        }
+    }
+
+    /// Bytes from an instance on, to within a step. None, if nothing is needed.
+    pub fn from(&self, needed: Option<Instance>) -> u64 {
+        let Some(needed) = needed else {
+            return 0;
+        };
+        let passed = self.places.partition_point(|(end, _)| *end <= needed);
+        let last = passed.checked_sub(1).and_then(|at| self.places.get(at));
+        self.total - last.map_or(self.passed, |(_, total)| *total)
+    }
+}
