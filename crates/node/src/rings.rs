@@ -6,6 +6,7 @@
 //!
 //! | where | what |
 //! |---|---|
+//! | `accounts` | what is to be ordered about what rings may forget |
 //! | `app` | what runs above the rings, in their thread |
 //! | `config` | a configuration with `[[ring]]` sections, and that of each ring |
 //! | `driver` | the rings in the thread that calls it, and what they tell each other there |
@@ -14,6 +15,7 @@
 //! | `node` | the library: [`RingsNode`] |
 //! | `trace` | what such a process sees, for `rota check` |
 
+mod accounts;
 mod app;
 mod config;
 mod driver;
@@ -30,3 +32,4 @@ pub use driver::{RingsDriver, RingsStatus};
 pub use error::{RingsError, RingsStartError};
 pub use node::{RingsNode, RingsPublisher, RingsWatch};
 pub use rota_multiring::RingsDelivery;
+pub use trace::StateSource;

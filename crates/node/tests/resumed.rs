@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rota_core::contract::NodeId;
 use rota_multiring::{Place, Rank, Resume};
-use rota_node::rings::{RingsPublisher, RingsStartError};
+use rota_node::rings::{RingsPublisher, RingsStartError, StateSource};
 use rota_node::{EngineName, PaxosConfig, RingsConfig, RingsDelivery, RingsNode, VoteStorage};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -90,7 +90,9 @@ fn load(publisher: &RingsPublisher, number: u8, is_over: &AtomicBool) {
 
 #[test]
 fn a_state_goes_on_where_it_was_kept_here_and_elsewhere() {
-    let config = config(25_900);
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut config = config(25_900);
+    config.common.trace = Some(dir.path().join("{node}.jsonl"));
     let start = |number: u16| RingsNode::start(&config, id(number)).expect("it starts");
     let (one, two) = (start(1), start(2));
     let mut third = start(3);
@@ -124,7 +126,12 @@ fn a_state_goes_on_where_it_was_kept_here_and_elsewhere() {
                 first = elsewhere;
             }
             third.stop().expect("it runs");
-            third = RingsNode::resume(&config, id(3), decode(&kept)).expect("it starts");
+            let source = match round % 2 == 0 {
+                true => StateSource::Own,
+                false => StateSource::Peer,
+            };
+            let resumed = RingsNode::resume(&config, id(3), (decode(&kept), source));
+            third = resumed.expect("it starts");
         }
         let last = state.len() + 200;
         take(&third, &mut state, |state, _| state.len() >= last);
@@ -139,6 +146,13 @@ fn a_state_goes_on_where_it_was_kept_here_and_elsewhere() {
         // Who waits for room is let go.
         drop((one, third));
     });
+    let traces = [1, 2, 3].map(|node| dir.path().join(format!("{node}.jsonl")));
+    let lines = rota_check::multicast::read(&traces).expect("they are whole");
+    let report = rota_check::multicast::check_multicast(&lines);
+    assert!(report.holds(), "{:?}", report.violations);
+    let counters = report.counters;
+    let installed = (counters.installed_local, counters.installed_remote);
+    assert_eq!(installed, (3, 3));
 }
 
 #[test]
@@ -170,14 +184,14 @@ fn a_state_of_another_ring_goes_on_nowhere() {
         .for_each(|node| node.stop().expect("it runs"));
     let mut other = config.clone();
     other.rings[1].per_round = std::num::NonZeroU32::new(5);
-    let refused = RingsNode::resume(&other, id(3), kept.clone());
+    let refused = RingsNode::resume(&other, id(3), (kept.clone(), StateSource::Own));
     assert!(
         matches!(refused, Err(RingsStartError::State(2))),
         "{refused:?}"
     );
 
     let nodes = [1, 2].map(start);
-    let third = RingsNode::resume(&config, id(3), kept).expect("it starts");
+    let third = RingsNode::resume(&config, id(3), (kept, StateSource::Own)).expect("it starts");
     // It founds nothing for a state of before, so two of three wait for it, until it says why.
     loop {
         match third.recv_timeout(PATIENCE) {

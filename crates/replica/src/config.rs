@@ -33,7 +33,8 @@ pub struct ReplicaConfig {
     /// And when commands of so many bytes were.
     pub bytes: u64,
     /// Where the replicas of the partition give each other their checkpoints: its own address, at which it waits, and those of the others. Empty: it
-    /// gives none, and stops when its rings have forgotten what it needs.
+    /// gives none, and stops when its rings have forgotten what it needs. Rings keep what a majority of the nodes that are named here by any replica
+    /// of the partition has no checkpoint of.
     pub peers: BTreeMap<NodeId, SocketAddr>,
     /// A checkpoint is given away at so many bytes a second, at most, to each that asks.
     pub recovery_bytes: u64,

@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
 use rota_multiring::Resume;
-use rota_node::rings::{RingsDelivery, RingsNode, RingsStartError};
+use rota_node::rings::{RingsDelivery, RingsNode, RingsStartError, StateSource};
 use rota_storage::acceptor::FileDir;
 use rota_storage::checkpoint::{CheckpointError, Reading, Written};
 
@@ -163,7 +163,8 @@ impl<M: Machine> Keeper<M> {
             if let Some(resume) = &installed {
                 drop(served.take());
                 let (rings, node) = (&self.config.rings, self.config.node);
-                match RingsNode::resume(rings, node, Resume::clone(resume)) {
+                let state = (Resume::clone(resume), StateSource::Peer);
+                match RingsNode::resume(rings, node, state) {
                     Ok(node) => {
                         self.account().open(&node, Some(resume));
                         self.shared.state().counts.recoveries += 1;

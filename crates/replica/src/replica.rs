@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rota_multiring::{Point, Rank};
-use rota_node::rings::{RingsNode, RingsStatus};
+use rota_node::rings::{RingsNode, RingsStatus, StateSource};
 use rota_storage::checkpoint::Checkpoints;
 
 use crate::client::Client;
@@ -65,7 +65,10 @@ impl<M: Machine> Replica<M> {
         };
         let began = resume.as_ref().map(|resume| resume.point);
         let node = match resume {
-            Some(resume) => RingsNode::resume(&config.rings, config.node, resume),
+            Some(resume) => {
+                let state = (resume, StateSource::Own);
+                RingsNode::resume(&config.rings, config.node, state)
+            }
             None => RingsNode::start_with(&config.rings, config.node, Some(&config.subscribe)),
         };
         let node = node.map_err(StartError::Rings)?;

@@ -16,7 +16,7 @@ use super::config::RingsConfig;
 use super::error::RingsStartError;
 use super::hub::Hub;
 use super::lane::LaneApp;
-use super::trace::RingsTrace;
+use super::trace::{RingsTrace, StateSource};
 use crate::config::NodeConfig;
 use crate::driver::{App, Driver, DriverError, Many};
 use crate::engine::NodeEngine;
@@ -66,17 +66,17 @@ impl<A: RingsApp> RingsDriver<A> {
     pub fn resume(
         config: &RingsConfig,
         me: NodeId,
-        resume: Resume,
+        (resume, source): (Resume, StateSource),
         app: A,
     ) -> Result<Self, RingsStartError> {
         let rings: Vec<u16> = resume.rings.iter().map(|ring| ring.of.rank.0).collect();
-        Self::begin(config, me, (Some(&rings), Some(resume)), app)
+        Self::begin(config, me, (Some(&rings), Some((resume, source))), app)
     }
 
     fn begin(
         config: &RingsConfig,
         me: NodeId,
-        (subscribe, resume): (Option<&[u16]>, Option<Resume>),
+        (subscribe, resume): (Option<&[u16]>, Option<(Resume, StateSource)>),
         app: A,
     ) -> Result<Self, RingsStartError> {
         config.check().map_err(RingsStartError::Config)?;
@@ -84,8 +84,16 @@ impl<A: RingsApp> RingsDriver<A> {
         let rings = config.rings_of(me).into_iter().map(of_ring);
         let rings: Vec<NodeConfig> = rings.collect::<Result<_, _>>()?;
         let wanted = subscribed(&rings, subscribe)?;
-        check_state(&wanted, resume.as_ref())?;
-        let trace = trace(config, me, &wanted)?;
+        let mut trace = trace(config, me, &wanted)?;
+        let resume = match resume {
+            Some((resume, source)) => {
+                check_state(&wanted, &resume)?;
+                let trace = trace.iter_mut();
+                trace.for_each(|trace| trace.on_install(&resume, source));
+                Some(resume)
+            }
+            None => None,
+        };
         let point = resume.as_ref().map(|resume| resume.point);
         let hub = Rc::new(RefCell::new(Hub::new(wanted, point, app, trace)));
         let open = |ring: &NodeConfig| {
@@ -324,10 +332,7 @@ fn subscribed(
 }
 
 /// A state is of the same rings, founded alike.
-fn check_state(wanted: &[Constants], resume: Option<&Resume>) -> Result<(), RingsStartError> {
-    let Some(resume) = resume else {
-        return Ok(());
-    };
+fn check_state(wanted: &[Constants], resume: &Resume) -> Result<(), RingsStartError> {
     let states = || resume.rings.iter().map(|state| state.of);
     let is_other = |of: &&Constants| states().all(|state| state != **of);
     match wanted.iter().find(is_other) {

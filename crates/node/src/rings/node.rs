@@ -6,25 +6,24 @@ use rota_paxos::uring::accounts::Command;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::accounts::Accounts;
 use super::app::RingsApp;
 use super::config::RingsConfig;
 use super::driver::{RingsDriver, RingsStatus};
 use super::error::{RingsError, RingsStartError};
+use super::trace::StateSource;
 use crate::driver::{DriverError, Submitter};
 use crate::node::StartError;
 use crate::node::asked::Asked;
 use crate::node::inbox::Inbox;
 use crate::node::outbox::{Delivered, Filling, Outbox};
 use rota_net::ask_for_short_slices;
-
-/// So much waits to be ordered about who needs what, at most.
-const MOST_ACCOUNTS: usize = 1024;
 
 /// One of the rings, for those who submit to it.
 #[derive(Clone, Debug)]
@@ -38,8 +37,7 @@ struct Shared {
     stop: AtomicBool,
     /// A point is wanted.
     point: AtomicBool,
-    /// What is to be ordered about who needs what, the oldest first.
-    accounts: Mutex<VecDeque<(Rank, Command)>>,
+    accounts: Accounts,
     status: Asked<RingsStatus>,
 }
 
@@ -125,17 +123,17 @@ impl RingsNode {
     }
 
     /// Starts node `me`, whose application has a state that was kept at a point ([`Self::want_point`]), here or in another process. It delivers
-    /// what is behind that, of the rings that were delivered there.
+    /// what is behind that, of the rings that were delivered there. Its trace says where it begins, and whose state that is.
     ///
     /// # Errors
     /// [`RingsStartError`].
     pub fn resume(
         config: &RingsConfig,
         me: NodeId,
-        resume: Resume,
+        (resume, source): (Resume, StateSource),
     ) -> Result<Self, RingsStartError> {
         Self::begin(config, me, move |config, app| {
-            RingsDriver::resume(config, me, resume, app)
+            RingsDriver::resume(config, me, (resume, source), app)
         })
     }
 
@@ -244,12 +242,7 @@ impl RingsNode {
     /// [`SubmitError`]; `Full` while much waits already, `Unsupported` where this node is not on that ring.
     pub fn order(&self, ring: Rank, command: Command) -> Result<(), SubmitError> {
         let inbox = inbox(&self.ways, ring)?;
-        let mut accounts = locked(&self.shared.accounts);
-        if accounts.len() >= MOST_ACCOUNTS {
-            return Err(SubmitError::Full);
-        }
-        accounts.push_back((ring, command));
-        drop(accounts);
+        self.shared.accounts.push(ring, command)?;
         inbox.wake();
         Ok(())
     }
@@ -379,28 +372,12 @@ fn run(mut driver: RingsDriver<NodeApp>) -> Result<(), DriverError> {
         if shared.point.swap(false, SeqCst) {
             driver.want_point();
         }
-        order(&mut driver, &shared)?;
+        shared.accounts.order(&mut driver)?;
         if shared.status.take_wanted() {
             shared.status.answer(driver.status());
         }
     }
     driver.leave()
-}
-
-/// Has ordered what rings take of it; what one does not take yet waits, and what is behind it.
-fn order(driver: &mut RingsDriver<NodeApp>, shared: &Shared) -> Result<(), DriverError> {
-    let mut accounts = locked(&shared.accounts);
-    while let Some((ring, command)) = accounts.front() {
-        if !driver.order(*ring, command)? {
-            break;
-        }
-        accounts.pop_front();
-    }
-    Ok(())
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl From<RingsError> for RingsStartError {

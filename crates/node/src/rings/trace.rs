@@ -4,13 +4,22 @@
 //! delivered may be missing at the end of a life that was killed, as if it had not been.
 
 use rota_core::contract::{Message, MessageId, Process, Time};
-use rota_multiring::{Constants, Place, Point, Rank};
+use rota_multiring::{Constants, Place, Point, Rank, Resume, ResumeRing};
 use std::collections::BTreeMap;
 use std::fmt::Arguments;
 use std::io;
 use std::path::Path;
 
 use crate::trace::{TraceFile, hash, put_line};
+
+/// Whose state an application begins with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StateSource {
+    /// Its own, of before.
+    Own,
+    /// That of another process.
+    Peer,
+}
 
 /// A process's trace.
 #[derive(Debug)]
@@ -47,6 +56,33 @@ impl RingsTrace {
         }
         trace.flush();
         Ok(trace)
+    }
+
+    /// The application begins with a state that was kept at a point.
+    pub(super) fn on_install(&mut self, resume: &Resume, source: StateSource) {
+        let Resume { point, rings } = resume;
+        let of_rings = |say: &dyn Fn(&ResumeRing) -> String| {
+            let all: Vec<String> = rings.iter().map(say).collect();
+            all.join(",")
+        };
+        let next = of_rings(&|ring| format!(r#""{}":{}"#, ring.of.rank, ring.base.next));
+        let founded = of_rings(&|ring| format!(r#""{}":{}"#, ring.of.rank, ring.founded));
+        let ids = of_rings(&|ring| ring.of.rank.to_string());
+        let is_open = rings.iter().any(|ring| !ring.base.open.is_empty());
+        let Point { round, turn, used } = point;
+        let point = format!(
+            r#"{{"round":{round},"turn":{turn},"used":{used},"next":{{{next}}},"S":[{ids}],"founded":{{{founded}}},"open":{is_open}}}"#
+        );
+        let source = match source {
+            StateSource::Own => "local",
+            StateSource::Peer => "peer",
+        };
+        // Processes that are at one point have the same bases.
+        let (digest, part) = (hash(&resume.encode()), self.part.clone());
+        let fields = format_args!(
+            r#","part":"{part}","point":{point},"digest":"{digest:016x}","source":"{source}""#
+        );
+        self.line(rota_net::monotonic(), "install", fields);
     }
 
     /// Lines that could not be written.
