@@ -26,6 +26,16 @@ pub struct Kept {
     pub state: State,
 }
 
+/// A state that comes from another host.
+#[derive(Debug)]
+pub struct Fetched {
+    /// When it is here.
+    pub at: u64,
+    pub kept: Kept,
+    /// All rings keep what is behind it.
+    pub is_pinned: bool,
+}
+
 pub struct Life {
     pub me: Process,
     /// By the ring's index.
@@ -66,4 +76,11 @@ pub struct Host {
     pub kept: Option<Kept>,
     /// On its way there, and when it is.
     pub writes: Option<(u64, Kept)>,
+    /// On its way from another host.
+    pub fetches: Option<Fetched>,
+    /// Its process has begun behind a state that all rings had to keep what is behind.
+    pub is_pinned: bool,
+    pub ever: super::accounts::Ever,
+    /// It has lost a state.
+    pub has_lost: bool,
 }

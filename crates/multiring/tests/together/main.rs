@@ -6,6 +6,7 @@
     allow(dead_code, unused_imports, reason = "not all is used with them")
 )]
 
+mod accounts;
 #[path = "../../../paxos/tests/uring/disk.rs"]
 #[allow(dead_code, reason = "not all is used here")]
 mod disk;

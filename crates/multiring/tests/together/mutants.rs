@@ -2,27 +2,48 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use rota_core::mutants as below;
 use rota_multiring::mutants::{self, Mutant};
 
 use super::world::World;
 
+/// A broken version, of this crate or of the engine.
+#[derive(Clone, Copy, Debug)]
+enum Broken {
+    Here(Mutant),
+    Below(below::Mutant),
+}
+
+use Broken::{Below, Here};
+
+impl Broken {
+    fn set(self, is_on: bool) {
+        match self {
+            Here(mutant) => mutants::set(is_on.then_some(mutant)),
+            Below(mutant) => below::set(is_on.then_some(mutant)),
+        }
+    }
+}
+
 /// And as what.
-const SEEDS: [(Mutant, u64, &str); 3] = [
-    (Mutant::A02, 0, "order"),
-    (Mutant::A03, 0, "order"),
-    (Mutant::A30, 0, "state"),
+const SEEDS: [(Broken, u64, &str); 5] = [
+    (Here(Mutant::A02), 0, "order"),
+    (Here(Mutant::A03), 0, "order"),
+    (Here(Mutant::A30), 0, "state"),
+    (Below(below::Mutant::U115), 0, "forgotten"),
+    (Below(below::Mutant::U119), 0, "forgotten"),
 ];
 
 /// What is wrong in the run of a seed. That a mutant panics does not count.
-fn wrong(mutant: Mutant, seed: u64) -> Option<String> {
-    mutants::set(Some(mutant));
+fn wrong(mutant: Broken, seed: u64) -> Option<String> {
+    mutant.set(true);
     let run = || {
         let mut world = World::new(seed);
         world.go();
         world
     };
     let world = catch_unwind(AssertUnwindSafe(run));
-    mutants::set(None);
+    mutant.set(false);
     world.ok()?.judge.wrong
 }
 

@@ -17,7 +17,10 @@ pub fn seeds() -> Range<u64> {
 }
 
 /// What is to happen somewhere in a thousand seeds, or the slice that runs without being told.
-const FLOORS: [(&str, u64); 13] = [
+const FLOORS: [(&str, u64); 16] = [
+    ("marks", 100),
+    ("pinned", 3),
+    ("losses of power of one", 3),
     ("recovered", 5),
     ("trimmed", 5),
     ("losses of power", 3),

@@ -14,17 +14,22 @@ impl World {
                 self.add("kills of all");
                 (0..self.hosts.len()).for_each(|host| self.kill(host));
             }
+            6 if self.mode == Mode::Sync && self.below(2) == 0 => {
+                self.add("losses of power of one");
+                self.lose_power(host);
+            }
             6 if self.mode == Mode::Sync => {
                 self.add("losses of power");
                 (0..self.hosts.len()).for_each(|host| self.lose_power(host));
             }
-            7 => {
+            7 | 8 => {
                 // What the application has kept is gone; the rings' logs are not.
                 self.add("states lost");
                 self.kill(host);
                 self.hosts[host].kept = None;
+                self.hosts[host].has_lost = true;
             }
-            8 | 9 => self.stop(host),
+            9 => self.stop(host),
             10 | 11 => self.be_busy(host),
             12..=14 => {
                 let ring = self.below(self.rings.len() as u64) as usize;
@@ -46,6 +51,8 @@ impl World {
         let this = &mut self.hosts[host];
         this.again = self.now + wait * MILLI;
         this.writes = None;
+        this.fetches = None;
+        this.is_pinned = false;
         this.answers.clear();
         for disk in this.disks.values_mut() {
             let count = self.random.below(4) as usize;
@@ -130,8 +137,15 @@ impl World {
     /// A ring has forgotten what this process needs: its rings go on, and its application begins anew with the furthest state of those who have the
     /// same rings, as soon as there is one that it has not tried.
     pub fn recover(&mut self, host: usize) {
+        self.look_at_pins(host);
         let this = &self.hosts[host];
         if !this.life.as_ref().is_some_and(|life| life.is_trimmed) {
+            return;
+        }
+        if let Some(fetched) = &this.fetches {
+            if fetched.at <= self.now {
+                self.begin_with_fetched(host);
+            }
             return;
         }
         let rings = &this.subscribes;
@@ -139,13 +153,21 @@ impl World {
         let states = others.filter_map(|other| other.kept.as_ref());
         let furthest = states.max_by_key(|kept| kept.resume.point).cloned();
         let own = this.kept.as_ref().map(|kept| kept.resume.point);
-        if furthest.as_ref().map(|kept| kept.resume.point) > own {
-            self.add("recovered");
-            self.kill(host);
-            let this = &mut self.hosts[host];
-            this.kept = furthest;
-            this.again = self.now + 10 * MILLI;
+        if let Some(furthest) = furthest.filter(|kept| Some(kept.resume.point) > own) {
+            self.fetch(host, furthest);
         }
+    }
+
+    fn begin_with_fetched(&mut self, host: usize) {
+        let Some(fetched) = self.hosts[host].fetches.take() else {
+            return;
+        };
+        self.add("recovered");
+        self.kill(host);
+        let this = &mut self.hosts[host];
+        this.is_pinned = fetched.is_pinned;
+        this.kept = Some(fetched.kept);
+        this.again = self.now + 10 * MILLI;
     }
 
     /// Nobody has a state that would help this process.

@@ -194,6 +194,10 @@ impl World {
             }
             RingsDelivery::Trimmed(..) => {
                 self.add("trimmed");
+                if self.hosts[host].is_pinned {
+                    self.judge
+                        .found(format!("pinned: what host {host} needs is forgotten"));
+                }
                 if let Some(life) = &mut self.hosts[host].life {
                     life.is_trimmed = true;
                 }

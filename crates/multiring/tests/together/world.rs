@@ -48,6 +48,10 @@ pub struct World {
     is_paced: bool,
     /// Applications keep states.
     wants_points: bool,
+    /// Rings keep what states need.
+    pub has_accounts: bool,
+    /// What each partition needed of a ring when its account was seen first.
+    pub opened: BTreeMap<(usize, u32), u64>,
 }
 
 pub fn node_id(host: usize) -> NodeId {
@@ -72,6 +76,8 @@ impl World {
             submits: 1 + random.below(10),
             is_paced: random.below(5) == 0,
             wants_points: random.below(3) > 0,
+            has_accounts: random.below(3) > 0,
+            opened: BTreeMap::new(),
             random,
         };
         for index in 0..rings {
@@ -128,7 +134,7 @@ impl World {
         config.batch_bytes = 1500;
         config.word_bytes = 2000;
         config.waiting_bytes = [600, 8 << 20][self.below(2) as usize];
-        config.kept_instances = [400, 4000, 100_000][self.below(3) as usize];
+        config.kept_instances = [100, 400, 4000][self.below(3) as usize];
         config.feeds_merge = true;
         let room = 6000 + self.below(30_000) as usize;
         RingWorld {
@@ -232,6 +238,7 @@ impl World {
             takes,
         });
         self.add(if point.is_some() { "resumed" } else { "begun" });
+        self.open_accounts(host);
         self.turn(host);
     }
 
@@ -321,6 +328,7 @@ impl World {
             self.turn(host);
             self.recover(host);
         }
+        self.judge_forgotten();
     }
 
     /// Disks answer.
@@ -343,6 +351,7 @@ impl World {
         let this = &mut self.hosts[host];
         if let Some((_, kept)) = this.writes.take_if(|(at, _)| *at <= now) {
             this.kept = Some(kept);
+            self.mark(host);
         }
     }
 
@@ -436,6 +445,7 @@ impl World {
         for host in &self.hosts {
             times.extend(host.answers.values());
             times.extend(host.writes.as_ref().map(|(at, _)| *at));
+            times.extend(host.fetches.as_ref().map(|fetched| fetched.at));
             match &host.life {
                 None => times.push(host.again),
                 Some(life) => {
@@ -516,8 +526,20 @@ impl World {
                 self.judge.judge_end(host, life, &ranks);
             }
         }
-        let helpless = self.hosts.iter().filter(|host| self.is_helpless(host));
-        let helpless = helpless.count() as u64;
+        let helpless: Vec<usize> = (0..self.hosts.len())
+            .filter(|host| self.is_helpless(&self.hosts[*host]))
+            .collect();
+        for host in &helpless {
+            let mut replicas = self.hosts.iter();
+            let rings = &self.hosts[*host].subscribes;
+            let has_lost = replicas.any(|other| other.has_lost && other.subscribes == *rings);
+            if self.has_accounts && !has_lost {
+                let state = self.states();
+                self.judge
+                    .found(format!("helpless: {host}, and no state was lost: {state}"));
+            }
+        }
+        let helpless = helpless.len() as u64;
         self.counts.insert("helpless at the end", helpless);
         for index in 0..self.hosts.len() {
             self.count(index);
