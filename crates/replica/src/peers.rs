@@ -54,15 +54,6 @@ struct Source {
 }
 
 impl Source {
-    /// Whether it is further than this one, and of the same foundations.
-    fn is_further_than(&self, own: &Resume) -> bool {
-        let founded = |resume: &Resume| {
-            let rings = resume.rings.iter();
-            rings.map(|ring| ring.founded).collect::<Vec<u64>>()
-        };
-        self.resume.point > own.point && founded(&self.resume) == founded(own)
-    }
-
     /// Peers do not wait for whoever reads for long what has come before: it may have to connect once more.
     fn chunk(&mut self, config: &ReplicaConfig, index: usize) -> io::Result<Vec<u8>> {
         let mut asked = vec![CHUNK];
@@ -117,9 +108,25 @@ pub(crate) fn fetch(
 ) -> Result<u64, FetchError> {
     let own = locked(shelf).manifests().last().cloned();
     let own = own.and_then(|own| resume_of(&own));
+    if let Some((manifest, resume)) = broken_off(config, shelf, own.as_ref()) {
+        chosen(&resume);
+        let mut sources = ask_all(config, stop);
+        // It may be older than their newest, and they may have it all the same.
+        let is_it = |source: &mut Source| source.manifest = manifest.clone();
+        sources.iter_mut().for_each(is_it);
+        match take_one((config, shelf), manifest, sources, stop) {
+            Err(FetchError::Stopped) => return Err(FetchError::Stopped),
+            // It is of no use any more.
+            Err(_) => {}
+            Ok(bytes) => return Ok(bytes),
+        }
+    }
     let mut sources = ask_all(config, stop);
     // What is not further is forgotten as well, and what is of rings that were founded before says nothing.
-    sources.retain(|source| own.as_ref().is_none_or(|own| source.is_further_than(own)));
+    sources.retain(|source| {
+        own.as_ref()
+            .is_none_or(|own| is_further(&source.resume, own))
+    });
     let mut failed = FetchError::Nothing;
     while let Some(furthest) = sources.iter().max_by_key(|source| source.resume.point) {
         chosen(&furthest.resume);
@@ -135,6 +142,28 @@ pub(crate) fn fetch(
         }
     }
     Err(failed)
+}
+
+/// What was coming when it broke off, and is further than what is here.
+fn broken_off(
+    config: &ReplicaConfig,
+    shelf: &Shelf,
+    own: Option<&Resume>,
+) -> Option<(Manifest, Resume)> {
+    let manifest = locked(shelf).incoming().ok()??;
+    let resume = resume_of(&manifest)?;
+    let is_further = own.is_none_or(|own| is_further(&resume, own));
+    let is_of_use = is_further && config.check(&resume).is_ok();
+    is_of_use.then_some((manifest, resume))
+}
+
+/// Whether it is further, and of the same foundations.
+fn is_further(resume: &Resume, own: &Resume) -> bool {
+    let founded = |resume: &Resume| {
+        let rings = resume.rings.iter();
+        rings.map(|ring| ring.founded).collect::<Vec<u64>>()
+    };
+    resume.point > own.point && founded(resume) == founded(own)
 }
 
 /// Gets one state from all that have it.

@@ -40,6 +40,31 @@ impl Machine for Count {
     }
 }
 
+/// The same with a state of some chunks.
+#[derive(Default)]
+struct Large(Count);
+
+const LARGE: usize = 6 << 20;
+
+impl Machine for Large {
+    type Frozen = Vec<u8>;
+
+    fn apply(&mut self, command: Command<'_>) -> Vec<u8> {
+        self.0.apply(command)
+    }
+
+    fn freeze(&mut self) -> Vec<u8> {
+        let mut state = self.0.freeze();
+        state.resize(LARGE, 7);
+        state
+    }
+
+    fn install(&mut self, state: &mut dyn io::Read) -> io::Result<()> {
+        self.0.install(state)?;
+        io::copy(state, &mut io::sink()).map(drop)
+    }
+}
+
 fn node(number: u16) -> NodeId {
     NodeId::new(number).expect("not 0")
 }
@@ -88,7 +113,7 @@ fn count(replica: &Replica<Count>) -> u64 {
     replica.read(|count| count.0).expect("a whole state")
 }
 
-fn give(replica: &Replica<Count>, calls: u64) {
+fn give<M: Machine>(replica: &Replica<M>, calls: u64) {
     let mut client = replica.client(PATIENCE).expect("a session");
     for _ in 0..calls {
         client.call(RING, b"one", PATIENCE).expect("an answer");
@@ -188,4 +213,45 @@ fn a_ring_does_not_keep_more_than_it_may() {
         let (learnt, forgotten) = learnt_and_forgotten(&acceptors[0]);
         forgotten + 200 > learnt
     });
+}
+
+/// A transfer that breaks off goes on with the state that was coming, though there is a newer one by then.
+#[test]
+fn what_has_come_of_a_state_stays() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let rings = rings(26_740, dir.path(), 1 << 30);
+    let acceptors = acceptors(&rings);
+    // A state for each command, as long as one is written.
+    let configs = [4, 5].map(|of| ReplicaConfig {
+        bytes: 1,
+        recovery_bytes: 2 << 20,
+        ..replica(&rings, of, Duration::from_secs(10_000), dir.path())
+    });
+    let start = |config| Replica::start(config, Large::default()).expect("it starts");
+    let [fourth, fifth] = configs.each_ref().map(start);
+    until("it is forgotten", || {
+        give(&fourth, 20);
+        learnt_and_forgotten(&acceptors[0]).1 > 100
+    });
+    fifth.stop();
+    let states = &configs[1].checkpoints;
+    std::fs::remove_dir_all(states).expect("it is ours");
+    std::fs::create_dir(states).expect("it is ours");
+    let fifth = start(&configs[1]);
+    let incoming = states.join("incoming.state");
+    until("some of it is there", || {
+        std::fs::metadata(&incoming).is_ok_and(|about| about.len() >= 2 << 20)
+    });
+    fifth.stop();
+    let before = fourth.status().counts.checkpoints;
+    give(&fourth, 1);
+    until("there is another one", || {
+        fourth.status().counts.checkpoints > before
+    });
+    let fifth = start(&configs[1]);
+    until("it is whole", || fifth.status().counts.recoveries > 0);
+    let came = fifth.status().counts.recovered_bytes as usize;
+    assert!(came <= LARGE - (1 << 20), "{came} bytes came");
+    let count = |replica: &Replica<Large>| replica.read(|large| large.0.0).expect("a whole state");
+    until("the same", || count(&fifth) == count(&fourth));
 }
