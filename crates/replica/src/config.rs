@@ -68,11 +68,20 @@ impl ReplicaConfig {
         self.peers.keys().copied().chain([self.node]).collect()
     }
 
-    /// What acceptors keep for those who are behind, in instances.
-    pub(crate) fn kept_instances(&self) -> u64 {
-        let paxos = self.rings.common.paxos.as_ref();
-        let kept = paxos.and_then(|paxos| paxos.kept_instances);
-        kept.map_or(15_000, std::num::NonZero::get)
+    /// What acceptors of a ring keep for those who are behind, in instances; as this node is told.
+    pub(crate) fn kept_instances(&self, ring: u16) -> u64 {
+        let mut rings = self.rings.rings.iter();
+        let at = rings.position(|section| section.id == ring);
+        let of = at.and_then(|at| self.rings.of_ring(at).ok());
+        let kept = of.and_then(|of| of.paxos?.kept_instances);
+        kept.map_or(15_000, std::num::NonZero::get).min(1 << 60)
+    }
+
+    /// After so many rounds a state is due.
+    pub(crate) fn due_rounds(&self) -> u64 {
+        let rings = self.subscribe.iter();
+        let kept = rings.map(|ring| self.kept_instances(*ring));
+        kept.min().unwrap_or(u64::MAX) / 8
     }
 
     /// Whether a state is of the partition's rings.

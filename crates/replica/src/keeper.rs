@@ -49,6 +49,8 @@ pub(crate) struct Keeper<M: Machine> {
     pub(crate) shelf: Shelf,
     /// A point was asked for, and has not come.
     pub(crate) is_wanted: bool,
+    /// Its rings keep what is behind the state that it has got from another replica, until it has one of its own.
+    pub(crate) is_pinned: bool,
     /// One is being written.
     pub(crate) written: Option<Receiver<WrittenOrNot>>,
     /// When a checkpoint was begun last, and the bytes that were applied before, and the messages that were delivered.
@@ -95,7 +97,7 @@ impl<M: Machine> Keeper<M> {
                 Ok(resumed) => node = resumed,
                 Err(why) => break why,
             }
-            self.account().unpin(&node);
+            self.is_pinned = true;
             self.shared.set_rings(Some(&node));
         };
         self.shared.set_rings(None);
@@ -148,6 +150,11 @@ impl<M: Machine> Keeper<M> {
     /// Its rings go on meanwhile, with its acceptors, and nothing is delivered: others may need their votes.
     fn serve(&self) -> Option<RingsNode> {
         let served = RingsNode::start_with(&self.config.rings, self.config.node, Some(&[]));
+        if let Ok(node) = &served {
+            let newest = locked(&self.shelf).manifests().last().cloned();
+            let newest = newest.and_then(|newest| resume_of(&newest));
+            self.account().open(node, newest.as_ref());
+        }
         let why =
             |error: &RingsStartError| tracing::error!(%error, "the rings do not go on meanwhile");
         served.inspect_err(why).ok()
@@ -188,9 +195,7 @@ impl<M: Machine> Keeper<M> {
     /// What is behind it is kept meanwhile.
     fn get_checkpoint(&self, served: Option<&RingsNode>) -> Result<Option<Resume>, String> {
         let pin = |resume: &Resume| {
-            served
-                .into_iter()
-                .for_each(|node| self.account().pin(node, resume));
+            served.is_none_or(|node| self.account().pin(node, resume, &self.shared.stop))
         };
         match fetch((&self.config, &self.shelf), pin, &self.shared.stop) {
             Ok(bytes) => {
@@ -258,7 +263,7 @@ impl<M: Machine> Keeper<M> {
             false => counts.place.map(|place| place.round),
         };
         // A state of before what acceptors keep is of no use: rings go on with what others have ordered, or with nothing.
-        let most = self.round.saturating_add(self.config.kept_instances() / 8);
+        let most = self.round.saturating_add(self.config.due_rounds());
         let is_far = round.is_some_and(|round| round >= most);
         if is_much || is_late && counts.delivered > delivered || is_far {
             self.is_wanted = true;
@@ -319,6 +324,9 @@ impl<M: Machine> Keeper<M> {
                 let manifest = locked(&self.shelf).add(written);
                 if let (Some(node), Some(resume)) = (node, resume_of(&manifest)) {
                     self.account().mark(node, &resume);
+                    if std::mem::take(&mut self.is_pinned) {
+                        self.account().unpin(node);
+                    }
                 }
                 self.shared.state().counts.checkpoints += 1;
                 tracing::debug!(bytes = manifest.bytes, "a checkpoint was written");

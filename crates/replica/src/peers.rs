@@ -100,16 +100,17 @@ impl std::fmt::Display for FetchError {
     }
 }
 
-/// Gets the furthest checkpoint of the peers onto the shelf. How many bytes came. `chosen` is told where it is before anything of it comes.
+/// Gets the furthest checkpoint of the peers onto the shelf. How many bytes came. `is_of_use` is told where it is before anything of it comes.
 pub(crate) fn fetch(
     (config, shelf): (&ReplicaConfig, &Shelf),
-    chosen: impl Fn(&Resume),
+    is_of_use: impl Fn(&Resume) -> bool,
     stop: &AtomicBool,
 ) -> Result<u64, FetchError> {
     let own = locked(shelf).manifests().last().cloned();
     let own = own.and_then(|own| resume_of(&own));
-    if let Some((manifest, resume)) = broken_off(config, shelf, own.as_ref()) {
-        chosen(&resume);
+    if let Some((manifest, resume)) = broken_off(config, shelf, own.as_ref())
+        && is_of_use(&resume)
+    {
         let mut sources = ask_all(config, stop);
         // It may be older than their newest, and they may have it all the same.
         let is_it = |source: &mut Source| source.manifest = manifest.clone();
@@ -129,7 +130,10 @@ pub(crate) fn fetch(
     });
     let mut failed = FetchError::Nothing;
     while let Some(furthest) = sources.iter().max_by_key(|source| source.resume.point) {
-        chosen(&furthest.resume);
+        if !is_of_use(&furthest.resume) {
+            // Nor is one that is less far.
+            break;
+        }
         let furthest = furthest.manifest.clone();
         let is_same = |source: &Source| source.manifest.is_same_state(&furthest);
         let (same, others) = sources.into_iter().partition(is_same);

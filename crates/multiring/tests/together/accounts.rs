@@ -91,6 +91,15 @@ impl World {
         });
     }
 
+    /// A process has a state of its own.
+    pub fn unpin(&mut self, host: usize) {
+        if std::mem::take(&mut self.hosts[host].is_pinned) {
+            for ring in self.hosts[host].subscribes.clone() {
+                self.order(host, ring, &Command::Unpin(node_id(host)));
+            }
+        }
+    }
+
     /// Whether all rings keep what is behind the state that a process gets, as it has learnt; once it is so it stays so.
     pub fn look_at_pins(&mut self, host: usize) {
         let Some(fetched) = self.hosts[host].fetches.as_ref() else {

@@ -352,6 +352,7 @@ impl World {
         if let Some((_, kept)) = this.writes.take_if(|(at, _)| *at <= now) {
             this.kept = Some(kept);
             self.mark(host);
+            self.unpin(host);
         }
     }
 

@@ -24,6 +24,10 @@ impl Accounts {
 
     /// It is ordered soon.
     pub(super) fn push(&self, ring: Rank, command: Command) -> Result<(), SubmitError> {
+        // Others would not take it.
+        if Command::decode(command.encode(0).into()).as_ref() != Some(&(command.clone(), 0)) {
+            return Err(SubmitError::Unsupported);
+        }
         let mut waiting = self.locked();
         if waiting.len() >= MOST {
             return Err(SubmitError::Full);

@@ -239,7 +239,7 @@ impl RingsNode {
     /// Has something ordered about what a ring may forget, soon.
     ///
     /// # Errors
-    /// [`SubmitError`]; `Full` while much waits already, `Unsupported` where this node is not on that ring.
+    /// [`SubmitError`]; `Full` while much waits already, `Unsupported` where this node is not on that ring, and where a number in it is too large.
     pub fn order(&self, ring: Rank, command: Command) -> Result<(), SubmitError> {
         let inbox = inbox(&self.ways, ring)?;
         self.shared.accounts.push(ring, command)?;

@@ -92,7 +92,8 @@ pub struct Table {
     pub(super) time: u64,
     /// What is before this some acceptor may have forgotten: the bound was there once.
     pub(super) granted: Instance,
-    /// What is before this nobody needs.
+    /// What is before this no partition needs, and what is before this nobody needs.
+    needed: Option<Instance>,
     bound: Option<Instance>,
 }
 
@@ -108,9 +109,10 @@ impl Table {
             pins,
             time,
             granted,
+            needed: None,
             bound: None,
         };
-        table.bound = table.needed();
+        table.look();
         table
     }
 
@@ -119,7 +121,12 @@ impl Table {
         self.bound
     }
 
-    fn needed(&self) -> Option<Instance> {
+    /// The same without pins: where too much is kept they are let go first.
+    pub const fn needed(&self) -> Option<Instance> {
+        self.needed
+    }
+
+    fn look(&mut self) {
         let needs = self.accounts.values().map(Account::needs);
         let needs = match mutants::on(Mutant::U115) {
             true => needs.max(),
@@ -127,10 +134,11 @@ impl Table {
         };
         let pins = self.pins.values().map(|(next, _)| *next);
         let pins = pins.filter(|_| !mutants::on(Mutant::U117));
-        needs.into_iter().chain(pins).min()
+        self.needed = needs;
+        self.bound = needs.into_iter().chain(pins).min();
     }
 
-    /// What is before this may be forgotten by now.
+    /// What is before this may be forgotten by now, but for pins.
     pub const fn granted(&self) -> Instance {
         self.granted
     }
@@ -162,9 +170,9 @@ impl Table {
         self.time = self.time.max(time);
         self.pins.retain(|_, (_, until)| *until > self.time);
         let result = self.change(instance, command);
-        self.bound = self.needed();
-        if let Some(bound) = self.bound {
-            self.granted = self.granted.max(bound);
+        self.look();
+        if let Some(needed) = self.needed {
+            self.granted = self.granted.max(needed);
         }
         result
     }
@@ -251,7 +259,8 @@ impl Table {
         if self.accounts.is_empty() {
             return Err(Refused::NoAccount);
         }
-        if next < self.granted {
+        let has_it = |pinned: &(Instance, u64)| pinned.0 <= next;
+        if next < self.granted && !self.pins.get(&node).is_some_and(has_it) {
             return Err(Refused::Forgotten(self.granted));
         }
         if self.pins.len() >= MOST && !self.pins.contains_key(&node) {

@@ -1,16 +1,21 @@
-//! How much a ring keeps for those who have accounts: its values from what the slowest needs up to the newest, in bytes.
+//! How much a ring keeps for those who have accounts: its records from what the slowest needs up to the newest, in bytes.
 
 use alloc::collections::VecDeque;
 
 use crate::Instance;
 
-/// So many bytes are between two places that are remembered.
+/// So many bytes are between two places that are remembered, at most.
 const STEP: u64 = 1 << 20;
 
+/// What a record takes beside its value, about.
+const RECORD: u64 = 128;
+
 /// See the module's page.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Backlog {
-    /// Bytes of all values since the process started.
+    /// So many bytes are between two places that are remembered.
+    step: u64,
+    /// Bytes of all records since the process started.
     total: u64,
     /// Some places, and how many bytes were before each.
     places: VecDeque<(Instance, u64)>,
@@ -19,11 +24,21 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// What was learnt next: a value of so many bytes, that ends here. What is from `needed` on is needed; nothing, where there is none.
+    /// Nothing was learnt. `most` is what may be kept.
+    pub fn new(most: u64) -> Self {
+        Self {
+            step: (most / 16).clamp(1, STEP),
+            total: 0,
+            places: VecDeque::new(),
+            passed: 0,
+        }
+    }
+
+    /// What was learnt next: a record with so many bytes, that ends here. What is from `needed` on is needed; nothing, where there is none.
     pub fn add(&mut self, (end, bytes): (Instance, usize), needed: Option<Instance>) {
-        self.total += bytes as u64;
+        self.total += bytes as u64 + RECORD;
         let last = self.places.back().map_or(self.passed, |(_, total)| *total);
-        if self.total >= last + STEP {
+        if self.total >= last + self.step {
             self.places.push_back((end, self.total));
             let is_passed =
                 |(end, _): &mut (Instance, u64)| needed.is_none_or(|needed| *end <= needed);

@@ -93,7 +93,10 @@ impl URing {
     /// Has something ordered about who needs what, with the time by which pins end: nanoseconds of a clock that all have alike. Whether it will be;
     /// otherwise too much waits already.
     pub fn order_account(&mut self, now: Time, (command, time): (&Command, u64)) -> bool {
-        let is_taken = self.life != Life::Left && self.own.submit_account(command, time);
+        let is_sound = Command::decode(command.encode(time).into()).is_some();
+        debug_assert!(is_sound, "others would refuse it: {command:?}");
+        let may = self.life != Life::Left && is_sound;
+        let is_taken = may && self.own.submit_account(command, time);
         if is_taken {
             self.cx.now = now;
             self.outbox.submitted = true;

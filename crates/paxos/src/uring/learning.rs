@@ -46,7 +46,7 @@ impl Learning {
             delivered: Base::default(),
             bases: Bases::default(),
             hand_out: HandOut::new(&cx.settings),
-            backlog: Backlog::default(),
+            backlog: Backlog::new(cx.settings.hold_bytes),
             passed: 1,
         }
     }
@@ -90,10 +90,12 @@ impl Learning {
     /// What follows from what was decided next.
     pub fn count(&mut self, vote: &Vote) -> Counted {
         let counts = self.learnt.advance(vote);
-        if let Value::Packet { frame, .. } = &vote.value {
-            let needed = self.learnt.accounts.bound();
-            self.backlog.add((vote.end(), frame.len()), needed);
-        }
+        let bytes = match &vote.value {
+            Value::Packet { frame, .. } => frame.len(),
+            Value::Members(..) | Value::Skip(_) => 0,
+        };
+        self.backlog
+            .add((vote.end(), bytes), self.learnt.accounts.bound());
         match &vote.value {
             Value::Packet { id, frame } if counts => Counted::Value(*id, frame.len()),
             Value::Packet { .. } => Counted::Never,
@@ -101,9 +103,18 @@ impl Learning {
         }
     }
 
-    /// Bytes of what was learnt and is needed by somebody who has an account.
+    /// Bytes of what was learnt and is needed by partitions that have accounts.
     pub fn needed_bytes(&self) -> u64 {
-        self.backlog.from(self.learnt.accounts.bound())
+        self.backlog.from(self.learnt.accounts.needed())
+    }
+
+    /// What is before this may be forgotten: pins count as long as there is room.
+    pub fn needed(&self, hold_bytes: u64) -> Option<Instance> {
+        let accounts = &self.learnt.accounts;
+        match self.backlog.from(accounts.bound()) >= hold_bytes {
+            true => accounts.needed(),
+            false => accounts.bound(),
+        }
     }
 
     /// As far as the application has room, it gets what was learnt, as the acceptor keeps it.

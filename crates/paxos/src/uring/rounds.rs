@@ -354,7 +354,7 @@ impl URing {
         }
         let (round, config) = (&self.round, self.membership.config());
         let learnt = || config.map_or(0, |config| round.learnt_by_majority(config));
-        let needed = self.learning.learnt().accounts.bound();
+        let needed = self.learning.needed(self.cx.settings.hold_bytes);
         self.voter.trim(&self.cx, (next, needed), learnt);
     }
 

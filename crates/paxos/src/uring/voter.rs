@@ -25,6 +25,9 @@ pub use refill::Refill;
 /// A hint at what is decided is written once for so many instances.
 const HINT_EVERY: u64 = 32;
 
+/// So many records are forgotten at once: others wait meanwhile.
+const MOST_AT_ONCE: usize = 4096;
+
 /// What an acceptor lacked when it promised.
 #[derive(Clone, Copy, Debug)]
 pub struct Lack {
@@ -252,7 +255,9 @@ impl Voter {
         };
         // Not one by one.
         let slack = (keep / 16).max(1);
-        if next >= self.trimmed.next + keep + slack {
+        let needed = needed.filter(|_| !mutants::on(Mutant::U119));
+        let is_needed = needed.is_some_and(|needed| needed <= self.trimmed.next);
+        if next >= self.trimmed.next + keep + slack && !is_needed {
             // What others have to learn yet is not forgotten: if this one dies, nobody else may be able to tell. Nor may they when
             // they are restarted, but for what their hints say.
             let hinted = match mutants::on(Mutant::U80) {
@@ -260,7 +265,6 @@ impl Voter {
                 false => HINT_EVERY,
             };
             let below = learnt().saturating_sub(hinted).min(next - keep);
-            let needed = needed.filter(|_| !mutants::on(Mutant::U119));
             let below = below.min(needed.unwrap_or(below));
             if below > self.trimmed.next {
                 self.trim_to(cx, below);
@@ -271,6 +275,9 @@ impl Voter {
     /// Everything below is forgotten here.
     fn trim_to(&mut self, cx: &Context, below: Instance) {
         let mut base = self.trimmed.clone();
+        // What is more follows soon: others wait for this one.
+        let last = self.acceptor.votes().from(base.next).nth(MOST_AT_ONCE);
+        let below = below.min(last.map_or(below, |vote| vote.first));
         let votes = self.acceptor.votes().from(base.next);
         for vote in votes.map_while(|vote| vote.part(0, below)) {
             if !mutants::on(Mutant::U11) {

@@ -227,9 +227,10 @@ impl<'a> Process<'a> {
             _ => partition(self.node),
         };
         let line = format!("{ring} {}-{}", self.node, self.asked);
+        let asked = Instant::now();
         // Who has ended answers nothing.
         let _ = writeln!(self.input, "{line}");
-        self.open = Some((line, Instant::now()));
+        self.open = Some((line, asked));
     }
 
     /// Whether it says something.
