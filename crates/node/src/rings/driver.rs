@@ -38,6 +38,9 @@ pub struct RingsStatus {
     pub trace_lines_lost: u64,
 }
 
+/// Where an application goes on, and whose state it has.
+type Sourced = (Resume, StateSource);
+
 /// All rings of a process, and what runs above them.
 pub struct RingsDriver<A> {
     many: Many<Checked<NodeEngine>, LaneApp<A>>,
@@ -76,7 +79,7 @@ impl<A: RingsApp> RingsDriver<A> {
     fn begin(
         config: &RingsConfig,
         me: NodeId,
-        (subscribe, resume): (Option<&[u16]>, Option<(Resume, StateSource)>),
+        (subscribe, resume): (Option<&[u16]>, Option<Sourced>),
         app: A,
     ) -> Result<Self, RingsStartError> {
         config.check().map_err(RingsStartError::Config)?;
