@@ -42,7 +42,7 @@ impl Machine for Journal {
 fn session(replica: &Replica<Journal>) -> Result<Client<Journal>, CallError> {
     loop {
         match replica.client(PATIENCE) {
-            Err(CallError::Timeout { .. }) => {}
+            Err(CallError::Timeout { .. } | CallError::Busy) => {}
             session => return session,
         }
     }
@@ -51,7 +51,7 @@ fn session(replica: &Replica<Journal>) -> Result<Client<Journal>, CallError> {
 /// Appends, however long that takes: what was not answered in time is given once more, and counts once.
 fn append(client: &mut Client<Journal>, ring: Rank, text: &str) -> Result<String, CallError> {
     let mut answer = client.call(ring, text.as_bytes(), PATIENCE);
-    while let Err(CallError::Timeout { .. }) = answer {
+    while let Err(CallError::Timeout { .. } | CallError::Busy) = answer {
         answer = client.again(ring, client.last(), text.as_bytes(), PATIENCE);
     }
     answer.map(|number| String::from_utf8_lossy(&number).into_owned())
