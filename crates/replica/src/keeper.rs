@@ -17,12 +17,14 @@ use crate::checkpoint::{End, Kept, end_of, install};
 use crate::config::ReplicaConfig;
 use crate::error::StartError;
 use crate::machine::Machine;
-use crate::peers::{FetchError, Shelf, fetch, locked, resume_of};
+use crate::peers::{FetchError, Shelf, Watch, fetch, locked, resume_of};
 use crate::sessions::Sessions;
 use crate::shared::Shared;
 
 /// How often it looks at what is due while nothing is delivered.
 const LOOK: Duration = Duration::from_millis(100);
+/// So many times it starts its rings without an application, at most.
+const SERVES: u32 = 20;
 /// How long it waits before it asks other replicas again.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -49,8 +51,8 @@ pub(crate) struct Keeper<M: Machine> {
     pub(crate) shelf: Shelf,
     /// A point was asked for, and has not come.
     pub(crate) is_wanted: bool,
-    /// Its rings keep what is behind the state that it has got from another replica, until it has one of its own.
-    pub(crate) is_pinned: bool,
+    /// After so many rounds a state is due.
+    pub(crate) due_rounds: u64,
     /// One is being written.
     pub(crate) written: Option<Receiver<WrittenOrNot>>,
     /// When a checkpoint was begun last, and the bytes that were applied before, and the messages that were delivered.
@@ -97,7 +99,6 @@ impl<M: Machine> Keeper<M> {
                 Ok(resumed) => node = resumed,
                 Err(why) => break why,
             }
-            self.is_pinned = true;
             self.shared.set_rings(Some(&node));
         };
         self.shared.set_rings(None);
@@ -149,7 +150,16 @@ impl<M: Machine> Keeper<M> {
 
     /// Its rings go on meanwhile, with its acceptors, and nothing is delivered: others may need their votes.
     fn serve(&self) -> Option<RingsNode> {
-        let served = RingsNode::start_with(&self.config.rings, self.config.node, Some(&[]));
+        let start = || RingsNode::start_with(&self.config.rings, self.config.node, Some(&[]));
+        let mut served = start();
+        for _ in 0..SERVES {
+            // A log may be held for a moment by a thread that still writes.
+            if served.is_ok() || self.shared.stop.load(SeqCst) {
+                break;
+            }
+            std::thread::sleep(LOOK);
+            served = start();
+        }
         if let Ok(node) = &served {
             let newest = locked(&self.shelf).manifests().last().cloned();
             let newest = newest.and_then(|newest| resume_of(&newest));
@@ -194,10 +204,14 @@ impl<M: Machine> Keeper<M> {
     /// The machine has the state of another replica; where that is. `None`: there was none that is of use.
     /// What is behind it is kept meanwhile.
     fn get_checkpoint(&self, served: Option<&RingsNode>) -> Result<Option<Resume>, String> {
-        let pin = |resume: &Resume| {
-            served.is_none_or(|node| self.account().pin(node, resume, &self.shared.stop))
+        let (account, stop) = (self.account(), &self.shared.stop);
+        let begin = |resume: &Resume| served.is_none_or(|node| account.pin(node, resume, stop));
+        let still = |resume: &Resume| served.is_none_or(|node| account.pin_again(node, resume));
+        let watch = Watch {
+            begin: &begin,
+            still: &still,
         };
-        match fetch((&self.config, &self.shelf), pin, &self.shared.stop) {
+        match fetch((&self.config, &self.shelf), &watch, stop) {
             Ok(bytes) => {
                 self.shared.state().counts.recovered_bytes += bytes;
                 let why = |error: &StartError| {
@@ -263,7 +277,7 @@ impl<M: Machine> Keeper<M> {
             false => counts.place.map(|place| place.round),
         };
         // A state of before what acceptors keep is of no use: rings go on with what others have ordered, or with nothing.
-        let most = self.round.saturating_add(self.config.due_rounds());
+        let most = self.round.saturating_add(self.due_rounds);
         let is_far = round.is_some_and(|round| round >= most);
         if is_much || is_late && counts.delivered > delivered || is_far {
             self.is_wanted = true;
@@ -324,9 +338,6 @@ impl<M: Machine> Keeper<M> {
                 let manifest = locked(&self.shelf).add(written);
                 if let (Some(node), Some(resume)) = (node, resume_of(&manifest)) {
                     self.account().mark(node, &resume);
-                    if std::mem::take(&mut self.is_pinned) {
-                        self.account().unpin(node);
-                    }
                 }
                 self.shared.state().counts.checkpoints += 1;
                 tracing::debug!(bytes = manifest.bytes, "a checkpoint was written");

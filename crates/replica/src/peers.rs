@@ -8,7 +8,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use rota_core::contract::{Incarnation, NodeId, Process};
@@ -25,6 +25,8 @@ pub(crate) const CHUNK: u8 = 2;
 
 /// A peer has so long for each answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+/// How often it is looked whether what comes is still of use.
+const LOOK: Duration = Duration::from_secs(10);
 /// A manifest comes in parts of this size, and has at most so many.
 pub(crate) const PART_BYTES: usize = 1 << 20;
 const MOST_PARTS: usize = 300;
@@ -83,6 +85,8 @@ pub(crate) enum FetchError {
     Nothing,
     /// All that had it have gone.
     Gone,
+    /// What follows it is forgotten by now.
+    Forgotten,
     /// It was told to stop.
     Stopped,
     /// The own disk, or what came was made up.
@@ -94,28 +98,37 @@ impl std::fmt::Display for FetchError {
         match self {
             Self::Nothing => f.write_str("no other replica has a checkpoint to begin with"),
             Self::Gone => f.write_str("the replicas that have the checkpoint have gone"),
+            Self::Forgotten => f.write_str("what follows the checkpoint is forgotten by now"),
             Self::Stopped => f.write_str("it was stopped"),
             Self::Checkpoint(error) => error.fmt(f),
         }
     }
 }
 
-/// Gets the furthest checkpoint of the peers onto the shelf. How many bytes came. `is_of_use` is told where it is before anything of it comes.
+/// Whether a state helps, that is where this says.
+pub(crate) struct Watch<'a> {
+    /// Before anything of it comes.
+    pub(crate) begin: &'a dyn Fn(&Resume) -> bool,
+    /// While it comes.
+    pub(crate) still: &'a dyn Fn(&Resume) -> bool,
+}
+
+/// Gets the furthest checkpoint of the peers onto the shelf. How many bytes came. `watch` is told where it is before anything of it comes, and while it does.
 pub(crate) fn fetch(
     (config, shelf): (&ReplicaConfig, &Shelf),
-    is_of_use: impl Fn(&Resume) -> bool,
+    watch: &Watch<'_>,
     stop: &AtomicBool,
 ) -> Result<u64, FetchError> {
     let own = locked(shelf).manifests().last().cloned();
     let own = own.and_then(|own| resume_of(&own));
     if let Some((manifest, resume)) = broken_off(config, shelf, own.as_ref())
-        && is_of_use(&resume)
+        && (watch.begin)(&resume)
     {
         let mut sources = ask_all(config, stop);
         // It may be older than their newest, and they may have it all the same.
         let is_it = |source: &mut Source| source.manifest = manifest.clone();
         sources.iter_mut().for_each(is_it);
-        match take_one((config, shelf), manifest, sources, stop) {
+        match take_one((config, shelf), (manifest, watch), sources, stop) {
             Err(FetchError::Stopped) => return Err(FetchError::Stopped),
             // It is of no use any more.
             Err(_) => {}
@@ -130,7 +143,7 @@ pub(crate) fn fetch(
     });
     let mut failed = FetchError::Nothing;
     while let Some(furthest) = sources.iter().max_by_key(|source| source.resume.point) {
-        if !is_of_use(&furthest.resume) {
+        if !(watch.begin)(&furthest.resume) {
             // Nor is one that is less far.
             break;
         }
@@ -138,7 +151,7 @@ pub(crate) fn fetch(
         let is_same = |source: &Source| source.manifest.is_same_state(&furthest);
         let (same, others) = sources.into_iter().partition(is_same);
         sources = others;
-        match take_one((config, shelf), furthest, same, stop) {
+        match take_one((config, shelf), (furthest, watch), same, stop) {
             Err(FetchError::Stopped) => return Err(FetchError::Stopped),
             // Another state, less far, may help as well.
             Err(error) => failed = error,
@@ -173,13 +186,22 @@ fn is_further(resume: &Resume, own: &Resume) -> bool {
 /// Gets one state from all that have it.
 fn take_one(
     (config, shelf): (&ReplicaConfig, &Shelf),
-    manifest: Manifest,
+    (manifest, watch): (Manifest, &Watch<'_>),
     sources: Vec<Source>,
     stop: &AtomicBool,
 ) -> Result<u64, FetchError> {
+    let resume = resume_of(&manifest).ok_or(FetchError::Nothing)?;
+    let mut looked = Instant::now();
+    let still = || {
+        let is_due = looked.elapsed() >= LOOK;
+        if is_due {
+            looked = Instant::now();
+        }
+        !is_due || (watch.still)(&resume)
+    };
     let incoming = locked(shelf).receive(manifest);
     let mut incoming = incoming.map_err(FetchError::Checkpoint)?;
-    let bytes = take_all(config, &mut incoming, sources.into(), stop)?;
+    let bytes = take_all(config, (&mut incoming, still), sources.into(), stop)?;
     // It is read once more as a whole, which takes as long as it takes.
     let written = incoming.finish().map_err(FetchError::Checkpoint)?;
     let _ = locked(shelf).add(written);
@@ -254,7 +276,7 @@ pub(crate) fn resume_of(manifest: &Manifest) -> Option<Resume> {
 /// Takes what is missing from all that have it, in turns.
 fn take_all(
     config: &ReplicaConfig,
-    incoming: &mut Incoming<FileDir>,
+    (incoming, mut still): (&mut Incoming<FileDir>, impl FnMut() -> bool),
     mut sources: VecDeque<Source>,
     stop: &AtomicBool,
 ) -> Result<u64, FetchError> {
@@ -264,6 +286,9 @@ fn take_all(
         loop {
             if stop.load(SeqCst) {
                 return Err(FetchError::Stopped);
+            }
+            if !still() {
+                return Err(FetchError::Forgotten);
             }
             let mut source = sources.pop_front().ok_or(FetchError::Gone)?;
             let Ok(chunk) = source.chunk(config, index) else {

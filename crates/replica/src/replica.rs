@@ -81,7 +81,7 @@ impl<M: Machine> Replica<M> {
             shared: Arc::clone(&shared),
             shelf,
             is_wanted: false,
-            is_pinned: false,
+            due_rounds: config.due_rounds(),
             written: None,
             last: Instant::now(),
             before: (0, 0),

@@ -28,7 +28,7 @@ const FLOORS: [(&str, u64); 16] = [
     ("kills", 50),
     ("kills of all", 3),
     ("cuts", 20),
-    ("stops", 20),
+    ("stops", 10),
     ("points", 100),
     ("resumed", 50),
     ("needs", 1000),

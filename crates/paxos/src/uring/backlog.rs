@@ -48,6 +48,15 @@ impl Backlog {
         }
     }
 
+    /// From where on so many bytes are, at most, to within a step.
+    pub fn last(&self, bytes: u64) -> Instance {
+        let fits = |(_, total): &(Instance, u64)| self.total - total <= bytes;
+        let first = self.places.partition_point(|place| !fits(place));
+        self.places
+            .get(first)
+            .map_or(Instance::MAX, |(end, _)| *end)
+    }
+
     /// Bytes from an instance on, to within a step. None, if nothing is needed.
     pub fn from(&self, needed: Option<Instance>) -> u64 {
         let Some(needed) = needed else {

@@ -108,13 +108,15 @@ impl Learning {
         self.backlog.from(self.learnt.accounts.needed())
     }
 
-    /// What is before this may be forgotten: pins count as long as there is room.
+    /// What is before this may be forgotten: what only pins need is kept as far as there is room, the newest first.
     pub fn needed(&self, hold_bytes: u64) -> Option<Instance> {
         let accounts = &self.learnt.accounts;
-        match self.backlog.from(accounts.bound()) >= hold_bytes {
-            true => accounts.needed(),
-            false => accounts.bound(),
+        let bound = accounts.bound();
+        if self.backlog.from(bound) < hold_bytes {
+            return bound;
         }
+        let last = self.backlog.last(hold_bytes);
+        bound.map(|bound| accounts.needed().unwrap_or(last).min(last).max(bound))
     }
 
     /// As far as the application has room, it gets what was learnt, as the acceptor keeps it.

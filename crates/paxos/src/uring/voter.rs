@@ -276,7 +276,10 @@ impl Voter {
     fn trim_to(&mut self, cx: &Context, below: Instance) {
         let mut base = self.trimmed.clone();
         // What is more follows soon: others wait for this one.
-        let last = self.acceptor.votes().from(base.next).nth(MOST_AT_ONCE);
+        let votes = self.acceptor.votes().from(base.next);
+        let mut votes = votes.take_while(|vote| vote.first < below);
+        let last = votes.nth(MOST_AT_ONCE);
+        drop(votes);
         let below = below.min(last.map_or(below, |vote| vote.first));
         let votes = self.acceptor.votes().from(base.next);
         for vote in votes.map_while(|vote| vote.part(0, below)) {
