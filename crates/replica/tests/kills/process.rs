@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,6 +27,8 @@ pub const ARGUMENTS: &str = "ROTA_JOURNAL";
 pub struct Cluster {
     directory: PathBuf,
     port: u16,
+    /// So many processes have an answer to everything, in the end.
+    without_questions: AtomicUsize,
 }
 
 pub fn partition(node: u16) -> u16 {
@@ -68,6 +70,7 @@ impl Cluster {
         Self {
             directory: directory.to_owned(),
             port,
+            without_questions: AtomicUsize::new(0),
         }
     }
 
@@ -193,6 +196,12 @@ impl<'a> Process<'a> {
         while self.open.is_some() {
             assert!(began.elapsed() < PATIENCE, "no answer for {}", self.node);
             self.hear(Duration::from_millis(100));
+        }
+        // What others have asked may be ordered late.
+        self.cluster.without_questions.fetch_add(1, SeqCst);
+        while self.cluster.without_questions.load(SeqCst) < 9 {
+            assert!(began.elapsed() < PATIENCE, "others have no answer");
+            thread::sleep(Duration::from_millis(20));
         }
         let lines = self.settled();
         Journals {
