@@ -1,0 +1,358 @@
+//! What clients send.
+
+use std::fmt;
+
+use bytes::{Buf as _, Bytes, BytesMut};
+
+use crate::{inline, number};
+
+/// A line may have so many bytes.
+const LINE_BYTES: usize = 64 << 10;
+/// A request takes so much beside its arguments, about, for each of them.
+const ARGUMENT_BYTES: usize = 32;
+
+/// What one client may send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Arguments of a request.
+    pub arguments: usize,
+    /// Bytes of an argument.
+    pub argument_bytes: usize,
+    /// Bytes of a request in all.
+    pub request_bytes: usize,
+}
+
+impl Default for Limits {
+    /// As many arguments, and as large ones, as Redis takes; one gibibyte in all.
+    fn default() -> Self {
+        Self {
+            arguments: 1 << 20,
+            argument_bytes: 512 << 20,
+            request_bytes: 1 << 30,
+        }
+    }
+}
+
+impl Limits {
+    /// Of who has not said yet who it is: as Redis has it.
+    pub const fn before_login() -> Self {
+        Self {
+            arguments: 10,
+            argument_bytes: 16 << 10,
+            request_bytes: 64 << 10,
+        }
+    }
+}
+
+/// What cannot be read. The words are those of Redis, which clients know.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ProtocolError {
+    /// The number of arguments is none, or too large.
+    Count,
+    /// The same of who has not logged in.
+    CountBeforeLogin,
+    /// The length of an argument is none, or too large.
+    Length,
+    /// The same of who has not logged in.
+    LengthBeforeLogin,
+    /// An argument begins with this, and not with `$`.
+    NoBulk(u8),
+    /// A line does not end.
+    Line,
+    /// The line with the number of arguments does not end.
+    CountLine,
+    /// The line with the length of an argument does not end.
+    LengthLine,
+    /// Quotes do not end.
+    Quotes,
+    /// All arguments together are too large.
+    Request,
+}
+
+impl fmt::Display for ProtocolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Protocol error: ")?;
+        match self {
+            Self::Count => f.write_str("invalid multibulk length"),
+            Self::CountBeforeLogin => f.write_str("unauthenticated multibulk length"),
+            Self::Length => f.write_str("invalid bulk length"),
+            Self::LengthBeforeLogin => f.write_str("unauthenticated bulk length"),
+            Self::NoBulk(byte) => write!(f, "expected '$', got '{}'", char::from(*byte)),
+            Self::Line => f.write_str("too big inline request"),
+            Self::CountLine => f.write_str("too big mbulk count string"),
+            Self::LengthLine => f.write_str("too big bulk count string"),
+            Self::Quotes => f.write_str("unbalanced quotes in request"),
+            Self::Request => f.write_str("too big request"),
+        }
+    }
+}
+
+impl std::error::Error for ProtocolError {}
+
+/// A command and its arguments; at least one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Request(Vec<Bytes>);
+
+impl Request {
+    /// The command's name, then what follows.
+    pub fn arguments(&self) -> &[Bytes] {
+        &self.0
+    }
+
+    /// The same, to be kept.
+    pub fn into_arguments(self) -> Vec<Bytes> {
+        self.0
+    }
+
+    /// Bytes of all arguments.
+    pub fn bytes(&self) -> usize {
+        self.0.iter().map(Bytes::len).sum()
+    }
+
+    /// As a client sends it.
+    pub fn write<A: AsRef<[u8]>>(arguments: &[A], out: &mut Vec<u8>) {
+        out.extend(format!("*{}\r\n", arguments.len()).bytes());
+        for argument in arguments {
+            let argument = argument.as_ref();
+            out.extend(format!("${}\r\n", argument.len()).bytes());
+            out.extend_from_slice(argument);
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+}
+
+/// A request of which some has come.
+#[derive(Debug)]
+struct Begun {
+    left: usize,
+    arguments: Vec<Bytes>,
+    bytes: usize,
+    /// The length of the next one, if it is known.
+    length: Option<usize>,
+}
+
+/// Requests of one client, as their bytes come.
+#[derive(Debug)]
+pub struct Requests {
+    limits: Limits,
+    has_logged_in: bool,
+    buffer: BytesMut,
+    /// So much of it is known to have no end of a line.
+    looked: usize,
+    begun: Option<Begun>,
+    failed: Option<ProtocolError>,
+}
+
+impl Requests {
+    /// Nothing has come.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            has_logged_in: true,
+            buffer: BytesMut::new(),
+            looked: 0,
+            begun: None,
+            failed: None,
+        }
+    }
+
+    /// The same of a client that has to say first who it is: until [`Self::log_in`] it may send only what that takes.
+    pub fn before_login(limits: Limits) -> Self {
+        Self {
+            has_logged_in: false,
+            ..Self::new(limits)
+        }
+    }
+
+    /// It has said who it is.
+    pub const fn log_in(&mut self) {
+        self.has_logged_in = true;
+    }
+
+    /// Something has come.
+    pub fn push(&mut self, bytes: &[u8]) {
+        if self.failed.is_none() {
+            self.buffer.extend_from_slice(bytes);
+        }
+    }
+
+    /// Bytes that have come and are part of no request that was taken.
+    pub fn waiting_bytes(&self) -> usize {
+        let begun = self.begun.as_ref();
+        self.buffer.len() + begun.map_or(0, |begun| begun.bytes)
+    }
+
+    /// The next request, if all of it has come.
+    ///
+    /// # Errors
+    /// [`ProtocolError`]: nothing more can be read.
+    #[expect(clippy::should_implement_trait, reason = "it may have one later")]
+    pub fn next(&mut self) -> Result<Option<Request>, ProtocolError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let next = self.try_next();
+        if let Err(error) = &next {
+            self.failed = Some(error.clone());
+            self.buffer = BytesMut::new();
+            self.begun = None;
+        }
+        next
+    }
+
+    fn limits(&self) -> Limits {
+        match self.has_logged_in {
+            true => self.limits,
+            false => Limits::before_login(),
+        }
+    }
+
+    fn try_next(&mut self) -> Result<Option<Request>, ProtocolError> {
+        loop {
+            if self.begun.is_some() {
+                return self.go_on();
+            }
+            let Some(first) = self.buffer.first() else {
+                return Ok(None);
+            };
+            if *first == b'*' {
+                let Some(line) = self.line(ProtocolError::CountLine)? else {
+                    return Ok(None);
+                };
+                self.begin(&line[1..])?;
+                continue;
+            }
+            let Some(line) = self.line(ProtocolError::Line)? else {
+                return Ok(None);
+            };
+            let words = inline::words(&line).ok_or(ProtocolError::Quotes)?;
+            // An empty line is nothing.
+            if !words.is_empty() {
+                let words = words.into_iter().map(Bytes::from);
+                return Ok(Some(Request(words.collect())));
+            }
+        }
+    }
+
+    /// The next line without its end.
+    fn line(&mut self, too_long: ProtocolError) -> Result<Option<BytesMut>, ProtocolError> {
+        let new = &self.buffer[self.looked..];
+        let Some(end) = new.iter().position(|byte| *byte == b'\n') else {
+            self.looked = self.buffer.len();
+            return match self.looked > LINE_BYTES {
+                true => Err(too_long),
+                false => Ok(None),
+            };
+        };
+        let end = self.looked + end;
+        self.looked = 0;
+        if end > LINE_BYTES {
+            return Err(too_long);
+        }
+        let mut line = self.buffer.split_to(end + 1);
+        line.truncate(end);
+        if line.last() == Some(&b'\r') {
+            line.truncate(end - 1);
+        }
+        Ok(Some(line))
+    }
+
+    /// So many arguments follow.
+    fn begin(&mut self, count: &[u8]) -> Result<(), ProtocolError> {
+        let limits = self.limits();
+        let count = number::parse(count).ok_or(ProtocolError::Count)?;
+        let Ok(count) = usize::try_from(count) else {
+            // Less than nothing is nothing.
+            return Ok(());
+        };
+        if count > limits.arguments {
+            return Err(match self.has_logged_in {
+                true => ProtocolError::Count,
+                false => ProtocolError::CountBeforeLogin,
+            });
+        }
+        if count > 0 {
+            self.begun = Some(Begun {
+                left: count,
+                // Not as many as were announced.
+                arguments: Vec::new(),
+                bytes: 0,
+                length: None,
+            });
+        }
+        Ok(())
+    }
+
+    /// The next arguments of what has begun.
+    fn go_on(&mut self) -> Result<Option<Request>, ProtocolError> {
+        while let Some(mut begun) = self.begun.take() {
+            if begun.left == 0 {
+                return Ok(Some(Request(begun.arguments)));
+            }
+            let length = match begun.length {
+                Some(length) => length,
+                None => match self.length() {
+                    Ok(Some(length)) => length,
+                    other => {
+                        self.begun = Some(begun);
+                        return other.map(|_| None);
+                    }
+                },
+            };
+            begun.length = Some(length);
+            let bytes = begun.bytes + length + ARGUMENT_BYTES;
+            if bytes > self.limits().request_bytes {
+                return Err(ProtocolError::Request);
+            }
+            if self.buffer.len() < length + 2 {
+                self.begun = Some(begun);
+                return Ok(None);
+            }
+            let argument = self.take(length);
+            begun.arguments.push(argument);
+            begun.left -= 1;
+            begun.bytes = bytes;
+            begun.length = None;
+            self.begun = Some(begun);
+        }
+        Ok(None)
+    }
+
+    /// The length of the next argument, if its line has come.
+    fn length(&mut self) -> Result<Option<usize>, ProtocolError> {
+        if let Some(first) = self.buffer.first().filter(|first| **first != b'$') {
+            return Err(ProtocolError::NoBulk(*first));
+        }
+        let Some(line) = self.line(ProtocolError::LengthLine)? else {
+            return Ok(None);
+        };
+        let length = line.get(1..).and_then(number::parse);
+        let length = length.and_then(|length| usize::try_from(length).ok());
+        let most = self.limits().argument_bytes;
+        match length {
+            None => Err(ProtocolError::Length),
+            Some(length) if length > most && !self.has_logged_in => {
+                Err(ProtocolError::LengthBeforeLogin)
+            }
+            Some(length) if length > most => Err(ProtocolError::Length),
+            length => Ok(length),
+        }
+    }
+
+    /// An argument, all of which has come, and the end of its line.
+    fn take(&mut self, length: usize) -> Bytes {
+        let argument = match length < self.buffer.len() / 2 {
+            // A small part would keep all of a large buffer.
+            true => Bytes::copy_from_slice(&self.buffer[..length]),
+            false => return self.split(length),
+        };
+        self.buffer.advance(length + 2);
+        argument
+    }
+
+    fn split(&mut self, length: usize) -> Bytes {
+        let argument = self.buffer.split_to(length).freeze();
+        self.buffer.advance(2);
+        argument
+    }
+}
