@@ -110,10 +110,7 @@ impl Account<'_> {
     pub(crate) fn pin(&self, node: &RingsNode, resume: &Resume, stop: &AtomicBool) -> bool {
         let before = node.status().map(|status| self.pins(&status));
         let before = before.unwrap_or_default();
-        let rings = &resume.rings;
-        rings
-            .iter()
-            .for_each(|ring| order(node, ring.of.rank, self.pinned(ring)));
+        self.order_pins(node, resume);
         let began = Instant::now();
         while began.elapsed() < PATIENCE && !stop.load(SeqCst) {
             let Some(status) = node.status() else {
@@ -128,7 +125,7 @@ impl Account<'_> {
                 let pin = pins.get(&ring.of.rank);
                 pin.is_some_and(|pin| pin.0 == ring.base.next) && pin != before.get(&ring.of.rank)
             };
-            if rings.iter().all(is_new) {
+            if resume.rings.iter().all(is_new) {
                 return true;
             }
             std::thread::sleep(LOOK);
@@ -139,10 +136,14 @@ impl Account<'_> {
 
     /// The same again, while it comes.
     pub(crate) fn pin_again(&self, node: &RingsNode, resume: &Resume) -> bool {
-        let rings = resume.rings.iter();
-        rings.for_each(|ring| order(node, ring.of.rank, self.pinned(ring)));
+        self.order_pins(node, resume);
         let status = node.status();
         status.is_none_or(|status| has_what_follows(&status, resume))
+    }
+
+    fn order_pins(&self, node: &RingsNode, resume: &Resume) {
+        let rings = resume.rings.iter();
+        rings.for_each(|ring| order(node, ring.of.rank, self.pinned(ring)));
     }
 
     fn pinned(&self, ring: &ResumeRing) -> Command {

@@ -17,7 +17,7 @@ use crate::checkpoint::{End, Kept, end_of, install};
 use crate::config::ReplicaConfig;
 use crate::error::StartError;
 use crate::machine::Machine;
-use crate::peers::{FetchError, Shelf, Watch, fetch, locked, resume_of};
+use crate::peers::{FetchError, Shelf, Watch, fetch, locked, newest_of, resume_of};
 use crate::sessions::Sessions;
 use crate::shared::Shared;
 
@@ -76,8 +76,7 @@ impl<M: Machine> Keeper<M> {
     }
 
     fn run(mut self, mut node: RingsNode) {
-        let newest = locked(&self.shelf).manifests().last().cloned();
-        let newest = newest.and_then(|newest| resume_of(&newest));
+        let newest = newest_of(&self.shelf);
         self.account().open(&node, newest.as_ref());
         let why = loop {
             let why = match self.feed(&node) {
@@ -161,8 +160,7 @@ impl<M: Machine> Keeper<M> {
             served = start();
         }
         if let Ok(node) = &served {
-            let newest = locked(&self.shelf).manifests().last().cloned();
-            let newest = newest.and_then(|newest| resume_of(&newest));
+            let newest = newest_of(&self.shelf);
             self.account().open(node, newest.as_ref());
         }
         let why =

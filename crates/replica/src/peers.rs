@@ -119,8 +119,7 @@ pub(crate) fn fetch(
     watch: &Watch<'_>,
     stop: &AtomicBool,
 ) -> Result<u64, FetchError> {
-    let own = locked(shelf).manifests().last().cloned();
-    let own = own.and_then(|own| resume_of(&own));
+    let own = newest_of(shelf);
     if let Some((manifest, resume)) = broken_off(config, shelf, own.as_ref())
         && (watch.begin)(&resume)
     {
@@ -266,6 +265,12 @@ fn ask(
         manifest,
         resume,
     }))
+}
+
+/// Where the newest checkpoint is, if there is one.
+pub(crate) fn newest_of(shelf: &Shelf) -> Option<Resume> {
+    let newest = locked(shelf).manifests().last().cloned()?;
+    resume_of(&newest)
 }
 
 /// What a checkpoint says of where it is.

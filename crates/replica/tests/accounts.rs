@@ -1,19 +1,23 @@
 //! What rings keep for a partition whose replicas are all away.
 
+#[allow(dead_code, reason = "not each test needs all of it")]
+mod common;
+
 use std::io;
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rota_core::contract::{NodeId, SubmitError};
+use rota_core::contract::SubmitError;
 use rota_multiring::Rank;
 use rota_multiring::accounts::Command as Account;
 use rota_node::rings::RingsNode;
 use rota_node::{PaxosConfig, RingsConfig, VoteStorage};
 use rota_replica::{Command, Machine, Replica, ReplicaConfig};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+use common::{PATIENCE, node, until};
+
 const RING: Rank = Rank(1);
 
 /// Counts what is ordered.
@@ -65,10 +69,6 @@ impl Machine for Large {
     }
 }
 
-fn node(number: u16) -> NodeId {
-    NodeId::new(number).expect("not 0")
-}
-
 /// Five nodes of one ring, of which the first three vote, and keep little.
 fn rings(port: u16, votes: &Path, hold_bytes: u64) -> RingsConfig {
     let mut config = RingsConfig::loopback(5, 1, port);
@@ -99,14 +99,6 @@ fn replica(rings: &RingsConfig, of: u16, every: Duration, dir: &Path) -> Replica
 fn acceptors(rings: &RingsConfig) -> Vec<RingsNode> {
     let start = |of| RingsNode::start_with(rings, node(of), Some(&[])).expect("it starts");
     [1, 2, 3].map(start).into()
-}
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "not {what}");
-        thread::sleep(Duration::from_millis(10));
-    }
 }
 
 fn count(replica: &Replica<Count>) -> u64 {

@@ -1,5 +1,8 @@
 //! Machines that fail, and peers that say nothing.
 
+#[allow(dead_code, reason = "not each test needs all of it")]
+mod common;
+
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
@@ -11,7 +14,7 @@ use rota_multiring::Rank;
 use rota_node::{PaxosConfig, RingsConfig, VoteStorage};
 use rota_replica::{CallError, Command, Frozen, Machine, Replica, ReplicaConfig};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+use common::{PATIENCE, until};
 
 /// A machine that does what it is told: it panics.
 #[derive(Default)]
@@ -60,14 +63,6 @@ fn config(port: u16, dir: &Path) -> ReplicaConfig {
     ReplicaConfig {
         every: Duration::from_millis(50),
         ..ReplicaConfig::new(rings, node, (1, &[1, 2]), dir.to_owned())
-    }
-}
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "not {what}");
-        thread::sleep(Duration::from_millis(10));
     }
 }
 

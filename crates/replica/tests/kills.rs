@@ -20,24 +20,14 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rota_core::random::Random;
+
 use kills::judge::{self, Journals};
 use kills::process::{Cluster, Order, Process};
 
 fn setting(name: &str, default: u64) -> u64 {
     let set = std::env::var(name).ok();
     set.map_or(default, |text| text.parse().expect("a number"))
-}
-
-/// Dice.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
 }
 
 /// Whoever is killed next.
@@ -88,7 +78,7 @@ fn what_was_answered_is_there_whoever_is_killed() {
     let lasts = Duration::from_secs(setting("ROTA_SECONDS", 30));
     let seed = setting("ROTA_SEED", 1);
     println!("seed {seed}");
-    let mut random = Random(seed + 0x5eed);
+    let mut random = Random::new(seed);
     let dir = tempfile::tempdir().expect("a directory");
     let cluster = Cluster::new(dir.path(), 27_000);
     let is_over = AtomicBool::new(false);

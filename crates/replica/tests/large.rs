@@ -1,6 +1,9 @@
 //! A replica that has lost a large state gets another one's, while clients go on. `ROTA_LARGE_MB=1000 cargo test --profile campaign -p rota-replica
 //! --test large -- --nocapture` has a state of so many MiB, and says how long clients waited, and how much less was done.
 
+#[allow(dead_code, reason = "not each test needs all of it")]
+mod common;
+
 use std::io::{self, Read as _};
 use std::num::NonZeroU64;
 use std::path::Path;
@@ -9,12 +12,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rota_core::contract::NodeId;
 use rota_multiring::Rank;
 use rota_node::{PaxosConfig, RingsConfig, VoteStorage};
 use rota_replica::{Command, Frozen, Machine, Replica, ReplicaConfig};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+use common::{Ends, PATIENCE, node, until_within};
+
 const RING: Rank = Rank(1);
 const BLOCK: usize = 1 << 20;
 const VALUE: usize = 1024;
@@ -66,10 +69,6 @@ impl Machine for Blocks {
     }
 }
 
-fn node(number: u16) -> NodeId {
-    NodeId::new(number).expect("not 0")
-}
-
 fn configs(dir: &Path, port: u16) -> [ReplicaConfig; 3] {
     let mut rings = RingsConfig::loopback(3, 1, port);
     rings.common.state_dir = Some(dir.to_owned());
@@ -90,23 +89,6 @@ fn configs(dir: &Path, port: u16) -> [ReplicaConfig; 3] {
 
 fn start(config: &ReplicaConfig) -> Replica<Blocks> {
     Replica::start(config, Blocks::default()).expect("it starts")
-}
-
-fn until(what: &str, patience: Duration, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < patience, "not {what}");
-        thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// Whoever calls ends, though the test has failed.
-struct Ends<'a>(&'a AtomicBool);
-
-impl Drop for Ends<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, SeqCst);
-    }
 }
 
 /// How many instances a replica's acceptor has forgotten.
@@ -212,19 +194,19 @@ fn a_replica_that_has_lost_a_large_state_comes_back() {
         thread::sleep(phase);
         let now = Instant::now();
         let (usual, stall, least) = figures(&calls, now - phase, now);
-        until("they have states behind it", patience, || {
+        until_within(patience, "they have states behind it", || {
             let now = written();
             now[0] > before[0] + 1 && now[1] > before[1] + 1
         });
-        until("it is forgotten", patience, || forgotten(&first) > 200);
+        until_within(patience, "it is forgotten", || forgotten(&first) > 200);
         let began = Instant::now();
         let third = start(&configs[2]);
-        until("it has a state", patience, || {
+        until_within(patience, "it has a state", || {
             third.status().counts.recoveries > 0
         });
         let transfer = began.elapsed();
         let applied = |of: &Replica<Blocks>| of.status().counts.place;
-        until("it has caught up", patience, || {
+        until_within(patience, "it has caught up", || {
             let (far, own) = (applied(&first), applied(&third));
             let round = |place: Option<rota_multiring::Place>| place.map_or(0, |place| place.round);
             own.is_some() && round(own) + 50 > round(far)

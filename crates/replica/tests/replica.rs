@@ -1,18 +1,21 @@
 //! Replicas of two partitions with a ring in common, on real sockets and real disks.
 
+#[allow(dead_code, reason = "not each test needs all of it")]
+mod common;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rota_core::contract::NodeId;
 use rota_multiring::{Place, Rank};
 use rota_node::{PaxosConfig, RingsConfig, VoteStorage};
 use rota_replica::{CallError, Command, Machine, Replica, ReplicaConfig, StartError};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+use common::{Ends, PATIENCE, until};
 
 /// Counts commands, and remembers all of them.
 #[derive(Default, Clone, PartialEq, Eq, Debug)]
@@ -94,23 +97,6 @@ fn book_of(replica: &Replica<Book>) -> Book {
 fn lines_of(replica: &Replica<Book>) -> usize {
     let lines = replica.read(|book| book.lines.len());
     lines.expect("a whole state")
-}
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "not {what}");
-        thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// Whoever gives commands ends, though a test has failed.
-struct Ends<'a>(&'a AtomicBool);
-
-impl Drop for Ends<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, SeqCst);
-    }
 }
 
 /// Gives commands until it is told to end, each with a text of its own; some again. How many had an answer.

@@ -1,6 +1,5 @@
 //! What a process is doing, in words for people.
 
-use alloc::borrow::ToOwned as _;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -59,7 +58,7 @@ pub fn needed(of: &URing) -> Option<String> {
     let accounts = of.accounts();
     let is_last = |partition: &Partition| {
         let account = accounts.account(*partition);
-        account.is_some_and(|(needed, _)| Some(needed) == accounts.bound())
+        account.is_some_and(|(needed, _)| Some(needed) == accounts.needed())
     };
     let whose = accounts.partitions().filter(is_last).map(|partition| {
         let replicas = accounts.account(partition).map(|(_, replicas)| replicas);
@@ -67,10 +66,7 @@ pub fn needed(of: &URing) -> Option<String> {
         format!("partition {partition} (replicas: {})", names(&nodes))
     });
     let whose: Vec<String> = whose.collect();
-    let whose = match whose.is_empty() {
-        true => "a replica that recovers".to_owned(),
-        false => whose.join(", "),
-    };
+    let whose = whose.join(", ");
     let then = match bytes < most {
         true => "when that is full the ring takes no messages",
         false => "it is full, and the ring takes no messages",
