@@ -169,10 +169,13 @@ impl<T: Clone> Candidate<T> {
         }
     }
 
-    /// Tries again, with a higher ballot than any it knows of, and for what is wanted now, if that is another.
-    pub fn again(&mut self, wanted: Option<T>) {
+    /// Tries again, with a higher ballot than any it knows of, and for what is wanted now, if that is another. `promised`: by
+    /// this process's own acceptor.
+    pub fn again(&mut self, promised: Option<Ballot>, wanted: Option<T>) {
         self.wanted = wanted.unwrap_or_else(|| self.wanted.clone());
-        self.ballot.count = self.ballot.count.max(self.seen).saturating_add(1);
+        let promised = promised.map_or(0, |ballot| ballot.count);
+        let known = self.ballot.count.max(self.seen).max(promised);
+        self.ballot.count = known.saturating_add(1);
         self.phase = Phase::One {
             promised: BTreeSet::new(),
             best: None,

@@ -170,8 +170,10 @@ impl URing {
         }
         match self.membership.candidacy_is_due(self.cx.now) {
             Some(true) => {
-                self.membership.stand_again(&around!(self));
-                return self.say_candidacy(None);
+                if self.membership.stand_again(&around!(self)) {
+                    self.say_candidacy(None);
+                }
+                return;
             }
             Some(false) => return,
             None => {}

@@ -350,7 +350,7 @@ impl Life {
         let node = self.me.node;
         if let Some(candidate) = &mut self.candidate {
             if again {
-                candidate.again(None);
+                candidate.again(None, None);
                 self.ballots = self.ballots.max(1) + 1;
             }
             for voter in candidate.voters() {

@@ -62,7 +62,7 @@ const SEEDS: [(Mutant, u64, &str); 13] = [
     (Mutant::U16, 0, "order"),
     (Mutant::U18, 1, "order"),
     (Mutant::U21, 0, "silence"),
-    (Mutant::U22, 36, "silence"),
+    (Mutant::U22, 39, "silence"),
     (Mutant::U23, 0, "order"),
     (Mutant::U40, 577, "refused"),
 ];

@@ -246,3 +246,59 @@ pub fn where_a_service_decides_who_is_outside_waits() -> bool {
     alone.tell(Input::Timer);
     early.is_empty() && alone.wanted.contains(&6)
 }
+
+/// The ballots with which it has asked for a configuration.
+fn asked(alone: &Alone, of: u64) -> Vec<u64> {
+    let ballot = |word: &Word| match word {
+        Word::Ask(number, paxos::Word::Prepare(ballot)) if *number == of => Some(ballot.count),
+        _ => None,
+    };
+    alone.said.iter().filter_map(ballot).collect()
+}
+
+/// Who stands goes beyond what its own acceptor has promised to another one: at first, and each time when it tries again.
+pub fn a_candidate_goes_beyond_what_its_own_acceptor_has_promised() -> bool {
+    let mut alone = second();
+    alone.unlink(1);
+    alone.link(process(4, 1));
+    let silence = settings().patience.silence / MILLI;
+    let mut promised = 0;
+    for _ in 0..3 {
+        // Another one's tries fall between its own.
+        promised += 5;
+        let by = process(4, 1);
+        let count = promised;
+        let word = Word::Ask(2, paxos::Word::Prepare(Ballot { count, by }));
+        alone.hear(4, word.encode(FOUNDED));
+        alone.write();
+        alone.said.clear();
+        passes(&mut alone, 200 * silence, |alone, _| alone.write_all());
+        let asked = asked(&alone, 2);
+        if asked.first().is_none_or(|ballot| *ballot <= promised) {
+            return false;
+        }
+        promised = asked.into_iter().max().unwrap_or(promised);
+    }
+    true
+}
+
+/// Who was left out and stood, as there was no coordinator, leaves it in peace as soon as it is there again: it may be standing to take this
+/// one in. When it is gone the candidate goes on where it was.
+pub fn who_is_outside_leaves_a_coordinator_that_is_back_in_peace() -> bool {
+    let mut alone = second();
+    know(&mut alone, 2, &[1, 3]);
+    alone.unlink(1);
+    let silence = settings().patience.silence / MILLI;
+    passes(&mut alone, 8 * silence, |_, _| {});
+    let before = asked(&alone, 3).into_iter().max().expect("it stands");
+    alone.link(process(1, 1));
+    alone.said.clear();
+    passes(&mut alone, 30 * silence, |_, _| {});
+    let is_quiet = asked(&alone, 3).is_empty() && asks(&alone);
+    alone.unlink(1);
+    passes(&mut alone, 30 * silence, |_, _| {});
+    is_quiet
+        && asked(&alone, 3)
+            .first()
+            .is_some_and(|ballot| *ballot > before)
+}

@@ -21,7 +21,7 @@ const PROMISED: u64 = 0;
 /// A rule, and the broken version that it notices.
 pub type Rule = (Mutant, fn() -> bool);
 
-pub const RULES: [Rule; 107] = [
+pub const RULES: [Rule; 109] = [
     (Mutant::U115, accounts::each_partition_counts_for_itself),
     (Mutant::U116, accounts::an_empty_store_has_no_checkpoint),
     (Mutant::U117, accounts::a_pin_keeps_what_is_needed),
@@ -252,6 +252,14 @@ pub const RULES: [Rule; 107] = [
     (
         Mutant::U87,
         outside::a_ring_that_is_well_is_not_taken_apart_from_outside,
+    ),
+    (
+        Mutant::U121,
+        outside::a_candidate_goes_beyond_what_its_own_acceptor_has_promised,
+    ),
+    (
+        Mutant::U122,
+        outside::who_is_outside_leaves_a_coordinator_that_is_back_in_peace,
     ),
     (
         Mutant::U88,

@@ -74,10 +74,13 @@ impl PartialOrd for Item {
 #[derive(Default, Debug)]
 pub struct Queue {
     heap: BinaryHeap<Item>,
-    /// By host: each has one wake-up at most, and puts it off very often.
-    wakes: Vec<Option<Item>>,
+    /// By host, when, and how it is told from others at that time: each has one wake-up at most, and puts it off very often.
+    wakes: Vec<(u64, u64)>,
     asked: u64,
 }
+
+/// No wake-up was asked for.
+const NEVER: (u64, u64) = (u64::MAX, u64::MAX);
 
 impl Queue {
     pub fn push(&mut self, time: u64, what: What) {
@@ -87,27 +90,35 @@ impl Queue {
 
     /// A host's loop turns at a time, and not at the one that was asked for before.
     pub fn wake(&mut self, host: u16, time: u64) {
-        let item = self.item(time, What::Wake(host));
+        self.asked += 1;
         let at = usize::from(host);
         if self.wakes.len() <= at {
-            self.wakes.resize(at + 1, None);
+            self.wakes.resize(at + 1, NEVER);
         }
-        self.wakes[at] = Some(item);
+        self.wakes[at] = (time, self.asked);
     }
 
     /// When a host's loop turns; the end of all times if nobody has asked for that.
     pub fn wakes_at(&self, host: u16) -> u64 {
-        let item = self.wakes.get(usize::from(host)).copied().flatten();
-        item.map_or(u64::MAX, |item| item.time)
+        self.wakes
+            .get(usize::from(host))
+            .map_or(u64::MAX, |(time, _)| *time)
     }
 
     pub fn pop(&mut self) -> Option<(u64, What)> {
-        let wake = self.wakes.iter_mut().max_by_key(|item| **item);
-        let item = match wake.filter(|item| **item > self.heap.peek().copied()) {
-            Some(wake) => wake.take(),
-            None => self.heap.pop(),
-        };
-        item.map(|item| (item.time, item.what))
+        let (mut host, mut first) = (0, NEVER);
+        for (at, wake) in self.wakes.iter().enumerate() {
+            if *wake < first {
+                (host, first) = (at, *wake);
+            }
+        }
+        let next = self.heap.peek().map_or(NEVER, |item| (item.time, item.tie));
+        if first < next {
+            self.wakes[host] = NEVER;
+            return Some((first.0, What::Wake(host as u16)));
+        }
+        let item = self.heap.pop()?;
+        Some((item.time, item.what))
     }
 
     const fn item(&mut self, time: u64, what: What) -> Item {

@@ -13,7 +13,7 @@ use super::super::word::{Arbitration, Here, Word};
 use super::election::Why;
 use super::{Around, Candidacy, Membership, sort};
 use crate as paxos;
-use crate::{AcceptorId, Candidate, Config, Round};
+use crate::{AcceptorId, Ballot, Candidate, Config, Round};
 use rota_core::contract::{NodeId, Process};
 use rota_core::mutants::{self, Mutant};
 
@@ -52,6 +52,7 @@ impl Membership {
             lead,
             yields: self.yields(around),
         };
+        let own = self.promised();
         let (Some(wanted), Some(config)) = (self.wanted(around, why), &self.config) else {
             return false;
         };
@@ -63,23 +64,45 @@ impl Membership {
             Arbiter::Service => Candidacy::Service(wanted),
             Arbiter::Embedded => {
                 let (number, voters) = (wanted.number, config.acceptors.clone());
-                // One candidate for each number: its ballots begin with 1.
-                Candidacy::Register(Candidate::new(number, voters, around.cx.me, 1, wanted))
+                // One candidate for each number: no ballot of its own was before.
+                let count = own.map_or(0, |ballot| ballot.count).saturating_add(1);
+                Candidacy::Register(Candidate::new(number, voters, around.cx.me, count, wanted))
             }
         });
         true
     }
 
-    /// The register has not answered: with a higher ballot, and for what is wanted now.
-    pub fn stand_again(&mut self, around: &Around<'_>) {
+    /// The register has not answered: with a higher ballot, and for what is wanted now. `false`: not now.
+    pub fn stand_again(&mut self, around: &Around<'_>) -> bool {
+        self.try_later(around);
+        if self.stands_in_the_way(around) {
+            return false;
+        }
         let wanted = self.wanted(around, self.election.why);
+        let own = self.promised();
         match (&mut self.election.candidate, wanted) {
-            (Some(Candidacy::Register(candidate)), wanted) => candidate.again(wanted),
+            (Some(Candidacy::Register(candidate)), wanted) => candidate.again(own, wanted),
             (Some(Candidacy::Service(old)), Some(wanted)) => *old = wanted,
             (Some(Candidacy::Service(_)), None) => {}
-            (None, _) => return,
+            (None, _) => return false,
         }
-        self.try_later(around);
+        true
+    }
+
+    /// The ballot that this acceptor has promised. A candidate that did not go beyond it would trail for ever behind another one whose
+    /// tries fall between its own.
+    fn promised(&self) -> Option<Ballot> {
+        let slot = self.slot().filter(|_| !mutants::on(Mutant::U121));
+        slot.and_then(|slot| slot.promised)
+    }
+
+    /// Whether this process is outside a ring whose coordinator is there again: that may be standing to take it in. The candidacy
+    /// remains, as its ballots have been used.
+    fn stands_in_the_way(&self, around: &Around<'_>) -> bool {
+        let there =
+            |config: &Arc<Config>| self.is_there(around.cx, around.links, config.coordinator);
+        let is_led = around.ring.is_none() && self.config.as_ref().is_some_and(there);
+        is_led && !mutants::on(Mutant::U122)
     }
 
     fn try_later(&mut self, around: &Around<'_>) {

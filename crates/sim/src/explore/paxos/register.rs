@@ -241,7 +241,7 @@ impl World for State {
             }
             Move::Again(at) => {
                 self.tries -= 1;
-                Rc::make_mut(&mut self.candidates[usize::from(at)]).again(None);
+                Rc::make_mut(&mut self.candidates[usize::from(at)]).again(None, None);
                 self.say(at.into());
             }
         }
