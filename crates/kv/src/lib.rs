@@ -1,0 +1,15 @@
+//! A key-value store in partitions, each of which several processes have: one machine to its users (Benz et al. 2014, §6.1).
+//!
+//! | where | what |
+//! |---|---|
+//! | [`store`] | what a partition keeps, and what commands do to it: the state machine, without I/O |
+//! | [`redis`] | what Redis' clients say and hear, as operations of that machine, without I/O |
+//! | [`Map`] | which partition has which of the 16,384 slots of keys |
+
+#![forbid(unsafe_code)]
+
+mod map;
+pub mod redis;
+pub mod store;
+
+pub use map::{Map, MapError, Partition, Partitions};

@@ -1,0 +1,331 @@
+//! Commands as operations.
+
+use bytes::Bytes;
+
+use super::parse::{
+    AT_MILLIS, AT_SECONDS, MILLIS, Refused, SECONDS, Unit, error, getex_options, is, life,
+    life_or_past, number, only_life, set_options, syntax, wrong_count,
+};
+use crate::store::{
+    Action, Life, MOST_KEY_BYTES, MOST_VALUE_BYTES, Only, OnlyLife, Operation, Test,
+};
+
+/// What becomes of outcomes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// Bytes, or nothing.
+    Text,
+    /// `OK`, or nothing.
+    Status,
+    /// A number.
+    Number,
+    /// 1 where it was done, 0 where not.
+    Flag,
+    /// A list of fields' bytes.
+    List,
+    /// The bytes of the only field that was asked for.
+    First,
+    /// 1 where the only field that was asked for is there.
+    FirstFlag,
+    /// Fields with their bytes.
+    Pairs,
+    /// Names of fields.
+    Names,
+    /// Their bytes.
+    Values,
+    /// How long a key lives yet, in milliseconds or seconds.
+    Life {
+        /// In seconds.
+        seconds: bool,
+    },
+    /// Which kind of value.
+    Kind,
+    /// Keys with what they have: so many at most.
+    Entries(u32),
+}
+
+/// How the replies to several operations are one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fold {
+    /// There is one; in several partitions those of all are one.
+    One,
+    /// The sum.
+    Sum,
+    /// A list; what has another kind of value is not there.
+    Texts,
+    /// `OK`.
+    Ok,
+    /// 1 if the conditions held, 0 if not.
+    AllOrNone,
+}
+
+/// What a command does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Plan<'a> {
+    /// What has to hold.
+    pub conditions: Vec<(&'a [u8], Test<'a>)>,
+    /// What is done.
+    pub operations: Vec<Operation<'a>>,
+    /// What each is answered.
+    pub shape: Shape,
+    /// And all together.
+    pub fold: Fold,
+}
+
+/// So many keys a range has where nobody says how many.
+const USUAL_RANGE: u32 = 1_000;
+
+impl<'a> Plan<'a> {
+    fn one(key: &'a Bytes, action: Action<'a>, shape: Shape) -> Self {
+        Self::of(vec![Operation::Key(key, action)], shape, Fold::One)
+    }
+
+    const fn of(operations: Vec<Operation<'a>>, shape: Shape, fold: Fold) -> Self {
+        Self {
+            conditions: Vec::new(),
+            operations,
+            shape,
+            fold,
+        }
+    }
+
+    fn each(keys: &'a [Bytes], action: &Action<'a>, shape: Shape, fold: Fold) -> Self {
+        let operation = |key: &'a Bytes| Operation::Key(key, action.clone());
+        Self::of(keys.iter().map(operation).collect(), shape, fold)
+    }
+
+    /// What a command does to keys. `name`: in small letters, of the table; the arguments behind it, as many as the table allows.
+    ///
+    /// # Errors
+    /// What the client is told. `None`: it is a command without keys.
+    pub fn new(name: &str, arguments: &'a [Bytes]) -> Option<Refused<Self>> {
+        let plan = simple(name, arguments).map(Ok);
+        plan.or_else(|| with_life(name, arguments))
+            .or_else(|| of_many(name, arguments))
+            .or_else(|| of_fields(name, arguments))
+            .map(|plan| plan.and_then(within_limits))
+    }
+}
+
+/// Keys, values and fields are no larger than they may be.
+fn within_limits(plan: Plan<'_>) -> Refused<Plan<'_>> {
+    let is_large = |operation: &Operation<'_>| match operation {
+        Operation::Key(key, _) if key.len() > MOST_KEY_BYTES => true,
+        Operation::Key(_, Action::Set { value, .. } | Action::Append(value)) => {
+            value.len() > MOST_VALUE_BYTES
+        }
+        Operation::Key(_, Action::SetFields(fields)) => fields
+            .iter()
+            .any(|(field, value)| field.len().max(value.len()) > MOST_VALUE_BYTES),
+        _ => false,
+    };
+    match plan.operations.iter().any(is_large) {
+        true => Err(error(&format!(
+            "ERR string exceeds maximum allowed size ({MOST_VALUE_BYTES} bytes; keys {MOST_KEY_BYTES})"
+        ))),
+        false => Ok(plan),
+    }
+}
+
+fn set_always<'a>(key: &'a Bytes, value: &'a Bytes, life: Life) -> Operation<'a> {
+    let action = Action::Set {
+        value,
+        life,
+        only: Only::Always,
+        get: false,
+    };
+    Operation::Key(key, action)
+}
+
+fn simple<'a>(name: &str, arguments: &'a [Bytes]) -> Option<Plan<'a>> {
+    let (key, rest) = arguments.split_first()?;
+    let one = |action, shape| Some(Plan::one(key, action, shape));
+    let set = |value: &'a Bytes, only, get, shape| {
+        let action = Action::Set {
+            value,
+            life: Life::Ever,
+            only,
+            get,
+        };
+        Some(Plan::one(key, action, shape))
+    };
+    match (name, rest) {
+        ("get", []) => one(Action::Get, Shape::Text),
+        ("getdel", []) => one(Action::Take, Shape::Text),
+        ("strlen", []) => one(Action::Length, Shape::Number),
+        ("type", []) => one(Action::Kind, Shape::Kind),
+        ("ttl", []) => one(Action::LivesUntil, Shape::Life { seconds: true }),
+        ("pttl", []) => one(Action::LivesUntil, Shape::Life { seconds: false }),
+        ("persist", []) => {
+            let ever = Action::Lives(Life::Ever, OnlyLife::Always);
+            one(ever, Shape::Number)
+        }
+        ("incr", []) => one(Action::Add(1), Shape::Number),
+        ("decr", []) => one(Action::Add(-1), Shape::Number),
+        ("append", [value]) => one(Action::Append(value), Shape::Number),
+        ("getset", [value]) => set(value, Only::Always, true, Shape::Text),
+        ("setnx", [value]) => set(value, Only::New, false, Shape::Flag),
+        _ => None,
+    }
+}
+
+/// What has a number, a time or options.
+fn with_life<'a>(name: &str, arguments: &'a [Bytes]) -> Option<Refused<Plan<'a>>> {
+    let (key, rest) = arguments.split_first()?;
+    let expire = |unit| expire(name, (key, rest), unit);
+    let setex = |unit| setex(name, (key, rest), unit);
+    Some(match name {
+        "incrby" => added(key, rest, 1),
+        "decrby" => added(key, rest, -1),
+        "set" => set(key, rest),
+        "getex" => {
+            let plan = |life| Plan::one(key, Action::GetAndLives(life), Shape::Text);
+            getex_options(rest).map(plan)
+        }
+        "setex" => setex(SECONDS),
+        "psetex" => setex(MILLIS),
+        "expire" => expire(SECONDS),
+        "pexpire" => expire(MILLIS),
+        "expireat" => expire(AT_SECONDS),
+        "pexpireat" => expire(AT_MILLIS),
+        _ => return None,
+    })
+}
+
+fn added<'a>(key: &'a Bytes, rest: &'a [Bytes], sign: i64) -> Refused<Plan<'a>> {
+    let by = number(rest.first().ok_or_else(syntax)?)?;
+    let by = by
+        .checked_mul(sign)
+        .ok_or_else(|| error("ERR decrement would overflow"))?;
+    Ok(Plan::one(key, Action::Add(by), Shape::Number))
+}
+
+fn set<'a>(key: &'a Bytes, rest: &'a [Bytes]) -> Refused<Plan<'a>> {
+    let (value, options) = rest.split_first().ok_or_else(syntax)?;
+    let options = set_options(options)?;
+    let action = Action::Set {
+        value,
+        life: options.life,
+        only: options.only,
+        get: options.get,
+    };
+    let shape = match options.get {
+        true => Shape::Text,
+        false => Shape::Status,
+    };
+    Ok(Plan::one(key, action, shape))
+}
+
+fn setex<'a>(name: &str, (key, rest): (&'a Bytes, &'a [Bytes]), unit: Unit) -> Refused<Plan<'a>> {
+    let [time, value] = rest else {
+        return Err(wrong_count(name));
+    };
+    let operations = vec![set_always(key, value, life(time, unit, name)?)];
+    Ok(Plan::of(operations, Shape::Status, Fold::One))
+}
+
+fn expire<'a>(name: &str, (key, rest): (&'a Bytes, &'a [Bytes]), unit: Unit) -> Refused<Plan<'a>> {
+    let (time, options) = rest.split_first().ok_or_else(|| wrong_count(name))?;
+    let life = life_or_past(time, unit, name)?;
+    let action = Action::Lives(life, only_life(options)?);
+    Ok(Plan::one(key, action, Shape::Number))
+}
+
+/// What has several keys, or none.
+fn of_many<'a>(name: &str, arguments: &'a [Bytes]) -> Option<Refused<Plan<'a>>> {
+    let all = |action: &Action<'a>| Plan::each(arguments, action, Shape::Number, Fold::Sum);
+    Some(match name {
+        "del" | "unlink" => Ok(all(&Action::Delete)),
+        "exists" | "touch" => Ok(all(&Action::Exists)),
+        "mget" => Ok(Plan::each(
+            arguments,
+            &Action::Get,
+            Shape::Text,
+            Fold::Texts,
+        )),
+        "mset" => {
+            pairs(name, arguments).map(|operations| Plan::of(operations, Shape::Status, Fold::Ok))
+        }
+        "msetnx" => pairs(name, arguments).map(|operations| {
+            let keys = arguments.iter().step_by(2);
+            let conditions = keys.map(|key| (&key[..], Test::Version(None)));
+            Plan {
+                conditions: conditions.collect(),
+                ..Plan::of(operations, Shape::Status, Fold::AllOrNone)
+            }
+        }),
+        "dbsize" => Ok(Plan::of(vec![Operation::Size], Shape::Number, Fold::Sum)),
+        "flushall" | "flushdb" => match arguments {
+            [] => Ok(Plan::of(vec![Operation::Clear], Shape::Status, Fold::Ok)),
+            [word] if is(word, "ASYNC") || is(word, "SYNC") => {
+                Ok(Plan::of(vec![Operation::Clear], Shape::Status, Fold::Ok))
+            }
+            _ => Err(syntax()),
+        },
+        "range" => range(arguments),
+        _ => return None,
+    })
+}
+
+fn pairs<'a>(name: &str, arguments: &'a [Bytes]) -> Refused<Vec<Operation<'a>>> {
+    let (pairs, rest) = arguments.as_chunks::<2>();
+    if !rest.is_empty() {
+        return Err(wrong_count(name));
+    }
+    let set = |[key, value]: &'a [Bytes; 2]| set_always(key, value, Life::Ever);
+    Ok(pairs.iter().map(set).collect())
+}
+
+/// `RANGE start end [LIMIT n]`: keys from the one on to before the other; `+`: to the end.
+fn range(arguments: &[Bytes]) -> Refused<Plan<'_>> {
+    let (ends, options) = arguments.split_at(2);
+    let limit = match options {
+        [] => USUAL_RANGE,
+        [word, count] if is(word, "LIMIT") => {
+            let count = number(count)?;
+            u32::try_from(count).map_err(|_| super::parse::not_a_number())?
+        }
+        _ => return Err(syntax()),
+    };
+    let operation = Operation::Range {
+        from: &ends[0],
+        to: (&ends[1][..] != b"+").then_some(&ends[1][..]),
+        limit,
+        values: true,
+    };
+    let shape = Shape::Entries(limit);
+    Ok(Plan::of(vec![operation], shape, Fold::One))
+}
+
+fn of_fields<'a>(name: &str, arguments: &'a [Bytes]) -> Option<Refused<Plan<'a>>> {
+    let (key, rest) = arguments.split_first()?;
+    let fields = || rest.iter().map(|field| &field[..]).collect::<Vec<_>>();
+    let one = |action, shape| Some(Ok(Plan::one(key, action, shape)));
+    match name {
+        "hget" => one(Action::Fields(fields()), Shape::First),
+        "hexists" => one(Action::Fields(fields()), Shape::FirstFlag),
+        "hmget" => one(Action::Fields(fields()), Shape::List),
+        "hgetall" => one(Action::AllFields, Shape::Pairs),
+        "hkeys" => one(Action::AllFields, Shape::Names),
+        "hvals" => one(Action::AllFields, Shape::Values),
+        "hlen" => one(Action::CountFields, Shape::Number),
+        "hdel" => one(Action::DeleteFields(fields()), Shape::Number),
+        "hset" | "hmset" => {
+            let (pairs, left) = rest.as_chunks::<2>();
+            if !left.is_empty() {
+                return Some(Err(wrong_count(name)));
+            }
+            let pair = |[field, value]: &'a [Bytes; 2]| (&field[..], &value[..]);
+            let action = Action::SetFields(pairs.iter().map(pair).collect());
+            match name {
+                "hset" => one(action, Shape::Number),
+                _ => Some(Ok(Plan::of(
+                    vec![Operation::Key(key, action)],
+                    Shape::Status,
+                    Fold::Ok,
+                ))),
+            }
+        }
+        _ => None,
+    }
+}

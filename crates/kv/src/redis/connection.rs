@@ -1,0 +1,333 @@
+//! A client's connection: what it has said so far, and what is to be done for it now.
+
+use bytes::Bytes;
+use rota_multiring::Place;
+use rota_resp::{Reply, Version};
+
+use super::parse::{error, is, number, syntax, wrong_count};
+use super::session::{self, Identity};
+use super::table::{Entry, find};
+use super::view::View;
+use super::work::{Task, Walk, Work};
+use super::{cluster, work};
+
+/// A transaction has so many commands at most.
+const MOST_QUEUED: usize = 10_000;
+/// A walk through all keys looks at so many at once, at most.
+const MOST_WALKED: i64 = 10_000;
+/// And at so many where nobody says how many.
+const USUAL_WALK: u32 = 10;
+
+/// What is to be done.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Step {
+    /// This is told.
+    Reply(Reply),
+    /// This is told, and then the connection ends.
+    End(Reply),
+    /// Somebody has said who it is: user and password. What is told if that holds.
+    Login(Bytes, Bytes, Reply),
+    /// This is ordered, and then told.
+    Order(Work),
+    /// Where a walk with this number is, has to be known first: then [`Work::Walk`] from there.
+    Walk(u64, Walk),
+    /// How the process is: these sections, or all.
+    Info(Vec<Bytes>),
+}
+
+/// A transaction that has begun.
+#[derive(Debug, Default)]
+struct Queue {
+    tasks: Vec<Task>,
+    /// A command was refused: none of them is done.
+    is_broken: bool,
+}
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct Connection {
+    identity: Identity,
+    /// It knows where keys are, and is told when it asks in the wrong place.
+    is_cluster: bool,
+    has_logged_in: bool,
+    queue: Option<Queue>,
+    watched: Vec<(Bytes, Option<Place>)>,
+}
+
+impl Connection {
+    /// One that begins. `is_open`: nobody has to say who it is.
+    pub fn new(id: u64, is_cluster: bool, is_open: bool) -> Self {
+        Self {
+            identity: Identity {
+                id,
+                ..Identity::default()
+            },
+            is_cluster,
+            has_logged_in: is_open,
+            queue: None,
+            watched: Vec::new(),
+        }
+    }
+
+    /// Which protocol it speaks.
+    pub const fn version(&self) -> Version {
+        self.identity.version
+    }
+
+    /// Whether it is content with what the replica here has.
+    pub const fn reads_near(&self) -> bool {
+        self.identity.reads_near
+    }
+
+    /// It has proved who it is.
+    pub const fn log_in(&mut self) {
+        self.has_logged_in = true;
+    }
+
+    /// How keys are that it watches.
+    pub fn on_watched(&mut self, keys: Vec<(Bytes, Option<Place>)>) {
+        for (key, version) in keys {
+            // What it saw first counts.
+            if !self.watched.iter().any(|(watched, _)| *watched == key) {
+                self.watched.push((key, version));
+            }
+        }
+    }
+
+    /// What a request asks for.
+    pub fn take(&mut self, request: Vec<Bytes>, view: &View) -> Step {
+        let mut arguments = request.into_iter();
+        let name = arguments.next().unwrap_or_default();
+        let arguments: Vec<Bytes> = arguments.collect();
+        let Some(entry) = find(&name) else {
+            self.break_queue();
+            return Step::Reply(unknown(&name, &arguments));
+        };
+        if !entry.takes(arguments.len() + 1) {
+            self.break_queue();
+            return Step::Reply(wrong_count(entry.name));
+        }
+        let is_first = matches!(entry.name, "auth" | "hello" | "quit" | "reset");
+        if !self.has_logged_in && !is_first {
+            return Step::Reply(error("NOAUTH Authentication required."));
+        }
+        match (entry.name, &arguments[..]) {
+            ("multi", _) if self.queue.is_some() => {
+                Step::Reply(error("ERR MULTI calls can not be nested"))
+            }
+            ("multi", _) => {
+                self.queue = Some(Queue::default());
+                Step::Reply(Reply::OK)
+            }
+            ("exec", _) => self.exec(),
+            ("discard", _) => self.discard(),
+            ("watch", _) if self.queue.is_some() => {
+                Step::Reply(error("ERR WATCH inside MULTI is not allowed"))
+            }
+            ("quit", _) => Step::End(Reply::OK),
+            ("reset", _) => self.reset(),
+            _ if self.queue.is_some() => self.enqueue(entry, arguments, view),
+            _ => self.begin(entry, arguments, view),
+        }
+    }
+
+    fn break_queue(&mut self) {
+        if let Some(queue) = &mut self.queue {
+            queue.is_broken = true;
+        }
+    }
+
+    fn exec(&mut self) -> Step {
+        let Some(queue) = self.queue.take() else {
+            return Step::Reply(error("ERR EXEC without MULTI"));
+        };
+        let watched = std::mem::take(&mut self.watched);
+        if queue.is_broken {
+            let aborted = "EXECABORT Transaction discarded because of previous errors.";
+            return Step::Reply(error(aborted));
+        }
+        Step::Order(Work::Transaction(queue.tasks, watched))
+    }
+
+    fn discard(&mut self) -> Step {
+        self.watched.clear();
+        Step::Reply(match self.queue.take() {
+            Some(_) => Reply::OK,
+            None => error("ERR DISCARD without MULTI"),
+        })
+    }
+
+    fn reset(&mut self) -> Step {
+        let id = self.identity.id;
+        self.identity = Identity {
+            id,
+            ..Identity::default()
+        };
+        (self.queue, self.watched) = (None, Vec::new());
+        Step::Reply(Reply::Simple("RESET"))
+    }
+
+    fn enqueue(&mut self, entry: &'static Entry, arguments: Vec<Bytes>, view: &View) -> Step {
+        if let Some(elsewhere) = self.elsewhere(entry, &arguments, view) {
+            self.break_queue();
+            return Step::Reply(elsewhere);
+        }
+        if entry.name == "unwatch" {
+            // What is watched counts until the transaction is done.
+            return self.queued(Task::Known(Reply::OK));
+        }
+        let task = match self.begin(entry, arguments, view) {
+            Step::Order(Work::One(task)) => task,
+            Step::Reply(reply) => Task::Known(reply),
+            _ => {
+                self.break_queue();
+                return Step::Reply(error("ERR Command not allowed inside a transaction"));
+            }
+        };
+        self.queued(task)
+    }
+
+    fn queued(&mut self, task: Task) -> Step {
+        let Some(queue) = &mut self.queue else {
+            return Step::Reply(error("ERR EXEC without MULTI"));
+        };
+        if queue.tasks.len() >= MOST_QUEUED {
+            queue.is_broken = true;
+            return Step::Reply(error("ERR a transaction has no more than 10000 commands"));
+        }
+        queue.tasks.push(task);
+        Step::Reply(Reply::Simple("QUEUED"))
+    }
+
+    /// Who knows where keys are is told where they are, if not here.
+    fn elsewhere(&self, entry: &Entry, arguments: &[Bytes], view: &View) -> Option<Reply> {
+        let key = work::key_of(entry.name, arguments).filter(|_| self.is_cluster)?;
+        let slot = rota_resp::slot::of(key);
+        // Each replica answers. Where none is there, what is asked for here waits for one.
+        match view.is_here(slot) {
+            true => None,
+            false => view.moved(slot).map(Reply::Error),
+        }
+    }
+
+    fn begin(&mut self, entry: &'static Entry, arguments: Vec<Bytes>, view: &View) -> Step {
+        if let Some(elsewhere) = self.elsewhere(entry, &arguments, view) {
+            return Step::Reply(elsewhere);
+        }
+        match (entry.name, &arguments[..]) {
+            ("watch", _) => Step::Order(Work::Watch(arguments)),
+            ("scan", _) => scan(&arguments).map_or_else(Step::Reply, |(at, walk)| match at {
+                0 => Step::Order(Work::Walk(walk)),
+                at => Step::Walk(at, walk),
+            }),
+            ("info", _) => Step::Info(arguments),
+            ("hello", _) => self.hello(&arguments),
+            ("auth", [password]) => Step::Login("default".into(), password.clone(), Reply::OK),
+            ("auth", [user, password]) => Step::Login(user.clone(), password.clone(), Reply::OK),
+            ("auth", _) => Step::Reply(syntax()),
+            _ => match self.known(entry.name, &arguments, view) {
+                Some(reply) => Step::Reply(reply),
+                None => Step::Order(Work::One(Task::Store {
+                    name: entry.name,
+                    arguments,
+                })),
+            },
+        }
+    }
+
+    fn hello(&mut self, arguments: &[Bytes]) -> Step {
+        let login = session::hello(&mut self.identity, arguments);
+        let welcome = session::welcome(&self.identity, self.is_cluster);
+        match login {
+            Err(reply) => Step::Reply(reply),
+            Ok(Some((user, password))) => Step::Login(user, password, welcome),
+            Ok(None) if !self.has_logged_in => Step::Reply(error(
+                "NOAUTH HELLO must be called with the client already authenticated, otherwise the \
+                 HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and \
+                 select the RESP protocol version at the same time",
+            )),
+            Ok(None) => Step::Reply(welcome),
+        }
+    }
+
+    /// What changes no key.
+    fn known(&mut self, name: &str, arguments: &[Bytes], view: &View) -> Option<Reply> {
+        Some(match (name, arguments) {
+            ("ping", []) => Reply::Simple("PONG"),
+            ("ping" | "echo", [text]) => Reply::Bulk(text.clone()),
+            ("ping", _) => wrong_count("ping"),
+            ("select", [number_of]) => match number(number_of) {
+                Ok(0) => Reply::OK,
+                Ok(_) => error("ERR DB index is out of range"),
+                Err(_) => error("ERR invalid DB index"),
+            },
+            ("client", _) => session::client(&mut self.identity, arguments),
+            ("command", _) => session::command(arguments),
+            ("config", _) => session::config(arguments),
+            ("cluster", _) if !self.is_cluster => {
+                error("ERR This instance has cluster support disabled")
+            }
+            ("cluster", _) => cluster::cluster(view, arguments),
+            ("unwatch", _) => {
+                self.watched.clear();
+                Reply::OK
+            }
+            ("readonly" | "readwrite", _) => {
+                self.identity.reads_near = name == "readonly";
+                Reply::OK
+            }
+            // What is answered has a majority of its partition's acceptors already: nobody has to wait for that.
+            ("wait", [wanted, time]) => match (number(wanted), number(time)) {
+                (Ok(_), Ok(0..)) => Reply::Integer(view.others() as i64),
+                _ => error("ERR timeout is not an integer or out of range"),
+            },
+            _ => return None,
+        })
+    }
+}
+
+fn unknown(name: &[u8], arguments: &[Bytes]) -> Reply {
+    let shown = |bytes: &[u8]| {
+        let most = bytes.len().min(128);
+        String::from_utf8_lossy(&bytes[..most]).into_owned()
+    };
+    let mut text = format!(
+        "ERR unknown command '{}', with args beginning with: ",
+        shown(name)
+    );
+    for argument in arguments.iter().take(8) {
+        text += &format!("'{}' ", shown(argument));
+    }
+    Reply::Error(text)
+}
+
+/// `SCAN cursor [MATCH pattern] [COUNT n] [TYPE kind]`.
+fn scan(arguments: &[Bytes]) -> Result<(u64, Walk), Reply> {
+    let (at, mut rest) = arguments.split_first().ok_or_else(syntax)?;
+    let at = std::str::from_utf8(at).ok().and_then(|at| at.parse().ok());
+    let at = at.ok_or_else(|| error("ERR invalid cursor"))?;
+    let mut walk = Walk {
+        from: Bytes::new(),
+        count: USUAL_WALK,
+        pattern: None,
+        kind: None,
+    };
+    while let Some((word, behind)) = rest.split_first() {
+        let (value, behind) = behind.split_first().ok_or_else(syntax)?;
+        if is(word, "MATCH") {
+            walk.pattern = Some(value.clone());
+        } else if is(word, "COUNT") {
+            let count = number(value)?;
+            if count < 1 {
+                return Err(syntax());
+            }
+            walk.count = count.min(MOST_WALKED) as u32;
+        } else if is(word, "TYPE") {
+            walk.kind = Some(value.clone());
+        } else {
+            return Err(syntax());
+        }
+        rest = behind;
+    }
+    Ok((at, walk))
+}

@@ -1,0 +1,18 @@
+//! What Redis' clients say and hear: commands as operations, and outcomes as replies. Without I/O.
+
+mod cluster;
+mod command;
+mod connection;
+mod glob;
+mod parse;
+mod reply;
+mod session;
+mod table;
+mod view;
+mod work;
+
+pub use command::{Fold, Plan, Shape};
+pub use connection::{Connection, Step};
+pub use table::{Entry as TableEntry, TABLE, find};
+pub use view::{NodeView, View};
+pub use work::{Assembly, Done, Task, Walk, Work, done};

@@ -1,0 +1,144 @@
+//! Outcomes as replies.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use rota_resp::Reply;
+
+use super::command::{Fold, Shape};
+use crate::store::{Fault, Kind, MOST_VALUE_BYTES, Outcome, Value};
+
+fn fault(fault: Fault) -> Reply {
+    match fault {
+        Fault::Kind => {
+            Reply::error("WRONGTYPE Operation against a key holding the wrong kind of value")
+        }
+        Fault::NotANumber => Reply::error("ERR value is not an integer or out of range"),
+        Fault::Overflow => Reply::error("ERR increment or decrement would overflow"),
+        Fault::TooLarge => Reply::Error(format!(
+            "ERR string exceeds maximum allowed size ({MOST_VALUE_BYTES} bytes)"
+        )),
+    }
+}
+
+fn unexpected() -> Reply {
+    Reply::error("ERR the answer is of a version that this one does not know")
+}
+
+impl Shape {
+    /// The reply to one operation.
+    fn reply(self, outcome: Outcome) -> Reply {
+        match (self, outcome) {
+            (_, Outcome::Fault(why)) => fault(why),
+            (Self::Text, Outcome::Text(bytes)) => Reply::Bulk(bytes),
+            (Self::Text | Self::Status, Outcome::Nothing) => Reply::Null,
+            (Self::Status, Outcome::Done | Outcome::Number(_)) => Reply::OK,
+            (Self::Number, Outcome::Number(number)) => Reply::Integer(number),
+            // A life is changed where there is a key.
+            (Self::Number | Self::Flag, Outcome::Nothing) => Reply::Integer(0),
+            (Self::Flag, Outcome::Done) => Reply::Integer(1),
+            (Self::List, Outcome::Texts(texts)) => Reply::from(texts),
+            (Self::First, Outcome::Texts(texts)) => Reply::from(texts.into_iter().flatten().next()),
+            (Self::FirstFlag, Outcome::Texts(texts)) => {
+                Reply::Integer(i64::from(texts.iter().any(Option::is_some)))
+            }
+            (Self::Pairs, Outcome::Pairs(pairs)) => {
+                let pair = |(field, value)| (Reply::Bulk(field), Reply::Bulk(value));
+                Reply::Map(pairs.into_iter().map(pair).collect())
+            }
+            (Self::Names, Outcome::Pairs(pairs)) => {
+                Reply::Array(pairs.into_iter().map(|pair| Reply::Bulk(pair.0)).collect())
+            }
+            (Self::Values, Outcome::Pairs(pairs)) => {
+                Reply::Array(pairs.into_iter().map(|pair| Reply::Bulk(pair.1)).collect())
+            }
+            (Self::Life { .. }, Outcome::Nothing) => Reply::Integer(-2),
+            (Self::Life { seconds: true }, Outcome::Number(millis @ 0..)) => {
+                Reply::Integer(millis.saturating_add(500) / 1000)
+            }
+            (Self::Life { .. }, Outcome::Number(millis)) => Reply::Integer(millis),
+            (Self::Kind, Outcome::Kind(kind)) => Reply::Simple(match kind {
+                None => "none",
+                Some(Kind::Text) => "string",
+                Some(Kind::Fields) => "hash",
+            }),
+            _ => unexpected(),
+        }
+    }
+}
+
+/// What several partitions have answered to the same.
+fn entries(outcomes: Vec<Outcome>, limit: u32) -> Reply {
+    let mut all: BTreeMap<Bytes, Option<Value>> = BTreeMap::new();
+    // Behind the last key of who has more there may be others of that.
+    let mut end: Option<Bytes> = None;
+    for outcome in outcomes {
+        let Outcome::Entries(entries, more) = outcome else {
+            return unexpected();
+        };
+        let last = entries.last().map(|(key, _)| key.clone());
+        if more {
+            end = [end, last].into_iter().flatten().min();
+        }
+        all.extend(entries);
+    }
+    let before_end = |(key, _): &(Bytes, Option<Value>)| end.as_ref().is_none_or(|end| key <= end);
+    let all = all.into_iter().take_while(before_end);
+    let entry = |(key, value): (Bytes, Option<Value>)| {
+        let value = match value {
+            None => Reply::Null,
+            Some(Value::Text(bytes)) => Reply::Bulk(bytes),
+            Some(Value::Fields(fields)) => {
+                let pair = |(field, value)| (Reply::Bulk(field), Reply::Bulk(value));
+                Reply::Map(fields.into_iter().map(pair).collect())
+            }
+        };
+        Reply::Array(vec![Reply::Bulk(key), value])
+    };
+    Reply::Array(all.take(limit as usize).map(entry).collect())
+}
+
+/// The reply to a command. `outcomes`: of each of its operations, those of all partitions that have answered it. `None`: its conditions did not hold.
+pub(super) fn reply((shape, fold): (Shape, Fold), outcomes: Option<Vec<Vec<Outcome>>>) -> Reply {
+    let Some(outcomes) = outcomes else {
+        return match fold {
+            Fold::AllOrNone => Reply::Integer(0),
+            _ => Reply::NullArray,
+        };
+    };
+    if let Shape::Entries(limit) = shape {
+        return entries(outcomes.into_iter().flatten().collect(), limit);
+    }
+    let mut replies = outcomes
+        .into_iter()
+        .flatten()
+        .map(|outcome| shape.reply(outcome));
+    match fold {
+        Fold::One => replies.next().unwrap_or_else(unexpected),
+        Fold::Texts => {
+            let texts = replies.map(|reply| match reply {
+                Reply::Error(_) => Reply::Null,
+                reply => reply,
+            });
+            Reply::Array(texts.collect())
+        }
+        Fold::Ok | Fold::AllOrNone => {
+            let failed = replies.find(Reply::is_error);
+            let done = match fold {
+                Fold::Ok => Reply::OK,
+                _ => Reply::Integer(1),
+            };
+            failed.unwrap_or(done)
+        }
+        Fold::Sum => {
+            let mut sum = 0;
+            for reply in replies {
+                match reply {
+                    Reply::Integer(number) => sum += number,
+                    other => return other,
+                }
+            }
+            Reply::Integer(sum)
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! What has to be ordered for commands, and what they are answered then.
+
+use bytes::Bytes;
+use rota_multiring::Place;
+use rota_resp::{Reply, slot};
+
+use super::command::{Fold, Plan, Shape};
+use super::reply::reply;
+use crate::store::{Action, Batch, Operation, Outcome, Test, Value};
+
+/// A command of a client.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Task {
+    /// It is ordered.
+    Store {
+        /// Of the table.
+        name: &'static str,
+        /// What stands behind it.
+        arguments: Vec<Bytes>,
+    },
+    /// Its reply is known.
+    Known(Reply),
+}
+
+/// Where a walk through all keys is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Walk {
+    /// From this key on.
+    pub from: Bytes,
+    /// About so many.
+    pub count: u32,
+    /// Only names like this.
+    pub pattern: Option<Bytes>,
+    /// Only values of this kind, as `TYPE` names it.
+    pub kind: Option<Bytes>,
+}
+
+/// What is done for a client at one place of the order.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Work {
+    /// A command.
+    One(Task),
+    /// Several, if these keys are as they were.
+    Transaction(Vec<Task>, Vec<(Bytes, Option<Place>)>),
+    /// How some keys are.
+    Watch(Vec<Bytes>),
+    /// Some keys.
+    Walk(Walk),
+}
+
+/// What was answered.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Done {
+    /// This is told.
+    Reply(Reply),
+    /// How the keys are that are watched.
+    Watched(Vec<(Bytes, Option<Place>)>),
+    /// Keys, and where to go on, if there are more.
+    Walked(Vec<Bytes>, Option<Bytes>),
+}
+
+/// What becomes of outcomes, for one task.
+#[derive(Clone, Debug)]
+enum Part {
+    /// So many operations' outcomes.
+    Of(usize, Shape, Fold),
+    /// It is answered already.
+    Known(Reply),
+}
+
+/// Several pieces of work as one batch.
+#[derive(Debug)]
+pub struct Assembly<'a> {
+    /// What is ordered; empty where all is known already.
+    pub batch: Batch<'a>,
+    parts: Vec<Vec<Part>>,
+}
+
+impl Work {
+    /// Whether it may be ordered together with what a client has asked for before and behind it.
+    pub fn is_free(&self) -> bool {
+        match self {
+            Self::One(Task::Store { name, .. }) => *name != "msetnx",
+            Self::One(Task::Known(_)) => true,
+            Self::Transaction(_, watched) => watched.is_empty(),
+            Self::Watch(_) | Self::Walk(_) => false,
+        }
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> usize {
+        let of = |task: &Task| match task {
+            Task::Store { arguments, .. } => arguments.iter().map(|bytes| 16 + bytes.len()).sum(),
+            Task::Known(_) => 16,
+        };
+        match self {
+            Self::One(task) => of(task),
+            Self::Transaction(tasks, _) => tasks.iter().map(of).sum(),
+            Self::Watch(keys) => keys.iter().map(|key| 16 + key.len()).sum(),
+            Self::Walk(walk) => walk.from.len(),
+        }
+    }
+
+    /// The slot of its first key, if it has one.
+    pub fn slot(&self) -> Option<u16> {
+        let of = |task: &Task| match task {
+            Task::Store { name, arguments } => key_of(name, arguments).map(|key| slot::of(key)),
+            Task::Known(_) => None,
+        };
+        match self {
+            Self::One(task) => of(task),
+            Self::Transaction(tasks, _) => tasks.iter().find_map(of),
+            Self::Watch(keys) => keys.first().map(|key| slot::of(key)),
+            Self::Walk(_) => None,
+        }
+    }
+}
+
+/// The first key of a command.
+pub(super) fn key_of<'a>(name: &str, arguments: &'a [Bytes]) -> Option<&'a Bytes> {
+    let entry = super::table::find(name.as_bytes())?;
+    let at = usize::try_from(entry.first - 1).ok()?;
+    arguments.get(at)
+}
+
+impl Task {
+    fn plan<'a>(&'a self, batch: &mut Batch<'a>) -> Part {
+        match self {
+            Self::Known(reply) => Part::Known(reply.clone()),
+            Self::Store { name, arguments } => match Plan::new(name, arguments) {
+                Some(Ok(plan)) => {
+                    let part = Part::Of(plan.operations.len(), plan.shape, plan.fold);
+                    batch.operations.extend(plan.operations);
+                    batch.conditions.extend(plan.conditions);
+                    part
+                }
+                Some(Err(reply)) => Part::Known(reply),
+                None => Part::Known(Reply::error("ERR this command has no keys")),
+            },
+        }
+    }
+}
+
+impl<'a> Assembly<'a> {
+    /// All of this, in this order. `stamp`: the time, in milliseconds since 1970.
+    pub fn of(works: &'a [Work], stamp: u64) -> Self {
+        let mut batch = Batch {
+            stamp,
+            ..Batch::default()
+        };
+        let parts = works.iter().map(|work| match work {
+            Work::One(task) => vec![task.plan(&mut batch)],
+            Work::Transaction(tasks, watched) => {
+                let test = |(key, version): &'a (Bytes, Option<Place>)| {
+                    (&key[..], Test::Version(*version))
+                };
+                batch.conditions.extend(watched.iter().map(test));
+                tasks.iter().map(|task| task.plan(&mut batch)).collect()
+            }
+            Work::Watch(keys) => {
+                let version = |key: &'a Bytes| Operation::Key(key, Action::Version);
+                batch.operations.extend(keys.iter().map(version));
+                Vec::new()
+            }
+            Work::Walk(walk) => {
+                batch.operations.push(Operation::Range {
+                    from: &walk.from,
+                    to: None,
+                    limit: walk.count,
+                    values: walk.kind.is_some(),
+                });
+                Vec::new()
+            }
+        });
+        let parts = parts.collect();
+        Self { batch, parts }
+    }
+
+    /// Whether there is nothing to be ordered.
+    pub fn is_known(&self) -> bool {
+        self.batch.operations.is_empty() && self.batch.conditions.is_empty()
+    }
+}
+
+/// What becomes of the outcomes of each operation, in all partitions that have answered it; `None`: the conditions did not hold.
+pub fn done(works: &[Work], outcomes: Option<Vec<Vec<Outcome>>>) -> Vec<Done> {
+    // As it was assembled: commands say alike how they are answered.
+    let assembly = Assembly::of(works, 0);
+    let Some(outcomes) = outcomes else {
+        return works.iter().zip(assembly.parts).map(refused).collect();
+    };
+    let mut outcomes = outcomes.into_iter();
+    let works = works.iter().zip(assembly.parts);
+    let done = works.map(|(work, parts)| {
+        let mut replies = parts.into_iter().map(|part| match part {
+            Part::Known(reply) => reply,
+            Part::Of(count, shape, fold) => {
+                let own: Vec<_> = outcomes.by_ref().take(count).collect();
+                reply((shape, fold), Some(own))
+            }
+        });
+        match work {
+            Work::One(_) => Done::Reply(replies.next().unwrap_or(Reply::Null)),
+            Work::Transaction(..) => Done::Reply(Reply::Array(replies.collect())),
+            Work::Watch(keys) => {
+                drop(replies);
+                watched(keys, outcomes.by_ref())
+            }
+            Work::Walk(walk) => {
+                drop(replies);
+                walked(walk, outcomes.next().unwrap_or_default())
+            }
+        }
+    });
+    done.collect()
+}
+
+fn refused((work, parts): (&Work, Vec<Part>)) -> Done {
+    let none = match (work, parts.first()) {
+        (Work::One(_), Some(Part::Of(_, shape, fold))) => reply((*shape, *fold), None),
+        _ => Reply::NullArray,
+    };
+    Done::Reply(none)
+}
+
+fn watched(keys: &[Bytes], outcomes: impl Iterator<Item = Vec<Outcome>>) -> Done {
+    let version = |(key, outcomes): (&Bytes, Vec<Outcome>)| match outcomes.first() {
+        Some(Outcome::Version(version)) => Some((key.clone(), *version)),
+        _ => None,
+    };
+    Done::Watched(keys.iter().zip(outcomes).filter_map(version).collect())
+}
+
+fn walked(walk: &Walk, outcomes: Vec<Outcome>) -> Done {
+    let mut keys: Vec<(Bytes, Option<Value>)> = Vec::new();
+    let mut end: Option<Bytes> = None;
+    for outcome in outcomes {
+        if let Outcome::Entries(entries, more) = outcome {
+            if let Some((last, _)) = entries.last().filter(|_| more) {
+                // Behind the last key of who has more there may be others of that.
+                end = Some(end.map_or_else(|| last.clone(), |end: Bytes| end.min(last.clone())));
+            }
+            keys.extend(entries);
+        }
+    }
+    keys.retain(|(key, _)| end.as_ref().is_none_or(|end| key <= end));
+    keys.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+    let is_wanted = |(key, value): &(Bytes, Option<Value>)| {
+        let pattern = walk.pattern.as_ref();
+        let is_like = pattern.is_none_or(|pattern| super::glob::matches(pattern, key));
+        let kind = value.as_ref().map(|value| match value {
+            Value::Text(_) => "string",
+            Value::Fields(_) => "hash",
+        });
+        let wanted = walk.kind.as_ref();
+        is_like
+            && wanted.is_none_or(|wanted| {
+                kind.is_some_and(|kind| wanted.eq_ignore_ascii_case(kind.as_bytes()))
+            })
+    };
+    let keys = keys.into_iter().filter(is_wanted).map(|(key, _)| key);
+    // The first key behind it.
+    let next = end.map(|end| [&end[..], &[0]].concat().into());
+    Done::Walked(keys.collect(), next)
+}

@@ -1,0 +1,245 @@
+//! What is done to one key.
+
+use rota_core::bytes::Reader;
+
+use super::bytes::{put_bytes, take_bytes, take_list};
+
+/// How long a key lives, in milliseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Life {
+    /// For ever.
+    Ever,
+    /// As long as before.
+    Keep,
+    /// Until this time, as the order has it: milliseconds of the Unix epoch.
+    Until(u64),
+    /// So long from when the order has it.
+    For(u64),
+}
+
+/// When something is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Only {
+    /// Always.
+    Always,
+    /// Where there is no such key.
+    New,
+    /// Where there is one.
+    Old,
+}
+
+/// When a life is changed, beside that there is the key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OnlyLife {
+    /// Always.
+    Always,
+    /// Where it lives for ever.
+    Ever,
+    /// Where it does not.
+    Limited,
+    /// Where it lives longer then.
+    Longer,
+    /// Where it lives less long then.
+    Shorter,
+}
+
+/// What is done to one key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Action<'a> {
+    /// Its bytes.
+    Get,
+    /// The length of its bytes.
+    Length,
+    /// Which kind of value it has.
+    Kind,
+    /// Whether there is one.
+    Exists,
+    /// Until when it lives.
+    LivesUntil,
+    /// Where in the order it was changed last.
+    Version,
+    /// Its bytes, and then there is none any more.
+    Take,
+    /// Bytes.
+    Set {
+        /// These.
+        value: &'a [u8],
+        /// How long it lives then.
+        life: Life,
+        /// When.
+        only: Only,
+        /// The bytes before are wanted.
+        get: bool,
+    },
+    /// Bytes behind those that are there.
+    Append(&'a [u8]),
+    /// A number is added to the one that is there.
+    Add(i64),
+    /// There is none any more.
+    Delete,
+    /// Another life.
+    Lives(Life, OnlyLife),
+    /// Its bytes, and another life.
+    GetAndLives(Life),
+    /// Bytes of some of its fields.
+    Fields(Vec<&'a [u8]>),
+    /// All of its fields.
+    AllFields,
+    /// How many fields.
+    CountFields,
+    /// Bytes of fields.
+    SetFields(Vec<(&'a [u8], &'a [u8])>),
+    /// Some fields are not there any more.
+    DeleteFields(Vec<&'a [u8]>),
+}
+
+impl Life {
+    fn put(self, out: &mut Vec<u8>) {
+        let (kind, time) = match self {
+            Self::Ever => (0, 0),
+            Self::Keep => (1, 0),
+            Self::Until(time) => (2, time),
+            Self::For(time) => (3, time),
+        };
+        out.push(kind);
+        out.extend(time.to_le_bytes());
+    }
+
+    fn take(bytes: &mut Reader<'_>) -> Option<Self> {
+        Some(match (bytes.byte()?, bytes.u64()?) {
+            (0, 0) => Self::Ever,
+            (1, 0) => Self::Keep,
+            (2, time) => Self::Until(time),
+            (3, time) => Self::For(time),
+            _ => return None,
+        })
+    }
+}
+
+impl Only {
+    fn take(bytes: &mut Reader<'_>) -> Option<Self> {
+        let all = [Self::Always, Self::New, Self::Old];
+        all.get(usize::from(bytes.byte()?)).copied()
+    }
+}
+
+impl OnlyLife {
+    fn take(bytes: &mut Reader<'_>) -> Option<Self> {
+        let all = [
+            Self::Always,
+            Self::Ever,
+            Self::Limited,
+            Self::Longer,
+            Self::Shorter,
+        ];
+        all.get(usize::from(bytes.byte()?)).copied()
+    }
+}
+
+impl<'a> Action<'a> {
+    /// Whether it changes anything, or might.
+    pub const fn writes(&self) -> bool {
+        !matches!(
+            self,
+            Self::Get
+                | Self::Length
+                | Self::Kind
+                | Self::Exists
+                | Self::LivesUntil
+                | Self::Version
+                | Self::Fields(_)
+                | Self::AllFields
+                | Self::CountFields
+        )
+    }
+
+    const fn code(&self) -> u8 {
+        match self {
+            Self::Get => 1,
+            Self::Length => 2,
+            Self::Kind => 3,
+            Self::Exists => 4,
+            Self::LivesUntil => 5,
+            Self::Version => 6,
+            Self::Take => 7,
+            Self::Set { .. } => 8,
+            Self::Append(_) => 9,
+            Self::Add(_) => 10,
+            Self::Delete => 11,
+            Self::Lives(..) => 12,
+            Self::GetAndLives(_) => 13,
+            Self::Fields(_) => 14,
+            Self::AllFields => 15,
+            Self::CountFields => 16,
+            Self::SetFields(_) => 17,
+            Self::DeleteFields(_) => 18,
+        }
+    }
+
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        out.push(self.code());
+        match self {
+            Self::Set {
+                value,
+                life,
+                only,
+                get,
+            } => {
+                life.put(out);
+                out.push(*only as u8);
+                out.push(u8::from(*get));
+                put_bytes(out, value);
+            }
+            Self::Append(value) => put_bytes(out, value),
+            Self::Add(number) => out.extend(number.to_le_bytes()),
+            Self::Lives(life, only) => {
+                life.put(out);
+                out.push(*only as u8);
+            }
+            Self::GetAndLives(life) => life.put(out),
+            Self::Fields(fields) | Self::DeleteFields(fields) => {
+                out.extend((fields.len() as u32).to_le_bytes());
+                fields.iter().for_each(|field| put_bytes(out, field));
+            }
+            Self::SetFields(fields) => {
+                out.extend((fields.len() as u32).to_le_bytes());
+                for (field, value) in fields {
+                    put_bytes(out, field);
+                    put_bytes(out, value);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn take(bytes: &mut Reader<'a>) -> Option<Self> {
+        Some(match bytes.byte()? {
+            1 => Self::Get,
+            2 => Self::Length,
+            3 => Self::Kind,
+            4 => Self::Exists,
+            5 => Self::LivesUntil,
+            6 => Self::Version,
+            7 => Self::Take,
+            8 => Self::Set {
+                life: Life::take(bytes)?,
+                only: Only::take(bytes)?,
+                get: bytes.flag()?,
+                value: take_bytes(bytes)?,
+            },
+            9 => Self::Append(take_bytes(bytes)?),
+            10 => Self::Add(bytes.u64()?.cast_signed()),
+            11 => Self::Delete,
+            12 => Self::Lives(Life::take(bytes)?, OnlyLife::take(bytes)?),
+            13 => Self::GetAndLives(Life::take(bytes)?),
+            14 => Self::Fields(take_list(bytes, take_bytes)?),
+            15 => Self::AllFields,
+            16 => Self::CountFields,
+            17 => Self::SetFields(take_list(bytes, |bytes| {
+                Some((take_bytes(bytes)?, take_bytes(bytes)?))
+            })?),
+            18 => Self::DeleteFields(take_list(bytes, take_bytes)?),
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,375 @@
+//! What commands do.
+
+use bytes::Bytes;
+use imbl::OrdMap;
+use rota_multiring::Place;
+
+use super::action::{Action, Life, Only, OnlyLife};
+use super::batch::{Batch, Operation, Test};
+use super::outcome::{Answer, Fault, Outcome};
+use super::state::Store;
+use super::value::{Entry, Value, field_bytes};
+use super::{MOST_RANGE_BYTES, MOST_VALUE_BYTES};
+use crate::map::{Map, Partitions};
+
+type Fields = OrdMap<Bytes, Bytes>;
+/// A field and its bytes.
+type Pair<'a> = (&'a [u8], &'a [u8]);
+
+impl Batch<'_> {
+    /// Which partitions it is of.
+    pub fn to(&self, map: &Map) -> Partitions {
+        let conditions = self.conditions.iter().map(|(key, _)| map.of_key(key));
+        let mut to: Partitions = conditions.collect();
+        for operation in &self.operations {
+            match operation {
+                Operation::Key(key, _) => {
+                    to.insert(map.of_key(key));
+                }
+                // They are of all.
+                Operation::Range { .. } | Operation::Size | Operation::Clear => {
+                    return map.partitions();
+                }
+            }
+        }
+        to
+    }
+}
+
+fn text(bytes: &[u8]) -> Value {
+    // A part of a message would keep the whole of it.
+    Value::Text(Bytes::copy_from_slice(bytes))
+}
+
+/// A number as text: as it would be written, and not otherwise.
+fn number(text: &[u8]) -> Option<i64> {
+    let number: i64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+    (number.to_string().as_bytes() == text).then_some(number)
+}
+
+impl Store {
+    /// Does what is this partition's, if all conditions hold.
+    pub(super) fn run(&mut self, batch: &Batch<'_>, place: Place) -> Answer {
+        if !batch.conditions.is_empty() && batch.to(&self.map).len() > 1 {
+            // What holds in another partition is not known here.
+            return Answer::Spread;
+        }
+        let is_own = |key: &[u8]| self.map.of_key(key) == self.me;
+        if !batch.conditions.iter().all(|(key, _)| is_own(key)) {
+            return Answer::Outcomes(Vec::new());
+        }
+        let holds = |(key, test): &(&[u8], Test<'_>)| self.holds(key, test);
+        if !batch.conditions.iter().all(holds) {
+            return Answer::Refused;
+        }
+        let mut outcomes = Vec::new();
+        for (at, operation) in (0..).zip(&batch.operations) {
+            let outcome = match operation {
+                Operation::Key(key, _) if self.map.of_key(key) != self.me => continue,
+                Operation::Key(key, action) => self.act(key, action, place),
+                Operation::Range {
+                    from,
+                    to,
+                    limit,
+                    values,
+                } => Ok(self.range((from, *to), *limit, *values)),
+                Operation::Size => Ok(Outcome::Number(self.keys.len() as i64)),
+                Operation::Clear => {
+                    self.keys = OrdMap::new();
+                    self.ends.clear();
+                    self.bytes = 0;
+                    Ok(Outcome::Done)
+                }
+            };
+            outcomes.push((at, outcome.unwrap_or_else(Outcome::Fault)));
+        }
+        Answer::Outcomes(outcomes)
+    }
+
+    fn holds(&self, key: &[u8], test: &Test<'_>) -> bool {
+        let entry = self.get(key);
+        match test {
+            Test::Version(version) => entry.map(|entry| entry.version) == *version,
+            Test::Value(value) => match (entry.map(|entry| &entry.value), value) {
+                (Some(Value::Text(bytes)), Some(value)) => bytes == value,
+                (entry, value) => entry.is_none() && value.is_none(),
+            },
+        }
+    }
+
+    fn act(&mut self, key: &[u8], action: &Action<'_>, place: Place) -> Result<Outcome, Fault> {
+        let now = self.now;
+        match action {
+            Action::Get => self.text_of(key).map(found),
+            Action::Length => {
+                let length = self.text_of(key)?.map_or(0, |text| text.len());
+                Ok(Outcome::Number(length as i64))
+            }
+            Action::Kind => Ok(Outcome::Kind(self.get(key).map(|entry| entry.value.kind()))),
+            Action::Exists => Ok(Outcome::Number(i64::from(self.get(key).is_some()))),
+            Action::LivesUntil => Ok(match self.get(key).map(|entry| entry.until) {
+                None => Outcome::Nothing,
+                Some(None) => Outcome::Number(-1),
+                Some(Some(until)) => Outcome::Number((until - now).cast_signed()),
+            }),
+            Action::Version => Ok(Outcome::Version(self.get(key).map(|entry| entry.version))),
+            Action::Take => {
+                let text = self.text_of(key)?;
+                self.remove(key);
+                Ok(found(text))
+            }
+            Action::Set {
+                value,
+                life,
+                only,
+                get,
+            } => self.set((key, value), (*life, *only, *get), place),
+            Action::Append(more) => self.append(key, more, place),
+            Action::Add(by) => self.add(key, *by, place),
+            Action::Delete => {
+                let was = self.remove(key).is_some_and(|entry| entry.lives(now));
+                Ok(Outcome::Number(i64::from(was)))
+            }
+            Action::Lives(life, only) => Ok(self.lives(key, (*life, *only), place)),
+            Action::GetAndLives(life) => {
+                let text = self.text_of(key)?;
+                if !matches!(life, Life::Keep) {
+                    self.lives(key, (*life, OnlyLife::Always), place);
+                }
+                Ok(found(text))
+            }
+            Action::Fields(_)
+            | Action::AllFields
+            | Action::CountFields
+            | Action::SetFields(_)
+            | Action::DeleteFields(_) => self.act_on_fields(key, action, place),
+        }
+    }
+
+    fn text_of(&self, key: &[u8]) -> Result<Option<Bytes>, Fault> {
+        match self.get(key).map(|entry| &entry.value) {
+            None => Ok(None),
+            Some(Value::Text(bytes)) => Ok(Some(bytes.clone())),
+            Some(Value::Fields(_)) => Err(Fault::Kind),
+        }
+    }
+
+    fn fields_of(&self, key: &[u8]) -> Result<Fields, Fault> {
+        match self.get(key).map(|entry| &entry.value) {
+            None => Ok(OrdMap::new()),
+            Some(Value::Fields(fields)) => Ok(fields.clone()),
+            Some(Value::Text(_)) => Err(Fault::Kind),
+        }
+    }
+
+    /// Until when something lives; `Err`: its time is over already.
+    fn until(&self, life: Life, before: Option<u64>) -> Result<Option<u64>, ()> {
+        let until = match life {
+            Life::Ever => return Ok(None),
+            Life::Keep => return Ok(before),
+            Life::Until(time) => time,
+            Life::For(time) => self.now.saturating_add(time),
+        };
+        match until > self.now {
+            true => Ok(Some(until)),
+            false => Err(()),
+        }
+    }
+
+    /// A key gets a value, and lives on as before or anew.
+    fn store(&mut self, key: &[u8], (value, bytes): (Value, usize), life: Life, place: Place) {
+        let before = self.get(key).and_then(|entry| entry.until);
+        match self.until(life, before) {
+            Ok(until) => {
+                let entry = Entry {
+                    value,
+                    bytes,
+                    version: place,
+                    until,
+                };
+                self.put(Bytes::copy_from_slice(key), entry);
+            }
+            Err(()) => drop(self.remove(key)),
+        }
+    }
+
+    fn set(
+        &mut self,
+        (key, value): (&[u8], &[u8]),
+        (life, only, get): (Life, Only, bool),
+        place: Place,
+    ) -> Result<Outcome, Fault> {
+        let before = match get {
+            true => self.text_of(key)?,
+            false => None,
+        };
+        let is_there = self.get(key).is_some();
+        let is_done = match only {
+            Only::Always => true,
+            Only::New => !is_there,
+            Only::Old => is_there,
+        };
+        if is_done {
+            if value.len() > MOST_VALUE_BYTES {
+                return Err(Fault::TooLarge);
+            }
+            self.store(key, (text(value), value.len()), life, place);
+        }
+        Ok(match (get, is_done) {
+            (true, _) => found(before),
+            (false, true) => Outcome::Done,
+            (false, false) => Outcome::Nothing,
+        })
+    }
+
+    fn append(&mut self, key: &[u8], more: &[u8], place: Place) -> Result<Outcome, Fault> {
+        let before = self.text_of(key)?.unwrap_or_default();
+        let length = before.len() + more.len();
+        if length > MOST_VALUE_BYTES {
+            return Err(Fault::TooLarge);
+        }
+        let all = [&before, more].concat();
+        self.store(key, (Value::Text(all.into()), length), Life::Keep, place);
+        Ok(Outcome::Number(length as i64))
+    }
+
+    fn add(&mut self, key: &[u8], by: i64, place: Place) -> Result<Outcome, Fault> {
+        let before = match self.text_of(key)? {
+            Some(text) => number(&text).ok_or(Fault::NotANumber)?,
+            None => 0,
+        };
+        let after = before.checked_add(by).ok_or(Fault::Overflow)?;
+        let value = after.to_string();
+        let length = value.len();
+        let value = Value::Text(value.into());
+        self.store(key, (value, length), Life::Keep, place);
+        Ok(Outcome::Number(after))
+    }
+
+    /// Another life, where there is the key, and `only` allows it.
+    fn lives(&mut self, key: &[u8], (life, only): (Life, OnlyLife), place: Place) -> Outcome {
+        let Some(entry) = self.get(key).cloned() else {
+            return Outcome::Nothing;
+        };
+        let wanted = self.until(life, entry.until);
+        // Who lives for ever lives longer than all others.
+        let ever = |until: Option<u64>| until.unwrap_or(u64::MAX);
+        let (old, new) = (ever(entry.until), wanted.map_or(0, ever));
+        let may = match only {
+            OnlyLife::Always => true,
+            OnlyLife::Ever => entry.until.is_none(),
+            OnlyLife::Limited => entry.until.is_some(),
+            OnlyLife::Longer => new > old,
+            OnlyLife::Shorter => new < old,
+        };
+        let is_changed = wanted != Ok(entry.until);
+        if !may || (matches!(life, Life::Ever) && !is_changed) {
+            return Outcome::Number(0);
+        }
+        match wanted {
+            Ok(until) => {
+                let entry = Entry {
+                    until,
+                    version: place,
+                    ..entry
+                };
+                self.put(Bytes::copy_from_slice(key), entry);
+            }
+            Err(()) => drop(self.remove(key)),
+        }
+        Outcome::Number(1)
+    }
+
+    fn act_on_fields(
+        &mut self,
+        key: &[u8],
+        action: &Action<'_>,
+        place: Place,
+    ) -> Result<Outcome, Fault> {
+        let fields = self.fields_of(key)?;
+        Ok(match action {
+            Action::Fields(wanted) => {
+                let of = |field: &&[u8]| fields.get(*field).cloned();
+                Outcome::Texts(wanted.iter().map(of).collect())
+            }
+            Action::CountFields => Outcome::Number(fields.len() as i64),
+            Action::SetFields(set) => return self.set_fields(key, (fields, set), place),
+            Action::DeleteFields(names) => self.delete_fields(key, (fields, names), place),
+            _ => Outcome::Pairs(fields.into_iter().collect()),
+        })
+    }
+
+    fn set_fields(
+        &mut self,
+        key: &[u8],
+        (mut fields, set): (Fields, &[Pair<'_>]),
+        place: Place,
+    ) -> Result<Outcome, Fault> {
+        let mut bytes = self.get(key).map_or(0, |entry| entry.bytes);
+        let most = |bytes: &[u8]| bytes.len() > MOST_VALUE_BYTES;
+        if set.iter().any(|(field, value)| most(field) || most(value)) {
+            return Err(Fault::TooLarge);
+        }
+        let mut new = 0;
+        for (field, value) in set {
+            let [field, value] = [field, value].map(|bytes| Bytes::copy_from_slice(bytes));
+            bytes += field_bytes(&field, &value);
+            match fields.insert(field.clone(), value) {
+                Some(old) => bytes -= field_bytes(&field, &old),
+                None => new += 1,
+            }
+        }
+        if !fields.is_empty() {
+            self.store(key, (Value::Fields(fields), bytes), Life::Keep, place);
+        }
+        Ok(Outcome::Number(new))
+    }
+
+    fn delete_fields(
+        &mut self,
+        key: &[u8],
+        (mut fields, names): (Fields, &[&[u8]]),
+        place: Place,
+    ) -> Outcome {
+        let mut bytes = self.get(key).map_or(0, |entry| entry.bytes);
+        let mut gone = 0;
+        for name in names {
+            if let Some((field, value)) = fields.remove_with_key(*name) {
+                bytes -= field_bytes(&field, &value);
+                gone += 1;
+            }
+        }
+        if gone > 0 {
+            match fields.is_empty() {
+                true => drop(self.remove(key)),
+                false => self.store(key, (Value::Fields(fields), bytes), Life::Keep, place),
+            }
+        }
+        Outcome::Number(gone)
+    }
+
+    fn range(&self, (from, to): (&[u8], Option<&[u8]>), limit: u32, values: bool) -> Outcome {
+        let mut entries = Vec::new();
+        let mut bytes = 0;
+        let mut is_over = true;
+        for (key, entry) in self.keys.range(Bytes::copy_from_slice(from)..) {
+            if to.is_some_and(|to| **key >= *to) {
+                break;
+            }
+            if !entry.lives(self.now) {
+                continue;
+            }
+            if entries.len() >= limit as usize || bytes >= MOST_RANGE_BYTES {
+                is_over = false;
+                break;
+            }
+            bytes += key.len() + if values { entry.bytes } else { 0 };
+            entries.push((key.clone(), values.then(|| entry.value.clone())));
+        }
+        Outcome::Entries(entries, !is_over)
+    }
+}
+
+fn found(text: Option<Bytes>) -> Outcome {
+    text.map_or(Outcome::Nothing, Outcome::Text)
+}

@@ -1,0 +1,162 @@
+//! What is ordered: conditions, and what is done if all of them hold.
+
+use rota_core::bytes::Reader;
+use rota_multiring::Place;
+
+use super::action::Action;
+use super::bytes::{put_bytes, put_place, put_some, take_bytes, take_list, take_place, take_some};
+
+/// What is done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Operation<'a> {
+    /// To a key.
+    Key(&'a [u8], Action<'a>),
+    /// In all partitions: keys from the first on to before the second, so many at most, with their bytes or without.
+    Range {
+        /// From this one on.
+        from: &'a [u8],
+        /// To before this one.
+        to: Option<&'a [u8]>,
+        /// So many.
+        limit: u32,
+        /// With their bytes.
+        values: bool,
+    },
+    /// In all partitions: how many keys there are.
+    Size,
+    /// In all partitions: there is no key any more.
+    Clear,
+}
+
+/// What has to hold of a key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Test<'a> {
+    /// It was changed last at this place of the order; `None`: there is none.
+    Version(Option<Place>),
+    /// It has these bytes; `None`: there is none.
+    Value(Option<&'a [u8]>),
+}
+
+/// Conditions, and what is done if all of them hold: at one place of the order, in all partitions.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Batch<'a> {
+    /// The time at whom it came from: milliseconds of the Unix epoch.
+    pub stamp: u64,
+    /// What has to hold.
+    pub conditions: Vec<(&'a [u8], Test<'a>)>,
+    /// What is done.
+    pub operations: Vec<Operation<'a>>,
+}
+
+impl<'a> Operation<'a> {
+    /// Whether it changes anything, or might.
+    pub const fn writes(&self) -> bool {
+        match self {
+            Self::Key(_, action) => action.writes(),
+            Self::Range { .. } | Self::Size => false,
+            Self::Clear => true,
+        }
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Key(key, action) => {
+                out.push(0);
+                put_bytes(out, key);
+                action.put(out);
+            }
+            Self::Range {
+                from,
+                to,
+                limit,
+                values,
+            } => {
+                out.push(1);
+                put_bytes(out, from);
+                put_some(out, *to);
+                out.extend(limit.to_le_bytes());
+                out.push(u8::from(*values));
+            }
+            Self::Size => out.push(2),
+            Self::Clear => out.push(3),
+        }
+    }
+
+    fn take(bytes: &mut Reader<'a>) -> Option<Self> {
+        Some(match bytes.byte()? {
+            0 => Self::Key(take_bytes(bytes)?, Action::take(bytes)?),
+            1 => Self::Range {
+                from: take_bytes(bytes)?,
+                to: take_some(bytes)?,
+                limit: bytes.u32()?,
+                values: bytes.flag()?,
+            },
+            2 => Self::Size,
+            3 => Self::Clear,
+            _ => return None,
+        })
+    }
+}
+
+impl<'a> Test<'a> {
+    fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Version(None) => out.push(0),
+            Self::Version(Some(place)) => {
+                out.push(1);
+                put_place(out, *place);
+            }
+            Self::Value(value) => {
+                out.push(2);
+                put_some(out, *value);
+            }
+        }
+    }
+
+    fn take(bytes: &mut Reader<'a>) -> Option<Self> {
+        Some(match bytes.byte()? {
+            0 => Self::Version(None),
+            1 => Self::Version(Some(take_place(bytes)?)),
+            2 => Self::Value(take_some(bytes)?),
+            _ => return None,
+        })
+    }
+}
+
+impl<'a> Batch<'a> {
+    /// Whether it changes anything, or might.
+    pub fn writes(&self) -> bool {
+        self.operations.iter().any(Operation::writes)
+    }
+
+    /// As bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.extend(self.stamp.to_le_bytes());
+        out.extend((self.conditions.len() as u32).to_le_bytes());
+        for (key, test) in &self.conditions {
+            put_bytes(&mut out, key);
+            test.put(&mut out);
+        }
+        out.extend((self.operations.len() as u32).to_le_bytes());
+        self.operations
+            .iter()
+            .for_each(|operation| operation.put(&mut out));
+        out
+    }
+
+    /// What [`Self::encode`] has made; `None` for anything else.
+    pub fn decode(bytes: &'a [u8]) -> Option<Self> {
+        let mut bytes = Reader(bytes);
+        let stamp = bytes.u64()?;
+        let conditions = take_list(&mut bytes, |bytes| {
+            Some((take_bytes(bytes)?, Test::take(bytes)?))
+        })?;
+        let operations = take_list(&mut bytes, Operation::take)?;
+        bytes.0.is_empty().then_some(Self {
+            stamp,
+            conditions,
+            operations,
+        })
+    }
+}

@@ -1,0 +1,22 @@
+//! What a partition keeps, and what commands do to it. The same commands in the same order make the same state: time is what commands say it is.
+
+mod action;
+mod apply;
+mod batch;
+mod bytes;
+mod outcome;
+mod state;
+mod value;
+
+pub use action::{Action, Life, Only, OnlyLife};
+pub use batch::{Batch, Operation, Test};
+pub use outcome::{Answer, Answered, Fault, Kind, Outcome};
+pub use state::{FrozenStore, Store};
+pub use value::{Entry, Value};
+
+/// A key may have so many bytes.
+pub const MOST_KEY_BYTES: usize = 64 << 10;
+/// A value, a field or its name may have so many bytes.
+pub const MOST_VALUE_BYTES: usize = 768 << 10;
+/// A range is answered with about so many bytes at most.
+pub const MOST_RANGE_BYTES: usize = 512 << 10;

@@ -1,0 +1,420 @@
+//! Commands as Redis' clients say them, on three partitions in this process.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rota_kv::redis::{Assembly, Connection, Done, NodeView, Step, View, Walk, Work, done};
+use rota_kv::store::{Answer, Answered, Batch, Outcome, Store};
+use rota_kv::{Map, Partition};
+use rota_multiring::{Place, Rank};
+use rota_replica::{Command, Machine as _};
+use rota_resp::{Reply, Version, inline};
+
+/// All partitions, and one client.
+struct Desk {
+    view: View,
+    stores: Vec<Store>,
+    connection: Connection,
+    at: u64,
+    now: u64,
+    cursor: Option<Bytes>,
+}
+
+impl Desk {
+    fn new(is_cluster: bool) -> Self {
+        let partitions = [1, 2, 3].map(Partition);
+        let map = Map::even(&partitions).expect("three");
+        let node = |node: u16| NodeView {
+            node,
+            partition: Partition((node - 1) / 3 + 1),
+            host: "127.0.0.1".to_owned(),
+            port: 7000 + node,
+            is_up: true,
+        };
+        let stores = partitions.map(|me| Store::new(me, map.clone()));
+        Self {
+            view: View {
+                cluster: 5,
+                me: 1,
+                map: Arc::new(map),
+                nodes: (1..=9).map(node).collect(),
+            },
+            stores: stores.into(),
+            connection: Connection::new(7, is_cluster, true),
+            at: 0,
+            now: 1_000_000,
+            cursor: None,
+        }
+    }
+
+    /// What each partition has answered, by operations.
+    fn order(&mut self, batch: &Batch<'_>) -> Option<Vec<Vec<Outcome>>> {
+        self.at += 1;
+        let place = Place {
+            round: self.at,
+            rank: Rank(1),
+            instance: self.at,
+            index: 0,
+        };
+        let (map, bytes) = (&self.view.map, batch.encode());
+        let mut outcomes = vec![Vec::new(); batch.operations.len()];
+        for partition in batch.to(map) {
+            let store = &mut self.stores[usize::from(partition.0) - 1];
+            let answer = store.apply(Command {
+                place,
+                client: 1,
+                bytes: &bytes,
+            });
+            store.check();
+            match Answered::decode(&answer).expect("an answer").answer {
+                Answer::Outcomes(own) => own
+                    .into_iter()
+                    .for_each(|(at, outcome)| outcomes[at as usize].push(outcome)),
+                Answer::Refused => return None,
+                other => panic!("{other:?}"),
+            }
+        }
+        Some(outcomes)
+    }
+
+    fn work(&mut self, work: Work) -> Reply {
+        let works = [work];
+        let assembly = Assembly::of(&works, self.now);
+        let outcomes = match assembly.is_known() {
+            true => Some(Vec::new()),
+            false => self.order(&assembly.batch),
+        };
+        match done(&works, outcomes).remove(0) {
+            Done::Reply(reply) => reply,
+            Done::Watched(keys) => {
+                self.connection.on_watched(keys);
+                Reply::OK
+            }
+            Done::Walked(keys, next) => {
+                let cursor = i64::from(next.is_some());
+                self.cursor = next;
+                let keys = keys.into_iter().map(Reply::Bulk).collect();
+                Reply::Array(vec![Reply::Integer(cursor), Reply::Array(keys)])
+            }
+        }
+    }
+
+    fn say(&mut self, line: &str) -> Reply {
+        let words = inline::words(line.as_bytes()).expect("a request");
+        let request = words.into_iter().map(Bytes::from).collect();
+        match self.connection.take(request, &self.view) {
+            Step::Reply(reply) | Step::End(reply) | Step::Login(_, _, reply) => reply,
+            Step::Order(work) => self.work(work),
+            Step::Walk(_, walk) => {
+                let from = self.cursor.take().expect("a walk");
+                self.work(Work::Walk(Walk { from, ..walk }))
+            }
+            Step::Info(_) => Reply::from("# Server"),
+        }
+    }
+
+    /// As Redis' client prints replies.
+    fn hear(&mut self, line: &str) -> String {
+        let mut out = Vec::new();
+        self.say(line).write(Version::Resp2, &mut out);
+        let text = String::from_utf8_lossy(&out).into_owned();
+        text.trim_end().replace("\r\n", " ")
+    }
+}
+
+fn all(desk: &mut Desk, dialogue: &[(&str, &str)]) {
+    for (line, reply) in dialogue {
+        assert_eq!(desk.hear(line), *reply, "{line}");
+    }
+}
+
+#[test]
+fn texts_and_numbers_as_redis_has_them() {
+    all(
+        &mut Desk::new(false),
+        &[
+            ("PING", "+PONG"),
+            ("ping hello", "$5 hello"),
+            ("GET a", "$-1"),
+            ("SET a 1", "+OK"),
+            ("SET a 2 NX", "$-1"),
+            ("SET a 2 XX GET", "$1 1"),
+            ("INCR a", ":3"),
+            ("DECRBY a 5", ":-2"),
+            ("APPEND a 0", ":3"),
+            ("GET a", "$3 -20"),
+            ("STRLEN a", ":3"),
+            ("GETSET a x", "$3 -20"),
+            ("INCR a", "-ERR value is not an integer or out of range"),
+            ("SET a 9223372036854775807", "+OK"),
+            ("INCR a", "-ERR increment or decrement would overflow"),
+            ("INCRBY a x", "-ERR value is not an integer or out of range"),
+            (
+                "DECRBY a -9223372036854775808",
+                "-ERR decrement would overflow",
+            ),
+            ("GETDEL a", "$19 9223372036854775807"),
+            ("SETNX a 1", ":1"),
+            ("SETNX a 1", ":0"),
+            ("TYPE a", "+string"),
+            ("TYPE none", "+none"),
+            ("SET a 1 NX XX", "-ERR syntax error"),
+            ("SET a 1 EX 0", "-ERR invalid expire time in 'set' command"),
+            ("GET", "-ERR wrong number of arguments for 'get' command"),
+            (
+                "GET a b",
+                "-ERR wrong number of arguments for 'get' command",
+            ),
+            (
+                "NONE a",
+                "-ERR unknown command 'NONE', with args beginning with: 'a'",
+            ),
+            ("SELECT 0", "+OK"),
+            ("SELECT 1", "-ERR DB index is out of range"),
+            ("WAIT 2 100", ":2"),
+            ("ECHO x", "$1 x"),
+        ],
+    );
+}
+
+#[test]
+fn keys_of_all_partitions_are_one_store() {
+    all(
+        &mut Desk::new(false),
+        &[
+            ("MSET a 1 b 2 c 3 d 4", "+OK"),
+            ("MGET a b none c d", "*5 $1 1 $1 2 $-1 $1 3 $1 4"),
+            ("DBSIZE", ":4"),
+            ("EXISTS a b c none a", ":4"),
+            ("RANGE a c", "*2 *2 $1 a $1 1 *2 $1 b $1 2"),
+            ("RANGE b + LIMIT 2", "*2 *2 $1 b $1 2 *2 $1 c $1 3"),
+            ("SCAN 0 COUNT 100", "*2 :0 *4 $1 a $1 b $1 c $1 d"),
+            ("SCAN 0 COUNT 100 MATCH [bc]", "*2 :0 *2 $1 b $1 c"),
+            ("HSET h f 1", ":1"),
+            ("SCAN 0 TYPE hash COUNT 9", "*2 :0 *1 $1 h"),
+            ("MGET a h", "*2 $1 1 $-1"),
+            ("DEL a b none", ":2"),
+            ("UNLINK c d h", ":3"),
+            ("FLUSHALL", "+OK"),
+            ("DBSIZE", ":0"),
+        ],
+    );
+}
+
+#[test]
+fn a_walk_shows_each_key_once_whatever_its_steps() {
+    for count in [1, 2, 7, 100] {
+        let mut desk = Desk::new(false);
+        for key in 0..50 {
+            desk.hear(&format!("SET key{key} {key}"));
+        }
+        let (mut seen, mut steps, mut cursor) = (Vec::new(), 0, 0);
+        loop {
+            let Reply::Array(parts) = desk.say(&format!("SCAN {cursor} COUNT {count}")) else {
+                panic!("a walk");
+            };
+            let [Reply::Integer(next), Reply::Array(keys)] = &parts[..] else {
+                panic!("{parts:?}");
+            };
+            seen.extend(keys.clone());
+            (steps, cursor) = (steps + 1, *next);
+            if cursor == 0 {
+                break;
+            }
+            assert!(steps < 100, "it comes to an end");
+        }
+        let mut names: Vec<String> = seen.iter().map(|key| format!("{key:?}")).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!((names.len(), seen.len()), (50, 50), "{count}");
+    }
+}
+
+#[test]
+fn fields_as_redis_has_them() {
+    all(
+        &mut Desk::new(false),
+        &[
+            ("HSET h a 1 b 2", ":2"),
+            ("HSET h a 3", ":0"),
+            ("HGET h a", "$1 3"),
+            ("HGET h z", "$-1"),
+            ("HMGET h a z b", "*3 $1 3 $-1 $1 2"),
+            ("HGETALL h", "*4 $1 a $1 3 $1 b $1 2"),
+            ("HKEYS h", "*2 $1 a $1 b"),
+            ("HVALS h", "*2 $1 3 $1 2"),
+            ("HLEN h", ":2"),
+            ("HEXISTS h a", ":1"),
+            ("HEXISTS h z", ":0"),
+            ("HMSET h c 4", "+OK"),
+            ("HDEL h a z c", ":2"),
+            ("TYPE h", "+hash"),
+            (
+                "GET h",
+                "-WRONGTYPE Operation against a key holding the wrong kind of value",
+            ),
+            (
+                "HSET h a",
+                "-ERR wrong number of arguments for 'hset' command",
+            ),
+            ("HDEL h b", ":1"),
+            ("EXISTS h", ":0"),
+            ("HGETALL h", "*0"),
+        ],
+    );
+}
+
+#[test]
+fn lives_as_redis_has_them() {
+    let mut desk = Desk::new(false);
+    all(
+        &mut desk,
+        &[
+            ("SET a 1 EX 100", "+OK"),
+            ("TTL a", ":100"),
+            ("PTTL a", ":100000"),
+            ("TTL none", ":-2"),
+            ("PERSIST a", ":1"),
+            ("PERSIST a", ":0"),
+            ("TTL a", ":-1"),
+            ("EXPIRE a 10 XX", ":0"),
+            ("EXPIRE a 10 NX", ":1"),
+            ("EXPIRE a 5 GT", ":0"),
+            ("PEXPIRE a 5000 LT", ":1"),
+            ("SET a 2 KEEPTTL", "+OK"),
+            ("TTL a", ":5"),
+            ("GETEX a PERSIST", "$1 2"),
+            ("SETEX b 7 x", "+OK"),
+            ("PSETEX c 1500 x", "+OK"),
+            ("TTL c", ":2"),
+            ("GETEX b EX 9", "$1 x"),
+            ("TTL b", ":9"),
+            ("EXPIRE b 1 FOO", "-ERR Unsupported option FOO"),
+            ("EXPIREAT b 1", ":1"),
+            ("GET b", "$-1"),
+            ("EXPIRE b 10", ":0"),
+            ("SETEX b 0 x", "-ERR invalid expire time in 'setex' command"),
+        ],
+    );
+    desk.now += 1_500;
+    assert_eq!(desk.hear("GET c"), "$-1");
+}
+
+#[test]
+fn transactions_as_redis_has_them() {
+    let mut desk = Desk::new(false);
+    all(
+        &mut desk,
+        &[
+            ("EXEC", "-ERR EXEC without MULTI"),
+            ("DISCARD", "-ERR DISCARD without MULTI"),
+            ("MULTI", "+OK"),
+            ("MULTI", "-ERR MULTI calls can not be nested"),
+            ("SET a 1", "+QUEUED"),
+            ("SET b 2", "+QUEUED"),
+            ("INCR a", "+QUEUED"),
+            ("HGET a f", "+QUEUED"),
+            ("MGET a b", "+QUEUED"),
+            ("PING", "+QUEUED"),
+            (
+                "EXEC",
+                "*6 +OK +OK :2 -WRONGTYPE Operation against a key holding the wrong kind of value \
+                 *2 $1 2 $1 2 +PONG",
+            ),
+            ("MULTI", "+OK"),
+            ("EXEC", "*0"),
+            ("MULTI", "+OK"),
+            ("SET a", "-ERR wrong number of arguments for 'set' command"),
+            ("SET a 5", "+QUEUED"),
+            (
+                "EXEC",
+                "-EXECABORT Transaction discarded because of previous errors.",
+            ),
+            ("GET a", "$1 2"),
+            ("MULTI", "+OK"),
+            ("SET a 5", "+QUEUED"),
+            ("DISCARD", "+OK"),
+            ("GET a", "$1 2"),
+            ("WATCH a", "+OK"),
+            ("MULTI", "+OK"),
+            ("WATCH a", "-ERR WATCH inside MULTI is not allowed"),
+            ("INCR a", "+QUEUED"),
+            ("EXEC", "*1 :3"),
+            ("WATCH a", "+OK"),
+            ("SET a 9", "+OK"),
+            ("MULTI", "+OK"),
+            ("UNWATCH", "+QUEUED"),
+            ("INCR a", "+QUEUED"),
+            ("EXEC", "*-1"),
+            ("WATCH a", "+OK"),
+            ("SET a 8", "+OK"),
+            ("UNWATCH", "+OK"),
+            ("MULTI", "+OK"),
+            ("INCR a", "+QUEUED"),
+            ("EXEC", "*1 :9"),
+            ("MSETNX {a}x 1 {a}y 2", ":1"),
+            ("MSETNX {a}z 1 {a}y 2", ":0"),
+            ("EXISTS {a}z", ":0"),
+        ],
+    );
+}
+
+#[test]
+fn who_knows_where_keys_are_is_told_where_they_are() {
+    let mut desk = Desk::new(true);
+    // 12182 is the third partition's, whose first process is the seventh.
+    all(
+        &mut desk,
+        &[
+            ("CLUSTER KEYSLOT foo", ":12182"),
+            ("GET foo", "-MOVED 12182 127.0.0.1:7007"),
+            ("GET hello", "$-1"),
+            ("MULTI", "+OK"),
+            ("SET foo 1", "-MOVED 12182 127.0.0.1:7007"),
+            (
+                "EXEC",
+                "-EXECABORT Transaction discarded because of previous errors.",
+            ),
+        ],
+    );
+    let nodes = desk.hear("CLUSTER NODES");
+    assert_eq!(nodes.matches("myself,master").count(), 1);
+    assert_eq!(
+        nodes.matches(" slave").count() + nodes.matches(",slave").count(),
+        6
+    );
+    assert!(
+        nodes.contains("127.0.0.1:7001@17001 myself,master - 0 0 1 connected 0-5461"),
+        "{nodes}"
+    );
+    let Reply::Array(ranges) = desk.say("CLUSTER SLOTS") else {
+        panic!("ranges");
+    };
+    assert_eq!(ranges.len(), 3);
+    assert!(desk.hear("CLUSTER INFO").contains("cluster_state:ok"));
+    // A process that is gone is no place to go to.
+    desk.view.nodes[6].is_up = false;
+    assert_eq!(desk.hear("GET foo"), "-MOVED 12182 127.0.0.1:7008");
+    for node in [7, 8] {
+        desk.view.nodes[node].is_up = false;
+    }
+    assert!(desk.hear("CLUSTER INFO").contains("cluster_state:fail"));
+}
+
+#[test]
+fn who_has_to_say_who_it_is_says_nothing_else_before() {
+    let mut desk = Desk::new(false);
+    desk.connection = Connection::new(1, false, false);
+    all(
+        &mut desk,
+        &[
+            ("GET a", "-NOAUTH Authentication required."),
+            ("MULTI", "-NOAUTH Authentication required."),
+            ("HELLO 4", "-NOPROTO unsupported protocol version"),
+        ],
+    );
+    assert!(desk.hear("HELLO 3").starts_with("-NOAUTH"));
+    desk.connection.log_in();
+    assert!(desk.hear("HELLO 3").contains("proto :3"));
+    assert_eq!(desk.connection.version(), Version::Resp3);
+}

@@ -1,0 +1,403 @@
+//! The machine alone.
+
+use proptest::prelude::*;
+use rota_kv::store::{Action, Answer, Answered, Batch, Fault, Life, Only, OnlyLife, Operation};
+use rota_kv::store::{MOST_VALUE_BYTES, Outcome, Store, Test};
+use rota_kv::{Map, Partition};
+use rota_multiring::{Place, Rank};
+use rota_replica::{Command, Frozen as _, Machine as _};
+
+const ONE: Partition = Partition(1);
+const TWO: Partition = Partition(2);
+
+fn place(instance: u64) -> Place {
+    Place {
+        round: instance,
+        rank: Rank(1),
+        instance,
+        index: 0,
+    }
+}
+
+/// A store, and how far it is.
+struct Run {
+    store: Store,
+    at: u64,
+    now: u64,
+}
+
+impl Run {
+    fn new(me: Partition, map: Map) -> Self {
+        Self {
+            store: Store::new(me, map),
+            at: 0,
+            now: 1_000,
+        }
+    }
+
+    fn alone() -> Self {
+        Self::new(ONE, Map::even(&[ONE]).expect("one"))
+    }
+
+    fn batch(&mut self, batch: &Batch<'_>) -> Answer {
+        self.at += 1;
+        let bytes = batch.encode();
+        assert_eq!(Batch::decode(&bytes).as_ref(), Some(batch));
+        let answered = self.store.apply(Command {
+            place: place(self.at),
+            client: 1,
+            bytes: &bytes,
+        });
+        self.store.check();
+        let decoded = Answered::decode(&answered).expect("an answer");
+        assert_eq!(decoded.encode(), answered);
+        decoded.answer
+    }
+
+    fn act(&mut self, key: &str, action: Action<'_>) -> Outcome {
+        let batch = Batch {
+            stamp: self.now,
+            conditions: Vec::new(),
+            operations: vec![Operation::Key(key.as_bytes(), action)],
+        };
+        match self.batch(&batch) {
+            Answer::Outcomes(mut outcomes) if outcomes.len() == 1 => outcomes.remove(0).1,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn set(value: &str) -> Action<'_> {
+    Action::Set {
+        value: value.as_bytes(),
+        life: Life::Ever,
+        only: Only::Always,
+        get: false,
+    }
+}
+
+fn text(text: &str) -> Outcome {
+    Outcome::Text(text.to_owned().into())
+}
+
+#[test]
+fn texts_are_set_and_read_and_gone() {
+    let mut run = Run::alone();
+    assert_eq!(run.act("k", Action::Get), Outcome::Nothing);
+    assert_eq!(run.act("k", set("value")), Outcome::Done);
+    assert_eq!(run.act("k", Action::Get), text("value"));
+    assert_eq!(run.act("k", Action::Length), Outcome::Number(5));
+    assert_eq!(run.act("k", Action::Append(b"s")), Outcome::Number(6));
+    let only = |only, get| Action::Set {
+        value: b"new",
+        life: Life::Ever,
+        only,
+        get,
+    };
+    assert_eq!(run.act("k", only(Only::New, false)), Outcome::Nothing);
+    assert_eq!(run.act("k", only(Only::New, true)), text("values"));
+    assert_eq!(run.act("k", only(Only::Old, true)), text("values"));
+    assert_eq!(run.act("k", Action::Take), text("new"));
+    assert_eq!(run.act("k", only(Only::Old, false)), Outcome::Nothing);
+    assert_eq!(run.act("k", Action::Exists), Outcome::Number(0));
+    assert_eq!(run.act("k", only(Only::New, false)), Outcome::Done);
+    assert_eq!(run.act("k", Action::Delete), Outcome::Number(1));
+    assert_eq!(run.act("k", Action::Delete), Outcome::Number(0));
+    assert_eq!(run.store.bytes(), 0);
+    let large = vec![b'x'; MOST_VALUE_BYTES];
+    assert_eq!(
+        run.act("k", Action::Append(&large)),
+        Outcome::Number(large.len() as i64)
+    );
+    let more = run.act("k", Action::Append(b"x"));
+    assert_eq!(more, Outcome::Fault(Fault::TooLarge));
+}
+
+#[test]
+fn numbers_are_added_and_what_is_none_is_told() {
+    let mut run = Run::alone();
+    assert_eq!(run.act("n", Action::Add(5)), Outcome::Number(5));
+    assert_eq!(run.act("n", Action::Add(-7)), Outcome::Number(-2));
+    assert_eq!(run.act("n", Action::Get), text("-2"));
+    run.act("n", set("9223372036854775807"));
+    let over = run.act("n", Action::Add(1));
+    assert_eq!(over, Outcome::Fault(Fault::Overflow));
+    for none in ["", " 1", "1 ", "+1", "01", "1.0", "9223372036854775808"] {
+        run.act("n", set(none));
+        let added = run.act("n", Action::Add(1));
+        assert_eq!(added, Outcome::Fault(Fault::NotANumber), "{none:?}");
+    }
+}
+
+#[test]
+fn fields_are_a_kind_of_their_own() {
+    let mut run = Run::alone();
+    let pairs = |of: &[(&str, &str)]| {
+        let pair = |(field, value): &(&str, &str)| {
+            ((*field).to_owned().into(), (*value).to_owned().into())
+        };
+        Outcome::Pairs(of.iter().map(pair).collect())
+    };
+    let new = run.act("h", Action::SetFields(vec![(b"b", b"1"), (b"a", b"2")]));
+    assert_eq!(new, Outcome::Number(2));
+    let new = run.act("h", Action::SetFields(vec![(b"b", b"3"), (b"b", b"4")]));
+    assert_eq!(new, Outcome::Number(0));
+    assert_eq!(
+        run.act("h", Action::AllFields),
+        pairs(&[("a", "2"), ("b", "4")])
+    );
+    let some = run.act("h", Action::Fields(vec![b"b", b"c"]));
+    assert_eq!(some, Outcome::Texts(vec![Some("4".into()), None]));
+    assert_eq!(run.act("h", Action::CountFields), Outcome::Number(2));
+    for wrong in [
+        Action::Get,
+        Action::Append(b"x"),
+        Action::Add(1),
+        Action::Take,
+    ] {
+        assert_eq!(run.act("h", wrong), Outcome::Fault(Fault::Kind));
+    }
+    run.act("t", set("x"));
+    assert_eq!(run.act("t", Action::AllFields), Outcome::Fault(Fault::Kind));
+    let gone = run.act("h", Action::DeleteFields(vec![b"a", b"z", b"a"]));
+    assert_eq!(gone, Outcome::Number(1));
+    let gone = run.act("h", Action::DeleteFields(vec![b"b"]));
+    assert_eq!(gone, Outcome::Number(1));
+    assert_eq!(run.act("h", Action::Exists), Outcome::Number(0));
+}
+
+#[test]
+fn keys_end_by_the_order_s_time() {
+    let mut run = Run::alone();
+    run.act("k", set("v"));
+    assert_eq!(run.act("k", Action::LivesUntil), Outcome::Number(-1));
+    let lives = |life, only| Action::Lives(life, only);
+    let done = run.act("k", lives(Life::For(100), OnlyLife::Limited));
+    assert_eq!(done, Outcome::Number(0));
+    let done = run.act("k", lives(Life::For(100), OnlyLife::Ever));
+    assert_eq!(done, Outcome::Number(1));
+    assert_eq!(run.act("k", Action::LivesUntil), Outcome::Number(100));
+    let longer = run.act("k", lives(Life::For(50), OnlyLife::Longer));
+    assert_eq!(longer, Outcome::Number(0));
+    let shorter = run.act("k", lives(Life::For(50), OnlyLife::Shorter));
+    assert_eq!(shorter, Outcome::Number(1));
+    // A clock that is behind takes nothing back.
+    run.now -= 500;
+    assert_eq!(run.act("k", Action::LivesUntil), Outcome::Number(50));
+    run.now += 549;
+    assert_eq!(run.act("k", Action::Get), text("v"));
+    run.now += 1;
+    assert_eq!(run.act("k", Action::Get), Outcome::Nothing);
+    assert_eq!(run.act("k", Action::LivesUntil), Outcome::Nothing);
+    run.act("k", set("v"));
+    let past = run.act("k", lives(Life::Until(1), OnlyLife::Always));
+    assert_eq!(past, Outcome::Number(1));
+    assert_eq!(run.act("k", Action::Exists), Outcome::Number(0));
+}
+
+#[test]
+fn a_batch_is_done_whole_or_not_at_all() {
+    let mut run = Run::alone();
+    run.act("a", set("1"));
+    let Outcome::Version(version) = run.act("a", Action::Version) else {
+        panic!("a version");
+    };
+    assert_eq!(version, Some(place(1)));
+    let batch = |version| Batch {
+        stamp: 0,
+        conditions: vec![
+            (&b"a"[..], Test::Version(version)),
+            (&b"b"[..], Test::Version(None)),
+        ],
+        operations: vec![
+            Operation::Key(b"a", Action::Add(1)),
+            Operation::Key(b"b", set("x")),
+        ],
+    };
+    let done = Answer::Outcomes(vec![(0, Outcome::Number(2)), (1, Outcome::Done)]);
+    assert_eq!(run.batch(&batch(version)), done);
+    assert_eq!(run.batch(&batch(version)), Answer::Refused);
+    assert_eq!(run.act("a", Action::Get), text("2"));
+}
+
+#[test]
+fn each_partition_does_its_own_part() {
+    let map = Map::even(&[ONE, TWO]).expect("two");
+    let of = |partition| {
+        let mut keys = (0..).map(|n: u32| format!("key {n}"));
+        keys.find(|key| map.of_key(key.as_bytes()) == partition)
+            .expect("a key")
+    };
+    let (first, second) = (of(ONE), of(TWO));
+    let mut runs = [ONE, TWO].map(|me| Run::new(me, map.clone()));
+    let batch = Batch {
+        operations: vec![
+            Operation::Key(second.as_bytes(), set("2")),
+            Operation::Key(first.as_bytes(), set("1")),
+            Operation::Size,
+        ],
+        ..Batch::default()
+    };
+    assert_eq!(batch.to(&map), [ONE, TWO].into());
+    let answers = [0, 1].map(|at| runs[at].batch(&batch));
+    for (answer, at) in answers.iter().zip([1, 0]) {
+        let expected = vec![(at, Outcome::Done), (2, Outcome::Number(1))];
+        assert_eq!(*answer, Answer::Outcomes(expected));
+    }
+    assert!(runs.iter().all(|run| run.store.last() == Some(place(1))));
+    let spread = Batch {
+        conditions: vec![(first.as_bytes(), Test::Version(None))],
+        ..batch
+    };
+    assert_eq!(runs[0].batch(&spread), Answer::Spread);
+}
+
+#[test]
+fn a_range_is_in_order_and_says_whether_there_is_more() {
+    let mut run = Run::alone();
+    for key in ["b", "a", "d", "c", "e"] {
+        run.act(key, set(key));
+    }
+    let mut range = |from: &str, to: Option<&str>, limit| {
+        let operations = vec![Operation::Range {
+            from: from.as_bytes(),
+            to: to.map(str::as_bytes),
+            limit,
+            values: true,
+        }];
+        let batch = Batch {
+            operations,
+            ..Batch::default()
+        };
+        let Answer::Outcomes(outcomes) = run.batch(&batch) else {
+            panic!("outcomes");
+        };
+        let Outcome::Entries(entries, more) = &outcomes[0].1 else {
+            panic!("{outcomes:?}");
+        };
+        let keys = entries.iter().flat_map(|(key, _)| key.to_vec()).collect();
+        (String::from_utf8(keys).expect("text"), *more)
+    };
+    assert_eq!(range("", None, 9), ("abcde".to_owned(), false));
+    assert_eq!(range("b", Some("d"), 9), ("bc".to_owned(), false));
+    assert_eq!(range("b", None, 2), ("bc".to_owned(), true));
+    assert_eq!(range("d", None, 2), ("de".to_owned(), false));
+}
+
+fn life() -> impl Strategy<Value = Life> {
+    prop_oneof![
+        Just(Life::Ever),
+        Just(Life::Keep),
+        (0..3_000u64).prop_map(Life::Until),
+        (0..300u64).prop_map(Life::For),
+    ]
+}
+
+fn action() -> impl Strategy<Value = Action<'static>> {
+    let text = prop_oneof![Just(&b"1"[..]), Just(&b""[..]), Just(&b"some text"[..])];
+    let field = prop_oneof![Just(&b"f"[..]), Just(&b"g"[..])];
+    let only = prop_oneof![Just(Only::Always), Just(Only::New), Just(Only::Old)];
+    let only_life = prop_oneof![
+        Just(OnlyLife::Always),
+        Just(OnlyLife::Ever),
+        Just(OnlyLife::Limited),
+        Just(OnlyLife::Longer),
+        Just(OnlyLife::Shorter),
+    ];
+    prop_oneof![
+        Just(Action::Get),
+        Just(Action::Kind),
+        Just(Action::LivesUntil),
+        Just(Action::Version),
+        Just(Action::Take),
+        (text.clone(), life(), only, any::<bool>()).prop_map(|(value, life, only, get)| {
+            Action::Set {
+                value,
+                life,
+                only,
+                get,
+            }
+        }),
+        text.clone().prop_map(Action::Append),
+        (-3..3i64).prop_map(Action::Add),
+        Just(Action::Delete),
+        (life(), only_life).prop_map(|(life, only)| Action::Lives(life, only)),
+        life().prop_map(Action::GetAndLives),
+        Just(Action::AllFields),
+        (field.clone(), text).prop_map(|(field, value)| Action::SetFields(vec![(field, value)])),
+        field.prop_map(|field| Action::DeleteFields(vec![field])),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// A replica that begins with a state of another goes on as that does, and has the same state then, byte by byte.
+    #[test]
+    fn who_goes_on_behind_a_state_answers_alike(
+        steps in proptest::collection::vec((0..4usize, action(), 0..200u64), 1..60),
+        at in 0..60usize,
+    ) {
+        let keys = ["a", "b", "c", "d"];
+        let mut run = Run::alone();
+        let mut other: Option<Run> = None;
+        for (step, (key, action, passes)) in steps.into_iter().enumerate() {
+            if step == at {
+                let mut bytes = Vec::new();
+                run.store.freeze().write(&mut bytes).expect("it is written");
+                let mut behind = Run::alone();
+                (behind.at, behind.now) = (run.at, run.now);
+                behind.store.install(&mut &bytes[..]).expect("a state");
+                other = Some(behind);
+            }
+            for run in [Some(&mut run), other.as_mut()].into_iter().flatten() {
+                run.now += passes;
+            }
+            let outcome = run.act(keys[key], action.clone());
+            if let Some(other) = &mut other {
+                prop_assert_eq!(other.act(keys[key], action), outcome);
+                prop_assert!(other.store.freeze() == run.store.freeze());
+            }
+        }
+    }
+
+    /// Nothing that is no command or answer makes it panic, and nothing that is damaged is a state.
+    #[test]
+    fn any_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let mut run = Run::alone();
+        let command = Command { place: place(1), client: 1, bytes: &bytes };
+        let answer = Answered::decode(&run.store.apply(command)).expect("an answer");
+        run.store.check();
+        prop_assert!(answer.answer == Answer::Unreadable || Batch::decode(&bytes).is_some());
+        let _ = Answered::decode(&bytes);
+        prop_assert!(run.store.install(&mut &bytes[..]).is_err());
+    }
+}
+
+#[test]
+fn a_state_that_is_damaged_anywhere_is_none_or_another() {
+    let mut run = Run::alone();
+    run.act("a", set("text"));
+    run.act("a", Action::Lives(Life::For(9), OnlyLife::Always));
+    run.act("b", Action::SetFields(vec![(b"f", b"v")]));
+    let frozen = run.store.freeze();
+    let mut bytes = Vec::new();
+    frozen.clone().write(&mut bytes).expect("it is written");
+    let read = |bytes: &[u8]| {
+        let mut store = Run::alone().store;
+        store.install(&mut &bytes[..]).map(|()| store.freeze())
+    };
+    assert_eq!(read(&bytes).expect("a state"), frozen);
+    for at in 0..bytes.len() {
+        assert!(read(&bytes[..at]).is_err(), "{at}");
+        let mut other = bytes.clone();
+        other[at] ^= 1;
+        // The checkpoint's hash finds these; here nothing panics, and nothing is read as what it was.
+        assert!(
+            read(&other).is_ok_and(|read| read != frozen) || read(&other).is_err(),
+            "{at}"
+        );
+    }
+    bytes.push(0);
+    assert!(read(&bytes).is_err());
+}
