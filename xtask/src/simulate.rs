@@ -37,7 +37,7 @@ const ENGINES: [(&str, u64); 6] = [
 ];
 
 /// The packages that can be broken, so that they can be.
-pub const BROKEN: &str = "-p rota-core -p rota-ring -p rota-views -p rota-paxos -p rota-sim -p rota-multiring --features rota-core/mutants,rota-ring/mutants,rota-views/mutants,rota-paxos/mutants,rota-sim/mutants,rota-multiring/mutants";
+pub const BROKEN: &str = "-p rota-core -p rota-ring -p rota-views -p rota-paxos -p rota-sim -p rota-multiring -p rota-kv --features rota-core/mutants,rota-ring/mutants,rota-views/mutants,rota-paxos/mutants,rota-sim/mutants,rota-multiring/mutants,rota-kv/mutants";
 
 /// Tests that break what they look after.
 const WITH_MUTANTS: [&str; 11] = [

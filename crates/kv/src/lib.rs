@@ -3,12 +3,15 @@
 //! | where | what |
 //! |---|---|
 //! | [`store`] | what a partition keeps, and what commands do to it: the state machine, without I/O |
+//! | [`outlook`] | when what was answered may be told, without I/O |
 //! | [`redis`] | what Redis' clients say and hear, as operations of that machine, without I/O |
 //! | [`Map`] | which partition has which of the 16,384 slots of keys |
 
 #![forbid(unsafe_code)]
 
 mod map;
+pub mod mutants;
+pub mod outlook;
 pub mod redis;
 pub mod store;
 

@@ -117,7 +117,9 @@ impl<M: Machine> Client<M> {
     ) -> Result<Vec<u8>, CallError> {
         let (answer, answered) = mpsc::sync_channel(1);
         let of = (self.id, sequence);
-        let Some(name) = self.shared.wait(of, answer) else {
+        // Who has gone wants no answer.
+        let then = move |what| drop(answer.try_send(what));
+        let Some(name) = self.shared.wait(of, Box::new(then)) else {
             return Err(CallError::Stopped);
         };
         let began = Instant::now();

@@ -5,6 +5,7 @@ use crate::sessions::{ClientId, Sequence};
 const OPEN: u8 = 1;
 const CLOSE: u8 = 2;
 const APPLY: u8 = 3;
+const ONCE: u8 = 4;
 
 /// What is ordered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,6 +16,8 @@ pub(crate) enum Ordered<'a> {
     Close(ClientId),
     /// A command of a session.
     Apply(ClientId, Sequence, &'a [u8]),
+    /// A command of nobody's session, which is given once: who gave it, and its number there.
+    Once(ClientId, Sequence, &'a [u8]),
 }
 
 impl<'a> Ordered<'a> {
@@ -22,12 +25,8 @@ impl<'a> Ordered<'a> {
         match self {
             Self::Open(client) => head(OPEN, *client, 0),
             Self::Close(client) => head(CLOSE, *client, 0),
-            Self::Apply(client, sequence, bytes) => {
-                let mut out = head(APPLY, *client, bytes.len());
-                out.extend_from_slice(&sequence.to_le_bytes());
-                out.extend_from_slice(bytes);
-                out
-            }
+            Self::Apply(client, sequence, bytes) => numbered(APPLY, (*client, *sequence), bytes),
+            Self::Once(giver, number, bytes) => numbered(ONCE, (*giver, *number), bytes),
         }
     }
 
@@ -39,9 +38,13 @@ impl<'a> Ordered<'a> {
         match *kind {
             OPEN if rest.is_empty() => Some(Self::Open(client)),
             CLOSE if rest.is_empty() => Some(Self::Close(client)),
-            APPLY => {
+            kind @ (APPLY | ONCE) => {
                 let (sequence, rest) = rest.split_first_chunk()?;
-                Some(Self::Apply(client, u64::from_le_bytes(*sequence), rest))
+                let sequence = u64::from_le_bytes(*sequence);
+                Some(match kind {
+                    APPLY => Self::Apply(client, sequence, rest),
+                    _ => Self::Once(client, sequence, rest),
+                })
             }
             _ => None,
         }
@@ -52,6 +55,13 @@ fn head(kind: u8, client: ClientId, room: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(17 + room);
     out.push(kind);
     out.extend_from_slice(&client.to_le_bytes());
+    out
+}
+
+fn numbered(kind: u8, (client, sequence): (ClientId, Sequence), bytes: &[u8]) -> Vec<u8> {
+    let mut out = head(kind, client, bytes.len());
+    out.extend_from_slice(&sequence.to_le_bytes());
+    out.extend_from_slice(bytes);
     out
 }
 
@@ -66,6 +76,7 @@ mod tests {
             Ordered::Close(u64::MAX),
             Ordered::Apply(7, 9, b"set x"),
             Ordered::Apply(7, 9, b""),
+            Ordered::Once(7, 9, b"set x"),
         ] {
             let bytes = ordered.encode();
             assert_eq!(Ordered::decode(&bytes), Some(ordered));

@@ -54,6 +54,7 @@
 //! | [`Machine`], [`Frozen`] | what is replicated, and how its state is kept |
 //! | [`Replica`] | a replica in this process |
 //! | [`Client`] | a session: commands that count once |
+//! | [`Orders`] | commands that are given once, and whose answers are called for |
 //! | [`sessions`] | the same, as a part of the state |
 
 #![forbid(unsafe_code)]
@@ -67,6 +68,7 @@ mod door;
 mod error;
 mod keeper;
 mod machine;
+mod orders;
 mod peers;
 mod replica;
 pub mod sessions;
@@ -76,5 +78,6 @@ pub use client::Client;
 pub use config::ReplicaConfig;
 pub use error::{CallError, StartError};
 pub use machine::{Command, Frozen, Machine};
+pub use orders::Orders;
 pub use replica::{Replica, ReplicaStatus};
 pub use shared::Counts;

@@ -15,6 +15,7 @@ use crate::door::Door;
 use crate::error::{CallError, StartError};
 use crate::keeper::{Keeper, begin_with};
 use crate::machine::Machine;
+use crate::orders::Orders;
 use crate::sessions::{ClientId, Sequence, Sessions};
 use crate::shared::{Counts, Shared};
 
@@ -74,7 +75,8 @@ impl<M: Machine> Replica<M> {
         let node = node.map_err(StartError::Rings)?;
         let shelf = Arc::new(Mutex::new(checkpoints));
         let door = Door::open(config, &shelf).map_err(StartError::System)?;
-        let shared = Arc::new(Shared::new(machine, sessions));
+        let keeps = Some(Rank(config.sessions));
+        let shared = Arc::new(Shared::new(machine, sessions, keeps));
         shared.set_rings(Some(&node));
         let keeper = Keeper {
             config: config.clone(),
@@ -112,6 +114,11 @@ impl<M: Machine> Replica<M> {
     /// Goes on with a session that began at another replica of the partition, or before a restart; `last`: the number of its last command.
     pub fn go_on(&self, id: ClientId, last: Sequence) -> Client<M> {
         Client::go_on((id, last), self.sessions, Arc::clone(&self.shared))
+    }
+
+    /// A way for commands of nobody's session.
+    pub fn orders(&self) -> Orders<M> {
+        Orders::new(Arc::clone(&self.shared))
     }
 
     /// Looks at the machine as it is here: another replica may be ahead of it. Commands wait meanwhile. `None` where it has no whole state, as it did

@@ -1,11 +1,11 @@
 //! The state of a replica, and who waits for what becomes of it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::SyncSender;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rota_multiring::Place;
+use rota_multiring::{Place, Rank};
 use rota_node::rings::{RingsNode, RingsPublisher, RingsStatus, RingsWatch};
 
 use crate::command::Ordered;
@@ -51,15 +51,56 @@ pub struct Counts {
     pub recovered_bytes: u64,
 }
 
-/// Under which name somebody waits, and where the answer goes.
-type Waiting = (u64, SyncSender<Answer>);
+/// What is done with an answer. It is called in the thread that applies commands, so it should be quick.
+pub(crate) type Then = Box<dyn FnOnce(Answer) + Send>;
+/// Which command.
+pub(crate) type Of = (ClientId, Sequence);
+
+/// Under which name somebody waits, and what is done with the answer.
+type Waiting = (u64, Then);
+
+/// So many answers for which nobody has asked yet are kept, and so many bytes of them.
+const MOST_KEPT: usize = 65_536;
+const MOST_KEPT_BYTES: usize = 64 << 20;
 
 /// Who waits for what becomes of a command.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Pending {
-    of: HashMap<(ClientId, Sequence), Vec<Waiting>>,
+    of: HashMap<Of, Vec<Waiting>>,
     /// The name of the last that came.
     last: u64,
+    /// Answers to commands that processes of other partitions have given, for which they have not asked yet; the oldest first.
+    kept: VecDeque<Of>,
+    answers: HashMap<Of, Vec<u8>>,
+    kept_bytes: usize,
+}
+
+impl fmt::Debug for Pending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut of = f.debug_struct("Pending");
+        of.field("of", &self.of.len())
+            .field("kept", &self.kept.len());
+        of.finish_non_exhaustive()
+    }
+}
+
+impl Pending {
+    fn keep(&mut self, of: Of, answer: Vec<u8>) {
+        self.kept_bytes += answer.len();
+        self.kept.push_back(of);
+        self.answers.insert(of, answer);
+        while self.kept.len() > MOST_KEPT || self.kept_bytes > MOST_KEPT_BYTES {
+            let oldest = self.kept.pop_front();
+            let Some(oldest) = oldest else { return };
+            self.take(oldest);
+        }
+    }
+
+    fn take(&mut self, of: Of) -> Option<Vec<u8>> {
+        let answer = self.answers.remove(&of);
+        self.kept_bytes -= answer.as_ref().map_or(0, Vec::len);
+        answer
+    }
 }
 
 /// A replica, for its clients.
@@ -69,6 +110,8 @@ pub(crate) struct Shared<M> {
     pending: Mutex<Pending>,
     /// To its rings. None while it gets a checkpoint of another replica.
     rings: Mutex<Option<(RingsPublisher, RingsWatch)>>,
+    /// Of this ring answers are kept for processes of other partitions.
+    keeps: Option<Rank>,
     pub(crate) stop: AtomicBool,
     /// Why it has stopped.
     ended: Mutex<Option<String>>,
@@ -79,8 +122,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<M: Machine> Shared<M> {
-    pub(crate) fn new(machine: M, sessions: Sessions) -> Self {
+    pub(crate) fn new(machine: M, sessions: Sessions, keeps: Option<Rank>) -> Self {
         Self {
+            keeps,
             state: Mutex::new(State {
                 machine,
                 is_whole: true,
@@ -114,8 +158,8 @@ impl<M: Machine> Shared<M> {
         lock(&self.state)
     }
 
-    /// Somebody waits for the answer to a command: under this name. `None`: the replica has stopped.
-    pub(crate) fn wait(&self, of: (ClientId, Sequence), answer: SyncSender<Answer>) -> Option<u64> {
+    /// Somebody waits for the answer to a command: under this name. `None`: the replica has stopped, and nothing is done.
+    pub(crate) fn wait(&self, of: Of, then: Then) -> Option<u64> {
         let ended = lock(&self.ended);
         if ended.is_some() {
             return None;
@@ -123,12 +167,17 @@ impl<M: Machine> Shared<M> {
         let mut pending = lock(&self.pending);
         pending.last += 1;
         let name = pending.last;
-        pending.of.entry(of).or_default().push((name, answer));
+        if let Some(answer) = pending.take(of) {
+            drop(pending);
+            then(Ok(answer));
+            return Some(name);
+        }
+        pending.of.entry(of).or_default().push((name, then));
         Some(name)
     }
 
     /// Somebody does not any more; whoever else waits for the same command goes on.
-    pub(crate) fn give_up(&self, of: (ClientId, Sequence), name: u64) {
+    pub(crate) fn give_up(&self, of: Of, name: u64) {
         let mut pending = lock(&self.pending);
         if let Some(waiting) = pending.of.get_mut(&of) {
             waiting.retain(|(other, _)| *other != name);
@@ -138,11 +187,20 @@ impl<M: Machine> Shared<M> {
         }
     }
 
-    fn answer(&self, of: (ClientId, Sequence), answer: Answer) {
-        let waiting = lock(&self.pending).of.remove(&of);
-        for (_, waiting) in waiting.unwrap_or_default() {
-            // Who has gone wants no answer.
-            let _ = waiting.try_send(answer.clone());
+    /// `is_kept`: somebody may wait for it later.
+    fn answer(&self, of: Of, answer: Answer, is_kept: bool) {
+        let mut pending = lock(&self.pending);
+        let Some(waiting) = pending.of.remove(&of) else {
+            if let Ok(answer) = answer
+                && is_kept
+            {
+                pending.keep(of, answer);
+            }
+            return;
+        };
+        drop(pending);
+        for (_, then) in waiting {
+            then(answer.clone());
         }
     }
 
@@ -167,17 +225,23 @@ impl<M: Machine> Shared<M> {
                 let answer = state.apply(place, (client, sequence), bytes);
                 ((client, sequence), answer)
             }
+            Ordered::Once(giver, number, bytes) => {
+                let answer = state.run(place, giver, bytes);
+                drop(state);
+                let is_kept = Some(place.rank) == self.keeps;
+                return self.answer((giver, number), Ok(answer), is_kept);
+            }
         };
         drop(state);
-        self.answer(of, answer);
+        self.answer(of, answer, false);
     }
 
     /// It has stopped, and this is why.
     pub(crate) fn end(&self, why: String) {
         lock(&self.ended).get_or_insert(why);
         let pending = std::mem::take(&mut lock(&self.pending).of);
-        for (_, waiting) in pending.into_values().flatten() {
-            let _ = waiting.try_send(Err(CallError::Stopped));
+        for (_, then) in pending.into_values().flatten() {
+            then(Err(CallError::Stopped));
         }
     }
 
@@ -187,6 +251,22 @@ impl<M: Machine> Shared<M> {
 }
 
 impl<M: Machine> State<M> {
+    fn run(&mut self, place: Place, client: ClientId, bytes: &[u8]) -> Vec<u8> {
+        let command = Command {
+            place,
+            client,
+            bytes,
+        };
+        // Should it panic.
+        self.is_whole = false;
+        let answer = self.machine.apply(command);
+        self.is_whole = true;
+        self.counts.applied += 1;
+        self.counts.bytes += bytes.len() as u64;
+        self.counts.place = Some(place);
+        answer
+    }
+
     fn apply(
         &mut self,
         place: Place,
@@ -195,19 +275,8 @@ impl<M: Machine> State<M> {
     ) -> Answer {
         match self.sessions.begin(client, sequence) {
             Verdict::New => {
-                let command = Command {
-                    place,
-                    client,
-                    bytes,
-                };
-                // Should it panic.
-                self.is_whole = false;
-                let answer = self.machine.apply(command);
-                self.is_whole = true;
+                let answer = self.run(place, client, bytes);
                 self.sessions.answer(client, sequence, answer.clone());
-                self.counts.applied += 1;
-                self.counts.bytes += bytes.len() as u64;
-                self.counts.place = Some(place);
                 Ok(answer)
             }
             Verdict::Again(answer) => {

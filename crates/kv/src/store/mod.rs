@@ -11,7 +11,7 @@ mod value;
 pub use action::{Action, Life, Only, OnlyLife};
 pub use batch::{Batch, Operation, Test};
 pub use outcome::{Answer, Answered, Fault, Kind, Outcome};
-pub use state::{FrozenStore, Store};
+pub use state::{FrozenStore, Store, Witness};
 pub use value::{Entry, Value};
 
 /// A key may have so many bytes.

@@ -34,6 +34,8 @@ pub struct Store {
     pub(super) now: u64,
     /// The last command of several partitions, of which this is one.
     pub(super) last: Option<Place>,
+    /// The last command of several partitions, whichever those are.
+    seen: Option<Place>,
     pub(super) keys: OrdMap<Bytes, Entry>,
     /// Keys that do not live for ever, by their ends.
     pub(super) ends: BTreeSet<(u64, Bytes)>,
@@ -58,6 +60,7 @@ impl Store {
             map,
             now: 0,
             last: None,
+            seen: None,
             keys: OrdMap::new(),
             ends: BTreeSet::new(),
             bytes: 0,
@@ -94,6 +97,11 @@ impl Store {
     /// The last command of several partitions that this one knows to be one of.
     pub const fn last(&self) -> Option<Place> {
         self.last
+    }
+
+    /// The last command of several partitions that came by, of this one or not.
+    pub const fn seen(&self) -> Option<Place> {
+        self.seen
     }
 
     /// What a key has now.
@@ -167,6 +175,7 @@ impl Store {
             if to.contains(&self.me) {
                 self.last = Some(command.place);
             }
+            self.seen = Some(command.place);
             if let Some(witness) = &mut self.witness {
                 witness(command.place, &to);
             }
@@ -189,6 +198,7 @@ impl Machine for Store {
             map: self.map.clone(),
             now: self.now,
             last: self.last,
+            seen: self.seen,
             keys: self.keys.clone(),
         }
     }
@@ -197,7 +207,8 @@ impl Machine for Store {
         let frozen = FrozenStore::read(state)?;
         let witness = self.witness.take();
         *self = Self::new(self.me, frozen.map);
-        (self.now, self.last, self.witness) = (frozen.now, frozen.last, witness);
+        (self.now, self.last, self.seen) = (frozen.now, frozen.last, frozen.seen);
+        self.witness = witness;
         for (key, entry) in frozen.keys {
             if self.map.of_key(&key) != self.me {
                 return Err(invalid("a key of another partition"));
@@ -214,6 +225,7 @@ pub struct FrozenStore {
     map: Map,
     now: u64,
     last: Option<Place>,
+    seen: Option<Place>,
     keys: OrdMap<Bytes, Entry>,
 }
 
@@ -227,6 +239,7 @@ impl Frozen for FrozenStore {
         self.map.encode(&mut head);
         head.extend(self.now.to_le_bytes());
         put_version(&mut head, self.last);
+        put_version(&mut head, self.seen);
         head.extend((self.keys.len() as u64).to_le_bytes());
         write_record(out, &head)?;
         for (key, entry) in &self.keys {
@@ -274,6 +287,7 @@ impl FrozenStore {
             map: Map::decode(bytes)?,
             now: bytes.u64()?,
             last: take_version(bytes)?,
+            seen: take_version(bytes)?,
             keys: OrdMap::new(),
         };
         let count = bytes.u64()?;

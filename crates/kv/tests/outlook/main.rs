@@ -1,0 +1,6 @@
+//! When what was answered may be told.
+
+#[cfg(feature = "mutants")]
+mod mutants;
+mod rules;
+mod world;

@@ -1,0 +1,115 @@
+//! Its rules, one by one.
+
+use rota_core::contract::NodeId;
+use rota_kv::outlook::{Outlook, Signal};
+use rota_kv::{Partition, Partitions};
+use rota_multiring::{Place, Rank};
+
+pub fn place(round: u64) -> Place {
+    Place {
+        round,
+        rank: Rank(9),
+        instance: round,
+        index: 0,
+    }
+}
+
+fn of<const N: usize>(partitions: [u16; N]) -> Partitions {
+    partitions.map(Partition).into()
+}
+
+pub fn node(number: u16) -> NodeId {
+    NodeId::new(number).expect("not 0")
+}
+
+fn signal(delivered: u64, stable: u64) -> Signal {
+    let some = |round| (round > 0).then(|| place(round));
+    Signal {
+        delivered: some(delivered),
+        stable: some(stable),
+    }
+}
+
+fn first() -> Outlook {
+    Outlook::new(Partition(1), of([1, 2, 3]), None)
+}
+
+#[test]
+fn what_stands_behind_a_command_waits_for_all_of_its_partitions() {
+    let mut outlook = first();
+    assert!(outlook.may_tell(None));
+    outlook.on_delivered(place(5), &of([1, 2, 3]));
+    assert!(outlook.may_tell(None), "what stands before it does not");
+    assert!(!outlook.may_tell(Some(place(5))));
+    assert_eq!(outlook.waits_for(), of([2, 3]));
+    outlook.on_signal(node(4), Partition(2), signal(5, 0));
+    assert_eq!(outlook.waits_for(), of([3]));
+    // One that is behind says nothing, another one of the same partition does.
+    outlook.on_signal(node(7), Partition(3), signal(4, 4));
+    assert!(!outlook.may_tell(Some(place(5))));
+    outlook.on_signal(node(8), Partition(3), signal(6, 0));
+    assert!(outlook.may_tell(Some(place(5))));
+    assert_eq!(outlook.own(), signal(5, 5));
+}
+
+#[test]
+fn what_concerns_others_only_delays_nobody_here() {
+    let mut outlook = first();
+    outlook.on_delivered(place(5), &of([2, 3]));
+    assert_eq!(outlook.own(), signal(5, 5));
+    assert!(outlook.may_tell(Some(place(5))));
+    assert!(outlook.waits_for().is_empty());
+}
+
+/// The first has not heard that what the second had delivered before with the third is stable there.
+#[test]
+fn a_partition_s_signal_waits_for_what_concerns_others_there() {
+    let mut outlook = first();
+    outlook.on_delivered(place(5), &of([2, 3]));
+    outlook.on_delivered(place(6), &of([1, 2]));
+    outlook.on_signal(node(4), Partition(2), signal(6, 0));
+    assert!(!outlook.may_tell(Some(place(6))));
+    outlook.on_signal(node(4), Partition(2), signal(6, 5));
+    assert!(outlook.may_tell(Some(place(6))));
+}
+
+/// What both have delivered before waits for nothing: else each command would wait for the one before it, and a lap each.
+#[test]
+fn commands_of_the_same_partitions_are_signalled_at_once() {
+    let mut outlook = first();
+    for round in 1..=1_000 {
+        outlook.on_delivered(place(round), &of([1, 2]));
+    }
+    outlook.on_signal(node(4), Partition(2), signal(1_000, 0));
+    assert!(outlook.may_tell(Some(place(1_000))));
+}
+
+#[test]
+fn who_begins_with_a_state_knows_of_nothing_that_it_is_stable() {
+    let mut outlook = Outlook::new(Partition(1), of([1, 2, 3]), Some(place(8)));
+    assert!(!outlook.may_tell(Some(place(7))));
+    assert_eq!(outlook.own(), signal(8, 0));
+    outlook.on_signal(node(4), Partition(2), signal(8, 3));
+    assert_eq!(outlook.waits_for(), of([3]));
+    outlook.on_signal(node(7), Partition(3), signal(9, 9));
+    assert!(outlook.may_tell(Some(place(8))));
+}
+
+#[test]
+fn what_is_remembered_is_bounded_and_what_is_forgotten_counts() {
+    let mut outlook = first();
+    outlook.on_delivered(place(1), &of([2, 3]));
+    for round in 2..10_000 {
+        outlook.on_delivered(place(round), &of([1, 3]));
+    }
+    outlook.on_delivered(place(10_000), &of([1, 2]));
+    outlook.on_signal(node(7), Partition(3), signal(10_000, 0));
+    outlook.on_signal(node(4), Partition(2), signal(10_000, 0));
+    assert!(
+        !outlook.may_tell(Some(place(10_000))),
+        "the first is not stable"
+    );
+    outlook.on_signal(node(4), Partition(2), signal(10_000, 1));
+    outlook.on_signal(node(7), Partition(3), signal(10_000, 10_000));
+    assert!(outlook.may_tell(Some(place(10_000))));
+}
