@@ -29,6 +29,7 @@ pub mod counters;
 pub mod event;
 mod graph;
 mod groups;
+pub mod history;
 pub mod multicast;
 pub mod name;
 pub mod online;

@@ -57,28 +57,39 @@ pub struct Outlook {
 }
 
 impl Outlook {
-    /// Of a replica that begins with a state in which these commands were delivered. None of them is known to be stable.
-    pub fn new(me: Partition, all: Partitions, delivered: Option<Place>) -> Self {
-        let mut outlook = Self {
+    /// Of a replica that has delivered nothing. `all`: the partitions.
+    pub const fn new(me: Partition, all: Partitions) -> Self {
+        Self {
             me,
             all,
             signals: BTreeMap::new(),
             own: Signal {
-                delivered,
+                delivered: None,
                 stable: None,
             },
             pending: VecDeque::new(),
             recent: VecDeque::new(),
             floor: BTreeMap::new(),
+        }
+    }
+
+    /// The replica begins with a state in which these commands were delivered. None of them is known to be stable; what others have said holds.
+    pub fn begin(&mut self, delivered: Option<Place>) {
+        self.own = Signal {
+            delivered,
+            stable: None,
         };
+        self.pending.clear();
+        self.recent.clear();
+        self.floor.clear();
         if let Some(place) = delivered
             && !mutants::on(Mutant::T03)
         {
-            // Of which partitions the last ones were is not known.
-            let of = outlook.all.clone();
-            outlook.wait(place, &of);
+            // Of which partitions the last ones were is not known. When all have delivered this one, they have all that stands before it.
+            let all = self.all.clone();
+            self.wait(place, &all);
         }
-        outlook
+        self.advance();
     }
 
     /// What other partitions are to know.

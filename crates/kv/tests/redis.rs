@@ -173,6 +173,7 @@ fn texts_and_numbers_as_redis_has_them() {
             ("SELECT 1", "-ERR DB index is out of range"),
             ("WAIT 2 100", ":2"),
             ("ECHO x", "$1 x"),
+            ("PLACE x", "$9 19.1.19.0"),
         ],
     );
 }

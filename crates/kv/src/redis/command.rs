@@ -40,6 +40,8 @@ pub enum Shape {
     },
     /// Which kind of value.
     Kind,
+    /// Where in the order it is: round, ring, instance and message, with points between.
+    Place,
     /// Keys with what they have: so many at most.
     Entries(u32),
 }
@@ -152,6 +154,7 @@ fn simple<'a>(name: &str, arguments: &'a [Bytes]) -> Option<Plan<'a>> {
     match (name, rest) {
         ("get", []) => one(Action::Get, Shape::Text),
         ("getdel", []) => one(Action::Take, Shape::Text),
+        ("place", []) => one(Action::Place, Shape::Place),
         ("strlen", []) => one(Action::Length, Shape::Number),
         ("type", []) => one(Action::Kind, Shape::Kind),
         ("ttl", []) => one(Action::LivesUntil, Shape::Life { seconds: true }),

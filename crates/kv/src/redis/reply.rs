@@ -62,6 +62,10 @@ impl Shape {
                 Some(Kind::Text) => "string",
                 Some(Kind::Fields) => "hash",
             }),
+            (Self::Place, Outcome::Version(Some(place))) => {
+                let (ring, instance) = (place.rank.0, place.instance);
+                Reply::from(format!("{}.{ring}.{instance}.{}", place.round, place.index))
+            }
             _ => unexpected(),
         }
     }

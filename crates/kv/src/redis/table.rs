@@ -91,6 +91,7 @@ pub const TABLE: &[Entry] = &[
     of("pexpire", -3, D, ONE),
     of("pexpireat", -3, D, ONE),
     of("ping", -1, C, NONE),
+    of("place", 2, R, ONE),
     of("psetex", 4, W, ONE),
     of("pttl", 2, R, ONE),
     of("quit", -1, T, NONE),

@@ -58,6 +58,8 @@ pub enum Action<'a> {
     LivesUntil,
     /// Where in the order it was changed last.
     Version,
+    /// Where in the order this is.
+    Place,
     /// Its bytes, and then there is none any more.
     Take,
     /// Bytes.
@@ -147,6 +149,7 @@ impl<'a> Action<'a> {
                 | Self::Exists
                 | Self::LivesUntil
                 | Self::Version
+                | Self::Place
                 | Self::Fields(_)
                 | Self::AllFields
                 | Self::CountFields
@@ -173,6 +176,7 @@ impl<'a> Action<'a> {
             Self::CountFields => 16,
             Self::SetFields(_) => 17,
             Self::DeleteFields(_) => 18,
+            Self::Place => 19,
         }
     }
 
@@ -239,6 +243,7 @@ impl<'a> Action<'a> {
                 Some((take_bytes(bytes)?, take_bytes(bytes)?))
             })?),
             18 => Self::DeleteFields(take_list(bytes, take_bytes)?),
+            19 => Self::Place,
             _ => return None,
         })
     }

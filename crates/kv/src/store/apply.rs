@@ -67,19 +67,13 @@ impl Store {
             let outcome = match operation {
                 Operation::Key(key, _) if self.map.of_key(key) != self.me => continue,
                 Operation::Key(key, action) => self.act(key, action, place),
-                Operation::Range {
-                    from,
-                    to,
-                    limit,
-                    values,
-                } => Ok(self.range((from, *to), *limit, *values)),
-                Operation::Size => Ok(Outcome::Number(self.keys.len() as i64)),
                 Operation::Clear => {
                     self.keys = OrdMap::new();
                     self.ends.clear();
                     self.bytes = 0;
                     Ok(Outcome::Done)
                 }
+                all => Ok(self.look(all).unwrap_or(Outcome::Nothing)),
             };
             outcomes.push((at, outcome.unwrap_or_else(Outcome::Fault)));
         }
@@ -97,22 +91,60 @@ impl Store {
         }
     }
 
-    fn act(&mut self, key: &[u8], action: &Action<'_>, place: Place) -> Result<Outcome, Fault> {
-        let now = self.now;
-        match action {
+    /// What is only read, as it is here; `None`: it changes something.
+    pub fn look(&self, operation: &Operation<'_>) -> Option<Outcome> {
+        let outcome = match operation {
+            Operation::Key(key, action) => self.look_at(key, action)?,
+            Operation::Range {
+                from,
+                to,
+                limit,
+                values,
+            } => Ok(self.range((from, *to), *limit, *values)),
+            Operation::Size => Ok(Outcome::Number(self.keys.len() as i64)),
+            Operation::Clear => return None,
+        };
+        Some(outcome.unwrap_or_else(Outcome::Fault))
+    }
+
+    fn look_at(&self, key: &[u8], action: &Action<'_>) -> Option<Result<Outcome, Fault>> {
+        let entry = self.get(key);
+        let fields =
+            |of: &dyn Fn(&Fields) -> Outcome| self.fields_of(key).map(|fields| of(&fields));
+        Some(match action {
             Action::Get => self.text_of(key).map(found),
             Action::Length => {
-                let length = self.text_of(key)?.map_or(0, |text| text.len());
-                Ok(Outcome::Number(length as i64))
+                let length = |text: Option<Bytes>| text.map_or(0, |text| text.len());
+                let text = self.text_of(key);
+                text.map(|text| Outcome::Number(length(text) as i64))
             }
-            Action::Kind => Ok(Outcome::Kind(self.get(key).map(|entry| entry.value.kind()))),
-            Action::Exists => Ok(Outcome::Number(i64::from(self.get(key).is_some()))),
-            Action::LivesUntil => Ok(match self.get(key).map(|entry| entry.until) {
+            Action::Kind => Ok(Outcome::Kind(entry.map(|entry| entry.value.kind()))),
+            Action::Exists => Ok(Outcome::Number(i64::from(entry.is_some()))),
+            Action::LivesUntil => Ok(match entry.map(|entry| entry.until) {
                 None => Outcome::Nothing,
                 Some(None) => Outcome::Number(-1),
-                Some(Some(until)) => Outcome::Number((until - now).cast_signed()),
+                Some(Some(until)) => Outcome::Number((until - self.now).cast_signed()),
             }),
-            Action::Version => Ok(Outcome::Version(self.get(key).map(|entry| entry.version))),
+            Action::Version => Ok(Outcome::Version(entry.map(|entry| entry.version))),
+            Action::Fields(wanted) => fields(&|fields| {
+                let of = |field: &&[u8]| fields.get(*field).cloned();
+                Outcome::Texts(wanted.iter().map(of).collect())
+            }),
+            Action::CountFields => fields(&|fields| Outcome::Number(fields.len() as i64)),
+            Action::AllFields => fields(&|fields| {
+                let pair = |(field, value): (&Bytes, &Bytes)| (field.clone(), value.clone());
+                Outcome::Pairs(fields.iter().map(pair).collect())
+            }),
+            _ => return None,
+        })
+    }
+
+    fn act(&mut self, key: &[u8], action: &Action<'_>, place: Place) -> Result<Outcome, Fault> {
+        if let Some(outcome) = self.look_at(key, action) {
+            return outcome;
+        }
+        let now = self.now;
+        match action {
             Action::Take => {
                 let text = self.text_of(key)?;
                 self.remove(key);
@@ -138,11 +170,17 @@ impl Store {
                 }
                 Ok(found(text))
             }
-            Action::Fields(_)
-            | Action::AllFields
-            | Action::CountFields
-            | Action::SetFields(_)
-            | Action::DeleteFields(_) => self.act_on_fields(key, action, place),
+            Action::SetFields(set) => {
+                let fields = self.fields_of(key)?;
+                self.set_fields(key, (fields, set), place)
+            }
+            Action::DeleteFields(names) => {
+                let fields = self.fields_of(key)?;
+                Ok(self.delete_fields(key, (fields, names), place))
+            }
+            Action::Place => Ok(Outcome::Version(Some(place))),
+            // All others are looked at.
+            _ => Ok(Outcome::Nothing),
         }
     }
 
@@ -278,25 +316,6 @@ impl Store {
             Err(()) => drop(self.remove(key)),
         }
         Outcome::Number(1)
-    }
-
-    fn act_on_fields(
-        &mut self,
-        key: &[u8],
-        action: &Action<'_>,
-        place: Place,
-    ) -> Result<Outcome, Fault> {
-        let fields = self.fields_of(key)?;
-        Ok(match action {
-            Action::Fields(wanted) => {
-                let of = |field: &&[u8]| fields.get(*field).cloned();
-                Outcome::Texts(wanted.iter().map(of).collect())
-            }
-            Action::CountFields => Outcome::Number(fields.len() as i64),
-            Action::SetFields(set) => return self.set_fields(key, (fields, set), place),
-            Action::DeleteFields(names) => self.delete_fields(key, (fields, names), place),
-            _ => Outcome::Pairs(fields.into_iter().collect()),
-        })
     }
 
     fn set_fields(

@@ -11,6 +11,7 @@ mod value;
 pub use action::{Action, Life, Only, OnlyLife};
 pub use batch::{Batch, Operation, Test};
 pub use outcome::{Answer, Answered, Fault, Kind, Outcome};
+pub(crate) use outcome::{put_version, take_version};
 pub use state::{FrozenStore, Store, Witness};
 pub use value::{Entry, Value};
 

@@ -190,14 +190,14 @@ pub(super) fn owned(bytes: &mut Reader<'_>) -> Option<Bytes> {
     take_bytes(bytes).map(Bytes::copy_from_slice)
 }
 
-pub(super) fn put_version(out: &mut Vec<u8>, version: Option<Place>) {
+pub(crate) fn put_version(out: &mut Vec<u8>, version: Option<Place>) {
     out.push(u8::from(version.is_some()));
     if let Some(place) = version {
         put_place(out, place);
     }
 }
 
-pub(super) fn take_version(bytes: &mut Reader<'_>) -> Option<Option<Place>> {
+pub(crate) fn take_version(bytes: &mut Reader<'_>) -> Option<Option<Place>> {
     Some(match bytes.flag()? {
         true => Some(take_place(bytes)?),
         false => None,

@@ -23,8 +23,14 @@ const MOST_SWEPT: usize = 32;
 /// An entry of a state has at most so many bytes.
 const MOST_ENTRY_BYTES: usize = 1 << 30;
 
-/// Gets to know each command of several partitions, in their order, and which those are.
-pub type Witness = Box<dyn FnMut(Place, &Partitions) + Send>;
+/// Gets to know of the commands of several partitions.
+pub trait Witness: Send {
+    /// The store begins with a state, in which those up to this one were delivered.
+    fn began(&mut self, seen: Option<Place>);
+
+    /// One is delivered, of these partitions.
+    fn delivered(&mut self, place: Place, of: &Partitions);
+}
 
 /// A partition's keys, and the machine that commands change them by.
 pub struct Store {
@@ -41,7 +47,7 @@ pub struct Store {
     pub(super) ends: BTreeSet<(u64, Bytes)>,
     /// What all of it takes.
     pub(super) bytes: usize,
-    witness: Option<Witness>,
+    witness: Option<Box<dyn Witness>>,
 }
 
 impl fmt::Debug for Store {
@@ -69,7 +75,7 @@ impl Store {
     }
 
     /// The same, with somebody who has to know of the commands of several partitions.
-    pub fn with_witness(mut self, witness: Witness) -> Self {
+    pub fn with_witness(mut self, witness: Box<dyn Witness>) -> Self {
         self.witness = Some(witness);
         self
     }
@@ -177,7 +183,7 @@ impl Store {
             }
             self.seen = Some(command.place);
             if let Some(witness) = &mut self.witness {
-                witness(command.place, &to);
+                witness.delivered(command.place, &to);
             }
         }
         self.run(&batch, command.place)
@@ -209,6 +215,9 @@ impl Machine for Store {
         *self = Self::new(self.me, frozen.map);
         (self.now, self.last, self.seen) = (frozen.now, frozen.last, frozen.seen);
         self.witness = witness;
+        if let Some(witness) = &mut self.witness {
+            witness.began(self.seen);
+        }
         for (key, entry) in frozen.keys {
             if self.map.of_key(&key) != self.me {
                 return Err(invalid("a key of another partition"));

@@ -31,7 +31,7 @@ fn signal(delivered: u64, stable: u64) -> Signal {
 }
 
 fn first() -> Outlook {
-    Outlook::new(Partition(1), of([1, 2, 3]), None)
+    Outlook::new(Partition(1), of([1, 2, 3]))
 }
 
 #[test]
@@ -86,7 +86,8 @@ fn commands_of_the_same_partitions_are_signalled_at_once() {
 
 #[test]
 fn who_begins_with_a_state_knows_of_nothing_that_it_is_stable() {
-    let mut outlook = Outlook::new(Partition(1), of([1, 2, 3]), Some(place(8)));
+    let mut outlook = first();
+    outlook.begin(Some(place(8)));
     assert!(!outlook.may_tell(Some(place(7))));
     assert_eq!(outlook.own(), signal(8, 0));
     outlook.on_signal(node(4), Partition(2), signal(8, 3));

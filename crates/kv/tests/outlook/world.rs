@@ -59,7 +59,7 @@ impl World {
             let partition = Partition(at / REPLICAS + 1);
             Replica {
                 partition,
-                outlook: Outlook::new(partition, all.clone(), None),
+                outlook: Outlook::new(partition, all.clone()),
                 done: Vec::new(),
                 most: 0,
                 kept: 0,
@@ -211,7 +211,8 @@ impl World {
         let last = replica.done.iter().rfind(own);
         let place = |command: &usize| commands[*command].place;
         replica.last = last.and_then(place);
-        replica.outlook = Outlook::new(replica.partition, all, seen.and_then(place));
+        replica.outlook = Outlook::new(replica.partition, all);
+        replica.outlook.begin(seen.and_then(place));
         replica.waits.clear();
         self.restarts += 1;
         // Others say again how far they are.

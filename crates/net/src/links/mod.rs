@@ -38,7 +38,7 @@ use handshake::{NONCE_BYTES, Own, Refusal};
 use peer::Peer;
 use record::Found;
 use session::Ending;
-pub use talk::Talk;
+pub use talk::{Hearing, Saying, Talk};
 
 /// What waits for a link in this process, in bytes; the kernel holds more.
 pub const QUEUE_BYTES: usize = 1 << 20;

@@ -4,7 +4,7 @@
 
 use rota_core::contract::{NodeId, Process, Session};
 use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use super::cipher::Direction;
@@ -21,9 +21,22 @@ const HANDSHAKE: Duration = Duration::from_secs(2);
 /// See the module's page.
 #[derive(Debug)]
 pub struct Talk {
-    stream: TcpStream,
     peer: Process,
+    saying: Saying,
+    hearing: Hearing,
+}
+
+/// The half of a connection by which something is said.
+#[derive(Debug)]
+pub struct Saying {
+    stream: TcpStream,
     seals: Direction,
+}
+
+/// The half by which something is heard.
+#[derive(Debug)]
+pub struct Hearing {
+    stream: TcpStream,
     opens: Direction,
     patience: Duration,
 }
@@ -92,13 +105,25 @@ impl Talk {
     fn begin(stream: TcpStream, agreed: Agreed, patience: Duration) -> io::Result<Self> {
         stream.set_write_timeout(Some(patience))?;
         stream.set_nodelay(true)?;
-        Ok(Self {
-            stream,
-            peer: agreed.peer,
+        let saying = Saying {
+            stream: stream.try_clone()?,
             seals: agreed.seals,
+        };
+        let hearing = Hearing {
+            stream,
             opens: agreed.opens,
             patience,
+        };
+        Ok(Self {
+            peer: agreed.peer,
+            saying,
+            hearing,
         })
+    }
+
+    /// Both halves, for a thread each. Either end of the connection ends the other.
+    pub fn split(self) -> (Saying, Hearing) {
+        (self.saying, self.hearing)
     }
 
     /// Who is at the other end.
@@ -106,12 +131,30 @@ impl Talk {
         self.peer
     }
 
-    /// Says something, of at most [`Self::MOST_BYTES`].
+    /// As [`Saying::say`].
+    ///
+    /// # Errors
+    /// The same.
+    pub fn say(&mut self, what: &[u8]) -> io::Result<()> {
+        self.saying.say(what)
+    }
+
+    /// As [`Hearing::hear`].
+    ///
+    /// # Errors
+    /// The same.
+    pub fn hear(&mut self) -> io::Result<Vec<u8>> {
+        self.hearing.hear()
+    }
+}
+
+impl Saying {
+    /// Says something, of at most [`Talk::MOST_BYTES`].
     ///
     /// # Errors
     /// The system's: the connection is of no use any more. `InvalidInput`: it is too long, and nothing was said.
     pub fn say(&mut self, what: &[u8]) -> io::Result<()> {
-        if what.len() > Self::MOST_BYTES {
+        if what.len() > Talk::MOST_BYTES {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let sealed = what.len() + self.seals.tag_bytes();
@@ -123,7 +166,16 @@ impl Talk {
         self.seals.seal(&header, &mut record[HEADER_BYTES..]);
         self.stream.write_all(&record)
     }
+}
 
+impl Drop for Saying {
+    fn drop(&mut self) {
+        // Whoever hears at either end is to know.
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+impl Hearing {
     /// Hears what is said next.
     ///
     /// # Errors
@@ -134,7 +186,7 @@ impl Talk {
         let mut header = [0; HEADER_BYTES];
         read_until(&mut self.stream, &mut header, until)?;
         let length = u32::from_le_bytes(header) as usize;
-        if length > Self::MOST_BYTES + self.opens.tag_bytes() {
+        if length > Talk::MOST_BYTES + self.opens.tag_bytes() {
             return Err(io::ErrorKind::InvalidData.into());
         }
         // Room is made as it comes: a length alone costs nothing.
@@ -276,9 +328,9 @@ mod tests {
         });
         let mut talk = dial((1, 7), address, Some(&key)).expect("it has the key");
         talk.say(b"one").expect("it is heard");
-        let mut record = vec![0; HEADER_BYTES + 3 + talk.seals.tag_bytes()];
+        let mut record = vec![0; HEADER_BYTES + 3 + talk.saying.seals.tag_bytes()];
         record[..HEADER_BYTES].copy_from_slice(&19_u32.to_le_bytes());
-        talk.stream.write_all(&record).expect("it is sent");
+        talk.saying.stream.write_all(&record).expect("it is sent");
         thread.join().expect("it ends");
     }
 

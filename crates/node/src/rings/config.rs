@@ -145,8 +145,16 @@ impl RingsConfig {
     /// # Errors
     /// [`RingsError`].
     pub fn from_toml(text: &str) -> Result<Self, RingsError> {
+        let table = toml::from_str(text);
+        Self::from_table(table.map_err(|error| RingsError::Syntax(Box::new(error)))?)
+    }
+
+    /// The same of a file that is read already, and has nothing else any more.
+    ///
+    /// # Errors
+    /// [`RingsError`].
+    pub fn from_table(mut table: toml::Table) -> Result<Self, RingsError> {
         let syntax = |error| RingsError::Syntax(Box::new(error));
-        let mut table: toml::Table = toml::from_str(text).map_err(syntax)?;
         table.remove("engine");
         let rings = table
             .remove("ring")

@@ -1,0 +1,409 @@
+//! Whether what clients of a store were told can be explained by one order in which each thing happened between its question and its answer
+//! (linearizability), where answers say where in the store's order they stand.
+//!
+//! That makes it cheap, and loses nothing. Whatever was answered is done again in the order of places: each read has to find what it found. Then there
+//! is a graph: what was done to a key, one after the other, and what was answered before another thing was asked for. If it has no cycle, any
+//! order of it explains everything. Of what was never answered the place is not known: it may have happened when somebody has read what it
+//! has written, once, and at most there.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Where in the order: round, ring, instance, and which message of it.
+pub type Place = (u64, u16, u64, u32);
+
+/// What a client asked for at once, and was told.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Step {
+    /// Which client.
+    pub client: u64,
+    /// When it asked, in nanoseconds of one clock.
+    pub began: u64,
+    /// When it was told. Without it was told nothing, and may have been done or not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<u64>,
+    /// Where it was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+    /// What keys had before; `None`: there was no such key.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<(String, Option<String>)>,
+    /// What keys have afterwards, `None`: nothing. No value is written twice to a key.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub writes: Vec<(String, Option<String>)>,
+}
+
+/// What was looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
+pub struct Summary {
+    /// Steps that were answered.
+    pub answered: u64,
+    /// Those that were not.
+    pub unanswered: u64,
+    /// Of those, what somebody has read.
+    pub seen: u64,
+    /// What was read.
+    pub reads: u64,
+    /// What was written.
+    pub writes: u64,
+    /// Steps with several keys.
+    pub several: u64,
+}
+
+/// What no order explains. Steps are named by their places in the history.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Wrong {
+    /// An answer has no place, or the end is before the beginning.
+    NoPlace(usize),
+    /// Two were done at one place.
+    SamePlace(usize, usize),
+    /// A read has found something else than the key had there.
+    Read {
+        /// Which step.
+        step: usize,
+        /// Of which key.
+        key: String,
+        /// What it has found.
+        found: Option<String>,
+        /// What there was.
+        was: Option<String>,
+    },
+    /// Each of these has to stand before the next, and the last before the first.
+    Cycle(Vec<usize>),
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoPlace(step) => write!(f, "step {step} is answered, and has no place"),
+            Self::SamePlace(one, other) => {
+                write!(f, "steps {one} and {other} were done at one place")
+            }
+            Self::Read {
+                step,
+                key,
+                found,
+                was,
+            } => write!(
+                f,
+                "step {step} has read {found:?} of key {key:?}, which had {was:?} there"
+            ),
+            Self::Cycle(steps) => {
+                let steps: Vec<String> = steps.iter().map(ToString::to_string).collect();
+                let steps = steps.join(", ");
+                write!(
+                    f,
+                    "each of these stands before the next one, by what was done to keys or by time, and the last before the first: steps {steps}"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for Wrong {}
+
+/// What is known of a key while everything is done again.
+#[derive(Debug, Default)]
+struct Key {
+    value: Option<String>,
+    last: Option<usize>,
+    readers: Vec<usize>,
+}
+
+struct Replay<'a> {
+    steps: &'a [Step],
+    keys: HashMap<&'a str, Key>,
+    /// What was not answered, by what it writes, and has not been seen.
+    maybe: HashMap<(&'a str, &'a str), usize>,
+    behind: Vec<Vec<usize>>,
+    is_done: Vec<bool>,
+    summary: Summary,
+}
+
+/// Whether one order explains a history.
+///
+/// # Errors
+/// What it does not explain.
+pub fn judge(steps: &[Step]) -> Result<Summary, Wrong> {
+    let mut replay = Replay::new(steps)?;
+    let mut order: Vec<usize> = (0..steps.len())
+        .filter(|at| steps[*at].ended.is_some())
+        .collect();
+    order.sort_by_key(|at| steps[*at].place);
+    let same = |pair: &&[usize]| steps[pair[0]].place == steps[pair[1]].place;
+    if let Some(pair) = order.windows(2).find(same) {
+        return Err(Wrong::SamePlace(pair[0], pair[1]));
+    }
+    for at in order {
+        replay.step(at)?;
+    }
+    replay.by_time();
+    match replay.cycle() {
+        Some(cycle) => Err(Wrong::Cycle(cycle)),
+        None => Ok(replay.summary),
+    }
+}
+
+impl<'a> Replay<'a> {
+    fn new(steps: &'a [Step]) -> Result<Self, Wrong> {
+        let mut replay = Self {
+            steps,
+            keys: HashMap::new(),
+            maybe: HashMap::new(),
+            behind: vec![Vec::new(); steps.len()],
+            is_done: vec![false; steps.len()],
+            summary: Summary::default(),
+        };
+        for (at, step) in steps.iter().enumerate() {
+            match step.ended {
+                Some(ended) if step.place.is_none() || ended < step.began => {
+                    return Err(Wrong::NoPlace(at));
+                }
+                Some(_) => replay.summary.answered += 1,
+                None => {
+                    replay.summary.unanswered += 1;
+                    for (key, value) in &step.writes {
+                        if let Some(value) = value {
+                            replay.maybe.insert((key, value), at);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(replay)
+    }
+
+    fn step(&mut self, at: usize) -> Result<(), Wrong> {
+        let step = &self.steps[at];
+        self.is_done[at] = true;
+        self.summary.several += u64::from(step.reads.len() + step.writes.len() > 1);
+        for (key, found) in &step.reads {
+            self.read(at, (key, found))?;
+        }
+        for (key, value) in &step.writes {
+            self.write(at, (key, value));
+        }
+        Ok(())
+    }
+
+    fn read(
+        &mut self,
+        at: usize,
+        (key, found): (&'a str, &'a Option<String>),
+    ) -> Result<(), Wrong> {
+        self.summary.reads += 1;
+        let was = self.keys.entry(key).or_default().value.clone();
+        if was != *found {
+            // Something that was never answered has been done.
+            let of = found.as_deref().map(|found| (key, found));
+            let Some(unanswered) = of.and_then(|of| self.maybe.remove(&of)) else {
+                let (key, found) = (key.to_owned(), found.clone());
+                let step = at;
+                return Err(Wrong::Read {
+                    step,
+                    key,
+                    found,
+                    was,
+                });
+            };
+            self.summary.seen += u64::from(!self.is_done[unanswered]);
+            self.is_done[unanswered] = true;
+            self.write(unanswered, (key, found));
+        }
+        let key = self.keys.entry(key).or_default();
+        key.readers.push(at);
+        if let Some(last) = key.last {
+            self.behind[last].push(at);
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, at: usize, (key, value): (&'a str, &'a Option<String>)) {
+        self.summary.writes += 1;
+        let key = self.keys.entry(key).or_default();
+        for before in key.readers.drain(..).chain(key.last) {
+            if before != at {
+                self.behind[before].push(at);
+            }
+        }
+        (key.last, key.value) = (Some(at), value.clone());
+    }
+
+    /// Times are steps of their own, one before the other: what has ended stands before the time of that, and what begins later behind it.
+    fn by_time(&mut self) {
+        let of = self.steps.iter().enumerate();
+        let done = of.filter(|(at, _)| self.is_done[*at]);
+        let mut times: Vec<(u64, bool, usize)> = done
+            .flat_map(|(at, step)| {
+                let ended = step.ended.map(|ended| (ended, true, at));
+                [Some((step.began, false, at)), ended]
+            })
+            .flatten()
+            .collect();
+        // What ends when another begins is taken to overlap it.
+        times.sort_unstable();
+        let mut last = None;
+        for (_, is_end, at) in times {
+            if is_end {
+                let time = self.behind.len();
+                self.behind.push(Vec::new());
+                self.behind[at].push(time);
+                if let Some(last) = last.replace(time) {
+                    self.behind[last].push(time);
+                }
+            } else if let Some(last) = last {
+                self.behind[last].push(at);
+            }
+        }
+    }
+
+    /// Steps that stand before each other.
+    fn cycle(&self) -> Option<Vec<usize>> {
+        let mut before = vec![0_u32; self.behind.len()];
+        self.behind.iter().flatten().for_each(|at| before[*at] += 1);
+        let mut free: Vec<usize> = (0..before.len()).filter(|at| before[*at] == 0).collect();
+        while let Some(at) = free.pop() {
+            for next in &self.behind[at] {
+                before[*next] -= 1;
+                if before[*next] == 0 {
+                    free.push(*next);
+                }
+            }
+        }
+        let first = before.iter().position(|before| *before > 0)?;
+        // Each that is left has one before it that is left, too: going back comes to one again.
+        let mut from = vec![usize::MAX; before.len()];
+        for (at, behind) in self.behind.iter().enumerate() {
+            if before[at] > 0 {
+                behind.iter().for_each(|next| from[*next] = at);
+            }
+        }
+        let (mut at, mut seen) = (first, vec![false; before.len()]);
+        while !seen[at] {
+            seen[at] = true;
+            at = from[at];
+        }
+        let (end, mut cycle) = (at, Vec::new());
+        loop {
+            if at < self.steps.len() {
+                cycle.push(at);
+            }
+            at = from[at];
+            if at == end {
+                cycle.reverse();
+                return Some(cycle);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(times: (u64, u64), place: u64) -> Step {
+        Step {
+            client: 1,
+            began: times.0,
+            ended: (times.1 > 0).then_some(times.1),
+            place: (place > 0).then_some((place, 1, place, 0)),
+            reads: Vec::new(),
+            writes: Vec::new(),
+        }
+    }
+
+    impl Step {
+        fn read(mut self, key: &str, value: &str) -> Self {
+            let value = (!value.is_empty()).then(|| value.to_owned());
+            self.reads.push((key.to_owned(), value));
+            self
+        }
+
+        fn write(mut self, key: &str, value: &str) -> Self {
+            let value = (!value.is_empty()).then(|| value.to_owned());
+            self.writes.push((key.to_owned(), value));
+            self
+        }
+    }
+
+    #[test]
+    fn what_one_order_explains_is_right() {
+        let history = [
+            step((0, 9), 2).write("a", "1").write("b", "1"),
+            step((1, 3), 1).read("a", ""),
+            step((4, 8), 3).read("a", "1").read("b", "1"),
+            step((10, 12), 5).write("a", ""),
+            step((11, 13), 6).read("a", ""),
+        ];
+        let summary = judge(&history).expect("it is right");
+        assert_eq!((summary.answered, summary.reads, summary.writes), (5, 4, 3));
+    }
+
+    #[test]
+    fn a_read_that_is_old_is_found() {
+        let history = [
+            step((0, 1), 1).write("a", "1"),
+            step((2, 3), 3).write("a", "2"),
+            step((4, 5), 4).read("a", "1"),
+        ];
+        let found = judge(&history).expect_err("it is old");
+        assert!(matches!(found, Wrong::Read { step: 2, .. }), "{found}");
+        // The same with a place that fits: then the time does not.
+        let mut history = history;
+        history[2].place = Some((2, 1, 2, 0));
+        assert!(matches!(judge(&history), Err(Wrong::Cycle(_))));
+    }
+
+    /// Two partitions: a scan sees the second write and not the first one, which was answered before that began.
+    #[test]
+    fn what_no_order_explains_is_found_though_each_partition_has_one() {
+        let history = [
+            step((0, 9), 100).read("x", "").read("y", "1"),
+            step((1, 2), 105).write("x", "1"),
+            step((3, 4), 95).write("y", "1"),
+        ];
+        let Err(Wrong::Cycle(cycle)) = judge(&history) else {
+            panic!("there is no order");
+        };
+        assert_eq!(cycle.len(), 3);
+    }
+
+    #[test]
+    fn what_was_not_answered_may_have_been_done_once() {
+        let lost = step((0, 0), 0).write("a", "1");
+        let seen = [
+            lost.clone(),
+            step((1, 2), 1).read("a", ""),
+            step((3, 4), 2).read("a", "1"),
+            step((5, 6), 3).write("a", "2"),
+            step((7, 8), 4).read("a", "2"),
+        ];
+        let summary = judge(&seen).expect("it is right");
+        assert_eq!((summary.unanswered, summary.seen), (1, 1));
+        let mut twice = seen.to_vec();
+        twice.push(step((9, 10), 5).read("a", "1"));
+        assert!(matches!(judge(&twice), Err(Wrong::Read { step: 5, .. })));
+        // It cannot have been done before it was asked for.
+        let mut early = seen;
+        early[0].began = 5;
+        assert!(matches!(judge(&early), Err(Wrong::Cycle(_))));
+    }
+
+    #[test]
+    fn what_is_no_history_is_refused() {
+        let one = step((0, 1), 1);
+        let two = [one.clone(), one.clone()];
+        assert_eq!(judge(&two), Err(Wrong::SamePlace(0, 1)));
+        assert_eq!(judge(&[step((0, 1), 0)]), Err(Wrong::NoPlace(0)));
+        assert_eq!(judge(&[step((2, 1), 1)]), Err(Wrong::NoPlace(0)));
+    }
+
+    #[test]
+    fn a_line_is_read_as_it_was_written() {
+        let step = step((1, 2), 3).read("a", "").write("b", "1");
+        let text = serde_json::to_string(&step).expect("text");
+        assert_eq!(serde_json::from_str::<Step>(&text).expect("a step"), step);
+    }
+}

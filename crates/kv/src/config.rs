@@ -1,0 +1,293 @@
+//! What the processes of a store are told: one file for all of them.
+
+mod loopback;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use rota_core::contract::NodeId;
+use rota_node::RingsConfig;
+use rota_node::rings::RingsError;
+use rota_replica::ReplicaConfig;
+use rota_resp::slot::SLOTS;
+use serde::{Deserialize, Serialize};
+
+use crate::map::{Map, MapError, Partition};
+
+/// The `[kv]` section.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KvSection {
+    /// The ring that all processes are on: commands of several partitions are ordered there.
+    pub global_ring: u16,
+    /// Below it each process has a directory of its own, `node-ID`, for its states.
+    pub state_dir: PathBuf,
+    /// So long a client waits for an answer, in milliseconds; then it is told that the outcome is not known. 5000, if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patience_ms: Option<u64>,
+    /// So many clients may be connected to a process. 10000, if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u32>,
+    /// A partition that has more takes no writes, in MiB. 4096, if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition_mib: Option<u64>,
+    /// The parts of the keys.
+    pub partition: Vec<PartitionSection>,
+    /// Which process is what.
+    pub process: Vec<ProcessSection>,
+}
+
+/// A `[[kv.partition]]` section.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartitionSection {
+    /// Its number, from 1.
+    pub id: u16,
+    /// The ring of its own commands.
+    pub ring: u16,
+    /// Its slots, as `"0-5460, 12000"`. If no partition says any, they are dealt out evenly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slots: Option<String>,
+}
+
+/// A `[[kv.process]]` section. Its address is that of its node.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProcessSection {
+    /// Its node.
+    pub node: u16,
+    /// The partition of which it has a replica.
+    pub partition: u16,
+    /// Where the replicas of its partition get its states.
+    pub state_port: u16,
+    /// Where the other processes connect.
+    pub link_port: u16,
+    /// Where clients of Redis' protocol connect that know one server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redis_port: Option<u16>,
+    /// Where those connect that know a cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_port: Option<u16>,
+}
+
+/// A file.
+#[derive(Clone, PartialEq, Debug)]
+pub struct KvConfig {
+    /// The rings.
+    pub rings: RingsConfig,
+    /// The store.
+    pub kv: KvSection,
+}
+
+/// What is wrong with a file.
+#[derive(Debug)]
+pub enum ConfigError {
+    /// It cannot be read.
+    Syntax(Box<toml::de::Error>),
+    /// There is no `[kv]` section.
+    NoStore,
+    /// Its rings cannot be run.
+    Rings(RingsError),
+    /// The slots are none.
+    Map(MapError),
+    /// This is no list of slots.
+    Slots(String),
+    /// Two partitions have this number, or it is 0.
+    Partition(u16),
+    /// There is no such partition, which this process is to have a replica of.
+    NoPartition(u16, NodeId),
+    /// This partition has no process.
+    NoProcess(u16),
+    /// There is no such ring, or a process that needs it is not on it.
+    NotOnRing(u16, u16),
+    /// Two partitions have this ring, or one has the one of all.
+    Shared(u16),
+    /// There is no such node, or two processes are it.
+    Node(u16),
+    /// Two things listen at one place.
+    Port(SocketAddr),
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Syntax(error) => write!(f, "{error}"),
+            Self::NoStore => write!(f, "there is no `[kv]` section"),
+            Self::Rings(error) => write!(f, "{error}"),
+            Self::Map(error) => write!(f, "{error}: see `slots` of `[[kv.partition]]`"),
+            Self::Slots(text) => write!(
+                f,
+                "`slots = \"{text}\"`: slots are numbers and ranges with commas between, as \"0-5460, 12000\""
+            ),
+            Self::Partition(id) => write!(
+                f,
+                "`[[kv.partition]]` {id}: partitions have numbers from 1, each its own"
+            ),
+            Self::NoPartition(id, node) => write!(
+                f,
+                "`[[kv.process]]` {node}: there is no `[[kv.partition]]` {id}"
+            ),
+            Self::NoProcess(id) => {
+                write!(f, "no `[[kv.process]]` has a replica of partition {id}")
+            }
+            Self::NotOnRing(ring, node) => write!(
+                f,
+                "node {node} has to be on ring {ring}: name it in `nodes` of that `[[ring]]`"
+            ),
+            Self::Shared(ring) => write!(
+                f,
+                "ring {ring} is that of two partitions, or of one and of all: each has its own"
+            ),
+            Self::Node(node) => write!(
+                f,
+                "`[[kv.process]]` {node}: each is another one of the `[[node]]` sections"
+            ),
+            Self::Port(address) => write!(f, "two things would listen at {address}"),
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl KvConfig {
+    /// Reads a file's content: that of several rings, with a `[kv]` section.
+    ///
+    /// # Errors
+    /// [`ConfigError`].
+    pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
+        let syntax = |error| ConfigError::Syntax(Box::new(error));
+        let mut table: toml::Table = toml::from_str(text).map_err(syntax)?;
+        let kv = table.remove("kv").ok_or(ConfigError::NoStore)?;
+        let kv: KvSection = kv.try_into().map_err(syntax)?;
+        let rings = RingsConfig::from_table(table).map_err(ConfigError::Rings)?;
+        let config = Self { rings, kv };
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Which partition has which slots.
+    ///
+    /// # Errors
+    /// [`ConfigError`].
+    pub fn map(&self) -> Result<Map, ConfigError> {
+        let partitions = &self.kv.partition;
+        if partitions.iter().all(|partition| partition.slots.is_none()) {
+            let all: Vec<Partition> = partitions.iter().map(|of| Partition(of.id)).collect();
+            return Map::even(&all).map_err(ConfigError::Map);
+        }
+        let mut ranges = Vec::new();
+        for partition in partitions {
+            let slots = partition.slots.as_deref().unwrap_or_default();
+            for part in slots
+                .split(',')
+                .map(str::trim)
+                .filter(|part| !part.is_empty())
+            {
+                let (first, last) = part.split_once('-').unwrap_or((part, part));
+                let number = |text: &str| text.trim().parse::<u16>().ok();
+                let range = number(first).zip(number(last));
+                let range = range.filter(|(_, last)| *last < SLOTS);
+                let (first, last) = range.ok_or_else(|| ConfigError::Slots(slots.to_owned()))?;
+                ranges.push((Partition(partition.id), first, last));
+            }
+        }
+        Map::of_ranges(&ranges).map_err(ConfigError::Map)
+    }
+
+    /// The ring of a partition.
+    pub fn ring_of(&self, partition: Partition) -> Option<u16> {
+        let mut all = self.kv.partition.iter();
+        all.find(|of| of.id == partition.0).map(|of| of.ring)
+    }
+
+    /// What a process is told.
+    pub fn process(&self, node: NodeId) -> Option<&ProcessSection> {
+        let mut all = self.kv.process.iter();
+        all.find(|process| process.node == node.get())
+    }
+
+    /// Where a node is.
+    pub fn address(&self, node: u16) -> Option<IpAddr> {
+        let mut nodes = self.rings.common.nodes.iter();
+        nodes.find(|of| of.id == node).map(|of| of.address)
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let mut rings = BTreeSet::from([self.kv.global_ring]);
+        let mut ids = BTreeSet::new();
+        for partition in &self.kv.partition {
+            if partition.id == 0 || !ids.insert(partition.id) {
+                return Err(ConfigError::Partition(partition.id));
+            }
+            if !rings.insert(partition.ring) {
+                return Err(ConfigError::Shared(partition.ring));
+            }
+        }
+        let (mut nodes, mut ports) = (BTreeSet::new(), BTreeSet::new());
+        for process in &self.kv.process {
+            self.check_process(process, (&mut nodes, &mut ports))?;
+        }
+        let lonely = self.kv.partition.iter().find(|partition| {
+            let mut all = self.kv.process.iter();
+            !all.any(|process| process.partition == partition.id)
+        });
+        if let Some(lonely) = lonely {
+            return Err(ConfigError::NoProcess(lonely.id));
+        }
+        self.map().map(drop)
+    }
+
+    fn check_process(
+        &self,
+        process: &ProcessSection,
+        (nodes, ports): (&mut BTreeSet<u16>, &mut BTreeSet<SocketAddr>),
+    ) -> Result<(), ConfigError> {
+        let wrong = || ConfigError::Node(process.node);
+        let node = NodeId::new(process.node).ok_or_else(wrong)?;
+        let address = self.address(process.node).ok_or_else(wrong)?;
+        if !nodes.insert(process.node) {
+            return Err(wrong());
+        }
+        let ring = self.ring_of(Partition(process.partition));
+        let ring = ring.ok_or(ConfigError::NoPartition(process.partition, node))?;
+        let on = self.rings.rings_of(node);
+        let on: Vec<u16> = on.into_iter().map(|at| self.rings.rings[at].id).collect();
+        for ring in [ring, self.kv.global_ring] {
+            if !on.contains(&ring) {
+                return Err(ConfigError::NotOnRing(ring, process.node));
+            }
+        }
+        let own = [Some(process.state_port), Some(process.link_port)];
+        let own = own
+            .into_iter()
+            .chain([process.redis_port, process.cluster_port]);
+        for port in own.flatten() {
+            let at = SocketAddr::new(address, port);
+            if !ports.insert(at) {
+                return Err(ConfigError::Port(at));
+            }
+        }
+        Ok(())
+    }
+
+    /// The replica of a process.
+    pub(crate) fn replica(&self, process: &ProcessSection, node: NodeId) -> ReplicaConfig {
+        let partition = Partition(process.partition);
+        let own = self.ring_of(partition).unwrap_or_default();
+        let directory = self.kv.state_dir.join(format!("node-{node}"));
+        let rings = [own, self.kv.global_ring];
+        let of = (u32::from(process.partition), &rings[..]);
+        let mut replica = ReplicaConfig::new(self.rings.clone(), node, of, directory);
+        let all = self.kv.process.iter();
+        replica.peers = all
+            .filter(|other| other.partition == process.partition)
+            .filter_map(|other| {
+                let address = SocketAddr::new(self.address(other.node)?, other.state_port);
+                Some((NodeId::new(other.node)?, address))
+            })
+            .collect::<BTreeMap<_, _>>();
+        replica
+    }
+}

@@ -1,0 +1,175 @@
+//! A store whose processes are all on this host.
+
+use std::path::Path;
+
+use rota_node::rings::RingSection;
+use rota_node::{NodeConfig, PaxosConfig, RingsConfig, VoteStorage};
+
+use super::{KvConfig, KvSection, PartitionSection, ProcessSection};
+
+/// A process has so many ports beside those of its rings.
+const PORTS: u16 = 4;
+
+impl KvConfig {
+    /// So many partitions with so many replicas each, from this port on; see [`Self::ports`]. Everything that is kept is below the directory.
+    pub fn loopback(
+        (partitions, replicas): (u16, u16),
+        base_port: u16,
+        (directory, storage): (&Path, VoteStorage),
+    ) -> Self {
+        let count = partitions * replicas;
+        let mut common = NodeConfig::loopback(count, base_port);
+        common.state_dir = Some(directory.join("votes"));
+        let paxos = |acceptors: Vec<u16>| PaxosConfig {
+            storage,
+            acceptors: Some(acceptors),
+            ..PaxosConfig::default()
+        };
+        let of = |partition: u16| (1..=replicas).map(move |at| (partition - 1) * replicas + at);
+        let offset = |ring: u16| (2 * count + 1) * ring;
+        let own = |partition: u16| RingSection {
+            id: partition,
+            nodes: Some(of(partition).collect()),
+            port_offset: Some(offset(partition - 1)),
+            paxos: Some(paxos(of(partition).collect())),
+            ..RingSection::default()
+        };
+        let mut rings: Vec<RingSection> = (1..=partitions).map(own).collect();
+        // Of each partition one at least, and an odd number of all.
+        let firsts: Vec<u16> = (1..=partitions)
+            .flat_map(|partition| of(partition).take(1))
+            .collect();
+        let voters = match partitions {
+            1 => of(1).collect(),
+            2 => firsts.into_iter().chain(of(1).nth(1)).collect(),
+            _ => firsts.into_iter().take(3).collect(),
+        };
+        let global = partitions + 1;
+        rings.push(RingSection {
+            id: global,
+            port_offset: Some(offset(partitions)),
+            paxos: Some(paxos(voters)),
+            ..RingSection::default()
+        });
+        let first = base_port + offset(global);
+        let process = |node: u16| {
+            let port = first + PORTS * (node - 1);
+            ProcessSection {
+                node,
+                partition: (node - 1) / replicas + 1,
+                state_port: port,
+                link_port: port + 1,
+                redis_port: Some(port + 2),
+                cluster_port: Some(port + 3),
+            }
+        };
+        let partition = |id: u16| PartitionSection {
+            id,
+            ring: id,
+            slots: None,
+        };
+        Self {
+            rings: RingsConfig { common, rings },
+            kv: KvSection {
+                global_ring: global,
+                state_dir: directory.join("states"),
+                patience_ms: None,
+                clients: None,
+                partition_mib: None,
+                partition: (1..=partitions).map(partition).collect(),
+                process: (1..=count).map(process).collect(),
+            },
+        }
+    }
+
+    /// So many ports [`Self::loopback`] takes, from the first on.
+    pub const fn ports((partitions, replicas): (u16, u16)) -> u16 {
+        let count = partitions * replicas;
+        (2 * count + 1) * (partitions + 1) + PORTS * count
+    }
+
+    /// As a file.
+    ///
+    /// # Errors
+    /// There is no such file for it.
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
+        let mut table = toml::Table::try_from(&self.rings.common)?;
+        table.insert("engine".to_owned(), "multi-ring".into());
+        table.insert("ring".to_owned(), toml::Value::try_from(&self.rings.rings)?);
+        table.insert("kv".to_owned(), toml::Value::try_from(&self.kv)?);
+        toml::to_string(&table)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::ConfigError;
+
+    fn file(change: impl FnOnce(&mut KvConfig)) -> Result<KvConfig, ConfigError> {
+        let directory = Path::new("/nowhere");
+        let mut config = KvConfig::loopback((3, 3), 20_000, (directory, VoteStorage::Async));
+        change(&mut config);
+        KvConfig::from_toml(&config.to_toml().expect("a file"))
+    }
+
+    #[test]
+    fn a_file_is_read_as_it_was_written() {
+        for (partitions, replicas) in [(1, 3), (2, 2), (3, 3), (4, 1)] {
+            let of = (partitions, replicas);
+            let directory = Path::new("/nowhere");
+            let config = KvConfig::loopback(of, 20_000, (directory, VoteStorage::Sync));
+            let text = config.to_toml().expect("a file");
+            assert_eq!(KvConfig::from_toml(&text).expect("it is sound"), config);
+            let last = config
+                .kv
+                .process
+                .iter()
+                .filter_map(|process| process.cluster_port);
+            assert!(last.max() < Some(20_000 + KvConfig::ports(of)));
+        }
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused_in_words() {
+        type Change = fn(&mut KvConfig);
+        let wrong: [(&str, Change); 9] = [
+            ("2: partitions have numbers", |config| {
+                config.kv.partition[0].id = 2
+            }),
+            ("is that of two", |config| config.kv.partition[0].ring = 4),
+            ("is that of two", |config| config.kv.partition[0].ring = 2),
+            ("there is no `[[kv.partition]]` 9", |config| {
+                config.kv.process[0].partition = 9;
+            }),
+            ("node 4 has to be on ring 1", |config| {
+                config.kv.process[3].partition = 1;
+            }),
+            (
+                "no `[[kv.process]]` has a replica of partition 1",
+                |config| {
+                    config.kv.process.drain(..3);
+                },
+            ),
+            ("two things would listen", |config| {
+                config.kv.process[0].link_port = config.kv.process[1].link_port;
+            }),
+            ("each is another one", |config| {
+                config.kv.process[0].node = 2
+            }),
+            ("no partition has slot 0", |config| {
+                config.kv.partition[0].slots = Some("1-16383".to_owned());
+            }),
+        ];
+        for (words, change) in wrong {
+            let error = file(change).expect_err(words).to_string();
+            assert!(error.contains(words), "{words}: {error}");
+        }
+        let slots = |text: &'static str| {
+            file(move |config| config.kv.partition[0].slots = Some(text.to_owned()))
+        };
+        let error = slots("1-x").expect_err("no slots").to_string();
+        assert!(error.contains("slots are numbers"), "{error}");
+        assert!(slots("0-16383").is_ok());
+    }
+}

@@ -1,0 +1,245 @@
+//! One client: whatever it has sent is ordered together, and answered in its order.
+
+use std::io;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rota_resp::{Limits, Reply, Requests, Version};
+use tokio::net::TcpStream;
+
+use super::gateway::OrderError;
+use super::info::info;
+use super::listen::Server;
+use crate::redis::{Assembly, Connection, Done, Step, Walk, Work, done};
+use crate::store::MOST_VALUE_BYTES;
+
+/// So much is read at once.
+const READ_BYTES: usize = 32 << 10;
+/// So much is ordered together, if it is not one command that is larger.
+const BATCH_BYTES: usize = 32 << 10;
+/// So many commands are.
+const BATCH_COMMANDS: usize = 128;
+/// Replies leave when they are so many bytes, though more are to come.
+const REPLY_BYTES: usize = 256 << 10;
+
+fn limits() -> Limits {
+    Limits {
+        arguments: 64 << 10,
+        argument_bytes: 2 * MOST_VALUE_BYTES,
+        request_bytes: 4 * MOST_VALUE_BYTES,
+    }
+}
+
+/// What is answered, in the order of what was asked.
+enum Item {
+    Known(Reply, Version),
+    Ordered(Version),
+}
+
+struct Client<'a> {
+    server: &'a Server,
+    stream: TcpStream,
+    connection: Connection,
+    is_cluster: bool,
+    /// To be ordered.
+    works: Vec<Work>,
+    bytes: usize,
+    items: Vec<Item>,
+    /// To be told.
+    out: Vec<u8>,
+}
+
+/// Until it goes.
+pub(super) async fn serve(server: &Server, stream: TcpStream, is_cluster: bool) -> io::Result<()> {
+    let id = server.connections.fetch_add(1, SeqCst) + 1;
+    let mut client = Client {
+        server,
+        stream,
+        connection: Connection::new(id, is_cluster, true),
+        is_cluster,
+        works: Vec::new(),
+        bytes: 0,
+        items: Vec::new(),
+        out: Vec::new(),
+    };
+    let mut requests = Requests::new(limits());
+    loop {
+        let is_on = client.take_all(&mut requests).await?;
+        client.flush().await?;
+        client.write().await?;
+        if !is_on || !client.read(&mut requests).await? {
+            return Ok(());
+        }
+    }
+}
+
+impl Client<'_> {
+    /// `false`: it has ended.
+    async fn read(&self, requests: &mut Requests) -> io::Result<bool> {
+        loop {
+            self.stream.readable().await?;
+            match read_some(&self.stream, requests) {
+                Ok(0) => return Ok(false),
+                Ok(_) => return Ok(true),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// All that has come. `false`: the connection ends.
+    async fn take_all(&mut self, requests: &mut Requests) -> io::Result<bool> {
+        loop {
+            let request = match requests.next() {
+                Ok(Some(request)) => request,
+                Ok(None) => return Ok(true),
+                Err(error) => {
+                    self.server.protocol_errors.fetch_add(1, SeqCst);
+                    self.say(Reply::Error(format!("ERR {error}")));
+                    return Ok(false);
+                }
+            };
+            self.server.commands.fetch_add(1, SeqCst);
+            let view = self.server.view();
+            match self.connection.take(request.into_arguments(), &view) {
+                Step::Reply(reply) => self.say(reply),
+                Step::End(reply) => {
+                    self.say(reply);
+                    return Ok(false);
+                }
+                Step::Login(..) => self.say(Reply::error(
+                    "ERR AUTH <password> called without any password configured for the default \
+                     user. Are you sure your configuration is correct?",
+                )),
+                Step::Order(work) => self.order(work).await?,
+                Step::Walk(at, walk) => {
+                    let from = self.server.walks.of(at);
+                    self.order(Work::Walk(Walk { from, ..walk })).await?;
+                }
+                Step::Info(sections) => {
+                    let text = info(self.server, &sections, self.is_cluster);
+                    self.say(Reply::Text(text));
+                }
+            }
+        }
+    }
+
+    fn say(&mut self, reply: Reply) {
+        let version = self.connection.version();
+        match self.works.is_empty() {
+            true => reply.write(version, &mut self.out),
+            false => self.items.push(Item::Known(reply, version)),
+        }
+    }
+
+    async fn order(&mut self, work: Work) -> io::Result<()> {
+        let (is_free, bytes) = (work.is_free(), work.bytes());
+        let is_full = self.works.len() >= BATCH_COMMANDS || self.bytes + bytes > BATCH_BYTES;
+        if !is_free || is_full {
+            self.flush().await?;
+        }
+        self.works.push(work);
+        self.bytes += bytes;
+        self.items.push(Item::Ordered(self.connection.version()));
+        match is_free {
+            true => Ok(()),
+            // What it is answered may change what the next one means.
+            false => self.flush().await,
+        }
+    }
+
+    /// Has ordered what is to be ordered, and answers that.
+    async fn flush(&mut self) -> io::Result<()> {
+        if self.works.is_empty() {
+            return Ok(());
+        }
+        let works = std::mem::take(&mut self.works);
+        self.bytes = 0;
+        let done = match self.outcomes(&works).await {
+            Ok(outcomes) => done(&works, outcomes),
+            Err(error) => {
+                if matches!(error, OrderError::Unknown(_)) {
+                    self.server.unknown.fetch_add(1, SeqCst);
+                }
+                let failed = Done::Reply(Reply::Error(error.to_string()));
+                vec![failed; works.len()]
+            }
+        };
+        let mut done = done.into_iter();
+        for item in std::mem::take(&mut self.items) {
+            match item {
+                Item::Known(reply, version) => reply.write(version, &mut self.out),
+                Item::Ordered(version) => {
+                    let reply = done.next().map_or(Reply::Null, |done| self.reply(done));
+                    reply.write(version, &mut self.out);
+                }
+            }
+            if self.out.len() >= REPLY_BYTES {
+                self.write().await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn outcomes(
+        &self,
+        works: &[Work],
+    ) -> Result<Option<Vec<Vec<crate::store::Outcome>>>, OrderError> {
+        let assembly = Assembly::of(works, now());
+        if assembly.is_known() {
+            return Ok(Some(Vec::new()));
+        }
+        if self.connection.reads_near()
+            && let Some(outcomes) = self.server.gateway.look(&assembly.batch)
+        {
+            return Ok(Some(outcomes));
+        }
+        self.server.batches.fetch_add(1, SeqCst);
+        self.server.gateway.order(&assembly.batch).await
+    }
+
+    fn reply(&mut self, done: Done) -> Reply {
+        match done {
+            Done::Reply(reply) => reply,
+            Done::Watched(keys) => {
+                self.connection.on_watched(keys);
+                Reply::OK
+            }
+            Done::Walked(keys, next) => {
+                let at = next.map_or(0, |next| self.server.walks.keep(next));
+                let keys = keys.into_iter().map(Reply::Bulk).collect();
+                Reply::Array(vec![Reply::from(at.to_string()), Reply::Array(keys)])
+            }
+        }
+    }
+
+    async fn write(&mut self) -> io::Result<()> {
+        let mut out = &self.out[..];
+        while !out.is_empty() {
+            match self.stream.try_write(out) {
+                Ok(written) => out = &out[written..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.stream.writable().await?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        self.out.clear();
+        self.out.shrink_to(REPLY_BYTES);
+        Ok(())
+    }
+}
+
+/// The buffer is none that waits with each client.
+fn read_some(stream: &TcpStream, requests: &mut Requests) -> io::Result<usize> {
+    let mut buffer = [0; READ_BYTES];
+    let read = stream.try_read(&mut buffer)?;
+    requests.push(&buffer[..read]);
+    Ok(read)
+}
+
+/// Milliseconds since 1970.
+fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| now.as_millis() as u64)
+}

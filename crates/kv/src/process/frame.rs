@@ -1,0 +1,193 @@
+//! What processes say to each other.
+
+use bytes::Bytes;
+use rota_core::bytes::Reader;
+use rota_multiring::Place;
+use rota_replica::CallError;
+
+use crate::outlook::Signal;
+use crate::store::{put_version, take_version};
+
+/// What is asked: a command is named by its giver and its number there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Ask {
+    /// Nothing: the asker is there.
+    Alive,
+    /// A command of the partition is to be ordered, and answered under this number.
+    Give(u64, (u64, u64), Bytes),
+    /// The answer to a command that is ordered for all is wanted under this number.
+    Await(u64, (u64, u64)),
+}
+
+/// What is told.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Tell {
+    /// How far the replica is, and whether its partition is full.
+    Signal(Signal, bool),
+    /// An answer, under its number.
+    Answer(u64, Bytes),
+    /// There is none: why, and whether the command may count.
+    Failed(u64, Failed),
+}
+
+/// Why there is no answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Failed {
+    /// The ring takes no more just now: the command does not count.
+    Busy,
+    /// It is too large: it does not count.
+    TooLarge,
+    /// The replica stops: it may count or not.
+    Stopped,
+}
+
+impl From<CallError> for Failed {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Busy => Self::Busy,
+            CallError::TooLarge => Self::TooLarge,
+            _ => Self::Stopped,
+        }
+    }
+}
+
+fn numbers(out: &mut Vec<u8>, numbers: &[u64]) {
+    numbers
+        .iter()
+        .for_each(|number| out.extend(number.to_le_bytes()));
+}
+
+fn pair(bytes: &mut Reader<'_>) -> Option<(u64, u64)> {
+    Some((bytes.u64()?, bytes.u64()?))
+}
+
+impl Ask {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        match self {
+            Self::Alive => out.push(0),
+            Self::Give(id, of, command) => {
+                out.push(1);
+                numbers(&mut out, &[*id, of.0, of.1]);
+                out.extend_from_slice(command);
+            }
+            Self::Await(id, of) => {
+                out.push(2);
+                numbers(&mut out, &[*id, of.0, of.1]);
+            }
+        }
+        out
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut bytes = Reader(bytes);
+        let ask = match bytes.byte()? {
+            0 => Self::Alive,
+            1 => {
+                let (id, of) = (bytes.u64()?, pair(&mut bytes)?);
+                let command = std::mem::take(&mut bytes.0);
+                Self::Give(id, of, Bytes::copy_from_slice(command))
+            }
+            2 => Self::Await(bytes.u64()?, pair(&mut bytes)?),
+            _ => return None,
+        };
+        bytes.0.is_empty().then_some(ask)
+    }
+}
+
+fn put_signal(out: &mut Vec<u8>, signal: Signal) {
+    put_version(out, signal.delivered);
+    put_version(out, signal.stable);
+}
+
+fn take_signal(bytes: &mut Reader<'_>) -> Option<Signal> {
+    let delivered: Option<Place> = take_version(bytes)?;
+    let stable = take_version(bytes)?;
+    Some(Signal { delivered, stable })
+}
+
+impl Tell {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        match self {
+            Self::Signal(signal, is_full) => {
+                out.push(0);
+                put_signal(&mut out, *signal);
+                out.push(u8::from(*is_full));
+            }
+            Self::Answer(id, answer) => {
+                out.push(1);
+                numbers(&mut out, &[*id]);
+                out.extend_from_slice(answer);
+            }
+            Self::Failed(id, why) => {
+                out.push(2);
+                numbers(&mut out, &[*id]);
+                out.push(*why as u8);
+            }
+        }
+        out
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut bytes = Reader(bytes);
+        let tell = match bytes.byte()? {
+            0 => Self::Signal(take_signal(&mut bytes)?, bytes.flag()?),
+            1 => {
+                let id = bytes.u64()?;
+                let answer = std::mem::take(&mut bytes.0);
+                Self::Answer(id, Bytes::copy_from_slice(answer))
+            }
+            2 => {
+                let all = [Failed::Busy, Failed::TooLarge, Failed::Stopped];
+                let id = bytes.u64()?;
+                Self::Failed(id, *all.get(usize::from(bytes.byte()?))?)
+            }
+            _ => return None,
+        };
+        bytes.0.is_empty().then_some(tell)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rota_multiring::Rank;
+
+    #[test]
+    fn what_is_said_is_read_as_it_was_and_nothing_else_is() {
+        let place = Place {
+            round: 1,
+            rank: Rank(2),
+            instance: 3,
+            index: 4,
+        };
+        let signal = Signal {
+            delivered: Some(place),
+            stable: None,
+        };
+        let asks = [
+            Ask::Alive,
+            Ask::Give(7, (8, 9), Bytes::from_static(b"set")),
+            Ask::Await(7, (8, 9)),
+        ];
+        for ask in asks {
+            assert_eq!(Ask::decode(&ask.encode()), Some(ask));
+        }
+        let tells = [
+            Tell::Signal(signal, true),
+            Tell::Answer(5, Bytes::from_static(b"done")),
+            Tell::Failed(5, Failed::Stopped),
+        ];
+        for tell in tells {
+            let bytes = tell.encode();
+            assert_eq!(Tell::decode(&bytes), Some(tell.clone()));
+            for at in 0..bytes.len() {
+                assert_ne!(Tell::decode(&bytes[..at]), Some(tell.clone()));
+            }
+        }
+        for bytes in [&[][..], &[9], &[0, 0], &[2, 0, 0]] {
+            assert_eq!((Ask::decode(bytes), Tell::decode(bytes)), (None, None));
+        }
+    }
+}

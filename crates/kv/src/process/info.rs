@@ -1,0 +1,108 @@
+//! `INFO`, as Redis' clients read it, with a section of the store's own.
+
+use std::fmt::Write as _;
+use std::sync::atomic::Ordering::SeqCst;
+
+use bytes::Bytes;
+
+use super::listen::Server;
+
+const SECTIONS: [&str; 7] = [
+    "server",
+    "clients",
+    "memory",
+    "persistence",
+    "replication",
+    "cluster",
+    "rota",
+];
+
+/// These sections, or all. `is_cluster`: of a listener for clients that know a cluster.
+pub(super) fn info(server: &Server, wanted: &[Bytes], is_cluster: bool) -> String {
+    let is = |section: &str| {
+        let like = |word: &Bytes| word.eq_ignore_ascii_case(section.as_bytes());
+        let all = ["default", "all", "everything"];
+        wanted.is_empty()
+            || wanted.iter().any(like)
+            || all.into_iter().any(|all| {
+                wanted
+                    .iter()
+                    .any(|word| word.eq_ignore_ascii_case(all.as_bytes()))
+            })
+    };
+    let mut text = String::new();
+    for section in SECTIONS.into_iter().filter(|section| is(section)) {
+        if !text.is_empty() {
+            text.push_str("\r\n");
+        }
+        let mut name = section.to_owned();
+        name[..1].make_ascii_uppercase();
+        let _ = write!(text, "# {name}\r\n");
+        for (key, value) in lines(server, section, is_cluster) {
+            let _ = write!(text, "{key}:{value}\r\n");
+        }
+    }
+    text
+}
+
+fn lines(server: &Server, section: &str, is_cluster: bool) -> Vec<(&'static str, String)> {
+    let gateway = &server.gateway;
+    let store = gateway.orders.read(|store| (store.len(), store.bytes()));
+    let (keys, bytes) = store.unwrap_or_default();
+    let flag = |flag: bool| u8::from(flag).to_string();
+    match section {
+        "server" => vec![
+            ("redis_version", "7.2.0".to_owned()),
+            ("rota_version", env!("CARGO_PKG_VERSION").to_owned()),
+            (
+                "redis_mode",
+                if is_cluster { "cluster" } else { "standalone" }.to_owned(),
+            ),
+            ("process_id", std::process::id().to_string()),
+            (
+                "uptime_in_seconds",
+                server.began.elapsed().as_secs().to_string(),
+            ),
+        ],
+        "clients" => vec![
+            ("connected_clients", server.clients.load(SeqCst).to_string()),
+            ("maxclients", server.most_clients.to_string()),
+        ],
+        "memory" => vec![
+            ("used_memory", bytes.to_string()),
+            ("maxmemory", server.most_bytes.to_string()),
+            ("maxmemory_policy", "noeviction".to_owned()),
+        ],
+        "persistence" => vec![("loading", flag(false)), ("aof_enabled", flag(true))],
+        "replication" => {
+            let view = server.view();
+            vec![
+                ("role", "master".to_owned()),
+                ("connected_slaves", view.others().to_string()),
+            ]
+        }
+        "cluster" => vec![("cluster_enabled", flag(is_cluster))],
+        _ => {
+            let (waiting, of) = gateway.desk.waits();
+            let of: Vec<String> = of.iter().map(|partition| partition.0.to_string()).collect();
+            let up = gateway.links.values().filter(|link| link.is_up()).count();
+            vec![
+                ("partition", gateway.own.0.to_string()),
+                ("keys", keys.to_string()),
+                ("full", flag(gateway.is_full.load(SeqCst))),
+                ("processes_connected", up.to_string()),
+                ("processes_configured", gateway.links.len().to_string()),
+                ("answers_waiting", waiting.to_string()),
+                ("answers_waiting_for_partitions", of.join(",")),
+                ("commands", server.commands.load(SeqCst).to_string()),
+                ("batches", server.batches.load(SeqCst).to_string()),
+                ("outcomes_unknown", server.unknown.load(SeqCst).to_string()),
+                ("refused", server.refused.load(SeqCst).to_string()),
+                (
+                    "protocol_errors",
+                    server.protocol_errors.load(SeqCst).to_string(),
+                ),
+            ]
+        }
+    }
+}

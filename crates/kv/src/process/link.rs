@@ -1,0 +1,230 @@
+//! The way to another process: it is asked, and tells.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use bytes::Bytes;
+use rota_core::contract::{NodeId, Process};
+use rota_net::{Hearing, KeyRing, Saying, Talk};
+
+use super::desk::Desk;
+use super::frame::{Ask, Failed, Tell};
+use crate::map::Partition;
+
+/// A process that says nothing for so long is gone.
+pub(super) const SILENCE: Duration = Duration::from_secs(2);
+/// What is said while there is nothing to say.
+pub(super) const ALIVE: Duration = Duration::from_millis(400);
+/// Between two tries to connect.
+const AGAIN: Duration = Duration::from_millis(200);
+/// So much may wait to be said; more is refused.
+const MOST_QUEUED: usize = 65_536;
+
+/// What becomes of what was asked.
+pub(super) type Told = Result<Bytes, Lost>;
+
+/// Why there is no answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Lost {
+    /// The other process says so.
+    Failed(Failed),
+    /// There is no connection: nothing was asked.
+    Down,
+    /// The connection is gone: what was asked may count or not.
+    Gone,
+}
+
+type Then = Box<dyn FnOnce(Told) + Send>;
+
+/// Where a process is, and who asks.
+#[derive(Clone)]
+pub(super) struct Other {
+    pub(super) node: NodeId,
+    pub(super) partition: Partition,
+    pub(super) address: SocketAddr,
+}
+
+struct Inner {
+    other: Other,
+    own: (Process, u32),
+    keys: Option<KeyRing>,
+    desk: Arc<Desk>,
+    /// What is asked goes there, while there is a connection.
+    queue: Mutex<Option<SyncSender<Ask>>>,
+    pending: Mutex<HashMap<u64, Then>>,
+    last: AtomicU64,
+    is_full: AtomicBool,
+    stop: AtomicBool,
+}
+
+/// See the module's page. Dropping it ends it.
+pub(super) struct Link {
+    inner: Arc<Inner>,
+    thread: Option<JoinHandle<()>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Link {
+    pub(super) fn open(
+        other: Other,
+        own: (Process, u32),
+        keys: Option<KeyRing>,
+        desk: Arc<Desk>,
+    ) -> std::io::Result<Self> {
+        let inner = Arc::new(Inner {
+            other,
+            own,
+            keys,
+            desk,
+            queue: Mutex::new(None),
+            pending: Mutex::new(HashMap::new()),
+            last: AtomicU64::new(0),
+            is_full: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+        });
+        let thread = thread::Builder::new().name("rota-kv-link".to_owned());
+        let of = Arc::clone(&inner);
+        let thread = thread.spawn(move || of.run())?;
+        Ok(Self {
+            inner,
+            thread: Some(thread),
+        })
+    }
+
+    /// Whether there is a connection.
+    pub(super) fn is_up(&self) -> bool {
+        lock(&self.inner.queue).is_some()
+    }
+
+    /// Whether its partition takes no more, as it says.
+    pub(super) fn is_full(&self) -> bool {
+        self.inner.is_full.load(SeqCst)
+    }
+
+    /// Asks, and has something done with what is told. The name is for [`Self::give_up`].
+    pub(super) fn ask(
+        &self,
+        ask: impl FnOnce(u64) -> Ask,
+        then: impl FnOnce(Told) + Send + 'static,
+    ) -> u64 {
+        let id = self.inner.last.fetch_add(1, SeqCst) + 1;
+        let queue = lock(&self.inner.queue);
+        let Some(way) = &*queue else {
+            drop(queue);
+            then(Err(Lost::Down));
+            return id;
+        };
+        lock(&self.inner.pending).insert(id, Box::new(then));
+        let is_said = way.try_send(ask(id)).is_ok();
+        drop(queue);
+        if !is_said {
+            self.inner.answer(id, Err(Lost::Failed(Failed::Busy)));
+        }
+        id
+    }
+
+    /// Nobody waits for this any more.
+    pub(super) fn give_up(&self, id: u64) {
+        lock(&self.inner.pending).remove(&id);
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.inner.stop.store(true, SeqCst);
+        *lock(&self.inner.queue) = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Inner {
+    fn answer(&self, id: u64, told: Told) {
+        let then = lock(&self.pending).remove(&id);
+        if let Some(then) = then {
+            then(told);
+        }
+    }
+
+    fn run(self: Arc<Self>) {
+        let node = self.other.node;
+        while !self.stop.load(SeqCst) {
+            let to = (node, self.other.address);
+            match Talk::dial(self.own, to, self.keys.as_ref(), SILENCE) {
+                Ok(talk) => {
+                    tracing::info!(%node, "connected to another process");
+                    self.talk(talk);
+                    tracing::info!(%node, "the connection to another process is gone");
+                }
+                Err(error) => tracing::debug!(%node, %error, "no connection to another process"),
+            }
+            if !self.stop.load(SeqCst) {
+                thread::sleep(AGAIN);
+            }
+        }
+    }
+
+    fn talk(self: &Arc<Self>, talk: Talk) {
+        let (saying, hearing) = talk.split();
+        let (way, queue) = mpsc::sync_channel(MOST_QUEUED);
+        *lock(&self.queue) = Some(way);
+        let of = Arc::clone(self);
+        let hears = thread::Builder::new().name("rota-kv-hear".to_owned());
+        let hears = hears.spawn(move || of.hear(hearing));
+        if let Ok(hears) = hears {
+            say(saying, &queue, || Ask::Alive, Ask::encode);
+            let _ = hears.join();
+        }
+        *lock(&self.queue) = None;
+        drop(queue);
+        let pending = std::mem::take(&mut *lock(&self.pending));
+        for (_, then) in pending {
+            then(Err(Lost::Gone));
+        }
+    }
+
+    fn hear(&self, mut hearing: Hearing) {
+        while let Ok(heard) = hearing.hear() {
+            match Tell::decode(&heard) {
+                Some(Tell::Signal(signal, is_full)) => {
+                    self.is_full.store(is_full, SeqCst);
+                    let (node, partition) = (self.other.node, self.other.partition);
+                    self.desk.on_signal(node, partition, signal);
+                }
+                Some(Tell::Answer(id, answer)) => self.answer(id, Ok(answer)),
+                Some(Tell::Failed(id, why)) => self.answer(id, Err(Lost::Failed(why))),
+                None => break,
+            }
+        }
+        // Whoever says is to end, too.
+        *lock(&self.queue) = None;
+    }
+}
+
+/// Says what comes, or that it is there, until nothing comes any more or nobody hears it.
+pub(super) fn say<T>(
+    mut saying: Saying,
+    queue: &Receiver<T>,
+    idle: impl Fn() -> T,
+    encode: impl Fn(&T) -> Vec<u8>,
+) {
+    loop {
+        let said = match queue.recv_timeout(ALIVE) {
+            Ok(what) => saying.say(&encode(&what)),
+            Err(RecvTimeoutError::Timeout) => saying.say(&encode(&idle())),
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        if said.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Where clients of Redis' protocol connect.
+
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use tokio::net::TcpListener;
+use tokio::runtime;
+use tokio::task::LocalSet;
+
+use super::client::serve;
+use super::gateway::Gateway;
+use super::walks::Walks;
+use crate::redis::{NodeView, View};
+
+/// How often the end is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long a listener waits that got an error.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// What all clients of a process have in common.
+pub(super) struct Server {
+    pub(super) gateway: Gateway,
+    /// The cluster, as it is configured.
+    pub(super) nodes: Vec<NodeView>,
+    pub(super) cluster: u32,
+    pub(super) me: u16,
+    pub(super) walks: Walks,
+    pub(super) began: Instant,
+    pub(super) most_clients: u64,
+    pub(super) most_bytes: u64,
+    pub(super) clients: AtomicU64,
+    /// Connections so far: each has its number.
+    pub(super) connections: AtomicU64,
+    pub(super) commands: AtomicU64,
+    pub(super) batches: AtomicU64,
+    pub(super) unknown: AtomicU64,
+    pub(super) refused: AtomicU64,
+    pub(super) protocol_errors: AtomicU64,
+    pub(super) stop: AtomicBool,
+}
+
+impl Server {
+    /// The cluster as it is now.
+    pub(super) fn view(&self) -> View {
+        let node = |node: &NodeView| NodeView {
+            is_up: node.node == self.me
+                || rota_core::contract::NodeId::new(node.node)
+                    .is_some_and(|node| self.gateway.is_up(node)),
+            ..node.clone()
+        };
+        View {
+            cluster: self.cluster,
+            me: self.me,
+            map: Arc::clone(&self.gateway.map),
+            nodes: self.nodes.iter().map(node).collect(),
+        }
+    }
+}
+
+/// See the module's page. Dropping it ends it.
+pub(super) struct Listeners {
+    server: Arc<Server>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Listeners {
+    /// Listens at each address; `true`: for clients that know a cluster.
+    pub(super) fn open(server: Arc<Server>, at: &[(SocketAddr, bool)]) -> io::Result<Self> {
+        let bind = |(address, is_cluster): &(SocketAddr, bool)| {
+            let listener = std::net::TcpListener::bind(address)?;
+            listener.set_nonblocking(true)?;
+            Ok((listener, *is_cluster))
+        };
+        let listeners: io::Result<Vec<_>> = at.iter().map(bind).collect();
+        let listeners = listeners?;
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let of = Arc::clone(&server);
+        let run = move || {
+            let local = LocalSet::new();
+            local.block_on(&runtime, async move {
+                for (listener, is_cluster) in listeners {
+                    match TcpListener::from_std(listener) {
+                        Ok(listener) => {
+                            let server = Arc::clone(&of);
+                            drop(tokio::task::spawn_local(accept(
+                                server, listener, is_cluster,
+                            )));
+                        }
+                        Err(error) => tracing::error!(%error, "a listener does not work"),
+                    }
+                }
+                while !of.stop.load(SeqCst) {
+                    tokio::time::sleep(LOOK).await;
+                }
+            });
+        };
+        let thread = thread::Builder::new().name("rota-kv-redis".to_owned());
+        Ok(Self {
+            server,
+            thread: Some(thread.spawn(run)?),
+        })
+    }
+}
+
+impl Drop for Listeners {
+    fn drop(&mut self) {
+        self.server.stop.store(true, SeqCst);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn accept(server: Arc<Server>, listener: TcpListener, is_cluster: bool) {
+    let server = Rc::new(server);
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "a client cannot be accepted");
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
+        };
+        if server.clients.load(SeqCst) >= server.most_clients {
+            server.refused.fetch_add(1, SeqCst);
+            // As Redis says it; whoever does not take it at once does not get it.
+            let _ = stream.try_write(b"-ERR max number of clients reached\r\n");
+            continue;
+        }
+        let _ = stream.set_nodelay(true);
+        server.clients.fetch_add(1, SeqCst);
+        let of = Rc::clone(&server);
+        drop(tokio::task::spawn_local(async move {
+            let ended = serve(&of, stream, is_cluster).await;
+            of.clients.fetch_sub(1, SeqCst);
+            if let Err(error) = ended {
+                tracing::debug!(%error, "a client is gone");
+            }
+        }));
+    }
+}

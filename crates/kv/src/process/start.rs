@@ -1,0 +1,303 @@
+//! A process begins and ends.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rota_core::contract::{Incarnation, NodeId, Process};
+use rota_multiring::Rank;
+use rota_replica::{Replica, ReplicaStatus};
+
+use super::desk::{AtDesk, Desk};
+use super::door::{Door, Room};
+use super::gateway::Gateway;
+use super::link::{Link, Other};
+use super::listen::{Listeners, Server};
+use super::walks::Walks;
+use crate::config::{ConfigError, KvConfig, ProcessSection};
+use crate::map::Partition;
+use crate::redis::NodeView;
+use crate::store::Store;
+
+/// How often it is looked whether the partition is full.
+const LOOK: Duration = Duration::from_millis(100);
+const USUAL_PATIENCE: u64 = 5_000;
+const USUAL_CLIENTS: u32 = 10_000;
+const USUAL_MIB: u64 = 4_096;
+
+/// Why a process does not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// No `[[kv.process]]` has this node.
+    NoProcess(NodeId),
+    /// The file is wrong.
+    Config(ConfigError),
+    /// Its replica does not start.
+    Replica(rota_replica::StartError),
+    /// The system's.
+    System(&'static str, io::Error),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoProcess(node) => write!(f, "there is no `[[kv.process]]` with node {node}"),
+            Self::Config(error) => write!(f, "{error}"),
+            Self::Replica(error) => write!(f, "{error}"),
+            Self::System(what, error) => write!(f, "{what}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// A running process. Dropping it stops it.
+pub struct Kv {
+    listeners: Option<Listeners>,
+    door: Option<Door>,
+    pulse: Option<JoinHandle<()>>,
+    stop: Arc<AtomicBool>,
+    replica: Arc<Replica<Store>>,
+}
+
+impl fmt::Debug for Kv {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kv").finish_non_exhaustive()
+    }
+}
+
+impl Kv {
+    /// Starts the process of a node.
+    ///
+    /// # Errors
+    /// [`StartError`].
+    pub fn start(config: &KvConfig, node: NodeId) -> Result<Self, StartError> {
+        let process = config.process(node).ok_or(StartError::NoProcess(node))?;
+        let partition = Partition(process.partition);
+        let map = Arc::new(config.map().map_err(StartError::Config)?);
+        let desk = Arc::new(Desk::new(partition, map.partitions()));
+        let store = Store::new(partition, (*map).clone());
+        let store = store.with_witness(Box::new(AtDesk(Arc::clone(&desk))));
+        let of = config.replica(process, node);
+        std::fs::create_dir_all(&of.checkpoints)
+            .map_err(|error| StartError::System("its directory for states", error))?;
+        let replica = Replica::start(&of, store).map_err(StartError::Replica)?;
+        let (replica, is_full) = (Arc::new(replica), Arc::new(AtomicBool::new(false)));
+        let begins = Begins {
+            config,
+            process,
+            node,
+            desk,
+            replica: Arc::clone(&replica),
+            is_full: Arc::clone(&is_full),
+        };
+        let door = begins.door()?;
+        let server = begins.server(map)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let most = server.most_bytes;
+        let pulse = thread::Builder::new().name("rota-kv-pulse".to_owned());
+        let (ends, of) = (Arc::clone(&stop), Arc::clone(&replica));
+        let beat = move || {
+            while !ends.load(SeqCst) {
+                let bytes = of.read(|store| store.bytes() as u64);
+                is_full.store(bytes.is_some_and(|bytes| bytes >= most), SeqCst);
+                thread::sleep(LOOK);
+            }
+        };
+        let system = |error| StartError::System("a thread", error);
+        let pulse = pulse.spawn(beat).map_err(system)?;
+        let listeners = begins.listeners(server)?;
+        Ok(Self {
+            listeners: Some(listeners),
+            door: Some(door),
+            pulse: Some(pulse),
+            stop,
+            replica,
+        })
+    }
+
+    /// How its replica is.
+    pub fn status(&self) -> ReplicaStatus {
+        self.replica.status()
+    }
+
+    /// Stops it. What was not answered may count or not.
+    pub fn stop(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Kv {
+    fn drop(&mut self) {
+        // Clients go first, and then whoever they asked.
+        self.listeners = None;
+        self.door = None;
+        self.stop.store(true, SeqCst);
+        if let Some(pulse) = self.pulse.take() {
+            let _ = pulse.join();
+        }
+    }
+}
+
+/// What is needed to begin.
+struct Begins<'a> {
+    config: &'a KvConfig,
+    process: &'a ProcessSection,
+    node: NodeId,
+    desk: Arc<Desk>,
+    replica: Arc<Replica<Store>>,
+    is_full: Arc<AtomicBool>,
+}
+
+fn drawn() -> Result<u64, StartError> {
+    getrandom::u64().map_err(|error| StartError::System("random numbers", error.into()))
+}
+
+impl Begins<'_> {
+    fn own(&self) -> (Process, u32) {
+        let process = Process {
+            node: self.node,
+            incarnation: Incarnation(1),
+        };
+        (process, self.config.rings.common.cluster)
+    }
+
+    fn keys(&self) -> Result<Option<rota_net::KeyRing>, StartError> {
+        let keys = self.config.rings.common.keys();
+        keys.map_err(|error| StartError::System("the cluster's key", io::Error::other(error)))
+    }
+
+    fn at(&self, process: &ProcessSection, port: u16) -> Result<SocketAddr, StartError> {
+        let wrong = || StartError::Config(ConfigError::Node(process.node));
+        let address = self.config.address(process.node).ok_or_else(wrong)?;
+        Ok(SocketAddr::new(address, port))
+    }
+
+    fn others(&self) -> impl Iterator<Item = (&ProcessSection, NodeId)> {
+        let all = self.config.kv.process.iter();
+        let named = all.filter_map(|process| Some((process, NodeId::new(process.node)?)));
+        named.filter(|(_, node)| *node != self.node)
+    }
+
+    fn ring(&self) -> Rank {
+        let own = self.config.ring_of(Partition(self.process.partition));
+        Rank(own.unwrap_or_default())
+    }
+
+    fn door(&self) -> Result<Door, StartError> {
+        let room = Room {
+            own: self.own(),
+            keys: self.keys()?,
+            others: self.others().map(|(_, node)| node).collect::<BTreeSet<_>>(),
+            orders: self.replica.orders(),
+            ring: self.ring(),
+            desk: Arc::clone(&self.desk),
+            is_full: Arc::clone(&self.is_full),
+            stop: AtomicBool::new(false),
+        };
+        let address = self.at(self.process, self.process.link_port)?;
+        Door::open(address, room)
+            .map_err(|error| StartError::System("where other processes connect", error))
+    }
+
+    fn links(&self) -> Result<BTreeMap<NodeId, Link>, StartError> {
+        let mut links = BTreeMap::new();
+        for (process, node) in self.others() {
+            let other = Other {
+                node,
+                partition: Partition(process.partition),
+                address: self.at(process, process.link_port)?,
+            };
+            let link = Link::open(other, self.own(), self.keys()?, Arc::clone(&self.desk));
+            links.insert(
+                node,
+                link.map_err(|error| StartError::System("a thread", error))?,
+            );
+        }
+        Ok(links)
+    }
+
+    fn gateway(&self, map: Arc<crate::map::Map>) -> Result<Gateway, StartError> {
+        let own = Partition(self.process.partition);
+        let mut others: BTreeMap<Partition, Vec<NodeId>> = BTreeMap::new();
+        for (process, node) in self.others() {
+            let partition = Partition(process.partition);
+            if partition != own {
+                others.entry(partition).or_default().push(node);
+            }
+        }
+        // Each process asks another one first.
+        for nodes in others.values_mut() {
+            let first = usize::from(self.node.get()) % nodes.len();
+            nodes.rotate_left(first);
+        }
+        let patience = self.config.kv.patience_ms.unwrap_or(USUAL_PATIENCE);
+        Ok(Gateway {
+            own,
+            ring: self.ring(),
+            global: Rank(self.config.kv.global_ring),
+            map,
+            orders: self.replica.orders(),
+            giver: drawn()?,
+            last: AtomicU64::new(0),
+            desk: Arc::clone(&self.desk),
+            links: self.links()?,
+            others,
+            patience: Duration::from_millis(patience),
+            is_full: Arc::clone(&self.is_full),
+        })
+    }
+
+    fn server(&self, map: Arc<crate::map::Map>) -> Result<Arc<Server>, StartError> {
+        let kv = &self.config.kv;
+        let node = |process: &ProcessSection| {
+            let host = self.config.address(process.node)?;
+            Some(NodeView {
+                node: process.node,
+                partition: Partition(process.partition),
+                host: host.to_string(),
+                port: process.cluster_port?,
+                is_up: true,
+            })
+        };
+        let most_mib = kv.partition_mib.unwrap_or(USUAL_MIB);
+        Ok(Arc::new(Server {
+            gateway: self.gateway(map)?,
+            nodes: kv.process.iter().filter_map(node).collect(),
+            cluster: self.config.rings.common.cluster,
+            me: self.node.get(),
+            walks: Walks::default(),
+            began: Instant::now(),
+            most_clients: u64::from(kv.clients.unwrap_or(USUAL_CLIENTS)),
+            most_bytes: most_mib << 20,
+            clients: AtomicU64::new(0),
+            connections: AtomicU64::new(0),
+            commands: AtomicU64::new(0),
+            batches: AtomicU64::new(0),
+            unknown: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            protocol_errors: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+        }))
+    }
+
+    fn listeners(&self, server: Arc<Server>) -> Result<Listeners, StartError> {
+        let mut at = Vec::new();
+        let ports = [
+            (self.process.redis_port, false),
+            (self.process.cluster_port, true),
+        ];
+        for (port, is_cluster) in ports {
+            if let Some(port) = port {
+                at.push((self.at(self.process, port)?, is_cluster));
+            }
+        }
+        Listeners::open(server, &at)
+            .map_err(|error| StartError::System("where clients connect", error))
+    }
+}

@@ -1,0 +1,161 @@
+//! Processes of a store on real sockets and real disks, and clients of Redis' protocol.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rota_core::contract::NodeId;
+use rota_kv::{Kv, KvConfig};
+use rota_node::VoteStorage;
+use rota_resp::{Replies, Reply, Request};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct Client {
+    stream: TcpStream,
+    replies: Replies,
+}
+
+impl Client {
+    fn connect(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).expect("somebody listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        Self {
+            stream,
+            replies: Replies::new(64 << 20),
+        }
+    }
+
+    fn send(&mut self, words: &[&str]) {
+        let mut out = Vec::new();
+        Request::write(words, &mut out);
+        self.stream.write_all(&out).expect("it is heard");
+    }
+
+    fn hear(&mut self) -> Reply {
+        let mut buffer = [0; 65_536];
+        loop {
+            if let Some(reply) = self.replies.next().expect("a reply") {
+                return reply;
+            }
+            let read = self.stream.read(&mut buffer).expect("a reply in time");
+            assert!(read > 0, "the connection has ended");
+            self.replies.push(&buffer[..read]);
+        }
+    }
+
+    fn say(&mut self, line: &str) -> Reply {
+        let words: Vec<&str> = line.split(' ').collect();
+        self.send(&words);
+        self.hear()
+    }
+
+    /// Until nothing is said against it.
+    fn insist(&mut self, line: &str) -> Reply {
+        let began = Instant::now();
+        loop {
+            let reply = self.say(line);
+            if !reply.is_error() {
+                return reply;
+            }
+            assert!(began.elapsed() < PATIENCE, "{line}: {reply:?}");
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+fn node(number: u16) -> NodeId {
+    NodeId::new(number).expect("not 0")
+}
+
+struct Cluster {
+    config: KvConfig,
+    processes: Vec<Option<Kv>>,
+}
+
+impl Cluster {
+    fn start(of: (u16, u16), port: u16, directory: &Path) -> Self {
+        let config = KvConfig::loopback(of, port, (directory, VoteStorage::Async));
+        for name in ["votes", "states"] {
+            std::fs::create_dir_all(directory.join(name)).expect("it is ours");
+        }
+        let mut cluster = Self {
+            config,
+            processes: Vec::new(),
+        };
+        for number in 1..=of.0 * of.1 {
+            cluster.processes.push(None);
+            cluster.begin(number);
+        }
+        cluster
+    }
+
+    fn begin(&mut self, number: u16) {
+        let process = Kv::start(&self.config, node(number)).expect("it starts");
+        self.processes[usize::from(number) - 1] = Some(process);
+    }
+
+    fn end(&mut self, number: u16) {
+        self.processes[usize::from(number) - 1] = None;
+    }
+
+    fn client(&self, number: u16) -> Client {
+        let process = self.config.process(node(number)).expect("a process");
+        let port = process.redis_port.expect("a port");
+        Client::connect(SocketAddr::from(([127, 0, 0, 1], port)))
+    }
+}
+
+fn bulk(text: &str) -> Reply {
+    Reply::from(text)
+}
+
+#[test]
+fn any_process_has_all_keys_and_a_process_that_goes_stops_nobody() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut cluster = Cluster::start((2, 3), 21_300, directory.path());
+    let mut clients: Vec<Client> = (1..=6).map(|number| cluster.client(number)).collect();
+    assert_eq!(clients[0].insist("MSET a 1 b 2 c 3 d 4 e 5"), Reply::OK);
+    for client in &mut clients {
+        let expected: Vec<Reply> = ["1", "2", "3", "4", "5"].map(bulk).into();
+        assert_eq!(client.insist("MGET a b c d e"), Reply::Array(expected));
+    }
+    // What was told at one is seen at all, at once.
+    for round in 0..40 {
+        let (one, other) = (round % 6, (round / 6) % 6);
+        let key = ["a", "b", "c", "d", "e"][round % 5];
+        assert_eq!(clients[one].say(&format!("SET {key} {round}")), Reply::OK);
+        let seen = clients[other].say(&format!("GET {key}"));
+        assert_eq!(seen, bulk(&round.to_string()));
+    }
+    // A pipeline is answered in its order, and a transaction is whole.
+    let client = &mut clients[1];
+    for number in 0..300 {
+        client.send(&["SET", &format!("k{number}"), &number.to_string()]);
+        client.send(&["GET", &format!("k{number}")]);
+    }
+    for number in 0..300 {
+        assert_eq!(client.hear(), Reply::OK);
+        assert_eq!(client.hear(), bulk(&number.to_string()));
+    }
+    for line in ["MULTI", "INCR a1", "INCR b1", "INCR c1", "INCR d1"] {
+        client.say(line);
+    }
+    let ones = Reply::Array(vec![Reply::Integer(1); 4]);
+    assert_eq!(client.say("EXEC"), ones);
+    assert_eq!(client.say("DBSIZE"), Reply::Integer(309));
+    // One of each partition's goes, and comes back with nothing but its disk.
+    for number in [2, 6] {
+        cluster.end(number);
+        let key = format!("gone{number}");
+        assert_eq!(clients[0].insist(&format!("SET {key} x")), Reply::OK);
+        cluster.begin(number);
+        clients[usize::from(number) - 1] = cluster.client(number);
+        let back = clients[usize::from(number) - 1].insist(&format!("GET {key}"));
+        assert_eq!(back, bulk("x"));
+    }
+    let info = clients[0].say("INFO rota");
+    assert!(format!("{info:?}").contains("partition:1"), "{info:?}");
+}
