@@ -12,6 +12,7 @@ mod demo;
 mod explain;
 mod explore_paxos;
 mod key;
+mod kv;
 mod live;
 mod log;
 mod notify;
@@ -120,6 +121,11 @@ enum Command {
         is no trace."
     )]
     Check(check::CheckOptions),
+    /// A key-value store in partitions: one machine to its users, spoken to in Redis' protocol
+    Kv {
+        #[command(subcommand)]
+        command: kv::Kv,
+    },
     /// Make and change the key file of a cluster
     #[command(
         after_help = "Examples:\n  rota key new cluster.key\n  rota key add cluster.key\n  \
@@ -200,6 +206,7 @@ fn main() -> ExitCode {
         Command::Bench(bench) => bench::main(&bench),
         Command::Sim { command } => sim::main(&command),
         Command::Key { command } => key::main(&command),
+        Command::Kv { command } => kv::main(&command),
         Command::Storage { command } => storage::main(&command),
         Command::Config {
             command: ConfigCommand::Check(options),

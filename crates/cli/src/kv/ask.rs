@@ -1,0 +1,232 @@
+//! `rota kv get`, `put`, `del`, `scan`, `batch`.
+
+use std::io::{self, BufRead as _, Write as _};
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use rota_resp::{Reply, inline};
+
+use super::talk::Talk;
+use crate::say::{complain, failed, print};
+
+/// Where the store is.
+#[derive(Clone, Debug, clap::Args)]
+struct Where {
+    /// Any process of the store, where clients of Redis' protocol connect
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6379")]
+    connect: SocketAddr,
+    /// How long an answer may take, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    patience: u64,
+}
+
+/// Options of `rota kv get`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct GetOptions {
+    /// The key
+    key: String,
+    #[command(flatten)]
+    store: Where,
+}
+
+/// Options of `rota kv put`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct PutOptions {
+    /// The key
+    key: String,
+    /// What it is to have
+    value: String,
+    #[command(flatten)]
+    store: Where,
+}
+
+/// Options of `rota kv del`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct DelOptions {
+    /// The keys
+    #[arg(required = true)]
+    keys: Vec<String>,
+    #[command(flatten)]
+    store: Where,
+}
+
+/// Options of `rota kv scan`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ScanOptions {
+    /// From this key on [default: from the first]
+    #[arg(default_value = "")]
+    from: String,
+    /// To before this key [default: to the last]
+    to: Option<String>,
+    /// So many keys at most
+    #[arg(long, value_name = "KEYS", default_value_t = 1000)]
+    limit: u32,
+    #[command(flatten)]
+    store: Where,
+}
+
+/// Options of `rota kv batch`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct BatchOptions {
+    #[command(flatten)]
+    store: Where,
+}
+
+impl Where {
+    fn ask(&self, commands: &[Vec<Vec<u8>>]) -> Result<Vec<Reply>, String> {
+        let patience = Duration::from_secs(self.patience.max(1));
+        let talk = Talk::connect(self.connect, patience);
+        let replies = talk.and_then(|mut talk| talk.say(commands));
+        replies.map_err(|error| format!("{}: {error}", self.connect))
+    }
+
+    fn ask_one(&self, words: &[&str]) -> Result<Reply, String> {
+        let command = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+        let mut replies = self.ask(&[command])?;
+        match replies.pop() {
+            Some(Reply::Error(error)) => Err(error),
+            Some(reply) => Ok(reply),
+            None => Err("no answer".to_owned()),
+        }
+    }
+}
+
+fn refused(what: &str) -> ExitCode {
+    complain(&what);
+    ExitCode::FAILURE
+}
+
+/// Prints bytes as they are, and a line's end.
+fn line(parts: &[&[u8]]) {
+    let mut out = io::stdout().lock();
+    let bytes = [&parts.concat()[..], b"\n"].concat();
+    if let Err(error) = out.write_all(&bytes).and_then(|()| out.flush()) {
+        failed(&error);
+    }
+}
+
+/// Says what a key has.
+pub fn get(options: &GetOptions) -> ExitCode {
+    match options.store.ask_one(&["GET", &options.key]) {
+        Ok(Reply::Bulk(value)) => {
+            line(&[&value]);
+            ExitCode::SUCCESS
+        }
+        Ok(_) => refused(&format!("there is no key {:?}", options.key)),
+        Err(error) => refused(&error),
+    }
+}
+
+/// Gives a key a value.
+pub fn put(options: &PutOptions) -> ExitCode {
+    match options
+        .store
+        .ask_one(&["SET", &options.key, &options.value])
+    {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => refused(&error),
+    }
+}
+
+/// Takes keys away.
+pub fn del(options: &DelOptions) -> ExitCode {
+    let keys = options.keys.iter().map(String::as_str);
+    let words: Vec<&str> = ["DEL"].into_iter().chain(keys).collect();
+    match options.store.ask_one(&words) {
+        Ok(reply) => {
+            print(&words_of(&reply));
+            ExitCode::SUCCESS
+        }
+        Err(error) => refused(&error),
+    }
+}
+
+/// Lists keys.
+pub fn scan(options: &ScanOptions) -> ExitCode {
+    let (to, limit) = (
+        options.to.as_deref().unwrap_or("+"),
+        options.limit.to_string(),
+    );
+    let words = ["RANGE", &options.from, to, "LIMIT", &limit];
+    match options.store.ask_one(&words) {
+        Ok(Reply::Array(entries)) => {
+            for entry in entries {
+                if let Reply::Array(pair) = &entry
+                    && let [Reply::Bulk(key), value] = &pair[..]
+                {
+                    line(&[key, b"\t", words_of(value).as_bytes()]);
+                }
+            }
+            ExitCode::SUCCESS
+        }
+        Ok(_) => refused("the answer is none of a range"),
+        Err(error) => refused(&error),
+    }
+}
+
+/// Does all lines of the input at once.
+pub fn batch(options: &BatchOptions) -> ExitCode {
+    let mut commands = vec![vec![b"MULTI".to_vec()]];
+    for text in io::stdin().lock().split(b'\n') {
+        match text.map(|text| inline::words(&text)) {
+            Ok(Some(words)) if words.is_empty() => {}
+            Ok(Some(words)) => commands.push(words),
+            Ok(None) => {
+                complain(&"quotes that do not end");
+                return ExitCode::from(2);
+            }
+            Err(error) => return refused(&error.to_string()),
+        }
+    }
+    commands.push(vec![b"EXEC".to_vec()]);
+    let replies = match options.store.ask(&commands) {
+        Ok(replies) => replies,
+        Err(error) => return refused(&error),
+    };
+    let queued = replies.iter().zip(&commands).skip(1);
+    for (reply, command) in queued.take(commands.len().saturating_sub(2)) {
+        if let Reply::Error(error) = reply {
+            let words: Vec<_> = command
+                .iter()
+                .map(|word| String::from_utf8_lossy(word))
+                .collect();
+            complain(&format!("{}: {error}", words.join(" ")));
+        }
+    }
+    match replies.last() {
+        Some(Reply::Array(done)) => {
+            let is_well = !done.iter().any(Reply::is_error);
+            done.iter().for_each(|reply| print(&words_of(reply)));
+            match is_well {
+                true => ExitCode::SUCCESS,
+                false => ExitCode::FAILURE,
+            }
+        }
+        Some(other) => refused(&format!("nothing was done: {}", words_of(other))),
+        None => refused("no answer"),
+    }
+}
+
+/// A reply on a line.
+fn words_of(reply: &Reply) -> String {
+    match reply {
+        Reply::Simple(text) => (*text).to_owned(),
+        Reply::Error(text) | Reply::Text(text) => text.clone(),
+        Reply::Integer(number) => number.to_string(),
+        Reply::Bulk(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        Reply::Null | Reply::NullArray => "(none)".to_owned(),
+        Reply::Array(items) | Reply::Set(items) | Reply::Push(items) => {
+            let items: Vec<String> = items.iter().map(words_of).collect();
+            items.join(" ")
+        }
+        Reply::Map(pairs) => {
+            let pair =
+                |(key, value): &(Reply, Reply)| format!("{}={}", words_of(key), words_of(value));
+            let pairs: Vec<String> = pairs.iter().map(pair).collect();
+            pairs.join(" ")
+        }
+        Reply::Double(number) => number.to_string(),
+        Reply::Boolean(yes) => yes.to_string(),
+    }
+}

@@ -1,0 +1,287 @@
+//! `rota kv demo`: a store of real processes on this host.
+
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rota_check::history::judge;
+use rota_kv::KvConfig;
+use rota_node::VoteStorage;
+use rota_resp::Reply;
+use signal_hook::consts::SIGINT;
+
+use super::load::{Clients, Kind};
+use super::report::{Report, figures, longest_silence};
+use super::talk::Talk;
+use crate::demo::ports::free_range;
+use crate::demo::scratch::Scratch;
+use crate::say::{complain, print, print_json, tell};
+
+/// Everything is there by then.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often it is looked.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Options of `rota kv demo`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct DemoOptions {
+    /// Parts of the keys, each with a ring of its own
+    #[arg(long, value_name = "PARTITIONS", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=16))]
+    partitions: u16,
+    /// Processes that have the same part
+    #[arg(long, value_name = "REPLICAS", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=7))]
+    replicas: u16,
+    /// How long it is loaded [default: until Ctrl-C]
+    #[arg(long = "for", value_name = "DURATION", value_parser = rota_bench::parse_duration)]
+    time: Option<Duration>,
+    /// Clients that load it
+    #[arg(long, value_name = "CLIENTS", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=512))]
+    clients: u64,
+    /// Where votes are kept: `sync`, `async` or `memory`
+    #[arg(long, value_name = "STORAGE", default_value = "async", value_parser = storage)]
+    storage: VoteStorage,
+    /// Kill none of the processes
+    #[arg(long)]
+    keep_all: bool,
+    /// Write what clients asked and were told to this file
+    #[arg(long, value_name = "FILE")]
+    history: Option<PathBuf>,
+    /// Print one JSON object on the last line
+    #[arg(long)]
+    json: bool,
+}
+
+fn storage(text: &str) -> Result<VoteStorage, String> {
+    match text {
+        "sync" => Ok(VoteStorage::Sync),
+        "async" => Ok(VoteStorage::Async),
+        "memory" => Ok(VoteStorage::Memory),
+        _ => Err("sync, async or memory".to_owned()),
+    }
+}
+
+/// Runs it.
+pub fn main(options: &DemoOptions) -> ExitCode {
+    match run(options) {
+        Ok(report) => {
+            print(&report.text());
+            if options.json {
+                print_json(&report);
+            }
+            match report.identical {
+                true => ExitCode::SUCCESS,
+                false => ExitCode::FAILURE,
+            }
+        }
+        Err(what) => {
+            complain(&what);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The processes. They are killed when this is dropped.
+struct Processes {
+    config: KvConfig,
+    file: PathBuf,
+    children: Vec<Option<Child>>,
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        for child in self.children.iter_mut().flatten() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Processes {
+    fn begin(&mut self, at: usize) -> Result<(), String> {
+        let failed = |error: io::Error| format!("cannot start a process: {error}");
+        let program = std::env::current_exe().map_err(failed)?;
+        let log = self.file.with_file_name(format!("node-{}.log", at + 1));
+        let log = fs::OpenOptions::new().create(true).append(true).open(log);
+        let child = Command::new(program)
+            .args(["kv", "serve", "--until-input-ends", "--config"])
+            .arg(&self.file)
+            .args(["--node", &(at + 1).to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(log.map_err(failed)?)
+            .spawn();
+        self.children[at] = Some(child.map_err(failed)?);
+        Ok(())
+    }
+
+    fn kill(&mut self, at: usize) {
+        if let Some(mut child) = self.children[at].take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    fn address(&self, at: usize, is_cluster: bool) -> SocketAddr {
+        let process = &self.config.kv.process[at];
+        let port = match is_cluster {
+            true => process.cluster_port,
+            false => process.redis_port,
+        };
+        SocketAddr::from((Ipv4Addr::LOCALHOST, port.unwrap_or_default()))
+    }
+
+    fn addresses(&self) -> Vec<SocketAddr> {
+        (0..self.children.len())
+            .map(|at| self.address(at, false))
+            .collect()
+    }
+
+    /// Until a process answers for keys of all partitions.
+    fn wait(&mut self, at: usize) -> Result<(), String> {
+        let began = Instant::now();
+        loop {
+            let talk = Talk::connect(self.address(at, false), PATIENCE);
+            let size = talk.and_then(|mut talk| talk.say(&[vec!["DBSIZE"]]));
+            if let Ok(replies) = size
+                && matches!(replies.first(), Some(Reply::Integer(_)))
+            {
+                return Ok(());
+            }
+            if let Some(Ok(Some(status))) = self.children[at].as_mut().map(Child::try_wait) {
+                return Err(format!(
+                    "process {} has ended: {status}; {}",
+                    at + 1,
+                    self.words(at)
+                ));
+            }
+            if began.elapsed() > PATIENCE {
+                return Err(format!(
+                    "process {} does not answer; {}",
+                    at + 1,
+                    self.words(at)
+                ));
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Its last words.
+    fn words(&self, at: usize) -> String {
+        let log = self.file.with_file_name(format!("node-{}.log", at + 1));
+        let text = fs::read_to_string(log).unwrap_or_default();
+        let last = text.lines().last().unwrap_or("it has said nothing");
+        format!("its last words: {last}")
+    }
+}
+
+fn run(options: &DemoOptions) -> Result<Report, String> {
+    let failed = |error: io::Error| format!("its directory: {error}");
+    let scratch = Scratch::new().map_err(failed)?;
+    let of = (options.partitions, options.replicas);
+    let port = free_range(KvConfig::ports(of)).ok_or("there are not so many free ports")?;
+    let config = KvConfig::loopback(of, port, (scratch.path(), options.storage));
+    for name in ["votes", "states"] {
+        fs::create_dir(scratch.path().join(name)).map_err(failed)?;
+    }
+    let file = scratch.path().join("rota.toml");
+    let text = config.to_toml().map_err(|error| error.to_string())?;
+    fs::write(&file, text).map_err(failed)?;
+    let count = usize::from(of.0 * of.1);
+    let mut processes = Processes {
+        config,
+        file,
+        children: (0..count).map(|_| None).collect(),
+    };
+    (0..count).try_for_each(|at| processes.begin(at))?;
+    (0..count).try_for_each(|at| processes.wait(at))?;
+    introduce(&processes, of);
+    load(&mut processes, options)
+}
+
+fn introduce(processes: &Processes, (partitions, replicas): (u16, u16)) {
+    tell(&format!(
+        "{partitions} partitions with {replicas} replicas each, a process for each. Clients of Redis connect to any of them:"
+    ));
+    for (at, process) in processes.config.kv.process.iter().enumerate() {
+        let (one, cluster) = (processes.address(at, false), processes.address(at, true));
+        tell(&format!(
+            "  process {} (partition {}): {one}; as a cluster {cluster}",
+            process.node, process.partition
+        ));
+    }
+}
+
+/// Loads it, kills a process after a third of the time, and starts it again after two.
+fn load(processes: &mut Processes, options: &DemoOptions) -> Result<Report, String> {
+    let stop = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGINT, Arc::clone(&stop)).map_err(|error| error.to_string())?;
+    let seed = rota_net::random_u64().map_err(|error| error.to_string())?;
+    let clients = Clients::start(processes.addresses(), (options.clients, 200, seed));
+    let began = Instant::now();
+    // Without an end it is killed and started again once, and goes on.
+    let time = options.time.unwrap_or(Duration::from_secs(30));
+    let may_kill = !options.keep_all && options.replicas > 2;
+    let victim = usize::from(options.replicas) - 1;
+    let (mut is_killed, mut is_back) = (!may_kill, !may_kill);
+    while !stop.load(SeqCst) && options.time.is_none_or(|time| began.elapsed() < time) {
+        if !is_killed && began.elapsed() > time / 3 {
+            processes.kill(victim);
+            is_killed = true;
+            tell(&format!("process {} is killed", victim + 1));
+        }
+        if is_killed && !is_back && began.elapsed() > time * 2 / 3 {
+            processes.begin(victim)?;
+            is_back = true;
+            tell(&format!("process {} is started again", victim + 1));
+        }
+        thread::sleep(LOOK);
+    }
+    let seconds = began.elapsed();
+    let refused = clients.load().refused.load(SeqCst);
+    let (steps, took) = clients.end();
+    if is_killed && !is_back {
+        processes.begin(victim)?;
+    }
+    if let Some(file) = &options.history {
+        let lines: Result<Vec<String>, _> = steps.iter().map(serde_json::to_string).collect();
+        let lines = lines.map_err(|error| error.to_string())?;
+        fs::write(file, lines.join("\n") + "\n").map_err(|error| error.to_string())?;
+    }
+    let history = judge(&steps).map_err(|wrong| format!("no order explains it: {wrong}"))?;
+    let identical = is_identical(processes)?;
+    let of = |kind| figures(&took, kind, seconds.as_secs_f64());
+    Ok(Report {
+        partitions: options.partitions,
+        replicas: options.replicas,
+        seconds: seconds.as_secs_f64(),
+        reads: of(Kind::Read),
+        writes: of(Kind::Write),
+        several: of(Kind::Several),
+        refused,
+        longest_silence_ms: longest_silence(&took, seconds).as_millis() as u64,
+        history,
+        identical,
+    })
+}
+
+/// Whether all processes answer the same for all keys, those of their own partitions by what they have themselves.
+fn is_identical(processes: &mut Processes) -> Result<bool, String> {
+    let mut all = Vec::new();
+    for at in 0..processes.children.len() {
+        processes.wait(at)?;
+        let address = processes.address(at, false);
+        let asked = [vec!["READONLY"], vec!["RANGE", "", "+", "LIMIT", "100000"]];
+        let talk = Talk::connect(address, PATIENCE);
+        let replies = talk.and_then(|mut talk| talk.say(&asked));
+        let mut replies = replies.map_err(|error| format!("{address}: {error}"))?;
+        all.push(replies.pop());
+    }
+    let is_same = all.windows(2).all(|pair| pair[0] == pair[1]);
+    Ok(is_same && matches!(all.first(), Some(Some(Reply::Array(_)))))
+}

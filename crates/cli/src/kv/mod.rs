@@ -1,0 +1,80 @@
+//! `rota kv`: the key-value store.
+
+mod ask;
+mod check;
+mod demo;
+mod load;
+mod report;
+mod serve;
+mod talk;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+/// What is done with the store.
+#[derive(Debug, Subcommand)]
+pub enum Kv {
+    /// Start a store of real processes on this host, put it under load, kill one and start it again, and check what all were told
+    #[command(
+        after_help = "Examples:\n  rota kv demo --for 10s\n  rota kv demo --partitions 1 --replicas 3\n\n\
+        It prints where clients of Redis' protocol connect. Without --for it runs until Ctrl-C, and then checks.\n\n\
+        Exit status: 0 if one order explains everything that clients were told, and all replicas have the same keys, 1 if not, \
+        2 for wrong use."
+    )]
+    Demo(demo::DemoOptions),
+    /// Run one process of a store
+    #[command(
+        after_help = "Example:\n  rota kv serve --config rota.toml --node 1\n\n\
+        It runs until it gets SIGTERM or SIGINT. The log goes to standard error.\n\n\
+        Exit status: 0 if it was stopped, 1 if it failed, 2 if it could not start."
+    )]
+    Serve(serve::ServeOptions),
+    /// Say what a key has
+    #[command(
+        after_help = "Example:\n  rota kv get user:1 --connect 127.0.0.1:6379\n\n\
+        Exit status: 0 if there is such a key, 1 if not, or if there is no answer, 2 for wrong use."
+    )]
+    Get(ask::GetOptions),
+    /// Give a key a value
+    #[command(
+        after_help = "Example:\n  rota kv put user:1 alice --connect 127.0.0.1:6379\n\n\
+        Exit status: 0 if it is done, 1 if not, 2 for wrong use."
+    )]
+    Put(ask::PutOptions),
+    /// Take keys away
+    #[command(after_help = "Example:\n  rota kv del user:1 user:2\n\n\
+        It says how many there were. Exit status: 0 if it is done, 1 if not, 2 for wrong use.")]
+    Del(ask::DelOptions),
+    /// List keys with their values, in order
+    #[command(after_help = "Example:\n  rota kv scan user: user\\; --limit 100\n\n\
+        A line for each: the key, a tab, and its value. Exit status: 0 if it is done, 1 if not, 2 for wrong use.")]
+    Scan(ask::ScanOptions),
+    /// Do the commands of standard input, a line each, at one place of the order
+    #[command(
+        after_help = "Example:\n  printf 'SET a 1\\nSET b 2\\nGET c\\n' | rota kv batch\n\n\
+        A line for what each is answered. All of them are done, or none.\n\n\
+        Exit status: 0 if they are done, 1 if not, 2 for wrong use."
+    )]
+    Batch(ask::BatchOptions),
+    /// Check histories that clients have written: whether one order explains them
+    #[command(after_help = "Example:\n  rota kv check history.jsonl\n\n\
+        A line is a JSON object with client, began, ended (nanoseconds; without it there was no answer), place \
+        ([round, ring,\ninstance, message]), reads and writes ([[key, value or null], ...]). No value is written twice to a key.\n\n\
+        Exit status: 0 if one order explains it, 1 if not, 2 for a file that is no history.")]
+    Check(check::CheckOptions),
+}
+
+/// Does it.
+pub fn main(kv: &Kv) -> ExitCode {
+    match kv {
+        Kv::Demo(options) => demo::main(options),
+        Kv::Serve(options) => serve::main(options),
+        Kv::Get(options) => ask::get(options),
+        Kv::Put(options) => ask::put(options),
+        Kv::Del(options) => ask::del(options),
+        Kv::Scan(options) => ask::scan(options),
+        Kv::Batch(options) => ask::batch(options),
+        Kv::Check(options) => check::main(options),
+    }
+}

@@ -1,0 +1,62 @@
+//! A client of Redis' protocol.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use rota_resp::{Replies, Reply, Request};
+
+/// A connection takes so long to make, at most.
+const CONNECTS: Duration = Duration::from_secs(2);
+/// So much may be answered at once.
+const MOST_BYTES: usize = 256 << 20;
+
+/// A connection.
+#[derive(Debug)]
+pub struct Talk {
+    stream: TcpStream,
+    replies: Replies,
+}
+
+impl Talk {
+    /// To an address. `patience`: for each reply.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn connect(address: SocketAddr, patience: Duration) -> io::Result<Self> {
+        let stream = TcpStream::connect_timeout(&address, CONNECTS)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(patience))?;
+        stream.set_write_timeout(Some(patience))?;
+        Ok(Self {
+            stream,
+            replies: Replies::new(MOST_BYTES),
+        })
+    }
+
+    /// Says several commands at once, and hears what each is answered.
+    ///
+    /// # Errors
+    /// The system's, or there is no reply that can be read: the connection is of no use any more.
+    pub fn say<A: AsRef<[u8]>>(&mut self, commands: &[Vec<A>]) -> io::Result<Vec<Reply>> {
+        let mut out = Vec::new();
+        for command in commands {
+            Request::write(command, &mut out);
+        }
+        self.stream.write_all(&out)?;
+        (0..commands.len()).map(|_| self.hear()).collect()
+    }
+
+    fn hear(&mut self) -> io::Result<Reply> {
+        let mut buffer = [0; 16_384];
+        loop {
+            if let Some(reply) = self.replies.next().map_err(io::Error::other)? {
+                return Ok(reply);
+            }
+            match self.stream.read(&mut buffer)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                read => self.replies.push(&buffer[..read]),
+            }
+        }
+    }
+}
