@@ -33,6 +33,9 @@ pub struct KvSection {
     /// A partition that has more takes no writes, in MiB. 4096, if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition_mib: Option<u64>,
+    /// Clients of Redis' protocol may come from other hosts, though they prove nothing and what they say can be read on the way.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub insecure_clients: bool,
     /// The parts of the keys.
     pub partition: Vec<PartitionSection>,
     /// Which process is what.
@@ -108,6 +111,8 @@ pub enum ConfigError {
     Node(u16),
     /// Two things listen at one place.
     Port(SocketAddr),
+    /// Clients could come from other hosts.
+    Unprotected(SocketAddr),
 }
 
 impl fmt::Display for ConfigError {
@@ -145,6 +150,11 @@ impl fmt::Display for ConfigError {
                 "`[[kv.process]]` {node}: each is another one of the `[[node]]` sections"
             ),
             Self::Port(address) => write!(f, "two things would listen at {address}"),
+            Self::Unprotected(address) => write!(
+                f,
+                "clients would be served at {address}, which other hosts reach, without a password and unsealed: leave out `redis_port` and \
+                 `cluster_port`, or write `insecure_clients = true` in `[kv]`"
+            ),
         }
     }
 }
@@ -268,6 +278,11 @@ impl KvConfig {
             if !ports.insert(at) {
                 return Err(ConfigError::Port(at));
             }
+        }
+        let clients = process.redis_port.or(process.cluster_port);
+        if let Some(port) = clients.filter(|_| !address.is_loopback() && !self.kv.insecure_clients)
+        {
+            return Err(ConfigError::Unprotected(SocketAddr::new(address, port)));
         }
         Ok(())
     }

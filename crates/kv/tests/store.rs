@@ -221,6 +221,31 @@ fn a_batch_is_done_whole_or_not_at_all() {
 }
 
 #[test]
+fn answers_are_bounded_and_what_is_not_told_is_not_done() {
+    let mut run = Run::alone();
+    let large = vec![b'x'; MOST_VALUE_BYTES];
+    run.act("a", Action::Append(&large));
+    let operation = |action| Operation::Key(b"a", action);
+    let mut operations: Vec<_> = (0..9).map(|_| operation(Action::Get)).collect();
+    operations.push(operation(Action::Take));
+    operations.push(operation(Action::Length));
+    let batch = Batch {
+        operations,
+        ..Batch::default()
+    };
+    let Answer::Outcomes(outcomes) = run.batch(&batch) else {
+        panic!("outcomes");
+    };
+    let is_text = |(_, outcome): &&(u32, Outcome)| matches!(outcome, Outcome::Text(_));
+    assert_eq!(outcomes.iter().filter(is_text).count(), 3);
+    assert_eq!(outcomes[9].1, Outcome::Fault(Fault::Answer));
+    assert_eq!(outcomes[10].1, Outcome::Number(large.len() as i64));
+    let many = Action::Fields(vec![b"f"; 9]);
+    run.act("h", Action::SetFields(vec![(b"f", &large)]));
+    assert_eq!(run.act("h", many), Outcome::Fault(Fault::Answer));
+}
+
+#[test]
 fn each_partition_does_its_own_part() {
     let map = Map::even(&[ONE, TWO]).expect("two");
     let of = |partition| {

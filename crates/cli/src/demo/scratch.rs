@@ -34,6 +34,15 @@ pub struct Scratch {
 impl Scratch {
     /// Makes one, and removes those of demos that were killed. From here on signals that end the process remove it first.
     pub fn new() -> io::Result<Self> {
+        Self::of(&[SIGHUP, SIGINT, SIGTERM])
+    }
+
+    /// The same for who looks after SIGINT itself.
+    pub fn with_own_interrupt() -> io::Result<Self> {
+        Self::of(&[SIGHUP, SIGTERM])
+    }
+
+    fn of(ends: &[i32]) -> io::Result<Self> {
         sweep(&std::env::temp_dir());
         let dir = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
         // Whoever sweeps sees no lock or one that is taken.
@@ -41,7 +50,7 @@ impl Scratch {
         let lock = File::create(&unlocked)?;
         lock.try_lock()?;
         fs::rename(unlocked, dir.path().join(LOCK))?;
-        remove_on_signals(dir.path().to_owned())?;
+        remove_on_signals(dir.path().to_owned(), ends)?;
         Ok(Self { dir, _lock: lock })
     }
 
@@ -71,8 +80,8 @@ fn sweep(place: &Path) {
 }
 
 /// What ends this process removes the directory first; the daemons end with it, as their input does.
-fn remove_on_signals(dir: PathBuf) -> io::Result<()> {
-    let ends = [SIGHUP, SIGINT, SIGTERM].into_iter();
+fn remove_on_signals(dir: PathBuf, ends: &[i32]) -> io::Result<()> {
+    let ends = ends.iter().copied();
     let mut signals = Signals::new(ends.filter(|signal| !is_ignored(*signal)))?;
     thread::Builder::new()
         .name("rota-signals".to_owned())

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
@@ -115,6 +116,8 @@ impl Processes {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(log.map_err(failed)?)
+            // What a terminal says to the demo is not said to them.
+            .process_group(0)
             .spawn();
         self.children[at] = Some(child.map_err(failed)?);
         Ok(())
@@ -181,8 +184,10 @@ impl Processes {
 }
 
 fn run(options: &DemoOptions) -> Result<Report, String> {
-    let failed = |error: io::Error| format!("its directory: {error}");
-    let scratch = Scratch::new().map_err(failed)?;
+    let failed = |error: io::Error| format!("its signals or its directory: {error}");
+    let stop = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGINT, Arc::clone(&stop)).map_err(failed)?;
+    let scratch = Scratch::with_own_interrupt().map_err(failed)?;
     let of = (options.partitions, options.replicas);
     let port = free_range(KvConfig::ports(of)).ok_or("there are not so many free ports")?;
     let config = KvConfig::loopback(of, port, (scratch.path(), options.storage));
@@ -201,7 +206,7 @@ fn run(options: &DemoOptions) -> Result<Report, String> {
     (0..count).try_for_each(|at| processes.begin(at))?;
     (0..count).try_for_each(|at| processes.wait(at))?;
     introduce(&processes, of);
-    load(&mut processes, options)
+    load(&mut processes, options, &stop)
 }
 
 fn introduce(processes: &Processes, (partitions, replicas): (u16, u16)) {
@@ -218,9 +223,11 @@ fn introduce(processes: &Processes, (partitions, replicas): (u16, u16)) {
 }
 
 /// Loads it, kills a process after a third of the time, and starts it again after two.
-fn load(processes: &mut Processes, options: &DemoOptions) -> Result<Report, String> {
-    let stop = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(SIGINT, Arc::clone(&stop)).map_err(|error| error.to_string())?;
+fn load(
+    processes: &mut Processes,
+    options: &DemoOptions,
+    stop: &AtomicBool,
+) -> Result<Report, String> {
     let seed = rota_net::random_u64().map_err(|error| error.to_string())?;
     let clients = Clients::start(processes.addresses(), (options.clients, 200, seed));
     let began = Instant::now();

@@ -76,6 +76,7 @@ impl KvConfig {
                 patience_ms: None,
                 clients: None,
                 partition_mib: None,
+                insecure_clients: false,
                 partition: (1..=partitions).map(partition).collect(),
                 process: (1..=count).map(process).collect(),
             },
@@ -133,7 +134,12 @@ mod tests {
     #[test]
     fn what_contradicts_itself_is_refused_in_words() {
         type Change = fn(&mut KvConfig);
-        let wrong: [(&str, Change); 9] = [
+        let wrong: [(&str, Change); 10] = [
+            ("write `insecure_clients = true`", |config| {
+                for node in &mut config.rings.common.nodes {
+                    node.address = [10, 0, 0, node.id as u8].into();
+                }
+            }),
             ("2: partitions have numbers", |config| {
                 config.kv.partition[0].id = 2
             }),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use rota_core::contract::NodeId;
 use rota_multiring::Place;
@@ -13,13 +14,20 @@ use crate::store::Witness;
 
 /// What is done when something may be told.
 type Then = Box<dyn FnOnce() + Send>;
+/// From so many on it is looked whether anybody still waits for them.
+const MANY: usize = 1_024;
 /// Whoever wants to know how far this replica is.
 type Listener = Box<dyn Fn(Signal) -> bool + Send>;
 
+/// By what it stands behind, and in which order it came; since when.
+type Waiting = BTreeMap<(Option<Place>, u64), (Instant, Then)>;
+
 struct Inner {
     outlook: Outlook,
-    waiting: BTreeMap<(Option<Place>, u64), Then>,
+    waiting: Waiting,
     last: u64,
+    swept: Instant,
+    patience: Duration,
     listeners: Vec<Listener>,
 }
 
@@ -33,11 +41,14 @@ impl fmt::Debug for Desk {
 }
 
 impl Desk {
-    pub(super) fn new(me: Partition, all: Partitions) -> Self {
+    /// `patience`: nobody waits for longer.
+    pub(super) fn new(me: Partition, all: Partitions, patience: Duration) -> Self {
         Self(Mutex::new(Inner {
             outlook: Outlook::new(me, all),
             waiting: BTreeMap::new(),
             last: 0,
+            swept: Instant::now(),
+            patience,
             listeners: Vec::new(),
         }))
     }
@@ -54,8 +65,9 @@ impl Desk {
             return then();
         }
         inner.last += 1;
-        let name = (behind, inner.last);
-        inner.waiting.insert(name, Box::new(then));
+        let (name, now) = ((behind, inner.last), Instant::now());
+        inner.waiting.insert(name, (now, Box::new(then)));
+        inner.sweep(now);
     }
 
     /// How many answers wait, and for whom.
@@ -92,10 +104,23 @@ impl Desk {
             if behind > own.stable {
                 break;
             }
-            ready.push(entry.remove());
+            ready.push(entry.remove().1);
         }
         drop(inner);
         ready.into_iter().for_each(|then| then());
+    }
+}
+
+impl Inner {
+    /// While a partition is away, what stands behind its commands would wait here for ever, though those who have asked were told long ago that
+    /// its outcome is not known.
+    fn sweep(&mut self, now: Instant) {
+        let patience = self.patience;
+        if self.waiting.len() >= MANY && now - self.swept > patience / 4 {
+            self.swept = now;
+            self.waiting
+                .retain(|_, (since, _)| now - *since <= patience);
+        }
     }
 }
 
@@ -109,5 +134,45 @@ impl Witness for AtDesk {
 
     fn delivered(&mut self, place: Place, of: &Partitions) {
         self.0.change(|outlook| outlook.on_delivered(place, of));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rota_multiring::Rank;
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+    #[test]
+    fn what_nobody_waits_for_any_more_is_not_kept() {
+        let all: Partitions = [1, 2].map(Partition).into();
+        let patience = Duration::from_millis(20);
+        let desk = Arc::new(Desk::new(Partition(1), all.clone(), patience));
+        let place = Place {
+            round: 1,
+            rank: Rank(9),
+            instance: 1,
+            index: 0,
+        };
+        AtDesk(Arc::clone(&desk)).delivered(place, &all);
+        let told = Arc::new(AtomicUsize::new(0));
+        let tell = || {
+            let told = Arc::clone(&told);
+            desk.tell_when(Some(place), move || {
+                told.fetch_add(1, SeqCst);
+            });
+        };
+        (0..2 * MANY).for_each(|_| tell());
+        assert_eq!(desk.waits(), (2 * MANY, [Partition(2)].into()));
+        std::thread::sleep(2 * patience);
+        tell();
+        assert_eq!(desk.waits().0, 1);
+        let node = NodeId::new(5).expect("not 0");
+        let signal = Signal {
+            delivered: Some(place),
+            stable: None,
+        };
+        desk.on_signal(node, Partition(2), signal);
+        assert_eq!((desk.waits().0, told.load(SeqCst)), (0, 1));
     }
 }

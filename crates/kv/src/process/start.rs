@@ -80,7 +80,7 @@ impl Kv {
         let process = config.process(node).ok_or(StartError::NoProcess(node))?;
         let partition = Partition(process.partition);
         let map = Arc::new(config.map().map_err(StartError::Config)?);
-        let desk = Arc::new(Desk::new(partition, map.partitions()));
+        let desk = Arc::new(Desk::new(partition, map.partitions(), patience(config)));
         let store = Store::new(partition, (*map).clone());
         let store = store.with_witness(Box::new(AtDesk(Arc::clone(&desk))));
         let of = config.replica(process, node);
@@ -152,6 +152,10 @@ struct Begins<'a> {
     desk: Arc<Desk>,
     replica: Arc<Replica<Store>>,
     is_full: Arc<AtomicBool>,
+}
+
+fn patience(config: &KvConfig) -> Duration {
+    Duration::from_millis(config.kv.patience_ms.unwrap_or(USUAL_PATIENCE).max(1))
 }
 
 fn drawn() -> Result<u64, StartError> {
@@ -236,7 +240,6 @@ impl Begins<'_> {
             let first = usize::from(self.node.get()) % nodes.len();
             nodes.rotate_left(first);
         }
-        let patience = self.config.kv.patience_ms.unwrap_or(USUAL_PATIENCE);
         Ok(Gateway {
             own,
             ring: self.ring(),
@@ -248,7 +251,7 @@ impl Begins<'_> {
             desk: Arc::clone(&self.desk),
             links: self.links()?,
             others,
-            patience: Duration::from_millis(patience),
+            patience: patience(self.config),
             is_full: Arc::clone(&self.is_full),
         })
     }

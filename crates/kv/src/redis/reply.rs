@@ -6,7 +6,7 @@ use bytes::Bytes;
 use rota_resp::Reply;
 
 use super::command::{Fold, Shape};
-use crate::store::{Fault, Kind, MOST_VALUE_BYTES, Outcome, Value};
+use crate::store::{Fault, Kind, MOST_ANSWER_BYTES, MOST_VALUE_BYTES, Outcome, Value};
 
 fn fault(fault: Fault) -> Reply {
     match fault {
@@ -15,6 +15,9 @@ fn fault(fault: Fault) -> Reply {
         }
         Fault::NotANumber => Reply::error("ERR value is not an integer or out of range"),
         Fault::Overflow => Reply::error("ERR increment or decrement would overflow"),
+        Fault::Answer => Reply::Error(format!(
+            "ERR what is asked for at once is more than {MOST_ANSWER_BYTES} bytes: ask for less"
+        )),
         Fault::TooLarge => Reply::Error(format!(
             "ERR string exceeds maximum allowed size ({MOST_VALUE_BYTES} bytes)"
         )),
@@ -120,11 +123,16 @@ pub(super) fn reply((shape, fold): (Shape, Fold), outcomes: Option<Vec<Vec<Outco
     match fold {
         Fold::One => replies.next().unwrap_or_else(unexpected),
         Fold::Texts => {
-            let texts = replies.map(|reply| match reply {
-                Reply::Error(_) => Reply::Null,
-                reply => reply,
-            });
-            Reply::Array(texts.collect())
+            let mut texts = Vec::new();
+            for reply in replies {
+                texts.push(match reply {
+                    // It has another kind of value.
+                    Reply::Error(why) if why.starts_with("WRONGTYPE") => Reply::Null,
+                    Reply::Error(why) => return Reply::Error(why),
+                    reply => reply,
+                });
+            }
+            Reply::Array(texts)
         }
         Fold::Ok | Fold::AllOrNone => {
             let failed = replies.find(Reply::is_error);

@@ -6,13 +6,13 @@ use rota_multiring::Place;
 
 use super::action::{Action, Life, Only, OnlyLife};
 use super::batch::{Batch, Operation, Test};
+use super::look::{Fields, found};
 use super::outcome::{Answer, Fault, Outcome};
 use super::state::Store;
 use super::value::{Entry, Value, field_bytes};
-use super::{MOST_RANGE_BYTES, MOST_VALUE_BYTES};
+use super::{MOST_ANSWER_BYTES, MOST_VALUE_BYTES};
 use crate::map::{Map, Partitions};
 
-type Fields = OrdMap<Bytes, Bytes>;
 /// A field and its bytes.
 type Pair<'a> = (&'a [u8], &'a [u8]);
 
@@ -62,10 +62,13 @@ impl Store {
         if !batch.conditions.iter().all(holds) {
             return Answer::Refused;
         }
-        let mut outcomes = Vec::new();
+        let (mut outcomes, mut left) = (Vec::new(), MOST_ANSWER_BYTES);
         for (at, operation) in (0..).zip(&batch.operations) {
+            let takes = self.answer_bytes(operation);
             let outcome = match operation {
                 Operation::Key(key, _) if self.map.of_key(key) != self.me => continue,
+                // Whatever it would change is not changed either.
+                _ if takes > left => Err(Fault::Answer),
                 Operation::Key(key, action) => self.act(key, action, place),
                 Operation::Clear => {
                     self.keys = OrdMap::new();
@@ -75,6 +78,9 @@ impl Store {
                 }
                 all => Ok(self.look(all).unwrap_or(Outcome::Nothing)),
             };
+            if outcome != Err(Fault::Answer) {
+                left -= takes;
+            }
             outcomes.push((at, outcome.unwrap_or_else(Outcome::Fault)));
         }
         Answer::Outcomes(outcomes)
@@ -89,54 +95,6 @@ impl Store {
                 (entry, value) => entry.is_none() && value.is_none(),
             },
         }
-    }
-
-    /// What is only read, as it is here; `None`: it changes something.
-    pub fn look(&self, operation: &Operation<'_>) -> Option<Outcome> {
-        let outcome = match operation {
-            Operation::Key(key, action) => self.look_at(key, action)?,
-            Operation::Range {
-                from,
-                to,
-                limit,
-                values,
-            } => Ok(self.range((from, *to), *limit, *values)),
-            Operation::Size => Ok(Outcome::Number(self.keys.len() as i64)),
-            Operation::Clear => return None,
-        };
-        Some(outcome.unwrap_or_else(Outcome::Fault))
-    }
-
-    fn look_at(&self, key: &[u8], action: &Action<'_>) -> Option<Result<Outcome, Fault>> {
-        let entry = self.get(key);
-        let fields =
-            |of: &dyn Fn(&Fields) -> Outcome| self.fields_of(key).map(|fields| of(&fields));
-        Some(match action {
-            Action::Get => self.text_of(key).map(found),
-            Action::Length => {
-                let length = |text: Option<Bytes>| text.map_or(0, |text| text.len());
-                let text = self.text_of(key);
-                text.map(|text| Outcome::Number(length(text) as i64))
-            }
-            Action::Kind => Ok(Outcome::Kind(entry.map(|entry| entry.value.kind()))),
-            Action::Exists => Ok(Outcome::Number(i64::from(entry.is_some()))),
-            Action::LivesUntil => Ok(match entry.map(|entry| entry.until) {
-                None => Outcome::Nothing,
-                Some(None) => Outcome::Number(-1),
-                Some(Some(until)) => Outcome::Number((until - self.now).cast_signed()),
-            }),
-            Action::Version => Ok(Outcome::Version(entry.map(|entry| entry.version))),
-            Action::Fields(wanted) => fields(&|fields| {
-                let of = |field: &&[u8]| fields.get(*field).cloned();
-                Outcome::Texts(wanted.iter().map(of).collect())
-            }),
-            Action::CountFields => fields(&|fields| Outcome::Number(fields.len() as i64)),
-            Action::AllFields => fields(&|fields| {
-                let pair = |(field, value): (&Bytes, &Bytes)| (field.clone(), value.clone());
-                Outcome::Pairs(fields.iter().map(pair).collect())
-            }),
-            _ => return None,
-        })
     }
 
     fn act(&mut self, key: &[u8], action: &Action<'_>, place: Place) -> Result<Outcome, Fault> {
@@ -181,22 +139,6 @@ impl Store {
             Action::Place => Ok(Outcome::Version(Some(place))),
             // All others are looked at.
             _ => Ok(Outcome::Nothing),
-        }
-    }
-
-    fn text_of(&self, key: &[u8]) -> Result<Option<Bytes>, Fault> {
-        match self.get(key).map(|entry| &entry.value) {
-            None => Ok(None),
-            Some(Value::Text(bytes)) => Ok(Some(bytes.clone())),
-            Some(Value::Fields(_)) => Err(Fault::Kind),
-        }
-    }
-
-    fn fields_of(&self, key: &[u8]) -> Result<Fields, Fault> {
-        match self.get(key).map(|entry| &entry.value) {
-            None => Ok(OrdMap::new()),
-            Some(Value::Fields(fields)) => Ok(fields.clone()),
-            Some(Value::Text(_)) => Err(Fault::Kind),
         }
     }
 
@@ -366,29 +308,4 @@ impl Store {
         }
         Outcome::Number(gone)
     }
-
-    fn range(&self, (from, to): (&[u8], Option<&[u8]>), limit: u32, values: bool) -> Outcome {
-        let mut entries = Vec::new();
-        let mut bytes = 0;
-        let mut is_over = true;
-        for (key, entry) in self.keys.range(Bytes::copy_from_slice(from)..) {
-            if to.is_some_and(|to| **key >= *to) {
-                break;
-            }
-            if !entry.lives(self.now) {
-                continue;
-            }
-            if entries.len() >= limit as usize || bytes >= MOST_RANGE_BYTES {
-                is_over = false;
-                break;
-            }
-            bytes += key.len() + if values { entry.bytes } else { 0 };
-            entries.push((key.clone(), values.then(|| entry.value.clone())));
-        }
-        Outcome::Entries(entries, !is_over)
-    }
-}
-
-fn found(text: Option<Bytes>) -> Outcome {
-    text.map_or(Outcome::Nothing, Outcome::Text)
 }

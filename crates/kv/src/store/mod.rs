@@ -4,6 +4,7 @@ mod action;
 mod apply;
 mod batch;
 mod bytes;
+mod look;
 mod outcome;
 mod state;
 mod value;
@@ -21,3 +22,5 @@ pub const MOST_KEY_BYTES: usize = 64 << 10;
 pub const MOST_VALUE_BYTES: usize = 768 << 10;
 /// A range is answered with about so many bytes at most.
 pub const MOST_RANGE_BYTES: usize = 512 << 10;
+/// What one batch is answered by a partition has about so many bytes at most: each of its replicas makes it.
+pub const MOST_ANSWER_BYTES: usize = 3 << 20;

@@ -18,6 +18,8 @@ pub enum Fault {
     Overflow,
     /// A value would be larger than one may be.
     TooLarge,
+    /// The answers to all operations together would be.
+    Answer,
 }
 
 /// Which kind of value.
@@ -77,7 +79,13 @@ pub struct Answered {
 }
 
 impl Fault {
-    const ALL: [Self; 4] = [Self::Kind, Self::NotANumber, Self::Overflow, Self::TooLarge];
+    const ALL: [Self; 5] = [
+        Self::Kind,
+        Self::NotANumber,
+        Self::Overflow,
+        Self::TooLarge,
+        Self::Answer,
+    ];
 }
 
 impl Outcome {

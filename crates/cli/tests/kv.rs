@@ -1,0 +1,184 @@
+//! `rota kv`: a demo with its clients, a kill and its check; and commands against one that runs.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn rota() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_rota"))
+}
+
+fn words(output: &Output) -> String {
+    let out = String::from_utf8_lossy(&output.stdout);
+    let err = String::from_utf8_lossy(&output.stderr);
+    format!("{out}{err}")
+}
+
+#[test]
+fn a_demo_with_a_kill_is_explained_by_one_order() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("history.jsonl");
+    let demo = ["kv", "demo", "--for", "6s", "--clients", "24", "--json"];
+    let output = rota().args(demo).arg("--history").arg(&file).output();
+    let output = output.expect("it runs");
+    assert!(output.status.success(), "{}", words(&output));
+    let text = words(&output);
+    assert!(text.contains("is started again"), "{text}");
+    let out = String::from_utf8_lossy(&output.stdout).into_owned();
+    let last = out.lines().last().expect("a line");
+    let report: serde_json::Value = serde_json::from_str(last).expect("an object");
+    assert_eq!(report["identical"], true);
+    let history = &report["history"];
+    let several = history["several"].as_u64();
+    assert!(several > Some(20), "{text}");
+    // The history is judged again from its file; with a read that is another one it is not explained.
+    let check = |file: &std::path::Path| rota().args(["kv", "check"]).arg(file).output();
+    let checked = check(&file).expect("it runs");
+    assert!(checked.status.success(), "{}", words(&checked));
+    let history = std::fs::read_to_string(&file).expect("it was written");
+    let read = history
+        .lines()
+        .find(|line| line.contains("\"reads\":[[\"key"));
+    let read = read.expect("a read");
+    let at = read.find("\"reads\":[[\"key").expect("a read");
+    let wrong = format!("{}\"reads\":[[\"other", &read[..at]);
+    let changed = read.replacen(&read[..at + 14], &wrong, 1);
+    let changed = changed.replace(",null]", ",\"nothing\"]");
+    let other = directory.path().join("other.jsonl");
+    let is_null = read.contains(",null]");
+    std::fs::write(&other, history.replacen(read, &changed, 1)).expect("it is ours");
+    let checked = check(&other).expect("it runs");
+    let is_found = !checked.status.success();
+    assert!(is_found || is_null, "{changed}: {}", words(&checked));
+    std::fs::write(&other, "no history").expect("it is ours");
+    let checked = check(&other).expect("it runs");
+    assert_eq!(checked.status.code(), Some(2));
+}
+
+/// A demo that runs until it is told to end.
+struct Demo {
+    child: Child,
+    address: String,
+}
+
+impl Demo {
+    fn start() -> Self {
+        let mut child = rota()
+            .args([
+                "kv",
+                "demo",
+                "--partitions",
+                "2",
+                "--replicas",
+                "1",
+                "--clients",
+                "1",
+            ])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+        let address = loop {
+            let line = lines.next().expect("it says where").expect("text");
+            if let Some((_, rest)) = line.split_once("partition 1): ") {
+                let (address, _) = rest.split_once(';').expect("an address");
+                break address.to_owned();
+            }
+        };
+        // Whatever else it says is read, so that it does not wait.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, address }
+    }
+
+    fn ask(&self, words: &[&str], input: &str) -> Output {
+        let mut child = rota()
+            .arg("kv")
+            .args(words)
+            .args(["--connect", &self.address])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut stdin = child.stdin.take().expect("piped");
+        stdin.write_all(input.as_bytes()).expect("it reads");
+        drop(stdin);
+        child.wait_with_output().expect("it ends")
+    }
+
+    fn says(&self, words: &[&str], input: &str) -> String {
+        let output = self.ask(words, input);
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        String::from_utf8(output.stdout).expect("text")
+    }
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn commands_ask_a_store_that_runs() {
+    let mut demo = Demo::start();
+    assert_eq!(demo.says(&["put", "user:1", "alice"], ""), "");
+    assert_eq!(demo.says(&["get", "user:1"], ""), "alice\n");
+    let done = demo.says(
+        &["batch"],
+        "SET user:2 bob\nSET user:3 'the third'\nGET user:1\n",
+    );
+    assert_eq!(done, "OK\nOK\nalice\n");
+    let listed = demo.says(&["scan", "user:", "user;"], "");
+    assert_eq!(listed, "user:1\talice\nuser:2\tbob\nuser:3\tthe third\n");
+    assert_eq!(
+        demo.says(&["scan", "user:", "--limit", "1"], ""),
+        "user:1\talice\n"
+    );
+    assert_eq!(demo.says(&["del", "user:1", "user:2", "user:9"], ""), "2\n");
+    assert_eq!(demo.ask(&["get", "user:1"], "").status.code(), Some(1));
+    // What is wrong in a batch leaves all of it undone.
+    let wrong = demo.ask(&["batch"], "SET user:4 x\nSET user:4\n");
+    assert_eq!(wrong.status.code(), Some(1));
+    assert!(
+        words(&wrong).contains("wrong number of arguments"),
+        "{}",
+        words(&wrong)
+    );
+    assert_eq!(demo.ask(&["get", "user:4"], "").status.code(), Some(1));
+    // It ends with its check when it is told to.
+    let id = rustix::process::Pid::from_child(&demo.child);
+    rustix::process::kill_process(id, rustix::process::Signal::INT).expect("it is there");
+    let began = Instant::now();
+    let status = loop {
+        if let Some(status) = demo.child.try_wait().expect("a child") {
+            break status;
+        }
+        assert!(began.elapsed() < PATIENCE, "it does not end");
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    assert!(status.success(), "{status}");
+}
+
+#[test]
+fn a_process_that_cannot_start_says_why() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("rota.toml");
+    std::fs::write(&file, "cluster = 7\n").expect("it is ours");
+    let serve = |node: &str| {
+        let mut serve = rota();
+        serve.args(["kv", "serve", "--config"]).arg(&file);
+        serve.args(["--node", node]).output().expect("it runs")
+    };
+    let output = serve("1");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        words(&output).contains("no `[kv]` section"),
+        "{}",
+        words(&output)
+    );
+}
