@@ -40,12 +40,13 @@ const ENGINES: [(&str, u64); 6] = [
 pub const BROKEN: &str = "-p rota-core -p rota-ring -p rota-views -p rota-paxos -p rota-sim -p rota-multiring -p rota-kv --features rota-core/mutants,rota-ring/mutants,rota-views/mutants,rota-paxos/mutants,rota-sim/mutants,rota-multiring/mutants,rota-kv/mutants";
 
 /// Tests that break what they look after.
-const WITH_MUTANTS: [&str; 11] = [
+const WITH_MUTANTS: [&str; 12] = [
     "fastcast",
     "groups_model",
     "ill",
     "lcr",
     "merging",
+    "outlook",
     "paxos",
     "settings",
     "shares_model",

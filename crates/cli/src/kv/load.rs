@@ -17,6 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// Before somebody who was told to try again does.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// Keys, with what they are to have.
+type Writes = Vec<(String, Option<String>)>;
+
 /// What a client does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
@@ -138,7 +141,7 @@ impl Client {
     }
 
     /// What is read, and what is written then.
-    fn choose(&mut self) -> (Kind, Vec<String>, Vec<(String, Option<String>)>) {
+    fn choose(&mut self) -> (Kind, Vec<String>, Writes) {
         match self.random.below(20) {
             0..10 => (Kind::Read, vec![self.key()], Vec::new()),
             10..17 => {

@@ -20,38 +20,8 @@ impl KvConfig {
         let count = partitions * replicas;
         let mut common = NodeConfig::loopback(count, base_port);
         common.state_dir = Some(directory.join("votes"));
-        let paxos = |acceptors: Vec<u16>| PaxosConfig {
-            storage,
-            acceptors: Some(acceptors),
-            ..PaxosConfig::default()
-        };
-        let of = |partition: u16| (1..=replicas).map(move |at| (partition - 1) * replicas + at);
-        let offset = |ring: u16| (2 * count + 1) * ring;
-        let own = |partition: u16| RingSection {
-            id: partition,
-            nodes: Some(of(partition).collect()),
-            port_offset: Some(offset(partition - 1)),
-            paxos: Some(paxos(of(partition).collect())),
-            ..RingSection::default()
-        };
-        let mut rings: Vec<RingSection> = (1..=partitions).map(own).collect();
-        // Of each partition one at least, and an odd number of all.
-        let firsts: Vec<u16> = (1..=partitions)
-            .flat_map(|partition| of(partition).take(1))
-            .collect();
-        let voters = match partitions {
-            1 => of(1).collect(),
-            2 => firsts.into_iter().chain(of(1).nth(1)).collect(),
-            _ => firsts.into_iter().take(3).collect(),
-        };
         let global = partitions + 1;
-        rings.push(RingSection {
-            id: global,
-            port_offset: Some(offset(partitions)),
-            paxos: Some(paxos(voters)),
-            ..RingSection::default()
-        });
-        let first = base_port + offset(global);
+        let first = base_port + offset(count, global);
         let process = |node: u16| {
             let port = first + PORTS * (node - 1);
             ProcessSection {
@@ -68,6 +38,7 @@ impl KvConfig {
             ring: id,
             slots: None,
         };
+        let rings = rings((partitions, replicas), storage);
         Self {
             rings: RingsConfig { common, rings },
             kv: KvSection {
@@ -100,6 +71,40 @@ impl KvConfig {
         table.insert("kv".to_owned(), toml::Value::try_from(&self.kv)?);
         toml::to_string(&table)
     }
+}
+
+/// The ports of a ring are so far behind those of the first one.
+const fn offset(nodes: u16, ring: u16) -> u16 {
+    (2 * nodes + 1) * ring
+}
+
+/// One for each partition, and one for all.
+fn rings((partitions, replicas): (u16, u16), storage: VoteStorage) -> Vec<RingSection> {
+    let count = partitions * replicas;
+    let of = |partition: u16| (1..=replicas).map(move |at| (partition - 1) * replicas + at);
+    let section = |id: u16, voters: Vec<u16>| RingSection {
+        id,
+        port_offset: Some(offset(count, id - 1)),
+        paxos: Some(PaxosConfig {
+            storage,
+            acceptors: Some(voters),
+            ..PaxosConfig::default()
+        }),
+        ..RingSection::default()
+    };
+    let own = |partition: u16| RingSection {
+        nodes: Some(of(partition).collect()),
+        ..section(partition, of(partition).collect())
+    };
+    // An odd number, of as many partitions as may be.
+    let firsts = (1..=partitions).filter_map(|partition| of(partition).next());
+    let voters: Vec<u16> = match partitions {
+        1 => of(1).collect(),
+        2 => firsts.chain(of(1).nth(1)).collect(),
+        _ => firsts.take(3).collect(),
+    };
+    let all = section(partitions + 1, voters);
+    (1..=partitions).map(own).chain([all]).collect()
 }
 
 #[cfg(test)]

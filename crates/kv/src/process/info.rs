@@ -82,27 +82,33 @@ fn lines(server: &Server, section: &str, is_cluster: bool) -> Vec<(&'static str,
             ]
         }
         "cluster" => vec![("cluster_enabled", flag(is_cluster))],
-        _ => {
-            let (waiting, of) = gateway.desk.waits();
-            let of: Vec<String> = of.iter().map(|partition| partition.0.to_string()).collect();
-            let up = gateway.links.values().filter(|link| link.is_up()).count();
-            vec![
-                ("partition", gateway.own.0.to_string()),
-                ("keys", keys.to_string()),
-                ("full", flag(gateway.is_full.load(SeqCst))),
-                ("processes_connected", up.to_string()),
-                ("processes_configured", gateway.links.len().to_string()),
-                ("answers_waiting", waiting.to_string()),
-                ("answers_waiting_for_partitions", of.join(",")),
-                ("commands", server.commands.load(SeqCst).to_string()),
-                ("batches", server.batches.load(SeqCst).to_string()),
-                ("outcomes_unknown", server.unknown.load(SeqCst).to_string()),
-                ("refused", server.refused.load(SeqCst).to_string()),
-                (
-                    "protocol_errors",
-                    server.protocol_errors.load(SeqCst).to_string(),
-                ),
-            ]
-        }
+        _ => own(server, keys),
     }
+}
+
+/// What Redis does not have.
+fn own(server: &Server, keys: usize) -> Vec<(&'static str, String)> {
+    let gateway = &server.gateway;
+    let (waiting, of) = gateway.desk.waits();
+    let of: Vec<String> = of.iter().map(|partition| partition.0.to_string()).collect();
+    let up = gateway.links.values().filter(|link| link.is_up()).count();
+    let is_full = u8::from(gateway.is_full.load(SeqCst));
+    let mut lines = vec![
+        ("partition", gateway.own.0.to_string()),
+        ("keys", keys.to_string()),
+        ("full", is_full.to_string()),
+        ("processes_connected", up.to_string()),
+        ("processes_configured", gateway.links.len().to_string()),
+        ("answers_waiting", waiting.to_string()),
+        ("answers_waiting_for_partitions", of.join(",")),
+    ];
+    let counted = [
+        ("commands", &server.commands),
+        ("batches", &server.batches),
+        ("outcomes_unknown", &server.unknown),
+        ("refused", &server.refused),
+        ("protocol_errors", &server.protocol_errors),
+    ];
+    lines.extend(counted.map(|(name, count)| (name, count.load(SeqCst).to_string())));
+    lines
 }
