@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rota_kv::redis::{Assembly, Connection, Done, NodeView, Step, View, Walk, Work, done};
-use rota_kv::store::{Answer, Answered, Batch, Outcome, Store};
+use rota_kv::store::{Answer, Answered, Batch, Outcome, Pack, Store};
 use rota_kv::{Map, Partition};
 use rota_multiring::{Place, Rank};
 use rota_replica::{Command, Machine as _};
@@ -56,7 +56,7 @@ impl Desk {
             instance: self.at,
             index: 0,
         };
-        let (map, bytes) = (&self.view.map, batch.encode());
+        let (map, bytes) = (&self.view.map, Pack(vec![batch.encode()]).encode());
         let mut outcomes = vec![Vec::new(); batch.operations.len()];
         for partition in batch.to(map) {
             let store = &mut self.stores[usize::from(partition.0) - 1];
@@ -66,7 +66,9 @@ impl Desk {
                 bytes: &bytes,
             });
             store.check();
-            match Answered::decode(&answer).expect("an answer").answer {
+            let answered = Answered::decode(&answer).expect("an answer");
+            let [answer] = answered.answers.try_into().expect("one");
+            match answer {
                 Answer::Outcomes(own) => own
                     .into_iter()
                     .for_each(|(at, outcome)| outcomes[at as usize].push(outcome)),

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use rota_kv::store::{Action, Answer, Answered, Batch, Fault, Life, Only, OnlyLife, Operation};
-use rota_kv::store::{MOST_VALUE_BYTES, Outcome, Store, Test};
+use rota_kv::store::{MOST_VALUE_BYTES, Outcome, Pack, Store, Test};
 use rota_kv::{Map, Partition};
 use rota_multiring::{Place, Rank};
 use rota_replica::{Command, Frozen as _, Machine as _};
@@ -43,15 +43,17 @@ impl Run {
         self.at += 1;
         let bytes = batch.encode();
         assert_eq!(Batch::decode(&bytes).as_ref(), Some(batch));
+        let pack = Pack(vec![&bytes]).encode();
         let answered = self.store.apply(Command {
             place: place(self.at),
             client: 1,
-            bytes: &bytes,
+            bytes: &pack,
         });
         self.store.check();
         let decoded = Answered::decode(&answered).expect("an answer");
         assert_eq!(decoded.encode(), answered);
-        decoded.answer
+        let [answer] = decoded.answers.try_into().expect("one");
+        answer
     }
 
     fn act(&mut self, key: &str, action: Action<'_>) -> Outcome {
@@ -245,6 +247,38 @@ fn answers_are_bounded_and_what_is_not_told_is_not_done() {
     assert_eq!(run.act("h", many), Outcome::Fault(Fault::Answer));
 }
 
+/// Of two batches of one message each has a place of its own: whoever watches what the first has written sees that the second has changed it.
+#[test]
+fn batches_of_one_message_are_done_one_after_the_other() {
+    let mut run = Run::alone();
+    let add = Batch {
+        operations: vec![
+            Operation::Key(b"n", Action::Add(1)),
+            Operation::Key(b"n", Action::Version),
+        ],
+        ..Batch::default()
+    };
+    let add = add.encode();
+    let pack = Pack(vec![&add[..], b"none", &add]).encode();
+    let command = Command {
+        place: place(7),
+        client: 1,
+        bytes: &pack,
+    };
+    let answered = Answered::decode(&run.store.apply(command)).expect("an answer");
+    run.store.check();
+    let version = |index| {
+        let place = Place { index, ..place(7) };
+        (1, Outcome::Version(Some(place)))
+    };
+    let expected = [
+        Answer::Outcomes(vec![(0, Outcome::Number(1)), version(0)]),
+        Answer::Unreadable,
+        Answer::Outcomes(vec![(0, Outcome::Number(2)), version(2)]),
+    ];
+    assert_eq!(answered.answers, expected);
+}
+
 #[test]
 fn each_partition_does_its_own_part() {
     let map = Map::even(&[ONE, TWO]).expect("two");
@@ -393,7 +427,13 @@ proptest! {
         let command = Command { place: place(1), client: 1, bytes: &bytes };
         let answer = Answered::decode(&run.store.apply(command)).expect("an answer");
         run.store.check();
-        prop_assert!(answer.answer == Answer::Unreadable || Batch::decode(&bytes).is_some());
+        let is_pack = Pack::decode(&bytes).is_some();
+        prop_assert!(is_pack || answer.answers == [Answer::Unreadable]);
+        let pack = Pack(vec![&bytes]).encode();
+        let command = Command { place: place(2), client: 1, bytes: &pack };
+        let answer = Answered::decode(&run.store.apply(command)).expect("an answer");
+        run.store.check();
+        prop_assert!(answer.answers == [Answer::Unreadable] || Batch::decode(&bytes).is_some());
         let _ = Answered::decode(&bytes);
         prop_assert!(run.store.install(&mut &bytes[..]).is_err());
     }

@@ -1,4 +1,4 @@
-//! What clients of this process ask for: it is ordered, wherever its keys are, and what all of its partitions answer is one answer.
+//! What clients of this process ask for: it is ordered, wherever its keys are (`order`), and what all of its partitions answer is one answer.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,21 +6,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-use bytes::Bytes;
 use rota_core::contract::NodeId;
 use rota_multiring::Rank;
-use rota_replica::{CallError, Orders};
+use rota_replica::Orders;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use super::desk::Desk;
-use super::frame::{Ask, Failed};
-use super::link::{Link, Lost, Told};
+use super::lane::{Item, Lane};
+use super::link::Link;
 use crate::map::{Map, Partition, Partitions};
-use crate::store::{Answer, Answered, Batch, Outcome, Store};
+use crate::store::{Answer, Batch, Outcome, Store};
 
-/// How long what a ring does not take waits until it is given again.
-const PAUSE: Duration = Duration::from_millis(1);
+/// Whoever waits is told a little later than those who wait for it, which know more.
+const LATER: Duration = Duration::from_millis(200);
 
 /// Why there is no answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -70,6 +69,17 @@ impl fmt::Display for OrderError {
     }
 }
 
+/// Where a batch is ordered.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Route {
+    /// In the ring of the own partition.
+    Own,
+    /// In that of another one, by one of its processes.
+    Other(Partition),
+    /// In the ring of all.
+    All,
+}
+
 /// See the module's page.
 pub(super) struct Gateway {
     pub(super) own: Partition,
@@ -83,40 +93,10 @@ pub(super) struct Gateway {
     pub(super) links: BTreeMap<NodeId, Link>,
     /// The processes that have each other partition, the one first that is asked first.
     pub(super) others: BTreeMap<Partition, Vec<NodeId>>,
+    pub(super) lanes: BTreeMap<Route, Arc<Lane>>,
     pub(super) patience: Duration,
     pub(super) is_full: Arc<AtomicBool>,
 }
-
-/// What one partition says.
-type Said = Result<Answer, OrderError>;
-
-/// Somebody waits for an answer here. Dropping it ends that.
-struct Waiting<'a> {
-    gateway: &'a Gateway,
-    of: (u64, u64),
-    name: u64,
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.gateway.orders.give_up(self.of, self.name);
-    }
-}
-
-/// The same at another process.
-struct Asked<'a> {
-    link: &'a Link,
-    id: u64,
-}
-
-impl Drop for Asked<'_> {
-    fn drop(&mut self) {
-        self.link.give_up(self.id);
-    }
-}
-
-/// What a process was asked, where its answer comes, and its place among those of its partition.
-type Question<'a> = (Asked<'a>, oneshot::Receiver<Told>, usize);
 
 impl Gateway {
     /// Has a batch ordered, and waits for what all of its partitions answer: what became of each operation; `None`: its conditions did not hold.
@@ -129,18 +109,30 @@ impl Gateway {
             let full = to.iter().find(|partition| self.is_full(**partition));
             full.map_or(Ok(()), |full| Err(OrderError::Full(*full)))?;
         }
-        let bytes = Bytes::from(batch.encode());
-        let until = Instant::now() + self.patience;
-        let of = (self.giver, self.last.fetch_add(1, SeqCst) + 1);
-        let answers = match to.first() {
-            None => Vec::new(),
-            Some(only) if to.len() == 1 && *only == self.own => {
-                vec![self.here(of, (self.ring, &bytes), until).await?]
-            }
-            Some(only) if to.len() == 1 => vec![self.there(of, *only, bytes, until).await?],
-            Some(_) => self.everywhere(of, &to, &bytes, until).await?,
+        let route = match (to.len(), to.first()) {
+            (0, _) | (_, None) => return merged(Vec::new(), batch.operations.len()),
+            (1, Some(only)) if *only == self.own => Route::Own,
+            (1, Some(only)) => Route::Other(*only),
+            _ if !batch.conditions.is_empty() => return Err(OrderError::Spread),
+            _ => Route::All,
         };
-        merged(answers, batch.operations.len())
+        let Some(lane) = self.lanes.get(&route) else {
+            return Err(OrderError::Busy);
+        };
+        let (tell, heard) = oneshot::channel();
+        let until = Instant::now() + self.patience;
+        let bytes = batch.encode().into();
+        let unknown = OrderError::Unknown(to.clone());
+        lane.push(Item {
+            bytes,
+            to,
+            until,
+            tell,
+        });
+        match timeout_at(until + LATER, heard).await {
+            Ok(Ok(said)) => merged(said?, batch.operations.len()),
+            _ => Err(unknown),
+        }
     }
 
     /// What this replica has now, if it is only read and all of it is here.
@@ -157,9 +149,22 @@ impl Gateway {
         self.orders.read(look).flatten()
     }
 
+    /// A name for what is ordered.
+    pub(super) fn name(&self) -> (u64, u64) {
+        (self.giver, self.last.fetch_add(1, SeqCst) + 1)
+    }
+
     /// Whether a process is there.
     pub(super) fn is_up(&self, node: NodeId) -> bool {
         self.links.get(&node).is_none_or(Link::is_up)
+    }
+
+    /// The process that is asked for a partition: the first one that is there, from a place among them on.
+    pub(super) fn of(&self, partition: Partition, from: usize) -> Option<(&Link, usize)> {
+        let nodes = self.others.get(&partition)?;
+        let mut links = (0..nodes.len()).map(|at| (from + at) % nodes.len());
+        let at = links.find(|at| self.links.get(&nodes[*at]).is_some_and(Link::is_up))?;
+        Some((self.links.get(&nodes[at])?, at))
     }
 
     fn is_full(&self, partition: Partition) -> bool {
@@ -171,179 +176,6 @@ impl Gateway {
             }
         }
     }
-
-    /// In the own partition.
-    async fn here(&self, of: (u64, u64), (ring, bytes): (Rank, &[u8]), until: Instant) -> Said {
-        let (heard, waiting) = self.wait_here(of);
-        self.give(ring, of, bytes, until).await?;
-        let said = self.heard(heard, until).await;
-        drop(waiting);
-        said
-    }
-
-    fn wait_here(&self, of: (u64, u64)) -> (oneshot::Receiver<Said>, Option<Waiting<'_>>) {
-        let (tell, heard) = oneshot::channel();
-        let (desk, own) = (Arc::clone(&self.desk), self.own);
-        let unknown = move || OrderError::Unknown(Partitions::from([own]));
-        let then = move |answer: Result<Vec<u8>, CallError>| {
-            let answered = answer.ok().and_then(|answer| Answered::decode(&answer));
-            match answered {
-                Some(Answered { behind, answer }) => {
-                    desk.tell_when(behind, move || drop(tell.send(Ok(answer))));
-                }
-                None => drop(tell.send(Err(unknown()))),
-            }
-        };
-        let name = self.orders.wait_for(of, then);
-        let gateway = self;
-        let waiting = name.map(|name| Waiting { gateway, of, name });
-        (heard, waiting)
-    }
-
-    async fn heard(&self, heard: oneshot::Receiver<Said>, until: Instant) -> Said {
-        match timeout_at(until, heard).await {
-            Ok(Ok(said)) => said,
-            _ => Err(OrderError::Unknown(Partitions::from([self.own]))),
-        }
-    }
-
-    async fn give(
-        &self,
-        ring: Rank,
-        of: (u64, u64),
-        bytes: &[u8],
-        until: Instant,
-    ) -> Result<(), OrderError> {
-        loop {
-            match self.orders.give(ring, of, bytes) {
-                Ok(()) => return Ok(()),
-                Err(CallError::TooLarge) => return Err(OrderError::TooLarge),
-                Err(CallError::Busy) if Instant::now() < until => sleep(PAUSE).await,
-                Err(_) => return Err(OrderError::Busy),
-            }
-        }
-    }
-
-    /// The process that is asked for a partition: the first one that is there.
-    fn of(&self, partition: Partition, from: usize) -> Option<(&Link, usize)> {
-        let nodes = self.others.get(&partition)?;
-        let mut links = (0..nodes.len()).map(|at| (from + at) % nodes.len());
-        let at = links.find(|at| self.links.get(&nodes[*at]).is_some_and(Link::is_up))?;
-        Some((self.links.get(&nodes[at])?, at))
-    }
-
-    /// In another partition alone.
-    async fn there(
-        &self,
-        of: (u64, u64),
-        partition: Partition,
-        bytes: Bytes,
-        until: Instant,
-    ) -> Said {
-        let unknown = || OrderError::Unknown(Partitions::from([partition]));
-        loop {
-            let none = OrderError::NoReplica(partition);
-            let Some((link, _)) = self.of(partition, 0) else {
-                if Instant::now() >= until {
-                    return Err(none);
-                }
-                sleep(10 * PAUSE).await;
-                continue;
-            };
-            let command = bytes.clone();
-            let (tell, heard) = oneshot::channel();
-            let id = link.ask(
-                |id| Ask::Give(id, of, command),
-                move |told| drop(tell.send(told)),
-            );
-            let asked = Asked { link, id };
-            let told = timeout_at(until, heard).await;
-            drop(asked);
-            match told {
-                Ok(Ok(Ok(answer))) => return answer_of(&answer).ok_or_else(unknown),
-                Ok(Ok(Err(Lost::Failed(Failed::TooLarge)))) => return Err(OrderError::TooLarge),
-                // Nothing was asked, or nothing was done.
-                Ok(Ok(Err(Lost::Down | Lost::Failed(Failed::Busy)))) => {
-                    if Instant::now() >= until {
-                        return Err(OrderError::Busy);
-                    }
-                    sleep(PAUSE).await;
-                }
-                _ => return Err(unknown()),
-            }
-        }
-    }
-
-    /// In several partitions: ordered once, and answered by each.
-    async fn everywhere(
-        &self,
-        of: (u64, u64),
-        to: &Partitions,
-        bytes: &[u8],
-        until: Instant,
-    ) -> Result<Vec<Answer>, OrderError> {
-        let others = || to.iter().filter(|partition| **partition != self.own);
-        let away = others().find(|partition| self.of(**partition, 0).is_none());
-        if let Some(away) = away {
-            return Err(OrderError::NoReplica(*away));
-        }
-        let here = to.contains(&self.own).then(|| self.wait_here(of));
-        self.give(self.global, of, bytes, until).await?;
-        // All are asked at once.
-        let asked: Vec<_> = others()
-            .map(|partition| (*partition, self.ask(of, *partition, 0)))
-            .collect();
-        let mut answers = Vec::new();
-        for (partition, asked) in asked {
-            answers.push(self.awaited(of, (partition, asked), until).await?);
-        }
-        if let Some((heard, waiting)) = here {
-            answers.push(self.heard(heard, until).await?);
-            drop(waiting);
-        }
-        Ok(answers)
-    }
-
-    fn ask(&self, of: (u64, u64), partition: Partition, from: usize) -> Option<Question<'_>> {
-        let (link, at) = self.of(partition, from)?;
-        let (tell, heard) = oneshot::channel();
-        let id = link.ask(|id| Ask::Await(id, of), move |told| drop(tell.send(told)));
-        Some((Asked { link, id }, heard, at))
-    }
-
-    /// What a partition answers to what is ordered for several. Where one process goes another one is asked: each of its replicas has the answer.
-    async fn awaited<'a>(
-        &'a self,
-        of: (u64, u64),
-        (partition, asked): (Partition, Option<Question<'a>>),
-        until: Instant,
-    ) -> Said {
-        let unknown = || OrderError::Unknown(Partitions::from([partition]));
-        let (mut asked, mut from) = (asked, 0);
-        loop {
-            if Instant::now() >= until {
-                return Err(unknown());
-            }
-            if let Some((waits, heard, at)) = asked.take() {
-                // Not for ever: who has begun anew meanwhile may have it in its state, and tells nothing of it.
-                let some = until.min(Instant::now() + self.patience / 4);
-                let told = timeout_at(some, heard).await;
-                drop(waits);
-                if let Ok(Ok(Ok(answer))) = told {
-                    return answer_of(&answer).ok_or_else(unknown);
-                }
-                from = at + 1;
-            }
-            asked = self.ask(of, partition, from);
-            if asked.is_none() {
-                sleep(10 * PAUSE).await;
-            }
-        }
-    }
-}
-
-fn answer_of(bytes: &[u8]) -> Option<Answer> {
-    Answered::decode(bytes).map(|answered| answered.answer)
 }
 
 /// What became of each operation, in all of its partitions.

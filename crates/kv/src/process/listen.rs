@@ -14,6 +14,7 @@ use tokio::task::LocalSet;
 
 use super::client::serve;
 use super::gateway::Gateway;
+use super::order::run;
 use super::walks::Walks;
 use crate::redis::{NodeView, View};
 
@@ -95,6 +96,10 @@ impl Listeners {
                         }
                         Err(error) => tracing::error!(%error, "a listener does not work"),
                     }
+                }
+                for route in of.gateway.lanes.keys().copied() {
+                    let server = Arc::clone(&of);
+                    drop(tokio::task::spawn_local(run(server, route)));
                 }
                 while !of.stop.load(SeqCst) {
                     tokio::time::sleep(LOOK).await;

@@ -6,8 +6,10 @@ mod door;
 mod frame;
 mod gateway;
 mod info;
+mod lane;
 mod link;
 mod listen;
+mod order;
 mod start;
 mod walks;
 

@@ -15,7 +15,7 @@ use rota_replica::{Replica, ReplicaStatus};
 
 use super::desk::{AtDesk, Desk};
 use super::door::{Door, Room};
-use super::gateway::Gateway;
+use super::gateway::{Gateway, Route};
 use super::link::{Link, Other};
 use super::listen::{Listeners, Server};
 use super::walks::Walks;
@@ -240,7 +240,10 @@ impl Begins<'_> {
             let first = usize::from(self.node.get()) % nodes.len();
             nodes.rotate_left(first);
         }
+        let routes = others.keys().map(|partition| Route::Other(*partition));
+        let routes = routes.chain([Route::Own, Route::All]);
         Ok(Gateway {
+            lanes: routes.map(|route| (route, Arc::default())).collect(),
             own,
             ring: self.ring(),
             global: Rank(self.config.kv.global_ring),

@@ -4,13 +4,13 @@ use bytes::Bytes;
 use imbl::OrdMap;
 use rota_multiring::Place;
 
+use super::MOST_VALUE_BYTES;
 use super::action::{Action, Life, Only, OnlyLife};
 use super::batch::{Batch, Operation, Test};
 use super::look::{Fields, found};
 use super::outcome::{Answer, Fault, Outcome};
 use super::state::Store;
 use super::value::{Entry, Value, field_bytes};
-use super::{MOST_ANSWER_BYTES, MOST_VALUE_BYTES};
 use crate::map::{Map, Partitions};
 
 /// A field and its bytes.
@@ -48,8 +48,8 @@ fn number(text: &[u8]) -> Option<i64> {
 }
 
 impl Store {
-    /// Does what is this partition's, if all conditions hold.
-    pub(super) fn run(&mut self, batch: &Batch<'_>, place: Place) -> Answer {
+    /// Does what is this partition's, if all conditions hold. `left`: so many bytes its answer may have, and those behind it.
+    pub(super) fn run(&mut self, batch: &Batch<'_>, place: Place, left: &mut usize) -> Answer {
         if !batch.conditions.is_empty() && batch.to(&self.map).len() > 1 {
             // What holds in another partition is not known here.
             return Answer::Spread;
@@ -62,13 +62,13 @@ impl Store {
         if !batch.conditions.iter().all(holds) {
             return Answer::Refused;
         }
-        let (mut outcomes, mut left) = (Vec::new(), MOST_ANSWER_BYTES);
+        let mut outcomes = Vec::new();
         for (at, operation) in (0..).zip(&batch.operations) {
             let takes = self.answer_bytes(operation);
             let outcome = match operation {
                 Operation::Key(key, _) if self.map.of_key(key) != self.me => continue,
                 // Whatever it would change is not changed either.
-                _ if takes > left => Err(Fault::Answer),
+                _ if takes > *left => Err(Fault::Answer),
                 Operation::Key(key, action) => self.act(key, action, place),
                 Operation::Clear => {
                     self.keys = OrdMap::new();
@@ -79,7 +79,7 @@ impl Store {
                 all => Ok(self.look(all).unwrap_or(Outcome::Nothing)),
             };
             if outcome != Err(Fault::Answer) {
-                left -= takes;
+                *left -= takes;
             }
             outcomes.push((at, outcome.unwrap_or_else(Outcome::Fault)));
         }

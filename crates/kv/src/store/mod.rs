@@ -6,6 +6,7 @@ mod batch;
 mod bytes;
 mod look;
 mod outcome;
+mod pack;
 mod state;
 mod value;
 
@@ -13,6 +14,7 @@ pub use action::{Action, Life, Only, OnlyLife};
 pub use batch::{Batch, Operation, Test};
 pub use outcome::{Answer, Answered, Fault, Kind, Outcome};
 pub(crate) use outcome::{put_version, take_version};
+pub use pack::{MOST_PACKED, Pack};
 pub use state::{FrozenStore, Store, Witness};
 pub use value::{Entry, Value};
 
@@ -22,5 +24,5 @@ pub const MOST_KEY_BYTES: usize = 64 << 10;
 pub const MOST_VALUE_BYTES: usize = 768 << 10;
 /// A range is answered with about so many bytes at most.
 pub const MOST_RANGE_BYTES: usize = 512 << 10;
-/// What one batch is answered by a partition has about so many bytes at most: each of its replicas makes it.
+/// What one message is answered by a partition has about so many bytes at most: each of its replicas makes it.
 pub const MOST_ANSWER_BYTES: usize = 3 << 20;

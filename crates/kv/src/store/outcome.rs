@@ -69,13 +69,13 @@ pub enum Answer {
     Spread,
 }
 
-/// An answer, and what it stands behind: the last command of several partitions before it, or itself.
+/// The answers to a message, and what they stand behind: the last command of several partitions before it, or itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Answered {
     /// Where that stands.
     pub behind: Option<Place>,
-    /// What is answered.
-    pub answer: Answer,
+    /// What each batch of the message is answered.
+    pub answers: Vec<Answer>,
 }
 
 impl Fault {
@@ -212,24 +212,47 @@ pub(crate) fn take_version(bytes: &mut Reader<'_>) -> Option<Option<Place>> {
     })
 }
 
+impl Answer {
+    fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Outcomes(outcomes) => {
+                out.push(0);
+                out.extend((outcomes.len() as u32).to_le_bytes());
+                for (at, outcome) in outcomes {
+                    out.extend(at.to_le_bytes());
+                    outcome.put(out);
+                }
+            }
+            Self::Refused => out.push(1),
+            Self::Unreadable => out.push(2),
+            Self::Spread => out.push(3),
+        }
+    }
+
+    fn take(bytes: &mut Reader<'_>) -> Option<Self> {
+        Some(match bytes.byte()? {
+            0 => {
+                let mut outcomes = Vec::new();
+                for _ in 0..bytes.u32()? {
+                    outcomes.push((bytes.u32()?, Outcome::take(bytes)?));
+                }
+                Self::Outcomes(outcomes)
+            }
+            1 => Self::Refused,
+            2 => Self::Unreadable,
+            3 => Self::Spread,
+            _ => return None,
+        })
+    }
+}
+
 impl Answered {
     /// As bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         put_version(&mut out, self.behind);
-        match &self.answer {
-            Answer::Outcomes(outcomes) => {
-                out.push(0);
-                out.extend((outcomes.len() as u32).to_le_bytes());
-                for (at, outcome) in outcomes {
-                    out.extend(at.to_le_bytes());
-                    outcome.put(&mut out);
-                }
-            }
-            Answer::Refused => out.push(1),
-            Answer::Unreadable => out.push(2),
-            Answer::Spread => out.push(3),
-        }
+        out.extend((self.answers.len() as u32).to_le_bytes());
+        self.answers.iter().for_each(|answer| answer.put(&mut out));
         out
     }
 
@@ -237,19 +260,10 @@ impl Answered {
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut bytes = Reader(bytes);
         let behind = take_version(&mut bytes)?;
-        let answer = match bytes.byte()? {
-            0 => {
-                let mut outcomes = Vec::new();
-                for _ in 0..bytes.u32()? {
-                    outcomes.push((bytes.u32()?, Outcome::take(&mut bytes)?));
-                }
-                Answer::Outcomes(outcomes)
-            }
-            1 => Answer::Refused,
-            2 => Answer::Unreadable,
-            3 => Answer::Spread,
-            _ => return None,
-        };
-        bytes.0.is_empty().then_some(Self { behind, answer })
+        let mut answers = Vec::new();
+        for _ in 0..bytes.u32()? {
+            answers.push(Answer::take(&mut bytes)?);
+        }
+        bytes.0.is_empty().then_some(Self { behind, answers })
     }
 }

@@ -10,9 +10,11 @@ use rota_core::bytes::Reader;
 use rota_multiring::Place;
 use rota_replica::{Command, Frozen, Machine};
 
+use super::MOST_ANSWER_BYTES;
 use super::batch::Batch;
 use super::bytes::{put_bytes, put_place, take_place};
 use super::outcome::{Answer, Answered, owned, put_version, take_version};
+use super::pack::{Pack, place_of};
 use super::value::{Entry, Value};
 use crate::map::{Map, Partition, Partitions};
 
@@ -171,22 +173,23 @@ impl Store {
         }
     }
 
-    fn answer(&mut self, command: Command<'_>) -> Answer {
-        let Some(batch) = Batch::decode(command.bytes) else {
+    /// A message; `left`: bytes that its answers may have yet.
+    fn answer(&mut self, bytes: &[u8], place: Place, left: &mut usize) -> Answer {
+        let Some(batch) = Batch::decode(bytes) else {
             return Answer::Unreadable;
         };
         self.sweep(batch.stamp);
         let to = batch.to(&self.map);
         if to.len() > 1 {
             if to.contains(&self.me) {
-                self.last = Some(command.place);
+                self.last = Some(place);
             }
-            self.seen = Some(command.place);
+            self.seen = Some(place);
             if let Some(witness) = &mut self.witness {
-                witness.delivered(command.place, &to);
+                witness.delivered(place, &to);
             }
         }
-        self.run(&batch, command.place)
+        self.run(&batch, place, left)
     }
 }
 
@@ -194,9 +197,19 @@ impl Machine for Store {
     type Frozen = FrozenStore;
 
     fn apply(&mut self, command: Command<'_>) -> Vec<u8> {
-        let answer = self.answer(command);
+        let pack = Pack::decode(command.bytes);
+        let mut left = MOST_ANSWER_BYTES;
+        let answers = match pack {
+            None => vec![Answer::Unreadable],
+            Some(Pack(batches)) => {
+                let batches = batches.into_iter().enumerate();
+                let answers = batches
+                    .map(|(at, batch)| self.answer(batch, place_of(command.place, at), &mut left));
+                answers.collect()
+            }
+        };
         let behind = self.last;
-        Answered { behind, answer }.encode()
+        Answered { behind, answers }.encode()
     }
 
     fn freeze(&mut self) -> FrozenStore {

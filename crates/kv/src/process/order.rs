@@ -1,0 +1,307 @@
+//! Messages on their way: each has what waited in a lane, and what its partitions answer is dealt out to those who have asked.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rota_multiring::Rank;
+use rota_replica::CallError;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::frame::{Ask, Failed};
+use super::gateway::{Gateway, OrderError, Route};
+use super::lane::{Item, Permit};
+use super::link::{Link, Lost, Told};
+use super::listen::Server;
+use crate::map::{Partition, Partitions};
+use crate::store::{Answer, Answered, Pack};
+
+/// How long what a ring does not take waits until it is given again.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// What one partition answers to a message.
+type Said = Result<Vec<Answer>, OrderError>;
+
+/// Whoever waits here under a name. Dropping it ends that.
+struct Waiting<'a> {
+    gateway: &'a Gateway,
+    of: (u64, u64),
+    name: Option<u64>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(name) = self.name {
+            self.gateway.orders.give_up(self.of, name);
+        }
+    }
+}
+
+/// The same at another process.
+struct Asked<'a> {
+    link: &'a Link,
+    id: u64,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        self.link.give_up(self.id);
+    }
+}
+
+/// What a process was asked, where its answer comes, and its place among those of its partition.
+type Question<'a> = (Asked<'a>, oneshot::Receiver<Told>, usize);
+
+/// A message.
+struct Message {
+    items: Vec<Item>,
+    bytes: Bytes,
+    until: Instant,
+}
+
+/// Has ordered what waits for a route, for ever.
+pub(super) async fn run(server: Arc<Server>, route: Route) {
+    let lane = server.gateway.lanes.get(&route).cloned();
+    let Some(lane) = lane else { return };
+    loop {
+        let (items, permit) = lane.next().await;
+        let parts = items.iter().map(|item| item.bytes.clone()).collect();
+        let until = items.iter().map(|item| item.until).max();
+        let message = Message {
+            bytes: Pack(parts).encode().into(),
+            until: until.unwrap_or_else(Instant::now),
+            items,
+        };
+        let server = Arc::clone(&server);
+        drop(tokio::task::spawn_local(async move {
+            server.gateway.carry(route, message, permit).await;
+        }));
+    }
+}
+
+impl Gateway {
+    async fn carry(&self, route: Route, message: Message, permit: Permit) {
+        let Message {
+            items,
+            bytes,
+            until,
+        } = message;
+        let of = self.name();
+        match route {
+            Route::Own => {
+                let here = self.here(of, (self.ring, &bytes), (permit, until));
+                let said = BTreeMap::from([(self.own, here.await)]);
+                deal_out(items, &said);
+            }
+            Route::Other(partition) => {
+                let there = self.there((of, partition), bytes, until).await;
+                drop(permit);
+                deal_out(items, &BTreeMap::from([(partition, there)]));
+            }
+            Route::All => self.everywhere(of, (items, &bytes), (permit, until)).await,
+        }
+    }
+
+    /// In the own partition.
+    async fn here(
+        &self,
+        of: (u64, u64),
+        (ring, bytes): (Rank, &[u8]),
+        (permit, until): (Permit, Instant),
+    ) -> Said {
+        let (heard, waiting) = self.wait_here(of, permit);
+        self.give(ring, of, bytes, until).await?;
+        let said = self.heard(heard, until).await;
+        drop(waiting);
+        said
+    }
+
+    /// The way is free for the next message when this one is delivered, though it is not told yet.
+    fn wait_here(&self, of: (u64, u64), permit: Permit) -> (oneshot::Receiver<Said>, Waiting<'_>) {
+        let (tell, heard) = oneshot::channel();
+        let (desk, own) = (Arc::clone(&self.desk), self.own);
+        let then = move |answer: Result<Vec<u8>, CallError>| {
+            drop(permit);
+            let answered = answer.ok().and_then(|answer| Answered::decode(&answer));
+            match answered {
+                Some(Answered { behind, answers }) => {
+                    desk.tell_when(behind, move || drop(tell.send(Ok(answers))));
+                }
+                None => drop(tell.send(Err(OrderError::Unknown(Partitions::from([own]))))),
+            }
+        };
+        let waiting = Waiting {
+            gateway: self,
+            of,
+            name: self.orders.wait_for(of, then),
+        };
+        (heard, waiting)
+    }
+
+    async fn heard(&self, heard: oneshot::Receiver<Said>, until: Instant) -> Said {
+        match timeout_at(until, heard).await {
+            Ok(Ok(said)) => said,
+            _ => Err(OrderError::Unknown(Partitions::from([self.own]))),
+        }
+    }
+
+    async fn give(
+        &self,
+        ring: Rank,
+        of: (u64, u64),
+        bytes: &[u8],
+        until: Instant,
+    ) -> Result<(), OrderError> {
+        loop {
+            match self.orders.give(ring, of, bytes) {
+                Ok(()) => return Ok(()),
+                Err(CallError::TooLarge) => return Err(OrderError::TooLarge),
+                Err(CallError::Busy) if Instant::now() < until => sleep(PAUSE).await,
+                Err(_) => return Err(OrderError::Busy),
+            }
+        }
+    }
+
+    /// In another partition alone.
+    async fn there(
+        &self,
+        (of, partition): ((u64, u64), Partition),
+        bytes: Bytes,
+        until: Instant,
+    ) -> Said {
+        let unknown = || OrderError::Unknown(Partitions::from([partition]));
+        loop {
+            let Some((link, _)) = self.of(partition, 0) else {
+                if Instant::now() >= until {
+                    return Err(OrderError::NoReplica(partition));
+                }
+                sleep(10 * PAUSE).await;
+                continue;
+            };
+            let command = bytes.clone();
+            let (tell, heard) = oneshot::channel();
+            let id = link.ask(
+                |id| Ask::Give(id, of, command),
+                move |told| drop(tell.send(told)),
+            );
+            let asked = Asked { link, id };
+            let told = timeout_at(until, heard).await;
+            drop(asked);
+            match told {
+                Ok(Ok(Ok(answer))) => return answers_of(&answer).ok_or_else(unknown),
+                Ok(Ok(Err(Lost::Failed(Failed::TooLarge)))) => return Err(OrderError::TooLarge),
+                // Nothing was asked, or nothing was done.
+                Ok(Ok(Err(Lost::Down | Lost::Failed(Failed::Busy)))) => {
+                    if Instant::now() >= until {
+                        return Err(OrderError::Busy);
+                    }
+                    sleep(PAUSE).await;
+                }
+                _ => return Err(unknown()),
+            }
+        }
+    }
+
+    /// In several partitions: ordered once, and answered by each.
+    async fn everywhere(
+        &self,
+        of: (u64, u64),
+        (items, bytes): (Vec<Item>, &[u8]),
+        (permit, until): (Permit, Instant),
+    ) {
+        // All of it is of the same partitions.
+        let to = items
+            .first()
+            .map(|item| item.to.clone())
+            .unwrap_or_default();
+        let is_away =
+            |partition: &&Partition| **partition != self.own && self.of(**partition, 0).is_none();
+        if let Some(away) = to.iter().find(is_away) {
+            return fail(items, &OrderError::NoReplica(*away));
+        }
+        let (heard, waiting) = self.wait_here(of, permit);
+        if let Err(error) = self.give(self.global, of, bytes, until).await {
+            return fail(items, &error);
+        }
+        // All are asked at once.
+        let others = to.iter().filter(|partition| **partition != self.own);
+        let asked: Vec<(Partition, Option<Question<'_>>)> = others
+            .map(|partition| (*partition, self.ask(of, *partition, 0)))
+            .collect();
+        let mut said = BTreeMap::new();
+        for (partition, asked) in asked {
+            let answers = self.awaited(of, (partition, asked), until).await;
+            said.insert(partition, answers);
+        }
+        if to.contains(&self.own) {
+            said.insert(self.own, self.heard(heard, until).await);
+        }
+        drop(waiting);
+        deal_out(items, &said);
+    }
+
+    fn ask(&self, of: (u64, u64), partition: Partition, from: usize) -> Option<Question<'_>> {
+        let (link, at) = self.of(partition, from)?;
+        let (tell, heard) = oneshot::channel();
+        let id = link.ask(|id| Ask::Await(id, of), move |told| drop(tell.send(told)));
+        Some((Asked { link, id }, heard, at))
+    }
+
+    /// What a partition answers to what is ordered for several. Where one process goes another one is asked: each of its replicas has the answer.
+    async fn awaited<'a>(
+        &'a self,
+        of: (u64, u64),
+        (partition, asked): (Partition, Option<Question<'a>>),
+        until: Instant,
+    ) -> Said {
+        let unknown = || OrderError::Unknown(Partitions::from([partition]));
+        let (mut asked, mut from) = (asked, 0);
+        loop {
+            if Instant::now() >= until {
+                return Err(unknown());
+            }
+            if let Some((waits, heard, at)) = asked.take() {
+                // Not for ever: who has begun anew meanwhile may have it in its state, and tells nothing of it.
+                let some = until.min(Instant::now() + self.patience / 4);
+                let told = timeout_at(some, heard).await;
+                drop(waits);
+                if let Ok(Ok(Ok(answer))) = told {
+                    return answers_of(&answer).ok_or_else(unknown);
+                }
+                from = at + 1;
+            }
+            asked = self.ask(of, partition, from);
+            if asked.is_none() {
+                sleep(10 * PAUSE).await;
+            }
+        }
+    }
+}
+
+fn answers_of(bytes: &[u8]) -> Option<Vec<Answer>> {
+    Answered::decode(bytes).map(|answered| answered.answers)
+}
+
+fn fail(items: Vec<Item>, error: &OrderError) {
+    for item in items {
+        let _ = item.tell.send(Err(error.clone()));
+    }
+}
+
+/// Each batch has an answer of each of its partitions.
+fn deal_out(items: Vec<Item>, said: &BTreeMap<Partition, Said>) {
+    for (at, item) in items.into_iter().enumerate() {
+        let of = |partition: &Partition| match said.get(partition) {
+            Some(Ok(answers)) => {
+                let answer = answers.get(at).cloned();
+                answer.ok_or_else(|| OrderError::Unknown(Partitions::from([*partition])))
+            }
+            Some(Err(error)) => Err(error.clone()),
+            None => Err(OrderError::Unknown(Partitions::from([*partition]))),
+        };
+        let answers: Said = item.to.iter().map(of).collect();
+        let _ = item.tell.send(answers);
+    }
+}
