@@ -115,8 +115,8 @@ struct Key {
 struct Replay<'a> {
     steps: &'a [Step],
     keys: HashMap<&'a str, Key>,
-    /// What was not answered, by what it writes, and has not been seen.
-    maybe: HashMap<(&'a str, &'a str), usize>,
+    /// What was not answered, by what it writes, and has not been seen: the first that was asked for comes last.
+    maybe: HashMap<(&'a str, Option<&'a str>), Vec<usize>>,
     behind: Vec<Vec<usize>>,
     is_done: Vec<bool>,
     summary: Summary,
@@ -165,12 +165,15 @@ impl<'a> Replay<'a> {
                 None => {
                     replay.summary.unanswered += 1;
                     for (key, value) in &step.writes {
-                        if let Some(value) = value {
-                            replay.maybe.insert((key, value), at);
-                        }
+                        let of = replay.maybe.entry((key, value.as_deref()));
+                        of.or_default().push(at);
                     }
                 }
             }
+        }
+        // Of keys that were taken away it is not known by whom: whoever asked first could have done it at any time that others could.
+        for of in replay.maybe.values_mut() {
+            of.sort_unstable_by_key(|at| std::cmp::Reverse(steps[*at].began));
         }
         Ok(replay)
     }
@@ -197,8 +200,8 @@ impl<'a> Replay<'a> {
         let was = self.keys.entry(key).or_default().value.clone();
         if was != *found {
             // Something that was never answered has been done.
-            let of = found.as_deref().map(|found| (key, found));
-            let Some(unanswered) = of.and_then(|of| self.maybe.remove(&of)) else {
+            let of = self.maybe.get_mut(&(key, found.as_deref()));
+            let Some(unanswered) = of.and_then(Vec::pop) else {
                 let (key, found) = (key.to_owned(), found.clone());
                 let step = at;
                 return Err(Wrong::Read {

@@ -105,3 +105,26 @@ fn a_line_is_read_as_it_was_written() {
     let text = serde_json::to_string(&step).expect("text");
     assert_eq!(serde_json::from_str::<Step>(&text).expect("a step"), step);
 }
+
+/// Of a key that was taken away by somebody who was never told.
+#[test]
+fn a_key_may_have_been_taken_away_by_each_once() {
+    let history = |deletes: usize| {
+        let mut history = vec![step((0, 1), 1).write("a", "1")];
+        history.extend(vec![step((2, 0), 0).write("a", ""); deletes]);
+        history.extend([
+            step((3, 4), 2).read("a", ""),
+            step((5, 6), 3).write("a", "2"),
+            step((7, 8), 4).read("a", ""),
+        ]);
+        judge(&history)
+    };
+    assert!(history(2).is_ok());
+    assert!(matches!(history(1), Err(Wrong::Read { .. })));
+    let mut late = vec![
+        step((5, 0), 0).write("a", ""),
+        step((0, 1), 1).write("a", "1"),
+    ];
+    late.push(step((2, 3), 2).read("a", ""));
+    assert!(matches!(judge(&late), Err(Wrong::Cycle(_))));
+}

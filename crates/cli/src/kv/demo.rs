@@ -20,6 +20,7 @@ use signal_hook::consts::SIGINT;
 use super::load::{Clients, Kind};
 use super::report::{Report, figures, longest_silence};
 use super::talk::Talk;
+use super::trouble::{Plan, Trouble};
 use crate::demo::ports::free_range;
 use crate::demo::scratch::Scratch;
 use crate::say::{complain, print, print_json, tell};
@@ -48,8 +49,11 @@ pub struct DemoOptions {
     #[arg(long, value_name = "STORAGE", default_value = "async", value_parser = storage)]
     storage: VoteStorage,
     /// Kill none of the processes
-    #[arg(long)]
+    #[arg(long, conflicts_with = "kill_every")]
     keep_all: bool,
+    /// Again and again kill one of them, a majority of a partition, or all, and start them again
+    #[arg(long, value_name = "DURATION", value_parser = rota_bench::parse_duration)]
+    kill_every: Option<Duration>,
     /// Write what clients asked and were told to this file
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
@@ -88,7 +92,7 @@ pub fn main(options: &DemoOptions) -> ExitCode {
 }
 
 /// The processes. They are killed when this is dropped.
-struct Processes {
+pub struct Processes {
     config: KvConfig,
     file: PathBuf,
     children: Vec<Option<Child>>,
@@ -104,7 +108,23 @@ impl Drop for Processes {
 }
 
 impl Processes {
-    fn begin(&mut self, at: usize) -> Result<(), String> {
+    /// So many.
+    pub fn count(&self) -> usize {
+        self.children.len()
+    }
+
+    /// So many of each partition.
+    pub fn replicas(&self) -> u16 {
+        (self.children.len() / self.config.kv.partition.len()) as u16
+    }
+
+    /// Where one has its states.
+    pub fn states(&self, at: usize) -> PathBuf {
+        self.config.kv.state_dir.join(format!("node-{}", at + 1))
+    }
+
+    /// Starts one.
+    pub fn begin(&mut self, at: usize) -> Result<(), String> {
         let failed = |error: io::Error| format!("cannot start a process: {error}");
         let program = std::env::current_exe().map_err(failed)?;
         let log = self.file.with_file_name(format!("node-{}.log", at + 1));
@@ -123,7 +143,8 @@ impl Processes {
         Ok(())
     }
 
-    fn kill(&mut self, at: usize) {
+    /// Kills one.
+    pub fn kill(&mut self, at: usize) {
         if let Some(mut child) = self.children[at].take() {
             let _ = child.kill();
             let _ = child.wait();
@@ -222,7 +243,7 @@ fn introduce(processes: &Processes, (partitions, replicas): (u16, u16)) {
     }
 }
 
-/// Loads it, kills a process after a third of the time, and starts it again after two.
+/// Loads it, and makes trouble.
 fn load(
     processes: &mut Processes,
     options: &DemoOptions,
@@ -233,28 +254,20 @@ fn load(
     let began = Instant::now();
     // Without an end it is killed and started again once, and goes on.
     let time = options.time.unwrap_or(Duration::from_secs(30));
-    let may_kill = !options.keep_all && options.replicas > 2;
-    let victim = usize::from(options.replicas) - 1;
-    let (mut is_killed, mut is_back) = (!may_kill, !may_kill);
+    let plan = match options.kill_every {
+        Some(every) => Plan::Every(every),
+        None if options.keep_all || options.replicas < 3 => Plan::Peace,
+        None => Plan::Once(time / 3),
+    };
+    let mut trouble = Trouble::new(plan, seed);
     while !stop.load(SeqCst) && options.time.is_none_or(|time| began.elapsed() < time) {
-        if !is_killed && began.elapsed() > time / 3 {
-            processes.kill(victim);
-            is_killed = true;
-            tell(&format!("process {} is killed", victim + 1));
-        }
-        if is_killed && !is_back && began.elapsed() > time * 2 / 3 {
-            processes.begin(victim)?;
-            is_back = true;
-            tell(&format!("process {} is started again", victim + 1));
-        }
+        trouble.look(processes)?;
         thread::sleep(LOOK);
     }
     let seconds = began.elapsed();
     let refused = clients.load().refused.load(SeqCst);
     let (steps, took) = clients.end();
-    if is_killed && !is_back {
-        processes.begin(victim)?;
-    }
+    trouble.end(processes)?;
     if let Some(file) = &options.history {
         let lines: Result<Vec<String>, _> = steps.iter().map(serde_json::to_string).collect();
         let lines = lines.map_err(|error| error.to_string())?;
@@ -271,6 +284,8 @@ fn load(
         writes: of(Kind::Write),
         several: of(Kind::Several),
         refused,
+        kills: trouble.kills,
+        lost_states: trouble.lost,
         longest_silence_ms: longest_silence(&took, seconds).as_millis() as u64,
         history,
         identical,

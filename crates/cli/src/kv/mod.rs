@@ -7,6 +7,7 @@ mod load;
 mod report;
 mod serve;
 mod talk;
+mod trouble;
 
 use std::process::ExitCode;
 
@@ -17,7 +18,7 @@ use clap::Subcommand;
 pub enum Kv {
     /// Start a store of real processes on this host, put it under load, kill one and start it again, and check what all were told
     #[command(
-        after_help = "Examples:\n  rota kv demo --for 10s\n  rota kv demo --partitions 1 --replicas 3\n\n\
+        after_help = "Examples:\n  rota kv demo --for 10s\n  rota kv demo --for 60s --kill-every 4s\n\n\
         It prints where clients of Redis' protocol connect. Without --for it runs until Ctrl-C, and then checks.\n\n\
         Exit status: 0 if one order explains everything that clients were told, and all replicas have the same keys, 1 if not, \
         2 for wrong use."

@@ -40,6 +40,10 @@ pub struct Report {
     pub several: Figures,
     /// What was refused: it was not done.
     pub refused: u64,
+    /// Processes that were killed.
+    pub kills: u64,
+    /// Of those, how many have lost their states.
+    pub lost_states: u64,
     /// The longest time in which nothing was answered, in milliseconds.
     pub longest_silence_ms: u64,
     /// What the check has looked at.
@@ -97,11 +101,12 @@ impl Report {
         let _ = write!(
             text,
             "history: one order explains all of {} answers ({} never came, {} of those were done); refused {}\n\
-             longest time without any answer: {} ms; replicas: {}",
+             killed {} times; longest time without any answer: {} ms; replicas: {}",
             history.answered,
             history.unanswered,
             history.seen,
             self.refused,
+            self.kills,
             self.longest_silence_ms,
             if self.identical {
                 "the same keys"
