@@ -57,6 +57,26 @@ fn a_demo_with_a_kill_is_explained_by_one_order() {
     assert_eq!(checked.status.code(), Some(2));
 }
 
+/// One process, a majority of a partition, all of them: `kill -9`, again and again; and one of them loses its states.
+#[test]
+fn kills_lose_nothing_that_was_told() {
+    let seconds = std::env::var("ROTA_SECONDS").unwrap_or_else(|_| "24".to_owned());
+    let time = format!("{seconds}s");
+    let demo = ["kv", "demo", "--kill-every", "3s", "--json", "--for", &time];
+    let output = rota().args(demo).output().expect("it runs");
+    assert!(output.status.success(), "{}", words(&output));
+    let out = String::from_utf8_lossy(&output.stdout).into_owned();
+    let last = out.lines().last().expect("a line");
+    let report: serde_json::Value = serde_json::from_str(last).expect("an object");
+    println!("{report}");
+    assert!(report["kills"].as_u64() > Some(10), "{report}");
+    assert!(
+        report["history"]["answered"].as_u64() > Some(500),
+        "{report}"
+    );
+    assert_eq!(report["identical"], true);
+}
+
 /// A demo that runs until it is told to end.
 struct Demo {
     child: Child,
