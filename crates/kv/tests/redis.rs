@@ -358,6 +358,16 @@ fn transactions_as_redis_has_them() {
             ("MSETNX {a}x 1 {a}y 2", ":1"),
             ("MSETNX {a}z 1 {a}y 2", ":0"),
             ("EXISTS {a}z", ":0"),
+            ("MULTI", "+OK"),
+            ("SET {a}z 1", "+QUEUED"),
+            (
+                "MSETNX {a}z 2",
+                "-ERR Command not allowed inside a transaction",
+            ),
+            (
+                "EXEC",
+                "-EXECABORT Transaction discarded because of previous errors.",
+            ),
         ],
     );
 }
@@ -420,4 +430,30 @@ fn who_has_to_say_who_it_is_says_nothing_else_before() {
     desk.connection.log_in();
     assert!(desk.hear("HELLO 3").contains("proto :3"));
     assert_eq!(desk.connection.version(), Version::Resp3);
+}
+
+/// What a partition does not answer is no empty answer: keys would be left out of a walk, and a transaction would watch nothing.
+#[test]
+fn what_is_too_much_at_once_is_told() {
+    use rota_kv::store::Fault;
+    let too_much = |work: Work, outcomes: Vec<Outcome>| {
+        let told = done(&[work], Some(vec![outcomes])).remove(0);
+        matches!(told, Done::Reply(Reply::Error(why)) if why.starts_with("TRYAGAIN"))
+    };
+    let walk = Walk {
+        from: Bytes::new(),
+        count: 10,
+        pattern: None,
+        kind: None,
+    };
+    let some = Outcome::Entries(vec![(Bytes::from_static(b"a"), None)], false);
+    let fault = Outcome::Fault(Fault::Answer);
+    assert!(too_much(
+        Work::Walk(walk.clone()),
+        vec![some.clone(), fault.clone()]
+    ));
+    assert!(!too_much(Work::Walk(walk), vec![some]));
+    let watch = || Work::Watch(vec![Bytes::from_static(b"a")]);
+    assert!(too_much(watch(), vec![fault]));
+    assert!(!too_much(watch(), vec![Outcome::Version(None)]));
 }

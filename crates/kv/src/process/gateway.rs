@@ -142,9 +142,8 @@ impl Gateway {
             return None;
         }
         let look = |store: &Store| {
-            let operations = batch.operations.iter();
-            let outcomes = operations.map(|operation| Some(vec![store.look(operation)?]));
-            outcomes.collect::<Option<Vec<_>>>()
+            let outcomes = store.look_all(&batch.operations)?;
+            Some(outcomes.into_iter().map(|outcome| vec![outcome]).collect())
         };
         self.orders.read(look).flatten()
     }

@@ -176,6 +176,11 @@ impl Connection {
             // What is watched counts until the transaction is done.
             return self.queued(Task::Known(Reply::OK));
         }
+        if entry.name == "msetnx" {
+            // Its conditions would be those of the whole transaction.
+            self.break_queue();
+            return Step::Reply(error("ERR Command not allowed inside a transaction"));
+        }
         let task = match self.begin(entry, arguments, view) {
             Step::Order(Work::One(task)) => task,
             Step::Reply(reply) => Task::Known(reply),

@@ -223,25 +223,36 @@ fn refused((work, parts): (&Work, Vec<Part>)) -> Done {
     Done::Reply(none)
 }
 
+/// All are watched, or it is told that none is.
 fn watched(keys: &[Bytes], outcomes: impl Iterator<Item = Vec<Outcome>>) -> Done {
     let version = |(key, outcomes): (&Bytes, Vec<Outcome>)| match outcomes.first() {
         Some(Outcome::Version(version)) => Some((key.clone(), *version)),
         _ => None,
     };
-    Done::Watched(keys.iter().zip(outcomes).filter_map(version).collect())
+    let watched: Option<Vec<_>> = keys.iter().zip(outcomes).map(version).collect();
+    let watched = watched.filter(|watched| watched.len() == keys.len());
+    watched.map_or_else(too_much, Done::Watched)
+}
+
+fn too_much() -> Done {
+    Done::Reply(Reply::error(
+        "TRYAGAIN more was asked for at once than is answered: it was not done",
+    ))
 }
 
 fn walked(walk: &Walk, outcomes: Vec<Outcome>) -> Done {
     let mut keys: Vec<(Bytes, Option<Value>)> = Vec::new();
     let mut end: Option<Bytes> = None;
     for outcome in outcomes {
-        if let Outcome::Entries(entries, more) = outcome {
-            if let Some((last, _)) = entries.last().filter(|_| more) {
-                // Behind the last key of who has more there may be others of that.
-                end = Some(end.map_or_else(|| last.clone(), |end: Bytes| end.min(last.clone())));
-            }
-            keys.extend(entries);
+        let Outcome::Entries(entries, more) = outcome else {
+            // A partition's keys would be left out.
+            return too_much();
+        };
+        if let Some((last, _)) = entries.last().filter(|_| more) {
+            // Behind the last key of who has more there may be others of that.
+            end = Some(end.map_or_else(|| last.clone(), |end: Bytes| end.min(last.clone())));
         }
+        keys.extend(entries);
     }
     keys.retain(|(key, _)| end.as_ref().is_none_or(|end| key <= end));
     keys.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));

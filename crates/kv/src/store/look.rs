@@ -3,17 +3,29 @@
 use bytes::Bytes;
 use imbl::OrdMap;
 
-use super::MOST_RANGE_BYTES;
 use super::action::Action;
 use super::batch::Operation;
 use super::outcome::{Fault, Outcome};
 use super::state::Store;
 use super::value::Value;
+use super::{MOST_ANSWER_BYTES, MOST_RANGE_BYTES};
 
 /// The fields of a key.
 pub(super) type Fields = OrdMap<Bytes, Bytes>;
 
 impl Store {
+    /// All of it, if it is only read, and is answered with so many bytes as a message may be.
+    pub fn look_all(&self, operations: &[Operation<'_>]) -> Option<Vec<Outcome>> {
+        let bytes = operations
+            .iter()
+            .map(|operation| self.answer_bytes(operation));
+        if bytes.sum::<usize>() > MOST_ANSWER_BYTES {
+            return None;
+        }
+        let operations = operations.iter();
+        operations.map(|operation| self.look(operation)).collect()
+    }
+
     /// What is only read, as it is here; `None`: it changes something.
     pub fn look(&self, operation: &Operation<'_>) -> Option<Outcome> {
         let outcome = match operation {
