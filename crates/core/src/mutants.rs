@@ -3,6 +3,8 @@
 //! In builds without the feature `mutants` [`on`] is always false and costs nothing. With it, one
 //! mutant at a time is switched on for the whole process.
 
+use core::sync::atomic::{AtomicU16, Ordering};
+
 /// One way to be wrong. Each says in `docs/verification.md` what it breaks and what catches it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[allow(missing_docs, reason = "each is described where it is used")]
@@ -72,27 +74,54 @@ impl core::fmt::Display for Mutant {
     }
 }
 
+/// Which of some broken versions is switched on, for a whole process.
+#[derive(Debug)]
+pub struct Switch(AtomicU16);
+
+impl Switch {
+    /// None is.
+    pub const fn off() -> Self {
+        Self(AtomicU16::new(0))
+    }
+
+    /// Breaks something in one way, or, with `None`, mends it.
+    pub fn set(&self, number: Option<u16>) {
+        let number = number.map_or(0, |number| number + 1);
+        self.0.store(number, Ordering::Relaxed);
+    }
+
+    /// Whether any is switched on.
+    pub fn any(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether this one is.
+    #[inline]
+    pub fn is(&self, number: u16) -> bool {
+        self.0.load(Ordering::Relaxed) == number + 1
+    }
+}
+
 #[cfg(feature = "mutants")]
 mod switch {
-    use super::Mutant;
-    use core::sync::atomic::{AtomicU16, Ordering};
+    use super::{Mutant, Switch};
 
-    static ON: AtomicU16 = AtomicU16::new(0);
+    static ON: Switch = Switch::off();
 
     /// Breaks the protocol in one way, or, with `None`, mends it.
     pub fn set(mutant: Option<Mutant>) {
-        ON.store(mutant.map_or(0, |mutant| mutant as u16), Ordering::Relaxed);
+        ON.set(mutant.map(|mutant| mutant as u16));
     }
 
     /// Whether any is.
     pub fn any() -> bool {
-        ON.load(Ordering::Relaxed) != 0
+        ON.any()
     }
 
     /// Whether this mutant is switched on.
     #[inline]
     pub fn on(mutant: Mutant) -> bool {
-        ON.load(Ordering::Relaxed) == mutant as u16
+        ON.is(mutant as u16)
     }
 }
 

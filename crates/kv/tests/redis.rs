@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rota_kv::redis::{Assembly, Connection, Done, NodeView, Step, View, Walk, Work, done};
+use rota_kv::redis::{Connection, Done, NodeView, Step, View, Walk, Work, assemble, done};
 use rota_kv::store::{Answer, Answered, Batch, Outcome, Pack, Store};
 use rota_kv::{Map, Partition};
 use rota_multiring::{Place, Rank};
@@ -81,12 +81,12 @@ impl Desk {
 
     fn work(&mut self, work: Work) -> Reply {
         let works = [work];
-        let assembly = Assembly::of(&works, self.now);
-        let outcomes = match assembly.is_known() {
+        let (batch, answering) = assemble(&works, self.now);
+        let outcomes = match batch.is_empty() {
             true => Some(Vec::new()),
-            false => self.order(&assembly.batch),
+            false => self.order(&batch),
         };
-        match done(&works, outcomes).remove(0) {
+        match done(&works, answering, outcomes).remove(0) {
             Done::Reply(reply) => reply,
             Done::Watched(keys) => {
                 self.connection.on_watched(keys);
@@ -437,7 +437,9 @@ fn who_has_to_say_who_it_is_says_nothing_else_before() {
 fn what_is_too_much_at_once_is_told() {
     use rota_kv::store::Fault;
     let too_much = |work: Work, outcomes: Vec<Outcome>| {
-        let told = done(&[work], Some(vec![outcomes])).remove(0);
+        let works = [work];
+        let (_, answering) = assemble(&works, 0);
+        let told = done(&works, answering, Some(vec![outcomes])).remove(0);
         matches!(told, Done::Reply(Reply::Error(why)) if why.starts_with("TRYAGAIN"))
     };
     let walk = Walk {

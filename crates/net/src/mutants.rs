@@ -12,18 +12,17 @@ pub enum Mutant {
 #[cfg(debug_assertions)]
 mod set {
     use super::Mutant;
-    use std::sync::atomic::{AtomicU8, Ordering};
+    use rota_core::mutants::Switch;
 
-    static SET: AtomicU8 = AtomicU8::new(0);
+    static SET: Switch = Switch::off();
 
     /// Puts a bug in, or none: for the whole process, and for sockets that are opened from then on.
     pub fn set(mutant: Option<Mutant>) {
-        let number = mutant.map_or(0, |mutant| mutant as u8 + 1);
-        SET.store(number, Ordering::SeqCst);
+        SET.set(mutant.map(|mutant| mutant as u16));
     }
 
     pub(crate) fn on(mutant: Mutant) -> bool {
-        SET.load(Ordering::SeqCst) == mutant as u8 + 1
+        SET.is(mutant as u16)
     }
 }
 

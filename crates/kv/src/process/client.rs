@@ -10,8 +10,8 @@ use tokio::net::TcpStream;
 use super::gateway::OrderError;
 use super::info::info;
 use super::listen::Server;
-use crate::redis::{Assembly, Connection, Done, Step, Walk, Work, done};
-use crate::store::MOST_VALUE_BYTES;
+use crate::redis::{Connection, Done, Step, Walk, Work, assemble, done};
+use crate::store::{Batch, MOST_VALUE_BYTES, Outcome};
 
 /// So much is read at once.
 const READ_BYTES: usize = 32 << 10;
@@ -89,6 +89,7 @@ impl Client<'_> {
 
     /// All that has come. `false`: the connection ends.
     async fn take_all(&mut self, requests: &mut Requests) -> io::Result<bool> {
+        let view = self.server.view();
         loop {
             let request = match requests.next() {
                 Ok(Some(request)) => request,
@@ -100,7 +101,6 @@ impl Client<'_> {
                 }
             };
             self.server.commands.fetch_add(1, SeqCst);
-            let view = self.server.view();
             match self.connection.take(request.into_arguments(), &view) {
                 Step::Reply(reply) => self.say(reply),
                 Step::End(reply) => {
@@ -155,8 +155,9 @@ impl Client<'_> {
         }
         let works = std::mem::take(&mut self.works);
         self.bytes = 0;
-        let done = match self.outcomes(&works).await {
-            Ok(outcomes) => done(&works, outcomes),
+        let (batch, answering) = assemble(&works, now());
+        let done = match self.outcomes(&batch).await {
+            Ok(outcomes) => done(&works, answering, outcomes),
             Err(error) => {
                 if matches!(error, OrderError::Unknown(_)) {
                     self.server.unknown.fetch_add(1, SeqCst);
@@ -181,21 +182,17 @@ impl Client<'_> {
         Ok(())
     }
 
-    async fn outcomes(
-        &self,
-        works: &[Work],
-    ) -> Result<Option<Vec<Vec<crate::store::Outcome>>>, OrderError> {
-        let assembly = Assembly::of(works, now());
-        if assembly.is_known() {
+    async fn outcomes(&self, batch: &Batch<'_>) -> Result<Option<Vec<Vec<Outcome>>>, OrderError> {
+        if batch.is_empty() {
             return Ok(Some(Vec::new()));
         }
         if self.connection.reads_near()
-            && let Some(outcomes) = self.server.gateway.look(&assembly.batch)
+            && let Some(outcomes) = self.server.gateway.look(batch)
         {
             return Ok(Some(outcomes));
         }
         self.server.batches.fetch_add(1, SeqCst);
-        self.server.gateway.order(&assembly.batch).await
+        self.server.gateway.order(batch).await
     }
 
     fn reply(&mut self, done: Done) -> Reply {

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use rota_core::contract::NodeId;
 use rota_multiring::Place;
 
+use super::lock;
 use crate::map::{Partition, Partitions};
 use crate::outlook::{Outlook, Signal};
 use crate::store::Witness;
@@ -54,7 +55,7 @@ impl Desk {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Something stands behind a command: this is done when that may be told.

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{self, SyncSender, TrySendError};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use rota_replica::{CallError, Orders};
 use super::desk::Desk;
 use super::frame::{Ask, Failed, Tell};
 use super::link::{SILENCE, say};
+use super::lock;
 use crate::outlook::Signal;
 use crate::store::{Answered, Store};
 
@@ -47,10 +48,6 @@ pub(super) struct Door {
     room: Arc<Room>,
     guests: Arc<Mutex<HashMap<u64, TcpStream>>>,
     thread: Option<JoinHandle<()>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Door {

@@ -1,13 +1,14 @@
 //! What waits to be ordered in one place: while some of it is on its way the rest is put together, so that the busier a ring is the more a message of it has.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
 use super::gateway::OrderError;
+use super::lock;
 use crate::map::Partitions;
 use crate::store::{Answer, MOST_PACKED};
 
@@ -54,7 +55,7 @@ impl Drop for Permit {
 
 impl Lane {
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner)
     }
 
     /// Something waits.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use rota_net::{Hearing, KeyRing, Saying, Talk};
 
 use super::desk::Desk;
 use super::frame::{Ask, Failed, Tell};
+use super::lock;
 use crate::map::Partition;
 
 /// A process that says nothing for so long is gone.
@@ -66,10 +67,6 @@ struct Inner {
 pub(super) struct Link {
     inner: Arc<Inner>,
     thread: Option<JoinHandle<()>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Link {

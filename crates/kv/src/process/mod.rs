@@ -13,4 +13,11 @@ mod order;
 mod start;
 mod walks;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 pub use start::{Kv, StartError};
+
+/// What is behind a mutex, also where a thread that held it has panicked.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

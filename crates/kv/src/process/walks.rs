@@ -1,9 +1,11 @@
 //! Where walks through all keys are: clients name them by numbers, on any of their connections.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use bytes::Bytes;
+
+use super::lock;
 
 /// So many are remembered; of the others nothing is known any more, and they begin anew.
 const MOST: usize = 4_096;
@@ -22,7 +24,7 @@ pub(super) struct Walks(Mutex<Inner>);
 impl Walks {
     /// A walk goes on from this key: under which number.
     pub(super) fn keep(&self, from: Bytes) -> u64 {
-        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = lock(&self.0);
         inner.last += 1;
         let number = inner.last;
         inner.at.insert(number, from);
@@ -37,7 +39,7 @@ impl Walks {
 
     /// From where a walk goes on; the beginning, if it is not remembered. It may be asked for again.
     pub(super) fn of(&self, number: u64) -> Bytes {
-        let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let inner = lock(&self.0);
         inner.at.get(&number).cloned().unwrap_or_default()
     }
 }

@@ -15,4 +15,4 @@ pub use command::{Fold, Plan, Shape};
 pub use connection::{Connection, Step};
 pub use table::{Entry as TableEntry, TABLE, find};
 pub use view::{NodeView, View};
-pub use work::{Assembly, Done, Task, Walk, Work, done};
+pub use work::{Answering, Done, Task, Walk, Work, assemble, done};

@@ -74,23 +74,32 @@ impl Shape {
     }
 }
 
-/// What several partitions have answered to the same.
-fn entries(outcomes: Vec<Outcome>, limit: u32) -> Reply {
-    let mut all: BTreeMap<Bytes, Option<Value>> = BTreeMap::new();
-    // Behind the last key of who has more there may be others of that.
+/// Keys, with what they have if that was asked for.
+type Entries = BTreeMap<Bytes, Option<Value>>;
+
+/// The keys that several partitions have found in the same range; and the last of them, if there are more behind it. `None`: one has answered
+/// something else.
+pub(super) fn joined(outcomes: Vec<Outcome>) -> Option<(Entries, Option<Bytes>)> {
+    let mut all = Entries::new();
     let mut end: Option<Bytes> = None;
     for outcome in outcomes {
         let Outcome::Entries(entries, more) = outcome else {
-            return unexpected();
+            return None;
         };
-        let last = entries.last().map(|(key, _)| key.clone());
-        if more {
-            end = [end, last].into_iter().flatten().min();
-        }
+        let last = entries.last().filter(|_| more).map(|(key, _)| key.clone());
+        end = [end, last].into_iter().flatten().min();
         all.extend(entries);
     }
-    let before_end = |(key, _): &(Bytes, Option<Value>)| end.as_ref().is_none_or(|end| key <= end);
-    let all = all.into_iter().take_while(before_end);
+    // Behind the last key of a partition that has more there may be others of that.
+    all.retain(|key, _| end.as_ref().is_none_or(|end| key <= end));
+    Some((all, end))
+}
+
+/// The reply to a range.
+fn entries(outcomes: Vec<Outcome>, limit: u32) -> Reply {
+    let Some((all, _)) = joined(outcomes) else {
+        return unexpected();
+    };
     let entry = |(key, value): (Bytes, Option<Value>)| {
         let value = match value {
             None => Reply::Null,
@@ -102,7 +111,7 @@ fn entries(outcomes: Vec<Outcome>, limit: u32) -> Reply {
         };
         Reply::Array(vec![Reply::Bulk(key), value])
     };
-    Reply::Array(all.take(limit as usize).map(entry).collect())
+    Reply::Array(all.into_iter().take(limit as usize).map(entry).collect())
 }
 
 /// The reply to a command. `outcomes`: of each of its operations, those of all partitions that have answered it. `None`: its conditions did not hold.

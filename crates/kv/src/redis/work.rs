@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use rota_multiring::Place;
-use rota_resp::{Reply, slot};
+use rota_resp::Reply;
 
 use super::command::{Fold, Plan, Shape};
-use super::reply::reply;
+use super::reply::{joined, reply};
 use crate::store::{Action, Batch, Operation, Outcome, Test, Value};
 
 /// A command of a client.
@@ -68,13 +68,9 @@ enum Part {
     Known(Reply),
 }
 
-/// Several pieces of work as one batch.
+/// How several pieces of work that are ordered as one batch are answered.
 #[derive(Debug)]
-pub struct Assembly<'a> {
-    /// What is ordered; empty where all is known already.
-    pub batch: Batch<'a>,
-    parts: Vec<Vec<Part>>,
-}
+pub struct Answering(Vec<Vec<Part>>);
 
 impl Work {
     /// Whether it may be ordered together with what a client has asked for before and behind it.
@@ -98,20 +94,6 @@ impl Work {
             Self::Transaction(tasks, _) => tasks.iter().map(of).sum(),
             Self::Watch(keys) => keys.iter().map(|key| 16 + key.len()).sum(),
             Self::Walk(walk) => walk.from.len(),
-        }
-    }
-
-    /// The slot of its first key, if it has one.
-    pub fn slot(&self) -> Option<u16> {
-        let of = |task: &Task| match task {
-            Task::Store { name, arguments } => key_of(name, arguments).map(|key| slot::of(key)),
-            Task::Known(_) => None,
-        };
-        match self {
-            Self::One(task) => of(task),
-            Self::Transaction(tasks, _) => tasks.iter().find_map(of),
-            Self::Watch(keys) => keys.first().map(|key| slot::of(key)),
-            Self::Walk(_) => None,
         }
     }
 }
@@ -141,28 +123,34 @@ impl Task {
     }
 }
 
-impl<'a> Assembly<'a> {
-    /// All of this, in this order. `stamp`: the time, in milliseconds since 1970.
-    pub fn of(works: &'a [Work], stamp: u64) -> Self {
-        let mut batch = Batch {
-            stamp,
-            ..Batch::default()
-        };
-        let parts = works.iter().map(|work| match work {
-            Work::One(task) => vec![task.plan(&mut batch)],
-            Work::Transaction(tasks, watched) => {
+/// All of this as one batch, in this order, with nothing in it where all is known already; and how it is answered then. `stamp`: the time, in
+/// milliseconds since 1970.
+pub fn assemble(works: &[Work], stamp: u64) -> (Batch<'_>, Answering) {
+    let mut batch = Batch {
+        stamp,
+        ..Batch::default()
+    };
+    let parts = works.iter().map(|work| work.plan(&mut batch)).collect();
+    (batch, Answering(parts))
+}
+
+impl Work {
+    fn plan<'a>(&'a self, batch: &mut Batch<'a>) -> Vec<Part> {
+        match self {
+            Self::One(task) => vec![task.plan(batch)],
+            Self::Transaction(tasks, watched) => {
                 let test = |(key, version): &'a (Bytes, Option<Place>)| {
                     (&key[..], Test::Version(*version))
                 };
                 batch.conditions.extend(watched.iter().map(test));
-                tasks.iter().map(|task| task.plan(&mut batch)).collect()
+                tasks.iter().map(|task| task.plan(batch)).collect()
             }
-            Work::Watch(keys) => {
+            Self::Watch(keys) => {
                 let version = |key: &'a Bytes| Operation::Key(key, Action::Version);
                 batch.operations.extend(keys.iter().map(version));
                 Vec::new()
             }
-            Work::Walk(walk) => {
+            Self::Walk(walk) => {
                 batch.operations.push(Operation::Range {
                     from: &walk.from,
                     to: None,
@@ -171,26 +159,22 @@ impl<'a> Assembly<'a> {
                 });
                 Vec::new()
             }
-        });
-        let parts = parts.collect();
-        Self { batch, parts }
-    }
-
-    /// Whether there is nothing to be ordered.
-    pub fn is_known(&self) -> bool {
-        self.batch.operations.is_empty() && self.batch.conditions.is_empty()
+        }
     }
 }
 
-/// What becomes of the outcomes of each operation, in all partitions that have answered it; `None`: the conditions did not hold.
-pub fn done(works: &[Work], outcomes: Option<Vec<Vec<Outcome>>>) -> Vec<Done> {
-    // As it was assembled: commands say alike how they are answered.
-    let assembly = Assembly::of(works, 0);
+/// What becomes of the outcomes of each operation, in all partitions that have answered it; `None`: the conditions did not hold. `works`: those that
+/// were put together.
+pub fn done(
+    works: &[Work],
+    Answering(parts): Answering,
+    outcomes: Option<Vec<Vec<Outcome>>>,
+) -> Vec<Done> {
     let Some(outcomes) = outcomes else {
-        return works.iter().zip(assembly.parts).map(refused).collect();
+        return works.iter().zip(parts).map(refused).collect();
     };
     let mut outcomes = outcomes.into_iter();
-    let works = works.iter().zip(assembly.parts);
+    let works = works.iter().zip(parts);
     let done = works.map(|(work, parts)| {
         let mut replies = parts.into_iter().map(|part| match part {
             Part::Known(reply) => reply,
@@ -241,21 +225,10 @@ fn too_much() -> Done {
 }
 
 fn walked(walk: &Walk, outcomes: Vec<Outcome>) -> Done {
-    let mut keys: Vec<(Bytes, Option<Value>)> = Vec::new();
-    let mut end: Option<Bytes> = None;
-    for outcome in outcomes {
-        let Outcome::Entries(entries, more) = outcome else {
-            // A partition's keys would be left out.
-            return too_much();
-        };
-        if let Some((last, _)) = entries.last().filter(|_| more) {
-            // Behind the last key of who has more there may be others of that.
-            end = Some(end.map_or_else(|| last.clone(), |end: Bytes| end.min(last.clone())));
-        }
-        keys.extend(entries);
-    }
-    keys.retain(|(key, _)| end.as_ref().is_none_or(|end| key <= end));
-    keys.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+    let Some((keys, end)) = joined(outcomes) else {
+        // A partition's keys would be left out.
+        return too_much();
+    };
     let is_wanted = |(key, value): &(Bytes, Option<Value>)| {
         let pattern = walk.pattern.as_ref();
         let is_like = pattern.is_none_or(|pattern| super::glob::matches(pattern, key));

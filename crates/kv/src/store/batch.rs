@@ -124,6 +124,11 @@ impl<'a> Test<'a> {
 }
 
 impl<'a> Batch<'a> {
+    /// Whether there is nothing to be ordered.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty() && self.conditions.is_empty()
+    }
+
     /// Whether it changes anything, or might.
     pub fn writes(&self) -> bool {
         self.operations.iter().any(Operation::writes)

@@ -136,15 +136,12 @@ impl Store {
 
     pub(super) fn put(&mut self, key: Bytes, entry: Entry) {
         self.bytes += entry.takes(&key);
-        if let Some(until) = entry.until {
-            self.ends.insert((until, key.clone()));
-        }
-        let old = self.keys.insert(key.clone(), entry);
-        if let Some(old) = old {
+        let until = entry.until;
+        if let Some(old) = self.keys.insert(key.clone(), entry) {
             self.forget(&key, &old);
-            if let Some(until) = self.keys.get(&key).and_then(|entry| entry.until) {
-                self.ends.insert((until, key));
-            }
+        }
+        if let Some(until) = until {
+            self.ends.insert((until, key));
         }
     }
 

@@ -1,11 +1,12 @@
 //! Its rules, one by one.
 
-use rota_core::contract::NodeId;
 use rota_kv::outlook::{Outlook, Signal};
 use rota_kv::{Partition, Partitions};
 use rota_multiring::{Place, Rank};
 
-pub fn place(round: u64) -> Place {
+use super::node;
+
+fn place(round: u64) -> Place {
     Place {
         round,
         rank: Rank(9),
@@ -16,10 +17,6 @@ pub fn place(round: u64) -> Place {
 
 fn of<const N: usize>(partitions: [u16; N]) -> Partitions {
     partitions.map(Partition).into()
-}
-
-pub fn node(number: u16) -> NodeId {
-    NodeId::new(number).expect("not 0")
 }
 
 fn signal(delivered: u64, stable: u64) -> Signal {

@@ -8,7 +8,7 @@ use rota_kv::outlook::{Outlook, Signal};
 use rota_kv::{Partition, Partitions};
 use rota_multiring::{Place, Rank};
 
-use super::rules::node;
+use super::node;
 
 const PARTITIONS: u16 = 3;
 const REPLICAS: u16 = 2;
@@ -312,6 +312,7 @@ pub fn run(seed: u64) -> (World, Option<String>) {
     (world, wrong)
 }
 
+#[cfg(not(feature = "mutants"))]
 #[test]
 fn one_order_explains_all_that_is_told() {
     let (mut told, mut restarts, mut several) = (0, 0, 0);
