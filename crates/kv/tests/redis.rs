@@ -435,7 +435,7 @@ fn who_has_to_say_who_it_is_says_nothing_else_before() {
 /// What a partition does not answer is no empty answer: keys would be left out of a walk, and a transaction would watch nothing.
 #[test]
 fn what_is_too_much_at_once_is_told() {
-    use rota_kv::store::Fault;
+    use rota_kv::store::{Fault, Found};
     let too_much = |work: Work, outcomes: Vec<Outcome>| {
         let works = [work];
         let (_, answering) = assemble(&works, 0);
@@ -448,7 +448,7 @@ fn what_is_too_much_at_once_is_told() {
         pattern: None,
         kind: None,
     };
-    let some = Outcome::Entries(vec![(Bytes::from_static(b"a"), None)], false);
+    let some = Outcome::Entries(vec![(Bytes::from_static(b"a"), Found::Name)], None);
     let fault = Outcome::Fault(Fault::Answer);
     assert!(too_much(
         Work::Walk(walk.clone()),

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use rota_kv::store::{Action, Answer, Answered, Batch, Fault, Life, Only, OnlyLife, Operation};
-use rota_kv::store::{MOST_VALUE_BYTES, Outcome, Pack, Store, Test};
+use rota_kv::store::{MOST_FIELDS_BYTES, MOST_VALUE_BYTES, Outcome, Pack, Store, Test, Wanted};
 use rota_kv::{Map, Partition};
 use rota_multiring::{Place, Rank};
 use rota_replica::{Command, Frozen as _, Machine as _};
@@ -247,6 +247,61 @@ fn answers_are_bounded_and_what_is_not_told_is_not_done() {
     assert_eq!(run.act("h", many), Outcome::Fault(Fault::Answer));
 }
 
+/// What one client reads keeps no other from what it writes, or a transaction would be torn between partitions; and what others read is asked for again.
+#[test]
+fn what_is_read_in_a_message_tears_nothing_else_in_it() {
+    let mut run = Run::alone();
+    let large = vec![b'x'; MOST_VALUE_BYTES];
+    run.act("a", Action::Append(&large));
+    let read = |count| Batch {
+        operations: vec![Operation::Key(b"a", Action::Get); count],
+        ..Batch::default()
+    };
+    let write = Batch {
+        operations: vec![
+            Operation::Key(b"b", set("1")),
+            Operation::Key(b"c", Action::Add(1)),
+            Operation::Key(b"b", Action::Take),
+        ],
+        ..Batch::default()
+    };
+    let batches = [read(4), write, read(1), read(5)].map(|batch| batch.encode());
+    let pack = Pack(batches.to_vec()).encode();
+    let command = Command {
+        place: place(9),
+        client: 1,
+        bytes: &pack,
+    };
+    let answered = Answered::decode(&run.store.apply(command)).expect("an answer");
+    let [first, written, later, too] = answered.answers.try_into().expect("four");
+    let Answer::Outcomes(outcomes) = first else {
+        panic!("{first:?}");
+    };
+    // A key of that size takes a little more than it has.
+    let is_text = |(_, outcome): &&(u32, Outcome)| matches!(outcome, Outcome::Text(_));
+    assert_eq!(outcomes.iter().filter(is_text).count(), 3);
+    let done = vec![(0, Outcome::Done), (1, Outcome::Number(1)), (2, text("1"))];
+    assert_eq!(written, Answer::Outcomes(done));
+    assert_eq!((later, too), (Answer::Later, Answer::Later));
+    assert_eq!(run.act("c", Action::Get), text("1"));
+}
+
+#[test]
+fn a_key_has_no_more_fields_than_can_be_kept() {
+    let mut run = Run::alone();
+    let large = vec![b'x'; MOST_VALUE_BYTES];
+    let mut set = |field: usize| {
+        let field = field.to_string();
+        run.act("h", Action::SetFields(vec![(field.as_bytes(), &large)]))
+    };
+    let most = MOST_FIELDS_BYTES / MOST_VALUE_BYTES;
+    for field in 0..most {
+        assert_eq!(set(field), Outcome::Number(1));
+    }
+    assert_eq!(set(most), Outcome::Fault(Fault::TooLarge));
+    assert_eq!(set(0), Outcome::Number(0));
+}
+
 /// Of two batches of one message each has a place of its own: whoever watches what the first has written sees that the second has changed it.
 #[test]
 fn batches_of_one_message_are_done_one_after_the_other() {
@@ -322,7 +377,7 @@ fn a_range_is_in_order_and_says_whether_there_is_more() {
             from: from.as_bytes(),
             to: to.map(str::as_bytes),
             limit,
-            values: true,
+            wanted: Wanted::Values,
         }];
         let batch = Batch {
             operations,
@@ -331,11 +386,11 @@ fn a_range_is_in_order_and_says_whether_there_is_more() {
         let Answer::Outcomes(outcomes) = run.batch(&batch) else {
             panic!("outcomes");
         };
-        let Outcome::Entries(entries, more) = &outcomes[0].1 else {
+        let Outcome::Entries(entries, next) = &outcomes[0].1 else {
             panic!("{outcomes:?}");
         };
         let keys = entries.iter().flat_map(|(key, _)| key.to_vec()).collect();
-        (String::from_utf8(keys).expect("text"), *more)
+        (String::from_utf8(keys).expect("text"), next.is_some())
     };
     assert_eq!(range("", None, 9), ("abcde".to_owned(), false));
     assert_eq!(range("b", Some("d"), 9), ("bc".to_owned(), false));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
+use bytes::Bytes;
 use rota_core::contract::NodeId;
 use rota_multiring::Rank;
 use rota_replica::Orders;
@@ -16,7 +17,7 @@ use super::desk::Desk;
 use super::lane::{Item, Lane};
 use super::link::Link;
 use crate::map::{Map, Partition, Partitions};
-use crate::store::{Answer, Batch, Outcome, Store};
+use crate::store::{Answer, Batch, MOST_BATCH_BYTES, MOST_OPERATIONS, Outcome, Store};
 
 /// Whoever waits is told a little later than those who wait for it, which know more.
 const LATER: Duration = Duration::from_millis(200);
@@ -105,9 +106,13 @@ impl Gateway {
         batch: &Batch<'_>,
     ) -> Result<Option<Vec<Vec<Outcome>>>, OrderError> {
         let to = batch.to(&self.map);
-        if batch.writes() {
-            let full = to.iter().find(|partition| self.is_full(**partition));
-            full.map_or(Ok(()), |full| Err(OrderError::Full(*full)))?;
+        let mut growing = batch.growing().map(|key| self.map.of_key(key));
+        if let Some(full) = growing.find(|partition| self.is_full(*partition)) {
+            return Err(OrderError::Full(full));
+        }
+        let bytes = Bytes::from(batch.encode());
+        if bytes.len() > MOST_BATCH_BYTES || batch.operations.len() > MOST_OPERATIONS {
+            return Err(OrderError::TooLarge);
         }
         let route = match (to.len(), to.first()) {
             (0, _) | (_, None) => return merged(Vec::new(), batch.operations.len()),
@@ -119,19 +124,23 @@ impl Gateway {
         let Some(lane) = self.lanes.get(&route) else {
             return Err(OrderError::Busy);
         };
-        let (tell, heard) = oneshot::channel();
         let until = Instant::now() + self.patience;
-        let bytes = batch.encode().into();
-        let unknown = OrderError::Unknown(to.clone());
-        lane.push(Item {
-            bytes,
-            to,
-            until,
-            tell,
-        });
-        match timeout_at(until + LATER, heard).await {
-            Ok(Ok(said)) => merged(said?, batch.operations.len()),
-            _ => Err(unknown),
+        loop {
+            let (tell, heard) = oneshot::channel();
+            lane.push(Item {
+                bytes: bytes.clone(),
+                to: to.clone(),
+                until,
+                tell,
+            });
+            let Ok(Ok(said)) = timeout_at(until + LATER, heard).await else {
+                return Err(OrderError::Unknown(to));
+            };
+            match merged(said?, batch.operations.len()) {
+                // It only reads, and others in its message have read much.
+                Err(OrderError::Busy) if Instant::now() < until => {}
+                merged => return merged,
+            }
         }
     }
 
@@ -193,6 +202,7 @@ fn merged(
                 }
             }
             Answer::Refused => return Ok(None),
+            Answer::Later => return Err(OrderError::Busy),
             Answer::Spread | Answer::Unreadable => return Err(OrderError::Spread),
         }
     }

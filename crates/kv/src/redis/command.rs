@@ -7,7 +7,7 @@ use super::parse::{
     life_or_past, number, only_life, set_options, syntax, wrong_count,
 };
 use crate::store::{
-    Action, Life, MOST_KEY_BYTES, MOST_VALUE_BYTES, Only, OnlyLife, Operation, Test,
+    Action, Life, MOST_KEY_BYTES, MOST_VALUE_BYTES, Only, OnlyLife, Operation, Test, Wanted,
 };
 
 /// What becomes of outcomes.
@@ -294,7 +294,7 @@ fn range(arguments: &[Bytes]) -> Refused<Plan<'_>> {
         from: &ends[0],
         to: (&ends[1][..] != b"+").then_some(&ends[1][..]),
         limit,
-        values: true,
+        wanted: Wanted::Values,
     };
     let shape = Shape::Entries(limit);
     Ok(Plan::of(vec![operation], shape, Fold::One))

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use rota_resp::Reply;
 
 use super::command::{Fold, Shape};
-use crate::store::{Fault, Kind, MOST_ANSWER_BYTES, MOST_VALUE_BYTES, Outcome, Value};
+use crate::store::{Fault, Found, Kind, MOST_ANSWER_BYTES, MOST_VALUE_BYTES, Outcome, Value};
 
 fn fault(fault: Fault) -> Reply {
     match fault {
@@ -21,6 +21,14 @@ fn fault(fault: Fault) -> Reply {
         Fault::TooLarge => Reply::Error(format!(
             "ERR string exceeds maximum allowed size ({MOST_VALUE_BYTES} bytes)"
         )),
+    }
+}
+
+/// A kind, as `TYPE` names it.
+pub(super) const fn name_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text => "string",
+        Kind::Fields => "hash",
     }
 }
 
@@ -60,11 +68,7 @@ impl Shape {
                 Reply::Integer(millis.saturating_add(500) / 1000)
             }
             (Self::Life { .. }, Outcome::Number(millis)) => Reply::Integer(millis),
-            (Self::Kind, Outcome::Kind(kind)) => Reply::Simple(match kind {
-                None => "none",
-                Some(Kind::Text) => "string",
-                Some(Kind::Fields) => "hash",
-            }),
+            (Self::Kind, Outcome::Kind(kind)) => Reply::Simple(kind.map_or("none", name_of)),
             (Self::Place, Outcome::Version(Some(place))) => {
                 let (ring, instance) = (place.rank.0, place.instance);
                 Reply::from(format!("{}.{ring}.{instance}.{}", place.round, place.index))
@@ -74,24 +78,23 @@ impl Shape {
     }
 }
 
-/// Keys, with what they have if that was asked for.
-type Entries = BTreeMap<Bytes, Option<Value>>;
+/// Keys, with what was asked for.
+type Entries = BTreeMap<Bytes, Found>;
 
-/// The keys that several partitions have found in the same range; and the last of them, if there are more behind it. `None`: one has answered
-/// something else.
+/// The keys that several partitions have found in the same range; and where to go on, if there may be more. `None`: one has answered something
+/// else.
 pub(super) fn joined(outcomes: Vec<Outcome>) -> Option<(Entries, Option<Bytes>)> {
     let mut all = Entries::new();
     let mut end: Option<Bytes> = None;
     for outcome in outcomes {
-        let Outcome::Entries(entries, more) = outcome else {
+        let Outcome::Entries(entries, next) = outcome else {
             return None;
         };
-        let last = entries.last().filter(|_| more).map(|(key, _)| key.clone());
-        end = [end, last].into_iter().flatten().min();
+        end = [end, next].into_iter().flatten().min();
         all.extend(entries);
     }
-    // Behind the last key of a partition that has more there may be others of that.
-    all.retain(|key, _| end.as_ref().is_none_or(|end| key <= end));
+    // From where a partition goes on there may be others of that.
+    all.retain(|key, _| end.as_ref().is_none_or(|end| key < end));
     Some((all, end))
 }
 
@@ -100,11 +103,11 @@ fn entries(outcomes: Vec<Outcome>, limit: u32) -> Reply {
     let Some((all, _)) = joined(outcomes) else {
         return unexpected();
     };
-    let entry = |(key, value): (Bytes, Option<Value>)| {
-        let value = match value {
-            None => Reply::Null,
-            Some(Value::Text(bytes)) => Reply::Bulk(bytes),
-            Some(Value::Fields(fields)) => {
+    let entry = |(key, found): (Bytes, Found)| {
+        let value = match found {
+            Found::Name | Found::Kind(_) => Reply::Null,
+            Found::Value(Value::Text(bytes)) => Reply::Bulk(bytes),
+            Found::Value(Value::Fields(fields)) => {
                 let pair = |(field, value)| (Reply::Bulk(field), Reply::Bulk(value));
                 Reply::Map(fields.into_iter().map(pair).collect())
             }

@@ -5,8 +5,8 @@ use rota_multiring::Place;
 use rota_resp::Reply;
 
 use super::command::{Fold, Plan, Shape};
-use super::reply::{joined, reply};
-use crate::store::{Action, Batch, Operation, Outcome, Test, Value};
+use super::reply::{joined, name_of, reply};
+use crate::store::{Action, Batch, Found, Operation, Outcome, Test, Wanted};
 
 /// A command of a client.
 #[derive(Clone, PartialEq, Debug)]
@@ -155,7 +155,10 @@ impl Work {
                     from: &walk.from,
                     to: None,
                     limit: walk.count,
-                    values: walk.kind.is_some(),
+                    wanted: match walk.kind {
+                        Some(_) => Wanted::Kinds,
+                        None => Wanted::Names,
+                    },
                 });
                 Vec::new()
             }
@@ -225,25 +228,21 @@ fn too_much() -> Done {
 }
 
 fn walked(walk: &Walk, outcomes: Vec<Outcome>) -> Done {
-    let Some((keys, end)) = joined(outcomes) else {
+    let Some((keys, next)) = joined(outcomes) else {
         // A partition's keys would be left out.
         return too_much();
     };
-    let is_wanted = |(key, value): &(Bytes, Option<Value>)| {
+    let is_wanted = |(key, found): &(Bytes, Found)| {
         let pattern = walk.pattern.as_ref();
         let is_like = pattern.is_none_or(|pattern| super::glob::matches(pattern, key));
-        let kind = value.as_ref().map(|value| match value {
-            Value::Text(_) => "string",
-            Value::Fields(_) => "hash",
-        });
-        let wanted = walk.kind.as_ref();
-        is_like
-            && wanted.is_none_or(|wanted| {
-                kind.is_some_and(|kind| wanted.eq_ignore_ascii_case(kind.as_bytes()))
-            })
+        let is_of_kind = match (&walk.kind, found) {
+            (Some(wanted), Found::Kind(kind)) => {
+                wanted.eq_ignore_ascii_case(name_of(*kind).as_bytes())
+            }
+            (wanted, _) => wanted.is_none(),
+        };
+        is_like && is_of_kind
     };
     let keys = keys.into_iter().filter(is_wanted).map(|(key, _)| key);
-    // The first key behind it.
-    let next = end.map(|end| [&end[..], &[0]].concat().into());
     Done::Walked(keys.collect(), next)
 }

@@ -156,6 +156,14 @@ impl<'a> Action<'a> {
         )
     }
 
+    /// Whether the key may have more afterwards.
+    pub const fn grows(&self) -> bool {
+        matches!(
+            self,
+            Self::Set { .. } | Self::Append(_) | Self::Add(_) | Self::SetFields(_)
+        )
+    }
+
     const fn code(&self) -> u8 {
         match self {
             Self::Get => 1,

@@ -1,16 +1,15 @@
 //! What commands do.
 
 use bytes::Bytes;
-use imbl::OrdMap;
 use rota_multiring::Place;
 
-use super::MOST_VALUE_BYTES;
 use super::action::{Action, Life, Only, OnlyLife};
 use super::batch::{Batch, Operation, Test};
 use super::look::{Fields, found};
 use super::outcome::{Answer, Fault, Outcome};
 use super::state::Store;
 use super::value::{Entry, Value, field_bytes};
+use super::{LEAST_ANSWER_BYTES, MOST_ANSWER_BYTES, MOST_FIELDS_BYTES, MOST_VALUE_BYTES};
 use crate::map::{Map, Partitions};
 
 /// A field and its bytes.
@@ -48,42 +47,58 @@ fn number(text: &[u8]) -> Option<i64> {
 }
 
 impl Store {
-    /// Does what is this partition's, if all conditions hold. `left`: so many bytes its answer may have, and those behind it.
+    /// Does what is this partition's, if all conditions hold. `left`: so many bytes the answers of the message may have yet.
     pub(super) fn run(&mut self, batch: &Batch<'_>, place: Place, left: &mut usize) -> Answer {
         if !batch.conditions.is_empty() && batch.to(&self.map).len() > 1 {
             // What holds in another partition is not known here.
             return Answer::Spread;
         }
-        let is_own = |key: &[u8]| self.map.of_key(key) == self.me;
-        if !batch.conditions.iter().all(|(key, _)| is_own(key)) {
+        if !batch.conditions.iter().all(|(key, _)| self.has(key)) {
             return Answer::Outcomes(Vec::new());
         }
         let holds = |(key, test): &(&[u8], Test<'_>)| self.holds(key, test);
         if !batch.conditions.iter().all(holds) {
             return Answer::Refused;
         }
+        let is_first = *left == MOST_ANSWER_BYTES;
+        if !batch.writes() && !is_first && self.answers_bytes(&batch.operations) > *left {
+            return Answer::Later;
+        }
+        // What others in the message have read does not keep this one from what it writes.
+        let mut room = (*left).max(LEAST_ANSWER_BYTES);
         let mut outcomes = Vec::new();
         for (at, operation) in (0..).zip(&batch.operations) {
-            let takes = self.answer_bytes(operation);
-            let outcome = match operation {
-                Operation::Key(key, _) if self.map.of_key(key) != self.me => continue,
-                // Whatever it would change is not changed either.
-                _ if takes > *left => Err(Fault::Answer),
-                Operation::Key(key, action) => self.act(key, action, place),
-                Operation::Clear => {
-                    self.keys = OrdMap::new();
-                    self.ends.clear();
-                    self.bytes = 0;
-                    Ok(Outcome::Done)
-                }
-                all => Ok(self.look(all).unwrap_or(Outcome::Nothing)),
-            };
-            if outcome != Err(Fault::Answer) {
-                *left -= takes;
+            if matches!(operation, Operation::Key(key, _) if !self.has(key)) {
+                continue;
             }
+            let takes = self.answer_bytes(operation);
+            let outcome = match room.checked_sub(takes) {
+                Some(rest) => {
+                    room = rest;
+                    *left = left.saturating_sub(takes);
+                    self.operate(operation, place)
+                }
+                // Whatever it would change is not changed either.
+                None => Err(Fault::Answer),
+            };
             outcomes.push((at, outcome.unwrap_or_else(Outcome::Fault)));
         }
         Answer::Outcomes(outcomes)
+    }
+
+    fn has(&self, key: &[u8]) -> bool {
+        self.map.of_key(key) == self.me
+    }
+
+    fn operate(&mut self, operation: &Operation<'_>, place: Place) -> Result<Outcome, Fault> {
+        match operation {
+            Operation::Key(key, action) => self.act(key, action, place),
+            Operation::Clear => {
+                self.clear();
+                Ok(Outcome::Done)
+            }
+            all => Ok(self.look(all).unwrap_or(Outcome::Nothing)),
+        }
     }
 
     fn holds(&self, key: &[u8], test: &Test<'_>) -> bool {
@@ -279,6 +294,9 @@ impl Store {
                 Some(old) => bytes -= field_bytes(&field, &old),
                 None => new += 1,
             }
+        }
+        if bytes > MOST_FIELDS_BYTES {
+            return Err(Fault::TooLarge);
         }
         if !fields.is_empty() {
             self.store(key, (Value::Fields(fields), bytes), Life::Keep, place);

@@ -6,6 +6,21 @@ use rota_multiring::Place;
 use super::action::Action;
 use super::bytes::{put_bytes, put_place, put_some, take_bytes, take_list, take_place, take_some};
 
+/// What a range is to show of each key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wanted {
+    /// Nothing else.
+    Names,
+    /// Its kind.
+    Kinds,
+    /// What it has.
+    Values,
+}
+
+impl Wanted {
+    const ALL: [Self; 3] = [Self::Names, Self::Kinds, Self::Values];
+}
+
 /// What is done.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Operation<'a> {
@@ -19,8 +34,8 @@ pub enum Operation<'a> {
         to: Option<&'a [u8]>,
         /// So many.
         limit: u32,
-        /// With their bytes.
-        values: bool,
+        /// What of each.
+        wanted: Wanted,
     },
     /// In all partitions: how many keys there are.
     Size,
@@ -69,13 +84,13 @@ impl<'a> Operation<'a> {
                 from,
                 to,
                 limit,
-                values,
+                wanted,
             } => {
                 out.push(1);
                 put_bytes(out, from);
                 put_some(out, *to);
                 out.extend(limit.to_le_bytes());
-                out.push(u8::from(*values));
+                out.push(*wanted as u8);
             }
             Self::Size => out.push(2),
             Self::Clear => out.push(3),
@@ -89,7 +104,7 @@ impl<'a> Operation<'a> {
                 from: take_bytes(bytes)?,
                 to: take_some(bytes)?,
                 limit: bytes.u32()?,
-                values: bytes.flag()?,
+                wanted: *Wanted::ALL.get(usize::from(bytes.byte()?))?,
             },
             2 => Self::Size,
             3 => Self::Clear,
@@ -132,6 +147,16 @@ impl<'a> Batch<'a> {
     /// Whether it changes anything, or might.
     pub fn writes(&self) -> bool {
         self.operations.iter().any(Operation::writes)
+    }
+
+    /// The keys that may have more afterwards.
+    pub fn growing(&self) -> impl Iterator<Item = &'a [u8]> {
+        self.operations
+            .iter()
+            .filter_map(|operation| match operation {
+                Operation::Key(key, action) if action.grows() => Some(*key),
+                _ => None,
+            })
     }
 
     /// As bytes.

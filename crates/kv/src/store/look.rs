@@ -4,11 +4,11 @@ use bytes::Bytes;
 use imbl::OrdMap;
 
 use super::action::Action;
-use super::batch::Operation;
-use super::outcome::{Fault, Outcome};
+use super::batch::{Operation, Wanted};
+use super::outcome::{Fault, Found, Outcome};
 use super::state::Store;
-use super::value::Value;
-use super::{MOST_ANSWER_BYTES, MOST_RANGE_BYTES};
+use super::value::{Entry, Value};
+use super::{MOST_ANSWER_BYTES, MOST_LOOKED, MOST_RANGE_BYTES};
 
 /// The fields of a key.
 pub(super) type Fields = OrdMap<Bytes, Bytes>;
@@ -16,10 +16,7 @@ pub(super) type Fields = OrdMap<Bytes, Bytes>;
 impl Store {
     /// All of it, if it is only read, and is answered with so many bytes as a message may be.
     pub fn look_all(&self, operations: &[Operation<'_>]) -> Option<Vec<Outcome>> {
-        let bytes = operations
-            .iter()
-            .map(|operation| self.answer_bytes(operation));
-        if bytes.sum::<usize>() > MOST_ANSWER_BYTES {
+        if self.answers_bytes(operations) > MOST_ANSWER_BYTES {
             return None;
         }
         let operations = operations.iter();
@@ -34,8 +31,8 @@ impl Store {
                 from,
                 to,
                 limit,
-                values,
-            } => Ok(self.range((from, *to), *limit, *values)),
+                wanted,
+            } => Ok(self.range((from, *to), *limit, *wanted)),
             Operation::Size => Ok(Outcome::Number(self.keys.len() as i64)),
             Operation::Clear => return None,
         };
@@ -78,30 +75,38 @@ impl Store {
         })
     }
 
-    /// What an operation is answered takes about so much.
+    /// What an operation is answered takes about so much, if that depends on what keys have; of others' keys nothing is answered.
     pub(super) fn answer_bytes(&self, operation: &Operation<'_>) -> usize {
         const HEAD: usize = 16;
-        let Operation::Key(key, action) = operation else {
-            return match operation {
-                Operation::Range { .. } => MOST_RANGE_BYTES,
-                _ => HEAD,
-            };
+        let (key, action) = match operation {
+            Operation::Key(key, _) if self.map.of_key(key) != self.me => return 0,
+            Operation::Key(key, action) => (key, action),
+            Operation::Range { .. } => return MOST_RANGE_BYTES,
+            Operation::Size | Operation::Clear => return 0,
         };
-        let all = self.get(key).map_or(0, |entry| entry.bytes);
+        let all = || self.get(key).map_or(0, |entry| HEAD + entry.bytes);
         match action {
             Action::Get
             | Action::Take
             | Action::GetAndLives(_)
             | Action::AllFields
-            | Action::Set { get: true, .. } => HEAD + all,
+            | Action::Set { get: true, .. } => all(),
             // Each may be asked for several times.
             Action::Fields(fields) => {
                 let of = self.fields_of(key).unwrap_or_default();
-                let bytes = |field: &&[u8]| of.get(*field).map_or(HEAD, |value| HEAD + value.len());
+                let bytes = |field: &&[u8]| of.get(*field).map_or(0, |value| HEAD + value.len());
                 fields.iter().map(bytes).sum()
             }
-            _ => HEAD,
+            _ => 0,
         }
+    }
+
+    /// The same of all that a batch has.
+    pub(super) fn answers_bytes(&self, operations: &[Operation<'_>]) -> usize {
+        let operations = operations.iter();
+        operations
+            .map(|operation| self.answer_bytes(operation))
+            .sum()
     }
 
     pub(super) fn text_of(&self, key: &[u8]) -> Result<Option<Bytes>, Fault> {
@@ -120,28 +125,42 @@ impl Store {
         }
     }
 
-    fn range(&self, (from, to): (&[u8], Option<&[u8]>), limit: u32, values: bool) -> Outcome {
-        let mut entries = Vec::new();
-        let mut bytes = 0;
-        let mut is_over = true;
-        for (key, entry) in self.keys.range(Bytes::copy_from_slice(from)..) {
+    fn range(&self, (from, to): (&[u8], Option<&[u8]>), limit: u32, wanted: Wanted) -> Outcome {
+        let (mut entries, mut bytes) = (Vec::new(), 0);
+        let keys = self.keys.range(Bytes::copy_from_slice(from)..);
+        for (looked, (key, entry)) in keys.enumerate() {
             if to.is_some_and(|to| **key >= *to) {
                 break;
             }
-            if !entry.lives(self.now) {
-                continue;
+            let found = shown(entry, wanted);
+            let takes = key.len()
+                + match &found {
+                    Found::Value(_) => entry.bytes,
+                    _ => 0,
+                };
+            let is_full = entries.len() >= limit as usize || bytes + takes > MOST_RANGE_BYTES;
+            // Those whose time is over are looked at, too.
+            if looked >= MOST_LOOKED || is_full && looked > 0 {
+                return Outcome::Entries(entries, Some(key.clone()));
             }
-            if entries.len() >= limit as usize || bytes >= MOST_RANGE_BYTES {
-                is_over = false;
-                break;
+            if entry.lives(self.now) {
+                bytes += takes;
+                entries.push((key.clone(), found));
             }
-            bytes += key.len() + if values { entry.bytes } else { 0 };
-            entries.push((key.clone(), values.then(|| entry.value.clone())));
         }
-        Outcome::Entries(entries, !is_over)
+        Outcome::Entries(entries, None)
     }
 }
 
 pub(super) fn found(text: Option<Bytes>) -> Outcome {
     text.map_or(Outcome::Nothing, Outcome::Text)
+}
+
+/// What is too large to be shown with others is asked for by its key.
+fn shown(entry: &Entry, wanted: Wanted) -> Found {
+    match wanted {
+        Wanted::Names => Found::Name,
+        Wanted::Values if entry.bytes <= MOST_RANGE_BYTES / 2 => Found::Value(entry.value.clone()),
+        Wanted::Kinds | Wanted::Values => Found::Kind(entry.value.kind()),
+    }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use rota_core::bytes::Reader;
 use rota_multiring::Place;
 
-use super::bytes::{put_bytes, put_place, take_bytes, take_place};
+use super::bytes::{put_bytes, put_place, put_some, take_bytes, take_place};
 use super::value::Value;
 
 /// Why an operation changed nothing.
@@ -31,6 +31,17 @@ pub enum Kind {
     Fields,
 }
 
+/// What a range shows of a key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// That there is one.
+    Name,
+    /// Its kind. Also of a value that is too large to be shown with others.
+    Kind(Kind),
+    /// What it has.
+    Value(Value),
+}
+
 /// What became of an operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
@@ -46,8 +57,8 @@ pub enum Outcome {
     Texts(Vec<Option<Bytes>>),
     /// Fields with their bytes.
     Pairs(Vec<(Bytes, Bytes)>),
-    /// Keys, with what they have if that was wanted. `true`: there are more.
-    Entries(Vec<(Bytes, Option<Value>)>, bool),
+    /// Keys, with what was wanted of them; and where to go on, if there may be more.
+    Entries(Vec<(Bytes, Found)>, Option<Bytes>),
     /// A kind; `None`: there is no such key.
     Kind(Option<Kind>),
     /// Where in the order it was changed last; `None`: there is no such key.
@@ -67,6 +78,8 @@ pub enum Answer {
     Unreadable,
     /// Its conditions are in more than one partition.
     Spread,
+    /// It only reads, and what else is in the message leaves no room for its answer: it is to be asked again.
+    Later,
 }
 
 /// The answers to a message, and what they stand behind: the last command of several partitions before it, or itself.
@@ -86,6 +99,32 @@ impl Fault {
         Self::TooLarge,
         Self::Answer,
     ];
+}
+
+impl Kind {
+    const ALL: [Self; 2] = [Self::Text, Self::Fields];
+}
+
+impl Found {
+    fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Name => out.push(0),
+            Self::Kind(kind) => out.extend([1, *kind as u8]),
+            Self::Value(value) => {
+                out.push(2);
+                value.put(out);
+            }
+        }
+    }
+
+    fn take(bytes: &mut Reader<'_>) -> Option<Self> {
+        Some(match bytes.byte()? {
+            0 => Self::Name,
+            1 => Self::Kind(*Kind::ALL.get(usize::from(bytes.byte()?))?),
+            2 => Self::Value(Value::take(bytes)?),
+            _ => return None,
+        })
+    }
 }
 
 impl Outcome {
@@ -133,15 +172,14 @@ impl Outcome {
                 out.push(8);
                 out.push(*fault as u8);
             }
-            Self::Entries(entries, more) => {
+            Self::Entries(entries, next) => {
                 out.push(9);
                 out.extend((entries.len() as u32).to_le_bytes());
-                for (key, value) in entries {
+                for (key, found) in entries {
                     put_bytes(out, key);
-                    out.push(u8::from(value.is_some()));
-                    value.iter().for_each(|value| value.put(out));
+                    found.put(out);
                 }
-                out.push(u8::from(*more));
+                put_some(out, next.as_deref());
             }
         }
     }
@@ -179,14 +217,13 @@ impl Outcome {
             9 => {
                 let mut entries = Vec::new();
                 for _ in 0..bytes.u32()? {
-                    let key = owned(bytes)?;
-                    let value = match bytes.flag()? {
-                        true => Some(Value::take(bytes)?),
-                        false => None,
-                    };
-                    entries.push((key, value));
+                    entries.push((owned(bytes)?, Found::take(bytes)?));
                 }
-                Self::Entries(entries, bytes.flag()?)
+                let next = match bytes.flag()? {
+                    true => Some(owned(bytes)?),
+                    false => None,
+                };
+                Self::Entries(entries, next)
             }
             8 => Self::Fault(*Fault::ALL.get(usize::from(bytes.byte()?))?),
             _ => return None,
@@ -226,6 +263,7 @@ impl Answer {
             Self::Refused => out.push(1),
             Self::Unreadable => out.push(2),
             Self::Spread => out.push(3),
+            Self::Later => out.push(4),
         }
     }
 
@@ -241,6 +279,7 @@ impl Answer {
             1 => Self::Refused,
             2 => Self::Unreadable,
             3 => Self::Spread,
+            4 => Self::Later,
             _ => return None,
         })
     }

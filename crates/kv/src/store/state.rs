@@ -22,6 +22,8 @@ use crate::map::{Map, Partition, Partitions};
 const MAGIC: &[u8; 8] = b"rotakv01";
 /// So many keys whose time is over are taken away with each command: a command takes no longer for others' sake.
 const MOST_SWEPT: usize = 32;
+/// To free so many keys takes long.
+const MANY: usize = 10_000;
 /// An entry of a state has at most so many bytes.
 const MOST_ENTRY_BYTES: usize = 1 << 30;
 
@@ -155,6 +157,18 @@ impl Store {
         self.bytes -= old.takes(key);
         if let Some(until) = old.until {
             self.ends.remove(&(until, key.clone()));
+        }
+    }
+
+    /// There is no key any more.
+    pub(super) fn clear(&mut self) {
+        let keys = std::mem::take(&mut self.keys);
+        let ends = std::mem::take(&mut self.ends);
+        self.bytes = 0;
+        if keys.len() > MANY {
+            // To free many takes long, and commands wait meanwhile. Without a thread it is done here.
+            let thread = std::thread::Builder::new().name("rota-kv-free".to_owned());
+            let _ = thread.spawn(move || drop((keys, ends)));
         }
     }
 
