@@ -241,10 +241,12 @@ impl<M: Machine> Keeper<M> {
     fn install_newest(&self) -> Result<Resume, StartError> {
         let newest = locked(&self.shelf).newest_sound()?;
         let newest = newest.ok_or(StartError::About)?;
+        self.shared.installs.store(true, SeqCst);
         let mut state = self.shared.state();
         // A panic, too, leaves a part of a state.
         state.is_whole = false;
         let begun = begin_with(&self.config, &mut state.machine, &newest);
+        self.shared.installs.store(false, SeqCst);
         if begun.is_err() {
             // Nobody else should begin with it, here or elsewhere.
             locked(&self.shelf).reject(newest.manifest());

@@ -2,6 +2,7 @@
 //! partitions that have its ring.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
 
 use rota_core::contract::SubmitError;
 use rota_multiring::Rank;
@@ -68,9 +69,17 @@ impl<M: Machine> Orders<M> {
         self.shared.give_up(of, name);
     }
 
-    /// As [`crate::Replica::read`].
+    /// As [`crate::Replica::read`], and `None` while it takes in the state of another replica: nobody waits for that.
     pub fn read<T>(&self, look: impl FnOnce(&M) -> T) -> Option<T> {
+        if self.shared.installs.load(SeqCst) {
+            return None;
+        }
         let state = self.shared.state();
         state.is_whole.then(|| look(&state.machine))
+    }
+
+    /// Whether commands are taken: not while it gets the state of another replica.
+    pub fn is_open(&self) -> bool {
+        self.shared.publisher().is_some()
     }
 }

@@ -113,6 +113,8 @@ pub(crate) struct Shared<M> {
     /// Of this ring answers are kept for processes of other partitions.
     keeps: Option<Rank>,
     pub(crate) stop: AtomicBool,
+    /// The state is held for long, as that of another replica is taken in.
+    pub(crate) installs: AtomicBool,
     /// Why it has stopped.
     ended: Mutex<Option<String>>,
 }
@@ -134,6 +136,7 @@ impl<M: Machine> Shared<M> {
             pending: Mutex::default(),
             rings: Mutex::default(),
             stop: AtomicBool::new(false),
+            installs: AtomicBool::new(false),
             ended: Mutex::default(),
         }
     }

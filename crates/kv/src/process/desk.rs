@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
 use rota_core::contract::NodeId;
@@ -18,7 +18,7 @@ type Then = Box<dyn FnOnce() + Send>;
 /// From so many on it is looked whether anybody still waits for them.
 const MANY: usize = 1_024;
 /// Whoever wants to know how far this replica is.
-type Listener = Box<dyn Fn(Signal) -> bool + Send>;
+type Listener = Box<dyn Fn(Signal) + Send>;
 
 /// By what it stands behind, and in which order it came; since when.
 type Waiting = BTreeMap<(Option<Place>, u64), (Instant, Then)>;
@@ -29,7 +29,7 @@ struct Inner {
     last: u64,
     swept: Instant,
     patience: Duration,
-    listeners: Vec<Listener>,
+    listeners: BTreeMap<u64, Listener>,
 }
 
 /// See the module's page.
@@ -50,7 +50,7 @@ impl Desk {
             last: 0,
             swept: Instant::now(),
             patience,
-            listeners: Vec::new(),
+            listeners: BTreeMap::new(),
         }))
     }
 
@@ -77,12 +77,14 @@ impl Desk {
         (inner.waiting.len(), inner.outlook.waits_for())
     }
 
-    /// Somebody wants to know how far this replica is, now and as often as that changes, until it says no.
-    pub(super) fn listen(&self, listener: Listener) {
+    /// Somebody wants to know how far this replica is, now and as often as that changes, until what it gets is dropped.
+    pub(super) fn listen(self: &Arc<Self>, listener: Listener) -> Listening {
         let mut inner = self.lock();
-        if listener(inner.outlook.own()) {
-            inner.listeners.push(listener);
-        }
+        listener(inner.outlook.own());
+        inner.last += 1;
+        let name = inner.last;
+        inner.listeners.insert(name, listener);
+        Listening(Arc::downgrade(self), name)
     }
 
     /// A replica of another partition says how far it is.
@@ -98,7 +100,7 @@ impl Desk {
         if own == before {
             return;
         }
-        inner.listeners.retain(|listener| listener(own));
+        inner.listeners.values().for_each(|listener| listener(own));
         let mut ready = Vec::new();
         while let Some(entry) = inner.waiting.first_entry() {
             let (behind, _) = *entry.key();
@@ -109,6 +111,18 @@ impl Desk {
         }
         drop(inner);
         ready.into_iter().for_each(|then| then());
+    }
+}
+
+/// Somebody listens until this is dropped.
+pub(super) struct Listening(Weak<Desk>, u64);
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        if let Some(desk) = self.0.upgrade() {
+            let listener = desk.lock().listeners.remove(&self.1);
+            drop(listener);
+        }
     }
 }
 

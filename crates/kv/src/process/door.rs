@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::mpsc::{self, SyncSender, TrySendError};
+use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -15,8 +15,8 @@ use rota_multiring::Rank;
 use rota_net::{Hearing, KeyRing, Talk};
 use rota_replica::{CallError, Orders};
 
-use super::desk::Desk;
-use super::frame::{Ask, Failed, Tell};
+use super::desk::{Desk, Listening};
+use super::frame::{Ask, Failed, Health, Tell};
 use super::link::{SILENCE, say};
 use super::lock;
 use crate::outlook::Signal;
@@ -25,7 +25,9 @@ use crate::store::{Answered, Store};
 /// How often it is looked whether somebody comes.
 const LOOK: Duration = Duration::from_millis(20);
 /// So much may wait to be told to a process.
-const MOST_QUEUED: usize = 65_536;
+const MOST_QUEUED: usize = 4_096;
+/// An answer is told in parts of so many bytes.
+const PART_BYTES: usize = 1 << 20;
 /// So many connections at most: several of each process while old ones end.
 const MOST_GUESTS: usize = 256;
 
@@ -120,32 +122,43 @@ impl Room {
         let talk = Talk::accept(stream, self.own, may, self.keys.as_ref(), SILENCE)?;
         let (saying, hearing) = talk.split();
         let (way, queue) = mpsc::sync_channel(MOST_QUEUED);
-        let last = Arc::new(Mutex::new(Signal::default()));
-        self.listen(&way, &last);
+        let news = Arc::new(News::default());
+        let listening = self.listen(&way, &news);
         let room = Arc::clone(self);
-        let idle = move || Tell::Signal(*lock(&last), room.is_full.load(SeqCst));
+        let encode = move |out: &Out| match out {
+            Out::Tell(tell) => tell.encode(),
+            Out::News => room.signal(&news).encode(),
+        };
         let says = thread::Builder::new().name("rota-kv-tell".to_owned());
-        let says = says.spawn(move || say(saying, &queue, idle, Tell::encode))?;
+        let says = says.spawn(move || say(saying, &queue, || Out::News, encode))?;
         let heard = self.hear(hearing, &way);
-        drop(way);
+        drop((listening, way));
         let _ = says.join();
         heard
     }
 
-    /// Each change of how far the replica is, is told; what does not fit is told with the next, or when there is nothing else to be told.
-    fn listen(self: &Arc<Self>, way: &SyncSender<Tell>, last: &Arc<Mutex<Signal>>) {
-        let (way, last, room) = (way.clone(), Arc::downgrade(last), Arc::clone(self));
+    /// How far the replica is, is told once for all changes that nobody was told of.
+    fn listen(&self, way: &SyncSender<Out>, news: &Arc<News>) -> Listening {
+        let (way, news) = (way.clone(), Arc::clone(news));
         self.desk.listen(Box::new(move |signal| {
-            let Some(last) = last.upgrade() else {
-                return false;
-            };
-            *lock(&last) = signal;
-            let tell = Tell::Signal(signal, room.is_full.load(SeqCst));
-            !matches!(way.try_send(tell), Err(TrySendError::Disconnected(_)))
-        }));
+            *lock(&news.signal) = signal;
+            if !news.is_due.swap(true, SeqCst) {
+                // What does not fit is told when there is nothing else to be told.
+                let _ = way.try_send(Out::News);
+            }
+        }))
     }
 
-    fn hear(self: &Arc<Self>, mut hearing: Hearing, way: &SyncSender<Tell>) -> io::Result<()> {
+    fn signal(&self, news: &News) -> Tell {
+        news.is_due.store(false, SeqCst);
+        let health = Health {
+            is_full: self.is_full.load(SeqCst),
+            is_open: self.orders.is_open(),
+        };
+        Tell::Signal(*lock(&news.signal), health)
+    }
+
+    fn hear(&self, mut hearing: Hearing, way: &SyncSender<Out>) -> io::Result<()> {
         let waits = Waits {
             orders: self.orders.clone(),
             names: Arc::default(),
@@ -157,7 +170,7 @@ impl Room {
                     waits.wait(id, of, (way, &self.desk));
                     if let Err(error) = self.orders.give(self.ring, of, &command) {
                         waits.give_up(id);
-                        let _ = way.try_send(Tell::Failed(id, error.into()));
+                        let _ = way.try_send(Out::Tell(Tell::Failed(id, error.into())));
                     }
                 }
                 Some(Ask::Await(id, of)) => waits.wait(id, of, (way, &self.desk)),
@@ -165,6 +178,21 @@ impl Room {
             }
         }
     }
+}
+
+/// What is to be told.
+enum Out {
+    Tell(Tell),
+    /// How far the replica is by then.
+    News,
+}
+
+/// How far the replica is.
+#[derive(Default)]
+struct News {
+    signal: Mutex<Signal>,
+    /// It is among what is to be told.
+    is_due: AtomicBool,
 }
 
 /// Whoever waits, under which name: by the number of what was asked.
@@ -177,17 +205,23 @@ struct Waits {
 }
 
 impl Waits {
-    fn wait(&self, id: u64, of: (u64, u64), (way, desk): (&SyncSender<Tell>, &Arc<Desk>)) {
+    fn wait(&self, id: u64, of: (u64, u64), (way, desk): (&SyncSender<Out>, &Arc<Desk>)) {
         let (way, desk, names) = (way.clone(), Arc::clone(desk), Arc::clone(&self.names));
-        let back = way.clone();
+        let (back, is_answered) = (way.clone(), Arc::new(AtomicBool::new(false)));
+        let answered = Arc::clone(&is_answered);
         let then = move |answer: Result<Vec<u8>, CallError>| {
+            answered.store(true, SeqCst);
             lock(&names).remove(&id);
             tell(id, answer, way, &desk);
         };
-        // It may be answered before its name is known; then the name stays until the connection ends, and names nobody.
-        match self.orders.wait_for(of, then) {
-            Some(name) => drop(lock(&self.names).insert(id, (of, name))),
-            None => drop(back.try_send(Tell::Failed(id, Failed::Stopped))),
+        let Some(name) = self.orders.wait_for(of, then) else {
+            let _ = back.try_send(Out::Tell(Tell::Failed(id, Failed::Stopped)));
+            return;
+        };
+        let mut names = lock(&self.names);
+        // It may have been answered before its name is known.
+        if !is_answered.load(SeqCst) {
+            names.insert(id, (of, name));
         }
     }
 
@@ -208,16 +242,26 @@ impl Drop for Waits {
     }
 }
 
-fn tell(id: u64, answer: Result<Vec<u8>, CallError>, way: SyncSender<Tell>, desk: &Desk) {
+fn tell(id: u64, answer: Result<Vec<u8>, CallError>, way: SyncSender<Out>, desk: &Desk) {
     let told = answer.map_err(Failed::from).and_then(|answer| {
         let answered = Answered::decode(&answer).ok_or(Failed::Stopped)?;
-        Ok((answered.behind, answer))
+        Ok((answered.behind, Bytes::from(answer)))
     });
     match told {
-        Ok((behind, answer)) => {
-            let tell = Tell::Answer(id, Bytes::from(answer));
-            desk.tell_when(behind, move || drop(way.try_send(tell)));
-        }
-        Err(why) => drop(way.try_send(Tell::Failed(id, why))),
+        Ok((behind, answer)) => desk.tell_when(behind, move || {
+            let mut parts = in_parts(id, answer).into_iter();
+            // If one does not fit the others are of no use: whoever waits is told that it is not known.
+            let _ = parts.try_for_each(|part| way.try_send(Out::Tell(part)));
+        }),
+        Err(why) => drop(way.try_send(Out::Tell(Tell::Failed(id, why)))),
     }
+}
+
+fn in_parts(id: u64, mut answer: Bytes) -> Vec<Tell> {
+    let mut parts = Vec::new();
+    while answer.len() > PART_BYTES {
+        parts.push(Tell::Part(id, answer.split_to(PART_BYTES)));
+    }
+    parts.push(Tell::Answer(id, answer));
+    parts
 }

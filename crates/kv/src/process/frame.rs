@@ -22,12 +22,23 @@ pub(super) enum Ask {
 /// What is told.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Tell {
-    /// How far the replica is, and whether its partition is full.
-    Signal(Signal, bool),
-    /// An answer, under its number.
+    /// How far the replica is, and how it is.
+    Signal(Signal, Health),
+    /// A part of an answer, under its number: more is to come.
+    Part(u64, Bytes),
+    /// An answer, or what is left of it.
     Answer(u64, Bytes),
     /// There is none: why, and whether the command may count.
     Failed(u64, Failed),
+}
+
+/// How a replica is.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Health {
+    /// It has no room for more.
+    pub(super) is_full: bool,
+    /// It takes commands: it does not get another one's state just now.
+    pub(super) is_open: bool,
 }
 
 /// Why there is no answer.
@@ -110,13 +121,13 @@ impl Tell {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         match self {
-            Self::Signal(signal, is_full) => {
+            Self::Signal(signal, health) => {
                 out.push(0);
                 put_signal(&mut out, *signal);
-                out.push(u8::from(*is_full));
+                out.extend([health.is_full, health.is_open].map(u8::from));
             }
-            Self::Answer(id, answer) => {
-                out.push(1);
+            Self::Part(id, answer) | Self::Answer(id, answer) => {
+                out.push(if matches!(self, Self::Part(..)) { 3 } else { 1 });
                 numbers(&mut out, &[*id]);
                 out.extend_from_slice(answer);
             }
@@ -132,11 +143,21 @@ impl Tell {
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut bytes = Reader(bytes);
         let tell = match bytes.byte()? {
-            0 => Self::Signal(take_signal(&mut bytes)?, bytes.flag()?),
-            1 => {
+            0 => {
+                let signal = take_signal(&mut bytes)?;
+                let health = Health {
+                    is_full: bytes.flag()?,
+                    is_open: bytes.flag()?,
+                };
+                Self::Signal(signal, health)
+            }
+            kind @ (1 | 3) => {
                 let id = bytes.u64()?;
-                let answer = std::mem::take(&mut bytes.0);
-                Self::Answer(id, Bytes::copy_from_slice(answer))
+                let answer = Bytes::copy_from_slice(std::mem::take(&mut bytes.0));
+                match kind {
+                    1 => Self::Answer(id, answer),
+                    _ => Self::Part(id, answer),
+                }
             }
             2 => {
                 let all = [Failed::Busy, Failed::TooLarge, Failed::Stopped];
@@ -175,7 +196,14 @@ mod tests {
             assert_eq!(Ask::decode(&ask.encode()), Some(ask));
         }
         let tells = [
-            Tell::Signal(signal, true),
+            Tell::Signal(
+                signal,
+                Health {
+                    is_full: true,
+                    is_open: false,
+                },
+            ),
+            Tell::Part(5, Bytes::from_static(b"some")),
             Tell::Answer(5, Bytes::from_static(b"done")),
             Tell::Failed(5, Failed::Stopped),
         ];

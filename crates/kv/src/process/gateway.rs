@@ -167,12 +167,16 @@ impl Gateway {
         self.links.get(&node).is_none_or(Link::is_up)
     }
 
-    /// The process that is asked for a partition: the first one that is there, from a place among them on.
+    /// The process that is asked for a partition: the first one that is there and takes commands, from a place among them on; or else that is there.
     pub(super) fn of(&self, partition: Partition, from: usize) -> Option<(&Link, usize)> {
         let nodes = self.others.get(&partition)?;
-        let mut links = (0..nodes.len()).map(|at| (from + at) % nodes.len());
-        let at = links.find(|at| self.links.get(&nodes[*at]).is_some_and(Link::is_up))?;
-        Some((self.links.get(&nodes[at])?, at))
+        let links = (0..nodes.len()).filter_map(|at| {
+            let at = (from + at) % nodes.len();
+            Some((self.links.get(&nodes[at])?, at))
+        });
+        let mut there = links.filter(|(link, _)| link.is_up());
+        let mut open = there.clone().filter(|(link, _)| link.health().is_open);
+        open.next().or_else(|| there.next())
     }
 
     fn is_full(&self, partition: Partition) -> bool {
@@ -180,7 +184,7 @@ impl Gateway {
             None => self.is_full.load(SeqCst),
             Some(nodes) => {
                 let mut links = nodes.iter().filter_map(|node| self.links.get(node));
-                links.any(Link::is_full)
+                links.any(|link| link.health().is_full)
             }
         }
     }

@@ -13,7 +13,7 @@ use rota_core::contract::{NodeId, Process};
 use rota_net::{Hearing, KeyRing, Saying, Talk};
 
 use super::desk::Desk;
-use super::frame::{Ask, Failed, Tell};
+use super::frame::{Ask, Failed, Health, Tell};
 use super::lock;
 use crate::map::Partition;
 
@@ -24,7 +24,7 @@ pub(super) const ALIVE: Duration = Duration::from_millis(400);
 /// Between two tries to connect.
 const AGAIN: Duration = Duration::from_millis(200);
 /// So much may wait to be said; more is refused.
-const MOST_QUEUED: usize = 65_536;
+const MOST_QUEUED: usize = 4_096;
 
 /// What becomes of what was asked.
 pub(super) type Told = Result<Bytes, Lost>;
@@ -59,7 +59,8 @@ struct Inner {
     queue: Mutex<Option<SyncSender<Ask>>>,
     pending: Mutex<HashMap<u64, Then>>,
     last: AtomicU64,
-    is_full: AtomicBool,
+    /// How the other end is, as it has said last on this connection.
+    health: Mutex<Health>,
     stop: AtomicBool,
 }
 
@@ -84,7 +85,7 @@ impl Link {
             queue: Mutex::new(None),
             pending: Mutex::new(HashMap::new()),
             last: AtomicU64::new(0),
-            is_full: AtomicBool::new(false),
+            health: Mutex::default(),
             stop: AtomicBool::new(false),
         });
         let thread = thread::Builder::new().name("rota-kv-link".to_owned());
@@ -101,9 +102,9 @@ impl Link {
         lock(&self.inner.queue).is_some()
     }
 
-    /// Whether its partition takes no more, as it says.
-    pub(super) fn is_full(&self) -> bool {
-        self.inner.is_full.load(SeqCst)
+    /// How the other process is, as it says.
+    pub(super) fn health(&self) -> Health {
+        *lock(&self.inner.health)
     }
 
     /// Asks, and has something done with what is told. The name is for [`Self::give_up`].
@@ -182,6 +183,7 @@ impl Inner {
             let _ = hears.join();
         }
         *lock(&self.queue) = None;
+        *lock(&self.health) = Health::default();
         drop(queue);
         let pending = std::mem::take(&mut *lock(&self.pending));
         for (_, then) in pending {
@@ -190,14 +192,22 @@ impl Inner {
     }
 
     fn hear(&self, mut hearing: Hearing) {
+        let mut parts: HashMap<u64, Vec<u8>> = HashMap::new();
         while let Ok(heard) = hearing.hear() {
             match Tell::decode(&heard) {
-                Some(Tell::Signal(signal, is_full)) => {
-                    self.is_full.store(is_full, SeqCst);
+                Some(Tell::Signal(signal, health)) => {
+                    *lock(&self.health) = health;
                     let (node, partition) = (self.other.node, self.other.partition);
                     self.desk.on_signal(node, partition, signal);
                 }
-                Some(Tell::Answer(id, answer)) => self.answer(id, Ok(answer)),
+                Some(Tell::Part(id, part)) => parts.entry(id).or_default().extend(part),
+                Some(Tell::Answer(id, rest)) => {
+                    let answer = match parts.remove(&id) {
+                        Some(parts) => [&parts[..], &rest].concat().into(),
+                        None => rest,
+                    };
+                    self.answer(id, Ok(answer));
+                }
                 Some(Tell::Failed(id, why)) => self.answer(id, Err(Lost::Failed(why))),
                 None => break,
             }

@@ -172,8 +172,9 @@ impl Gateway {
         until: Instant,
     ) -> Said {
         let unknown = || OrderError::Unknown(Partitions::from([partition]));
+        let mut from = 0;
         loop {
-            let Some((link, _)) = self.of(partition, 0) else {
+            let Some((link, at)) = self.of(partition, from) else {
                 if Instant::now() >= until {
                     return Err(OrderError::NoReplica(partition));
                 }
@@ -197,6 +198,7 @@ impl Gateway {
                     if Instant::now() >= until {
                         return Err(OrderError::Busy);
                     }
+                    from = at + 1;
                     sleep(PAUSE).await;
                 }
                 _ => return Err(unknown()),
@@ -259,11 +261,8 @@ impl Gateway {
         let unknown = || OrderError::Unknown(Partitions::from([partition]));
         let (mut asked, mut from) = (asked, 0);
         loop {
-            if Instant::now() >= until {
-                return Err(unknown());
-            }
             if let Some((waits, heard, at)) = asked.take() {
-                // Not for ever: who has begun anew meanwhile may have it in its state, and tells nothing of it.
+                // Not for ever: who has begun anew meanwhile may have it in its state, and tells nothing of it. What has come is looked at in any case.
                 let some = until.min(Instant::now() + self.patience / 4);
                 let told = timeout_at(some, heard).await;
                 drop(waits);
@@ -271,6 +270,9 @@ impl Gateway {
                     return answers_of(&answer).ok_or_else(unknown);
                 }
                 from = at + 1;
+            }
+            if Instant::now() >= until {
+                return Err(unknown());
             }
             asked = self.ask(of, partition, from);
             if asked.is_none() {
