@@ -110,6 +110,10 @@ struct Key {
     value: Option<String>,
     last: Option<usize>,
     readers: Vec<usize>,
+    /// The place of the last step that has written it, or before which somebody has who was not answered.
+    written: Option<Place>,
+    /// The place of the last step that has read or written it.
+    touched: Option<Place>,
 }
 
 struct Replay<'a> {
@@ -186,7 +190,7 @@ impl<'a> Replay<'a> {
             self.read(at, (key, found))?;
         }
         for (key, value) in &step.writes {
-            self.write(at, (key, value));
+            self.write(at, (key, value), step.place);
         }
         Ok(())
     }
@@ -213,17 +217,39 @@ impl<'a> Replay<'a> {
             };
             self.summary.seen += u64::from(!self.is_done[unanswered]);
             self.is_done[unanswered] = true;
-            self.write(unanswered, (key, found));
+            let since = self.keys.get(key).and_then(|key| key.touched);
+            self.write(unanswered, (key, found), self.steps[at].place);
+            self.complete(unanswered, since, self.steps[at].place);
         }
         let key = self.keys.entry(key).or_default();
         key.readers.push(at);
+        key.touched = self.steps[at].place;
         if let Some(last) = key.last {
             self.behind[last].push(at);
         }
         Ok(())
     }
 
-    fn write(&mut self, at: usize, (key, value): (&'a str, &'a Option<String>)) {
+    /// What was never answered was done between two places, as a read has shown: so was all else that it writes, where nobody has written since the
+    /// first of them.
+    fn complete(&mut self, at: usize, since: Option<Place>, place: Option<Place>) {
+        for (key, value) in &self.steps[at].writes {
+            let of = self.maybe.get_mut(&(key, value.as_deref()));
+            let is_open = of.as_ref().is_some_and(|of| of.contains(&at));
+            let written = self.keys.get(&key[..]).and_then(|key| key.written);
+            if let Some(of) = of.filter(|_| is_open && written <= since) {
+                of.retain(|other| *other != at);
+                self.write(at, (key, value), place);
+            }
+        }
+    }
+
+    fn write(
+        &mut self,
+        at: usize,
+        (key, value): (&'a str, &'a Option<String>),
+        place: Option<Place>,
+    ) {
         self.summary.writes += 1;
         let key = self.keys.entry(key).or_default();
         for before in key.readers.drain(..).chain(key.last) {
@@ -232,6 +258,7 @@ impl<'a> Replay<'a> {
             }
         }
         (key.last, key.value) = (Some(at), value.clone());
+        (key.written, key.touched) = (place, place);
     }
 
     /// Times are steps of their own, one before the other: what has ended stands before the time of that, and what begins later behind it.

@@ -184,7 +184,9 @@ impl KvConfig {
     pub fn map(&self) -> Result<Map, ConfigError> {
         let partitions = &self.kv.partition;
         if partitions.iter().all(|partition| partition.slots.is_none()) {
-            let all: Vec<Partition> = partitions.iter().map(|of| Partition(of.id)).collect();
+            let mut all: Vec<Partition> = partitions.iter().map(|of| Partition(of.id)).collect();
+            // In whichever order the file has them.
+            all.sort_unstable();
             return Map::even(&all).map_err(ConfigError::Map);
         }
         let mut ranges = Vec::new();

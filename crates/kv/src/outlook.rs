@@ -42,6 +42,20 @@ struct Pending {
     of: Vec<(Partition, Option<Place>)>,
 }
 
+impl Pending {
+    /// Both as one: it is stable when both are.
+    fn join(&mut self, place: Place, of: Vec<(Partition, Option<Place>)>) {
+        self.place = place;
+        for (partition, before) in of {
+            let known = self.of.iter_mut().find(|(known, _)| *known == partition);
+            match known {
+                Some((_, known)) => *known = (*known).max(before),
+                None => self.of.push((partition, before)),
+            }
+        }
+    }
+}
+
 /// See the module's page.
 #[derive(Debug)]
 pub struct Outlook {
@@ -132,7 +146,7 @@ impl Outlook {
         self.advance();
     }
 
-    /// What a replica of another partition says.
+    /// What another replica says. What is stable at one of the own partition is so here, as far as it is delivered: that is said of the partition.
     pub fn on_signal(&mut self, node: NodeId, partition: Partition, signal: Signal) {
         let (known, last) = self
             .signals
@@ -140,14 +154,23 @@ impl Outlook {
             .or_insert((partition, Signal::default()));
         *known = partition;
         last.join(signal);
+        if partition == self.me {
+            let stable = signal.stable.min(self.own.delivered);
+            self.pending.retain(|pending| Some(pending.place) > stable);
+            self.own.stable = self.own.stable.max(stable);
+        }
         self.advance();
     }
 
     fn wait(&mut self, place: Place, of: &Partitions) {
         let others = of.iter().filter(|partition| **partition != self.me);
         let of = others.map(|partition| (*partition, self.before(*partition, of)));
-        let of = of.collect();
-        self.pending.push_back(Pending { place, of });
+        let of: Vec<_> = of.collect();
+        let is_full = self.pending.len() >= MOST_RECENT;
+        match self.pending.back_mut().filter(|_| is_full) {
+            Some(last) => last.join(place, of),
+            None => self.pending.push_back(Pending { place, of }),
+        }
     }
 
     /// The last command of a partition that concerns others than these, too.

@@ -128,3 +128,39 @@ fn a_key_may_have_been_taken_away_by_each_once() {
     late.push(step((2, 3), 2).read("a", ""));
     assert!(matches!(judge(&late), Err(Wrong::Cycle(_))));
 }
+
+/// What was never answered was done whole or not at all.
+#[test]
+fn half_of_what_was_never_answered_is_found() {
+    let both = || step((0, 0), 0).write("x", "1").write("y", "1");
+    let half = [
+        both(),
+        step((1, 2), 10).read("x", "1"),
+        step((3, 4), 11).read("y", ""),
+    ];
+    assert!(matches!(judge(&half), Err(Wrong::Read { step: 2, .. })));
+    let whole = [
+        both(),
+        step((1, 2), 10).read("x", "1"),
+        step((3, 4), 11).read("y", "1"),
+    ];
+    assert!(judge(&whole).is_ok());
+    // Somebody may have written the other key behind it, before it was seen.
+    let over = [
+        both(),
+        step((1, 2), 5).read("x", ""),
+        step((1, 3), 7).write("y", "2"),
+        step((4, 5), 10).read("x", "1"),
+        step((6, 7), 11).read("y", "2"),
+    ];
+    assert!(judge(&over).is_ok());
+    // Not if that was before the key was last seen without it.
+    let before = [
+        both(),
+        step((1, 2), 5).write("y", "2"),
+        step((1, 3), 7).read("x", ""),
+        step((4, 5), 10).read("x", "1"),
+        step((6, 7), 11).read("y", "2"),
+    ];
+    assert!(matches!(judge(&before), Err(Wrong::Read { step: 4, .. })));
+}

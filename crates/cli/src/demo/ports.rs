@@ -1,6 +1,6 @@
-//! Finds UDP ports for a cluster on this host.
+//! Finds ports for a cluster on this host.
 
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 
 use rota_net::random_u64;
 
@@ -21,5 +21,6 @@ pub fn free_range(count: u16) -> Option<u16> {
 }
 
 fn is_free(port: u16) -> bool {
-    UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
+    let at = (Ipv4Addr::LOCALHOST, port);
+    UdpSocket::bind(at).is_ok() && TcpListener::bind(at).is_ok()
 }

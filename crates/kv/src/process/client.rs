@@ -43,6 +43,8 @@ struct Client<'a> {
     is_cluster: bool,
     /// To be ordered.
     works: Vec<Work>,
+    /// It was content with what the replica here has when it asked for these.
+    reads_near: bool,
     bytes: usize,
     items: Vec<Item>,
     /// To be told.
@@ -58,6 +60,7 @@ pub(super) async fn serve(server: &Server, stream: TcpStream, is_cluster: bool) 
         connection: Connection::new(id, is_cluster, true),
         is_cluster,
         works: Vec::new(),
+        reads_near: false,
         bytes: 0,
         items: Vec::new(),
         out: Vec::new(),
@@ -135,9 +138,10 @@ impl Client<'_> {
     async fn order(&mut self, work: Work) -> io::Result<()> {
         let (is_free, bytes) = (work.is_free(), work.bytes());
         let is_full = self.works.len() >= BATCH_COMMANDS || self.bytes + bytes > BATCH_BYTES;
-        if !is_free || is_full {
+        if !is_free || is_full || self.reads_near != self.connection.reads_near() {
             self.flush().await?;
         }
+        self.reads_near = self.connection.reads_near();
         self.works.push(work);
         self.bytes += bytes;
         self.items.push(Item::Ordered(self.connection.version()));
@@ -186,7 +190,7 @@ impl Client<'_> {
         if batch.is_empty() {
             return Ok(Some(Vec::new()));
         }
-        if self.connection.reads_near()
+        if self.reads_near
             && let Some(outcomes) = self.server.gateway.look(batch)
         {
             return Ok(Some(outcomes));

@@ -39,6 +39,8 @@ pub enum StartError {
     Config(ConfigError),
     /// Its replica does not start.
     Replica(rota_replica::StartError),
+    /// The file deals out the slots otherwise than they are in its state: it is not changed by that.
+    Slots,
     /// The system's.
     System(&'static str, io::Error),
 }
@@ -49,6 +51,9 @@ impl fmt::Display for StartError {
             Self::NoProcess(node) => write!(f, "there is no `[[kv.process]]` with node {node}"),
             Self::Config(error) => write!(f, "{error}"),
             Self::Replica(error) => write!(f, "{error}"),
+            Self::Slots => f.write_str(
+                "the file gives slots to other partitions than its state has them: put `slots` and the `[[kv.partition]]` sections back",
+            ),
             Self::System(what, error) => write!(f, "{what}: {error}"),
         }
     }
@@ -87,6 +92,9 @@ impl Kv {
         std::fs::create_dir_all(&of.checkpoints)
             .map_err(|error| StartError::System("its directory for states", error))?;
         let replica = Replica::start(&of, store).map_err(StartError::Replica)?;
+        if replica.read(|store| *store.map() != *map) == Some(true) {
+            return Err(StartError::Slots);
+        }
         let (replica, is_full) = (Arc::new(replica), Arc::new(AtomicBool::new(false)));
         let begins = Begins {
             config,

@@ -1,5 +1,7 @@
 //! A client's connection: what it has said so far, and what is to be done for it now.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use rota_multiring::Place;
 use rota_resp::{Reply, Version};
@@ -13,6 +15,10 @@ use super::{cluster, work};
 
 /// A transaction has so many commands at most.
 const MOST_QUEUED: usize = 10_000;
+/// So many keys are watched at most.
+const MOST_WATCHED: usize = 10_000;
+/// A pattern has so many bytes at most.
+const MOST_PATTERN_BYTES: usize = 1_024;
 /// A walk through all keys looks at so many at once, at most.
 const MOST_WALKED: i64 = 10_000;
 /// And at so many where nobody says how many.
@@ -51,7 +57,7 @@ pub struct Connection {
     is_cluster: bool,
     has_logged_in: bool,
     queue: Option<Queue>,
-    watched: Vec<(Bytes, Option<Place>)>,
+    watched: BTreeMap<Bytes, Option<Place>>,
 }
 
 impl Connection {
@@ -65,7 +71,7 @@ impl Connection {
             is_cluster,
             has_logged_in: is_open,
             queue: None,
-            watched: Vec::new(),
+            watched: BTreeMap::new(),
         }
     }
 
@@ -88,9 +94,7 @@ impl Connection {
     pub fn on_watched(&mut self, keys: Vec<(Bytes, Option<Place>)>) {
         for (key, version) in keys {
             // What it saw first counts.
-            if !self.watched.iter().any(|(watched, _)| *watched == key) {
-                self.watched.push((key, version));
-            }
+            self.watched.entry(key).or_insert(version);
         }
     }
 
@@ -99,6 +103,10 @@ impl Connection {
         let mut arguments = request.into_iter();
         let name = arguments.next().unwrap_or_default();
         let arguments: Vec<Bytes> = arguments.collect();
+        if is(&name, "POST") || is(&name, "HOST:") {
+            // A browser was led here: what follows would be taken for commands.
+            return Step::End(error("ERR this is not HTTP"));
+        }
         let Some(entry) = find(&name) else {
             self.break_queue();
             return Step::Reply(unknown(&name, &arguments));
@@ -146,7 +154,10 @@ impl Connection {
             let aborted = "EXECABORT Transaction discarded because of previous errors.";
             return Step::Reply(error(aborted));
         }
-        Step::Order(Work::Transaction(queue.tasks, watched))
+        Step::Order(Work::Transaction(
+            queue.tasks,
+            watched.into_iter().collect(),
+        ))
     }
 
     fn discard(&mut self) -> Step {
@@ -163,7 +174,7 @@ impl Connection {
             id,
             ..Identity::default()
         };
-        (self.queue, self.watched) = (None, Vec::new());
+        (self.queue, self.watched) = (None, BTreeMap::new());
         Step::Reply(Reply::Simple("RESET"))
     }
 
@@ -220,6 +231,9 @@ impl Connection {
             return Step::Reply(elsewhere);
         }
         match (entry.name, &arguments[..]) {
+            ("watch", _) if self.watched.len() + arguments.len() > MOST_WATCHED => {
+                Step::Reply(error("ERR no more than 10000 keys are watched"))
+            }
             ("watch", _) => Step::Order(Work::Watch(arguments)),
             ("scan", _) => scan(&arguments).map_or_else(Step::Reply, |(at, walk)| match at {
                 0 => Step::Order(Work::Walk(walk)),
@@ -319,7 +333,9 @@ fn scan(arguments: &[Bytes]) -> Result<(u64, Walk), Reply> {
     };
     while let Some((word, behind)) = rest.split_first() {
         let (value, behind) = behind.split_first().ok_or_else(syntax)?;
-        if is(word, "MATCH") {
+        if is(word, "MATCH") && value.len() > MOST_PATTERN_BYTES {
+            return Err(error("ERR the pattern is too long"));
+        } else if is(word, "MATCH") {
             walk.pattern = Some(value.clone());
         } else if is(word, "COUNT") {
             let count = number(value)?;

@@ -94,6 +94,34 @@ fn who_begins_with_a_state_knows_of_nothing_that_it_is_stable() {
 }
 
 #[test]
+fn what_is_stable_at_a_replica_of_the_own_partition_is_so_here() {
+    let mut outlook = first();
+    outlook.begin(Some(place(8)));
+    outlook.on_delivered(place(9), &of([1, 3]));
+    outlook.on_signal(node(2), Partition(1), signal(20, 8));
+    assert!(outlook.may_tell(Some(place(8))), "though the third is away");
+    assert!(!outlook.may_tell(Some(place(9))));
+    // No more than is delivered here.
+    outlook.on_signal(node(2), Partition(1), signal(20, 15));
+    assert_eq!(outlook.own(), signal(9, 9));
+}
+
+/// While a partition is away what waits for it grows without end, and is put together.
+#[test]
+fn what_waits_is_bounded_and_waits_for_all_of_it() {
+    let mut outlook = first();
+    for round in 1..20_000 {
+        let other = if round % 2 == 0 { 2 } else { 3 };
+        outlook.on_delivered(place(round), &of([1, other]));
+    }
+    assert!(format!("{outlook:?}").len() < 4_000_000);
+    outlook.on_signal(node(4), Partition(2), signal(19_999, 19_999));
+    assert!(!outlook.may_tell(Some(place(19_998))));
+    outlook.on_signal(node(7), Partition(3), signal(19_999, 19_999));
+    assert!(outlook.may_tell(Some(place(19_999))));
+}
+
+#[test]
 fn what_is_remembered_is_bounded_and_what_is_forgotten_counts() {
     let mut outlook = first();
     outlook.on_delivered(place(1), &of([2, 3]));

@@ -155,7 +155,7 @@ impl World {
     fn say(&mut self, at: usize) {
         let signal = self.replicas[at].outlook.own();
         for to in 0..self.replicas.len() {
-            if self.replicas[to].partition != self.replicas[at].partition {
+            if to != at {
                 self.signals.push((at, to, signal));
             }
         }
@@ -217,7 +217,7 @@ impl World {
         self.restarts += 1;
         // Others say again how far they are.
         for other in 0..self.replicas.len() {
-            if self.replicas[other].partition != self.replicas[at].partition {
+            if other != at {
                 let signal = self.replicas[other].outlook.own();
                 self.signals.push((other, at, signal));
             }
