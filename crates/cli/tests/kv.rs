@@ -170,6 +170,19 @@ fn commands_ask_a_store_that_runs() {
         words(&wrong)
     );
     assert_eq!(demo.ask(&["get", "user:4"], "").status.code(), Some(1));
+    assert_eq!(
+        demo.ask(&["batch"], "SET user:4 x\nDISCARD\n")
+            .status
+            .code(),
+        Some(2)
+    );
+    // More than is answered at once.
+    let large = "x".repeat(100_000);
+    for key in 0..12 {
+        demo.says(&["put", &format!("large:{key:02}"), &large], "");
+    }
+    let listed = demo.says(&["scan", "large:", "large;"], "");
+    assert_eq!(listed.lines().count(), 12);
     // It ends with its check when it is told to.
     let id = rustix::process::Pid::from_child(&demo.child);
     rustix::process::kill_process(id, rustix::process::Signal::INT).expect("it is there");

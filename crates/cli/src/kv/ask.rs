@@ -142,27 +142,42 @@ pub fn del(options: &DelOptions) -> ExitCode {
     }
 }
 
-/// Lists keys.
+/// Lists keys, as many at a time as are answered at once.
 pub fn scan(options: &ScanOptions) -> ExitCode {
-    let (to, limit) = (
-        options.to.as_deref().unwrap_or("+"),
-        options.limit.to_string(),
-    );
-    let words = ["RANGE", &options.from, to, "LIMIT", &limit];
-    match options.store.ask_one(&words) {
-        Ok(Reply::Array(entries)) => {
-            for entry in entries {
-                if let Reply::Array(pair) = &entry
-                    && let [Reply::Bulk(key), value] = &pair[..]
-                {
-                    line(&[key, b"\t", words_of(value).as_bytes()]);
-                }
+    let to = options.to.as_deref().unwrap_or("+").as_bytes().to_vec();
+    let (mut from, mut left) = (options.from.as_bytes().to_vec(), options.limit);
+    while left > 0 {
+        let limit = left.to_string().into_bytes();
+        let words = vec![
+            b"RANGE".to_vec(),
+            from,
+            to.clone(),
+            b"LIMIT".to_vec(),
+            limit,
+        ];
+        let entries = match options.store.ask(&[words]).map(|mut replies| replies.pop()) {
+            Ok(Some(Reply::Array(entries))) => entries,
+            Ok(Some(Reply::Error(error))) | Err(error) => return refused(&error),
+            Ok(_) => return refused("the answer is none of a range"),
+        };
+        let Some(Reply::Array(last)) = entries.last() else {
+            break;
+        };
+        // From behind the last one on.
+        from = match last.first() {
+            Some(Reply::Bulk(key)) => [&key[..], &[0]].concat(),
+            _ => return refused("the answer is none of a range"),
+        };
+        left = left.saturating_sub(entries.len() as u32);
+        for entry in &entries {
+            if let Reply::Array(pair) = entry
+                && let [Reply::Bulk(key), value] = &pair[..]
+            {
+                line(&[key, b"\t", words_of(value).as_bytes()]);
             }
-            ExitCode::SUCCESS
         }
-        Ok(_) => refused("the answer is none of a range"),
-        Err(error) => refused(&error),
     }
+    ExitCode::SUCCESS
 }
 
 /// Does all lines of the input at once.
@@ -171,6 +186,12 @@ pub fn batch(options: &BatchOptions) -> ExitCode {
     for text in io::stdin().lock().split(b'\n') {
         match text.map(|text| inline::words(&text)) {
             Ok(Some(words)) if words.is_empty() => {}
+            Ok(Some(words)) if is_of_transactions(&words[0]) => {
+                complain(
+                    &"a batch is one transaction: MULTI, EXEC, DISCARD, WATCH and RESET are no part of it",
+                );
+                return ExitCode::from(2);
+            }
             Ok(Some(words)) => commands.push(words),
             Ok(None) => {
                 complain(&"quotes that do not end");
@@ -203,9 +224,17 @@ pub fn batch(options: &BatchOptions) -> ExitCode {
                 false => ExitCode::FAILURE,
             }
         }
-        Some(other) => refused(&format!("nothing was done: {}", words_of(other))),
+        // It says itself whether anything was done.
+        Some(other) => refused(&words_of(other)),
         None => refused("no answer"),
     }
+}
+
+fn is_of_transactions(word: &[u8]) -> bool {
+    let words = ["MULTI", "EXEC", "DISCARD", "WATCH", "RESET", "QUIT"];
+    words
+        .iter()
+        .any(|other| word.eq_ignore_ascii_case(other.as_bytes()))
 }
 
 /// A reply on a line.

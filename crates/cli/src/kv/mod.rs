@@ -54,7 +54,7 @@ pub enum Kv {
     /// Do the commands of standard input, a line each, at one place of the order
     #[command(
         after_help = "Example:\n  printf 'SET a 1\\nSET b 2\\nGET c\\n' | rota kv batch\n\n\
-        A line for what each is answered. All of them are done, or none.\n\n\
+        A line for what each is answered. All of them are ordered, or none; what cannot be done to a key says so, and the others are.\n\n\
         Exit status: 0 if they are done, 1 if not, 2 for wrong use."
     )]
     Batch(ask::BatchOptions),
