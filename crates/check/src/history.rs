@@ -24,7 +24,7 @@ pub struct Step {
     /// When it was told. Without it was told nothing, and may have been done or not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<u64>,
-    /// Where it was done.
+    /// Where it was done. What has only read may have been done right behind what was done at its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
     /// What keys had before; `None`: there was no such key.
@@ -57,7 +57,7 @@ pub struct Summary {
 pub enum Wrong {
     /// An answer has no place, or the end is before the beginning.
     NoPlace(usize),
-    /// Two were done at one place.
+    /// Two that write were done at one place.
     SamePlace(usize, usize),
     /// A read has found something else than the key had there.
     Read {
@@ -79,7 +79,7 @@ impl fmt::Display for Wrong {
         match self {
             Self::NoPlace(step) => write!(f, "step {step} is answered, and has no place"),
             Self::SamePlace(one, other) => {
-                write!(f, "steps {one} and {other} were done at one place")
+                write!(f, "steps {one} and {other} have written at one place")
             }
             Self::Read {
                 step,
@@ -135,8 +135,9 @@ pub fn judge(steps: &[Step]) -> Result<Summary, Wrong> {
     let mut order: Vec<usize> = (0..steps.len())
         .filter(|at| steps[*at].ended.is_some())
         .collect();
-    order.sort_by_key(|at| steps[*at].place);
-    let same = |pair: &&[usize]| steps[pair[0]].place == steps[pair[1]].place;
+    let reads = |at: usize| steps[at].writes.is_empty();
+    order.sort_by_key(|at| (steps[*at].place, reads(*at)));
+    let same = |pair: &&[usize]| !reads(pair[1]) && steps[pair[0]].place == steps[pair[1]].place;
     if let Some(pair) = order.windows(2).find(same) {
         return Err(Wrong::SamePlace(pair[0], pair[1]));
     }

@@ -9,6 +9,8 @@ pub enum Mutant {
     T02,
     /// Who begins with a state takes all that was delivered before for stable.
     T03,
+    /// What is only looked at waits for nothing.
+    T04,
 }
 
 #[cfg(feature = "mutants")]

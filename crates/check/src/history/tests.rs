@@ -91,9 +91,25 @@ fn what_was_not_answered_may_have_been_done_once() {
 }
 
 #[test]
+fn what_only_reads_stands_right_behind_what_was_done_at_its_place() {
+    let reads = [
+        step((3, 4), 2).read("a", "2"),
+        step((5, 6), 2).read("a", "2"),
+        step((0, 1), 1).write("a", "1"),
+        step((1, 2), 2).write("a", "2"),
+    ];
+    assert!(judge(&reads).is_ok());
+    let mut stale = reads.to_vec();
+    stale.push(step((7, 8), 1).read("a", "1"));
+    assert!(matches!(judge(&stale), Err(Wrong::Cycle(_))));
+}
+
+#[test]
 fn what_is_no_history_is_refused() {
-    let one = step((0, 1), 1);
-    let two = [one.clone(), one.clone()];
+    let two = [
+        step((0, 1), 1).write("a", "1"),
+        step((0, 1), 1).write("b", "1"),
+    ];
     assert_eq!(judge(&two), Err(Wrong::SamePlace(0, 1)));
     assert_eq!(judge(&[step((0, 1), 0)]), Err(Wrong::NoPlace(0)));
     assert_eq!(judge(&[step((2, 1), 1)]), Err(Wrong::NoPlace(0)));

@@ -43,7 +43,7 @@ pub struct DemoOptions {
     #[arg(long = "for", value_name = "DURATION", value_parser = rota_bench::parse_duration)]
     time: Option<Duration>,
     /// Clients that load it
-    #[arg(long, value_name = "CLIENTS", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=512))]
+    #[arg(long, value_name = "CLIENTS", default_value_t = 16, value_parser = clap::value_parser!(u64).range(..=512))]
     clients: u64,
     /// Where votes are kept: `sync`, `async` or `memory`
     #[arg(long, value_name = "STORAGE", default_value = "async", value_parser = storage)]

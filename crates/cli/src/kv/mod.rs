@@ -1,6 +1,7 @@
 //! `rota kv`: the key-value store.
 
 mod ask;
+mod bench;
 mod check;
 mod demo;
 mod load;
@@ -58,6 +59,14 @@ pub enum Kv {
         Exit status: 0 if they are done, 1 if not, 2 for wrong use."
     )]
     Batch(ask::BatchOptions),
+    /// Load a store, or any server of Redis' protocol, and measure it: YCSB's workloads
+    #[command(
+        after_help = "Examples:\n  rota kv bench --workload put --clients 200 --connect 127.0.0.1:6379,127.0.0.1:6380\n  \
+        rota kv bench --workload b --cluster --connect 127.0.0.1:7000\n\n\
+        Keys are user and twenty digits; they are written first. Exit status: 0 if everything was answered well, 1 if not \
+        (the report is\nprinted all the same), 2 for wrong use."
+    )]
+    Bench(Box<bench::KvBench>),
     /// Check histories that clients have written: whether one order explains them
     #[command(after_help = "Example:\n  rota kv check history.jsonl\n\n\
         A line is a JSON object with client, began, ended (nanoseconds; without it there was no answer), place \
@@ -76,6 +85,7 @@ pub fn main(kv: &Kv) -> ExitCode {
         Kv::Del(options) => ask::del(options),
         Kv::Scan(options) => ask::scan(options),
         Kv::Batch(options) => ask::batch(options),
+        Kv::Bench(options) => bench::main(options),
         Kv::Check(options) => check::main(options),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rota_node::rings::RingSection;
+use rota_node::rings::{LevelingName, RingSection};
 use rota_node::{NodeConfig, PaxosConfig, RingsConfig, VoteStorage};
 
 use super::{KvConfig, KvSection, PartitionSection, ProcessSection};
@@ -103,7 +103,11 @@ fn rings((partitions, replicas): (u16, u16), storage: VoteStorage) -> Vec<RingSe
         2 => firsts.chain(of(1).nth(1)).collect(),
         _ => firsts.take(3).collect(),
     };
-    let all = section(partitions + 1, voters);
+    // Commands of one partition do not wait for the ring of all.
+    let all = RingSection {
+        leveling: LevelingName::Horizon,
+        ..section(partitions + 1, voters)
+    };
     (1..=partitions).map(own).chain([all]).collect()
 }
 

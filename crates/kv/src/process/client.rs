@@ -1,8 +1,8 @@
 //! One client: whatever it has sent is ordered together, and answered in its order.
 
+use std::cell::RefCell;
 use std::io;
 use std::sync::atomic::Ordering::SeqCst;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use rota_resp::{Limits, Reply, Requests, Version};
 use tokio::net::TcpStream;
@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 use super::gateway::OrderError;
 use super::info::info;
 use super::listen::Server;
+use super::now;
 use crate::redis::{Connection, Done, Step, Walk, Work, assemble, done};
 use crate::store::{Batch, MOST_VALUE_BYTES, Outcome};
 
@@ -231,16 +232,15 @@ impl Client<'_> {
     }
 }
 
-/// The buffer is none that waits with each client.
-fn read_some(stream: &TcpStream, requests: &mut Requests) -> io::Result<usize> {
-    let mut buffer = [0; READ_BYTES];
-    let read = stream.try_read(&mut buffer)?;
-    requests.push(&buffer[..read]);
-    Ok(read)
+thread_local! {
+    /// One for all clients.
+    static BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ_BYTES].into());
 }
 
-/// Milliseconds since 1970.
-fn now() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |now| now.as_millis() as u64)
+fn read_some(stream: &TcpStream, requests: &mut Requests) -> io::Result<usize> {
+    BUFFER.with_borrow_mut(|buffer| {
+        let read = stream.try_read(buffer)?;
+        requests.push(&buffer[..read]);
+        Ok(read)
+    })
 }

@@ -14,11 +14,14 @@ use rota_core::contract::{NodeId, Process};
 use rota_multiring::Rank;
 use rota_net::{Hearing, KeyRing, Talk};
 use rota_replica::{CallError, Orders};
+use tokio::time::Instant;
 
 use super::desk::{Desk, Listening};
 use super::frame::{Ask, Failed, Health, Tell};
+use super::lane::{Item, Lane, Said, Teller};
 use super::link::{SILENCE, say};
 use super::lock;
+use crate::map::{Partition, Partitions};
 use crate::outlook::Signal;
 use crate::store::{Answered, Store};
 
@@ -42,6 +45,10 @@ pub(super) struct Room {
     pub(super) ring: Rank,
     pub(super) desk: Arc<Desk>,
     pub(super) is_full: Arc<AtomicBool>,
+    /// What is only looked at.
+    pub(super) looks: Arc<Lane>,
+    pub(super) partition: Partition,
+    pub(super) patience: Duration,
     pub(super) stop: AtomicBool,
 }
 
@@ -158,6 +165,16 @@ impl Room {
         Tell::Signal(*lock(&news.signal), health)
     }
 
+    fn look(&self, id: u64, pack: Bytes, way: &SyncSender<Out>) {
+        let way = way.clone();
+        self.looks.push(Item {
+            bytes: pack,
+            to: Partitions::from([self.partition]),
+            until: Instant::now() + self.patience,
+            tell: Teller::There(Box::new(move |said| looked(id, said, &way))),
+        });
+    }
+
     fn hear(&self, mut hearing: Hearing, way: &SyncSender<Out>) -> io::Result<()> {
         let waits = Waits {
             orders: self.orders.clone(),
@@ -173,10 +190,22 @@ impl Room {
                         let _ = way.try_send(Out::Tell(Tell::Failed(id, error.into())));
                     }
                 }
+                Some(Ask::Look(id, pack)) => self.look(id, pack, way),
                 Some(Ask::Await(id, of)) => waits.wait(id, of, (way, &self.desk)),
                 None => return Err(io::ErrorKind::InvalidData.into()),
             }
         }
+    }
+}
+
+/// What one partition says to what another process has looked at there.
+fn looked(id: u64, said: Said, way: &SyncSender<Out>) {
+    match said {
+        Ok(answers) => {
+            let behind = None;
+            say_parts(id, Answered { behind, answers }.encode().into(), way);
+        }
+        Err(_) => drop(way.try_send(Out::Tell(Tell::Failed(id, Failed::Busy)))),
     }
 }
 
@@ -248,13 +277,15 @@ fn tell(id: u64, answer: Result<Vec<u8>, CallError>, way: SyncSender<Out>, desk:
         Ok((answered.behind, Bytes::from(answer)))
     });
     match told {
-        Ok((behind, answer)) => desk.tell_when(behind, move || {
-            let mut parts = in_parts(id, answer).into_iter();
-            // If one does not fit the others are of no use: whoever waits is told that it is not known.
-            let _ = parts.try_for_each(|part| way.try_send(Out::Tell(part)));
-        }),
+        Ok((behind, answer)) => desk.tell_when(behind, move || say_parts(id, answer, &way)),
         Err(why) => drop(way.try_send(Out::Tell(Tell::Failed(id, why)))),
     }
+}
+
+fn say_parts(id: u64, answer: Bytes, way: &SyncSender<Out>) {
+    let mut parts = in_parts(id, answer).into_iter();
+    // If one does not fit the others are of no use: whoever waits is told that it is not known.
+    let _ = parts.try_for_each(|part| way.try_send(Out::Tell(part)));
 }
 
 fn in_parts(id: u64, mut answer: Bytes) -> Vec<Tell> {

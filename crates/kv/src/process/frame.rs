@@ -17,6 +17,8 @@ pub(super) enum Ask {
     Give(u64, (u64, u64), Bytes),
     /// The answer to a command that is ordered for all is wanted under this number.
     Await(u64, (u64, u64)),
+    /// Batches that only look are to be answered under this number, as the partition is when all is done that was ordered before.
+    Look(u64, Bytes),
 }
 
 /// What is told.
@@ -86,6 +88,11 @@ impl Ask {
                 out.push(2);
                 numbers(&mut out, &[*id, of.0, of.1]);
             }
+            Self::Look(id, pack) => {
+                out.push(3);
+                numbers(&mut out, &[*id]);
+                out.extend_from_slice(pack);
+            }
         }
         out
     }
@@ -100,6 +107,10 @@ impl Ask {
                 Self::Give(id, of, Bytes::copy_from_slice(command))
             }
             2 => Self::Await(bytes.u64()?, pair(&mut bytes)?),
+            3 => {
+                let id = bytes.u64()?;
+                Self::Look(id, Bytes::copy_from_slice(std::mem::take(&mut bytes.0)))
+            }
             _ => return None,
         };
         bytes.0.is_empty().then_some(ask)

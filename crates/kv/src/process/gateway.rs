@@ -14,10 +14,10 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
 use super::desk::Desk;
-use super::lane::{Item, Lane};
+use super::lane::{Item, Lane, Teller};
 use super::link::Link;
 use crate::map::{Map, Partition, Partitions};
-use crate::store::{Answer, Batch, MOST_BATCH_BYTES, MOST_OPERATIONS, Outcome, Store};
+use crate::store::{Answer, Batch, MOST_BATCH_BYTES, MOST_OPERATIONS, Outcome, Pack, Store};
 
 /// Whoever waits is told a little later than those who wait for it, which know more.
 const LATER: Duration = Duration::from_millis(200);
@@ -79,6 +79,10 @@ pub(super) enum Route {
     Other(Partition),
     /// In the ring of all.
     All,
+    /// It is only looked at, in the own partition: not it is ordered, but that somebody looks.
+    Look,
+    /// The same in another one.
+    LookAt(Partition),
 }
 
 /// See the module's page.
@@ -116,13 +120,21 @@ impl Gateway {
         }
         let route = match (to.len(), to.first()) {
             (0, _) | (_, None) => return merged(Vec::new(), batch.operations.len()),
-            (1, Some(only)) if *only == self.own => Route::Own,
-            (1, Some(only)) => Route::Other(*only),
+            (1, Some(only)) => match (*only == self.own, batch.only_looks()) {
+                (true, true) => Route::Look,
+                (true, false) => Route::Own,
+                (false, true) => Route::LookAt(*only),
+                (false, false) => Route::Other(*only),
+            },
             _ if !batch.conditions.is_empty() => return Err(OrderError::Spread),
             _ => Route::All,
         };
         let Some(lane) = self.lanes.get(&route) else {
             return Err(OrderError::Busy);
+        };
+        let bytes = match route {
+            Route::Look => Pack(vec![bytes]).encode().into(),
+            _ => bytes,
         };
         let until = Instant::now() + self.patience;
         loop {
@@ -131,7 +143,7 @@ impl Gateway {
                 bytes: bytes.clone(),
                 to: to.clone(),
                 until,
-                tell,
+                tell: Teller::Here(tell),
             });
             let Ok(Ok(said)) = timeout_at(until + LATER, heard).await else {
                 return Err(OrderError::Unknown(to));
@@ -147,7 +159,7 @@ impl Gateway {
     /// What this replica has now, if it is only read and all of it is here.
     pub(super) fn look(&self, batch: &Batch<'_>) -> Option<Vec<Vec<Outcome>>> {
         let to = batch.to(&self.map);
-        if batch.writes() || !batch.conditions.is_empty() || to != Partitions::from([self.own]) {
+        if !batch.only_looks() || to != Partitions::from([self.own]) {
             return None;
         }
         let look = |store: &Store| {

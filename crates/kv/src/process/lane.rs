@@ -22,12 +22,34 @@ const MOST_WAITING: usize = 65_536;
 /// What each of a batch's partitions says.
 pub(super) type Said = Result<Vec<Answer>, OrderError>;
 
-/// A batch.
+/// Who is told of it.
+pub(super) enum Teller {
+    /// A client of this process.
+    Here(oneshot::Sender<Said>),
+    /// Another process.
+    There(Box<dyn FnOnce(Said) + Send>),
+}
+
+impl Teller {
+    pub(super) fn tell(self, said: Said) {
+        match self {
+            Self::Here(tell) => drop(tell.send(said)),
+            Self::There(tell) => tell(said),
+        }
+    }
+
+    /// Nobody waits for it any more.
+    fn is_gone(&self) -> bool {
+        matches!(self, Self::Here(tell) if tell.is_closed())
+    }
+}
+
+/// A batch, or a pack of batches that are only looked at.
 pub(super) struct Item {
     pub(super) bytes: Bytes,
     pub(super) to: Partitions,
     pub(super) until: Instant,
-    pub(super) tell: oneshot::Sender<Said>,
+    pub(super) tell: Teller,
 }
 
 #[derive(Default)]
@@ -63,8 +85,7 @@ impl Lane {
         let mut inner = self.lock();
         if inner.queue.len() >= MOST_WAITING {
             drop(inner);
-            let _ = item.tell.send(Err(OrderError::Busy));
-            return;
+            return item.tell.tell(Err(OrderError::Busy));
         }
         inner.queue.push_back(item);
         drop(inner);
@@ -90,8 +111,8 @@ impl Lane {
         let mut others = VecDeque::new();
         while let Some(next) = inner.queue.pop_front() {
             // Whoever has asked was told already that nothing was done, or has gone.
-            if next.tell.is_closed() || next.until <= now {
-                let _ = next.tell.send(Err(OrderError::Busy));
+            if next.tell.is_gone() || next.until <= now {
+                next.tell.tell(Err(OrderError::Busy));
                 continue;
             }
             let first = items.first();
@@ -129,7 +150,7 @@ mod tests {
             bytes: vec![0; bytes].into(),
             to: Partitions::new(),
             until: Instant::now() + Duration::from_secs(60),
-            tell,
+            tell: Teller::Here(tell),
         };
         (item, heard)
     }

@@ -3,8 +3,8 @@
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -14,11 +14,12 @@ use tokio::task::LocalSet;
 
 use super::client::serve;
 use super::gateway::Gateway;
+use super::lock;
 use super::order::run;
 use super::walks::Walks;
 use crate::redis::{NodeView, View};
 
-/// How often the end is looked for.
+/// How often it is looked for the end, and how the cluster is.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a listener waits that got an error.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -31,6 +32,8 @@ pub(super) struct Server {
     pub(super) cluster: u32,
     pub(super) me: u16,
     pub(super) walks: Walks,
+    /// The cluster as it was a moment ago.
+    pub(super) seen: Mutex<Option<(Instant, Arc<View>)>>,
     pub(super) began: Instant,
     pub(super) most_clients: u64,
     pub(super) most_bytes: u64,
@@ -46,8 +49,20 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// The cluster as it is now.
-    pub(super) fn view(&self) -> View {
+    /// The cluster as it is now, or was less than a moment ago.
+    pub(super) fn view(&self) -> Arc<View> {
+        let mut seen = lock(&self.seen);
+        match &*seen {
+            Some((at, view)) if at.elapsed() < LOOK => Arc::clone(view),
+            _ => {
+                let view = Arc::new(self.look());
+                *seen = Some((Instant::now(), Arc::clone(&view)));
+                view
+            }
+        }
+    }
+
+    fn look(&self) -> View {
         let node = |node: &NodeView| NodeView {
             is_up: node.node == self.me
                 || rota_core::contract::NodeId::new(node.node)

@@ -9,12 +9,14 @@ mod info;
 mod lane;
 mod link;
 mod listen;
+mod looks;
 mod order;
 mod start;
 mod walks;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use looks::now;
 pub use start::{Kv, StartError};
 
 /// What is behind a mutex, also where a thread that held it has panicked.

@@ -19,16 +19,16 @@ use crate::map::{Partition, Partitions};
 use crate::store::{Answer, Answered, Pack};
 
 /// How long what a ring does not take waits until it is given again.
-const PAUSE: Duration = Duration::from_millis(1);
+pub(super) const PAUSE: Duration = Duration::from_millis(1);
 
 /// What one partition answers to a message.
 type Said = Result<Vec<Answer>, OrderError>;
 
 /// Whoever waits here under a name. Dropping it ends that.
-struct Waiting<'a> {
-    gateway: &'a Gateway,
-    of: (u64, u64),
-    name: Option<u64>,
+pub(super) struct Waiting<'a> {
+    pub(super) gateway: &'a Gateway,
+    pub(super) of: (u64, u64),
+    pub(super) name: Option<u64>,
 }
 
 impl Drop for Waiting<'_> {
@@ -96,7 +96,15 @@ impl Gateway {
                 deal_out(items, &said);
             }
             Route::Other(partition) => {
-                let there = self.there((of, partition), bytes, until).await;
+                let ask = |id| Ask::Give(id, of, bytes.clone());
+                let there = self.there(ask, partition, until).await;
+                drop(permit);
+                deal_out(items, &BTreeMap::from([(partition, there)]));
+            }
+            Route::Look => self.looks(items, (permit, until)).await,
+            Route::LookAt(partition) => {
+                let ask = |id| Ask::Look(id, bytes.clone());
+                let there = self.there(ask, partition, until).await;
                 drop(permit);
                 deal_out(items, &BTreeMap::from([(partition, there)]));
             }
@@ -147,7 +155,7 @@ impl Gateway {
         }
     }
 
-    async fn give(
+    pub(super) async fn give(
         &self,
         ring: Rank,
         of: (u64, u64),
@@ -165,12 +173,7 @@ impl Gateway {
     }
 
     /// In another partition alone.
-    async fn there(
-        &self,
-        (of, partition): ((u64, u64), Partition),
-        bytes: Bytes,
-        until: Instant,
-    ) -> Said {
+    async fn there(&self, ask: impl Fn(u64) -> Ask, partition: Partition, until: Instant) -> Said {
         let unknown = || OrderError::Unknown(Partitions::from([partition]));
         let mut from = 0;
         loop {
@@ -181,12 +184,8 @@ impl Gateway {
                 sleep(10 * PAUSE).await;
                 continue;
             };
-            let command = bytes.clone();
             let (tell, heard) = oneshot::channel();
-            let id = link.ask(
-                |id| Ask::Give(id, of, command),
-                move |told| drop(tell.send(told)),
-            );
+            let id = link.ask(&ask, move |told| drop(tell.send(told)));
             let asked = Asked { link, id };
             let told = timeout_at(until, heard).await;
             drop(asked);
@@ -286,9 +285,9 @@ fn answers_of(bytes: &[u8]) -> Option<Vec<Answer>> {
     Answered::decode(bytes).map(|answered| answered.answers)
 }
 
-fn fail(items: Vec<Item>, error: &OrderError) {
+pub(super) fn fail(items: Vec<Item>, error: &OrderError) {
     for item in items {
-        let _ = item.tell.send(Err(error.clone()));
+        item.tell.tell(Err(error.clone()));
     }
 }
 
@@ -304,6 +303,6 @@ fn deal_out(items: Vec<Item>, said: &BTreeMap<Partition, Said>) {
             None => Err(OrderError::Unknown(Partitions::from([*partition]))),
         };
         let answers: Said = item.to.iter().map(of).collect();
-        let _ = item.tell.send(answers);
+        item.tell.tell(answers);
     }
 }

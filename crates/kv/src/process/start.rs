@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,7 @@ use rota_replica::{Replica, ReplicaStatus};
 use super::desk::{AtDesk, Desk};
 use super::door::{Door, Room};
 use super::gateway::{Gateway, Route};
+use super::lane::Lane;
 use super::link::{Link, Other};
 use super::listen::{Listeners, Server};
 use super::walks::Walks;
@@ -103,6 +104,7 @@ impl Kv {
             desk,
             replica: Arc::clone(&replica),
             is_full: Arc::clone(&is_full),
+            looks: Arc::default(),
         };
         let door = begins.door()?;
         let server = begins.server(map)?;
@@ -160,6 +162,7 @@ struct Begins<'a> {
     desk: Arc<Desk>,
     replica: Arc<Replica<Store>>,
     is_full: Arc<AtomicBool>,
+    looks: Arc<Lane>,
 }
 
 fn patience(config: &KvConfig) -> Duration {
@@ -210,6 +213,9 @@ impl Begins<'_> {
             ring: self.ring(),
             desk: Arc::clone(&self.desk),
             is_full: Arc::clone(&self.is_full),
+            looks: Arc::clone(&self.looks),
+            partition: Partition(self.process.partition),
+            patience: patience(self.config),
             stop: AtomicBool::new(false),
         };
         let address = self.at(self.process, self.process.link_port)?;
@@ -248,10 +254,13 @@ impl Begins<'_> {
             let first = usize::from(self.node.get()) % nodes.len();
             nodes.rotate_left(first);
         }
-        let routes = others.keys().map(|partition| Route::Other(*partition));
+        let of = |partition: &Partition| [Route::Other(*partition), Route::LookAt(*partition)];
+        let routes = others.keys().flat_map(of);
         let routes = routes.chain([Route::Own, Route::All]);
+        let lanes = routes.map(|route| (route, Arc::default()));
+        let looks = (Route::Look, Arc::clone(&self.looks));
         Ok(Gateway {
-            lanes: routes.map(|route| (route, Arc::default())).collect(),
+            lanes: lanes.chain([looks]).collect(),
             own,
             ring: self.ring(),
             global: Rank(self.config.kv.global_ring),
@@ -286,6 +295,7 @@ impl Begins<'_> {
             cluster: self.config.rings.common.cluster,
             me: self.node.get(),
             walks: Walks::default(),
+            seen: Mutex::default(),
             began: Instant::now(),
             most_clients: u64::from(kv.clients.unwrap_or(USUAL_CLIENTS)),
             most_bytes: most_mib << 20,

@@ -9,7 +9,7 @@ use super::look::{Fields, found};
 use super::outcome::{Answer, Fault, Outcome};
 use super::state::Store;
 use super::value::{Entry, Value, field_bytes};
-use super::{LEAST_ANSWER_BYTES, MOST_ANSWER_BYTES, MOST_FIELDS_BYTES, MOST_VALUE_BYTES};
+use super::{LEAST_ANSWER_BYTES, MOST_FIELDS_BYTES, MOST_VALUE_BYTES};
 use crate::map::{Map, Partitions};
 
 /// A field and its bytes.
@@ -47,28 +47,33 @@ fn number(text: &[u8]) -> Option<i64> {
 }
 
 impl Store {
-    /// Does what is this partition's, if all conditions hold. `left`: so many bytes the answers of the message may have yet.
-    pub(super) fn run(&mut self, batch: &Batch<'_>, place: Place, left: &mut usize) -> Answer {
-        if !batch.conditions.is_empty() && batch.to(&self.map).len() > 1 {
+    /// Does what is this partition's, if all conditions hold. `left`: so many bytes the answers of the message may have yet. `to`: all of its partitions.
+    pub(super) fn run(
+        &mut self,
+        batch: &Batch<'_>,
+        (to, place): (&Partitions, Place),
+        left: &mut usize,
+    ) -> Answer {
+        let is_alone = to.len() == 1 && to.contains(&self.me);
+        if !batch.conditions.is_empty() && to.len() > 1 {
             // What holds in another partition is not known here.
             return Answer::Spread;
         }
-        if !batch.conditions.iter().all(|(key, _)| self.has(key)) {
+        if !is_alone && !batch.conditions.iter().all(|(key, _)| self.has(key)) {
             return Answer::Outcomes(Vec::new());
         }
         let holds = |(key, test): &(&[u8], Test<'_>)| self.holds(key, test);
         if !batch.conditions.iter().all(holds) {
             return Answer::Refused;
         }
-        let is_first = *left == MOST_ANSWER_BYTES;
-        if !batch.writes() && !is_first && self.answers_bytes(&batch.operations) > *left {
+        if self.is_for_later(batch, *left) {
             return Answer::Later;
         }
         // What others in the message have read does not keep this one from what it writes.
         let mut room = (*left).max(LEAST_ANSWER_BYTES);
         let mut outcomes = Vec::new();
         for (at, operation) in (0..).zip(&batch.operations) {
-            if matches!(operation, Operation::Key(key, _) if !self.has(key)) {
+            if !is_alone && !self.is_own(operation) {
                 continue;
             }
             let takes = self.answer_bytes(operation);
@@ -151,7 +156,6 @@ impl Store {
                 let fields = self.fields_of(key)?;
                 Ok(self.delete_fields(key, (fields, names), place))
             }
-            Action::Place => Ok(Outcome::Version(Some(place))),
             // All others are looked at.
             _ => Ok(Outcome::Nothing),
         }
@@ -173,7 +177,10 @@ impl Store {
 
     /// A key gets a value, and lives on as before or anew.
     fn store(&mut self, key: &[u8], (value, bytes): (Value, usize), life: Life, place: Place) {
-        let before = self.get(key).and_then(|entry| entry.until);
+        let before = match life {
+            Life::Keep => self.get(key).and_then(|entry| entry.until),
+            _ => None,
+        };
         match self.until(life, before) {
             Ok(until) => {
                 let entry = Entry {
@@ -198,11 +205,10 @@ impl Store {
             true => self.text_of(key)?,
             false => None,
         };
-        let is_there = self.get(key).is_some();
         let is_done = match only {
             Only::Always => true,
-            Only::New => !is_there,
-            Only::Old => is_there,
+            Only::New => self.get(key).is_none(),
+            Only::Old => self.get(key).is_some(),
         };
         if is_done {
             if value.len() > MOST_VALUE_BYTES {

@@ -6,6 +6,9 @@ use rota_multiring::Place;
 use super::action::Action;
 use super::bytes::{put_bytes, put_place, put_some, take_bytes, take_list, take_place, take_some};
 
+/// Most have no more bytes.
+const USUAL_BYTES: usize = 1_536;
+
 /// What a range is to show of each key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wanted {
@@ -149,6 +152,11 @@ impl<'a> Batch<'a> {
         self.operations.iter().any(Operation::writes)
     }
 
+    /// Whether nothing is done but to look.
+    pub fn only_looks(&self) -> bool {
+        self.conditions.is_empty() && !self.writes()
+    }
+
     /// The keys that may have more afterwards.
     pub fn growing(&self) -> impl Iterator<Item = &'a [u8]> {
         self.operations
@@ -161,7 +169,7 @@ impl<'a> Batch<'a> {
 
     /// As bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(USUAL_BYTES);
         out.extend(self.stamp.to_le_bytes());
         out.extend((self.conditions.len() as u32).to_le_bytes());
         for (key, test) in &self.conditions {

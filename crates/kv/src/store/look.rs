@@ -4,16 +4,56 @@ use bytes::Bytes;
 use imbl::OrdMap;
 
 use super::action::Action;
-use super::batch::{Operation, Wanted};
-use super::outcome::{Fault, Found, Outcome};
+use super::batch::{Batch, Operation, Wanted};
+use super::outcome::{Answer, Fault, Found, Outcome};
+use super::pack::Pack;
 use super::state::Store;
 use super::value::{Entry, Value};
-use super::{MOST_ANSWER_BYTES, MOST_LOOKED, MOST_RANGE_BYTES};
+use super::{LEAST_ANSWER_BYTES, MOST_ANSWER_BYTES, MOST_LOOKED, MOST_RANGE_BYTES};
 
 /// The fields of a key.
 pub(super) type Fields = OrdMap<Bytes, Bytes>;
 
 impl Store {
+    /// What batches are answered that only look, as it is here: as they would be if they were ordered now.
+    pub fn look_at_pack(&self, pack: &[u8]) -> Vec<Answer> {
+        let mut left = MOST_ANSWER_BYTES;
+        let batches = Pack::decode(pack).map_or_else(Vec::new, |pack| pack.0);
+        let answer = |bytes| match Batch::decode(bytes) {
+            Some(batch) if batch.only_looks() => self.look_at_batch(&batch, &mut left),
+            _ => Answer::Unreadable,
+        };
+        batches.into_iter().map(answer).collect()
+    }
+
+    fn look_at_batch(&self, batch: &Batch<'_>, left: &mut usize) -> Answer {
+        if self.is_for_later(batch, *left) {
+            return Answer::Later;
+        }
+        let mut room = (*left).max(LEAST_ANSWER_BYTES);
+        let operations = (0..).zip(&batch.operations);
+        let own = operations.filter(|(_, operation)| self.is_own(operation));
+        let outcomes = own.map(|(at, operation)| {
+            let takes = self.answer_bytes(operation);
+            let outcome = match room.checked_sub(takes) {
+                Some(rest) => {
+                    room = rest;
+                    *left = left.saturating_sub(takes);
+                    self.look(operation).unwrap_or(Outcome::Nothing)
+                }
+                None => Outcome::Fault(Fault::Answer),
+            };
+            (at, outcome)
+        });
+        Answer::Outcomes(outcomes.collect())
+    }
+
+    /// It only reads, and others in its message have read so much that too little is left.
+    pub(super) fn is_for_later(&self, batch: &Batch<'_>, left: usize) -> bool {
+        let is_first = left == MOST_ANSWER_BYTES;
+        !is_first && !batch.writes() && self.answers_bytes(&batch.operations) > left
+    }
+
     /// All of it, if it is only read, and is answered with so many bytes as a message may be.
     pub fn look_all(&self, operations: &[Operation<'_>]) -> Option<Vec<Outcome>> {
         if self.answers_bytes(operations) > MOST_ANSWER_BYTES {
@@ -44,7 +84,7 @@ impl Store {
         key: &[u8],
         action: &Action<'_>,
     ) -> Option<Result<Outcome, Fault>> {
-        let entry = self.get(key);
+        let entry = || self.get(key);
         let fields =
             |of: &dyn Fn(&Fields) -> Outcome| self.fields_of(key).map(|fields| of(&fields));
         Some(match action {
@@ -54,14 +94,15 @@ impl Store {
                 let text = self.text_of(key);
                 text.map(|text| Outcome::Number(length(text) as i64))
             }
-            Action::Kind => Ok(Outcome::Kind(entry.map(|entry| entry.value.kind()))),
-            Action::Exists => Ok(Outcome::Number(i64::from(entry.is_some()))),
-            Action::LivesUntil => Ok(match entry.map(|entry| entry.until) {
+            Action::Kind => Ok(Outcome::Kind(entry().map(|entry| entry.value.kind()))),
+            Action::Exists => Ok(Outcome::Number(i64::from(entry().is_some()))),
+            Action::LivesUntil => Ok(match entry().map(|entry| entry.until) {
                 None => Outcome::Nothing,
                 Some(None) => Outcome::Number(-1),
                 Some(Some(until)) => Outcome::Number((until - self.now).cast_signed()),
             }),
-            Action::Version => Ok(Outcome::Version(entry.map(|entry| entry.version))),
+            Action::Place => Ok(Outcome::Version(self.applied)),
+            Action::Version => Ok(Outcome::Version(entry().map(|entry| entry.version))),
             Action::Fields(wanted) => fields(&|fields| {
                 let of = |field: &&[u8]| fields.get(*field).cloned();
                 Outcome::Texts(wanted.iter().map(of).collect())
@@ -75,11 +116,10 @@ impl Store {
         })
     }
 
-    /// What an operation is answered takes about so much, if that depends on what keys have; of others' keys nothing is answered.
+    /// What an operation is answered takes about so much, if that depends on what keys have. To be asked of keys of this partition.
     pub(super) fn answer_bytes(&self, operation: &Operation<'_>) -> usize {
         const HEAD: usize = 16;
         let (key, action) = match operation {
-            Operation::Key(key, _) if self.map.of_key(key) != self.me => return 0,
             Operation::Key(key, action) => (key, action),
             Operation::Range { .. } => return MOST_RANGE_BYTES,
             Operation::Size | Operation::Clear => return 0,
@@ -101,12 +141,19 @@ impl Store {
         }
     }
 
+    /// Whether some of it is done here; of others' keys nothing is answered.
+    pub(super) fn is_own(&self, operation: &Operation<'_>) -> bool {
+        match operation {
+            Operation::Key(key, _) => self.map.of_key(key) == self.me,
+            Operation::Range { .. } | Operation::Size | Operation::Clear => true,
+        }
+    }
+
     /// The same of all that a batch has.
     pub(super) fn answers_bytes(&self, operations: &[Operation<'_>]) -> usize {
         let operations = operations.iter();
-        operations
-            .map(|operation| self.answer_bytes(operation))
-            .sum()
+        let own = operations.filter(|operation| self.is_own(operation));
+        own.map(|operation| self.answer_bytes(operation)).sum()
     }
 
     pub(super) fn text_of(&self, key: &[u8]) -> Result<Option<Bytes>, Fault> {

@@ -19,7 +19,7 @@ use super::value::{Entry, Value};
 use crate::map::{Map, Partition, Partitions};
 
 /// What a state begins with.
-const MAGIC: &[u8; 8] = b"rotakv01";
+const MAGIC: &[u8; 8] = b"rotakv02";
 /// So many keys whose time is over are taken away with each command: a command takes no longer for others' sake.
 const MOST_SWEPT: usize = 32;
 /// To free so many keys takes long.
@@ -46,6 +46,8 @@ pub struct Store {
     pub(super) last: Option<Place>,
     /// The last command of several partitions, whichever those are.
     seen: Option<Place>,
+    /// The last command of all.
+    pub(super) applied: Option<Place>,
     pub(super) keys: OrdMap<Bytes, Entry>,
     /// Keys that do not live for ever, by their ends.
     pub(super) ends: BTreeSet<(u64, Bytes)>,
@@ -71,6 +73,7 @@ impl Store {
             now: 0,
             last: None,
             seen: None,
+            applied: None,
             keys: OrdMap::new(),
             ends: BTreeSet::new(),
             bytes: 0,
@@ -190,6 +193,7 @@ impl Store {
             return Answer::Unreadable;
         };
         self.sweep(batch.stamp);
+        self.applied = Some(place);
         let to = batch.to(&self.map);
         if to.len() > 1 {
             if to.contains(&self.me) {
@@ -200,7 +204,7 @@ impl Store {
                 witness.delivered(place, &to);
             }
         }
-        self.run(&batch, place, left)
+        self.run(&batch, (&to, place), left)
     }
 }
 
@@ -229,6 +233,7 @@ impl Machine for Store {
             now: self.now,
             last: self.last,
             seen: self.seen,
+            applied: self.applied,
             keys: self.keys.clone(),
         }
     }
@@ -237,7 +242,8 @@ impl Machine for Store {
         let frozen = FrozenStore::read(state)?;
         let witness = self.witness.take();
         *self = Self::new(self.me, frozen.map);
-        (self.now, self.last, self.seen) = (frozen.now, frozen.last, frozen.seen);
+        (self.now, self.applied) = (frozen.now, frozen.applied);
+        (self.last, self.seen) = (frozen.last, frozen.seen);
         self.witness = witness;
         if let Some(witness) = &mut self.witness {
             witness.began(self.seen);
@@ -259,6 +265,7 @@ pub struct FrozenStore {
     now: u64,
     last: Option<Place>,
     seen: Option<Place>,
+    applied: Option<Place>,
     keys: OrdMap<Bytes, Entry>,
 }
 
@@ -273,6 +280,7 @@ impl Frozen for FrozenStore {
         head.extend(self.now.to_le_bytes());
         put_version(&mut head, self.last);
         put_version(&mut head, self.seen);
+        put_version(&mut head, self.applied);
         head.extend((self.keys.len() as u64).to_le_bytes());
         write_record(out, &head)?;
         for (key, entry) in &self.keys {
@@ -321,6 +329,7 @@ impl FrozenStore {
             now: bytes.u64()?,
             last: take_version(bytes)?,
             seen: take_version(bytes)?,
+            applied: take_version(bytes)?,
             keys: OrdMap::new(),
         };
         let count = bytes.u64()?;

@@ -1,0 +1,81 @@
+//! What is only looked at: it is not ordered itself, but a message without commands is, for all that waits. Whatever was answered before that was given stands
+//! before it, so when it is delivered here, this replica has all that has to be seen. One replica looks, and not each.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::gateway::{Gateway, OrderError};
+use super::lane::{Item, Permit};
+use super::order::{PAUSE, Waiting, fail};
+use crate::map::Partitions;
+use crate::mutants::{self, Mutant};
+use crate::store::{Batch, Pack, Store};
+
+/// Milliseconds since 1970.
+pub(super) fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| now.as_millis() as u64)
+}
+
+/// A message that does nothing but let time pass.
+fn marker() -> Vec<u8> {
+    let nothing = Batch {
+        stamp: now(),
+        ..Batch::default()
+    };
+    Pack(vec![nothing.encode()]).encode()
+}
+
+impl Gateway {
+    /// All of them see at least what was answered before they were asked for.
+    pub(super) async fn looks(&self, items: Vec<Item>, (permit, until): (Permit, Instant)) {
+        if !mutants::on(Mutant::T04)
+            && let Err(error) = self.mark(permit, until).await
+        {
+            return fail(items, &error);
+        }
+        let packs = || items.iter().map(|item| &item.bytes);
+        let look = |store: &Store| {
+            let answers: Vec<_> = packs().map(|pack| store.look_at_pack(pack)).collect();
+            (store.last(), answers)
+        };
+        let (behind, answers) = loop {
+            match self.orders.read(look) {
+                Some(found) => break found,
+                // It takes in the state of another replica, which has no less.
+                None if Instant::now() < until => sleep(10 * PAUSE).await,
+                None => return fail(items, &OrderError::Busy),
+            }
+        };
+        self.desk.tell_when(behind, move || {
+            for (item, answers) in items.into_iter().zip(answers) {
+                item.tell.tell(Ok(answers));
+            }
+        });
+    }
+
+    /// Until a message is delivered here that is given now.
+    async fn mark(&self, permit: Permit, until: Instant) -> Result<(), OrderError> {
+        let (of, marker) = (self.name(), marker());
+        let (tell, heard) = oneshot::channel();
+        let then = move |_| {
+            // The next one may leave.
+            drop(permit);
+            let _ = tell.send(());
+        };
+        let waiting = Waiting {
+            gateway: self,
+            of,
+            name: self.orders.wait_for(of, then),
+        };
+        self.give(self.ring, of, &marker, until).await?;
+        let heard = timeout_at(until, heard).await;
+        drop(waiting);
+        match heard {
+            Ok(Ok(())) => Ok(()),
+            _ => Err(OrderError::Unknown(Partitions::from([self.own]))),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What is only looked at is as new as what any client was told before, whichever process is asked; and a store that waits for nothing is found out.
+
+#![cfg(feature = "mutants")]
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+
+use rota_core::contract::NodeId;
+use rota_kv::mutants::{Mutant, set};
+use rota_kv::{Kv, KvConfig};
+use rota_node::VoteStorage;
+use rota_resp::{Replies, Reply, Request};
+
+const PORT: u16 = 22_900;
+const ROUNDS: usize = 3_000;
+
+struct Client(TcpStream, Replies);
+
+impl Client {
+    fn say(&mut self, words: &[&str]) -> Reply {
+        let mut out = Vec::new();
+        Request::write(words, &mut out);
+        self.0.write_all(&out).expect("it is heard");
+        let mut buffer = [0; 4_096];
+        loop {
+            if let Some(reply) = self.1.next().expect("a reply") {
+                return reply;
+            }
+            let read = self.0.read(&mut buffer).expect("a reply");
+            assert!(read > 0, "the connection has ended");
+            self.1.push(&buffer[..read]);
+        }
+    }
+}
+
+/// Writes at one process and reads at another one, in turns: the round in which something old was read.
+fn stale(clients: &mut [Client]) -> Option<usize> {
+    (0..ROUNDS).find(|round| {
+        let value = round.to_string();
+        let one = round % clients.len();
+        while clients[one].say(&["SET", "a", &value]) != Reply::OK {}
+        let other = (round + 1 + round / 3 % 2) % clients.len();
+        clients[other].say(&["GET", "a"]) != Reply::from(&value[..])
+    })
+}
+
+#[test]
+fn nothing_old_is_read_but_where_a_look_waits_for_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let of = (directory.path(), VoteStorage::Memory);
+    let config = KvConfig::loopback((1, 3), PORT, of);
+    for name in ["votes", "states"] {
+        std::fs::create_dir_all(directory.path().join(name)).expect("it is ours");
+    }
+    let node = |number| NodeId::new(number).expect("not 0");
+    let start = |number| Kv::start(&config, node(number)).expect("it starts");
+    let processes: Vec<Kv> = (1..=3).map(start).collect();
+    let connect = |number| {
+        let port = config
+            .process(node(number))
+            .and_then(|process| process.redis_port);
+        let address = SocketAddr::from(([127, 0, 0, 1], port.expect("a port")));
+        let stream = TcpStream::connect(address).expect("somebody listens");
+        stream.set_nodelay(true).expect("a socket");
+        Client(stream, Replies::new(1 << 20))
+    };
+    let mut clients: Vec<Client> = (1..=3).map(connect).collect();
+    assert_eq!(stale(&mut clients), None);
+    set(Some(Mutant::T04));
+    let found = stale(&mut clients);
+    set(None);
+    println!("T04: round {found:?}");
+    assert!(found.is_some());
+    drop(processes);
+}
