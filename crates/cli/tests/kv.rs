@@ -143,6 +143,32 @@ impl Drop for Demo {
     }
 }
 
+/// Each workload is done and measured, and all that is read is there.
+fn measured(demo: &Demo) {
+    for workload in ["a", "b", "d", "e", "f", "batch"] {
+        let small = ["--clients", "4", "--keys", "200", "--value-bytes", "100"];
+        let short = ["--for", "300ms", "--warmup", "50ms", "--json"];
+        let bench = ["bench", "--workload", workload];
+        let said = demo.says(&[&bench[..], &small, &short].concat(), "");
+        let last = said.lines().last().unwrap_or_default();
+        let report: serde_json::Value = serde_json::from_str(last).expect("a report");
+        assert!(report["rate"].as_f64() > Some(0.0), "{said}");
+        for nothing in ["refused", "broken"] {
+            assert_eq!(report[nothing], 0, "{said}");
+        }
+        // The last that are inserted may be on their way when they are read.
+        assert!(workload == "d" || report["missing"] == 0, "{said}");
+    }
+    // Some a second, and no more.
+    let slow = ["bench", "--workload", "get", "--rate", "100", "--no-fill"];
+    let more = ["--keys", "200", "--clients", "2", "--for", "1s", "--json"];
+    let said = demo.says(&[&slow[..], &more].concat(), "");
+    let report: serde_json::Value =
+        serde_json::from_str(said.lines().last().unwrap_or_default()).expect("a report");
+    let rate = report["rate"].as_f64().expect("a rate");
+    assert!(rate > 0.0 && rate <= 102.0, "{said}");
+}
+
 #[test]
 fn commands_ask_a_store_that_runs() {
     let mut demo = Demo::start();
@@ -183,6 +209,7 @@ fn commands_ask_a_store_that_runs() {
     }
     let listed = demo.says(&["scan", "large:", "large;"], "");
     assert_eq!(listed.lines().count(), 12);
+    measured(&demo);
     // It ends with its check when it is told to.
     let id = rustix::process::Pid::from_child(&demo.child);
     rustix::process::kill_process(id, rustix::process::Signal::INT).expect("it is there");
