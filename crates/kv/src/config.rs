@@ -14,6 +14,7 @@ use rota_replica::ReplicaConfig;
 use rota_resp::slot::SLOTS;
 use serde::{Deserialize, Serialize};
 
+use crate::access::{UserError, UserSection, Users};
 use crate::map::{Map, MapError, Partition};
 
 /// The `[kv]` section.
@@ -36,10 +37,41 @@ pub struct KvSection {
     /// Clients of Redis' protocol may come from other hosts, though they prove nothing and what they say can be read on the way.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub insecure_clients: bool,
+    /// Clients speak TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsSection>,
+    /// Clients have to say who they are; everybody may do everything where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub user: Vec<UserSection>,
     /// The parts of the keys.
     pub partition: Vec<PartitionSection>,
     /// Which process is what.
     pub process: Vec<ProcessSection>,
+}
+
+/// The `[kv.tls]` section. In all paths `{node}` stands for the node's number.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TlsSection {
+    /// The process's certificate and those between it and its root, as PEM.
+    pub certificate: PathBuf,
+    /// Its private key, as PEM.
+    pub key: PathBuf,
+    /// The roots that clients' certificates have to come from, as PEM; if nothing is said, clients need none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_ca: Option<PathBuf>,
+}
+
+impl TlsSection {
+    /// That of a node.
+    pub(crate) fn of(&self, node: NodeId) -> Self {
+        let of = |path: &PathBuf| rota_node::path_of(path, node);
+        Self {
+            certificate: of(&self.certificate),
+            key: of(&self.key),
+            client_ca: self.client_ca.as_ref().map(of),
+        }
+    }
 }
 
 /// A `[[kv.partition]]` section.
@@ -111,6 +143,8 @@ pub enum ConfigError {
     Node(u16),
     /// Two things listen at one place.
     Port(SocketAddr),
+    /// A user is wrong.
+    User(UserError),
     /// Clients could come from other hosts.
     Unprotected(SocketAddr),
 }
@@ -150,10 +184,11 @@ impl fmt::Display for ConfigError {
                 "`[[kv.process]]` {node}: each is another one of the `[[node]]` sections"
             ),
             Self::Port(address) => write!(f, "two things would listen at {address}"),
+            Self::User(error) => write!(f, "{error}"),
             Self::Unprotected(address) => write!(
                 f,
-                "clients would be served at {address}, which other hosts reach, without a password and unsealed: leave out `redis_port` and \
-                 `cluster_port`, or write `insecure_clients = true` in `[kv]`"
+                "clients would be served at {address}, which other hosts reach, without a password or unsealed: give it `[kv.tls]` and either `client_ca` there or \
+                 `[[kv.user]]`, leave out `redis_port` and `cluster_port`, or write `insecure_clients = true` in `[kv]`"
             ),
         }
     }
@@ -226,7 +261,14 @@ impl KvConfig {
         nodes.find(|of| of.id == node).map(|of| of.address)
     }
 
+    /// Clients prove who they are, and nobody reads along.
+    fn is_protected(&self) -> bool {
+        let tls = self.kv.tls.as_ref();
+        tls.is_some_and(|tls| tls.client_ca.is_some() || !self.kv.user.is_empty())
+    }
+
     fn check(&self) -> Result<(), ConfigError> {
+        Users::new(&self.kv.user).map_err(ConfigError::User)?;
         let mut rings = BTreeSet::from([self.kv.global_ring]);
         let mut ids = BTreeSet::new();
         for partition in &self.kv.partition {
@@ -282,8 +324,8 @@ impl KvConfig {
             }
         }
         let clients = process.redis_port.or(process.cluster_port);
-        if let Some(port) = clients.filter(|_| !address.is_loopback() && !self.kv.insecure_clients)
-        {
+        let may = address.is_loopback() || self.kv.insecure_clients || self.is_protected();
+        if let Some(port) = clients.filter(|_| !may) {
             return Err(ConfigError::Unprotected(SocketAddr::new(address, port)));
         }
         Ok(())

@@ -5,12 +5,14 @@
 //! | [`store`] | what a partition keeps, and what commands do to it: the state machine, without I/O |
 //! | [`outlook`] | when what was answered may be told, without I/O |
 //! | [`redis`] | what Redis' clients say and hear, as operations of that machine, without I/O |
+//! | [`access`] | who may do what |
 //! | [`Kv`] | a process: a replica, its clients, its way to the other processes |
 //! | [`KvConfig`] | what processes are told |
 //! | [`Map`] | which partition has which of the 16,384 slots of keys |
 
 #![forbid(unsafe_code)]
 
+pub mod access;
 mod config;
 mod map;
 pub mod mutants;
@@ -19,6 +21,6 @@ mod process;
 pub mod redis;
 pub mod store;
 
-pub use config::{ConfigError, KvConfig, KvSection, PartitionSection, ProcessSection};
+pub use config::{ConfigError, KvConfig, KvSection, PartitionSection, ProcessSection, TlsSection};
 pub use map::{Map, MapError, Partition, Partitions};
-pub use process::{Kv, StartError};
+pub use process::{Kv, SealError, StartError};

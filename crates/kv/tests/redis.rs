@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use rota_kv::access::{UserSection, Users};
 use rota_kv::redis::{Connection, Done, NodeView, Step, View, Walk, Work, assemble, done};
 use rota_kv::store::{Answer, Answered, Batch, Outcome, Pack, Store};
 use rota_kv::{Map, Partition};
@@ -427,9 +428,38 @@ fn who_has_to_say_who_it_is_says_nothing_else_before() {
         ],
     );
     assert!(desk.hear("HELLO 3").starts_with("-NOAUTH"));
-    desk.connection.log_in();
+    let eye = UserSection {
+        name: "eye".to_owned(),
+        // Of "secret".
+        password_sha256: "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
+            .to_owned(),
+        keys: Some(vec!["a*".to_owned()]),
+        read_only: true,
+    };
+    let users = Users::new(&[eye]).expect("a user");
+    desk.connection
+        .log_in(users.login(b"eye", b"secret").expect("it is"));
     assert!(desk.hear("HELLO 3").contains("proto :3"));
     assert_eq!(desk.connection.version(), Version::Resp3);
+    // What it may not do breaks a transaction as any other error.
+    all(
+        &mut desk,
+        &[
+            ("GET b", "-NOPERM No permissions to access a key"),
+            (
+                "SET a 1",
+                "-NOPERM User eye has no permissions to run the 'set' command",
+            ),
+            ("MULTI", "+OK"),
+            ("MGET a b", "-NOPERM No permissions to access a key"),
+            (
+                "EXEC",
+                "-EXECABORT Transaction discarded because of previous errors.",
+            ),
+            ("RESET", "+RESET"),
+            ("GET a", "-NOAUTH Authentication required."),
+        ],
+    );
 }
 
 /// What a partition does not answer is no empty answer: keys would be left out of a walk, and a transaction would watch nothing.

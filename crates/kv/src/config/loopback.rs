@@ -48,6 +48,8 @@ impl KvConfig {
                 clients: None,
                 partition_mib: None,
                 insecure_clients: false,
+                tls: None,
+                user: Vec::new(),
                 partition: (1..=partitions).map(partition).collect(),
                 process: (1..=count).map(process).collect(),
             },

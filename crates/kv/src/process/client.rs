@@ -1,21 +1,22 @@
 //! One client: whatever it has sent is ordered together, and answered in its order.
 
-use std::cell::RefCell;
 use std::io;
 use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
 
 use rota_resp::{Limits, Reply, Requests, Version};
-use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
 
 use super::gateway::OrderError;
 use super::info::info;
 use super::listen::Server;
 use super::now;
+use super::sealed::Stream;
 use crate::redis::{Connection, Done, Step, Walk, Work, assemble, done};
 use crate::store::{Batch, MOST_VALUE_BYTES, Outcome};
 
-/// So much is read at once.
-const READ_BYTES: usize = 32 << 10;
+/// Whoever has to say who it is has so long to do so.
+const LOGIN: Duration = Duration::from_secs(10);
 /// So much is ordered together, if it is not one command that is larger.
 const BATCH_BYTES: usize = 32 << 10;
 /// So many commands are.
@@ -39,7 +40,8 @@ enum Item {
 
 struct Client<'a> {
     server: &'a Server,
-    stream: TcpStream,
+    stream: Stream,
+    began: Instant,
     connection: Connection,
     is_cluster: bool,
     /// To be ordered.
@@ -53,12 +55,13 @@ struct Client<'a> {
 }
 
 /// Until it goes.
-pub(super) async fn serve(server: &Server, stream: TcpStream, is_cluster: bool) -> io::Result<()> {
+pub(super) async fn serve(server: &Server, stream: Stream, is_cluster: bool) -> io::Result<()> {
     let id = server.connections.fetch_add(1, SeqCst) + 1;
     let mut client = Client {
         server,
         stream,
-        connection: Connection::new(id, is_cluster, true),
+        began: Instant::now(),
+        connection: Connection::new(id, is_cluster, server.users.is_open()),
         is_cluster,
         works: Vec::new(),
         reads_near: false,
@@ -66,7 +69,10 @@ pub(super) async fn serve(server: &Server, stream: TcpStream, is_cluster: bool) 
         items: Vec::new(),
         out: Vec::new(),
     };
-    let mut requests = Requests::new(limits());
+    let mut requests = match server.users.is_open() {
+        true => Requests::new(limits()),
+        false => Requests::before_login(limits()),
+    };
     loop {
         let is_on = client.take_all(&mut requests).await?;
         client.flush().await?;
@@ -79,14 +85,17 @@ pub(super) async fn serve(server: &Server, stream: TcpStream, is_cluster: bool) 
 
 impl Client<'_> {
     /// `false`: it has ended.
-    async fn read(&self, requests: &mut Requests) -> io::Result<bool> {
-        loop {
-            self.stream.readable().await?;
-            match read_some(&self.stream, requests) {
-                Ok(0) => return Ok(false),
-                Ok(_) => return Ok(true),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error),
+    async fn read(&mut self, requests: &mut Requests) -> io::Result<bool> {
+        if self.connection.has_logged_in() {
+            return Ok(self.stream.read(requests).await? > 0);
+        }
+        // Whoever does not say who it is keeps no place from others.
+        let left = LOGIN.saturating_sub(self.began.elapsed());
+        match timeout(left, self.stream.read(requests)).await {
+            Ok(read) => Ok(read? > 0),
+            Err(_) => {
+                self.server.not_let_in.fetch_add(1, SeqCst);
+                Ok(false)
             }
         }
     }
@@ -111,10 +120,10 @@ impl Client<'_> {
                     self.say(reply);
                     return Ok(false);
                 }
-                Step::Login(..) => self.say(Reply::error(
-                    "ERR AUTH <password> called without any password configured for the default \
-                     user. Are you sure your configuration is correct?",
-                )),
+                Step::Login(user, password, welcome) => {
+                    let reply = self.log_in((&user, &password), welcome, requests);
+                    self.say(reply);
+                }
                 Step::Order(work) => self.order(work).await?,
                 Step::Walk(at, walk) => {
                     let from = self.server.walks.of(at);
@@ -126,6 +135,26 @@ impl Client<'_> {
                 }
             }
         }
+    }
+
+    /// What is told to who has said who it is.
+    fn log_in(
+        &mut self,
+        (user, password): (&[u8], &[u8]),
+        welcome: Reply,
+        requests: &mut Requests,
+    ) -> Reply {
+        if self.server.users.is_open() && user == b"default" {
+            return welcome;
+        }
+        let Some(user) = self.server.users.login(user, password) else {
+            self.server.not_let_in.fetch_add(1, SeqCst);
+            let wrong = "WRONGPASS invalid username-password pair or user is disabled.";
+            return Reply::error(wrong);
+        };
+        self.connection.log_in(user);
+        requests.log_in();
+        welcome
     }
 
     fn say(&mut self, reply: Reply) {
@@ -216,31 +245,11 @@ impl Client<'_> {
     }
 
     async fn write(&mut self) -> io::Result<()> {
-        let mut out = &self.out[..];
-        while !out.is_empty() {
-            match self.stream.try_write(out) {
-                Ok(written) => out = &out[written..],
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.stream.writable().await?;
-                }
-                Err(error) => return Err(error),
-            }
+        if !self.out.is_empty() {
+            self.stream.write(&self.out).await?;
         }
         self.out.clear();
         self.out.shrink_to(REPLY_BYTES);
         Ok(())
     }
-}
-
-thread_local! {
-    /// One for all clients.
-    static BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ_BYTES].into());
-}
-
-fn read_some(stream: &TcpStream, requests: &mut Requests) -> io::Result<usize> {
-    BUFFER.with_borrow_mut(|buffer| {
-        let read = stream.try_read(buffer)?;
-        requests.push(&buffer[..read]);
-        Ok(read)
-    })
 }

@@ -108,6 +108,7 @@ fn own(server: &Server, keys: usize) -> Vec<(&'static str, String)> {
         ("outcomes_unknown", &server.unknown),
         ("refused", &server.refused),
         ("protocol_errors", &server.protocol_errors),
+        ("not_let_in", &server.not_let_in),
     ];
     lines.extend(counted.map(|(name, count)| (name, count.load(SeqCst).to_string())));
     lines

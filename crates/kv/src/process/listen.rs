@@ -16,7 +16,9 @@ use super::client::serve;
 use super::gateway::Gateway;
 use super::lock;
 use super::order::run;
+use super::sealed::{Sealer, Stream};
 use super::walks::Walks;
+use crate::access::Users;
 use crate::redis::{NodeView, View};
 
 /// How often it is looked for the end, and how the cluster is.
@@ -31,6 +33,9 @@ pub(super) struct Server {
     pub(super) nodes: Vec<NodeView>,
     pub(super) cluster: u32,
     pub(super) me: u16,
+    pub(super) users: Users,
+    /// None: clients speak no TLS.
+    pub(super) sealer: Option<Sealer>,
     pub(super) walks: Walks,
     /// The cluster as it was a moment ago.
     pub(super) seen: Mutex<Option<(Instant, Arc<View>)>>,
@@ -45,6 +50,8 @@ pub(super) struct Server {
     pub(super) unknown: AtomicU64,
     pub(super) refused: AtomicU64,
     pub(super) protocol_errors: AtomicU64,
+    /// Handshakes and passwords that were wrong, and clients that said nothing of themselves.
+    pub(super) not_let_in: AtomicU64,
     pub(super) stop: AtomicBool,
 }
 
@@ -159,7 +166,13 @@ async fn accept(server: Arc<Server>, listener: TcpListener, is_cluster: bool) {
         server.clients.fetch_add(1, SeqCst);
         let of = Rc::clone(&server);
         drop(tokio::task::spawn_local(async move {
-            let ended = serve(&of, stream, is_cluster).await;
+            let ended = match Stream::of(stream, of.sealer.as_ref()).await {
+                Ok(stream) => serve(&of, stream, is_cluster).await,
+                Err(error) => {
+                    of.not_let_in.fetch_add(1, SeqCst);
+                    Err(error)
+                }
+            };
             of.clients.fetch_sub(1, SeqCst);
             if let Err(error) = ended {
                 tracing::debug!(%error, "a client is gone");

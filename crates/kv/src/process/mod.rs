@@ -11,12 +11,14 @@ mod link;
 mod listen;
 mod looks;
 mod order;
+mod sealed;
 mod start;
 mod walks;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use looks::now;
+pub use sealed::SealError;
 pub use start::{Kv, StartError};
 
 /// What is behind a mutex, also where a thread that held it has panicked.

@@ -19,7 +19,9 @@ use super::gateway::{Gateway, Route};
 use super::lane::Lane;
 use super::link::{Link, Other};
 use super::listen::{Listeners, Server};
+use super::sealed::{SealError, Sealer};
 use super::walks::Walks;
+use crate::access::Users;
 use crate::config::{ConfigError, KvConfig, ProcessSection};
 use crate::map::Partition;
 use crate::redis::NodeView;
@@ -42,6 +44,8 @@ pub enum StartError {
     Replica(rota_replica::StartError),
     /// The file deals out the slots otherwise than they are in its state: it is not changed by that.
     Slots,
+    /// Its certificate cannot be used.
+    Seal(SealError),
     /// The system's.
     System(&'static str, io::Error),
 }
@@ -55,6 +59,7 @@ impl fmt::Display for StartError {
             Self::Slots => f.write_str(
                 "the file gives slots to other partitions than its state has them: put `slots` and the `[[kv.partition]]` sections back",
             ),
+            Self::Seal(error) => write!(f, "{error}"),
             Self::System(what, error) => write!(f, "{what}: {error}"),
         }
     }
@@ -294,6 +299,9 @@ impl Begins<'_> {
             nodes: kv.process.iter().filter_map(node).collect(),
             cluster: self.config.rings.common.cluster,
             me: self.node.get(),
+            users: Users::new(&kv.user)
+                .map_err(|error| StartError::Config(ConfigError::User(error)))?,
+            sealer: self.sealer()?,
             walks: Walks::default(),
             seen: Mutex::default(),
             began: Instant::now(),
@@ -306,8 +314,15 @@ impl Begins<'_> {
             unknown: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             protocol_errors: AtomicU64::new(0),
+            not_let_in: AtomicU64::new(0),
             stop: AtomicBool::new(false),
         }))
+    }
+
+    fn sealer(&self) -> Result<Option<Sealer>, StartError> {
+        let section = self.config.kv.tls.as_ref();
+        let sealer = section.map(|section| Sealer::open(&section.of(self.node)));
+        sealer.transpose().map_err(StartError::Seal)
     }
 
     fn listeners(&self, server: Arc<Server>) -> Result<Listeners, StartError> {

@@ -1,6 +1,7 @@
 //! A client's connection: what it has said so far, and what is to be done for it now.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use rota_multiring::Place;
@@ -12,6 +13,7 @@ use super::table::{Entry, find};
 use super::view::View;
 use super::work::{Task, Walk, Work};
 use super::{cluster, work};
+use crate::access::User;
 
 /// A transaction has so many commands at most.
 const MOST_QUEUED: usize = 10_000;
@@ -55,7 +57,10 @@ pub struct Connection {
     identity: Identity,
     /// It knows where keys are, and is told when it asks in the wrong place.
     is_cluster: bool,
+    is_open: bool,
     has_logged_in: bool,
+    /// What it may do; none: everything.
+    user: Option<Arc<User>>,
     queue: Option<Queue>,
     watched: BTreeMap<Bytes, Option<Place>>,
 }
@@ -69,7 +74,9 @@ impl Connection {
                 ..Identity::default()
             },
             is_cluster,
+            is_open,
             has_logged_in: is_open,
+            user: None,
             queue: None,
             watched: BTreeMap::new(),
         }
@@ -86,8 +93,13 @@ impl Connection {
     }
 
     /// It has proved who it is.
-    pub const fn log_in(&mut self) {
-        self.has_logged_in = true;
+    pub fn log_in(&mut self, user: Arc<User>) {
+        (self.has_logged_in, self.user) = (true, Some(user));
+    }
+
+    /// Whether it has, or need not.
+    pub const fn has_logged_in(&self) -> bool {
+        self.has_logged_in
     }
 
     /// How keys are that it watches.
@@ -118,6 +130,11 @@ impl Connection {
         let is_first = matches!(entry.name, "auth" | "hello" | "quit" | "reset");
         if !self.has_logged_in && !is_first {
             return Step::Reply(error("NOAUTH Authentication required."));
+        }
+        let user = self.user.as_ref();
+        if let Some(refusal) = user.and_then(|user| user.refusal(entry, &arguments)) {
+            self.break_queue();
+            return Step::Reply(refusal);
         }
         match (entry.name, &arguments[..]) {
             ("multi", _) if self.queue.is_some() => {
@@ -175,6 +192,7 @@ impl Connection {
             ..Identity::default()
         };
         (self.queue, self.watched) = (None, BTreeMap::new());
+        (self.has_logged_in, self.user) = (self.is_open, None);
         Step::Reply(Reply::Simple("RESET"))
     }
 
@@ -241,6 +259,10 @@ impl Connection {
             }),
             ("info", _) => Step::Info(arguments),
             ("hello", _) => self.hello(&arguments),
+            ("auth", [_]) if self.is_open => Step::Reply(error(
+                "ERR AUTH <password> called without any password configured for the default \
+                 user. Are you sure your configuration is correct?",
+            )),
             ("auth", [password]) => Step::Login("default".into(), password.clone(), Reply::OK),
             ("auth", [user, password]) => Step::Login(user.clone(), password.clone(), Reply::OK),
             ("auth", _) => Step::Reply(syntax()),

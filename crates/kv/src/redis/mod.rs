@@ -13,6 +13,6 @@ mod work;
 
 pub use command::{Fold, Plan, Shape};
 pub use connection::{Connection, Step};
-pub use table::{Entry as TableEntry, TABLE, find};
+pub use table::{Entry, TABLE, find};
 pub use view::{NodeView, View};
 pub use work::{Answering, Done, Task, Walk, Work, assemble, done};

@@ -1,5 +1,7 @@
 //! The commands that there are.
 
+use bytes::Bytes;
+
 /// What Redis' clients want to know of a command (`COMMAND`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
@@ -130,6 +132,21 @@ impl Entry {
         } else {
             count == self.arity
         }
+    }
+
+    /// The keys among a command's arguments.
+    pub fn keys<'a>(&self, arguments: &'a [Bytes]) -> impl Iterator<Item = &'a Bytes> + use<'a> {
+        let count = arguments.len() as i64;
+        let last = match self.last < 0 {
+            true => count + self.last + 1,
+            false => self.last.min(count),
+        };
+        // The name is their argument 0.
+        let of = |at: i64| usize::try_from(at).unwrap_or_default();
+        let (first, step) = (of(self.first - 1), of(self.step).max(1));
+        let last = if self.first == 0 { 0 } else { of(last) };
+        let keys = arguments.iter().take(last).skip(first);
+        keys.step_by(step)
     }
 
     /// Whether it changes anything.

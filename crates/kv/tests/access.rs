@@ -1,0 +1,179 @@
+//! Clients by TLS, and who may do what, on real sockets.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use rcgen::{CertificateParams, KeyPair};
+use rota_core::contract::NodeId;
+use rota_kv::access::UserSection;
+use rota_kv::{ConfigError, Kv, KvConfig, TlsSection};
+use rota_node::VoteStorage;
+use rota_resp::{Replies, Reply, Request};
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+/// Of "secret".
+const HASH: &str = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn config(port: u16, directory: &Path) -> KvConfig {
+    for name in ["votes", "states"] {
+        fs::create_dir_all(directory.join(name)).expect("it is ours");
+    }
+    let mut config = KvConfig::loopback((1, 1), port, (directory, VoteStorage::Memory));
+    config.kv.tls = Some(TlsSection {
+        certificate: directory.join("{node}.pem"),
+        key: directory.join("{node}.key"),
+        client_ca: None,
+    });
+    config.kv.user = vec![UserSection {
+        name: "app".to_owned(),
+        password_sha256: HASH.to_owned(),
+        keys: Some(vec!["app:*".to_owned()]),
+        read_only: false,
+    }];
+    config
+}
+
+/// A certificate of its own, in the files of node 1.
+fn certificate(directory: &Path) -> CertificateDer<'static> {
+    let key = KeyPair::generate().expect("a key");
+    let names = vec!["localhost".to_owned()];
+    let params = CertificateParams::new(names).expect("a name");
+    let certificate = params.self_signed(&key).expect("a certificate");
+    fs::write(directory.join("1.pem"), certificate.pem()).expect("it is ours");
+    fs::write(directory.join("1.key"), key.serialize_pem()).expect("it is ours");
+    certificate.der().clone()
+}
+
+struct Client<S> {
+    stream: S,
+    replies: Replies,
+}
+
+impl<S: Read + Write> Client<S> {
+    const fn new(stream: S, replies: Replies) -> Self {
+        Self { stream, replies }
+    }
+
+    /// `None`: the connection has ended.
+    fn say(&mut self, line: &str) -> Option<Reply> {
+        let words: Vec<&str> = line.split(' ').collect();
+        let mut out = Vec::new();
+        Request::write(&words, &mut out);
+        self.stream.write_all(&out).ok()?;
+        let mut buffer = [0; 4_096];
+        loop {
+            if let Some(reply) = self.replies.next().ok()? {
+                return Some(reply);
+            }
+            match self.stream.read(&mut buffer) {
+                Ok(0) | Err(_) => return None,
+                Ok(read) => self.replies.push(&buffer[..read]),
+            }
+        }
+    }
+}
+
+fn tcp(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).expect("somebody listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+    stream
+}
+
+fn sealed(
+    address: SocketAddr,
+    root: &CertificateDer<'static>,
+) -> Client<StreamOwned<ClientConnection, TcpStream>> {
+    let mut roots = RootCertStore::empty();
+    roots.add(root.clone()).expect("a certificate");
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from("localhost").expect("a name");
+    let connection = ClientConnection::new(Arc::new(config), name).expect("a client");
+    Client::new(
+        StreamOwned::new(connection, tcp(address)),
+        Replies::new(1 << 20),
+    )
+}
+
+fn error(reply: Option<Reply>) -> String {
+    match reply {
+        Some(Reply::Error(text)) => text,
+        other => panic!("{other:?} is no error"),
+    }
+}
+
+#[test]
+fn clients_speak_tls_and_do_what_their_user_may() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let config = config(23_000, directory.path());
+    let root = certificate(directory.path());
+    let process = Kv::start(&config, NodeId::new(1).expect("not 0")).expect("it starts");
+    let port = config.kv.process[0].redis_port.expect("a port");
+    let address = SocketAddr::from(([127, 0, 0, 1], port));
+    // Whoever says nothing of itself is not kept: looked at in the end.
+    let mut silent = sealed(address, &root);
+    assert!(error(silent.say("PING")).starts_with("NOAUTH"));
+    let plain = Client::new(tcp(address), Replies::new(1 << 20)).say("PING");
+    assert_eq!(plain, None, "what is no TLS is not answered");
+    let mut client = sealed(address, &root);
+    assert!(error(client.say("SET app:1 x")).starts_with("NOAUTH"));
+    assert!(error(client.say("AUTH app Secret")).starts_with("WRONGPASS"));
+    assert!(error(client.say("AUTH secret")).starts_with("WRONGPASS"));
+    assert!(error(client.say("GET app:1")).starts_with("NOAUTH"));
+    assert_eq!(client.say("AUTH app secret"), Some(Reply::OK));
+    let began = std::time::Instant::now();
+    while client.say("SET app:1 x") != Some(Reply::OK) {
+        assert!(began.elapsed() < PATIENCE, "nothing is ordered");
+        thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(client.say("GET app:1"), Some(Reply::from("x")));
+    assert!(error(client.say("GET other")).starts_with("NOPERM"));
+    assert!(error(client.say("FLUSHALL")).starts_with("NOPERM"));
+    // Another certificate is used for who comes then; who is there goes on.
+    let other = certificate(directory.path());
+    thread::sleep(Duration::from_millis(1_200));
+    let mut later = sealed(address, &other);
+    assert_eq!(later.say("AUTH app secret"), Some(Reply::OK));
+    assert_eq!(later.say("GET app:1"), Some(Reply::from("x")));
+    assert_eq!(sealed(address, &root).say("PING"), None);
+    assert_eq!(client.say("GET app:1"), Some(Reply::from("x")));
+    let mut rest = Vec::new();
+    let _ = silent.stream.read_to_end(&mut rest);
+    assert_eq!(silent.say("PING"), None, "it has not said who it is");
+    drop(process);
+}
+
+#[test]
+fn clients_come_from_other_hosts_only_sealed_and_with_a_name() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut config = config(23_050, directory.path());
+    for node in &mut config.rings.common.nodes {
+        node.address = [10, 0, 0, 1].into();
+    }
+    let read = |config: &KvConfig| KvConfig::from_toml(&config.to_toml().expect("a file"));
+    assert_eq!(read(&config).expect("it is sound"), config);
+    let mut nobody = config.clone();
+    nobody.kv.user = Vec::new();
+    assert!(matches!(read(&nobody), Err(ConfigError::Unprotected(_))));
+    if let Some(tls) = &mut nobody.kv.tls {
+        tls.client_ca = Some("ca.pem".into());
+    }
+    assert!(read(&nobody).is_ok(), "certificates say who clients are");
+    let mut open = config.clone();
+    open.kv.tls = None;
+    assert!(matches!(read(&open), Err(ConfigError::Unprotected(_))));
+    let mut twice = config;
+    twice.kv.user.push(twice.kv.user[0].clone());
+    assert!(matches!(read(&twice), Err(ConfigError::User(_))));
+}
