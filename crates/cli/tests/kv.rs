@@ -242,3 +242,74 @@ fn a_process_that_cannot_start_says_why() {
         words(&output)
     );
 }
+
+/// Ends with its process.
+struct Served(Child);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn commands_say_who_they_are_and_speak_tls() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = |name: &str| directory.path().join(name);
+    let of = (directory.path(), rota_node::VoteStorage::Memory);
+    let mut config = rota_kv::KvConfig::loopback((1, 1), 23_100, of);
+    config.kv.tls = Some(rota_kv::TlsSection {
+        certificate: file("own.pem"),
+        key: file("own.key"),
+        client_ca: None,
+    });
+    config.kv.user = vec![rota_kv::access::UserSection {
+        name: "app".to_owned(),
+        // Of "secret".
+        password_sha256: "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
+            .to_owned(),
+        keys: None,
+        read_only: false,
+    }];
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+    let certificate = params.self_signed(&key).expect("a certificate");
+    for (name, text) in [
+        ("rota.toml", config.to_toml().expect("a file")),
+        ("own.pem", certificate.pem()),
+        ("own.key", key.serialize_pem()),
+        ("right", "secret\n".to_owned()),
+        ("wrong", "Secret\n".to_owned()),
+    ] {
+        std::fs::write(file(name), text).expect("it is ours");
+    }
+    for name in ["votes", "states"] {
+        std::fs::create_dir(file(name)).expect("it is ours");
+    }
+    let mut serve = rota();
+    serve
+        .args(["kv", "serve", "--node", "1", "--config"])
+        .arg(file("rota.toml"));
+    let serve = serve.stderr(Stdio::null()).spawn().expect("it starts");
+    let _served = Served(serve);
+    let port = config.kv.process[0].redis_port.expect("a port");
+    let ask = |words: &[&str], password: &str| {
+        let mut ask = rota();
+        ask.arg("kv").args(words).args(["--user", "app"]);
+        ask.args(["--connect", &format!("127.0.0.1:{port}")]);
+        ask.arg("--password-file").arg(file(password));
+        ask.arg("--ca").arg(file("own.pem"));
+        ask.args(["--server-name", "localhost"]);
+        ask.output().expect("it ends")
+    };
+    let began = Instant::now();
+    while !ask(&["put", "a", "1"], "right").status.success() {
+        assert!(began.elapsed() < PATIENCE, "it does not answer");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(ask(&["get", "a"], "right").stdout, b"1\n");
+    let refused = ask(&["get", "a"], "wrong");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(words(&refused).contains("WRONGPASS"), "{}", words(&refused));
+}

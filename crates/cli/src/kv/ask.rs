@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rota_resp::{Reply, inline};
 
-use super::talk::Talk;
+use super::who::Who;
 use crate::say::{complain, failed, print};
 
 /// Where the store is.
@@ -19,6 +19,8 @@ struct Where {
     /// How long an answer may take, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     patience: u64,
+    #[command(flatten)]
+    who: Who,
 }
 
 /// Options of `rota kv get`.
@@ -76,8 +78,8 @@ pub struct BatchOptions {
 impl Where {
     fn ask(&self, commands: &[Vec<Vec<u8>>]) -> Result<Vec<Reply>, String> {
         let patience = Duration::from_secs(self.patience.max(1));
-        let talk = Talk::connect(self.connect, patience);
-        let replies = talk.and_then(|mut talk| talk.say(commands));
+        let mut talk = self.who.connect(self.connect, patience)?;
+        let replies = talk.say(commands);
         replies.map_err(|error| format!("{}: {error}", self.connect))
     }
 

@@ -9,6 +9,7 @@ mod report;
 mod serve;
 mod talk;
 mod trouble;
+mod who;
 
 use std::process::ExitCode;
 

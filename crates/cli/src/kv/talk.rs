@@ -5,16 +5,40 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use rota_resp::{Replies, Reply, Request};
+use rustls::{ClientConnection, StreamOwned};
 
 /// A connection takes so long to make, at most.
 const CONNECTS: Duration = Duration::from_secs(2);
 /// So much may be answered at once.
 const MOST_BYTES: usize = 256 << 20;
 
+/// By TLS or not.
+#[derive(Debug)]
+enum Wire {
+    Plain(TcpStream),
+    Sealed(Box<StreamOwned<ClientConnection, TcpStream>>),
+}
+
+impl Wire {
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Plain(stream) => stream.write_all(bytes),
+            Self::Sealed(stream) => stream.write_all(bytes),
+        }
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(stream) => stream.read(buffer),
+            Self::Sealed(stream) => stream.read(buffer),
+        }
+    }
+}
+
 /// A connection.
 #[derive(Debug)]
 pub struct Talk {
-    stream: TcpStream,
+    stream: Wire,
     replies: Replies,
 }
 
@@ -24,10 +48,26 @@ impl Talk {
     /// # Errors
     /// The system's.
     pub fn connect(address: SocketAddr, patience: Duration) -> io::Result<Self> {
+        Self::open(address, patience, None)
+    }
+
+    /// The same, by TLS where there is a side of it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn open(
+        address: SocketAddr,
+        patience: Duration,
+        sealed: Option<ClientConnection>,
+    ) -> io::Result<Self> {
         let stream = TcpStream::connect_timeout(&address, CONNECTS)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(patience))?;
         stream.set_write_timeout(Some(patience))?;
+        let stream = match sealed {
+            Some(sealed) => Wire::Sealed(Box::new(StreamOwned::new(sealed, stream))),
+            None => Wire::Plain(stream),
+        };
         Ok(Self {
             stream,
             replies: Replies::new(MOST_BYTES),
