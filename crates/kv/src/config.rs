@@ -17,6 +17,8 @@ use serde::{Deserialize, Serialize};
 use crate::access::{UserError, UserSection, Users};
 use crate::map::{Map, MapError, Partition};
 
+const USUAL_CLIENTS: u32 = 10_000;
+
 /// The `[kv]` section.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,6 +49,13 @@ pub struct KvSection {
     pub partition: Vec<PartitionSection>,
     /// Which process is what.
     pub process: Vec<ProcessSection>,
+}
+
+impl KvSection {
+    /// So many clients may be connected.
+    pub fn clients(&self) -> u64 {
+        u64::from(self.clients.unwrap_or(USUAL_CLIENTS))
+    }
 }
 
 /// The `[kv.tls]` section. In all paths `{node}` stands for the node's number.

@@ -108,6 +108,23 @@ impl Cluster {
     }
 }
 
+impl Client {
+    fn number(&mut self, line: &str) -> i64 {
+        match self.insist(line) {
+            Reply::Integer(number) => number,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+}
+
+impl Cluster {
+    fn cluster_client(&self, number: u16) -> Client {
+        let process = self.config.process(node(number)).expect("a process");
+        let port = process.cluster_port.expect("a port");
+        Client::connect(SocketAddr::from(([127, 0, 0, 1], port)))
+    }
+}
+
 fn bulk(text: &str) -> Reply {
     Reply::from(text)
 }
@@ -146,6 +163,23 @@ fn any_process_has_all_keys_and_a_process_that_goes_stops_nobody() {
     let ones = Reply::Array(vec![Reply::Integer(1); 4]);
     assert_eq!(client.say("EXEC"), ones);
     assert_eq!(client.say("DBSIZE"), Reply::Integer(309));
+    // Who knows a cluster asks each partition for its own keys.
+    let own: Vec<i64> = [1, 4]
+        .map(|number| cluster.cluster_client(number).number("DBSIZE"))
+        .into();
+    assert!(own.iter().all(|count| *count > 0), "{own:?}");
+    assert_eq!(own.iter().sum::<i64>(), 309);
+    let mut walked = 0;
+    for number in [1, 4] {
+        let Reply::Array(parts) = cluster.cluster_client(number).say("SCAN 0 COUNT 1000") else {
+            panic!("a walk");
+        };
+        let Reply::Array(keys) = &parts[1] else {
+            panic!("{parts:?}");
+        };
+        walked += keys.len();
+    }
+    assert_eq!(walked, 309);
     // One of each partition's goes, and comes back with nothing but its disk.
     for number in [2, 6] {
         cluster.end(number);

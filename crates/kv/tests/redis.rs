@@ -82,7 +82,7 @@ impl Desk {
 
     fn work(&mut self, work: Work) -> Reply {
         let works = [work];
-        let (batch, answering) = assemble(&works, self.now);
+        let (batch, answering) = assemble(&works, self.now, None);
         let outcomes = match batch.is_empty() {
             true => Some(Vec::new()),
             false => self.order(&batch),
@@ -462,13 +462,48 @@ fn who_has_to_say_who_it_is_says_nothing_else_before() {
     );
 }
 
+#[test]
+fn what_a_client_keeps_is_bounded() {
+    let mut desk = Desk::new(false);
+    let large = "x".repeat(300_000);
+    assert_eq!(desk.hear("MULTI"), "+OK");
+    for _ in 0..3 {
+        assert_eq!(desk.hear(&format!("SET a {large}")), "+QUEUED");
+    }
+    assert!(desk.connection.bytes() > 900_000);
+    let refused = desk.hear(&format!("SET a {large}"));
+    assert_eq!(refused, "-ERR a transaction has no more than 1 MiB");
+    // What is not done is not kept, however much more comes.
+    for _ in 0..30 {
+        assert_eq!(desk.hear(&format!("SET a {large}")), "+QUEUED");
+    }
+    assert_eq!(desk.connection.bytes(), 0);
+    assert!(desk.hear("EXEC").starts_with("-EXECABORT"));
+    assert_eq!(desk.hear("MULTI"), "+OK");
+    for _ in 0..10_000 {
+        assert_eq!(desk.hear("PING"), "+QUEUED");
+    }
+    assert!(desk.hear("PING").starts_with("-ERR a transaction"));
+    assert!(desk.hear("EXEC").starts_with("-EXECABORT"));
+    let key = "k".repeat(60_000);
+    for at in 0..17 {
+        assert_eq!(desk.hear(&format!("WATCH {key}{at}")), "+OK");
+    }
+    assert!(
+        desk.hear(&format!("WATCH {key}18"))
+            .starts_with("-ERR no more")
+    );
+    assert_eq!(desk.hear("UNWATCH"), "+OK");
+    assert_eq!(desk.connection.bytes(), 0);
+}
+
 /// What a partition does not answer is no empty answer: keys would be left out of a walk, and a transaction would watch nothing.
 #[test]
 fn what_is_too_much_at_once_is_told() {
     use rota_kv::store::{Fault, Found};
     let too_much = |work: Work, outcomes: Vec<Outcome>| {
         let works = [work];
-        let (_, answering) = assemble(&works, 0);
+        let (_, answering) = assemble(&works, 0, None);
         let told = done(&works, answering, Some(vec![outcomes])).remove(0);
         matches!(told, Done::Reply(Reply::Error(why)) if why.starts_with("TRYAGAIN"))
     };

@@ -348,7 +348,7 @@ fn each_partition_does_its_own_part() {
         operations: vec![
             Operation::Key(second.as_bytes(), set("2")),
             Operation::Key(first.as_bytes(), set("1")),
-            Operation::Size,
+            Operation::Size(None),
         ],
         ..Batch::default()
     };
@@ -364,6 +364,37 @@ fn each_partition_does_its_own_part() {
         ..batch
     };
     assert_eq!(runs[0].batch(&spread), Answer::Spread);
+    // What is asked of one partition is of no other.
+    let size = Batch {
+        operations: vec![Operation::Size(Some(TWO))],
+        ..Batch::default()
+    };
+    assert_eq!(size.to(&map), [TWO].into());
+    assert_eq!(runs[0].batch(&size), Answer::Outcomes(Vec::new()));
+    let one = vec![(0, Outcome::Number(1))];
+    assert_eq!(runs[1].batch(&size), Answer::Outcomes(one));
+}
+
+#[test]
+fn keys_whose_end_has_come_are_taken_away_though_nobody_asks() {
+    let mut run = Run::alone();
+    let end = run.now + 1_000;
+    for key in 0..100 {
+        let until = Action::Set {
+            value: b"x",
+            life: Life::Until(end),
+            only: Only::Always,
+            get: false,
+        };
+        run.act(&format!("key{key}"), until);
+    }
+    assert!(!run.store.has_ended(end - 1) && run.store.has_ended(end));
+    let nothing = Batch {
+        stamp: end,
+        ..Batch::default()
+    };
+    assert_eq!(run.batch(&nothing), Answer::Outcomes(Vec::new()));
+    assert!(run.store.is_empty() && !run.store.has_ended(u64::MAX));
 }
 
 #[test]
@@ -378,6 +409,7 @@ fn a_range_is_in_order_and_says_whether_there_is_more() {
             to: to.map(str::as_bytes),
             limit,
             wanted: Wanted::Values,
+            of: None,
         }];
         let batch = Batch {
             operations,

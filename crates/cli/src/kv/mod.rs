@@ -4,6 +4,7 @@ mod ask;
 mod bench;
 mod check;
 mod demo;
+mod descriptors;
 mod load;
 mod report;
 mod serve;

@@ -8,6 +8,7 @@ use rota_resp::{Limits, Reply, Requests, Version};
 use tokio::time::{Instant, timeout};
 
 use super::gateway::OrderError;
+use super::held::Share;
 use super::info::info;
 use super::listen::Server;
 use super::now;
@@ -21,6 +22,10 @@ const LOGIN: Duration = Duration::from_secs(10);
 const BATCH_BYTES: usize = 32 << 10;
 /// So many commands are.
 const BATCH_COMMANDS: usize = 128;
+/// So much is told at once, and has to be taken in so long a time; sooner where all clients together keep too much.
+const PART_BYTES: usize = 64 << 10;
+const TAKES: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_secs(1);
 /// Replies leave when they are so many bytes, though more are to come.
 const REPLY_BYTES: usize = 256 << 10;
 
@@ -52,6 +57,7 @@ struct Client<'a> {
     items: Vec<Item>,
     /// To be told.
     out: Vec<u8>,
+    share: Share,
 }
 
 /// Until it goes.
@@ -68,6 +74,7 @@ pub(super) async fn serve(server: &Server, stream: Stream, is_cluster: bool) -> 
         bytes: 0,
         items: Vec::new(),
         out: Vec::new(),
+        share: server.held.share(),
     };
     let mut requests = match server.users.is_open() {
         true => Requests::new(limits()),
@@ -77,7 +84,7 @@ pub(super) async fn serve(server: &Server, stream: Stream, is_cluster: bool) -> 
         let is_on = client.take_all(&mut requests).await?;
         client.flush().await?;
         client.write().await?;
-        if !is_on || !client.read(&mut requests).await? {
+        if !is_on || client.has_too_much(&requests).await || !client.read(&mut requests).await? {
             return Ok(());
         }
     }
@@ -137,6 +144,20 @@ impl Client<'_> {
         }
     }
 
+    /// It keeps too much where all do: it is told so, and ends.
+    async fn has_too_much(&mut self, requests: &Requests) -> bool {
+        let own = requests.waiting_bytes() + self.connection.bytes();
+        self.share.set(own + self.out.capacity());
+        let is_too_much = self.share.is_too_much();
+        if is_too_much {
+            self.say(Reply::error(
+                "ERR clients have sent more than is kept of what is not whole yet",
+            ));
+            let _ = self.write().await;
+        }
+        is_too_much
+    }
+
     /// What is told to who has said who it is.
     fn log_in(
         &mut self,
@@ -189,7 +210,9 @@ impl Client<'_> {
         }
         let works = std::mem::take(&mut self.works);
         self.bytes = 0;
-        let (batch, answering) = assemble(&works, now());
+        // Who knows a cluster asks each of its servers for its own keys.
+        let of = self.is_cluster.then_some(self.server.gateway.own);
+        let (batch, answering) = assemble(&works, now(), of);
         let done = match self.outcomes(&batch).await {
             Ok(outcomes) => done(&works, answering, outcomes),
             Err(error) => {
@@ -245,8 +268,15 @@ impl Client<'_> {
     }
 
     async fn write(&mut self) -> io::Result<()> {
-        if !self.out.is_empty() {
-            self.stream.write(&self.out).await?;
+        self.share.set(self.out.len() + self.connection.bytes());
+        for part in self.out.chunks(PART_BYTES) {
+            // Whoever takes nothing for long is gone, or keeps memory from others.
+            let patience = match self.share.is_too_much() {
+                true => SOON,
+                false => TAKES,
+            };
+            let written = timeout(patience, self.stream.write(part)).await;
+            written.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
         }
         self.out.clear();
         self.out.shrink_to(REPLY_BYTES);

@@ -8,12 +8,14 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use tokio::net::TcpListener;
+use socket2::{SockRef, TcpKeepalive};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime;
 use tokio::task::LocalSet;
 
 use super::client::serve;
 use super::gateway::Gateway;
+use super::held::Held;
 use super::lock;
 use super::order::run;
 use super::sealed::{Sealer, Stream};
@@ -23,6 +25,8 @@ use crate::redis::{NodeView, View};
 
 /// How often it is looked for the end, and how the cluster is.
 const LOOK: Duration = Duration::from_millis(50);
+/// A client that says nothing for so long is asked whether it is there.
+const IDLE: Duration = Duration::from_secs(60);
 /// How long a listener waits that got an error.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -37,6 +41,8 @@ pub(super) struct Server {
     /// None: clients speak no TLS.
     pub(super) sealer: Option<Sealer>,
     pub(super) walks: Walks,
+    /// What is kept for clients.
+    pub(super) held: Held,
     /// The cluster as it was a moment ago.
     pub(super) seen: Mutex<Option<(Instant, Arc<View>)>>,
     pub(super) began: Instant,
@@ -145,6 +151,12 @@ impl Drop for Listeners {
     }
 }
 
+/// A client whose host is gone is gone, too.
+fn keep_alive(stream: &TcpStream) {
+    let probes = TcpKeepalive::new().with_time(IDLE).with_interval(IDLE / 4);
+    let _ = SockRef::from(stream).set_tcp_keepalive(&probes.with_retries(4));
+}
+
 async fn accept(server: Arc<Server>, listener: TcpListener, is_cluster: bool) {
     let server = Rc::new(server);
     loop {
@@ -163,6 +175,7 @@ async fn accept(server: Arc<Server>, listener: TcpListener, is_cluster: bool) {
             continue;
         }
         let _ = stream.set_nodelay(true);
+        keep_alive(&stream);
         server.clients.fetch_add(1, SeqCst);
         let of = Rc::clone(&server);
         drop(tokio::task::spawn_local(async move {

@@ -20,7 +20,7 @@ pub(super) fn now() -> u64 {
 }
 
 /// A message that does nothing but let time pass.
-fn marker() -> Vec<u8> {
+pub(super) fn marker() -> Vec<u8> {
     let nothing = Batch {
         stamp: now(),
         ..Batch::default()

@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rota_core::contract::{Incarnation, NodeId, Process};
@@ -16,9 +15,11 @@ use rota_replica::{Replica, ReplicaStatus};
 use super::desk::{AtDesk, Desk};
 use super::door::{Door, Room};
 use super::gateway::{Gateway, Route};
+use super::held::Held;
 use super::lane::Lane;
 use super::link::{Link, Other};
 use super::listen::{Listeners, Server};
+use super::pulse::{Looked, Pulse};
 use super::sealed::{SealError, Sealer};
 use super::walks::Walks;
 use crate::access::Users;
@@ -27,10 +28,7 @@ use crate::map::Partition;
 use crate::redis::NodeView;
 use crate::store::Store;
 
-/// How often it is looked whether the partition is full.
-const LOOK: Duration = Duration::from_millis(100);
 const USUAL_PATIENCE: u64 = 5_000;
-const USUAL_CLIENTS: u32 = 10_000;
 const USUAL_MIB: u64 = 4_096;
 
 /// Why a process does not start.
@@ -71,8 +69,7 @@ impl std::error::Error for StartError {}
 pub struct Kv {
     listeners: Option<Listeners>,
     door: Option<Door>,
-    pulse: Option<JoinHandle<()>>,
-    stop: Arc<AtomicBool>,
+    pulse: Option<Pulse>,
     replica: Arc<Replica<Store>>,
 }
 
@@ -113,25 +110,20 @@ impl Kv {
         };
         let door = begins.door()?;
         let server = begins.server(map)?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let most = server.most_bytes;
-        let pulse = thread::Builder::new().name("rota-kv-pulse".to_owned());
-        let (ends, of) = (Arc::clone(&stop), Arc::clone(&replica));
-        let beat = move || {
-            while !ends.load(SeqCst) {
-                let bytes = of.read(|store| store.bytes() as u64);
-                is_full.store(bytes.is_some_and(|bytes| bytes >= most), SeqCst);
-                thread::sleep(LOOK);
-            }
+        let looked = Looked {
+            orders: replica.orders(),
+            ring: begins.ring(),
+            giver: drawn()?,
+            most_bytes: server.most_bytes,
+            is_full,
         };
-        let system = |error| StartError::System("a thread", error);
-        let pulse = pulse.spawn(beat).map_err(system)?;
+        let pulse = Pulse::start(looked);
+        let pulse = pulse.map_err(|error| StartError::System("a thread", error))?;
         let listeners = begins.listeners(server)?;
         Ok(Self {
             listeners: Some(listeners),
             door: Some(door),
             pulse: Some(pulse),
-            stop,
             replica,
         })
     }
@@ -152,10 +144,7 @@ impl Drop for Kv {
         // Clients go first, and then whoever they asked.
         self.listeners = None;
         self.door = None;
-        self.stop.store(true, SeqCst);
-        if let Some(pulse) = self.pulse.take() {
-            let _ = pulse.join();
-        }
+        self.pulse = None;
     }
 }
 
@@ -303,9 +292,10 @@ impl Begins<'_> {
                 .map_err(|error| StartError::Config(ConfigError::User(error)))?,
             sealer: self.sealer()?,
             walks: Walks::default(),
+            held: Held::default(),
             seen: Mutex::default(),
             began: Instant::now(),
-            most_clients: u64::from(kv.clients.unwrap_or(USUAL_CLIENTS)),
+            most_clients: kv.clients(),
             most_bytes: most_mib << 20,
             clients: AtomicU64::new(0),
             connections: AtomicU64::new(0),

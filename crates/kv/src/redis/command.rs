@@ -257,7 +257,11 @@ fn of_many<'a>(name: &str, arguments: &'a [Bytes]) -> Option<Refused<Plan<'a>>> 
                 ..Plan::of(operations, Shape::Status, Fold::AllOrNone)
             }
         }),
-        "dbsize" => Ok(Plan::of(vec![Operation::Size], Shape::Number, Fold::Sum)),
+        "dbsize" => Ok(Plan::of(
+            vec![Operation::Size(None)],
+            Shape::Number,
+            Fold::Sum,
+        )),
         "flushall" | "flushdb" => match arguments {
             [] => Ok(Plan::of(vec![Operation::Clear], Shape::Status, Fold::Ok)),
             [word] if is(word, "ASYNC") || is(word, "SYNC") => {
@@ -295,6 +299,7 @@ fn range(arguments: &[Bytes]) -> Refused<Plan<'_>> {
         to: (&ends[1][..] != b"+").then_some(&ends[1][..]),
         limit,
         wanted: Wanted::Values,
+        of: None,
     };
     let shape = Shape::Entries(limit);
     Ok(Plan::of(vec![operation], shape, Fold::One))

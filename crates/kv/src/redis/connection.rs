@@ -8,15 +8,15 @@ use rota_multiring::Place;
 use rota_resp::{Reply, Version};
 
 use super::parse::{error, is, number, syntax, wrong_count};
+use super::queue::Queue;
 use super::session::{self, Identity};
 use super::table::{Entry, find};
 use super::view::View;
 use super::work::{Task, Walk, Work};
 use super::{cluster, work};
 use crate::access::User;
+use crate::store::MOST_BATCH_BYTES;
 
-/// A transaction has so many commands at most.
-const MOST_QUEUED: usize = 10_000;
 /// So many keys are watched at most.
 const MOST_WATCHED: usize = 10_000;
 /// A pattern has so many bytes at most.
@@ -43,14 +43,6 @@ pub enum Step {
     Info(Vec<Bytes>),
 }
 
-/// A transaction that has begun.
-#[derive(Debug, Default)]
-struct Queue {
-    tasks: Vec<Task>,
-    /// A command was refused: none of them is done.
-    is_broken: bool,
-}
-
 /// See the module's page.
 #[derive(Debug)]
 pub struct Connection {
@@ -63,6 +55,7 @@ pub struct Connection {
     user: Option<Arc<User>>,
     queue: Option<Queue>,
     watched: BTreeMap<Bytes, Option<Place>>,
+    watched_bytes: usize,
 }
 
 impl Connection {
@@ -79,6 +72,7 @@ impl Connection {
             user: None,
             queue: None,
             watched: BTreeMap::new(),
+            watched_bytes: 0,
         }
     }
 
@@ -105,9 +99,22 @@ impl Connection {
     /// How keys are that it watches.
     pub fn on_watched(&mut self, keys: Vec<(Bytes, Option<Place>)>) {
         for (key, version) in keys {
+            self.watched_bytes += 16 + key.len();
             // What it saw first counts.
             self.watched.entry(key).or_insert(version);
         }
+    }
+
+    /// What it keeps here, in bytes.
+    pub fn bytes(&self) -> usize {
+        let queued = self.queue.as_ref().map_or(0, Queue::bytes);
+        queued + self.watched_bytes
+    }
+
+    /// Nothing is watched any more.
+    fn unwatch(&mut self) -> BTreeMap<Bytes, Option<Place>> {
+        self.watched_bytes = 0;
+        std::mem::take(&mut self.watched)
     }
 
     /// What a request asks for.
@@ -158,7 +165,7 @@ impl Connection {
 
     fn break_queue(&mut self) {
         if let Some(queue) = &mut self.queue {
-            queue.is_broken = true;
+            queue.refuse();
         }
     }
 
@@ -166,19 +173,17 @@ impl Connection {
         let Some(queue) = self.queue.take() else {
             return Step::Reply(error("ERR EXEC without MULTI"));
         };
-        let watched = std::mem::take(&mut self.watched);
-        if queue.is_broken {
-            let aborted = "EXECABORT Transaction discarded because of previous errors.";
-            return Step::Reply(error(aborted));
+        let watched = self.unwatch();
+        match queue.tasks() {
+            Some(tasks) => Step::Order(Work::Transaction(tasks, watched.into_iter().collect())),
+            None => Step::Reply(error(
+                "EXECABORT Transaction discarded because of previous errors.",
+            )),
         }
-        Step::Order(Work::Transaction(
-            queue.tasks,
-            watched.into_iter().collect(),
-        ))
     }
 
     fn discard(&mut self) -> Step {
-        self.watched.clear();
+        self.unwatch();
         Step::Reply(match self.queue.take() {
             Some(_) => Reply::OK,
             None => error("ERR DISCARD without MULTI"),
@@ -191,7 +196,8 @@ impl Connection {
             id,
             ..Identity::default()
         };
-        (self.queue, self.watched) = (None, BTreeMap::new());
+        self.queue = None;
+        self.unwatch();
         (self.has_logged_in, self.user) = (self.is_open, None);
         Step::Reply(Reply::Simple("RESET"))
     }
@@ -222,15 +228,10 @@ impl Connection {
     }
 
     fn queued(&mut self, task: Task) -> Step {
-        let Some(queue) = &mut self.queue else {
-            return Step::Reply(error("ERR EXEC without MULTI"));
-        };
-        if queue.tasks.len() >= MOST_QUEUED {
-            queue.is_broken = true;
-            return Step::Reply(error("ERR a transaction has no more than 10000 commands"));
-        }
-        queue.tasks.push(task);
-        Step::Reply(Reply::Simple("QUEUED"))
+        Step::Reply(match &mut self.queue {
+            Some(queue) => queue.push(task),
+            None => error("ERR EXEC without MULTI"),
+        })
     }
 
     /// Who knows where keys are is told where they are, if not here.
@@ -251,6 +252,9 @@ impl Connection {
         match (entry.name, &arguments[..]) {
             ("watch", _) if self.watched.len() + arguments.len() > MOST_WATCHED => {
                 Step::Reply(error("ERR no more than 10000 keys are watched"))
+            }
+            ("watch", _) if self.watched_bytes + bytes_of(&arguments) > MOST_BATCH_BYTES => {
+                Step::Reply(error("ERR no more than 1 MiB of keys is watched"))
             }
             ("watch", _) => Step::Order(Work::Watch(arguments)),
             ("scan", _) => scan(&arguments).map_or_else(Step::Reply, |(at, walk)| match at {
@@ -310,7 +314,7 @@ impl Connection {
             }
             ("cluster", _) => cluster::cluster(view, arguments),
             ("unwatch", _) => {
-                self.watched.clear();
+                self.unwatch();
                 Reply::OK
             }
             ("readonly" | "readwrite", _) => {
@@ -325,6 +329,10 @@ impl Connection {
             _ => return None,
         })
     }
+}
+
+fn bytes_of(arguments: &[Bytes]) -> usize {
+    arguments.iter().map(|bytes| 16 + bytes.len()).sum()
 }
 
 fn unknown(name: &[u8], arguments: &[Bytes]) -> Reply {

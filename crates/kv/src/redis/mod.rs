@@ -5,6 +5,7 @@ mod command;
 mod connection;
 mod glob;
 mod parse;
+mod queue;
 mod reply;
 mod session;
 mod table;

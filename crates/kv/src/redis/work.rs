@@ -6,6 +6,7 @@ use rota_resp::Reply;
 
 use super::command::{Fold, Plan, Shape};
 use super::reply::{joined, name_of, reply};
+use crate::map::Partition;
 use crate::store::{Action, Batch, Found, Operation, Outcome, Test, Wanted};
 
 /// A command of a client.
@@ -85,13 +86,9 @@ impl Work {
 
     /// Its bytes.
     pub fn bytes(&self) -> usize {
-        let of = |task: &Task| match task {
-            Task::Store { arguments, .. } => arguments.iter().map(|bytes| 16 + bytes.len()).sum(),
-            Task::Known(_) => 16,
-        };
         match self {
-            Self::One(task) => of(task),
-            Self::Transaction(tasks, _) => tasks.iter().map(of).sum(),
+            Self::One(task) => task.bytes(),
+            Self::Transaction(tasks, _) => tasks.iter().map(Task::bytes).sum(),
             Self::Watch(keys) => keys.iter().map(|key| 16 + key.len()).sum(),
             Self::Walk(walk) => walk.from.len(),
         }
@@ -106,6 +103,14 @@ pub(super) fn key_of<'a>(name: &str, arguments: &'a [Bytes]) -> Option<&'a Bytes
 }
 
 impl Task {
+    /// Its bytes.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Store { arguments, .. } => arguments.iter().map(|bytes| 16 + bytes.len()).sum(),
+            Self::Known(_) => 16,
+        }
+    }
+
     fn plan<'a>(&'a self, batch: &mut Batch<'a>) -> Part {
         match self {
             Self::Known(reply) => Part::Known(reply.clone()),
@@ -124,18 +129,23 @@ impl Task {
 }
 
 /// All of this as one batch, in this order, with nothing in it where all is known already; and how it is answered then. `stamp`: the time, in
-/// milliseconds since 1970.
-pub fn assemble(works: &[Work], stamp: u64) -> (Batch<'_>, Answering) {
+/// milliseconds since 1970. `of`: walks through all keys, and their number, are of this partition only.
+pub fn assemble(works: &[Work], stamp: u64, of: Option<Partition>) -> (Batch<'_>, Answering) {
     let mut batch = Batch {
         stamp,
         ..Batch::default()
     };
-    let parts = works.iter().map(|work| work.plan(&mut batch)).collect();
+    let parts = works.iter().map(|work| work.plan(&mut batch, of)).collect();
+    for operation in &mut batch.operations {
+        if let Operation::Size(partition) = operation {
+            *partition = of;
+        }
+    }
     (batch, Answering(parts))
 }
 
 impl Work {
-    fn plan<'a>(&'a self, batch: &mut Batch<'a>) -> Vec<Part> {
+    fn plan<'a>(&'a self, batch: &mut Batch<'a>, of: Option<Partition>) -> Vec<Part> {
         match self {
             Self::One(task) => vec![task.plan(batch)],
             Self::Transaction(tasks, watched) => {
@@ -159,6 +169,7 @@ impl Work {
                         Some(_) => Wanted::Kinds,
                         None => Wanted::Names,
                     },
+                    of,
                 });
                 Vec::new()
             }

@@ -25,8 +25,11 @@ impl Batch<'_> {
                 Operation::Key(key, _) => {
                     to.insert(map.of_key(key));
                 }
+                Operation::Range { of: Some(of), .. } | Operation::Size(Some(of)) => {
+                    to.insert(*of);
+                }
                 // They are of all.
-                Operation::Range { .. } | Operation::Size | Operation::Clear => {
+                Operation::Range { .. } | Operation::Size(_) | Operation::Clear => {
                     return map.partitions();
                 }
             }

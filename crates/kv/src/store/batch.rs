@@ -5,6 +5,7 @@ use rota_multiring::Place;
 
 use super::action::Action;
 use super::bytes::{put_bytes, put_place, put_some, take_bytes, take_list, take_place, take_some};
+use crate::map::Partition;
 
 /// Most have no more bytes.
 const USUAL_BYTES: usize = 1_536;
@@ -29,7 +30,7 @@ impl Wanted {
 pub enum Operation<'a> {
     /// To a key.
     Key(&'a [u8], Action<'a>),
-    /// In all partitions: keys from the first on to before the second, so many at most, with their bytes or without.
+    /// Keys from the first on to before the second, so many at most, with their bytes or without.
     Range {
         /// From this one on.
         from: &'a [u8],
@@ -39,9 +40,11 @@ pub enum Operation<'a> {
         limit: u32,
         /// What of each.
         wanted: Wanted,
+        /// In this partition; `None`: in all.
+        of: Option<Partition>,
     },
-    /// In all partitions: how many keys there are.
-    Size,
+    /// How many keys there are in this partition; `None`: in all.
+    Size(Option<Partition>),
     /// In all partitions: there is no key any more.
     Clear,
 }
@@ -66,12 +69,22 @@ pub struct Batch<'a> {
     pub operations: Vec<Operation<'a>>,
 }
 
+/// Partitions have numbers from 1; 0 is none.
+fn put_partition(out: &mut Vec<u8>, of: Option<Partition>) {
+    out.extend(of.map_or(0, |of| of.0).to_le_bytes());
+}
+
+fn take_partition(bytes: &mut Reader<'_>) -> Option<Option<Partition>> {
+    let number = bytes.u16()?;
+    Some((number > 0).then_some(Partition(number)))
+}
+
 impl<'a> Operation<'a> {
     /// Whether it changes anything, or might.
     pub const fn writes(&self) -> bool {
         match self {
             Self::Key(_, action) => action.writes(),
-            Self::Range { .. } | Self::Size => false,
+            Self::Range { .. } | Self::Size(_) => false,
             Self::Clear => true,
         }
     }
@@ -88,14 +101,19 @@ impl<'a> Operation<'a> {
                 to,
                 limit,
                 wanted,
+                of,
             } => {
                 out.push(1);
                 put_bytes(out, from);
                 put_some(out, *to);
                 out.extend(limit.to_le_bytes());
                 out.push(*wanted as u8);
+                put_partition(out, *of);
             }
-            Self::Size => out.push(2),
+            Self::Size(of) => {
+                out.push(2);
+                put_partition(out, *of);
+            }
             Self::Clear => out.push(3),
         }
     }
@@ -108,8 +126,9 @@ impl<'a> Operation<'a> {
                 to: take_some(bytes)?,
                 limit: bytes.u32()?,
                 wanted: *Wanted::ALL.get(usize::from(bytes.byte()?))?,
+                of: take_partition(bytes)?,
             },
-            2 => Self::Size,
+            2 => Self::Size(take_partition(bytes)?),
             3 => Self::Clear,
             _ => return None,
         })

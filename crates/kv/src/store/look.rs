@@ -72,8 +72,9 @@ impl Store {
                 to,
                 limit,
                 wanted,
+                ..
             } => Ok(self.range((from, *to), *limit, *wanted)),
-            Operation::Size => Ok(Outcome::Number(self.keys.len() as i64)),
+            Operation::Size(_) => Ok(Outcome::Number(self.keys.len() as i64)),
             Operation::Clear => return None,
         };
         Some(outcome.unwrap_or_else(Outcome::Fault))
@@ -122,7 +123,7 @@ impl Store {
         let (key, action) = match operation {
             Operation::Key(key, action) => (key, action),
             Operation::Range { .. } => return MOST_RANGE_BYTES,
-            Operation::Size | Operation::Clear => return 0,
+            Operation::Size(_) | Operation::Clear => return 0,
         };
         let all = || self.get(key).map_or(0, |entry| HEAD + entry.bytes);
         match action {
@@ -145,7 +146,8 @@ impl Store {
     pub(super) fn is_own(&self, operation: &Operation<'_>) -> bool {
         match operation {
             Operation::Key(key, _) => self.map.of_key(key) == self.me,
-            Operation::Range { .. } | Operation::Size | Operation::Clear => true,
+            Operation::Range { of, .. } | Operation::Size(of) => of.is_none_or(|of| of == self.me),
+            Operation::Clear => true,
         }
     }
 

@@ -22,6 +22,8 @@ use crate::map::{Map, Partition, Partitions};
 const MAGIC: &[u8; 8] = b"rotakv02";
 /// So many keys whose time is over are taken away with each command: a command takes no longer for others' sake.
 const MOST_SWEPT: usize = 32;
+/// And so many with a message without commands.
+const MOST_SWEPT_IDLE: usize = 1_024;
 /// To free so many keys takes long.
 const MANY: usize = 10_000;
 /// An entry of a state has at most so many bytes.
@@ -175,10 +177,15 @@ impl Store {
         }
     }
 
-    /// Time passes.
-    fn sweep(&mut self, stamp: u64) {
+    /// Whether there are keys whose end has come by then.
+    pub fn has_ended(&self, time: u64) -> bool {
+        self.ends.first().is_some_and(|(end, _)| *end <= time)
+    }
+
+    /// Time passes. Of the keys that have come to their ends so many are taken away at most.
+    fn sweep(&mut self, stamp: u64, most: usize) {
         self.now = self.now.max(stamp);
-        for _ in 0..MOST_SWEPT {
+        for _ in 0..most {
             let first = self.ends.first().filter(|(end, _)| *end <= self.now);
             let Some((_, key)) = first.cloned() else {
                 return;
@@ -192,7 +199,11 @@ impl Store {
         let Some(batch) = Batch::decode(bytes) else {
             return Answer::Unreadable;
         };
-        self.sweep(batch.stamp);
+        let most = match batch.is_empty() {
+            true => MOST_SWEPT_IDLE,
+            false => MOST_SWEPT,
+        };
+        self.sweep(batch.stamp, most);
         self.applied = Some(place);
         let to = batch.to(&self.map);
         if to.len() > 1 {

@@ -1,0 +1,76 @@
+//! What is kept for clients: all together may have so much, so a few thousand of them that take their time do not take all memory.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+/// All clients together.
+const MOST_BYTES: u64 = 512 << 20;
+/// One that keeps no more is never in the way.
+const LITTLE_BYTES: u64 = 64 << 10;
+
+/// Of all clients.
+#[derive(Clone, Default)]
+pub(super) struct Held(Arc<AtomicU64>);
+
+/// Of one. What it keeps is free when this is dropped.
+pub(super) struct Share {
+    all: Held,
+    bytes: u64,
+}
+
+impl Held {
+    /// How much it is.
+    pub(super) fn bytes(&self) -> u64 {
+        self.0.load(SeqCst)
+    }
+
+    pub(super) fn share(&self) -> Share {
+        Share {
+            all: self.clone(),
+            bytes: 0,
+        }
+    }
+}
+
+impl Share {
+    /// It keeps so much now.
+    pub(super) fn set(&mut self, bytes: usize) {
+        let bytes = bytes as u64;
+        match bytes >= self.bytes {
+            true => self.all.0.fetch_add(bytes - self.bytes, SeqCst),
+            false => self.all.0.fetch_sub(self.bytes - bytes, SeqCst),
+        };
+        self.bytes = bytes;
+    }
+
+    /// All have too much, and this one has some of it.
+    pub(super) fn is_too_much(&self) -> bool {
+        self.bytes > LITTLE_BYTES && self.all.bytes() > MOST_BYTES
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_keeps_is_free_when_it_goes_and_who_has_little_is_not_in_the_way() {
+        let all = Held::default();
+        let (mut large, mut little) = (all.share(), all.share());
+        large.set(MOST_BYTES as usize);
+        assert!(!large.is_too_much());
+        little.set(100);
+        assert!(large.is_too_much() && !little.is_too_much());
+        large.set(1_000);
+        assert!(!large.is_too_much());
+        assert_eq!(all.bytes(), 1_100);
+        drop(large);
+        assert_eq!(all.bytes(), 100);
+    }
+}

@@ -1,0 +1,76 @@
+//! What a process looks at again and again: whether its partition has room, and whether keys have come to their ends that nobody asks for.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rota_multiring::Rank;
+use rota_replica::Orders;
+
+use super::looks::marker;
+use super::now;
+use crate::store::Store;
+
+/// How often.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What is looked at.
+pub(super) struct Looked {
+    pub(super) orders: Orders<Store>,
+    pub(super) ring: Rank,
+    /// Under which name it gives messages.
+    pub(super) giver: u64,
+    /// A partition with so many bytes has no room.
+    pub(super) most_bytes: u64,
+    pub(super) is_full: Arc<AtomicBool>,
+}
+
+/// See the module's page. Dropping it ends it.
+pub(super) struct Pulse {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Pulse {
+    pub(super) fn start(looked: Looked) -> io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&stop);
+        let run = move || {
+            for number in 1.. {
+                if ends.load(SeqCst) {
+                    return;
+                }
+                looked.look(number);
+                thread::sleep(LOOK);
+            }
+        };
+        let thread = thread::Builder::new().name("rota-kv-pulse".to_owned());
+        Ok(Self {
+            stop,
+            thread: Some(thread.spawn(run)?),
+        })
+    }
+}
+
+impl Looked {
+    fn look(&self, number: u64) {
+        let look = |store: &Store| (store.bytes() as u64, store.has_ended(now()));
+        let (bytes, has_ended) = self.orders.read(look).unwrap_or_default();
+        self.is_full.store(bytes >= self.most_bytes, SeqCst);
+        if has_ended {
+            // Time passes for all replicas at one place. If this one is lost there will be another.
+            let _ = self.orders.give(self.ring, (self.giver, number), &marker());
+        }
+    }
+}
+
+impl Drop for Pulse {
+    fn drop(&mut self) {
+        self.stop.store(true, SeqCst);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
