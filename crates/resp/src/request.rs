@@ -11,14 +11,17 @@ const LINE_BYTES: usize = 64 << 10;
 /// A request takes so much beside its arguments, about, for each of them.
 const ARGUMENT_BYTES: usize = 32;
 
+/// No argument may have more bytes, as with Redis: the connection is of no use then.
+const MOST_BYTES: usize = 512 << 20;
+
 /// What one client may send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Arguments of a request.
     pub arguments: usize,
-    /// Bytes of an argument.
+    /// Bytes of an argument. A request with a larger one, of up to 512 MiB, is read and thrown away ([`Request::is_too_large`]).
     pub argument_bytes: usize,
-    /// Bytes of a request in all.
+    /// Bytes of a request in all. One with more is thrown away, too.
     pub request_bytes: usize,
 }
 
@@ -65,7 +68,7 @@ pub enum ProtocolError {
     LengthLine,
     /// Quotes do not end.
     Quotes,
-    /// All arguments together are too large.
+    /// All arguments together are too large, of who has not logged in.
     Request,
 }
 
@@ -91,22 +94,30 @@ impl std::error::Error for ProtocolError {}
 
 /// A command and its arguments; at least one.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Request(Vec<Bytes>);
+pub struct Request {
+    arguments: Vec<Bytes>,
+    is_too_large: bool,
+}
 
 impl Request {
     /// The command's name, then what follows.
     pub fn arguments(&self) -> &[Bytes] {
-        &self.0
+        &self.arguments
     }
 
     /// The same, to be kept.
     pub fn into_arguments(self) -> Vec<Bytes> {
-        self.0
+        self.arguments
+    }
+
+    /// It was larger than it may be, and all of it but the command's name was thrown away.
+    pub const fn is_too_large(&self) -> bool {
+        self.is_too_large
     }
 
     /// Bytes of all arguments.
     pub fn bytes(&self) -> usize {
-        self.0.iter().map(Bytes::len).sum()
+        self.arguments.iter().map(Bytes::len).sum()
     }
 
     /// As a client sends it.
@@ -129,6 +140,9 @@ struct Begun {
     bytes: usize,
     /// The length of the next one, if it is known.
     length: Option<usize>,
+    is_too_large: bool,
+    /// So much of the next one is still to be thrown away.
+    skips: usize,
 }
 
 /// Requests of one client, as their bytes come.
@@ -229,7 +243,10 @@ impl Requests {
             // An empty line is nothing.
             if !words.is_empty() {
                 let words = words.into_iter().map(Bytes::from);
-                return Ok(Some(Request(words.collect())));
+                return Ok(Some(Request {
+                    arguments: words.collect(),
+                    is_too_large: false,
+                }));
             }
         }
     }
@@ -278,6 +295,8 @@ impl Requests {
                 arguments: Vec::new(),
                 bytes: 0,
                 length: None,
+                is_too_large: false,
+                skips: 0,
             });
         }
         Ok(())
@@ -286,36 +305,58 @@ impl Requests {
     /// The next arguments of what has begun.
     fn go_on(&mut self) -> Result<Option<Request>, ProtocolError> {
         while let Some(mut begun) = self.begun.take() {
-            if begun.left == 0 {
-                return Ok(Some(Request(begun.arguments)));
+            if begun.left == 0 && begun.skips == 0 {
+                return Ok(Some(Request {
+                    arguments: begun.arguments,
+                    is_too_large: begun.is_too_large,
+                }));
             }
-            let length = match begun.length {
-                Some(length) => length,
-                None => match self.length() {
-                    Ok(Some(length)) => length,
-                    other => {
-                        self.begun = Some(begun);
-                        return other.map(|_| None);
-                    }
-                },
-            };
-            begun.length = Some(length);
-            let bytes = begun.bytes + length + ARGUMENT_BYTES;
-            if bytes > self.limits().request_bytes {
-                return Err(ProtocolError::Request);
-            }
-            if self.buffer.len() < length + 2 {
-                self.begun = Some(begun);
+            let has_come = self.next_argument(&mut begun)?;
+            self.begun = Some(begun);
+            if !has_come {
                 return Ok(None);
             }
-            let argument = self.take(length);
-            begun.arguments.push(argument);
-            begun.left -= 1;
-            begun.bytes = bytes;
-            begun.length = None;
-            self.begun = Some(begun);
         }
         Ok(None)
+    }
+
+    /// The next argument of what has begun. `false`: not all of it has come.
+    fn next_argument(&mut self, begun: &mut Begun) -> Result<bool, ProtocolError> {
+        if begun.skips > 0 {
+            let gone = begun.skips.min(self.buffer.len());
+            self.buffer.advance(gone);
+            begun.skips -= gone;
+            return Ok(gone > 0);
+        }
+        let length = match begun.length {
+            Some(length) => length,
+            None => match self.length()? {
+                Some(length) => length,
+                None => return Ok(false),
+            },
+        };
+        begun.length = Some(length);
+        let (limits, bytes) = (self.limits(), begun.bytes + length + ARGUMENT_BYTES);
+        if length > limits.argument_bytes || bytes > limits.request_bytes {
+            if !self.has_logged_in {
+                return Err(ProtocolError::Request);
+            }
+            // What has come of it so far is kept no longer.
+            begun.is_too_large = true;
+            begun.arguments.truncate(1);
+            begun.bytes = begun.arguments.iter().map(Bytes::len).sum();
+        }
+        if begun.is_too_large {
+            begun.skips = length + 2;
+        } else if self.buffer.len() < length + 2 {
+            return Ok(false);
+        } else {
+            begun.arguments.push(self.take(length));
+            begun.bytes = bytes;
+        }
+        begun.left -= 1;
+        begun.length = None;
+        Ok(true)
     }
 
     /// The length of the next argument, if its line has come.
@@ -328,7 +369,10 @@ impl Requests {
         };
         let length = line.get(1..).and_then(number::parse);
         let length = length.and_then(|length| usize::try_from(length).ok());
-        let most = self.limits().argument_bytes;
+        let most = match self.has_logged_in {
+            true => MOST_BYTES,
+            false => self.limits().argument_bytes,
+        };
         match length {
             None => Err(ProtocolError::Length),
             Some(length) if length > most && !self.has_logged_in => {

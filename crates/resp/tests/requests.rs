@@ -1,5 +1,6 @@
 //! What clients send, and what is said where it cannot be read.
 
+use bytes::Bytes;
 use rota_resp::{Limits, ProtocolError, Request, Requests};
 
 fn all(requests: &mut Requests) -> Result<Vec<Vec<String>>, ProtocolError> {
@@ -104,6 +105,46 @@ fn memory_grows_with_what_has_come() {
     requests.push(b"*3\r\n$400\r\n");
     requests.push(&[b'x'; 400]);
     requests.push(b"\r\n$600\r\n");
-    assert_eq!(requests.next(), Err(ProtocolError::Request));
-    assert_eq!(requests.waiting_bytes(), 0);
+    assert_eq!(requests.next(), Ok(None));
+    assert!(requests.waiting_bytes() < 420);
+    // The rest is thrown away as it comes, and the next request is read.
+    for _ in 0..60 {
+        requests.push(&[b'y'; 10]);
+        assert_eq!(requests.next(), Ok(None));
+        assert!(requests.waiting_bytes() < 420);
+    }
+    requests.push(b"\r\n$3\r\nend\r\nPING\r\n");
+    let large = requests.next().expect("it is read").expect("it is whole");
+    assert!(large.is_too_large());
+    assert_eq!(large.bytes(), 400);
+    let next = requests.next().expect("it is read").expect("it is whole");
+    assert_eq!((next.is_too_large(), next.arguments().len()), (false, 1));
+}
+
+#[test]
+fn what_is_too_large_is_thrown_away_wherever_it_is_cut() {
+    let limits = Limits {
+        argument_bytes: 10,
+        ..Limits::default()
+    };
+    let mut sent = b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$11\r\n\r\n012345678\r\n".to_vec();
+    sent.extend(b"*1\r\n$4\r\nPING\r\n");
+    for cut in 0..sent.len() {
+        let mut requests = Requests::new(limits);
+        let mut read = Vec::new();
+        for part in [&sent[..cut], &sent[cut..]] {
+            requests.push(part);
+            while let Some(request) = requests.next().expect("it can be read") {
+                read.push((request.is_too_large(), request.into_arguments()));
+            }
+        }
+        let expected = [
+            (true, vec![Bytes::from("SET")]),
+            (false, vec![Bytes::from("PING")]),
+        ];
+        assert_eq!(read, expected, "cut at {cut}");
+    }
+    let mut requests = Requests::new(limits);
+    requests.push(b"*1\r\n$536870913\r\n");
+    assert_eq!(requests.next(), Err(ProtocolError::Length));
 }

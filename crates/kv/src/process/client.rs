@@ -121,6 +121,11 @@ impl Client<'_> {
                 }
             };
             self.server.commands.fetch_add(1, SeqCst);
+            if request.is_too_large() {
+                let reply = self.connection.refuse_large();
+                self.say(reply);
+                continue;
+            }
             match self.connection.take(request.into_arguments(), &view) {
                 Step::Reply(reply) => self.say(reply),
                 Step::End(reply) => {

@@ -1,19 +1,22 @@
 //! `INFO`, as Redis' clients read it, with a section of the store's own.
 
 use std::fmt::Write as _;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use bytes::Bytes;
 
 use super::listen::Server;
+use crate::store::Store;
 
-const SECTIONS: [&str; 7] = [
+const SECTIONS: [&str; 9] = [
     "server",
     "clients",
     "memory",
     "persistence",
+    "stats",
     "replication",
     "cluster",
+    "keyspace",
     "rota",
 ];
 
@@ -47,8 +50,9 @@ pub(super) fn info(server: &Server, wanted: &[Bytes], is_cluster: bool) -> Strin
 
 fn lines(server: &Server, section: &str, is_cluster: bool) -> Vec<(&'static str, String)> {
     let gateway = &server.gateway;
-    let store = gateway.orders.read(|store| (store.len(), store.bytes()));
-    let (keys, bytes) = store.unwrap_or_default();
+    let look = |store: &Store| (store.len(), store.ending(), store.bytes());
+    let (keys, ending, bytes) = gateway.orders.read(look).unwrap_or_default();
+    let count = |count: &AtomicU64| count.load(SeqCst).to_string();
     let flag = |flag: bool| u8::from(flag).to_string();
     match section {
         "server" => vec![
@@ -58,6 +62,8 @@ fn lines(server: &Server, section: &str, is_cluster: bool) -> Vec<(&'static str,
                 "redis_mode",
                 if is_cluster { "cluster" } else { "standalone" }.to_owned(),
             ),
+            ("os", std::env::consts::OS.to_owned()),
+            ("arch_bits", usize::BITS.to_string()),
             ("process_id", std::process::id().to_string()),
             (
                 "uptime_in_seconds",
@@ -65,15 +71,21 @@ fn lines(server: &Server, section: &str, is_cluster: bool) -> Vec<(&'static str,
             ),
         ],
         "clients" => vec![
-            ("connected_clients", server.clients.load(SeqCst).to_string()),
+            ("connected_clients", count(&server.clients)),
             ("maxclients", server.most_clients.to_string()),
         ],
         "memory" => vec![
             ("used_memory", bytes.to_string()),
+            ("mem_clients_normal", server.held.bytes().to_string()),
             ("maxmemory", server.most_bytes.to_string()),
             ("maxmemory_policy", "noeviction".to_owned()),
         ],
         "persistence" => vec![("loading", flag(false)), ("aof_enabled", flag(true))],
+        "stats" => vec![
+            ("total_connections_received", count(&server.connections)),
+            ("total_commands_processed", count(&server.commands)),
+            ("rejected_connections", count(&server.refused)),
+        ],
         "replication" => {
             let view = server.view();
             vec![
@@ -82,6 +94,8 @@ fn lines(server: &Server, section: &str, is_cluster: bool) -> Vec<(&'static str,
             ]
         }
         "cluster" => vec![("cluster_enabled", flag(is_cluster))],
+        "keyspace" if keys == 0 => Vec::new(),
+        "keyspace" => vec![("db0", format!("keys={keys},expires={ending},avg_ttl=0"))],
         _ => own(server, keys),
     }
 }

@@ -163,6 +163,12 @@ impl Connection {
         }
     }
 
+    /// A request was too large, and nobody has seen all of it.
+    pub fn refuse_large(&mut self) -> Reply {
+        self.break_queue();
+        error("ERR the command is too large: a value has 768 KiB at most, and a command 3 MiB")
+    }
+
     fn break_queue(&mut self) {
         if let Some(queue) = &mut self.queue {
             queue.refuse();

@@ -99,6 +99,11 @@ impl Store {
         self.keys.len()
     }
 
+    /// So many of them have an end.
+    pub fn ending(&self) -> usize {
+        self.ends.len()
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
